@@ -1,0 +1,2 @@
+//! gitoggle keeps a feature-toggle service in step with a Git repository.
+pub mod model;

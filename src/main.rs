@@ -1,0 +1,2 @@
+//! The gitoggle program.
+fn main() {}

@@ -1,0 +1,138 @@
+//! A commit, and what gitoggle takes from its message: the comment and the trailer.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::ObjectId;
+
+/// The id of a commit, shown in full.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(transparent)]
+pub struct CommitId(pub ObjectId);
+
+impl CommitId {
+    /// Returns the first ten digits: enough to recognise, short enough to read.
+    #[must_use]
+    pub fn short(&self) -> String {
+        self.0.to_string()[..10].to_owned()
+    }
+}
+
+impl fmt::Display for CommitId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// A commit as far as it matters here.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Commit {
+    /// Its id.
+    pub id: CommitId,
+    /// Its whole message, decoded to UTF-8.
+    pub message: String,
+    /// When it was committed, in seconds since 1970-01-01 UTC.
+    pub committed_at: i64,
+}
+
+impl Commit {
+    /// Returns the message as a comment of at most `max_chars` Unicode scalar values, ellipsis included: trimmed,
+    /// CRLF to LF, and `(no message) <id>` where nothing is left.
+    #[must_use]
+    pub fn comment(&self, max_chars: usize) -> String {
+        let text = self.message.replace("\r\n", "\n");
+        match text.trim() {
+            "" => cut(&format!("(no message) {}", self.id), max_chars),
+            text => cut(text, max_chars),
+        }
+    }
+
+    /// Returns the first line of the message, trimmed; empty where there is none.
+    #[must_use]
+    pub fn subject(&self) -> &str {
+        self.message.trim().lines().next().unwrap_or_default().trim_end()
+    }
+
+    /// Returns whether the message's trailers hold `Gitoggle-Allow: mass-change`.
+    ///
+    /// As with `git interpret-trailers`, only the last paragraph counts, and not where it is the subject; keys
+    /// are compared without regard to case.
+    #[must_use]
+    pub fn allows_mass_change(&self) -> bool {
+        let text = self.message.replace("\r\n", "\n");
+        let Some((_, last)) = text.trim().rsplit_once("\n\n") else {
+            return false;
+        };
+        last.lines().any(|line| {
+            line.split_once(':').is_some_and(|(key, value)| {
+                key.trim_end().eq_ignore_ascii_case("gitoggle-allow") && value.trim() == "mass-change"
+            })
+        })
+    }
+}
+
+/// Cuts `text` to `max_chars` scalar values, the last of which is an ellipsis where something was cut.
+pub(crate) fn cut(text: &str, max_chars: usize) -> String {
+    if text.chars().count() <= max_chars {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(max_chars.saturating_sub(1)).collect();
+    if max_chars > 0 {
+        short.push('…');
+    }
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn commit(message: &str) -> Commit {
+        Commit {
+            id: CommitId(ObjectId([0xab; 20])),
+            message: message.to_owned(),
+            committed_at: 0,
+        }
+    }
+
+    #[test]
+    fn a_message_becomes_a_comment() {
+        for (message, comment) in [
+            ("Enable it\n", "Enable it"),
+            ("  Enable it\r\n\r\nFor all\r\n", "Enable it\n\nFor all"),
+            ("\n \t\n", "(no message) abababababababababababababababababababab"),
+        ] {
+            assert_eq!(commit(message).comment(1024), comment);
+        }
+        assert_eq!(commit("naïveté").comment(5), "naïv…");
+        assert_eq!(commit("naïveté").comment(7), "naïveté");
+    }
+
+    #[test]
+    fn only_a_trailer_allows_a_mass_change() {
+        for (message, allowed) in [
+            ("Subject\n\nBody\n\nGitoggle-Allow: mass-change\n", true),
+            (
+                "Subject\r\n\r\ngitoggle-allow:mass-change\r\nSigned-off-by: A\r\n",
+                true,
+            ),
+            ("Gitoggle-Allow: mass-change", false),
+            ("Subject\n\nGitoggle-Allow: mass-change\n\nMore text", false),
+            ("Subject\n\nGitoggle-Allow: everything", false),
+        ] {
+            assert_eq!(commit(message).allows_mass_change(), allowed, "{message:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_comment_is_never_empty_and_never_too_long(message in any::<String>(), max in 1_usize..40) {
+            let comment = commit(&message).comment(max);
+            prop_assert!(!comment.is_empty());
+            prop_assert!(comment.chars().count() <= max);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Making foreign text harmless for a terminal, a log and a CI system.
+
+use std::fmt;
+
+/// Shows `text` with control, bidirectional and line-break characters escaped as `\u{…}`, `\n`, `\t` or `\r`.
+///
+/// A commit message or a service's error text must not move the cursor, hide what follows it or begin a line
+/// that a CI system takes for a command (DESIGN: text from a repository or the service never starts a line).
+#[must_use]
+pub fn escaped(text: &str) -> impl fmt::Display + '_ {
+    Escaped(text)
+}
+
+struct Escaped<'a>(&'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for character in self.0.chars() {
+            match character {
+                '\n' => f.write_str("\\n")?,
+                '\r' => f.write_str("\\r")?,
+                '\t' => f.write_str("\\t")?,
+                c if is_harmful(c) => write!(f, "\\u{{{:x}}}", u32::from(c))?,
+                c => fmt::Write::write_char(f, c)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Control characters, Unicode line breaks, and the characters that reorder or hide text.
+fn is_harmful(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{00ad}'
+                | '\u{061c}'
+                | '\u{180e}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_move_hide_or_command_is_escaped_and_the_rest_is_not() {
+        for (text, shown) in [
+            ("plain – naïve ☃ 日本", "plain – naïve ☃ 日本"),
+            ("a\nb\r\tc", "a\\nb\\r\\tc"),
+            ("\u{1b}[31mred", "\\u{1b}[31mred"),
+            ("\u{202e}gnp.exe", "\\u{202e}gnp.exe"),
+            ("a\u{2028}::error::", "a\\u{2028}::error::"),
+            ("\u{9b}2J", "\\u{9b}2J"),
+        ] {
+            assert_eq!(escaped(text).to_string(), shown);
+        }
+    }
+}

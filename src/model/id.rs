@@ -1,0 +1,271 @@
+//! Keys and the `project/environment/toggle` triple.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// The longest key accepted, in bytes (every allowed character is one byte).
+const LONGEST_KEY: usize = 128;
+
+/// One key: 1–128 characters of `A–Z a–z 0–9 . _ -`, beginning with a letter or digit.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Key(Arc<str>);
+
+impl Key {
+    /// Returns the key as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Why a text is no key.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum KeyError {
+    /// It has no character at all.
+    #[error("a key needs at least one character")]
+    Empty,
+    /// It is longer than a key may be.
+    #[error("a key has at most {LONGEST_KEY} characters, this one has {0}")]
+    TooLong(usize),
+    /// It begins with something other than a letter or digit.
+    #[error("a key begins with a letter or digit, not `{}`", .0.escape_default())]
+    BadStart(char),
+    /// It holds a character that keys do not have.
+    #[error("a key has only letters, digits, `.`, `_` and `-`, not `{}`", .0.escape_default())]
+    BadCharacter(char),
+}
+
+/// Checks one key without allocating.
+fn check_key(text: &str) -> Result<(), KeyError> {
+    let first = text.chars().next().ok_or(KeyError::Empty)?;
+    if let Some(bad) = text
+        .chars()
+        .find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')))
+    {
+        return Err(KeyError::BadCharacter(bad));
+    }
+    if !first.is_ascii_alphanumeric() {
+        return Err(KeyError::BadStart(first));
+    }
+    if text.len() > LONGEST_KEY {
+        return Err(KeyError::TooLong(text.len()));
+    }
+    Ok(())
+}
+
+impl FromStr for Key {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        check_key(text)?;
+        Ok(Self(text.into()))
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Why a text is no `project/environment/toggle`.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum IdError {
+    /// It does not have exactly three components.
+    #[error("a toggle is written `project/environment/toggle`")]
+    Shape,
+    /// One of the components is no key.
+    #[error("`{}` is no key", super::escaped(.0))]
+    Key(String, #[source] KeyError),
+}
+
+/// One toggle in one environment of one project, written `project/environment/toggle` everywhere.
+///
+/// Held as one shared string, because a repository has a hundred thousand of them.
+#[derive(Clone, Eq, Hash, PartialEq)]
+pub struct ToggleId {
+    text: Arc<str>,
+    environment_at: u16,
+    toggle_at: u16,
+}
+
+impl ToggleId {
+    /// Builds an id from three texts, each of which must be a key.
+    ///
+    /// # Errors
+    /// [`IdError::Key`] names the first component that is none.
+    pub fn new(project: &str, environment: &str, toggle: &str) -> Result<Self, IdError> {
+        for part in [project, environment, toggle] {
+            check_key(part).map_err(|error| IdError::Key(part.to_owned(), error))?;
+        }
+        let text = format!("{project}/{environment}/{toggle}");
+        let environment_at = project.len() + 1;
+        let toggle_at = environment_at + environment.len() + 1;
+        Ok(Self {
+            text: text.into(),
+            environment_at: u16::try_from(environment_at).expect("a key has at most 128 characters"),
+            toggle_at: u16::try_from(toggle_at).expect("two keys have at most 256 characters"),
+        })
+    }
+
+    /// Returns the whole `project/environment/toggle`.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the project's key.
+    #[must_use]
+    pub fn project(&self) -> &str {
+        &self.text[..usize::from(self.environment_at) - 1]
+    }
+
+    /// Returns the environment's key, which means nothing without the project's.
+    #[must_use]
+    pub fn environment_key(&self) -> &str {
+        &self.text[usize::from(self.environment_at)..usize::from(self.toggle_at) - 1]
+    }
+
+    /// Returns the toggle's own key.
+    #[must_use]
+    pub fn toggle(&self) -> &str {
+        &self.text[usize::from(self.toggle_at)..]
+    }
+
+    /// Returns the environment this toggle lives in.
+    #[must_use]
+    pub fn environment(&self) -> EnvironmentId {
+        EnvironmentId {
+            project: Key(self.project().into()),
+            environment: Key(self.environment_key().into()),
+        }
+    }
+
+    /// Returns whether this toggle lives in `environment`, without allocating.
+    #[must_use]
+    pub fn is_in(&self, environment: &EnvironmentId) -> bool {
+        self.parts().0 == environment.project.as_str() && self.parts().1 == environment.environment.as_str()
+    }
+
+    fn parts(&self) -> (&str, &str, &str) {
+        (self.project(), self.environment_key(), self.toggle())
+    }
+}
+
+impl Ord for ToggleId {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.parts().cmp(&other.parts())
+    }
+}
+
+impl PartialOrd for ToggleId {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl FromStr for ToggleId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let mut parts = text.split('/');
+        match (parts.next(), parts.next(), parts.next(), parts.next()) {
+            (Some(project), Some(environment), Some(toggle), None) => Self::new(project, environment, toggle),
+            _ => Err(IdError::Shape),
+        }
+    }
+}
+
+impl fmt::Display for ToggleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.text)
+    }
+}
+
+impl fmt::Debug for ToggleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Serialize for ToggleId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+impl<'de> Deserialize<'de> for ToggleId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// The pair `project/environment`: what rails, lanes and first passes are about.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct EnvironmentId {
+    /// The project's key.
+    pub project: Key,
+    /// The environment's key within the project.
+    pub environment: Key,
+}
+
+impl fmt::Display for EnvironmentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.project, self.environment)
+    }
+}
+
+impl Serialize for EnvironmentId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_three_keys() {
+        let id: ToggleId = "checkout/production/new-payment".parse().unwrap();
+        assert_eq!(
+            (id.project(), id.environment_key(), id.toggle()),
+            ("checkout", "production", "new-payment")
+        );
+        assert_eq!(id.environment().to_string(), "checkout/production");
+        assert!(id.is_in(&id.environment()));
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused_with_the_reason() {
+        let long = "a".repeat(129);
+        for (text, reason) in [
+            ("", KeyError::Empty),
+            (".hidden", KeyError::BadStart('.')),
+            ("a b", KeyError::BadCharacter(' ')),
+            ("a\u{202e}", KeyError::BadCharacter('\u{202e}')),
+            ("ключ", KeyError::BadCharacter('к')),
+            (long.as_str(), KeyError::TooLong(129)),
+        ] {
+            assert_eq!(text.parse::<Key>(), Err(reason), "{text:?}");
+        }
+        assert!("a".repeat(128).parse::<Key>().is_ok());
+        assert_eq!("a/b".parse::<ToggleId>(), Err(IdError::Shape));
+        assert_eq!("a/b/c/d".parse::<ToggleId>(), Err(IdError::Shape));
+    }
+
+    #[test]
+    fn ids_sort_by_project_then_environment_then_toggle() {
+        let mut ids: Vec<ToggleId> = ["a-b/x/t", "a/z/t", "a/b/t", "a/b/s"]
+            .iter()
+            .map(|id| id.parse().unwrap())
+            .collect();
+        ids.sort();
+        let ids: Vec<&str> = ids.iter().map(ToggleId::as_str).collect();
+        assert_eq!(ids, ["a/b/s", "a/b/t", "a/z/t", "a-b/x/t"]);
+    }
+}

@@ -1,0 +1,20 @@
+//! The words every other module speaks: toggles, their targeting, commits and Git objects.
+//!
+//! Everything here is a value. Nothing reads a clock, a disk or a network, and nothing can hold an id, a
+//! targeting or a glob that is not well formed: they are parsed at the border or do not exist.
+
+mod commit;
+mod escape;
+mod id;
+mod object;
+mod scope;
+mod sent;
+mod targeting;
+
+pub use commit::{Commit, CommitId};
+pub use escape::escaped;
+pub use id::{EnvironmentId, IdError, Key, KeyError, ToggleId};
+pub use object::{Blob, Entry, EntryKind, ObjectId, ObjectIdError, Trees};
+pub use scope::{Scope, ScopeError};
+pub use sent::{Action, Sent, Suspension};
+pub use targeting::{Condition, Content, Payload, Rule, Serve, ServiceKind, Targeting, Variation};

@@ -1,0 +1,107 @@
+//! Git objects as values, so that pure code can compare trees without knowing a Git library.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The id of a Git blob, tree or commit (SHA-1, 20 bytes).
+#[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct ObjectId(pub [u8; 20]);
+
+impl fmt::Display for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A text that is not 40 hexadecimal digits.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("an object id is 40 hexadecimal digits")]
+pub struct ObjectIdError;
+
+impl FromStr for ObjectId {
+    type Err = ObjectIdError;
+
+    fn from_str(text: &str) -> Result<Self, ObjectIdError> {
+        let digits = text.as_bytes();
+        if digits.len() != 40 || !digits.iter().all(u8::is_ascii_hexdigit) {
+            return Err(ObjectIdError);
+        }
+        let mut id = [0; 20];
+        for (byte, pair) in id.iter_mut().zip(digits.chunks_exact(2)) {
+            let pair = std::str::from_utf8(pair).map_err(|_| ObjectIdError)?;
+            *byte = u8::from_str_radix(pair, 16).map_err(|_| ObjectIdError)?;
+        }
+        Ok(Self(id))
+    }
+}
+
+impl serde::Serialize for ObjectId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for ObjectId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// What a tree entry is. Symbolic links and submodules are [`EntryKind::Other`]: they are never followed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum EntryKind {
+    /// A regular file, executable or not.
+    Blob,
+    /// A folder.
+    Tree,
+    /// A symbolic link or a submodule.
+    Other,
+}
+
+/// One entry of one tree.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Entry {
+    /// The file or folder name as Git has it, which need not be UTF-8.
+    pub name: Vec<u8>,
+    /// What it is.
+    pub kind: EntryKind,
+    /// The id of its content.
+    pub id: ObjectId,
+}
+
+/// Read access to the trees and blobs of one repository: the source's and the state's are both one.
+///
+/// Not shared between threads; each thread opens its own.
+pub trait Trees {
+    /// What reading can fail with.
+    type Error;
+
+    /// Returns the entries of `tree`, in the order Git keeps them.
+    ///
+    /// # Errors
+    /// When the object is missing, broken or no tree.
+    fn entries(&self, tree: ObjectId) -> Result<Vec<Entry>, Self::Error>;
+
+    /// Returns the content of `blob`, or [`Blob::TooLarge`] without reading it where it has more than `limit`
+    /// bytes, so that a hostile file costs nothing.
+    ///
+    /// # Errors
+    /// When the object is missing, broken or no blob.
+    fn blob(&self, blob: ObjectId, limit: usize) -> Result<Blob, Self::Error>;
+}
+
+/// A blob's content, or its size where that is over the limit.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Blob {
+    /// The whole content.
+    Content(Vec<u8>),
+    /// Larger than the limit; the size in bytes.
+    TooLarge(u64),
+}

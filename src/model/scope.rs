@@ -1,0 +1,101 @@
+//! `--only`: which toggles a pass is about.
+
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
+
+use super::ToggleId;
+
+/// The toggles a pass is about: all of them, or those that match one of some globs over
+/// `project/environment/toggle`. `*` does not cross `/`, `**` does.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    set: Option<GlobSet>,
+    globs: Vec<String>,
+}
+
+/// A glob that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("`{glob}` is no glob over `project/environment/toggle`")]
+pub struct ScopeError {
+    glob: String,
+    #[source]
+    source: globset::Error,
+}
+
+impl Scope {
+    /// Builds a scope from globs; none means everything.
+    ///
+    /// # Errors
+    /// [`ScopeError`] names the glob that is none.
+    pub fn new<S: AsRef<str>>(globs: &[S]) -> Result<Self, ScopeError> {
+        if globs.is_empty() {
+            return Ok(Self::default());
+        }
+        let mut builder = GlobSetBuilder::new();
+        for glob in globs {
+            builder.add(parse(glob.as_ref())?);
+        }
+        let all = globs
+            .iter()
+            .map(|glob| glob.as_ref().to_owned())
+            .collect::<Vec<_>>();
+        let set = builder.build().map_err(|source| ScopeError {
+            glob: all.join(" "),
+            source,
+        })?;
+        Ok(Self {
+            set: Some(set),
+            globs: all,
+        })
+    }
+
+    /// Returns whether `toggle` is in scope.
+    #[must_use]
+    pub fn contains(&self, toggle: &ToggleId) -> bool {
+        self.set.as_ref().is_none_or(|set| set.is_match(toggle.as_str()))
+    }
+
+    /// Returns whether everything is in scope.
+    #[must_use]
+    pub fn is_everything(&self) -> bool {
+        self.set.is_none()
+    }
+
+    /// Returns the globs as they were given.
+    #[must_use]
+    pub fn globs(&self) -> &[String] {
+        &self.globs
+    }
+}
+
+fn parse(glob: &str) -> Result<Glob, ScopeError> {
+    GlobBuilder::new(glob)
+        .literal_separator(true)
+        .build()
+        .map_err(|source| ScopeError {
+            glob: glob.to_owned(),
+            source,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stops_at_a_slash_and_two_do_not() {
+        let id: ToggleId = "shop/prod/pay".parse().unwrap();
+        for (glob, contains) in [
+            ("shop/prod/pay", true),
+            ("shop/*/pay", true),
+            ("*/pay", false),
+            ("**/pay", true),
+            ("shop/**", true),
+            ("shop/*", false),
+            ("{shop,web}/prod/p*", true),
+        ] {
+            assert_eq!(Scope::new(&[glob]).unwrap().contains(&id), contains, "{glob}");
+        }
+        assert!(Scope::default().contains(&id));
+        assert!(Scope::new(&["a{"]).is_err());
+    }
+}

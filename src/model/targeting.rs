@@ -1,0 +1,212 @@
+//! A toggle's targeting, as `service-api.md` ("Targeting payload") has it, and its canonical form.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// Which service is on the other side, and so how much may be relied on.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum ServiceKind {
+    /// Nothing but the documented endpoint.
+    #[default]
+    Documented,
+    /// FeatureProbe, whose vocabulary of conditions is known.
+    FeatureProbe,
+}
+
+/// What a toggle does in one environment: the request body without its comment.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Targeting {
+    /// Whether the toggle is disabled.
+    pub disabled: bool,
+    /// Rules, serves and variations.
+    pub content: Content,
+}
+
+/// The targeting definition.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Content {
+    /// The rules, in the order in which they are tried.
+    pub rules: Vec<Rule>,
+    /// What is served while the toggle is disabled.
+    pub disabled_serve: Serve,
+    /// What is served when no rule matches.
+    pub default_serve: Serve,
+    /// The values that can be served.
+    pub variations: Vec<Variation>,
+}
+
+/// One rule: serves something to whoever matches all of its conditions.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// The rule's name, which may be empty.
+    pub name: String,
+    /// What is served when all conditions match.
+    pub serve: Serve,
+    /// The conditions; none means everyone.
+    pub conditions: Vec<Condition>,
+}
+
+/// One condition on one attribute.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Condition {
+    /// The kind of condition: `number`, `string`, …
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The attribute that is examined.
+    pub subject: String,
+    /// The comparison.
+    pub predicate: String,
+    /// What is compared with, numbers as text.
+    pub objects: Vec<String>,
+}
+
+/// What is served: a zero-based index into the variations.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Serve {
+    /// The index.
+    pub select: u32,
+}
+
+/// One value that can be served.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variation {
+    /// The value as text, also where it is a boolean or a number.
+    pub value: String,
+    /// The variation's name.
+    pub name: String,
+    /// Its description; empty where there is none.
+    pub description: String,
+}
+
+/// A [`Targeting`] in its canonical form: compact JSON with every member in one fixed order.
+///
+/// Two documents mean the same exactly when their payloads are equal, and this is the only comparison there is
+/// (DESIGN, section 2: "Two documents that mean the same are equal"). It is also what is sent, and it is small:
+/// a cold plan holds a hundred thousand of them.
+#[derive(Clone, Eq, Hash, PartialEq)]
+pub struct Payload(Arc<str>);
+
+impl Payload {
+    /// Returns the canonical form of `targeting`.
+    #[must_use]
+    pub fn new(targeting: &Targeting) -> Self {
+        Self(
+            serde_json::to_string(targeting)
+                .expect("text, numbers and lists always have a JSON form")
+                .into(),
+        )
+    }
+
+    /// Reads back a canonical form that was written down, such as a journalled one.
+    ///
+    /// # Errors
+    /// When `json` is no targeting in JSON.
+    pub fn from_json(json: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str::<Targeting>(json).map(|targeting| Self::new(&targeting))
+    }
+
+    /// Returns the canonical JSON.
+    #[must_use]
+    pub fn as_json(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the structured form.
+    #[must_use]
+    pub fn targeting(&self) -> Targeting {
+        serde_json::from_str(&self.0).expect("a payload is made of a targeting")
+    }
+
+    /// Returns the same targeting, disabled.
+    #[must_use]
+    pub fn disabled(&self) -> Self {
+        Self::new(&Targeting {
+            disabled: true,
+            ..self.targeting()
+        })
+    }
+
+    /// Returns whether the toggle is disabled.
+    #[must_use]
+    pub fn is_disabled(&self) -> bool {
+        self.0.starts_with(r#"{"disabled":true"#)
+    }
+
+    /// Returns the request body: the comment, then what this payload holds (`service-api.md`, "Targeting payload").
+    #[must_use]
+    pub fn body(&self, comment: &str) -> String {
+        let comment = serde_json::to_string(comment).expect("text always has a JSON form");
+        format!(r#"{{"comment":{comment},{}"#, &self.0[1..])
+    }
+}
+
+impl fmt::Debug for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for Payload {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.targeting().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Payload {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Targeting::deserialize(deserializer).map(|targeting| Self::new(&targeting))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn targeting() -> Targeting {
+        Targeting {
+            disabled: false,
+            content: Content {
+                rules: vec![Rule {
+                    name: "adults".into(),
+                    serve: Serve { select: 1 },
+                    conditions: vec![Condition {
+                        kind: "number".into(),
+                        subject: "age".into(),
+                        predicate: ">".into(),
+                        objects: vec!["18".into()],
+                    }],
+                }],
+                disabled_serve: Serve { select: 0 },
+                default_serve: Serve { select: 0 },
+                variations: vec![Variation {
+                    value: "false".into(),
+                    name: "off".into(),
+                    description: String::new(),
+                }],
+            },
+        }
+    }
+
+    #[test]
+    fn the_body_has_the_contracts_members_and_no_others() {
+        let body = Payload::new(&targeting()).body("Why \"now\"\n");
+        insta::assert_snapshot!(body, @r#"{"comment":"Why \"now\"\n","disabled":false,"content":{"rules":[{"name":"adults","serve":{"select":1},"conditions":[{"type":"number","subject":"age","predicate":">","objects":["18"]}]}],"disabledServe":{"select":0},"defaultServe":{"select":0},"variations":[{"value":"false","name":"off","description":""}]}}"#);
+    }
+
+    #[test]
+    fn a_payload_gives_back_its_targeting_and_can_be_disabled() {
+        let payload = Payload::new(&targeting());
+        assert_eq!(payload.targeting(), targeting());
+        assert!(!payload.is_disabled());
+        assert!(payload.disabled().is_disabled());
+        assert_eq!(Payload::from_json(payload.as_json()).unwrap(), payload);
+    }
+}
