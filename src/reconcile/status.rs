@@ -1,0 +1,281 @@
+//! What is known about the world after the last pass: what `status`, `/readyz` and `/api/status` tell.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::model::{CommitId, Suspension, ToggleId};
+
+/// Where a toggle stands.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToggleState {
+    /// Refused by the service, or parked.
+    Failed,
+    /// Deliberately left alone: invalid, a rail, a first pass.
+    Held,
+    /// What was last applied is what the repository asks for.
+    InSync,
+    /// Applied, but its file is gone.
+    Orphan,
+    /// Still to be sent: also unknown, busy or suspended.
+    Pending,
+}
+
+impl ToggleState {
+    /// All states, in the order in which people are shown them.
+    pub const ALL: [Self; 5] = [
+        Self::Failed,
+        Self::Held,
+        Self::Pending,
+        Self::Orphan,
+        Self::InSync,
+    ];
+
+    /// Returns the word for it, as in JSON and in metric labels.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Held => "held",
+            Self::InSync => "in_sync",
+            Self::Orphan => "orphan",
+            Self::Pending => "pending",
+        }
+    }
+}
+
+/// One toggle's line.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct ToggleStatus {
+    /// Which toggle.
+    pub toggle: ToggleId,
+    /// Where it stands.
+    pub state: ToggleState,
+    /// Why, in words; absent when it is in sync.
+    pub reason: Option<String>,
+    /// The source revision of what was last applied; absent when nothing was.
+    pub revision: Option<CommitId>,
+}
+
+/// Where files come from.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+pub struct SourceStatus {
+    /// The repository as given.
+    pub repo: String,
+    /// The ref that is followed, once it is known.
+    #[serde(rename = "ref")]
+    pub reference: Option<String>,
+    /// The revision last looked at.
+    pub revision: Option<CommitId>,
+}
+
+/// How a pass ended.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum PassResult {
+    /// Every toggle was attempted or held, and something was published or recorded.
+    Success,
+    /// There was nothing to do.
+    Noop,
+    /// It could not be done or not be finished: source, state, unauthorised, misrouted, breaker. The reason in words.
+    Failed(String),
+}
+
+impl PassResult {
+    /// Returns the word for it: `success`, `noop` or `error`, as in metric labels.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Noop => "noop",
+            Self::Failed(_) => "error",
+        }
+    }
+}
+
+impl Serialize for PassResult {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// The pass that ended last.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct LastPass {
+    /// When it ended, in seconds since 1970-01-01 UTC.
+    pub at: i64,
+    /// How it ended.
+    pub result: PassResult,
+    /// How long it took, in milliseconds.
+    pub took_ms: u64,
+}
+
+/// Whether this process may write.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum Role {
+    /// Not known yet.
+    #[default]
+    Starting,
+    /// It holds the state's lock.
+    Writer,
+    /// Another process does; who, in words.
+    Follower(String),
+}
+
+/// Everything the daemon knows about itself; published after every pass.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Status {
+    /// Where files come from.
+    pub source: SourceStatus,
+    /// The pass that ended last.
+    pub last_pass: Option<LastPass>,
+    /// When a pass last succeeded, in seconds since 1970-01-01 UTC.
+    pub last_success: Option<i64>,
+    /// Whether this process may write.
+    pub role: Role,
+    /// The order to write nothing, if there is one.
+    pub suspended: Option<Suspension>,
+    /// One line per toggle, sorted by id.
+    pub toggles: Arc<Vec<ToggleStatus>>,
+}
+
+/// Whether the daemon can be trusted to be up to date.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Readiness {
+    /// It can.
+    Ready,
+    /// It cannot; why, in words.
+    Unready(String),
+}
+
+impl Readiness {
+    /// Returns why it is not ready.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Ready => None,
+            Self::Unready(reason) => Some(reason),
+        }
+    }
+}
+
+impl fmt::Display for Readiness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.reason().unwrap_or("ready"))
+    }
+}
+
+impl Status {
+    /// Returns whether the daemon is ready at `now` (seconds since 1970-01-01 UTC), where a success older than
+    /// `stale_after` seconds counts for nothing (DESIGN, section 9, `/readyz`).
+    #[must_use]
+    pub fn readiness(&self, now: i64, stale_after: i64) -> Readiness {
+        match &self.role {
+            Role::Starting => return Readiness::Unready("starting: no pass has ended yet".into()),
+            Role::Follower(holder) => {
+                return Readiness::Unready(format!("another process is the writer: {holder}"));
+            }
+            Role::Writer => {}
+        }
+        if let Some(LastPass {
+            result: PassResult::Failed(reason),
+            ..
+        }) = &self.last_pass
+        {
+            return Readiness::Unready(format!("the last pass failed: {reason}"));
+        }
+        let Some(success) = self.last_success else {
+            return Readiness::Unready("starting: no pass has succeeded yet".into());
+        };
+        let age = now.saturating_sub(success);
+        if age > stale_after {
+            return Readiness::Unready(format!(
+                "stale: the last success was {age} s ago, and {stale_after} s are allowed"
+            ));
+        }
+        Readiness::Ready
+    }
+
+    /// Returns the JSON of `/api/status` and of `gitoggle status -o json` (DESIGN, section 9).
+    #[must_use]
+    pub fn to_json(&self, readiness: &Readiness) -> serde_json::Value {
+        let Self {
+            source,
+            last_pass,
+            last_success: _,
+            role: _,
+            suspended,
+            toggles,
+        } = self;
+        serde_json::json!({
+            "ready": *readiness == Readiness::Ready,
+            "reason": readiness.reason(),
+            "source": source,
+            "last_pass": last_pass,
+            "suspended": suspended,
+            "toggles": toggles.as_slice(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ready() -> Status {
+        Status {
+            role: Role::Writer,
+            last_pass: Some(LastPass {
+                at: 100,
+                result: PassResult::Noop,
+                took_ms: 1,
+            }),
+            last_success: Some(100),
+            ..Status::default()
+        }
+    }
+
+    #[test]
+    fn ready_means_a_fresh_success_by_the_writer() {
+        assert_eq!(ready().readiness(110, 10), Readiness::Ready);
+        let failed = PassResult::Failed("the service refused the token (401)".into());
+        for (status, reason) in [
+            (Status::default(), "starting: no pass has ended yet"),
+            (
+                Status {
+                    role: Role::Follower("pid 7 on a".into()),
+                    ..ready()
+                },
+                "another process is the writer: pid 7 on a",
+            ),
+            (
+                Status {
+                    last_pass: Some(LastPass {
+                        at: 1,
+                        result: failed,
+                        took_ms: 1,
+                    }),
+                    ..ready()
+                },
+                "the last pass failed: the service refused the token (401)",
+            ),
+            (
+                Status {
+                    last_success: None,
+                    ..ready()
+                },
+                "starting: no pass has succeeded yet",
+            ),
+            (
+                Status {
+                    last_success: Some(99),
+                    ..ready()
+                },
+                "stale: the last success was 11 s ago, and 10 s are allowed",
+            ),
+        ] {
+            assert_eq!(status.readiness(110, 10).reason(), Some(reason));
+        }
+    }
+}
