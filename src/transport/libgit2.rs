@@ -2,9 +2,12 @@
 
 use std::sync::OnceLock;
 
+use super::git;
+
 /// Sets libgit2 up, once: call it before the first repository is opened.
 ///
 /// * A repository may belong to another user (a sidecar's does): nothing in it is ever executed here.
+/// * Remotes can be reached through our own transports.
 /// * Objects are not hashed again at every read, as git itself does not either.
 ///
 /// # Errors
@@ -23,7 +26,11 @@ pub fn libgit2() -> Result<(), git2::Error> {
 )]
 fn setup() -> Result<(), git2::Error> {
     git2::opts::strict_hash_verification(false);
-    // SAFETY: both must not run beside other uses of libgit2's global state. They run once, inside a `OnceLock`
-    // that every user of Git in this process passes before its first repository or remote.
-    unsafe { git2::opts::set_verify_owner_validation(false) }
+    // SAFETY: neither may run beside other uses of what it sets: the table of transports, and the check of owners.
+    // They run once, inside a `OnceLock` that every user of Git in this process passes before its first repository
+    // or remote. The factory is a function: it captures nothing that could end before the process does.
+    unsafe {
+        git2::transport::register(git::SCHEME, git::transport)?;
+        git2::opts::set_verify_owner_validation(false)
+    }
 }

@@ -6,12 +6,14 @@
 //! Invariant: a secret leaves this module only towards the host that it belongs to.
 
 mod access;
+mod git;
 mod libgit2;
 mod network;
 mod repo_url;
 mod secret;
 
 pub use access::{GitAccess, GitCredentials};
+pub use git::{Advertised, GitError, Offered, advertised, with_remote};
 pub use libgit2::libgit2;
 pub use network::{Network, NetworkError, is_untrusted, provider};
 pub use repo_url::{RepoUrl, RepoUrlError};
