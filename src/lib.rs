@@ -1,4 +1,7 @@
 //! gitoggle keeps a feature-toggle service in step with a Git repository.
+
 pub mod document;
 pub mod model;
 pub mod reconcile;
+pub mod source;
+pub mod transport;
