@@ -1,4 +1,5 @@
 //! gitoggle keeps a feature-toggle service in step with a Git repository.
 pub mod model;
 pub mod sandbox;
+pub mod service;
 pub mod transport;
