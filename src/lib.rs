@@ -3,5 +3,7 @@
 pub mod document;
 pub mod model;
 pub mod reconcile;
+pub mod sandbox;
+pub mod service;
 pub mod source;
 pub mod transport;
