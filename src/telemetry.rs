@@ -88,7 +88,11 @@ impl Levels {
 
     fn take(&mut self, directive: &str) {
         let (target, level) = directive.split_once('=').unwrap_or((OURS, directive));
-        let Ok(level) = level.parse::<LevelFilter>() else {
+        // The empty text is a level to `LevelFilter`.
+        let Some(level) = (!level.is_empty())
+            .then(|| level.parse::<LevelFilter>().ok())
+            .flatten()
+        else {
             return;
         };
         match target == OURS {

@@ -142,10 +142,10 @@ mod tests {
     fn what_is_not_flat_is_refused_where_it_stands() {
         for (text, place) in [
             ("a: {b: c}\n", "f.yaml:1:4"),
-            ("a: 1\nb: &x 2\n", "f.yaml:2:7"),
+            ("a: 1\nb: &x 2\n", "f.yaml:2:4"),
             ("- a\n", "f.yaml:1:1"),
             ("word\n", "f.yaml:1:1"),
-            ("a: !!str b\n", "f.yaml:1:10"),
+            ("a: !!str b\n", "f.yaml:1:4"),
             ("a: [[b]]\n", "f.yaml:1:5"),
             ("a: 1\n---\nb: 2\n", "f.yaml:2:1"),
         ] {

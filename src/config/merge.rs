@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use etcetera::BaseStrategy as _;
+
 use super::definition::{Reach, SettingInfo, Shape, settings, suggestion, variable};
 use super::file::{self, Line};
 use super::mistake::Mistake;
@@ -23,6 +25,31 @@ pub struct World {
     pub folder: PathBuf,
     /// The platform's folder for state, where there is one.
     pub state_home: Option<PathBuf>,
+}
+
+impl World {
+    /// Returns the world of this process.
+    ///
+    /// # Errors
+    /// When the process has no current folder any more.
+    pub fn of_process() -> std::io::Result<Self> {
+        Ok(Self {
+            variables: std::env::vars_os().collect(),
+            folder: std::env::current_dir()?,
+            state_home: state_home(),
+        })
+    }
+}
+
+/// The platform's folder for state. Without HOME there is none: the password file of a container often names a
+/// folder that is not there or belongs to someone else.
+fn state_home() -> Option<PathBuf> {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    if cfg!(unix) && !is_set("HOME") && !is_set("XDG_STATE_HOME") {
+        return None;
+    }
+    let platform = etcetera::choose_base_strategy().ok()?;
+    Some(platform.state_dir().unwrap_or_else(|| platform.data_dir()))
 }
 
 /// A value and where it was said.

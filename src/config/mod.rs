@@ -26,3 +26,6 @@ pub use settings::{
 };
 pub use trust::Trust;
 pub use value::{count, duration, ratio};
+
+#[cfg(test)]
+mod tests;
