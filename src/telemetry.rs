@@ -370,7 +370,7 @@ mod tests {
     #[test]
     fn a_json_line_keeps_the_values_as_they_were() {
         let text = logged(LogFormat::Json, || {
-            tracing::info!(n = 3, ok = true, foreign = FOREIGN, "published")
+            tracing::info!(n = 3, ok = true, foreign = FOREIGN, "published");
         });
         let value: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(value["foreign"], FOREIGN);
@@ -385,7 +385,7 @@ mod tests {
     #[test]
     fn a_pretty_line_is_time_level_message_fields() {
         let text = logged(LogFormat::Pretty, || {
-            tracing::info!(toggle = "a/b/c", reason = "too many", "held")
+            tracing::info!(toggle = "a/b/c", reason = "too many", "held");
         });
         let (time, rest) = text.split_once(' ').unwrap();
         assert!(time.parse::<jiff::Timestamp>().is_ok(), "{time}");
