@@ -1,9 +1,12 @@
 //! gitoggle keeps a feature-toggle service in step with a Git repository.
 
+pub mod cli;
+pub mod config;
 pub mod document;
 pub mod model;
 pub mod reconcile;
 pub mod sandbox;
 pub mod service;
 pub mod source;
+pub mod telemetry;
 pub mod transport;

@@ -1,0 +1,5 @@
+//! The command line: arguments, output and failures.
+
+pub mod args;
+pub mod failure;
+pub mod output;
