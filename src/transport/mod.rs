@@ -6,23 +6,17 @@
 //! Invariant: a secret leaves this module only towards the host that it belongs to.
 
 mod access;
-<<<<<<< HEAD
 mod git;
 mod libgit2;
-=======
 mod certificate;
->>>>>>> service
 mod network;
 mod repo_url;
 mod secret;
 
 pub use access::{GitAccess, GitCredentials};
-<<<<<<< HEAD
 pub use git::{Advertised, GitError, Offered, advertised, with_remote};
 pub use libgit2::libgit2;
-=======
 pub use certificate::{CertificateFault, certificate_fault};
->>>>>>> service
 pub use network::{Network, NetworkError, is_untrusted, provider};
 pub use repo_url::{RepoUrl, RepoUrlError};
 pub use secret::{Secret, SecretError, SecretSource};
