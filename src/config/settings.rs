@@ -10,6 +10,7 @@ use super::merge::{Flags, Given, Merged, World, merge};
 use super::mistake::{Mistake, Mistakes};
 use super::place::state_dir;
 use super::value::Value;
+use crate::document::Layout;
 use crate::model::{Scope, ServiceKind};
 use crate::transport::{RepoUrl, Secret, SecretSource};
 
@@ -148,8 +149,8 @@ pub struct Settings {
     pub reference: Option<String>,
     /// The folder of documents, without slashes at its ends; empty for the top.
     pub root: String,
-    /// The layout's template.
-    pub layout: String,
+    /// Where documents are under it.
+    pub layout: Layout,
     /// The toggles that this is about.
     pub only: Scope,
     /// Whether merges are named instead of the branch's own commits.
@@ -303,7 +304,7 @@ impl Values {
             repo,
             reference: self.text("ref"),
             root: self.text("root").unwrap_or_default(),
-            layout: self.text("layout")?,
+            layout: self.text("layout")?.parse().ok()?,
             only: Scope::new(&self.texts("only")).ok()?,
             first_parent: self.switch("first_parent"),
             history: match self.0.given.contains_key("history") {

@@ -298,6 +298,21 @@ fn without_a_home_the_state_folder_has_to_be_given() {
 }
 
 #[test]
+fn a_layout_is_read_as_documents_read_it() {
+    let case = |layout| Case::new(Command::Plan).variable("GITOGGLE_LAYOUT", layout);
+    let settings = case("toggles/{environment}/{project}/{toggle}.yaml").settings();
+    assert_eq!(
+        settings.layout.to_string(),
+        "toggles/{environment}/{project}/{toggle}.yaml"
+    );
+    assert!(
+        case("{project}/{toggle}.yaml")
+            .mistakes()
+            .starts_with("GITOGGLE_LAYOUT: ")
+    );
+}
+
+#[test]
 fn the_state_remote_origin_of_a_url_is_that_url() {
     let remote = |repo| {
         let case = Case::new(Command::Plan)
