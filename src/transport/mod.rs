@@ -18,3 +18,6 @@ pub use libgit2::libgit2;
 pub use network::{Network, NetworkError, is_untrusted, provider};
 pub use repo_url::{RepoUrl, RepoUrlError};
 pub use secret::{Secret, SecretError, SecretSource};
+
+#[cfg(test)]
+pub(crate) mod testing;

@@ -91,3 +91,8 @@ pub(super) fn transport(remote: &git2::Remote<'_>) -> Result<git2::transport::Tr
         false => git2::transport::Transport::smart(remote, false, ssh::Ssh(connection)),
     }
 }
+
+#[cfg(test)]
+mod https_tests;
+#[cfg(test)]
+mod ssh_tests;
