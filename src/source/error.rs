@@ -40,6 +40,12 @@ pub enum Error {
     /// There is nothing at the path.
     #[error("there is no repository at `{}`", escaped(&.0.to_string_lossy()))]
     NoRepository(PathBuf),
+    /// There is no folder at the path.
+    #[error("there is no folder `{}`", escaped(&.0.to_string_lossy()))]
+    NoFolder(PathBuf),
+    /// A bare repository has no files to look at.
+    #[error("the repository at `{}` is bare and has no work tree", escaped(&.0.to_string_lossy()))]
+    NoWorkTree(PathBuf),
     /// The root is not in the tree.
     #[error("the folder `{}` does not exist at {revision}", escaped(root))]
     NoRoot {

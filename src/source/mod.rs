@@ -15,6 +15,7 @@ mod reader;
 mod resolve;
 mod snapshot;
 mod tree;
+pub mod worktree;
 
 use std::path::PathBuf;
 
@@ -127,6 +128,8 @@ impl Source {
 
 #[cfg(test)]
 mod history_tests;
+#[cfg(test)]
+mod mirror_tests;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
