@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::model::{CommitId, ObjectId, escaped};
-use crate::transport::RepoUrl;
+use crate::transport::GitError;
 
 /// Why a source gives no answer.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +40,12 @@ pub enum Error {
     /// There is nothing at the path.
     #[error("there is no repository at `{}`", escaped(&.0.to_string_lossy()))]
     NoRepository(PathBuf),
+    /// There is no folder at the path.
+    #[error("there is no folder `{}`", escaped(&.0.to_string_lossy()))]
+    NoFolder(PathBuf),
+    /// A bare repository has no files to look at.
+    #[error("the repository at `{}` is bare and has no work tree", escaped(&.0.to_string_lossy()))]
+    NoWorkTree(PathBuf),
     /// The root is not in the tree.
     #[error("the folder `{}` does not exist at {revision}", escaped(root))]
     NoRoot {
@@ -57,6 +63,9 @@ pub enum Error {
     /// Some objects are only at the place it was cloned from.
     #[error("the object {0} is not in this partial clone")]
     PartialClone(ObjectId),
+    /// The way to the repository.
+    #[error(transparent)]
+    Remote(#[from] GitError),
     /// Refs are kept in a format that libgit2 does not read.
     #[error("the repository keeps its refs in the reftable format, which is not supported")]
     Reftable,
@@ -134,6 +143,7 @@ impl Error {
             }
             Self::Extension(_) => "clone it anew, or give its URL as `--repo`",
             Self::Unborn(_) => "commit something, or name another branch with `--ref`",
+            Self::Remote(error) => return error.hint(),
             _ => return None,
         };
         Some(hint.to_owned())
@@ -168,11 +178,4 @@ pub(super) fn cannot_open(path: &Path, error: git2::Error) -> Error {
         None if error.code() == git2::ErrorCode::NotFound => Error::NoRepository(path.to_owned()),
         None => error.into(),
     }
-}
-
-/// Returns the place of a source as an error names it.
-pub(super) fn place(location: &RepoUrl) -> PathBuf {
-    location
-        .local_path()
-        .map_or_else(|| PathBuf::from(location.to_string()), Path::to_owned)
 }

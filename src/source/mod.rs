@@ -10,10 +10,12 @@ mod error;
 mod history;
 mod local;
 mod message;
+mod mirror;
 mod reader;
 mod resolve;
 mod snapshot;
 mod tree;
+pub mod worktree;
 
 use std::path::PathBuf;
 
@@ -67,23 +69,27 @@ pub enum CacheMode {
 #[derive(Debug)]
 pub struct Source {
     config: SourceConfig,
+    mirror: mirror::Mirror,
 }
 
 impl Source {
     /// Makes a source; nothing is looked at yet.
     #[must_use]
-    pub const fn new(config: SourceConfig) -> Self {
-        Self { config }
+    pub fn new(config: SourceConfig) -> Self {
+        Self {
+            config,
+            mirror: mirror::Mirror::default(),
+        }
     }
 
-    /// Returns what the ref leads to now.
+    /// Returns what the ref leads to now. Where the ref of a URL has not moved, that is one look-up.
     ///
     /// # Errors
     /// When the repository cannot be reached or read, or has no such ref or root.
     pub fn look(&mut self) -> Result<Snapshot, Error> {
         let config = &self.config;
         let Some(path) = config.location.local_path() else {
-            return Err(Error::NoRepository(error::place(&config.location)));
+            return self.mirror.look(config);
         };
         let (folder, resolved) = local::look_up(path, config.reference.as_deref())?;
         Snapshot::take(folder, resolved, &config.root, config.first_parent, None)
@@ -96,10 +102,16 @@ impl Source {
     pub fn look_up(&mut self) -> Result<CommitId, Error> {
         let config = &self.config;
         let Some(path) = config.location.local_path() else {
-            return Err(Error::NoRepository(error::place(&config.location)));
+            return self.mirror.look_up(config);
         };
         let (_, resolved) = local::look_up(path, config.reference.as_deref())?;
         Ok(CommitId(reader::object_id(resolved.commit)))
+    }
+
+    /// Takes the mirror of a URL for broken, so that the next look clones it again. For who meets a missing object
+    /// while reading a snapshot; of a path there is no mirror.
+    pub const fn distrust(&mut self) {
+        self.mirror.distrust();
     }
 
     /// Returns the URL of the repository's `origin`, as it is written there; a URL source is its own.
@@ -116,6 +128,8 @@ impl Source {
 
 #[cfg(test)]
 mod history_tests;
+#[cfg(test)]
+mod mirror_tests;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

@@ -20,3 +20,6 @@ pub use certificate::{CertificateFault, certificate_fault};
 pub use network::{Network, NetworkError, is_untrusted, provider};
 pub use repo_url::{RepoUrl, RepoUrlError};
 pub use secret::{Secret, SecretError, SecretSource};
+
+#[cfg(test)]
+pub(crate) mod testing;

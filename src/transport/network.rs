@@ -114,16 +114,17 @@ pub fn provider() {
 pub fn is_untrusted(error: &reqwest::Error) -> bool {
     let mut cause = error.source();
     while let Some(current) = cause {
-        let inner = current
-            .downcast_ref::<std::io::Error>()
-            .and_then(std::io::Error::get_ref);
-        let tls = current
-            .downcast_ref::<rustls::Error>()
-            .or_else(|| inner.and_then(|inner| inner.downcast_ref()));
-        if matches!(tls, Some(rustls::Error::InvalidCertificate(_))) {
+        if let Some(rustls::Error::InvalidCertificate(_)) = current.downcast_ref() {
             return true;
         }
-        cause = current.source();
+        // The source of an I/O error is that of what it wraps, which would be skipped.
+        cause = match current
+            .downcast_ref::<std::io::Error>()
+            .and_then(std::io::Error::get_ref)
+        {
+            Some(wrapped) => Some(wrapped),
+            None => current.source(),
+        };
     }
     false
 }

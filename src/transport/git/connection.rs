@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
+use super::ssh::Environment;
 use super::{GitError, SCHEME};
 use crate::transport::{GitAccess, RepoUrl};
 
@@ -11,6 +12,7 @@ use crate::transport::{GitAccess, RepoUrl};
 pub(super) struct Connection {
     pub(super) url: RepoUrl,
     pub(super) access: GitAccess,
+    pub(super) environment: Environment,
     /// The true reason of a failure, of which libgit2 keeps a few words at most.
     failure: Mutex<Option<GitError>>,
     /// Where the first request was redirected to.
@@ -52,13 +54,14 @@ pub(super) struct Ticket {
 }
 
 impl Ticket {
-    pub(super) fn new(url: &RepoUrl, access: &GitAccess) -> Result<Self, GitError> {
+    pub(super) fn new(url: &RepoUrl, access: &GitAccess, environment: Environment) -> Result<Self, GitError> {
         if url.local_path().is_some() {
             return Err(GitError::Local);
         }
         let connection = Arc::new(Connection {
             url: url.clone(),
             access: access.clone(),
+            environment,
             failure: Mutex::default(),
             base: Mutex::default(),
             client: Mutex::default(),

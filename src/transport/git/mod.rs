@@ -15,6 +15,7 @@ pub use error::{GitError, Offered};
 use super::{GitAccess, RepoUrl, libgit2};
 use crate::model::ObjectId;
 use connection::Ticket;
+use ssh::Environment;
 
 /// The scheme that libgit2 knows our sub-transports by.
 pub(super) const SCHEME: &str = "gitoggle";
@@ -44,8 +45,18 @@ pub fn with_remote<T>(
     access: &GitAccess,
     work: impl FnOnce(&mut git2::Remote<'_>) -> Result<T, git2::Error>,
 ) -> Result<T, GitError> {
+    with_remote_in(repository, url, access, Environment::of_process(), work)
+}
+
+fn with_remote_in<T>(
+    repository: &git2::Repository,
+    url: &RepoUrl,
+    access: &GitAccess,
+    environment: Environment,
+    work: impl FnOnce(&mut git2::Remote<'_>) -> Result<T, git2::Error>,
+) -> Result<T, GitError> {
     libgit2()?;
-    let ticket = Ticket::new(url, access)?;
+    let ticket = Ticket::new(url, access, environment)?;
     let mut remote = repository.remote_anonymous(&ticket.url())?;
     let result = work(&mut remote);
     drop(remote);
@@ -57,8 +68,16 @@ pub fn with_remote<T>(
 /// # Errors
 /// As [`with_remote`].
 pub fn advertised(url: &RepoUrl, access: &GitAccess) -> Result<Vec<Advertised>, GitError> {
+    advertised_in(url, access, Environment::of_process())
+}
+
+fn advertised_in(
+    url: &RepoUrl,
+    access: &GitAccess,
+    environment: Environment,
+) -> Result<Vec<Advertised>, GitError> {
     libgit2()?;
-    let ticket = Ticket::new(url, access)?;
+    let ticket = Ticket::new(url, access, environment)?;
     let mut remote = git2::Remote::create_detached(ticket.url())?;
     let refs = list(&mut remote);
     drop(remote);
@@ -91,3 +110,8 @@ pub(super) fn transport(remote: &git2::Remote<'_>) -> Result<git2::transport::Tr
         false => git2::transport::Transport::smart(remote, false, ssh::Ssh(connection)),
     }
 }
+
+#[cfg(test)]
+mod https_tests;
+#[cfg(test)]
+mod ssh_tests;

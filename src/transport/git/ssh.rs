@@ -21,6 +21,9 @@ const MOST_WORDS: usize = 16 << 10;
 /// How long ssh may take to end after its output did, before its words are taken as they are.
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// What the shell that runs `GIT_SSH_COMMAND` calls itself: it begins what it says when it finds no program.
+const SHELL_NAME: &str = "GIT_SSH_COMMAND";
+
 pub(super) struct Ssh(pub(super) Arc<Connection>);
 
 impl SmartSubtransport for Ssh {
@@ -58,7 +61,7 @@ impl Stream {
             return Err(GitError::Local);
         };
         let connect_timeout = connection.access.network.connect_timeout;
-        let (mut command, name) = command(&Environment::of_process(), address, service, connect_timeout);
+        let (mut command, name) = command(&connection.environment, address, service, connect_timeout);
         let mut child = command.spawn().map_err(|source| GitError::NoSsh {
             program: name,
             source,
@@ -218,15 +221,17 @@ fn listen(mut errors: impl Read + Send + 'static) -> (Arc<Mutex<Vec<u8>>>, Recei
 
 /// The variables that decide which program is run.
 #[derive(Debug, Default)]
-struct Environment {
-    command: Option<OsString>,
-    program: Option<OsString>,
+pub(super) struct Environment {
+    /// `GIT_SSH_COMMAND`: a line for the shell.
+    pub(super) command: Option<OsString>,
+    /// `GIT_SSH`: a program.
+    pub(super) program: Option<OsString>,
     /// The names of our own variables, which stay here.
-    own: Vec<OsString>,
+    pub(super) own: Vec<OsString>,
 }
 
 impl Environment {
-    fn of_process() -> Self {
+    pub(super) fn of_process() -> Self {
         let given = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let names = std::env::vars_os().map(|(name, _)| name);
         Self {
@@ -242,7 +247,7 @@ impl Environment {
 /// Returns the command that runs `service` on the host, and its name for messages.
 ///
 /// ssh takes the first value that it sees of an option, so what `GIT_SSH_COMMAND` says stands before ours.
-fn command(
+pub(super) fn command(
     environment: &Environment,
     address: &SshAddress,
     service: &str,
@@ -253,7 +258,7 @@ fn command(
             let mut shell = Command::new("sh");
             let mut script = line.clone();
             script.push(" \"$@\"");
-            shell.arg("-c").arg(script).arg(line);
+            shell.arg("-c").arg(script).arg(SHELL_NAME);
             (shell, line.to_string_lossy().into_owned())
         }
         (None, Some(program)) => (Command::new(program), program.to_string_lossy().into_owned()),
@@ -285,7 +290,7 @@ fn command(
 }
 
 /// Quotes for the shell at the other end, as git does.
-fn quoted(path: &str) -> String {
+pub(super) fn quoted(path: &str) -> String {
     format!("'{}'", path.replace('\'', r"'\''").replace('!', r"'\!'"))
 }
 
@@ -316,20 +321,13 @@ fn classify(words: &str, code: Option<i32>, host: String, connection: &Connectio
         let url = connection.url.to_string();
         return GitError::NotFound { url };
     }
-    if code == Some(127) && connection_is_local_shell(words) {
+    if code == Some(127) && says(SHELL_NAME) {
         let source = io::Error::new(io::ErrorKind::NotFound, message);
-        let program = "GIT_SSH_COMMAND".to_owned();
+        let program = connection.environment.command.clone().unwrap_or_default();
+        let program = program.to_string_lossy().into_owned();
         return GitError::NoSsh { program, source };
     }
     GitError::Ssh { host, message }
-}
-
-/// A shell on this machine that does not find the program says `sh: 1: … not found`.
-fn connection_is_local_shell(words: &str) -> bool {
-    words
-        .lines()
-        .last()
-        .is_some_and(|line| line.ends_with("not found") && line.contains("sh: "))
 }
 
 fn last_line(words: &str, code: Option<i32>) -> String {
