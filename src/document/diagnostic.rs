@@ -125,7 +125,7 @@ impl Serialize for Diagnostic {
     }
 }
 
-/// The most findings told about one file: a hostile megabyte could have a hundred thousand.
+/// The most findings told about one file.
 const MOST_FINDINGS: usize = 100;
 
 /// Turns the findings of one file into diagnostics, sorted by position.
@@ -137,7 +137,7 @@ pub(super) fn diagnose(
 ) -> Vec<Diagnostic> {
     // Errors are kept first, so that an invalid file always shows one.
     findings.sort_by_key(|finding| finding.check.severity);
-    let cut = findings.len().saturating_sub(MOST_FINDINGS);
+    let is_cut = findings.len() > MOST_FINDINGS;
     findings.truncate(MOST_FINDINGS);
     let lines = lines(text);
     let mut diagnostics: Vec<Diagnostic> = findings
@@ -146,8 +146,8 @@ pub(super) fn diagnose(
         .collect();
     diagnostics.sort();
     diagnostics.dedup();
-    if cut > 0 {
-        let message = format!("{cut} more findings in this file are not shown");
+    if is_cut {
+        let message = format!("only {MOST_FINDINGS} of the findings in this file are shown");
         diagnostics.push(Diagnostic::whole_file(&TOO_MANY_FINDINGS, path, message));
     }
     diagnostics

@@ -1,5 +1,6 @@
 //! A finding on its way to becoming a diagnostic: a check, a spot and words.
 
+use super::Severity;
 use super::check::Check;
 use super::node::{Span, Step};
 use crate::model::escaped;
@@ -67,6 +68,17 @@ impl Finding {
     }
 }
 
+/// The most findings kept of one file: a hostile megabyte could have hundreds of thousands.
+pub(super) const MOST_KEPT: usize = 200;
+
+/// Adds a finding, unless there are enough; the first error is always kept.
+pub(super) fn add(findings: &mut Vec<Finding>, finding: Finding) {
+    let is_error = |finding: &Finding| finding.check.severity == Severity::Error;
+    if findings.len() < MOST_KEPT || (is_error(&finding) && !findings.iter().rev().any(is_error)) {
+        findings.push(finding);
+    }
+}
+
 /// Shows a text from a file within a sentence: harmless, and short.
 pub(super) fn shown(text: &str) -> String {
     const LONGEST: usize = 60;
@@ -86,7 +98,7 @@ pub(super) fn suggestion<'a>(text: &str, candidates: impl IntoIterator<Item = &'
     let folded = text.to_lowercase();
     candidates
         .into_iter()
-        .take(1000)
+        .take(100)
         .filter(|candidate| !candidate.is_empty() && candidate.len() <= 4 * LONGEST)
         .map(|candidate| {
             (

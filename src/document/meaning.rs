@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::check::{self, Check};
-use super::finding::{Finding, Part, Spot, did_you_mean, shown};
+use super::finding::{Finding, MOST_KEPT, Part, Spot, add, did_you_mean, shown};
 use super::node::Step;
 use super::raw::{RawCondition, RawContent, RawDocument, RawRule, RawServe, RawVariation};
 use super::select::{Names, Nowhere};
@@ -72,8 +72,10 @@ impl Meaning {
         message: impl Into<String>,
         help: Option<String>,
     ) {
-        self.findings
-            .push(Finding::new(check, spot, message).maybe_help(help));
+        add(
+            &mut self.findings,
+            Finding::new(check, spot, message).maybe_help(help),
+        );
     }
 
     fn content(&mut self, content: &RawContent, disabled: Option<bool>) {
@@ -118,11 +120,11 @@ impl Meaning {
             )
             .help("give each variation a name of its own")
             .related(list.item(first).key("name").spot(Part::Value), "the first one");
-            self.findings.push(finding);
+            add(&mut self.findings, finding);
         }
     }
 
-    fn serves(&mut self, content: &RawContent, names: &Names, variations: &[RawVariation], at: &At<'_>) {
+    fn serves(&mut self, content: &RawContent, names: &Names<'_>, variations: &[RawVariation], at: &At<'_>) {
         let rules = at.key("rules");
         for (index, rule) in content.rules.iter().flatten().enumerate() {
             let rule_at = rules.item(index);
@@ -142,7 +144,13 @@ impl Meaning {
         );
     }
 
-    fn serve(&mut self, serve: Option<&RawServe>, names: &Names, variations: &[RawVariation], at: &At<'_>) {
+    fn serve(
+        &mut self,
+        serve: Option<&RawServe>,
+        names: &Names<'_>,
+        variations: &[RawVariation],
+        at: &At<'_>,
+    ) {
         let Some((serve, Err(nowhere))) = serve.map(|serve| (serve, names.find(serve))) else {
             return;
         };
@@ -176,14 +184,17 @@ impl Meaning {
                 self.report(&check::SELECT_OUT_OF_RANGE, spot, message, Some(help.to_owned()));
             }
             Nowhere::Unknown => {
-                let help = did_you_mean(serve.variation.as_deref().unwrap_or_default(), candidates.clone())
-                    .unwrap_or_else(|| {
-                        let names: Vec<String> = candidates
-                            .take(8)
-                            .map(|name| format!("`{}`", shown(name)))
-                            .collect();
-                        format!("the variations begin with {}", names.join(", "))
-                    });
+                // Comparing names is slow, and a hostile file could make it so very often.
+                let meant = (self.findings.len() < MOST_KEPT).then(|| {
+                    did_you_mean(serve.variation.as_deref().unwrap_or_default(), candidates.clone())
+                });
+                let help = meant.flatten().unwrap_or_else(|| {
+                    let names: Vec<String> = candidates
+                        .take(8)
+                        .map(|name| format!("`{}`", shown(name)))
+                        .collect();
+                    format!("the variations begin with {}", names.join(", "))
+                });
                 let spot = at.key("variation").spot(Part::Value);
                 self.report(
                     &check::UNKNOWN_VARIATION,
@@ -219,7 +230,7 @@ impl Meaning {
                 format!("another rule is named `{}`, too", shown(name)),
             )
             .related(list.item(first).key("name").spot(Part::Value), "the first one");
-            self.findings.push(finding);
+            add(&mut self.findings, finding);
         }
     }
 
@@ -238,7 +249,7 @@ impl Meaning {
                     list.item(first).key("conditions").spot(Part::Key),
                     "matches everyone",
                 );
-                self.findings.push(finding);
+                add(&mut self.findings, finding);
             } else if matches_everyone(rule) {
                 let help = "`defaultServe` is for everyone whom no rule matches";
                 let spot = at.key("conditions").spot(Part::Key);
@@ -345,7 +356,7 @@ impl Meaning {
     }
 
     /// Warns about variations that nobody can get. Says nothing where a serve is broken: it might have been it.
-    fn usage(&mut self, content: &RawContent, names: &Names, variations: &[RawVariation], at: &At<'_>) {
+    fn usage(&mut self, content: &RawContent, names: &Names<'_>, variations: &[RawVariation], at: &At<'_>) {
         let Some(served) = served(content, names) else {
             return;
         };
@@ -376,7 +387,7 @@ impl Meaning {
         }
     }
 
-    fn same_serve(&mut self, content: &RawContent, names: &Names, at: &At<'_>) {
+    fn same_serve(&mut self, content: &RawContent, names: &Names<'_>, at: &At<'_>) {
         let all: Option<Vec<u32>> = all_serves(content)
             .map(|serve| serve.and_then(|serve| names.find(serve).ok()))
             .collect();
@@ -398,7 +409,7 @@ fn matches_everyone(rule: &RawRule) -> bool {
 }
 
 /// Returns what somebody can get, or `None` where a serve leads nowhere.
-fn served(content: &RawContent, names: &Names) -> Option<Vec<u32>> {
+fn served(content: &RawContent, names: &Names<'_>) -> Option<Vec<u32>> {
     // Every serve has to be readable, also those that nobody gets to.
     let all: Vec<u32> = all_serves(content)
         .map(|serve| names.find(serve?).ok())

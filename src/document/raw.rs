@@ -139,7 +139,7 @@ impl RawDocument {
 }
 
 impl RawRule {
-    fn complete(self, names: &Names) -> Option<Rule> {
+    fn complete(self, names: &Names<'_>) -> Option<Rule> {
         let Self {
             name,
             serve,

@@ -6,9 +6,9 @@ use super::raw::{RawServe, RawVariation};
 use crate::model::Serve;
 
 /// The variations of one document by name.
-pub(super) struct Names {
+pub(super) struct Names<'a> {
     /// The first index of each name, and whether there is another.
-    by_name: HashMap<String, (u32, Uniqueness)>,
+    by_name: HashMap<&'a str, (u32, Uniqueness)>,
     count: u32,
 }
 
@@ -28,14 +28,14 @@ pub(super) enum Nowhere {
     Unknown,
 }
 
-impl Names {
-    pub(super) fn new(variations: &[RawVariation]) -> Self {
+impl<'a> Names<'a> {
+    pub(super) fn new(variations: &'a [RawVariation]) -> Self {
         let mut by_name = HashMap::with_capacity(variations.len());
         let indices = 0_u32..;
         for (index, variation) in indices.zip(variations) {
             if let Some(name) = &variation.name {
                 by_name
-                    .entry(name.clone())
+                    .entry(name.as_str())
                     .and_modify(|(_, uniqueness)| *uniqueness = Uniqueness::Ambiguous)
                     .or_insert((index, Uniqueness::Unique));
             }
@@ -59,7 +59,7 @@ impl Names {
         match (serve.select, &serve.variation) {
             (Some(select), None) if select < self.count => Ok(select),
             (Some(_), None) => Err(Nowhere::OutOfRange),
-            (None, Some(name)) => match self.by_name.get(name) {
+            (None, Some(name)) => match self.by_name.get(name.as_str()) {
                 Some((index, Uniqueness::Unique)) => Ok(*index),
                 Some((_, Uniqueness::Ambiguous)) => Err(Nowhere::Ambiguous),
                 None => Err(Nowhere::Unknown),

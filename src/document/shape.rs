@@ -4,7 +4,7 @@
 //! where its format is JSON.
 
 use super::check::{self, Check};
-use super::finding::{Finding, Spot, did_you_mean, shown, suggestion};
+use super::finding::{Finding, Spot, add, did_you_mean, shown, suggestion};
 use super::node::{Kind, Node, Span, Style, is_null};
 use super::raw::{RawCondition, RawContent, RawDocument, RawRule, RawServe, RawVariation, Text};
 
@@ -19,7 +19,7 @@ const VARIATION: &[&str] = &["value", "name", "description"];
 pub(super) fn document(root: &Node, findings: &mut Vec<Finding>) -> RawDocument {
     let mut shape = Shape { findings };
     if !is_a_document(root) {
-        shape.findings.push(not_a_document(root));
+        add(shape.findings, not_a_document(root));
         return RawDocument::default();
     }
     let Some(fields) = shape.fields(root, root.span, "a document", DOCUMENT) else {
@@ -98,8 +98,7 @@ impl Field<'_> {
 
 impl Shape<'_> {
     fn report(&mut self, check: &'static Check, span: Span, message: String, help: Option<String>) {
-        self.findings
-            .push(Finding::at(check, span, message).maybe_help(help));
+        add(self.findings, Finding::at(check, span, message).maybe_help(help));
     }
 
     fn wrong_type(&mut self, field: &Field<'_>, wanted: &str, help: Option<String>) {
@@ -150,7 +149,7 @@ impl Shape<'_> {
                 )
                 .help("keep one of the two")
                 .related(Spot::Span(first.key), "first here");
-                self.findings.push(finding);
+                add(self.findings, finding);
                 continue;
             }
             entries.push(Field {

@@ -7,7 +7,7 @@
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span as ParserSpan, Tag};
 
 use super::check;
-use super::finding::Finding;
+use super::finding::{Finding, add};
 use super::node::{Kind, Loaded, Node, Position, Span, Style};
 
 /// The deepest nesting accepted.
@@ -116,7 +116,7 @@ impl Builder {
     fn event(&mut self, event: Event<'_>, span: Span) -> Result<(), Finding> {
         match event {
             Event::Alias(_) => {
-                self.findings.push(anchor(span, "an alias (`*`)"));
+                add(&mut self.findings, anchor(span, "an alias (`*`)"));
                 self.value(Node {
                     span,
                     kind: Kind::Refused,
@@ -153,10 +153,11 @@ impl Builder {
 
     fn refuse_properties(&mut self, anchor_id: usize, tag: Option<&Tag>, span: Span) {
         if anchor_id != 0 {
-            self.findings.push(anchor(span, "an anchor (`&`)"));
+            add(&mut self.findings, anchor(span, "an anchor (`&`)"));
         }
         if tag.is_some() {
-            self.findings.push(
+            add(
+                &mut self.findings,
                 Finding::at(&check::YAML_TAG, span, "a tag (`!`) is not allowed")
                     .help("write the value as it is meant, in quotes where it begins with `!`"),
             );

@@ -2,6 +2,7 @@
 
 mod checks;
 mod equality;
+mod examples;
 mod hostile;
 mod pictures;
 mod reading;
