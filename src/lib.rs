@@ -1,2 +1,3 @@
 //! gitoggle keeps a feature-toggle service in step with a Git repository.
 pub mod model;
+pub mod state;
