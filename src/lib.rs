@@ -1,3 +1,5 @@
 //! gitoggle keeps a feature-toggle service in step with a Git repository.
 pub mod model;
+pub mod source;
 pub mod state;
+pub mod transport;
