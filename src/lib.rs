@@ -8,5 +8,6 @@ pub mod reconcile;
 pub mod sandbox;
 pub mod service;
 pub mod source;
+pub mod state;
 pub mod telemetry;
 pub mod transport;
