@@ -1,0 +1,16 @@
+//! TLS, proxies and secrets, and Git connections over HTTPS and ssh.
+//!
+//! One set of CA, proxy and time-limit settings serves both the toggle service and the Git hosts. Plain `http`,
+//! `git` and `ext` do not exist here, nor do passwords in URLs.
+//!
+//! Invariant: a secret leaves this module only towards the host that it belongs to.
+
+mod access;
+mod network;
+mod repo_url;
+mod secret;
+
+pub use access::{GitAccess, GitCredentials};
+pub use network::{Network, NetworkError, is_untrusted, provider};
+pub use repo_url::{RepoUrl, RepoUrlError};
+pub use secret::{Secret, SecretError, SecretSource};
