@@ -1,0 +1,3 @@
+//! Outgoing notifications.
+mod signature;
+pub(crate) use signature::{SigningKey, SigningKeyError, hmac_sha256};
