@@ -84,3 +84,6 @@ const WEBHOOKS_PER_SECOND: u32 = 20;
 fn now() -> i64 {
     jiff::Timestamp::now().as_second()
 }
+
+#[cfg(test)]
+mod tests;
