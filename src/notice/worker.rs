@@ -52,7 +52,12 @@ impl Notifier {
         metrics: Metrics,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (queue, waiting) = mpsc::channel(QUEUE);
-        let task = deliver_all(receiver, network, metrics.clone(), waiting);
+        let courier = Courier {
+            receiver,
+            network,
+            pauses: PAUSES,
+        };
+        let task = courier.deliver_all(metrics.clone(), waiting);
         (Self { queue, metrics }, task)
     }
 
@@ -66,20 +71,88 @@ impl Notifier {
     }
 }
 
-async fn deliver_all(
+/// What delivers.
+struct Courier {
     receiver: Receiver,
     network: Network,
-    metrics: Metrics,
-    mut waiting: mpsc::Receiver<Notice>,
-) {
-    while let Some(notice) = waiting.recv().await {
-        if let Err(error) = deliver(&receiver, &network, &notice).await {
-            metrics.notice_failed();
-            tracing::warn!(
-                error = &error as &dyn std::error::Error,
-                "a notice could not be delivered"
-            );
+    pauses: [Duration; 2],
+}
+
+impl Courier {
+    async fn deliver_all(self, metrics: Metrics, mut waiting: mpsc::Receiver<Notice>) {
+        while let Some(notice) = waiting.recv().await {
+            if let Err(error) = self.deliver(&notice).await {
+                metrics.notice_failed();
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "a notice could not be delivered"
+                );
+            }
         }
+    }
+
+    async fn deliver(&self, notice: &Notice) -> Result<(), DeliveryError> {
+        // The same id in every try, so that a receiver can tell a repetition.
+        let id = format!("msg_{:032x}", fastrand::u128(..));
+        let mut pauses = self.pauses.into_iter();
+        loop {
+            match (self.attempt(notice, &id).await, pauses.next()) {
+                (Err(error), Some(pause)) if error.is_passing() => tokio::time::sleep(pause).await,
+                (result, _) => return result,
+            }
+        }
+    }
+
+    async fn attempt(&self, notice: &Notice, id: &str) -> Result<(), DeliveryError> {
+        let url = self.receiver.url()?;
+        let (headers, body) = self.receiver.compose(notice, id, jiff::Timestamp::now())?;
+        let client = self.network.client(LONGEST_TRY).map_err(DeliveryError::Network)?;
+        let request = client.post(url).header("content-type", "application/json");
+        let request = headers
+            .into_iter()
+            .fold(request, |request, (name, value)| request.header(name, value));
+        let answer = request.body(body).send().await;
+        let answer = answer.map_err(|error| DeliveryError::Http(error.without_url()))?;
+        match answer.status() {
+            status if status.is_success() => Ok(()),
+            status => Err(DeliveryError::Refused(status)),
+        }
+    }
+}
+
+type Headers = Vec<(&'static str, String)>;
+
+impl Receiver {
+    fn url(&self) -> Result<url::Url, DeliveryError> {
+        let url = self.url.read().map_err(DeliveryError::Secret)?;
+        url::Url::parse(url.expose().trim())
+            .ok()
+            .filter(|url| url.scheme() == "https")
+            .ok_or(DeliveryError::Url)
+    }
+
+    fn compose(
+        &self,
+        notice: &Notice,
+        id: &str,
+        now: jiff::Timestamp,
+    ) -> Result<(Headers, String), DeliveryError> {
+        let secret = match &self.format {
+            ReceiverFormat::Slack => return Ok((Vec::new(), message::slack(notice).to_string())),
+            ReceiverFormat::Standard(secret) => secret,
+        };
+        let body = message::standard(notice, &format!("{now:.0}")).to_string();
+        let seconds = now.as_second();
+        let mut headers = vec![
+            ("webhook-id", id.to_owned()),
+            ("webhook-timestamp", seconds.to_string()),
+        ];
+        if let Some(secret) = secret {
+            let secret = secret.read().map_err(DeliveryError::Secret)?;
+            let key = SigningKey::new(&secret).map_err(DeliveryError::Key)?;
+            headers.push(("webhook-signature", key.sign(id, seconds, body.as_bytes())));
+        }
+        Ok((headers, body))
     }
 }
 
@@ -111,55 +184,217 @@ impl DeliveryError {
     }
 }
 
-async fn deliver(receiver: &Receiver, network: &Network, notice: &Notice) -> Result<(), DeliveryError> {
-    // The same id in every try, so that a receiver can tell a repetition.
-    let id = format!("msg_{:032x}", fastrand::u128(..));
-    let mut pauses = PAUSES.into_iter();
-    loop {
-        match (attempt(receiver, network, notice, &id).await, pauses.next()) {
-            (Err(error), Some(pause)) if error.is_passing() => tokio::time::sleep(pause).await,
-            (result, _) => return result,
-        }
-    }
-}
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+    use std::sync::Arc;
+    use std::thread::JoinHandle;
 
-async fn attempt(
-    receiver: &Receiver,
-    network: &Network,
-    notice: &Notice,
-    id: &str,
-) -> Result<(), DeliveryError> {
-    let url = receiver.url.read().map_err(DeliveryError::Secret)?;
-    let url = url::Url::parse(url.expose().trim()).map_err(|_| DeliveryError::Url)?;
-    if url.scheme() != "https" {
-        return Err(DeliveryError::Url);
+    use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+
+    use super::super::change::{Change, ChangeKind};
+    use super::*;
+    use crate::reconcile::MetricsFormat;
+    use crate::transport::{Secret, provider};
+
+    /// An HTTPS server that gives the given answers and returns what it was asked.
+    struct Stand {
+        url: String,
+        ca: tempfile::NamedTempFile,
+        requests: JoinHandle<Vec<String>>,
     }
-    let now = jiff::Timestamp::now();
-    let body = match &receiver.format {
-        ReceiverFormat::Slack => message::slack(notice),
-        ReceiverFormat::Standard(_) => {
-            let second = jiff::Timestamp::from_second(now.as_second()).unwrap_or(now);
-            message::standard(notice, &second.to_string())
+
+    impl Stand {
+        fn answering(statuses: &'static [u16]) -> Self {
+            provider();
+            let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+            let mut ca = tempfile::NamedTempFile::new().unwrap();
+            ca.write_all(certified.cert.pem().as_bytes()).unwrap();
+            let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der()));
+            let tls = rustls::ServerConfig::builder()
+                .with_no_client_auth()
+                .with_single_cert(vec![certified.cert.der().clone()], key)
+                .unwrap();
+            let tls = Arc::new(tls);
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let url = format!("https://localhost:{}/hook", listener.local_addr().unwrap().port());
+            let requests = std::thread::spawn(move || {
+                let answered = statuses
+                    .iter()
+                    .map(|status| serve(&listener, Arc::clone(&tls), *status));
+                answered.collect()
+            });
+            Self { url, ca, requests }
+        }
+
+        fn courier(&self, format: ReceiverFormat) -> Courier {
+            Courier {
+                receiver: Receiver {
+                    url: value(&self.url),
+                    format,
+                },
+                network: Network {
+                    ca_file: Some(self.ca.path().to_owned()),
+                    ..Network::default()
+                },
+                pauses: [Duration::ZERO; 2],
+            }
         }
     }
-    .to_string();
-    let client = network.client(LONGEST_TRY).map_err(DeliveryError::Network)?;
-    let mut request = client.post(url).header("content-type", "application/json");
-    if let ReceiverFormat::Standard(secret) = &receiver.format {
-        request = request
-            .header("webhook-id", id)
-            .header("webhook-timestamp", now.as_second().to_string());
-        if let Some(secret) = secret {
-            let secret = secret.read().map_err(DeliveryError::Secret)?;
-            let key = SigningKey::new(&secret).map_err(DeliveryError::Key)?;
-            let signature = key.sign(id, now.as_second(), body.as_bytes());
-            request = request.header("webhook-signature", signature);
+
+    fn serve(listener: &TcpListener, tls: Arc<rustls::ServerConfig>, status: u16) -> String {
+        let (stream, _) = listener.accept().unwrap();
+        let connection = rustls::ServerConnection::new(tls).unwrap();
+        let mut stream = rustls::StreamOwned::new(connection, stream);
+        let mut request = Vec::new();
+        let mut buffer = [0; 4096];
+        while !is_whole(&request) {
+            let read = stream.read(&mut buffer).unwrap();
+            assert!(read > 0, "the request broke off");
+            request.extend_from_slice(&buffer[..read]);
+        }
+        let answer = format!("HTTP/1.1 {status} x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        stream.write_all(answer.as_bytes()).unwrap();
+        stream.conn.send_close_notify();
+        stream.flush().unwrap();
+        String::from_utf8(request).unwrap()
+    }
+
+    fn is_whole(request: &[u8]) -> bool {
+        let text = String::from_utf8_lossy(request);
+        let Some((head, body)) = text.split_once("\r\n\r\n") else {
+            return false;
+        };
+        let length = header(head, "content-length").parse::<usize>().unwrap();
+        body.len() >= length
+    }
+
+    fn header<'a>(request: &'a str, name: &str) -> &'a str {
+        let mut lines = request.lines();
+        lines
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+            .unwrap_or_default()
+    }
+
+    fn value(text: &str) -> SecretSource {
+        SecretSource::Value(Secret::new(text.to_owned()))
+    }
+
+    fn notice() -> Notice {
+        Notice {
+            repo: "/srv/toggles".to_owned(),
+            reference: None,
+            revision: None,
+            changes: vec![Change {
+                toggle: "a/b/c".parse().unwrap(),
+                change: ChangeKind::Failed,
+                reason: Some("400".to_owned()),
+            }],
         }
     }
-    let answer = request.body(body).send().await;
-    let answer = answer.map_err(|error| DeliveryError::Http(error.without_url()))?;
-    match answer.status() {
-        status if status.is_success() => Ok(()),
-        status => Err(DeliveryError::Refused(status)),
+
+    fn failures(metrics: &Metrics) -> String {
+        let text = metrics.encode(MetricsFormat::Text);
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("gitoggle_notices_failed_total "));
+        line.unwrap().to_owned()
+    }
+
+    /// Delivers one notice as the task does, and returns how many failed.
+    async fn run(courier: Courier) -> String {
+        let metrics = Metrics::new();
+        let (queue, waiting) = mpsc::channel(QUEUE);
+        queue.try_send(notice()).unwrap();
+        drop(queue);
+        courier.deliver_all(metrics.clone(), waiting).await;
+        failures(&metrics)
+    }
+
+    #[tokio::test]
+    async fn a_receiver_can_check_the_signature() {
+        let stand = Stand::answering(&[204]);
+        let courier = stand.courier(ReceiverFormat::Standard(Some(value("whsec_aGVsbG8="))));
+        assert_eq!(run(courier).await, "0");
+        let requests = stand.requests.join().unwrap();
+        let request = &requests[0];
+        assert!(request.starts_with("POST /hook HTTP/1.1\r\n"), "{request}");
+        let body = request.split_once("\r\n\r\n").unwrap().1;
+        let key = SigningKey::new(&Secret::new("whsec_aGVsbG8=".to_owned())).unwrap();
+        assert!(
+            key.verifies(
+                header(request, "webhook-id"),
+                header(request, "webhook-timestamp").parse().unwrap(),
+                body.as_bytes(),
+                header(request, "webhook-signature"),
+            ),
+            "{request}"
+        );
+        assert!(body.contains(r#""failed":1"#), "{body}");
+    }
+
+    #[tokio::test]
+    async fn what_passes_is_tried_again_with_the_same_id() {
+        let stand = Stand::answering(&[503, 429, 200]);
+        assert_eq!(run(stand.courier(ReceiverFormat::Standard(None))).await, "0");
+        let requests = stand.requests.join().unwrap();
+        let ids: Vec<&str> = requests
+            .iter()
+            .map(|request| header(request, "webhook-id"))
+            .collect();
+        assert!(
+            ids[0].starts_with("msg_") && ids.iter().all(|id| *id == ids[0]),
+            "{ids:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn what_stays_is_not_tried_again_and_counted() {
+        let stand = Stand::answering(&[404]);
+        assert_eq!(run(stand.courier(ReceiverFormat::Slack)).await, "1");
+        let requests = stand.requests.join().unwrap();
+        assert!(
+            requests[0].ends_with(r#""unfurl_links":false,"unfurl_media":false}"#),
+            "{}",
+            requests[0]
+        );
+    }
+
+    #[tokio::test]
+    async fn a_receiver_that_is_not_there_costs_a_metric() {
+        let stand = Stand::answering(&[]);
+        let courier = stand.courier(ReceiverFormat::Slack);
+        stand.requests.join().unwrap();
+        assert_eq!(run(courier).await, "1");
+    }
+
+    #[tokio::test]
+    async fn an_error_shows_neither_the_url_nor_plain_http() {
+        let mut courier = Stand::answering(&[]).courier(ReceiverFormat::Slack);
+        let error = courier.deliver(&notice()).await.unwrap_err();
+        assert!(!format!("{error:?}").contains("/hook"), "{error:?}");
+        courier.receiver.url = value("http://localhost/hook");
+        assert!(matches!(
+            courier.deliver(&notice()).await,
+            Err(DeliveryError::Url)
+        ));
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_drops_and_counts_but_never_waits() {
+        let metrics = Metrics::new();
+        let receiver = Receiver {
+            url: value("https://localhost/"),
+            format: ReceiverFormat::Slack,
+        };
+        let (notifier, task) = Notifier::new(receiver, Network::default(), metrics.clone());
+        for _ in 0..QUEUE + 3 {
+            notifier.tell(notice());
+        }
+        assert_eq!(failures(&metrics), "3");
+        drop(task);
+        notifier.tell(notice());
+        assert_eq!(failures(&metrics), "4");
     }
 }
