@@ -13,6 +13,9 @@ use super::server::problem;
 /// answer instead of a broken connection.
 const THROWN_AWAY: usize = 4 << 20;
 
+/// What is set aside before anything was sent; in bytes.
+const USUAL: usize = 16 << 10;
+
 /// Returns the body of `request` where it has at most `limit` bytes, however it is framed.
 ///
 /// # Errors
@@ -30,7 +33,7 @@ pub(super) async fn read(request: axum::extract::Request, limit: usize) -> Resul
     if announced > limit && waits_for_permission {
         return Err(too_large());
     }
-    let mut bytes = Vec::with_capacity(announced.min(limit));
+    let mut bytes = Vec::with_capacity(announced.min(USUAL));
     let mut read = 0_usize;
     while let Some(chunk) = next(&mut body).await {
         let chunk = chunk.map_err(|_| problem(StatusCode::BAD_REQUEST, "the body is incomplete"))?;

@@ -63,6 +63,9 @@ struct Inner {
     limit: Mutex<limit::Bucket>,
     /// One large answer at a time, so that impatient readers of a large status do not fill the memory.
     large_answers: Arc<Semaphore>,
+    /// The last answer of `/api/status`, which all who read it at the same time share. Contended by nobody: who
+    /// makes a large answer is alone.
+    status_answer: Mutex<Option<probes::StatusAnswer>>,
 }
 
 impl Shared {
@@ -72,6 +75,7 @@ impl Shared {
             replays: Mutex::default(),
             limit: Mutex::new(limit::Bucket::new(WEBHOOK_BURST, WEBHOOKS_PER_SECOND)),
             large_answers: Arc::new(Semaphore::new(1)),
+            status_answer: Mutex::default(),
         }))
     }
 }

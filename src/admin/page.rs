@@ -28,9 +28,9 @@ code { overflow-wrap: anywhere } .bad { border-left: .4em solid #c33; padding-le
 </style>\n</head>\n<body>\n<h1>gitoggle</h1>\n";
 
 pub(super) async fn show(State(shared): State<Shared>) -> Response {
-    let page = shared.large_answer(|admin| {
-        let readiness = admin.readiness();
-        let status = admin.status.borrow().clone();
+    let page = shared.large_answer(|shared| {
+        let readiness = shared.0.admin.readiness();
+        let status = shared.0.admin.status.borrow().clone();
         render(&status, &readiness)
     });
     let Some(page) = page.await else {
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
     use crate::reconcile::ToggleStatus;
 
-    fn failed(toggle: String, reason: &str) -> ToggleStatus {
+    fn failed(toggle: &str, reason: &str) -> ToggleStatus {
         ToggleStatus {
             toggle: toggle.parse().unwrap(),
             state: ToggleState::Failed,
@@ -185,7 +185,7 @@ mod tests {
                 reason: Some("<img src=x>".to_owned()),
                 until: Some(0),
             }),
-            toggles: Arc::new(vec![failed("a/b/c".to_owned(), "<script>\"'&\u{202e}\n")]),
+            toggles: Arc::new(vec![failed("a/b/c", "<script>\"'&\u{202e}\n")]),
             ..Status::default()
         };
         let page = render(&status, &Readiness::Unready("<b>".to_owned()));
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn a_hundred_thousand_failures_are_a_short_page() {
         let toggles = (0..100_000)
-            .map(|number| failed(format!("a/b/c{number}"), "no"))
+            .map(|number| failed(&format!("a/b/c{number}"), "no"))
             .collect();
         let status = Status {
             toggles: Arc::new(toggles),

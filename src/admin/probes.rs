@@ -1,13 +1,16 @@
 //! What machines ask: alive, ready, how much, how far.
 
+use std::sync::{Arc, PoisonError};
+
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
 
 use super::server::problem;
 use super::{Admin, Shared};
 use crate::model::escaped;
-use crate::reconcile::{MetricsFormat, Readiness};
+use crate::reconcile::{MetricsFormat, Readiness, Status};
 
 impl Admin {
     /// Returns whether the daemon is ready now.
@@ -48,28 +51,54 @@ pub(super) async fn metrics(State(shared): State<Shared>, headers: HeaderMap) ->
 }
 
 pub(super) async fn status(State(shared): State<Shared>) -> Response {
-    let answer = shared.large_answer(|admin| {
-        let readiness = admin.readiness();
-        let status = admin.status.borrow().clone();
-        format!("{}\n", status.to_json(&readiness))
-    });
-    match answer.await {
+    match shared.large_answer(Shared::status_answer).await {
         Some(body) => ([(header::CONTENT_TYPE, "application/json")], body).into_response(),
         None => problem(StatusCode::SERVICE_UNAVAILABLE, "the server is ending"),
     }
 }
 
+/// An answer of `/api/status` and what it was made of.
+#[derive(Debug)]
+pub(super) struct StatusAnswer {
+    status: Status,
+    readiness: Readiness,
+    body: Bytes,
+}
+
 impl Shared {
+    fn status_answer(&self) -> Bytes {
+        let readiness = self.0.admin.readiness();
+        let status = self.0.admin.status.borrow().clone();
+        let mut last = self
+            .0
+            .status_answer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(answer) = last
+            .as_ref()
+            .filter(|last| last.readiness == readiness && last.status == status)
+        {
+            return answer.body.clone();
+        }
+        let body = Bytes::from(format!("{}\n", status.to_json(&readiness)));
+        *last = Some(StatusAnswer {
+            status,
+            readiness,
+            body: body.clone(),
+        });
+        body
+    }
+
     /// Makes an answer that may take a while and megabytes, off the threads that serve everybody else. Returns
     /// nothing where the process is ending.
     pub(super) async fn large_answer<T: Send + 'static>(
         &self,
-        make: impl FnOnce(&Admin) -> T + Send + 'static,
+        make: impl FnOnce(&Self) -> T + Send + 'static,
     ) -> Option<T> {
-        let turn = self.0.large_answers.clone().acquire_owned().await.ok()?;
+        let turn = Arc::clone(&self.0.large_answers).acquire_owned().await.ok()?;
         let shared = self.clone();
         tokio::task::spawn_blocking(move || {
-            let answer = make(&shared.0.admin);
+            let answer = make(&shared);
             drop(turn);
             answer
         })

@@ -36,10 +36,10 @@ impl Replays {
             return Delivery::Repeated;
         }
         self.order.push_back(mark);
-        if self.order.len() > REMEMBERED {
-            if let Some(oldest) = self.order.pop_front() {
-                self.seen.remove(&oldest);
-            }
+        if self.order.len() > REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.seen.remove(&oldest);
         }
         Delivery::New
     }

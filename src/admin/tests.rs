@@ -299,6 +299,26 @@ async fn the_status_is_the_contracts_json() {
 }
 
 #[tokio::test]
+async fn the_status_is_never_an_old_one() {
+    let face = Face::new().await;
+    assert!(
+        face.get("/api/status")
+            .await
+            .body()
+            .contains(r#""suspended":null"#)
+    );
+    face.status.send_modify(|status| {
+        status.suspended = Some(Suspension {
+            reason: Some("freeze".to_owned()),
+            until: None,
+        });
+    });
+    let suspended = r#""suspended":{"reason":"freeze","until":null}"#;
+    let answer = face.get("/api/status").await;
+    assert!(answer.body().contains(suspended), "{}", answer.0);
+}
+
+#[tokio::test]
 async fn the_page_runs_nothing() {
     let answer = Face::new().await.get("/").await;
     assert!(answer.has("content-type: text/html; charset=utf-8"));

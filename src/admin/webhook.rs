@@ -1,6 +1,7 @@
 //! `POST /webhook/…`: somebody pushed. An authentic one fires the trigger, which carries nothing of it.
 
 use std::sync::PoisonError;
+use std::time::Duration;
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -88,7 +89,7 @@ impl Shared {
         let Some(source) = &self.0.admin.webhook_secret else {
             return Err(problem(StatusCode::NOT_FOUND, "no webhook secret is set"));
         };
-        self.limit()?;
+        self.limit().map_err(too_many)?;
         let secret = signature::secret(source, "webhook secret").await?;
         let headers = request.headers().clone();
         let body = body::read(request, LARGEST_WEBHOOK).await?;
@@ -117,14 +118,10 @@ impl Shared {
         })
     }
 
-    fn limit(&self) -> Result<(), Response> {
+    /// Takes one webhook off the limit, or says how long to wait.
+    fn limit(&self) -> Result<(), Duration> {
         let mut bucket = self.0.limit.lock().unwrap_or_else(PoisonError::into_inner);
-        bucket.take().map_err(|wait| {
-            let mut refusal = problem(StatusCode::TOO_MANY_REQUESTS, "too many webhooks");
-            let wait = HeaderValue::from(wait.as_secs() + 1);
-            refusal.headers_mut().insert(header::RETRY_AFTER, wait);
-            refusal
-        })
+        bucket.take()
     }
 
     fn watched(&self) -> Watched {
@@ -134,6 +131,13 @@ impl Shared {
             admin.status.borrow().source.reference.as_deref(),
         )
     }
+}
+
+fn too_many(wait: Duration) -> Response {
+    let mut refusal = problem(StatusCode::TOO_MANY_REQUESTS, "too many webhooks");
+    let seconds = HeaderValue::from(wait.as_secs() + 1);
+    refusal.headers_mut().insert(header::RETRY_AFTER, seconds);
+    refusal
 }
 
 /// The answer does not say what was wrong with a signature; the log does.

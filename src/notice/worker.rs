@@ -45,7 +45,6 @@ pub struct Notifier {
 impl Notifier {
     /// Makes one for `receiver`, and the task that delivers. The task ends when the last clone of the notifier is
     /// gone and the queue is empty, which takes less than a minute per waiting notice; drop it to leave at once.
-    #[must_use]
     pub fn new(
         receiver: Receiver,
         network: Network,
@@ -331,7 +330,10 @@ mod tests {
             ),
             "{request}"
         );
-        assert!(body.contains(r#""failed":1"#), "{body}");
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert_eq!(body["data"]["counts"]["failed"], 1);
+        let timestamp = body["timestamp"].as_str().unwrap();
+        assert_eq!(timestamp.len(), "2026-01-02T03:04:05Z".len(), "{timestamp}");
     }
 
     #[tokio::test]
