@@ -3,7 +3,9 @@
 pub mod cli;
 pub mod config;
 pub mod document;
+pub mod admin;
 pub mod model;
+pub mod notice;
 pub mod reconcile;
 pub mod sandbox;
 pub mod service;
