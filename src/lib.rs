@@ -1,9 +1,9 @@
 //! gitoggle keeps a feature-toggle service in step with a Git repository.
 
+pub mod admin;
 pub mod cli;
 pub mod config;
 pub mod document;
-pub mod admin;
 pub mod model;
 pub mod notice;
 pub mod reconcile;
