@@ -13,3 +13,4 @@ pub mod source;
 pub mod state;
 pub mod telemetry;
 pub mod transport;
+pub mod plan;
