@@ -9,6 +9,8 @@ mod input;
 mod policy;
 pub mod render;
 mod sentences;
+#[cfg(test)]
+mod tests;
 mod value;
 
 pub use crate::document::Color;
