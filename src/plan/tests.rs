@@ -163,3 +163,93 @@ fn the_digest_knows_no_commits() {
         plan(input(2, 20, 2), &Policy::default(), "a").digest()
     );
 }
+
+#[test]
+fn an_unknown_toggle_is_sent_again_or_kept_and_reported() {
+    let sent = |action| crate::model::Sent {
+        action,
+        payload: payload(false),
+        comment: "as journalled".into(),
+        object: ObjectId([1; 20]),
+        format: "yaml".into(),
+        path: "p/e/t000.yaml".into(),
+        revision: CommitId(ObjectId([5; 20])),
+    };
+    let with = |action, desired: Option<Desired>| {
+        let mut input = input(1, 0, 0);
+        input.candidates[0].applied = Applied::Unknown { sent: sent(action) };
+        if let Some(desired) = desired {
+            input.candidates[0].desired = desired;
+        }
+        plan(input, &Policy::default(), "new")
+    };
+    use crate::model::Action;
+    let same = with(Action::Update, None);
+    assert_eq!(
+        (same.changes()[0].resend, same.changes()[0].comment.as_str()),
+        (Resend::Same, "as journalled")
+    );
+    let returned = with(Action::Disable, None);
+    assert_eq!(
+        (returned.changes()[0].resend, returned.changes()[0].action),
+        (Resend::No, Action::Update)
+    );
+    let invalid = with(Action::Update, Some(Desired::Invalid { path: "x".into() }));
+    assert_eq!(invalid.held()[0].reason, HoldReason::Unknown(Kept::Invalid));
+    let gone = with(Action::Update, Some(Desired::Absent { path: "x".into() }));
+    assert_eq!(
+        (gone.orphans().len(), gone.held()[0].reason.state()),
+        (1, "pending")
+    );
+}
+
+fn any_targeting() -> impl proptest::strategy::Strategy<Value = Targeting> {
+    use crate::model::{Condition, Rule};
+    use proptest::prelude::*;
+    let variation = ("[ab]", "[xy]", "[d]?").prop_map(|(name, value, description)| Variation {
+        value,
+        name,
+        description,
+    });
+    let objects = proptest::collection::vec("[12]", 0..3);
+    let condition = ("[st]", "[<>]", objects).prop_map(|(subject, predicate, objects)| Condition {
+        kind: "number".into(),
+        subject,
+        predicate,
+        objects,
+    });
+    let rule = ("[rq]?", 0_u32..3, proptest::collection::vec(condition, 0..3)).prop_map(
+        |(name, select, conditions)| Rule {
+            name,
+            serve: Serve { select },
+            conditions,
+        },
+    );
+    (
+        any::<bool>(),
+        proptest::collection::vec(rule, 0..4),
+        proptest::collection::vec(variation, 0..4),
+        0_u32..3,
+        0_u32..3,
+    )
+        .prop_map(|(disabled, rules, variations, a, b)| {
+            let (disabled_serve, default_serve) = (Serve { select: a }, Serve { select: b });
+            Targeting {
+                disabled,
+                content: Content {
+                    rules,
+                    disabled_serve,
+                    default_serve,
+                    variations,
+                },
+            }
+        })
+}
+
+proptest::proptest! {
+    #[test]
+    fn there_is_no_sentence_exactly_when_two_targetings_are_equal(a in any_targeting(), b in any_targeting()) {
+        proptest::prop_assert!(sentences(Some(&a), &a).is_empty());
+        proptest::prop_assert_eq!(sentences(Some(&a), &b).is_empty(), a == b);
+    }
+}
