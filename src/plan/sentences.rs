@@ -366,9 +366,9 @@ impl Pairs {
             let place = tails.partition_point(|tail| self.before[*tail] < Some(*from));
             previous[at] = place.checked_sub(1).map(|place| tails[place]);
             if place == tails.len() {
-                tails.push(at)
+                tails.push(at);
             } else {
-                tails[place] = at
+                tails[place] = at;
             }
         }
         let mut moved: Vec<bool> = self.before.iter().map(Option::is_some).collect();

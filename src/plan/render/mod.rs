@@ -30,7 +30,7 @@ fn told(change: &Change) -> Vec<String> {
             out.push("sent before with an unknown outcome: the same again".to_owned());
         }
         Before::Unknown(_) => {
-            out.push("the outcome of the last publish is unknown; against what was sent:".to_owned())
+            out.push("the outcome of the last publish is unknown; against what was sent:".to_owned());
         }
         Before::Unreadable => out.push("what was applied can no longer be read".to_owned()),
         Before::Applied(_) | Before::Nothing => {}
