@@ -38,7 +38,8 @@ pub(super) fn document(root: &Node, findings: &mut Vec<Finding>) -> RawDocument 
 /// Whether at least one key of `root` is, or was meant to be, one of a document's.
 fn is_a_document(root: &Node) -> bool {
     match &root.kind {
-        Kind::Mapping(entries) => entries.iter().any(|(key, _)| {
+        // A document has two keys; whoever has more than a hundred before one of them has none.
+        Kind::Mapping(entries) => entries.iter().take(100).any(|(key, _)| {
             matches!(&key.kind, Kind::Scalar(text, _)
                 if matches!(text.as_str(), "comment" | "<<") || suggestion(text, DOCUMENT.iter().copied()).is_some())
         }),
