@@ -11,6 +11,7 @@ mod check;
 mod diagnostic;
 mod finding;
 mod formats;
+mod hint;
 mod json;
 mod layout;
 mod meaning;
