@@ -143,8 +143,11 @@ impl File<'_> {
     fn with_positions(&self, loaded: Loaded, parsed: Option<serde_yaml::Result<RawDocument>>) -> Document {
         let Loaded { root, mut findings } = loaded;
         let mut document = RawDocument::default();
-        match &root {
-            Some(root) if !is_empty(root) => {
+        match (&root, &parsed) {
+            // The slower parser is the pickier one about indented quotes. A file does not become invalid by
+            // having a warning, so its findings go without a position then.
+            (None, Some(Ok(parsed))) => findings = meaning::check(parsed, self.kind),
+            (Some(root), _) if !is_empty(root) => {
                 document = shape::document(root, &mut findings);
                 findings.extend(meaning::check(&document, self.kind));
             }
