@@ -166,6 +166,19 @@ impl Process {
         result
     }
 
+    /// Returns what the program ended with, for which it gets a moment: its output ends before it does.
+    fn code(&self) -> Option<i32> {
+        let until = Instant::now() + FAREWELL;
+        loop {
+            match lock(&self.child).try_wait() {
+                Ok(Some(status)) => return status.code(),
+                Ok(None) if Instant::now() < until => {}
+                Ok(None) | Err(_) => return None,
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Ends the program, and what a shell may have started for it.
     fn end(&self) {
         let mut child = lock(&self.child);
