@@ -1,5 +1,6 @@
 //! The files of the source at one commit.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -136,10 +137,11 @@ impl Snapshot {
             let Some(id) = id else {
                 continue;
             };
-            if !commits.contains_key(&id) {
-                commits.insert(id, message::commit(&reader.repository().find_commit(id)?));
-            }
-            answer.insert(path.clone(), commits[&id].clone());
+            let commit = match commits.entry(id) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(message::commit(&reader.repository().find_commit(id)?)),
+            };
+            answer.insert(path.clone(), commit.clone());
         }
         Ok(answer)
     }

@@ -94,13 +94,7 @@ impl Stream {
         }
         let _ = self.silent.recv_timeout(FAREWELL);
         let words = String::from_utf8_lossy(&lock(&self.words)).into_owned();
-        let status = lock(&self.process.child).try_wait().ok().flatten();
-        classify(
-            &words,
-            status.and_then(|status| status.code()),
-            host,
-            &self.connection,
-        )
+        classify(&words, self.process.code(), host, &self.connection)
     }
 }
 
