@@ -207,7 +207,7 @@ impl<'a> TreeCache<'a> {
         if let Some(tree) = self.trees.get(&id) {
             return Ok(Rc::clone(tree));
         }
-        let tree: Rc<[u8]> = self.reader.object(id, ObjectType::Tree)?.into();
+        let tree: Rc<[u8]> = self.reader.object(id, ObjectType::Tree)?;
         if self.bytes > Self::MOST_BYTES {
             self.trees.clear();
             self.bytes = 0;

@@ -207,7 +207,7 @@ fn no_root(root: &str, id: ObjectId) -> Error {
 fn root_tree(reader: &Reader, top: ObjectId, root: &str, id: ObjectId) -> Result<ObjectId, Error> {
     let mut tree = top;
     for part in root.split('/').filter(|part| !part.is_empty()) {
-        let bytes = reader.object(tree, git2::ObjectType::Tree)?;
+        let bytes: Vec<u8> = reader.object(tree, git2::ObjectType::Tree)?;
         let entry = Entries::new(&bytes)
             .flatten()
             .find(|entry| entry.name == part.as_bytes());
@@ -221,6 +221,6 @@ fn root_tree(reader: &Reader, top: ObjectId, root: &str, id: ObjectId) -> Result
         tree = entry.id;
     }
     // Reads the tree, so that what is missing is told here and not in the middle of a pass.
-    reader.object(tree, git2::ObjectType::Tree)?;
+    let _: Vec<u8> = reader.object(tree, git2::ObjectType::Tree)?;
     Ok(tree)
 }
