@@ -1,9 +1,11 @@
-//! Reading a request's body up to a limit.
+//! Reading a request's body up to a limit, before anything else: whoever gets a refusal has been listened to, and
+//! so reads it instead of a broken connection.
 
 use std::future::poll_fn;
 use std::pin::Pin;
 
 use axum::body::{Body, HttpBody as _};
+use axum::extract::Request;
 use axum::http::{StatusCode, header};
 use axum::response::Response;
 
@@ -16,19 +18,19 @@ const THROWN_AWAY: usize = 4 << 20;
 /// What is set aside before anything was sent; in bytes.
 const USUAL: usize = 16 << 10;
 
-/// Returns the body of `request` where it has at most `limit` bytes, however it is framed.
+/// Returns `request` with its whole body where that has at most `limit` bytes, however it is framed.
 ///
 /// # Errors
 /// The answer to give: 413 when it is larger, 400 when it breaks off.
-pub(super) async fn read(request: axum::extract::Request, limit: usize) -> Result<Vec<u8>, Response> {
+pub(super) async fn read(request: Request, limit: usize) -> Result<Request, Response> {
     let too_large = || {
         problem(
             StatusCode::PAYLOAD_TOO_LARGE,
             &format!("at most {limit} bytes are allowed"),
         )
     };
-    let waits_for_permission = request.headers().contains_key(header::EXPECT);
-    let mut body = request.into_body();
+    let (head, mut body) = request.into_parts();
+    let waits_for_permission = head.headers.contains_key(header::EXPECT);
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     if announced > limit && waits_for_permission {
         return Err(too_large());
@@ -48,7 +50,7 @@ pub(super) async fn read(request: axum::extract::Request, limit: usize) -> Resul
     if read > limit {
         return Err(too_large());
     }
-    Ok(bytes)
+    Ok(Request::from_parts(head, Body::from(bytes)))
 }
 
 async fn next(body: &mut Body) -> Option<Result<bytes::Bytes, axum::Error>> {

@@ -1,27 +1,25 @@
 //! Orders: `POST /reconcile`, `/suspend` and `/resume`. All of them need the admin token, in a header that a
 //! browser sends for nobody else.
 
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
+use bytes::Bytes;
 use serde::Deserialize;
 
 use super::server::{json, problem};
-use super::{Shared, body, signature};
+use super::{Shared, signature};
 use crate::model::{Suspension, escaped};
 use crate::reconcile::ControlError;
 
-/// An order is short; this leaves room for a long reason.
-const LARGEST_ORDER: usize = 64 << 10;
 /// In characters.
 const LONGEST_REASON: usize = 1000;
 /// In seconds: ten years. Longer is a mistake, or the same as no end.
 const LONGEST_SUSPENSION: u64 = 10 * 366 * 86_400;
 
-pub(super) async fn reconcile(State(shared): State<Shared>, request: Request) -> Response {
+pub(super) async fn reconcile(State(shared): State<Shared>, headers: HeaderMap) -> Response {
     answer(async move {
-        shared.authorise(request.headers()).await?;
-        body::read(request, LARGEST_ORDER).await?;
+        shared.authorise(&headers).await?;
         shared.0.admin.control.reconcile().await.map_err(refusal)?;
         tracing::info!("asked to reconcile");
         Ok(json(
@@ -32,10 +30,9 @@ pub(super) async fn reconcile(State(shared): State<Shared>, request: Request) ->
     .await
 }
 
-pub(super) async fn suspend(State(shared): State<Shared>, request: Request) -> Response {
+pub(super) async fn suspend(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) -> Response {
     answer(async move {
-        shared.authorise(request.headers()).await?;
-        let body = body::read(request, LARGEST_ORDER).await?;
+        shared.authorise(&headers).await?;
         let suspension =
             parse(&body, super::now()).map_err(|reason| problem(StatusCode::BAD_REQUEST, &reason))?;
         let control = &shared.0.admin.control;
@@ -50,10 +47,9 @@ pub(super) async fn suspend(State(shared): State<Shared>, request: Request) -> R
     .await
 }
 
-pub(super) async fn resume(State(shared): State<Shared>, request: Request) -> Response {
+pub(super) async fn resume(State(shared): State<Shared>, headers: HeaderMap) -> Response {
     answer(async move {
-        shared.authorise(request.headers()).await?;
-        body::read(request, LARGEST_ORDER).await?;
+        shared.authorise(&headers).await?;
         shared.0.admin.control.resume().await.map_err(refusal)?;
         tracing::info!("resumed");
         Ok(json(StatusCode::OK, &serde_json::json!({ "suspended": null })))

@@ -15,8 +15,10 @@ use tokio::sync::oneshot;
 
 use super::connection::{Gate, LONGEST_CONNECTION};
 use super::webhook::Kind;
-use super::{Admin, Shared, control, page, probes, webhook};
+use super::{Admin, Shared, body, control, page, probes, webhook};
 
+/// In bytes: what the contract allows a webhook.
+const LARGEST_BODY: usize = 1 << 20;
 /// How long one request may take; a little less than its connection may, so that the answer gets through.
 const LONGEST_REQUEST: Duration = Duration::from_secs(LONGEST_CONNECTION.as_secs() - 5);
 /// How long open requests may go on once the server was asked to end.
@@ -59,19 +61,19 @@ fn router(admin: Admin) -> Router {
         .route("/resume", post(control::resume))
         .route(
             "/webhook/generic",
-            post(|shared, request| webhook::receive(Kind::Generic, shared, request)),
+            post(|shared, headers, body| webhook::receive(Kind::Generic, shared, headers, body)),
         )
         .route(
             "/webhook/gitea",
-            post(|shared, request| webhook::receive(Kind::Gitea, shared, request)),
+            post(|shared, headers, body| webhook::receive(Kind::Gitea, shared, headers, body)),
         )
         .route(
             "/webhook/github",
-            post(|shared, request| webhook::receive(Kind::GitHub, shared, request)),
+            post(|shared, headers, body| webhook::receive(Kind::GitHub, shared, headers, body)),
         )
         .route(
             "/webhook/gitlab",
-            post(|shared, request| webhook::receive(Kind::GitLab, shared, request)),
+            post(|shared, headers, body| webhook::receive(Kind::GitLab, shared, headers, body)),
         )
         .fallback(async || problem(StatusCode::NOT_FOUND, "there is nothing here"))
         .method_not_allowed_fallback(async || problem(StatusCode::METHOD_NOT_ALLOWED, "not with this method"))
@@ -82,13 +84,19 @@ fn router(admin: Admin) -> Router {
 /// Gives every request its limits and every answer its headers. One connection carries one request, so that a
 /// connection's deadline is a request's.
 async fn bounded(request: Request, next: Next) -> Response {
-    let mut response = if request.version() > Version::HTTP_11 {
-        problem(StatusCode::HTTP_VERSION_NOT_SUPPORTED, "HTTP/1.1 is spoken here")
-    } else {
-        tokio::time::timeout(LONGEST_REQUEST, next.run(request))
-            .await
-            .unwrap_or_else(|_| problem(StatusCode::SERVICE_UNAVAILABLE, "this took too long"))
+    let answer = async {
+        // One HTTP/2 connection carries hundreds of requests at once, which no limit here is made for.
+        if request.version() > Version::HTTP_11 {
+            return problem(StatusCode::HTTP_VERSION_NOT_SUPPORTED, "HTTP/1.1 is spoken here");
+        }
+        match body::read(request, LARGEST_BODY).await {
+            Ok(request) => next.run(request).await,
+            Err(refusal) => refusal,
+        }
     };
+    let mut response = tokio::time::timeout(LONGEST_REQUEST, answer)
+        .await
+        .unwrap_or_else(|_| problem(StatusCode::SERVICE_UNAVAILABLE, "this took too long"));
     let headers = response.headers_mut();
     headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -3,18 +3,16 @@
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
+use bytes::Bytes;
 use serde_json::Value;
 
 use super::event::{About, Watched};
 use super::replay::Delivery;
 use super::server::{json, problem};
-use super::{Shared, body, signature};
-
-/// In bytes.
-const LARGEST_WEBHOOK: usize = 1 << 20;
+use super::{Shared, signature};
 
 /// Who sends it, which decides how it is signed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -66,8 +64,13 @@ enum Verdict {
 }
 
 /// Answers one webhook.
-pub(super) async fn receive(kind: Kind, State(shared): State<Shared>, request: Request) -> Response {
-    match shared.judge(kind, request).await {
+pub(super) async fn receive(
+    kind: Kind,
+    State(shared): State<Shared>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    match shared.judge(kind, &headers, &body).await {
         Err(refusal) => refusal,
         Ok(Verdict::Fire) => {
             shared.0.admin.control.trigger().fire();
@@ -85,20 +88,18 @@ pub(super) async fn receive(kind: Kind, State(shared): State<Shared>, request: R
 }
 
 impl Shared {
-    async fn judge(&self, kind: Kind, request: Request) -> Result<Verdict, Response> {
+    async fn judge(&self, kind: Kind, headers: &HeaderMap, body: &[u8]) -> Result<Verdict, Response> {
         let Some(source) = &self.0.admin.webhook_secret else {
             return Err(problem(StatusCode::NOT_FOUND, "no webhook secret is set"));
         };
         self.limit().map_err(too_many)?;
         let secret = signature::secret(source, "webhook secret").await?;
-        let headers = request.headers().clone();
-        let body = body::read(request, LARGEST_WEBHOOK).await?;
-        let authentic = signature::verify(kind, &headers, &body, &secret, super::now())
+        let authentic = signature::verify(kind, headers, body, &secret, super::now())
             .map_err(|forged| unauthentic(kind, &forged))?;
-        if !kind.is_push(&headers) {
+        if !kind.is_push(headers) {
             return Ok(Verdict::Ignore("this is no push"));
         }
-        let event = parse(&headers, &body)
+        let event = parse(headers, body)
             .ok_or_else(|| problem(StatusCode::BAD_REQUEST, "the body is no JSON object"))?;
         if !is_push(kind, &event) {
             return Ok(Verdict::Ignore("this is no push"));

@@ -34,6 +34,40 @@ pub(super) enum Part {
     Value,
 }
 
+/// A path that costs nothing until it is needed.
+#[derive(Clone, Copy)]
+pub(super) struct At<'a> {
+    pub(super) parent: Option<&'a At<'a>>,
+    pub(super) step: Step,
+}
+
+impl At<'_> {
+    pub(super) fn key(&self, name: &'static str) -> At<'_> {
+        At {
+            parent: Some(self),
+            step: Step::Key(name),
+        }
+    }
+
+    pub(super) fn item(&self, index: usize) -> At<'_> {
+        At {
+            parent: Some(self),
+            step: Step::Item(index),
+        }
+    }
+
+    pub(super) fn spot(&self, part: Part) -> Spot {
+        let mut steps = vec![self.step];
+        let mut parent = self.parent;
+        while let Some(at) = parent {
+            steps.push(at.step);
+            parent = at.parent;
+        }
+        steps.reverse();
+        Spot::Path(steps, part)
+    }
+}
+
 impl Finding {
     pub(super) fn new(check: &'static Check, spot: Spot, message: impl Into<String>) -> Self {
         Self {

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::check::{self, Check};
-use super::finding::{Finding, MOST_KEPT, Part, Spot, add, did_you_mean, shown};
+use super::finding::{At, Finding, MOST_KEPT, Part, Spot, add, did_you_mean, shown};
 use super::node::Step;
 use super::raw::{RawCondition, RawContent, RawDocument, RawRule, RawServe, RawVariation};
 use super::select::{Names, Nowhere};
@@ -23,40 +23,6 @@ pub(super) fn check(document: &RawDocument, kind: ServiceKind) -> Vec<Finding> {
         meaning.content(content, document.disabled);
     }
     meaning.findings
-}
-
-/// A path that costs nothing until it is needed.
-#[derive(Clone, Copy)]
-struct At<'a> {
-    parent: Option<&'a At<'a>>,
-    step: Step,
-}
-
-impl At<'_> {
-    fn key(&self, name: &'static str) -> At<'_> {
-        At {
-            parent: Some(self),
-            step: Step::Key(name),
-        }
-    }
-
-    fn item(&self, index: usize) -> At<'_> {
-        At {
-            parent: Some(self),
-            step: Step::Item(index),
-        }
-    }
-
-    fn spot(&self, part: Part) -> Spot {
-        let mut steps = vec![self.step];
-        let mut parent = self.parent;
-        while let Some(at) = parent {
-            steps.push(at.step);
-            parent = at.parent;
-        }
-        steps.reverse();
-        Spot::Path(steps, part)
-    }
 }
 
 struct Meaning {

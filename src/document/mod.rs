@@ -11,6 +11,7 @@ mod check;
 mod diagnostic;
 mod finding;
 mod formats;
+mod hint;
 mod json;
 mod layout;
 mod meaning;
@@ -70,7 +71,7 @@ pub fn read(path: &str, format: Format, content: &Blob, kind: ServiceKind) -> Do
     };
     let file = File { path, text, kind };
     match format {
-        Format::Json => file.from_positions(json::load(text), None),
+        Format::Json => file.with_positions(json::load(text), None),
         Format::Yaml | Format::Yml => file.yaml(),
     }
 }
@@ -120,7 +121,7 @@ impl File<'_> {
         if !yaml::is_harmless(self.text) {
             let loaded = yaml::load(self.text);
             if loaded.root.is_none() || !loaded.findings.is_empty() {
-                return self.from_positions(loaded, None);
+                return self.with_positions(loaded, None);
             }
         }
         let parsed = serde_yaml::from_str::<RawDocument>(self.text);
@@ -131,19 +132,22 @@ impl File<'_> {
                     payload: Some(Payload::new(&targeting)),
                     diagnostics: Vec::new(),
                 },
-                None => self.from_positions(yaml::load(self.text), None),
+                None => self.with_positions(yaml::load(self.text), None),
             },
-            Ok(document) => self.from_positions(yaml::load(self.text), Some(Ok(document))),
-            Err(error) => self.from_positions(yaml::load(self.text), Some(Err(error))),
+            Ok(document) => self.with_positions(yaml::load(self.text), Some(Ok(document))),
+            Err(error) => self.with_positions(yaml::load(self.text), Some(Err(error))),
         }
     }
 
     /// Finds everything that is wrong, with positions. `parsed` is what the fast parser made of it.
-    fn from_positions(&self, loaded: Loaded, parsed: Option<serde_yaml::Result<RawDocument>>) -> Document {
+    fn with_positions(&self, loaded: Loaded, parsed: Option<serde_yaml::Result<RawDocument>>) -> Document {
         let Loaded { root, mut findings } = loaded;
         let mut document = RawDocument::default();
-        match &root {
-            Some(root) if !is_empty(root) => {
+        match (&root, &parsed) {
+            // The slower parser is the pickier one about indented quotes. A file does not become invalid by
+            // having a warning, so its findings go without a position then.
+            (None, Some(Ok(parsed))) => findings = meaning::check(parsed, self.kind),
+            (Some(root), _) if !is_empty(root) => {
                 document = shape::document(root, &mut findings);
                 findings.extend(meaning::check(&document, self.kind));
             }

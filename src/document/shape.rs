@@ -5,6 +5,7 @@
 
 use super::check::{self, Check};
 use super::finding::{Finding, Spot, add, did_you_mean, shown, suggestion};
+use super::hint::{Integer, example, integer, listed};
 use super::node::{Kind, Node, Span, Style, is_null};
 use super::raw::{RawCondition, RawContent, RawDocument, RawRule, RawServe, RawVariation, Text};
 
@@ -38,7 +39,8 @@ pub(super) fn document(root: &Node, findings: &mut Vec<Finding>) -> RawDocument 
 /// Whether at least one key of `root` is, or was meant to be, one of a document's.
 fn is_a_document(root: &Node) -> bool {
     match &root.kind {
-        Kind::Mapping(entries) => entries.iter().any(|(key, _)| {
+        // A document has two keys; whoever has more than a hundred before one of them has none.
+        Kind::Mapping(entries) => entries.iter().take(100).any(|(key, _)| {
             matches!(&key.kind, Kind::Scalar(text, _)
                 if matches!(text.as_str(), "comment" | "<<") || suggestion(text, DOCUMENT.iter().copied()).is_some())
         }),
@@ -411,64 +413,5 @@ impl Shape<'_> {
 impl<'n> Fields<'n> {
     fn optional(&self, name: &str) -> Option<Field<'n>> {
         self.entries.iter().find(|field| field.name == name).copied()
-    }
-}
-
-enum Integer {
-    Index(u32),
-    Negative,
-    No,
-    TooLarge,
-}
-
-/// Reads a plain scalar as the fast parser does: decimal without leading zeros, `0x`, `0o` or `0b`.
-fn integer(text: &str) -> Integer {
-    let is_negative = text.starts_with('-');
-    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let (digits, radix) = [("0x", 16), ("0o", 8), ("0b", 2)]
-        .into_iter()
-        .find_map(|(prefix, radix)| Some((digits.strip_prefix(prefix)?, radix)))
-        .unwrap_or((digits, 10));
-    if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
-        return Integer::No;
-    }
-    if radix == 10 && digits.len() > 1 && digits.starts_with('0') {
-        return Integer::No;
-    }
-    if is_negative {
-        return Integer::Negative;
-    }
-    u32::from_str_radix(digits, radix).map_or(Integer::TooLarge, Integer::Index)
-}
-
-fn listed(names: &[&str]) -> String {
-    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    match quoted.split_last() {
-        Some((last, [])) => last.clone(),
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
-        None => String::new(),
-    }
-}
-
-/// What to write for a field that is missing.
-fn example(name: &str) -> &'static str {
-    match name {
-        "conditions" => "write `conditions: []` for a rule that matches everyone",
-        "content" => "every document states `disabled` and `content`",
-        "defaultServe" => "say what is served when no rule matches, such as `defaultServe: { select: 0 }`",
-        "disabled" => "write `disabled: false` or `disabled: true`",
-        "disabledServe" => {
-            "say what is served while the toggle is disabled, such as `disabledServe: { select: 0 }`"
-        }
-        "name" => "give it a name, such as `name: \"on\"`",
-        "objects" => "say what to compare with, such as `objects: [\"18\"]`",
-        "predicate" => "say how to compare, such as `predicate: \">\"`",
-        "rules" => "write `rules: []` for none",
-        "serve" => "add one, such as `serve: { select: 0 }`",
-        "subject" => "name the attribute to examine, such as `subject: age`",
-        "type" => "name the kind of condition, such as `type: number`",
-        "value" => "say what is served, such as `value: \"true\"`",
-        "variations" => "list what can be served, such as `variations: [{ name: \"on\", value: \"true\" }]`",
-        _ => "every field is stated, because the service does not say what a missing one means",
     }
 }

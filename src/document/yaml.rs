@@ -49,12 +49,12 @@ pub(super) fn is_harmless(text: &str) -> bool {
 pub(super) fn load(text: &str) -> Loaded {
     let mut builder = Builder::default();
     let root = match line_break_of_another_age(text) {
-        Some(finding) => Err(finding),
+        Some(finding) => Err(Box::new(finding)),
         None => builder.run(text),
     };
     let mut findings = builder.findings;
     let root = root.unwrap_or_else(|finding| {
-        findings.push(finding);
+        findings.push(*finding);
         None
     });
     Loaded { root, findings }
@@ -97,23 +97,23 @@ struct Builder {
 }
 
 impl Builder {
-    fn run(&mut self, text: &str) -> Result<Option<Node>, Finding> {
+    fn run(&mut self, text: &str) -> Result<Option<Node>, Box<Finding>> {
         let mut documents = 0;
         let mut parser = Parser::new_from_str(text);
         while let Some(event) = parser.next_event() {
-            let (event, span) = event.map_err(|error| syntax(&error))?;
+            let (event, span) = event.map_err(|error| Box::new(syntax(&error)))?;
             if matches!(event, Event::DocumentStart(_)) {
                 documents += 1;
             }
             if documents > 1 {
-                return Err(second_document(mark(span)));
+                return Err(Box::new(second_document(mark(span))));
             }
             self.event(event, mark(span))?;
         }
         Ok(self.root.take())
     }
 
-    fn event(&mut self, event: Event<'_>, span: Span) -> Result<(), Finding> {
+    fn event(&mut self, event: Event<'_>, span: Span) -> Result<(), Box<Finding>> {
         match event {
             Event::Alias(_) => {
                 add(&mut self.findings, anchor(span, "an alias (`*`)"));
@@ -164,9 +164,9 @@ impl Builder {
         }
     }
 
-    fn open(&mut self, open: Open, span: Span) -> Result<(), Finding> {
+    fn open(&mut self, open: Open, span: Span) -> Result<(), Box<Finding>> {
         if self.open.len() == DEEPEST {
-            return Err(too_deep(span));
+            return Err(Box::new(too_deep(span)));
         }
         self.open.push(open);
         Ok(())

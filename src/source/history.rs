@@ -72,7 +72,7 @@ pub(super) fn last_commits(
     let mut walk = Walk::new(reader);
     walk.visit(start, Open::new(paths.iter().copied()))?;
     while let Some((commit, mut open)) = walk.next() {
-        for parent in commit.parents(parents) {
+        for &parent in commit.parents(parents) {
             let same = walk.step(&commit, parent, &mut open)?;
             walk.visit(parent, same)?;
         }
@@ -110,12 +110,12 @@ struct Node {
 }
 
 impl Node {
-    fn parents(&self, parents: Parents) -> impl Iterator<Item = Oid> + use<> {
+    fn parents(&self, parents: Parents) -> &[Oid] {
         let count = match parents {
             Parents::All => self.parents.len(),
             Parents::First => self.parents.len().min(1),
         };
-        self.parents[..count].to_vec().into_iter()
+        &self.parents[..count]
     }
 }
 
@@ -207,7 +207,7 @@ impl<'a> TreeCache<'a> {
         if let Some(tree) = self.trees.get(&id) {
             return Ok(Rc::clone(tree));
         }
-        let tree: Rc<[u8]> = self.reader.object(id, ObjectType::Tree)?.into();
+        let tree: Rc<[u8]> = self.reader.object(id, ObjectType::Tree)?;
         if self.bytes > Self::MOST_BYTES {
             self.trees.clear();
             self.bytes = 0;

@@ -133,8 +133,8 @@ impl Mirror {
             None => {
                 let folder = tempfile::tempdir()
                     .map_err(|error| io("make a folder in", std::env::temp_dir(), error))?;
-                lend(init(folder.path(), config)?, lender.as_ref())?;
-                self.temporary.insert(Arc::new(folder)).clone()
+                lend(&init(folder.path(), config)?, lender.as_ref())?;
+                Arc::clone(self.temporary.insert(Arc::new(folder)))
             }
         };
         let repository = Repository::open_bare(folder.path())?;
@@ -268,7 +268,7 @@ fn init(folder: &Path, config: &SourceConfig) -> Result<Repository, Error> {
 }
 
 /// Lets `repository` read the objects of `lender`, and tell the server that it has them.
-fn lend(repository: Repository, lender: Option<&Repository>) -> Result<(), Error> {
+fn lend(repository: &Repository, lender: Option<&Repository>) -> Result<(), Error> {
     let Some((lender, commit)) = lender.and_then(|lender| Some((lender, tip(lender)?))) else {
         return Ok(());
     };

@@ -15,6 +15,7 @@ mod reader;
 mod resolve;
 mod snapshot;
 mod tree;
+pub mod watch;
 pub mod worktree;
 
 use std::path::PathBuf;

@@ -40,14 +40,18 @@ impl Reader {
     }
 
     /// Returns the bytes of `id`, which must be of `kind`.
-    pub(super) fn object(&self, id: ObjectId, kind: ObjectType) -> Result<Vec<u8>, Error> {
+    pub(super) fn object<T: for<'a> From<&'a [u8]>>(
+        &self,
+        id: ObjectId,
+        kind: ObjectType,
+    ) -> Result<T, Error> {
         let oid = oid(id)?;
         let odb = self.odb(id)?;
         let object = odb.read(oid).map_err(|error| self.explain(id, error))?;
         if object.kind() != kind {
             return Err(Error::WrongType(id, kind.str()));
         }
-        Ok(object.data().to_vec())
+        Ok(T::from(object.data()))
     }
 
     /// Says why `id` could not be read: vanished, a partial clone, or damage.
@@ -75,7 +79,7 @@ impl Trees for Reader {
     type Error = Error;
 
     fn entries(&self, tree: ObjectId) -> Result<Vec<Entry>, Error> {
-        let bytes = self.object(tree, ObjectType::Tree)?;
+        let bytes: Vec<u8> = self.object(tree, ObjectType::Tree)?;
         Entries::new(&bytes)
             .map(|entry| {
                 entry

@@ -1,5 +1,6 @@
 //! The files of the source at one commit.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -136,10 +137,11 @@ impl Snapshot {
             let Some(id) = id else {
                 continue;
             };
-            if !commits.contains_key(&id) {
-                commits.insert(id, message::commit(&reader.repository().find_commit(id)?));
-            }
-            answer.insert(path.clone(), commits[&id].clone());
+            let commit = match commits.entry(id) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(message::commit(&reader.repository().find_commit(id)?)),
+            };
+            answer.insert(path.clone(), commit.clone());
         }
         Ok(answer)
     }
@@ -205,7 +207,7 @@ fn no_root(root: &str, id: ObjectId) -> Error {
 fn root_tree(reader: &Reader, top: ObjectId, root: &str, id: ObjectId) -> Result<ObjectId, Error> {
     let mut tree = top;
     for part in root.split('/').filter(|part| !part.is_empty()) {
-        let bytes = reader.object(tree, git2::ObjectType::Tree)?;
+        let bytes: Vec<u8> = reader.object(tree, git2::ObjectType::Tree)?;
         let entry = Entries::new(&bytes)
             .flatten()
             .find(|entry| entry.name == part.as_bytes());
@@ -219,6 +221,6 @@ fn root_tree(reader: &Reader, top: ObjectId, root: &str, id: ObjectId) -> Result
         tree = entry.id;
     }
     // Reads the tree, so that what is missing is told here and not in the middle of a pass.
-    reader.object(tree, git2::ObjectType::Tree)?;
+    let _: Vec<u8> = reader.object(tree, git2::ObjectType::Tree)?;
     Ok(tree)
 }

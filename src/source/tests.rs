@@ -305,3 +305,13 @@ fn an_object_is_found_at_its_path_in_history_and_nowhere_else() {
     assert!(!snapshot.holds_object_at("x/a", three).unwrap());
     assert!(!snapshot.holds_object_at("x", one).unwrap());
 }
+
+#[test]
+fn everything_can_move_to_a_blocking_thread() {
+    const fn movable<T: Send>() {}
+    movable::<Source>();
+    movable::<Snapshot>();
+    movable::<Reader>();
+    movable::<Error>();
+    movable::<watch::Watcher>();
+}

@@ -49,9 +49,9 @@ impl From<WorkKind> for EntryKind {
 /// Returns the top folder of the work tree that `path` lies in, if it lies in one.
 #[must_use]
 pub fn top_of(path: &Path) -> Option<PathBuf> {
-    crate::transport::libgit2().ok()?;
-    let repository = Repository::discover(path).ok()?;
-    repository.workdir().map(Path::to_owned)
+    let path = std::path::absolute(path).ok()?;
+    let mut repositories = path.ancestors().filter_map(|folder| local::open(folder).ok());
+    repositories.next()?.workdir().map(Path::to_owned)
 }
 
 impl WorkTree {

@@ -195,10 +195,9 @@ fn scp_like(text: &str) -> Option<(&str, &str)> {
     let bracket = text
         .find('[')
         .and_then(|open| Some((open, text[open..].find("]:")? + open)));
-    if let Some((open, close)) = bracket.filter(|(open, _)| !text[..*open].contains('/')) {
-        if open == 0 || text[..open].ends_with('@') {
-            return Some((&text[..=close], &text[close + 2..]));
-        }
+    let address = bracket.filter(|(open, _)| *open == 0 || text[..*open].ends_with('@'));
+    if let Some((_, close)) = address.filter(|(open, _)| !text[..*open].contains('/')) {
+        return Some((&text[..=close], &text[close + 2..]));
     }
     let (host, path) = text.split_once(':')?;
     let drive = cfg!(windows) && host.len() == 1;

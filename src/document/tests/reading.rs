@@ -202,6 +202,15 @@ fn a_byte_order_mark_and_other_line_ends_change_nothing() {
     assert_eq!(found(&marked)[0], "1:11 wrong-type");
 }
 
+#[test]
+fn a_warning_never_makes_a_document_invalid() {
+    let quotes = with("\"New page\"", "\"New\npage\"");
+    assert_eq!(yaml(&quotes).diagnostics, []);
+    let warned = yaml(quotes.replace("select: 1", "select: 0"));
+    assert!(warned.payload.is_some());
+    assert_eq!(found(&warned), ["0:0 same-serve", "0:0 unused-variation"]);
+}
+
 proptest! {
     #[test]
     fn both_readings_of_a_file_agree(targeting in any_targeting()) {

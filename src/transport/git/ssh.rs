@@ -94,13 +94,7 @@ impl Stream {
         }
         let _ = self.silent.recv_timeout(FAREWELL);
         let words = String::from_utf8_lossy(&lock(&self.words)).into_owned();
-        let status = lock(&self.process.child).try_wait().ok().flatten();
-        classify(
-            &words,
-            status.and_then(|status| status.code()),
-            host,
-            &self.connection,
-        )
+        classify(&words, self.process.code(), host, &self.connection)
     }
 }
 
@@ -164,6 +158,19 @@ impl Process {
         let result = work();
         lock(&self.pending).since = None;
         result
+    }
+
+    /// Returns what the program ended with, for which it gets a moment: its output ends before it does.
+    fn code(&self) -> Option<i32> {
+        let until = Instant::now() + FAREWELL;
+        loop {
+            match lock(&self.child).try_wait() {
+                Ok(Some(status)) => return status.code(),
+                Ok(None) if Instant::now() < until => {}
+                Ok(None) | Err(_) => return None,
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Ends the program, and what a shell may have started for it.
