@@ -37,3 +37,6 @@ pub use reader::Reader;
 pub use record::Tip;
 pub use store::{Options, PassHead, Record, Store};
 pub use view::{Unknown, View};
+
+#[cfg(test)]
+mod tests;
