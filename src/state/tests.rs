@@ -23,6 +23,7 @@ fn options() -> Options {
         base_url: URL.to_owned(),
         now: 1_000,
         crash: None,
+        shared: None,
     }
 }
 
