@@ -43,4 +43,6 @@ pub use store::{Options, PassHead, Record, Store};
 pub use view::{Unknown, View};
 
 #[cfg(test)]
+mod shared_tests;
+#[cfg(test)]
 mod tests;

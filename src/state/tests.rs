@@ -17,7 +17,7 @@ use crate::model::{
 
 const URL: &str = "https://toggles.example/api";
 
-fn options() -> Options {
+pub(super) fn options() -> Options {
     Options {
         wait: Duration::ZERO,
         base_url: URL.to_owned(),
@@ -31,11 +31,11 @@ fn open(dir: &Path) -> Store {
     Store::open(dir, options()).unwrap()
 }
 
-fn id(text: &str) -> ToggleId {
+pub(super) fn id(text: &str) -> ToggleId {
     text.parse().unwrap()
 }
 
-fn head(revision: u8) -> PassHead {
+pub(super) fn head(revision: u8) -> PassHead {
     PassHead {
         revision: CommitId(ObjectId([revision; 20])),
         now: 1_000 + i64::from(revision),
@@ -68,7 +68,7 @@ fn payload(text: &str) -> Payload {
     })
 }
 
-fn sent(action: Action, text: &str) -> Sent {
+pub(super) fn sent(action: Action, text: &str) -> Sent {
     Sent {
         action,
         payload: payload(text),
@@ -81,12 +81,12 @@ fn sent(action: Action, text: &str) -> Sent {
 }
 
 /// Documents by their id, as a source would give them.
-fn documents(texts: &[&str]) -> impl FnMut(ObjectId) -> Result<Vec<u8>, Infallible> + use<> {
+pub(super) fn documents(texts: &[&str]) -> impl FnMut(ObjectId) -> Result<Vec<u8>, Infallible> + use<> {
     let all: BTreeMap<ObjectId, Vec<u8>> = texts.iter().map(|text| (object(text), bytes(text))).collect();
     move |id| Ok(all[&id].clone())
 }
 
-fn block_on<T>(future: impl Future<Output = T>) -> T {
+pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap()
@@ -94,7 +94,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 /// One pass that sends each of `changes` and hears `finish`.
-fn pass(
+pub(super) fn pass(
     store: &mut Store,
     revision: u8,
     changes: &[(&str, Action, &str)],
@@ -114,7 +114,7 @@ fn pass(
     store.finish_pass(None, BTreeMap::new())
 }
 
-fn applied(view: &View) -> BTreeMap<String, String> {
+pub(super) fn applied(view: &View) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let (Some(tip), Some(reader)) = (view.tip(), view.reader().unwrap()) else {
         return found;
@@ -135,7 +135,7 @@ fn applied(view: &View) -> BTreeMap<String, String> {
     found
 }
 
-fn git(dir: &Path, arguments: &[&str]) -> String {
+pub(super) fn git(dir: &Path, arguments: &[&str]) -> String {
     let repository = dir.join("state.git");
     let output = Command::new("git")
         .arg("-C")
@@ -151,7 +151,7 @@ fn git(dir: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn pairs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+pub(super) fn pairs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs
         .iter()
         .map(|(toggle, text)| ((*toggle).to_owned(), (*text).to_owned()))
