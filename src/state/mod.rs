@@ -13,8 +13,10 @@
 mod crash;
 mod error;
 mod files;
+mod intent;
 mod journal;
 mod ledger;
+mod link;
 mod lock;
 mod memory;
 mod merge;
@@ -23,6 +25,7 @@ mod reader;
 mod record;
 mod repository;
 mod revisions;
+mod shared;
 mod store;
 mod tree;
 mod view;
@@ -35,5 +38,11 @@ pub use lock::Holder;
 pub use memory::{PassMemory, Refusal};
 pub use reader::Reader;
 pub use record::Tip;
+pub use shared::Shared;
 pub use store::{Options, PassHead, Record, Store};
 pub use view::{Unknown, View};
+
+#[cfg(test)]
+mod shared_tests;
+#[cfg(test)]
+mod tests;

@@ -94,6 +94,19 @@ pub(crate) fn look_up(repository: &Repository, name: &str) -> Result<Option<Comm
     }
 }
 
+/// Returns whether `ancestor` is part of the history of `commit`, as far as it is here.
+pub(crate) fn descends(repository: &Repository, commit: CommitId, ancestor: CommitId) -> Result<bool, Error> {
+    let broken = || Error::repository(repository.path());
+    let (commit, ancestor) = (
+        oid(commit.0).map_err(broken())?,
+        oid(ancestor.0).map_err(broken())?,
+    );
+    match repository.graph_descendant_of(commit, ancestor) {
+        Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(false),
+        descends => descends.map_err(broken()),
+    }
+}
+
 /// What became of moving a ref.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Moved {

@@ -11,11 +11,13 @@ use super::crash::{Crash, CrashHook};
 use super::error::Error;
 use super::journal::{self, Cut, Journal, Writer};
 use super::ledger::{Entry, Header, Ledger, Replay};
+use super::link::Link;
 use super::lock::{self, Lock};
 use super::memory::{self, PassMemory, Refusal};
 use super::pack::{self, Kind, Object, PackWriter};
 use super::record::{self, Origin, Tip, Why};
-use super::repository::{self, APPLIED, Moved, oid};
+use super::repository::{self, APPLIED, Moved};
+use super::shared::Shared;
 use super::tree::{self, Put};
 use super::view::{self, View};
 use super::{files, merge};
@@ -30,6 +32,8 @@ pub struct Options {
     pub base_url: String,
     /// The time, in seconds since 1970-01-01 UTC.
     pub now: i64,
+    /// The remote that state is shared through, where it is.
+    pub shared: Option<Shared>,
     /// For tests: asked at every crash point, where `true` makes the store behave as if the process died.
     pub crash: Option<CrashHook>,
 }
@@ -65,13 +69,16 @@ pub enum Record {
 /// State, open for writing: one per state folder.
 pub struct Store {
     dir: PathBuf,
-    repository: Repository,
-    base_url: String,
-    view: View,
+    pub(super) repository: Repository,
+    pub(super) base_url: String,
+    pub(super) view: View,
     /// What the journal holds while no pass writes to it.
-    ledger: Ledger,
+    pub(super) ledger: Ledger,
     writer: Option<Writer>,
-    crash: Crash,
+    pub(super) link: Option<Link>,
+    /// Whether something is recorded here that the remote was not told.
+    pub(super) unpublished: bool,
+    pub(super) crash: Crash,
     lock: Arc<Lock>,
 }
 
@@ -90,6 +97,7 @@ impl Store {
         let journal = files::read(&dir.join("journal"))?;
         let Replay { ledger, header } = view::parse_journal(dir, journal.as_deref().unwrap_or_default())?;
         let tip = view::tip(&repository, APPLIED)?;
+        let pass = header.as_ref().and_then(|header| header.pass.clone());
         let replay = Replay {
             ledger: Ledger::default(),
             header,
@@ -101,36 +109,45 @@ impl Store {
             base_url: options.base_url,
             ledger,
             writer: None,
+            link: options.shared.map(|shared| Link::new(shared, pass)),
+            unpublished: false,
             crash,
             lock,
         };
-        store.check_identity()?;
+        if let Some(recorded) = store.view.base_url() {
+            store.check_base_url(recorded)?;
+        }
+        store.fetch(options.wait, options.now)?;
         store.recover(options.now, journal.as_deref().unwrap_or_default())?;
         Ok(store)
     }
 
-    fn check_identity(&self) -> Result<(), Error> {
-        match self.view.base_url() {
-            Some(recorded) if recorded != self.base_url => Err(Error::OtherBaseUrl {
+    pub(super) fn check_base_url(&self, recorded: &str) -> Result<(), Error> {
+        match recorded == self.base_url {
+            true => Ok(()),
+            false => Err(Error::OtherBaseUrl {
                 recorded: recorded.to_owned(),
                 wanted: self.base_url.clone(),
             }),
-            _ => Ok(()),
         }
     }
 
     /// Records what was confirmed, and leaves a journal with no torn end.
     fn recover(&mut self, now: i64, journal: &[u8]) -> Result<(), Error> {
-        if self.ledger.settled().next().is_some() {
-            let newest = self.ledger.settled().max_by_key(|(_, entry)| entry.number);
-            let revision = newest
-                .map(|(_, entry)| entry.sent.revision)
-                .expect("there is one");
-            let work = self.work(&self.ledger, &[])?;
+        let newest = self.ledger.settled().max_by_key(|(_, entry)| entry.number);
+        let newest = newest.map(|(_, entry)| entry.sent.revision);
+        let recorded = self
+            .view
+            .tip()
+            .filter(|_| self.unpublished)
+            .map(|tip| tip.revision);
+        if let Some(revision) = newest.or(recorded) {
             let head = PassHead { revision, now };
             let nothing =
                 |object| Err::<Vec<u8>, _>(std::io::Error::other(format!("document {object} was not kept")));
+            let work = self.work(&self.ledger, &[])?;
             let cut = self.commit(&head, work, IfSame::Nothing, nothing)?;
+            self.tell(&head, &self.ledger.clone(), &cut)?;
             apply_cut(&mut self.ledger, &cut);
             self.rewrite_journal()?;
         } else if !journal.is_empty() && !journal.ends_with(b"\n") {
@@ -140,7 +157,32 @@ impl Store {
         Ok(())
     }
 
-    fn rewrite_journal(&self) -> Result<(), Error> {
+    /// Tells the remote what is recorded now, before it leaves the journal.
+    fn tell(&mut self, head: &PassHead, ledger: &Ledger, cut: &Cut) -> Result<(), Error> {
+        let Some(link) = &mut self.link else { return Ok(()) };
+        link.head = Some(*head);
+        if self.unpublished || !cut.is_empty() {
+            let mut left = ledger.clone();
+            apply_cut(&mut left, cut);
+            self.publish(&left)?;
+        }
+        self.unpublished = false;
+        Ok(())
+    }
+
+    /// Fetches shared state again, as a pass does before it plans; nothing where state is not shared.
+    ///
+    /// # Errors
+    /// [`Error::InUse`] when another process is publishing for longer than `wait`, and what [`Store::open`] fails with.
+    pub fn refresh(&mut self, wait: Duration, now: i64) -> Result<(), Error> {
+        if self.link.is_none() || self.writer.is_some() {
+            return Ok(());
+        }
+        self.fetch(wait, now)?;
+        self.recover(now, b"")
+    }
+
+    pub(super) fn rewrite_journal(&self) -> Result<(), Error> {
         journal::rewrite(
             &self.dir.join("journal"),
             &self.header(),
@@ -154,7 +196,7 @@ impl Store {
         Header {
             id: journal::fresh_id(),
             base_url: self.base_url.clone(),
-            pass: None,
+            pass: self.link.as_ref().and_then(|link| link.pass.clone()),
         }
     }
 
@@ -180,13 +222,16 @@ impl Store {
     where
         E: std::error::Error + Send + Sync + 'static,
     {
-        let _ = head;
         if !changes.is_empty() {
             memory::keep_pass(&self.dir, None, &self.crash)?;
             self.view.replace_memory(&self.dir)?;
         }
         self.keep(changes.iter().map(|(_, sent)| sent.object), documents)?;
-        if self.writer.is_none() {
+        let fresh = self.writer.is_none();
+        if fresh {
+            if let Some(link) = &mut self.link {
+                link.pass = Some(journal::fresh_id());
+            }
             let writer = Writer::start(
                 self.dir.join("journal"),
                 self.header(),
@@ -196,6 +241,12 @@ impl Store {
                 self.crash.clone(),
             )?;
             self.writer = Some(writer);
+        }
+        if let Err(error) = self.announce(head, changes) {
+            if fresh {
+                self.writer = None;
+            }
+            return Err(error);
         }
         let writer = self.writer.as_ref().expect("it was just started");
         Ok(writer.journal().clone())
@@ -244,7 +295,13 @@ impl Store {
             None => self.ledger.clone(),
         };
         let work = self.work(&ledger, records)?;
-        let cut = self.commit(head, work, IfSame::Commit, documents)?;
+        let if_same = if self.unpublished {
+            IfSame::Nothing
+        } else {
+            IfSame::Commit
+        };
+        let cut = self.commit(head, work, if_same, documents)?;
+        self.tell(head, &ledger, &cut)?;
         self.ledger = ledger;
         apply_cut(&mut self.ledger, &cut);
         match journal {
@@ -274,6 +331,7 @@ impl Store {
         if let Some(writer) = self.writer.take() {
             self.ledger = writer.journal().snapshot()?;
         }
+        self.conclude()?;
         if refusals != *self.view.refusals() {
             memory::keep_refusals(&self.dir, refusals, &self.crash)?;
         }
@@ -302,7 +360,7 @@ impl Store {
         self.view.replace_memory(&self.dir)
     }
 
-    fn broken(&self) -> impl FnOnce(git2::Error) -> Error + use<> {
+    pub(super) fn broken(&self) -> impl FnOnce(git2::Error) -> Error + use<> {
         Error::repository(self.repository.path())
     }
 
@@ -335,16 +393,14 @@ impl Store {
         if let Some(trusted) = known.get(&base) {
             return Ok(*trusted);
         }
-        let (tip, ancestor) = (oid(tip.commit.0), oid(base.0));
-        let trusted = match (tip, ancestor) {
-            (Ok(tip), Ok(base)) => match self.repository.graph_descendant_of(tip, base) {
-                Err(error) if error.code() == git2::ErrorCode::NotFound => false,
-                descends => descends.map_err(self.broken())?,
-            },
-            _ => false,
-        };
+        let trusted = self.descends(tip.commit, base)?;
         known.insert(base, trusted);
         Ok(trusted)
+    }
+
+    /// Returns whether `ancestor` is part of the history of `commit`, as far as it is here.
+    pub(super) fn descends(&self, commit: CommitId, ancestor: CommitId) -> Result<bool, Error> {
+        repository::descends(&self.repository, commit, ancestor)
     }
 
     /// Writes the commit and moves the ref, and returns what may leave the journal.
@@ -400,6 +456,7 @@ impl Store {
             base_url: self.base_url.clone(),
             revision: head.revision,
         }));
+        self.unpublished = self.link.is_some();
         Ok(cut)
     }
 }

@@ -2,15 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tempfile::TempDir;
 
 use super::error::Error;
 use super::files;
+use super::intent;
 use super::ledger::{self, Ledger, Replay};
 use super::memory::{self, PassMemory, Refusal};
 use super::reader::Reader;
 use super::record::{self, Tip};
 use super::repository::{self, APPLIED, oid};
 use super::revisions;
+use super::shared::Shared;
 use crate::model::{CommitId, Sent, Suspension, ToggleId};
 
 /// How often reading starts over because a writer cut the journal meanwhile.
@@ -34,6 +39,8 @@ pub struct View {
     refusals: BTreeMap<ToggleId, Refusal>,
     memory: Option<PassMemory>,
     suspension: Option<Suspension>,
+    /// Where a fetched repository lies, for as long as somebody may read it.
+    temporary: Option<Arc<TempDir>>,
 }
 
 impl View {
@@ -54,6 +61,49 @@ impl View {
             }
             return Self::new(dir, tip, replay?);
         }
+    }
+
+    /// Reads the state that is shared through `shared`, with what `dir` holds besides. Nothing is written in `dir`; what
+    /// has to be fetched goes into a temporary folder.
+    ///
+    /// # Errors
+    /// When the remote cannot be read, or something there cannot be understood.
+    pub fn fetch(shared: &Shared, dir: &Path) -> Result<Self, Error> {
+        let bytes = files::read(&dir.join("journal"))?.unwrap_or_default();
+        let Replay { mut ledger, header } = parse_journal(dir, &bytes)?;
+        let (path, repository, temporary) = shared.open_to_read()?;
+        let at = shared.seen(&repository)?;
+        let intent = at.map(|at| intent::parse(&repository, at)).transpose()?.flatten();
+        let applied = intent.as_ref().map_or(at, |intent| intent.applied);
+        let local = dir.join("state.git");
+        let ours = tip_in(&local)?;
+        let is_ours = match (&ours, applied) {
+            (None, applied) => applied.is_none(),
+            (Some(_), None) => true,
+            (Some(ours), Some(applied)) => {
+                ours.commit == applied
+                    || repository::descends(&repository::open(&local)?, ours.commit, applied)?
+            }
+        };
+        if !is_ours {
+            ledger.doubt(|_| true);
+        }
+        let pass = header.as_ref().and_then(|header| header.pass.as_ref());
+        if let Some(intent) = intent.filter(|intent| Some(&intent.pass) != pass) {
+            for (id, entry) in intent::listed(&repository, intent.list)?.entries() {
+                ledger.intend(id.clone(), entry.clone());
+            }
+        }
+        let tip = match is_ours {
+            true => ours,
+            false => applied.map(|applied| tip_at(&repository, applied)).transpose()?,
+        };
+        let mut view = Self::new(dir, tip, Replay { ledger, header })?;
+        if !is_ours {
+            view.repository = Some(path);
+            view.temporary = temporary;
+        }
+        Ok(view)
     }
 
     pub(crate) fn new(dir: &Path, tip: Option<Tip>, replay: Replay) -> Result<Self, Error> {
