@@ -6,6 +6,7 @@
 
 mod draft;
 mod input;
+mod nothing;
 mod policy;
 pub mod render;
 mod sentences;

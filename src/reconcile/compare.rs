@@ -3,9 +3,9 @@
 //! Nothing is read or parsed here. With the default layout both trees have one shape, so that a commit that
 //! touches ten files costs ten folders; any other layout is compared file by file (DESIGN, section 4, "Compare").
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::document::{Diagnostic, Format, Layout, MOST_FILES, Place, tree};
+use crate::document::{Diagnostic, Format, Layout, Place, tree};
 use crate::model::{Entry, EntryKind, EnvironmentId, ObjectId, ToggleId, Trees};
 
 /// One document on either side.
@@ -39,7 +39,8 @@ pub(crate) struct Comparison {
     pub(crate) findings: Vec<Diagnostic>,
     /// Whether the source holds any document at all.
     pub(crate) any_document: bool,
-    files: usize,
+    /// How many files were looked at.
+    pub(crate) files: usize,
 }
 
 /// The two trees, either of which may be missing.
@@ -69,7 +70,7 @@ pub(crate) fn compare<S: Trees, A: Trees>(
     always: &BTreeSet<ToggleId>,
 ) -> Result<Comparison, CompareError<S::Error, A::Error>> {
     let mut walk =
-        Walk { source, applied, layout, root, always, found: Comparison::default() };
+        Walk { source, applied, layout, root, always, found: Comparison::default(), folded: HashMap::new() };
     if layout.is_default_shape() {
         walk.folder("", 0, Some(roots.source), roots.applied)?;
     } else {
@@ -85,6 +86,8 @@ struct Walk<'a, S, A> {
     root: &'a str,
     always: &'a BTreeSet<ToggleId>,
     found: Comparison,
+    /// Every toggle that was seen, by its id in lower case.
+    folded: HashMap<String, ToggleId>,
 }
 
 type Outcome<S, A> = Result<(), CompareError<<S as Trees>::Error, <A as Trees>::Error>>;
@@ -122,26 +125,14 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
             for entry in theirs.iter().filter(|entry| entry.kind == EntryKind::Tree) {
                 pairs.entry(&entry.name).or_default().1 = Some(entry.id);
             }
-            self.fold_names(prefix, pairs.iter().filter(|(_, pair)| pair.0.is_some()).map(|(name, _)| *name));
         }
         for (name, (source, applied)) in pairs {
             match std::str::from_utf8(name) {
                 Ok(name) => self.folder(&join(prefix, name), depth + 1, source, applied)?,
-                Err(_) => self.found.findings.push(tree::not_utf8_path(&self.shown(prefix), name)),
+                Err(_) => self.not_utf8(prefix, name),
             }
         }
         Ok(())
-    }
-
-    /// Warns of sibling folders that differ only in case: the service may fold them.
-    fn fold_names<'n>(&mut self, prefix: &str, names: impl Iterator<Item = &'n [u8]>) {
-        let mut seen: BTreeMap<Vec<u8>, &[u8]> = BTreeMap::new();
-        for name in names {
-            if let Some(other) = seen.insert(name.to_ascii_lowercase(), name) {
-                let [a, b] = [other, name].map(|name| self.shown(&join(prefix, &String::from_utf8_lossy(name))));
-                self.found.findings.push(tree::case_fold(&a, &b));
-            }
-        }
     }
 
     /// Sorts the files of one folder of the source into documents and findings.
@@ -152,7 +143,7 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
             match std::str::from_utf8(&entry.name) {
                 Ok(name) => documents.extend(self.place(join(prefix, name), entry.id)),
                 Err(_) if is_hidden(&entry.name) => {}
-                Err(_) => self.found.findings.push(tree::not_utf8_path(&self.shown(prefix), &entry.name)),
+                Err(_) => self.not_utf8(prefix, &entry.name),
             }
         }
         documents
@@ -169,7 +160,7 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
                 self.found.findings.push(finding);
             }
             Place::Elsewhere => {
-                let finding = tree::elsewhere(&self.shown(&path), self.layout);
+                let finding = tree::elsewhere(&self.shown(&path), self.layout.pattern());
                 self.found.findings.push(finding);
             }
             Place::Ignored => {}
@@ -193,8 +184,10 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
         for (id, file) in applied {
             sides.entry(id).or_default().1 = Some(file);
         }
-        self.fold_toggles(&sides);
         for (id, (desired, applied)) in sides {
+            if let Some(file) = desired.first() {
+                self.fold(&id, &file.path);
+            }
             if desired.len() > 1 {
                 let paths: Vec<String> = desired.iter().map(|file| self.shown(&file.path)).collect();
                 self.found.findings.extend(tree::duplicate(&id, &paths));
@@ -207,14 +200,20 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
         }
     }
 
-    fn fold_toggles(&mut self, sides: &BTreeMap<ToggleId, (Vec<File>, Option<File>)>) {
-        let mut seen: BTreeMap<String, &str> = BTreeMap::new();
-        let files = sides.iter().filter_map(|(id, (desired, _))| desired.first().map(|file| (id, file)));
-        for (id, file) in files {
-            if let Some(other) = seen.insert(id.toggle().to_ascii_lowercase(), &file.path) {
-                self.found.findings.push(tree::case_fold(&self.shown(other), &self.shown(&file.path)));
+    /// Warns of toggles whose ids differ only in case: the service may fold them.
+    fn fold(&mut self, id: &ToggleId, path: &str) {
+        match self.folded.entry(id.as_str().to_ascii_lowercase()) {
+            std::collections::hash_map::Entry::Vacant(free) => drop(free.insert(id.clone())),
+            std::collections::hash_map::Entry::Occupied(taken) => {
+                let finding = tree::case_fold(id, &join(self.root, path), taken.get());
+                self.found.findings.push(finding);
             }
         }
+    }
+
+    fn not_utf8(&mut self, prefix: &str, name: &[u8]) {
+        let path = [join(self.root, prefix).as_bytes(), b"/", name].concat();
+        self.found.findings.push(tree::not_utf8_path(path.strip_prefix(b"/").unwrap_or(&path)));
     }
 
     /// Compares file by file, for layouts whose folders are not those of the state.
@@ -246,9 +245,10 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
     }
 
     fn finish(mut self) -> Comparison {
-        if self.found.files > MOST_FILES {
-            self.found.findings.push(tree::too_many_files(self.found.files));
-        }
+        let mut nowhere = self.always.clone();
+        self.found.differences.iter().for_each(|found| drop(nowhere.remove(&found.id)));
+        let nowhere = nowhere.into_iter().map(|id| Difference { id, desired: Vec::new(), applied: None });
+        self.found.differences.extend(nowhere);
         self.found.differences.sort_by(|a, b| a.id.cmp(&b.id));
         self.found.findings.sort();
         self.found
