@@ -297,7 +297,7 @@ impl Writing {
                 return Err(Error::JournalClosed);
             }
             Command::Cut(cut, reply) => {
-                let done = self.cut(cut);
+                let done = self.cut(&cut);
                 let crashed = matches!(done, Err(Error::Crashed(_)));
                 let _ = reply.send(done);
                 if crashed {
@@ -314,7 +314,7 @@ impl Writing {
         Ok(())
     }
 
-    fn cut(&mut self, cut: Cut) -> Result<(), Error> {
+    fn cut(&mut self, cut: &Cut) -> Result<(), Error> {
         let mut ledger = self.ledger.clone();
         ledger.forget(&cut.folded);
         ledger.doubt(|entry| cut.doubtful.contains(&entry.number));
@@ -350,4 +350,55 @@ pub(crate) fn rewrite(path: &Path, header: &Header, ledger: &Ledger, crash: &Cra
 /// Returns an id that no other journal has.
 pub(crate) fn fresh_id() -> String {
     format!("{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::super::tests::{id, sent};
+    use super::*;
+    use crate::model::Action;
+
+    #[test]
+    fn a_full_disk_lets_nothing_be_sent_and_forgets_no_outcome() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = Lock::take(dir.path(), std::time::Duration::ZERO, 0).unwrap();
+        let toggle = id("a/b/c");
+        let entry = |number| Entry {
+            number,
+            base: None,
+            sent: sent(Action::Create, "one"),
+            outcome: None,
+        };
+        let mut ledger = Ledger::default();
+        ledger.intend(toggle.clone(), entry(1));
+        let mut writing = Writing {
+            path: dir.path().join("journal"),
+            header: Header {
+                id: fresh_id(),
+                base_url: String::new(),
+                pass: None,
+            },
+            ledger,
+            file: File::options().write(true).open("/dev/full").unwrap(),
+            failed: None,
+            crash: Crash::default(),
+            _lock: Arc::new(lock),
+        };
+        let (reply, mut answer) = oneshot::channel();
+        let begin = Command::Begin("line\n".to_owned(), Box::new((toggle.clone(), entry(2))), reply);
+        writing
+            .append(vec![begin, Command::Finish(1, Finish::Applied)])
+            .unwrap();
+        let error = answer.try_recv().unwrap().unwrap_err();
+        assert!(error.hint().unwrap().contains("disk is full"), "{error:?}");
+        assert_eq!(writing.ledger.settled().count(), 1);
+        assert_eq!(writing.ledger.unknown().count(), 0);
+        writing.cut(&Cut::default()).unwrap();
+        let (reply, mut answer) = oneshot::channel();
+        let line = intent_line(2, &toggle, None, &entry(2).sent);
+        writing
+            .append(vec![Command::Begin(line, Box::new((toggle, entry(2))), reply)])
+            .unwrap();
+        answer.try_recv().unwrap().unwrap();
+    }
 }

@@ -74,7 +74,7 @@ impl Lock {
             match file.try_lock() {
                 Ok(()) => break,
                 Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
-                    thread::sleep(PATIENCE.min(wait))
+                    thread::sleep(PATIENCE.min(wait));
                 }
                 Err(TryLockError::WouldBlock) => {
                     let holder = fs::read(&path).ok();

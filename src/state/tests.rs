@@ -381,7 +381,7 @@ fn a_crash_at_any_point_forgets_nothing_that_may_have_been_sent() {
         }
         for toggle in &sent_to {
             let path = format!("{toggle}.yaml");
-            let known = recorded.get(&path).is_some() && recorded.get(&path) == confirmed.get(&path);
+            let known = recorded.contains_key(&path) && recorded.get(&path) == confirmed.get(&path);
             let unknown = store.view().unknown().contains_key(&id(toggle));
             assert!(known || unknown, "crash {at}: {toggle} is forgotten");
             let seen =
@@ -566,4 +566,71 @@ fn a_document_with_other_content_is_refused() {
         .start(&head(1), &[(id("a/b/c"), sent(Action::Create, "one"))], wrong)
         .unwrap_err();
     assert!(matches!(error, Error::WrongContent { .. }));
+}
+
+#[test]
+fn a_view_taken_while_a_writer_works_misses_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(dir.path());
+    pass(
+        &mut store,
+        1,
+        &[("a/b/c", Action::Create, "one")],
+        Finish::Applied,
+    )
+    .unwrap();
+    let done = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0..30 {
+                let toggle = format!("p/e/t{number}");
+                pass(
+                    &mut store,
+                    2,
+                    &[(toggle.as_str(), Action::Create, "two")],
+                    Finish::Applied,
+                )
+                .unwrap();
+                done.store(number + 1, Ordering::SeqCst);
+            }
+        });
+        while done.load(Ordering::SeqCst) < 30 {
+            let before = done.load(Ordering::SeqCst);
+            let view = View::open(dir.path()).unwrap();
+            let recorded = applied(&view);
+            for number in 0..before {
+                assert!(
+                    recorded.contains_key(&format!("p/e/t{number}.yaml")),
+                    "{number} of {before}"
+                );
+            }
+        }
+    });
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn the_record_is_what_was_confirmed_last(
+        steps in proptest::collection::vec((0..3_usize, 0..3_usize, 0..3_usize, proptest::bool::weighted(0.8)), 1..12)
+    ) {
+        let names = ["a", "a-b", "a.b"];
+        let dir = tempfile::tempdir().unwrap();
+        let mut wanted = BTreeMap::new();
+        for (project, toggle, text, is_put) in steps {
+            let toggle = format!("{}/e/{}", names[project], names[toggle]);
+            let text = ["one", "two", "three"][text];
+            let mut store = open(dir.path());
+            if is_put {
+                wanted.insert(format!("{toggle}.yaml"), text.to_owned());
+                pass(&mut store, 1, &[(toggle.as_str(), Action::Update, text)], Finish::Applied).unwrap();
+            } else {
+                wanted.remove(&format!("{toggle}.yaml"));
+                store.fold(&head(1), &[Record::Remove { id: id(&toggle) }], documents(&[])).unwrap();
+            }
+        }
+        proptest::prop_assert_eq!(applied(&View::open(dir.path()).unwrap()), wanted);
+        git(dir.path(), &["fsck", "--strict", "--full"]);
+    }
 }

@@ -15,6 +15,9 @@ const FORMATS: [&str; 3] = ["yaml", "yml", "json"];
 /// A toggle's document as it shall be: its extension and its blob, or none.
 pub(crate) type Put = Option<(String, ObjectId)>;
 
+/// The changed toggles of a project, by environment.
+type Environments<'a> = BTreeMap<&'a str, Vec<(&'a str, &'a Put)>>;
+
 /// Entries by name, folders with a slash behind: this is the order Git keeps them in.
 type Entries = BTreeMap<Vec<u8>, (&'static str, ObjectId)>;
 
@@ -25,7 +28,7 @@ pub(crate) fn splice(
     changes: &BTreeMap<ToggleId, Put>,
 ) -> Result<(ObjectId, Vec<Object>), Error> {
     let mut new = Vec::new();
-    let mut nested: BTreeMap<&str, BTreeMap<&str, Vec<(&str, &Put)>>> = BTreeMap::new();
+    let mut nested: BTreeMap<&str, Environments<'_>> = BTreeMap::new();
     for (id, put) in changes {
         let environments = nested.entry(id.project()).or_default();
         environments
