@@ -21,13 +21,23 @@ const LOCK_WAIT: Duration = Duration::from_secs(60);
 
 pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
     let config = setup::config(settings, CacheMode::Keep)?;
-    let host = config.service.as_ref().map(|service| service.base_url.host().to_owned()).unwrap_or_default();
+    let host = config
+        .service
+        .as_ref()
+        .map(|service| service.base_url.host().to_owned())
+        .unwrap_or_default();
     let reconciler = Reconciler::open(config, LOCK_WAIT)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build();
     let bar = Arc::new(Bar::new(host));
     let report = runtime.map_err(Failure::failed)?.block_on(async {
         let progress = Arc::clone(&bar) as Arc<dyn crate::reconcile::Progress>;
-        let around = Around { stop: signals::stop_on_signal().map_err(Failure::failed)?, progress };
+        let around = Around {
+            stop: signals::stop_on_signal().map_err(Failure::failed)?,
+            progress,
+        };
         let (_, report) = reconciler.pass(&around).await;
         Ok::<_, Failure>(report)
     })?;
@@ -38,7 +48,10 @@ pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
     }
     print(&rendered(&report, settings)?)?;
     if let Some(stopped) = &report.stopped {
-        note(&format!("error: the pass ended early: {}\n", escaped(&stopped.to_string())))?;
+        note(&format!(
+            "error: the pass ended early: {}\n",
+            escaped(&stopped.to_string())
+        ))?;
         if let Some(hint) = stopped.hint() {
             note(&format!("hint: {hint}\n"))?;
         }
@@ -57,8 +70,13 @@ fn verdict(report: &Report) -> Verdict {
 fn rendered(report: &Report, settings: &Settings) -> Result<String, Failure> {
     match settings.output {
         OutputFormat::Json => json(report),
-        OutputFormat::Human => Ok(text(report, &render::text(&report.plan.without_changes(), color(settings)))),
-        OutputFormat::Markdown | OutputFormat::Github => Ok(text(report, &plan::rendered(&report.plan, settings)?)),
+        OutputFormat::Human => Ok(text(
+            report,
+            &render::text(&report.plan.without_changes(), color(settings)),
+        )),
+        OutputFormat::Markdown | OutputFormat::Github => {
+            Ok(text(report, &plan::rendered(&report.plan, settings)?))
+        }
     }
 }
 
@@ -72,7 +90,11 @@ fn text(report: &Report, rest: &str) -> String {
             Sending::NotSent => ("not sent", None),
             Sending::Pending { reason } => ("not confirmed", Some(reason.as_str())),
         };
-        let commit = format!("{} {}", change.commit.id.short(), escaped(change.commit.subject()));
+        let commit = format!(
+            "{} {}",
+            change.commit.id.short(),
+            escaped(change.commit.subject())
+        );
         let _ = writeln!(text, "{word} {} ({}) {commit}", change.id, change.action.as_str());
         if let Some(reason) = reason {
             let _ = writeln!(text, "  {}", escaped(reason));
@@ -81,16 +103,25 @@ fn text(report: &Report, rest: &str) -> String {
     text.push_str(rest);
     let recorded = report.plan.records().len();
     if recorded > 0 && !report.sendings.is_empty() || recorded > 0 && report.plan.changes().is_empty() {
-        let _ = writeln!(text, "recorded without publishing: {}", show::counted(recorded, "toggle"));
+        let _ = writeln!(
+            text,
+            "recorded without publishing: {}",
+            show::counted(recorded, "toggle")
+        );
     }
     if !report.sendings.is_empty() {
-        let _ = writeln!(text, "applied {} of {}", report.applied(), show::counted(report.sendings.len(), "change"));
+        let _ = writeln!(
+            text,
+            "applied {} of {}",
+            report.applied(),
+            show::counted(report.sendings.len(), "change")
+        );
     }
     text
 }
 
 fn json(report: &Report) -> Result<String, Failure> {
-    let mut value = crate::plan::render::json(&report.plan);
+    let mut value = render::json(&report.plan);
     let results: Vec<_> = report
         .lines()
         .map(|(change, sending)| {

@@ -33,7 +33,11 @@ pub fn main(typed: impl IntoIterator<Item = OsString>) -> ExitCode {
     let invocation = match args::parse(typed) {
         Ok(invocation) => invocation,
         Err(error) => {
-            let stream = if error.use_stderr() { Stream::Stderr } else { Stream::Stdout };
+            let stream = if error.use_stderr() {
+                Stream::Stderr
+            } else {
+                Stream::Stdout
+            };
             let _ = stream.print(&error.render().to_string());
             return ExitCode::from(args::exit_code(&error));
         }
@@ -46,7 +50,11 @@ pub fn main(typed: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn run(invocation: &Invocation) -> Result<Verdict, Failure> {
-    let Invocation { asked, flags, verbosity } = invocation;
+    let Invocation {
+        asked,
+        flags,
+        verbosity,
+    } = invocation;
     let command = asked.command();
     let world = World::of_process().map_err(Failure::failed)?;
     let config::Loaded { settings, warnings } = config::load(command, flags, &world)?;
@@ -93,7 +101,11 @@ fn color(settings: &Settings) -> document::Color {
 
 impl From<crate::reconcile::Error> for Failure {
     fn from(error: crate::reconcile::Error) -> Self {
-        let verdict = if error.is_hold() { Verdict::Held } else { Verdict::Failed };
+        let verdict = if error.is_hold() {
+            Verdict::Held
+        } else {
+            Verdict::Failed
+        };
         let hint = error.hint();
         let failure = Self::new(verdict, error);
         match hint {

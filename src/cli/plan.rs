@@ -46,7 +46,15 @@ fn verdict(plan: &Plan, exit: Exit) -> Verdict {
 
 /// What a plan says of itself: invalid documents and holds.
 pub(super) fn held(plan: &Plan) -> Verdict {
-    let invalid = if plan.has_invalid() { Verdict::Invalid } else { Verdict::Clean };
-    let held = if plan.has_held() { Verdict::Held } else { Verdict::Clean };
+    let invalid = if plan.has_invalid() {
+        Verdict::Invalid
+    } else {
+        Verdict::Clean
+    };
+    let held = if plan.has_held() {
+        Verdict::Held
+    } else {
+        Verdict::Clean
+    };
     invalid.and(held)
 }

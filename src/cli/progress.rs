@@ -18,7 +18,10 @@ pub(super) struct Bar {
 
 impl Bar {
     pub(super) fn new(host: String) -> Self {
-        Self { bar: OnceLock::new(), host }
+        Self {
+            bar: OnceLock::new(),
+            host,
+        }
     }
 
     /// Takes the bar away, so that the result stands alone.

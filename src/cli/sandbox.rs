@@ -10,7 +10,10 @@ use super::failure::{Failure, Verdict};
 use super::{print, signals};
 
 pub(super) fn run(settings: &Settings, args: &SandboxArgs) -> Result<Verdict, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build();
     runtime.map_err(Failure::failed)?.block_on(serve(settings, args))
 }
 

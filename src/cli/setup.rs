@@ -22,7 +22,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// # Errors
 /// A usage failure when settings contradict each other in a way that only shows here.
 pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Failure> {
-    let state_dir = settings.state_dir.clone().ok_or_else(|| usage("give a folder with `--state-dir`"))?;
+    let state_dir = settings
+        .state_dir
+        .clone()
+        .ok_or_else(|| usage("give a folder with `--state-dir`"))?;
     let base_url = base_url(settings)?;
     let source = source(settings, mode);
     let shared = shared(settings, &source, base_url.as_ref())?;
@@ -41,17 +44,26 @@ pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Fai
         checkout: if sole { Checkout::Sole } else { Checkout::Shared },
         base_url: base_url.as_ref().map(ToString::to_string),
     };
-    let service = base_url.zip(settings.token.clone()).map(|(base_url, token)| ClientConfig {
-        base_url,
-        token,
-        network: network(settings),
-        timeout: settings.timeout,
-    });
+    let service = base_url
+        .zip(settings.token.clone())
+        .map(|(base_url, token)| ClientConfig {
+            base_url,
+            token,
+            network: network(settings),
+            timeout: settings.timeout,
+        });
     let limits = Limits {
         in_flight: settings.max_in_flight,
         in_flight_per_environment: settings.max_in_flight_per_environment,
     };
-    Ok(Config { source, rules, state_dir, shared, service, limits })
+    Ok(Config {
+        source,
+        rules,
+        state_dir,
+        shared,
+        service,
+        limits,
+    })
 }
 
 /// Builds the source alone, which is all that `validate` needs.
@@ -106,12 +118,20 @@ fn policy(settings: &Settings) -> Policy {
 }
 
 fn base_url(settings: &Settings) -> Result<Option<BaseUrl>, Failure> {
-    let parsed = settings.base_url.as_deref().map(str::parse::<BaseUrl>).transpose();
+    let parsed = settings
+        .base_url
+        .as_deref()
+        .map(str::parse::<BaseUrl>)
+        .transpose();
     parsed.map_err(|error| Failure::new(Verdict::Usage, error))
 }
 
 fn network(settings: &Settings) -> Network {
-    Network { ca_file: settings.ca_file.clone(), connect_timeout: CONNECT_TIMEOUT, ..Network::default() }
+    Network {
+        ca_file: settings.ca_file.clone(),
+        connect_timeout: CONNECT_TIMEOUT,
+        ..Network::default()
+    }
 }
 
 fn access(
@@ -120,9 +140,16 @@ fn access(
     username: Option<String>,
     password: Option<SecretSource>,
 ) -> GitAccess {
-    let credentials =
-        host.zip(password).map(|(host, password)| GitCredentials { host, username, password });
-    GitAccess { network: network(settings), credentials, timeout: GIT_TIMEOUT }
+    let credentials = host.zip(password).map(|(host, password)| GitCredentials {
+        host,
+        username,
+        password,
+    });
+    GitAccess {
+        network: network(settings),
+        credentials,
+        timeout: GIT_TIMEOUT,
+    }
 }
 
 /// Says where state is shared, under which name.
@@ -131,7 +158,9 @@ fn shared(
     source: &SourceConfig,
     base_url: Option<&BaseUrl>,
 ) -> Result<Option<Shared>, Failure> {
-    let Some(remote) = &settings.state_remote else { return Ok(None) };
+    let Some(remote) = &settings.state_remote else {
+        return Ok(None);
+    };
     let remote = match remote {
         StateRemote::Url(url) => url.clone(),
         StateRemote::Origin => origin(source)?,
@@ -142,11 +171,18 @@ fn shared(
         (None, Some(base_url)) => base_url.name(),
         (None, None) => only_name(&remote, &access)?,
     };
-    Ok(Some(Shared { remote, name, access, holder: holder() }))
+    Ok(Some(Shared {
+        remote,
+        name,
+        access,
+        holder: holder(),
+    }))
 }
 
 fn origin(source: &SourceConfig) -> Result<RepoUrl, Failure> {
-    let url = Source::new(source.clone()).origin_url().map_err(Failure::failed)?;
+    let url = Source::new(source.clone())
+        .origin_url()
+        .map_err(Failure::failed)?;
     let url = url.ok_or_else(|| {
         usage("`--state-remote origin`: the repository has no remote `origin`; give its URL instead")
     })?;
@@ -170,7 +206,9 @@ fn only_name(remote: &RepoUrl, access: &GitAccess) -> Result<String, Failure> {
     let mut names = Shared::list(remote, access).map_err(Failure::failed)?;
     match names.len() {
         1 => Ok(names.remove(0)),
-        0 => Err(usage("no state is shared there yet; give `--base-url` or `--state-name`")),
+        0 => Err(usage(
+            "no state is shared there yet; give `--base-url` or `--state-name`",
+        )),
         _ => Err(usage(&format!(
             "several states are shared there: {}; give `--base-url` or `--state-name`",
             names.join(", ")
@@ -181,8 +219,19 @@ fn only_name(remote: &RepoUrl, access: &GitAccess) -> Result<String, Failure> {
 /// Who publishes, as other processes are told: the host and the process.
 fn holder() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let host = std::env::var("HOSTNAME").ok().filter(|name| !name.is_empty()).unwrap_or(host);
-    format!("pid {} on {}", std::process::id(), if host.trim().is_empty() { "this host" } else { host.trim() })
+    let host = std::env::var("HOSTNAME")
+        .ok()
+        .filter(|name| !name.is_empty())
+        .unwrap_or(host);
+    format!(
+        "pid {} on {}",
+        std::process::id(),
+        if host.trim().is_empty() {
+            "this host"
+        } else {
+            host.trim()
+        }
+    )
 }
 
 fn usage(message: &str) -> Failure {

@@ -66,7 +66,13 @@ pub(super) fn markdown(findings: &[Diagnostic]) -> String {
             Severity::Warning => "warning",
         };
         let code = |text: &str| escaped(text).to_string().replace('`', "'");
-        let _ = writeln!(text, "- {kind} `{}` `{}`: `{}`", code(&place), finding.id, code(&finding.message));
+        let _ = writeln!(
+            text,
+            "- {kind} `{}` `{}`: `{}`",
+            code(&place),
+            finding.id,
+            code(&finding.message)
+        );
     }
     if !text.is_empty() {
         text.push('\n');

@@ -22,14 +22,21 @@ pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
         OutputFormat::Json => show::json(&status.to_json(&readiness(&status)))?,
         OutputFormat::Human | OutputFormat::Markdown | OutputFormat::Github => text(&status),
     })?;
-    let failed = status.toggles.iter().any(|toggle| toggle.state == ToggleState::Failed);
+    let failed = status
+        .toggles
+        .iter()
+        .any(|toggle| toggle.state == ToggleState::Failed);
     let failed = if failed { Verdict::Failed } else { Verdict::Clean };
     Ok(plan::held(&look.plan).and(failed))
 }
 
 /// Ready means, for one look, that every toggle is in sync.
 fn readiness(status: &Status) -> Readiness {
-    let behind = status.toggles.iter().filter(|toggle| toggle.state != ToggleState::InSync).count();
+    let behind = status
+        .toggles
+        .iter()
+        .filter(|toggle| toggle.state != ToggleState::InSync)
+        .count();
     match behind {
         0 => Readiness::Ready,
         _ => Readiness::Unready(format!("not in sync: {}", show::counted(behind, "toggle"))),
@@ -37,8 +44,19 @@ fn readiness(status: &Status) -> Readiness {
 }
 
 fn text(status: &Status) -> String {
-    let Status { source, last_pass: _, last_success: _, role: _, suspended, toggles } = status;
-    let SourceStatus { repo, reference, revision } = source;
+    let Status {
+        source,
+        last_pass: _,
+        last_success: _,
+        role: _,
+        suspended,
+        toggles,
+    } = status;
+    let SourceStatus {
+        repo,
+        reference,
+        revision,
+    } = source;
     let mut text = escaped(repo).to_string();
     if let (Some(reference), Some(revision)) = (reference, revision) {
         let _ = write!(text, " {} at {}", escaped(reference), revision.short());
@@ -48,10 +66,23 @@ fn text(status: &Status) -> String {
         let reason = suspension.reason.as_deref().unwrap_or("no reason given");
         let _ = writeln!(text, "suspended: {}", escaped(reason));
     }
-    let width = toggles.iter().map(|toggle| toggle.toggle.as_str().len()).max().unwrap_or(0);
-    for ToggleStatus { toggle, state, reason, revision } in toggles.iter() {
+    let width = toggles
+        .iter()
+        .map(|toggle| toggle.toggle.as_str().len())
+        .max()
+        .unwrap_or(0);
+    for ToggleStatus {
+        toggle,
+        state,
+        reason,
+        revision,
+    } in toggles.iter()
+    {
         let revision = revision.map_or_else(|| "-".repeat(10), |revision| revision.short());
-        let reason = reason.as_deref().map(|reason| format!("  {}", escaped(reason))).unwrap_or_default();
+        let reason = reason
+            .as_deref()
+            .map(|reason| format!("  {}", escaped(reason)))
+            .unwrap_or_default();
         let word = state.as_str().replace('_', " ");
         let _ = writeln!(text, "{word:<8} {toggle:<width$}  {revision}{reason}");
     }
@@ -61,9 +92,19 @@ fn text(status: &Status) -> String {
 fn counts(toggles: &Arc<Vec<ToggleStatus>>) -> String {
     let counts: Vec<String> = ToggleState::ALL
         .iter()
-        .map(|state| (state, toggles.iter().filter(|toggle| toggle.state == *state).count()))
+        .map(|state| {
+            (
+                state,
+                toggles.iter().filter(|toggle| toggle.state == *state).count(),
+            )
+        })
         .filter(|(_, count)| *count > 0)
         .map(|(state, count)| format!("{count} {}", state.as_str().replace('_', " ")))
         .collect();
-    format!("{}{}{}", show::counted(toggles.len(), "toggle"), if counts.is_empty() { "" } else { ": " }, counts.join(", "))
+    format!(
+        "{}{}{}",
+        show::counted(toggles.len(), "toggle"),
+        if counts.is_empty() { "" } else { ": " },
+        counts.join(", ")
+    )
 }

@@ -23,13 +23,21 @@ struct Target {
 pub(super) fn run(settings: &Settings, paths: &[PathBuf]) -> Result<Verdict, Failure> {
     let mut all = Checked::default();
     for Target { place, within } in targets(settings, paths)? {
-        let Checked { documents, findings } =
-            reconcile::check(&place, &settings.layout, settings.service_kind, &settings.only, &within)?;
+        let Checked { documents, findings } = reconcile::check(
+            &place,
+            &settings.layout,
+            settings.service_kind,
+            &settings.only,
+            &within,
+        )?;
         all.documents += documents;
         all.findings.extend(findings);
     }
     print(&rendered(&all, settings)?)?;
-    let invalid = all.findings.iter().any(|finding| finding.severity == Severity::Error);
+    let invalid = all
+        .findings
+        .iter()
+        .any(|finding| finding.severity == Severity::Error);
     Ok(if invalid { Verdict::Invalid } else { Verdict::Clean })
 }
 
@@ -48,14 +56,20 @@ fn targets(settings: &Settings, paths: &[PathBuf]) -> Result<Vec<Target>, Failur
         }
     }
     if !within.is_empty() || paths.is_empty() {
-        targets.push(Target { place: repository(settings, top.as_deref())?, within });
+        targets.push(Target {
+            place: repository(settings, top.as_deref())?,
+            within,
+        });
     }
     Ok(targets)
 }
 
 /// A folder outside the repository: a part of another one's work tree, or a root of its own.
 fn outside(folder: &Path) -> Target {
-    Target { place: Place::Folder(folder.to_owned(), String::new()), within: Vec::new() }
+    Target {
+        place: Place::Folder(folder.to_owned(), String::new()),
+        within: Vec::new(),
+    }
 }
 
 fn repository(settings: &Settings, top: Option<&Path>) -> Result<Place, Failure> {
@@ -64,19 +78,28 @@ fn repository(settings: &Settings, top: Option<&Path>) -> Result<Place, Failure>
         (None, None, Some(path)) if !path.exists() => {
             Err(unreadable(path, std::io::ErrorKind::NotFound.into()))
         }
-        _ => Ok(Place::Revision(Box::new(setup::source(settings, CacheMode::Untouched)))),
+        _ => Ok(Place::Revision(Box::new(setup::source(
+            settings,
+            CacheMode::Untouched,
+        )))),
     }
 }
 
 fn unreadable(path: &Path, error: std::io::Error) -> Failure {
     let path = path.to_string_lossy();
-    Failure::failed(show::Attempt::new(format!("cannot check `{}`", escaped(&path)), error))
+    Failure::failed(show::Attempt::new(
+        format!("cannot check `{}`", escaped(&path)),
+        error,
+    ))
 }
 
 fn outside_file(path: &Path) -> Failure {
     let path = path.to_string_lossy();
-    Failure::new(Verdict::Usage, format!("`{}` is a file outside the repository", escaped(&path)))
-        .hint("give a folder, which is taken as a root, or name the file's repository with `--repo`")
+    Failure::new(
+        Verdict::Usage,
+        format!("`{}` is a file outside the repository", escaped(&path)),
+    )
+    .hint("give a folder, which is taken as a root, or name the file's repository with `--repo`")
 }
 
 fn rendered(checked: &Checked, settings: &Settings) -> Result<String, Failure> {
@@ -111,11 +134,18 @@ fn summary(documents: usize, findings: &[Diagnostic]) -> String {
         (0, 0) => "no findings".to_owned(),
         (0, _) => show::counted(warnings, "warning"),
         (_, 0) => show::counted(errors, "error"),
-        _ => format!("{}, {}", show::counted(errors, "error"), show::counted(warnings, "warning")),
+        _ => format!(
+            "{}, {}",
+            show::counted(errors, "error"),
+            show::counted(warnings, "warning")
+        ),
     };
     format!("checked {}: {found}", show::counted(documents, "document"))
 }
 
 fn count(findings: &[Diagnostic], severity: Severity) -> usize {
-    findings.iter().filter(|finding| finding.severity == severity).count()
+    findings
+        .iter()
+        .filter(|finding| finding.severity == severity)
+        .count()
 }

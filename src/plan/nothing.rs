@@ -24,7 +24,10 @@ impl Plan {
     /// Returns what the plan says besides its changes, for a report that says what became of those.
     #[must_use]
     pub fn without_changes(&self) -> Self {
-        Self { changes: Vec::new(), ..self.clone() }
+        Self {
+            changes: Vec::new(),
+            ..self.clone()
+        }
     }
 
     /// Returns whether nothing is held, pending, failed, unknown or invalid besides the changes.

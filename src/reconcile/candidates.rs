@@ -43,24 +43,40 @@ where
 {
     let wanted: Vec<Difference> = differences
         .into_iter()
-        .filter(|difference| reading.scope.contains(&difference.id) || reading.unknown.contains_key(&difference.id))
+        .filter(|difference| {
+            reading.scope.contains(&difference.id) || reading.unknown.contains_key(&difference.id)
+        })
         .collect();
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let share = wanted.len().div_ceil(threads).max(WORTH_A_THREAD);
     let some = |part: &[Difference]| -> Result<Read, E> {
         let (source, applied) = open()?;
-        Reader { source, applied, reading }.all(part).map_err(E::from)
+        Reader {
+            source,
+            applied,
+            reading,
+        }
+        .all(part)
+        .map_err(E::from)
     };
     if wanted.len() <= share {
-        return if wanted.is_empty() { Ok(Read::default()) } else { some(&wanted) };
+        return if wanted.is_empty() {
+            Ok(Read::default())
+        } else {
+            some(&wanted)
+        };
     }
     let some = &some;
     thread::scope(|scope| {
-        let parts: Vec<_> = wanted.chunks(share).map(|part| scope.spawn(move || some(part))).collect();
+        let parts: Vec<_> = wanted
+            .chunks(share)
+            .map(|part| scope.spawn(move || some(part)))
+            .collect();
         let mut all = Read::default();
         for part in parts {
-            let (candidates, findings) =
-                part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            let (candidates, findings) = part
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             all.0.extend(candidates);
             all.1.extend(findings);
         }
@@ -81,7 +97,11 @@ impl<S: Trees, A: Trees> Reader<'_, S, A> {
         for difference in differences {
             let desired = self.desired(difference, &mut findings)?;
             let applied = self.applied(difference, &desired)?;
-            candidates.push(Candidate { id: difference.id.clone(), desired, applied });
+            candidates.push(Candidate {
+                id: difference.id.clone(),
+                desired,
+                applied,
+            });
         }
         Ok((candidates, findings))
     }
@@ -94,9 +114,16 @@ impl<S: Trees, A: Trees> Reader<'_, S, A> {
         let file = match difference.desired.as_slice() {
             [] => return Ok(self.absent(difference)),
             [file] => file,
-            [first, ..] => return Ok(Desired::Invalid { path: first.path.clone() }),
+            [first, ..] => {
+                return Ok(Desired::Invalid {
+                    path: first.path.clone(),
+                });
+            }
         };
-        let blob = self.source.blob(file.id, LARGEST_DOCUMENT).map_err(CompareError::Source)?;
+        let blob = self
+            .source
+            .blob(file.id, LARGEST_DOCUMENT)
+            .map_err(CompareError::Source)?;
         let (payload, found) = parse(file, &blob, self.reading);
         findings.extend(found);
         Ok(match payload {
@@ -106,14 +133,22 @@ impl<S: Trees, A: Trees> Reader<'_, S, A> {
                 object: file.id,
                 payload,
             },
-            None => Desired::Invalid { path: file.path.clone() },
+            None => Desired::Invalid {
+                path: file.path.clone(),
+            },
         })
     }
 
     fn absent(&self, difference: &Difference) -> Desired {
-        let unknown = self.reading.unknown.get(&difference.id).map(|sent| sent.path.clone());
+        let unknown = self
+            .reading
+            .unknown
+            .get(&difference.id)
+            .map(|sent| sent.path.clone());
         let applied = || difference.applied.as_ref().map(|file| file.path.clone());
-        Desired::Absent { path: unknown.or_else(applied).unwrap_or_default() }
+        Desired::Absent {
+            path: unknown.or_else(applied).unwrap_or_default(),
+        }
     }
 
     fn applied(
@@ -127,15 +162,29 @@ impl<S: Trees, A: Trees> Reader<'_, S, A> {
         if let Some(sent) = self.reading.settled.get(&difference.id) {
             return Ok(settled(sent));
         }
-        let (Some(file), Some(trees)) = (&difference.applied, &self.applied) else { return Ok(Applied::Nothing) };
+        let (Some(file), Some(trees)) = (&difference.applied, &self.applied) else {
+            return Ok(Applied::Nothing);
+        };
         let format = file.format.as_str().to_owned();
         if matches!(desired, Desired::Invalid { .. }) {
-            return Ok(Applied::Unreadable { object: file.id, format });
+            return Ok(Applied::Unreadable {
+                object: file.id,
+                format,
+            });
         }
-        let blob = trees.blob(file.id, LARGEST_DOCUMENT).map_err(CompareError::Applied)?;
+        let blob = trees
+            .blob(file.id, LARGEST_DOCUMENT)
+            .map_err(CompareError::Applied)?;
         Ok(match parse(file, &blob, self.reading).0 {
-            Some(payload) => Applied::Document { object: file.id, format, payload },
-            None => Applied::Unreadable { object: file.id, format },
+            Some(payload) => Applied::Document {
+                object: file.id,
+                format,
+                payload,
+            },
+            None => Applied::Unreadable {
+                object: file.id,
+                format,
+            },
         })
     }
 }

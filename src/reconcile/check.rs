@@ -42,7 +42,13 @@ pub fn check(
     scope: &Scope,
     within: &[String],
 ) -> Result<Checked, Error> {
-    let run = |root: &str| Run { layout, kind, scope, within, root: root.to_owned() };
+    let run = |root: &str| Run {
+        layout,
+        kind,
+        scope,
+        within,
+        root: root.to_owned(),
+    };
     match place {
         Place::Folder(folder, root) => {
             let files = Folder::open(folder, root)?;
@@ -69,12 +75,21 @@ impl Run<'_> {
         root_tree: ObjectId,
         open: impl Fn() -> Result<S, Error> + Sync,
     ) -> Result<Checked, Error> {
-        let roots = Roots { source: root_tree, applied: None };
+        let roots = Roots {
+            source: root_tree,
+            applied: None,
+        };
         let mut found =
             compare::<S, state::Reader>(&open()?, None, roots, self.layout, &self.root, &BTreeSet::new())?;
-        found.differences.retain(|difference| self.scope.contains(&difference.id) && self.wants(difference));
+        found
+            .differences
+            .retain(|difference| self.scope.contains(&difference.id) && self.wants(difference));
         found.findings.retain(|finding| self.is_within(&finding.path));
-        let documents = found.differences.iter().map(|difference| difference.desired.len()).sum();
+        let documents = found
+            .differences
+            .iter()
+            .map(|difference| difference.desired.len())
+            .sum();
         let nothing = BTreeMap::new();
         let reading = Reading {
             kind: self.kind,
@@ -83,22 +98,26 @@ impl Run<'_> {
             unknown: &nothing,
             settled: &nothing,
         };
-        let (_, mut findings) = candidates::<S, state::Reader, Error, _>(found.differences, reading, || {
-            Ok((open()?, None))
-        })?;
+        let (_, mut findings) =
+            candidates::<S, state::Reader, Error, _>(found.differences, reading, || Ok((open()?, None)))?;
         findings.extend(found.findings);
         findings.sort();
         Ok(Checked { documents, findings })
     }
 
     fn wants(&self, difference: &Difference) -> bool {
-        difference.desired.iter().any(|file| self.is_within(&join(&self.root, &file.path)))
+        difference
+            .desired
+            .iter()
+            .any(|file| self.is_within(&join(&self.root, &file.path)))
     }
 
     fn is_within(&self, path: &str) -> bool {
         let below = |folder: &String| {
             folder.is_empty()
-                || path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                || path
+                    .strip_prefix(folder.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
         self.within.is_empty() || self.within.iter().any(below)
     }

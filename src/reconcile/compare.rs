@@ -69,8 +69,15 @@ pub(crate) fn compare<S: Trees, A: Trees>(
     root: &str,
     always: &BTreeSet<ToggleId>,
 ) -> Result<Comparison, CompareError<S::Error, A::Error>> {
-    let mut walk =
-        Walk { source, applied, layout, root, always, found: Comparison::default(), folded: HashMap::new() };
+    let mut walk = Walk {
+        source,
+        applied,
+        layout,
+        root,
+        always,
+        found: Comparison::default(),
+        folded: HashMap::new(),
+    };
     if layout.is_default_shape() {
         walk.folder("", 0, Some(roots.source), roots.applied)?;
     } else {
@@ -118,7 +125,10 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
 
     fn subfolders(&mut self, prefix: &str, depth: usize, ours: &[Entry], theirs: &[Entry]) -> Outcome<S, A> {
         let mut pairs: BTreeMap<&[u8], (Option<ObjectId>, Option<ObjectId>)> = BTreeMap::new();
-        for entry in ours.iter().filter(|entry| entry.kind == EntryKind::Tree && !is_hidden(&entry.name)) {
+        for entry in ours
+            .iter()
+            .filter(|entry| entry.kind == EntryKind::Tree && !is_hidden(&entry.name))
+        {
             pairs.entry(&entry.name).or_default().0 = Some(entry.id);
         }
         if depth < ENVIRONMENT_DEPTH {
@@ -171,7 +181,12 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
     /// Compares one environment, all of whose documents are given.
     fn environment(&mut self, desired: Vec<(ToggleId, File)>, applied: Vec<(ToggleId, File)>) {
         let mut sides: BTreeMap<ToggleId, (Vec<File>, Option<File>)> = BTreeMap::new();
-        let Some(environment) = desired.iter().chain(&applied).next().map(|(id, _)| id.environment()) else {
+        let Some(environment) = desired
+            .iter()
+            .chain(&applied)
+            .next()
+            .map(|(id, _)| id.environment())
+        else {
             return;
         };
         if desired.is_empty() && !applied.is_empty() {
@@ -213,7 +228,9 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
 
     fn not_utf8(&mut self, prefix: &str, name: &[u8]) {
         let path = [join(self.root, prefix).as_bytes(), b"/", name].concat();
-        self.found.findings.push(tree::not_utf8_path(path.strip_prefix(b"/").unwrap_or(&path)));
+        self.found
+            .findings
+            .push(tree::not_utf8_path(path.strip_prefix(b"/").unwrap_or(&path)));
     }
 
     /// Compares file by file, for layouts whose folders are not those of the state.
@@ -224,16 +241,27 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
         while let Some((prefix, folder)) = folders.pop() {
             let entries = self.source_entries(Some(folder))?;
             for (id, file) in self.documents(&prefix, &entries) {
-                environments.entry(id.environment()).or_default().0.push((id, file));
+                environments
+                    .entry(id.environment())
+                    .or_default()
+                    .0
+                    .push((id, file));
             }
-            let inner = entries.iter().filter(|e| e.kind == EntryKind::Tree && !is_hidden(&e.name));
+            let inner = entries
+                .iter()
+                .filter(|e| e.kind == EntryKind::Tree && !is_hidden(&e.name));
             folders.extend(inner.map(|e| (join(&prefix, &String::from_utf8_lossy(&e.name)), e.id)));
         }
-        let mut folders: Vec<(String, ObjectId)> = roots.applied.map(|id| (String::new(), id)).into_iter().collect();
+        let mut folders: Vec<(String, ObjectId)> =
+            roots.applied.map(|id| (String::new(), id)).into_iter().collect();
         while let Some((prefix, folder)) = folders.pop() {
             let entries = self.applied_entries(Some(folder))?;
             for (id, file) in applied_documents(&prefix, &entries) {
-                environments.entry(id.environment()).or_default().1.push((id, file));
+                environments
+                    .entry(id.environment())
+                    .or_default()
+                    .1
+                    .push((id, file));
             }
             let inner = entries.iter().filter(|e| e.kind == EntryKind::Tree);
             folders.extend(inner.map(|e| (join(&prefix, &String::from_utf8_lossy(&e.name)), e.id)));
@@ -246,8 +274,14 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
 
     fn finish(mut self) -> Comparison {
         let mut nowhere = self.always.clone();
-        self.found.differences.iter().for_each(|found| drop(nowhere.remove(&found.id)));
-        let nowhere = nowhere.into_iter().map(|id| Difference { id, desired: Vec::new(), applied: None });
+        for found in &self.found.differences {
+            nowhere.remove(&found.id);
+        }
+        let nowhere = nowhere.into_iter().map(|id| Difference {
+            id,
+            desired: Vec::new(),
+            applied: None,
+        });
         self.found.differences.extend(nowhere);
         self.found.differences.sort_by(|a, b| a.id.cmp(&b.id));
         self.found.findings.sort();
@@ -263,10 +297,15 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
     }
 
     fn source_entries(&self, tree: Option<ObjectId>) -> Result<Vec<Entry>, CompareError<S::Error, A::Error>> {
-        tree.map_or(Ok(Vec::new()), |tree| self.source.entries(tree).map_err(CompareError::Source))
+        tree.map_or(Ok(Vec::new()), |tree| {
+            self.source.entries(tree).map_err(CompareError::Source)
+        })
     }
 
-    fn applied_entries(&self, tree: Option<ObjectId>) -> Result<Vec<Entry>, CompareError<S::Error, A::Error>> {
+    fn applied_entries(
+        &self,
+        tree: Option<ObjectId>,
+    ) -> Result<Vec<Entry>, CompareError<S::Error, A::Error>> {
         match (tree, self.applied) {
             (Some(tree), Some(applied)) => applied.entries(tree).map_err(CompareError::Applied),
             _ => Ok(Vec::new()),
@@ -283,7 +322,14 @@ fn applied_documents(prefix: &str, entries: &[Entry]) -> Vec<(ToggleId, File)> {
         .filter_map(|entry| {
             let path = join(prefix, std::str::from_utf8(&entry.name).ok()?);
             match layout.place(path.as_bytes()) {
-                Place::Document { id, format } => Some((id, File { path, format, id: entry.id })),
+                Place::Document { id, format } => Some((
+                    id,
+                    File {
+                        path,
+                        format,
+                        id: entry.id,
+                    },
+                )),
                 _ => None,
             }
         })

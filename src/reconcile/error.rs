@@ -51,6 +51,9 @@ pub enum Error {
     /// The state cannot be read or written.
     #[error("cannot use the state")]
     State(#[from] state::Error),
+    /// Another process took the shared state over in the middle of the pass.
+    #[error("another process took over the shared state; nothing more was sent")]
+    TakenOver(#[source] state::Error),
     /// More files than a repository of toggles has.
     #[error("{0} files are more than a targeting repository may hold")]
     TooManyFiles(usize),
@@ -70,6 +73,7 @@ impl Error {
             ),
             Self::Source(error) => error.hint(),
             Self::State(error) => error.hint(),
+            Self::TakenOver(_) => Some("run it again: what was sent meanwhile is found out about first".into()),
             Self::NoService => Some("give `--base-url` and a token".into()),
             Self::NoWorkTree | Self::Service(_) | Self::TooManyFiles(_) => None,
         }
@@ -78,7 +82,18 @@ impl Error {
     /// Returns whether this holds what there is to do rather than failing at it (exit 4 rather than 1).
     #[must_use]
     pub fn is_hold(&self) -> bool {
-        matches!(self, Self::Rewritten { .. } | Self::Stale { .. } | Self::State(state::Error::OtherBaseUrl { .. }))
+        matches!(
+            self,
+            Self::Rewritten { .. } | Self::Stale { .. } | Self::State(state::Error::OtherBaseUrl { .. })
+        )
+    }
+
+    /// What went wrong with the state once requests may have left.
+    pub(crate) fn mid_pass(error: state::Error) -> Self {
+        match error {
+            state::Error::Raced(_) => Self::TakenOver(error),
+            error => Self::State(error),
+        }
     }
 
     /// Returns whether looking again at once is the answer: the source went away while it was read, or another

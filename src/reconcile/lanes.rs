@@ -61,18 +61,34 @@ impl Lanes {
     ) -> Self {
         let mut by_environment: BTreeMap<EnvironmentId, Lane> = BTreeMap::new();
         for (change, environment) in changes {
-            by_environment.entry(environment).or_default().fresh.push_back(change);
+            by_environment
+                .entry(environment)
+                .or_default()
+                .fresh
+                .push_back(change);
         }
         let lanes: Vec<Lane> = by_environment.into_values().collect();
         let ready = (0..lanes.len()).collect();
-        Self { lanes, ready, width, room, in_flight: 0, hold: None, closed: false }
+        Self {
+            lanes,
+            ready,
+            width,
+            room,
+            in_flight: 0,
+            hold: None,
+            closed: false,
+        }
     }
 
     /// Returns what can be done at `now`. What is handed out counts as open until [`Lanes::settle`] or
     /// [`Lanes::retry`].
     pub(crate) fn next(&mut self, now: Instant) -> Next {
         if self.closed || self.is_empty() {
-            return if self.in_flight == 0 { Next::Done } else { Next::Wait };
+            return if self.in_flight == 0 {
+                Next::Done
+            } else {
+                Next::Wait
+            };
         }
         if self.in_flight >= self.room {
             return Next::Wait;
@@ -80,7 +96,9 @@ impl Lanes {
         if let Some(until) = self.hold.filter(|until| *until > now) {
             return Next::WaitUntil(until);
         }
-        self.fresh().or_else(|| self.due(now)).unwrap_or_else(|| self.earliest())
+        self.fresh()
+            .or_else(|| self.due(now))
+            .unwrap_or_else(|| self.earliest())
     }
 
     /// Says that a job's toggle is dealt with.
@@ -91,7 +109,9 @@ impl Lanes {
     /// Says that a job's toggle is to be tried again, not before `at`.
     pub(crate) fn retry(&mut self, job: Job, at: Instant) {
         self.release(job);
-        self.lanes[job.lane].retries.push_back((job.change, job.attempt + 1, at));
+        self.lanes[job.lane]
+            .retries
+            .push_back((job.change, job.attempt + 1, at));
     }
 
     /// Holds everyone back until `until`, or longer where a longer hold is in force.
@@ -116,7 +136,11 @@ impl Lanes {
                 if lane.in_flight < self.width && !lane.fresh.is_empty() {
                     self.ready.push_back(index);
                 }
-                return Some(Next::Send(Job { change, attempt: 1, lane: index }));
+                return Some(Next::Send(Job {
+                    change,
+                    attempt: 1,
+                    lane: index,
+                }));
             }
         }
         None
@@ -127,18 +151,26 @@ impl Lanes {
             if lane.in_flight >= self.width || !lane.fresh.is_empty() {
                 continue;
             }
-            let Some(place) = lane.retries.iter().position(|(_, _, at)| *at <= now) else { continue };
+            let Some(place) = lane.retries.iter().position(|(_, _, at)| *at <= now) else {
+                continue;
+            };
             let (change, attempt, _) = lane.retries.remove(place)?;
             lane.in_flight += 1;
             self.in_flight += 1;
-            return Some(Next::Send(Job { change, attempt, lane: index }));
+            return Some(Next::Send(Job {
+                change,
+                attempt,
+                lane: index,
+            }));
         }
         None
     }
 
     fn earliest(&self) -> Next {
         let open = self.lanes.iter().filter(|lane| lane.in_flight < self.width);
-        let due = open.flat_map(|lane| lane.retries.iter().map(|(_, _, at)| *at)).min();
+        let due = open
+            .flat_map(|lane| lane.retries.iter().map(|(_, _, at)| *at))
+            .min();
         due.map_or(Next::Wait, Next::WaitUntil)
     }
 
@@ -150,7 +182,9 @@ impl Lanes {
     }
 
     fn is_empty(&self) -> bool {
-        self.lanes.iter().all(|lane| lane.fresh.is_empty() && lane.retries.is_empty())
+        self.lanes
+            .iter()
+            .all(|lane| lane.fresh.is_empty() && lane.retries.is_empty())
     }
 }
 
@@ -162,7 +196,13 @@ mod tests {
 
     fn lanes(environments: &[&str], room: usize, width: usize) -> Lanes {
         let changes = environments.iter().enumerate().map(|(index, environment)| {
-            (index, format!("p/{environment}/t").parse::<crate::model::ToggleId>().unwrap().environment())
+            (
+                index,
+                format!("p/{environment}/t")
+                    .parse::<crate::model::ToggleId>()
+                    .unwrap()
+                    .environment(),
+            )
         });
         Lanes::new(changes, room, width)
     }

@@ -11,13 +11,13 @@ use crate::plan::{Draft, History, Input, MassChange, Plan, Policy, SourceInfo};
 use crate::source::{self, Relation, Snapshot, Source};
 use crate::state::{PassMemory, View};
 
+use super::Error;
+use super::candidates::{self, Reading};
+use super::compare::{Comparison, Roots, compare};
 use super::pass::{Config, now};
 use super::standing::standing;
 use super::status::{SourceStatus, Status};
 use super::worktree::Folder;
-use super::Error;
-use super::candidates::{self, Reading};
-use super::compare::{Comparison, Roots, compare};
 
 /// What shapes a plan, besides the documents.
 #[derive(Clone, Debug)]
@@ -63,9 +63,21 @@ pub enum Checkout {
 impl Rules {
     /// Returns SHA-256, in hexadecimal, over everything that shapes a plan besides the documents.
     fn digest(&self) -> String {
-        let Self { repo: _, root, layout, kind, policy, history: _, checkout: _, base_url } = self;
+        let Self {
+            repo: _,
+            root,
+            layout,
+            kind,
+            policy,
+            history: _,
+            checkout: _,
+            base_url,
+        } = self;
         let text = format!("{root}\n{layout}\n{kind:?}\n{}\n{base_url:?}", policy.digest());
-        Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+        Sha256::digest(text)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
     }
 }
 
@@ -92,7 +104,14 @@ pub enum Files {
 /// # Errors
 /// When the source or the state cannot be read, or the state says that there must be no pass.
 pub fn plan(config: &Config, files: Files) -> Result<Look, Error> {
-    let Config { source, rules, state_dir: _, shared: _, service: _, limits: _ } = config;
+    let Config {
+        source,
+        rules,
+        state_dir: _,
+        shared: _,
+        service: _,
+        limits: _,
+    } = config;
     let snapshot = Source::new(source.clone()).look()?;
     let view = view(config)?;
     match files {
@@ -100,9 +119,16 @@ pub fn plan(config: &Config, files: Files) -> Result<Look, Error> {
         Files::WorkTree => {
             let folder = source.location.local_path().ok_or(Error::NoWorkTree)?;
             let files = Folder::open(folder, &source.root)?;
-            let from = From { snapshot: &snapshot, root_tree: files.root_tree(), open: || Ok(files.clone()) };
+            let from = From {
+                snapshot: &snapshot,
+                root_tree: files.root_tree(),
+                open: || Ok(files.clone()),
+            };
             let plan = look_at(&from, &view, rules, &BTreeMap::new(), suspension(&view, now()))?;
-            Ok(Look { plan, notes: Vec::new() })
+            Ok(Look {
+                plan,
+                notes: Vec::new(),
+            })
         }
     }
 }
@@ -149,7 +175,10 @@ fn plan_with(snapshot: &Snapshot, view: &View, rules: &Rules) -> Result<Look, Er
     let notes = match first(snapshot, view, rules)? {
         First::Same => {
             let plan = Plan::nothing(source_info(snapshot, rules), rules.base_url.clone());
-            return Ok(Look { plan, notes: Vec::new() });
+            return Ok(Look {
+                plan,
+                notes: Vec::new(),
+            });
         }
         First::Changed(notes) => notes,
     };
@@ -173,7 +202,11 @@ pub(crate) fn first(snapshot: &Snapshot, view: &View, rules: &Rules) -> Result<F
         let wanted = rules.base_url.as_deref();
         if let Some(wanted) = wanted.filter(|wanted| *wanted != tip.base_url) {
             let recorded = tip.base_url.clone();
-            return Err(crate::state::Error::OtherBaseUrl { recorded, wanted: wanted.to_owned() }.into());
+            return Err(crate::state::Error::OtherBaseUrl {
+                recorded,
+                wanted: wanted.to_owned(),
+            }
+            .into());
         }
         if tip.revision != found {
             notes.extend(history(snapshot, tip.revision, rules)?);
@@ -185,7 +218,11 @@ pub(crate) fn first(snapshot: &Snapshot, view: &View, rules: &Rules) -> Result<F
             && Some(memory.tip) == view.tip().map(|tip| tip.commit)
     });
     let quiet = view.unknown().is_empty() && view.suspension().is_none();
-    Ok(if same && quiet && notes.is_empty() { First::Same } else { First::Changed(notes) })
+    Ok(if same && quiet && notes.is_empty() {
+        First::Same
+    } else {
+        First::Changed(notes)
+    })
 }
 
 /// Says what the step from the recorded revision to the found one means (DESIGN, sections 4 and 5).
@@ -198,9 +235,17 @@ fn history(snapshot: &Snapshot, recorded: CommitId, rules: &Rules) -> Result<Opt
         HistoryRule::Default if rules.checkout == Checkout::Shared => Err(Error::Stale { recorded, found }),
         HistoryRule::Refuse => Err(Error::Rewritten { recorded, found }),
         HistoryRule::Default | HistoryRule::Follow => Ok(Some(match relation {
-            Relation::Behind => format!("the source went back: {} was applied, now at {}", recorded.short(), found.short()),
+            Relation::Behind => format!(
+                "the source went back: {} was applied, now at {}",
+                recorded.short(),
+                found.short()
+            ),
             _ if snapshot.is_shallow() => return Ok(None),
-            _ => format!("history was rewritten: {} was applied and is not in it; following {}", recorded.short(), found.short()),
+            _ => format!(
+                "history was rewritten: {} was applied and is not in it; following {}",
+                recorded.short(),
+                found.short()
+            ),
         })),
     }
 }
@@ -213,7 +258,11 @@ pub(crate) fn look(
     parked: &BTreeMap<ToggleId, String>,
     suspended: Option<Suspension>,
 ) -> Result<Plan, Error> {
-    let from = From { snapshot, root_tree: snapshot.root_tree(), open: || Ok(snapshot.reader()?) };
+    let from = From {
+        snapshot,
+        root_tree: snapshot.root_tree(),
+        open: || Ok(snapshot.reader()?),
+    };
     look_at(&from, view, rules, parked, suspended)
 }
 
@@ -236,36 +285,69 @@ where
     S: Trees<Error = source::Error>,
     F: Fn() -> Result<S, Error> + Sync,
 {
-    let From { snapshot, root_tree, open } = from;
-    let unknown: BTreeMap<ToggleId, Sent> =
-        view.unknown().iter().map(|(id, unknown)| (id.clone(), unknown.sent.clone())).collect();
-    let roots = Roots { source: *root_tree, applied: view.tip().map(|tip| tip.tree) };
+    let From {
+        snapshot,
+        root_tree,
+        open,
+    } = from;
+    let unknown: BTreeMap<ToggleId, Sent> = view
+        .unknown()
+        .iter()
+        .map(|(id, unknown)| (id.clone(), unknown.sent.clone()))
+        .collect();
+    let roots = Roots {
+        source: *root_tree,
+        applied: view.tip().map(|tip| tip.tree),
+    };
     let settled = view.settled();
     let always: BTreeSet<ToggleId> = unknown.keys().chain(settled.keys()).cloned().collect();
     let comparison = {
         let source = open()?;
         let applied = view.reader()?;
-        compare(&source, applied.as_ref(), roots, &rules.layout, &rules.root, &always)?
+        compare(
+            &source,
+            applied.as_ref(),
+            roots,
+            &rules.layout,
+            &rules.root,
+            &always,
+        )?
     };
     sound(&comparison, snapshot, rules)?;
-    let Comparison { differences, mut applied_counts, lost, findings: tree_findings, .. } = comparison;
-    let reading =
-        Reading { kind: rules.kind, root: &rules.root, scope: &rules.policy.scope, unknown: &unknown, settled };
+    let Comparison {
+        differences,
+        mut applied_counts,
+        lost,
+        findings: tree_findings,
+        ..
+    } = comparison;
+    let reading = Reading {
+        kind: rules.kind,
+        root: &rules.root,
+        scope: &rules.policy.scope,
+        unknown: &unknown,
+        settled,
+    };
     for id in settled.keys() {
         *applied_counts.entry(id.environment()).or_default() += 1;
     }
-    let (candidates, mut findings) = candidates::candidates(differences, reading, || {
-        Ok::<_, Error>((open()?, view.reader()?))
-    })?;
+    let (candidates, mut findings) =
+        candidates::candidates(differences, reading, || Ok::<_, Error>((open()?, view.reader()?)))?;
     findings.extend(tree_findings);
     findings.sort();
     let environment_holds = match rules.policy.mass_change {
         MassChange::Allowed => BTreeMap::new(),
-        MassChange::Held => lost.into_iter().map(|environment| (environment, LOST.to_owned())).collect(),
+        MassChange::Held => lost
+            .into_iter()
+            .map(|environment| (environment, LOST.to_owned()))
+            .collect(),
     };
     let input = Input {
         source: source_info(snapshot, rules),
-        base_url: rules.base_url.clone().or_else(|| view.tip().map(|tip| tip.base_url.clone())),
+        base_url: rules
+            .base_url
+            .clone()
+            .or_else(|| view.tip().map(|tip| tip.base_url.clone())),
         candidates,
         applied_counts,
         environment_holds,
@@ -285,8 +367,16 @@ fn sound(comparison: &Comparison, snapshot: &Snapshot, rules: &Rules) -> Result<
         return Err(Error::TooManyFiles(comparison.files));
     }
     if !comparison.any_document {
-        let root = if rules.root.is_empty() { ".".to_owned() } else { rules.root.clone() };
-        return Err(Error::NoDocuments { revision: snapshot.revision(), root, files: comparison.files });
+        let root = if rules.root.is_empty() {
+            ".".to_owned()
+        } else {
+            rules.root.clone()
+        };
+        return Err(Error::NoDocuments {
+            revision: snapshot.revision(),
+            root,
+            files: comparison.files,
+        });
     }
     Ok(())
 }
@@ -296,14 +386,22 @@ pub(crate) fn source_info(snapshot: &Snapshot, rules: &Rules) -> SourceInfo {
         repo: rules.repo.clone(),
         reference: snapshot.reference().to_owned(),
         revision: snapshot.revision(),
-        history: if snapshot.is_shallow() { History::Shallow } else { History::Complete },
+        history: if snapshot.is_shallow() {
+            History::Shallow
+        } else {
+            History::Complete
+        },
     }
 }
 
 /// Finds the commits of all changes in one walk and completes the draft with them.
 fn attribute(draft: Draft, snapshot: &Snapshot) -> Result<Plan, Error> {
     let paths = draft.paths();
-    let commits = if paths.is_empty() { BTreeMap::new() } else { snapshot.last_commits(&paths)? };
+    let commits = if paths.is_empty() {
+        BTreeMap::new()
+    } else {
+        snapshot.last_commits(&paths)?
+    };
     let mut confirmed = BTreeSet::new();
     for (id, path, object) in draft.orphans_to_disable() {
         if snapshot.holds_object_at(&path, object)? {
@@ -315,7 +413,9 @@ fn attribute(draft: Draft, snapshot: &Snapshot) -> Result<Plan, Error> {
 
 /// Returns the order to write nothing, unless its time is over.
 pub(crate) fn suspension(view: &View, now: i64) -> Option<Suspension> {
-    view.suspension().filter(|suspension| suspension.until.is_none_or(|until| now < until)).cloned()
+    view.suspension()
+        .filter(|suspension| suspension.until.is_none_or(|until| now < until))
+        .cloned()
 }
 
 /// What to remember of a pass that left nothing to do.

@@ -25,6 +25,7 @@ use super::report::Report;
 const STARTS: usize = 5;
 
 /// How often a long pass records what it has done so far.
+/// Well under the 20 s after which an announcement on shared state is to be renewed.
 const CHECKPOINT: Duration = Duration::from_secs(5);
 
 /// How long a pass waits for another process that is publishing to the same shared state.
@@ -89,7 +90,12 @@ impl Reconciler {
         };
         let store = Store::open(&config.state_dir, options)?;
         let source = Source::new(config.source.clone());
-        Ok(Self { config, source, store, parked: BTreeMap::new() })
+        Ok(Self {
+            config,
+            source,
+            store,
+            parked: BTreeMap::new(),
+        })
     }
 
     /// Returns the state as it is recorded now.
@@ -151,7 +157,13 @@ impl Reconciler {
         let (reconciler, published) = reconciler.carry_out(&plan, &snapshot, around).await;
         let report = published.map(|Published { sendings, stopped }| {
             let took = started.elapsed();
-            Report { plan, sendings, stopped, notes: look.notes, took }
+            Report {
+                plan,
+                sendings,
+                stopped,
+                notes: look.notes,
+                took,
+            }
         });
         (reconciler, report)
     }
@@ -178,7 +190,9 @@ impl Reconciler {
         around: &Around,
     ) -> (Self, Result<Published, Error>) {
         // While an invalid document stops everything, nothing is published and nothing is recorded.
-        let Ok(approved) = plan.approve() else { return (self, Ok(Published::nothing())) };
+        let Ok(approved) = plan.approve() else {
+            return (self, Ok(Published::nothing()));
+        };
         let (reconciler, published) = match plan.has_changes() {
             true => self.publish(approved, plan, snapshot, around).await,
             false => (self, Ok(Published::nothing())),
@@ -208,13 +222,20 @@ impl Reconciler {
             Some(Err(error)) => return (self, Err(error.into())),
             None => return (self, Err(Error::NoService)),
         };
-        let head = PassHead { revision: snapshot.revision(), now: now() };
+        let head = PassHead {
+            revision: snapshot.revision(),
+            now: now(),
+        };
         let changes = approved.plan().changes().iter();
-        let changes = changes.map(|change| (change.id.clone(), sent(change, head.revision))).collect();
+        let changes = changes
+            .map(|change| (change.id.clone(), sent(change, head.revision)))
+            .collect();
         let limits = self.config.limits;
         let documents = snapshot.clone();
-        let (reconciler, journal) =
-            blocking(self, move |reconciler| start(&mut reconciler.store, head, changes, &documents)).await;
+        let (reconciler, journal) = blocking(self, move |reconciler| {
+            start(&mut reconciler.store, head, changes, &documents)
+        })
+        .await;
         let journal = match journal {
             Ok(journal) => journal,
             Err(error) => return (reconciler, Err(error)),
@@ -222,7 +243,14 @@ impl Reconciler {
         around.progress.begins(approved.plan());
         let plan = Arc::clone(plan);
         let (stop, progress) = (around.stop.clone(), Arc::clone(&around.progress));
-        let publishing = Publishing { plan, client, journal, limits, stop, progress };
+        let publishing = Publishing {
+            plan,
+            client,
+            journal,
+            limits,
+            stop,
+            progress,
+        };
         reconciler.publish_and_fold(publishing, head).await
     }
 
@@ -256,11 +284,22 @@ impl Reconciler {
                 }
             }
         };
-        let result = match (broken, published) {
-            (Some(error), _) => Err(error),
-            (None, published) => published.map_err(Error::from),
-        };
-        (reconciler, result)
+        match (broken, published) {
+            (None, Ok(published)) => (reconciler, Ok(published)),
+            (Some(error), _) => reconciler.abandon(error).await,
+            (None, Err(error)) => reconciler.abandon(error.into()).await,
+        }
+    }
+
+    /// Closes the journal of a pass that cannot go on; what it knows is kept for the next one.
+    async fn abandon<T: Send + 'static>(self, error: Error) -> (Self, Result<T, Error>) {
+        blocking(self, |reconciler| {
+            if let Err(error) = record::abandon(&mut reconciler.store) {
+                tracing::warn!(%error, "the journal could not be closed");
+            }
+            Err(error)
+        })
+        .await
     }
 }
 
@@ -283,7 +322,8 @@ async fn blocking<T: Send + 'static>(
         let result = work(&mut reconciler);
         (reconciler, result)
     });
-    done.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
+    done.await
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
 }
 
 /// The time, in seconds since 1970-01-01 UTC. The conductor is where the clock is read.

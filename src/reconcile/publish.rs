@@ -65,7 +65,10 @@ pub(crate) struct Published {
 impl Published {
     /// Nothing was to be published.
     pub(crate) fn nothing() -> Self {
-        Self { sendings: Vec::new(), stopped: None }
+        Self {
+            sendings: Vec::new(),
+            stopped: None,
+        }
     }
 }
 
@@ -144,7 +147,10 @@ impl Worker {
     fn new(publishing: Publishing) -> Self {
         let order = sending_order(&publishing.plan);
         let total = order.len();
-        let Limits { in_flight, in_flight_per_environment } = publishing.limits;
+        let Limits {
+            in_flight,
+            in_flight_per_environment,
+        } = publishing.limits;
         let lanes = Lanes::new(order, in_flight, in_flight_per_environment);
         let standing = Standing {
             sendings: vec![Sending::NotSent; total],
@@ -199,7 +205,11 @@ impl Worker {
         };
         let generation = self.publishing.client.token_generation();
         let started = Instant::now();
-        let outcome = self.publishing.client.publish(&change.id, body(&sent), &self.session).await;
+        let outcome = self
+            .publishing
+            .client
+            .publish(&change.id, body(&sent), &self.session)
+            .await;
         self.publishing.progress.answered(&outcome, started.elapsed());
         if let Err(error) = self.publishing.journal.finish(begun, finish(&outcome)) {
             return Err(self.abandon(job, error));
@@ -210,7 +220,11 @@ impl Worker {
 
     fn decide(&self, job: Job, outcome: Outcome, generation: u64) {
         let toggle = &self.publishing.plan.changes()[job.change].id;
-        let world = World { tries: job.attempt, jitter: fastrand::f64(), token: self.token(generation) };
+        let world = World {
+            tries: job.attempt,
+            jitter: fastrand::f64(),
+            token: self.token(generation),
+        };
         let decision = retry::decide(&outcome, world);
         if let Pass::HoldBack(wait) = decision.pass {
             self.lanes().hold(Instant::now() + wait);
@@ -235,7 +249,9 @@ impl Worker {
     }
 
     fn again(&self, job: Job, at: Instant, outcome: &Outcome) {
-        self.standing().sendings[job.change] = Sending::Pending { reason: outcome.to_string() };
+        self.standing().sendings[job.change] = Sending::Pending {
+            reason: outcome.to_string(),
+        };
         self.lanes().retry(job, at);
     }
 
@@ -282,7 +298,10 @@ impl Worker {
 
     fn published(&self) -> Published {
         let mut standing = self.standing();
-        Published { sendings: std::mem::take(&mut standing.sendings), stopped: standing.stopped.take() }
+        Published {
+            sendings: std::mem::take(&mut standing.sendings),
+            stopped: standing.stopped.take(),
+        }
     }
 
     fn lanes(&self) -> MutexGuard<'_, Lanes> {
@@ -308,7 +327,18 @@ fn sending_order(plan: &Plan) -> Vec<(usize, EnvironmentId)> {
 
 /// What is journalled for a change before it is sent.
 pub(crate) fn sent(change: &Change, revision: CommitId) -> Sent {
-    let Change { id: _, action, payload, before: _, path, format, object, commit: _, comment, resend: _ } = change;
+    let Change {
+        id: _,
+        action,
+        payload,
+        before: _,
+        path,
+        format,
+        object,
+        commit: _,
+        comment,
+        resend: _,
+    } = change;
     Sent {
         action: *action,
         payload: payload.clone(),
@@ -336,12 +366,14 @@ fn finish(outcome: &Outcome) -> Finish {
 fn ended(outcome: &Outcome) -> Sending {
     match outcome {
         Outcome::Applied { .. } => Sending::Applied,
-        Outcome::Forbidden { reason, .. } | Outcome::Refused { reason, .. } => {
-            Sending::Failed { reason: reason.clone() }
-        }
+        Outcome::Forbidden { reason, .. } | Outcome::Refused { reason, .. } => Sending::Failed {
+            reason: reason.clone(),
+        },
         Outcome::Busy { reason, .. }
         | Outcome::Lost { reason }
         | Outcome::Misrouted { reason, .. }
-        | Outcome::Unauthorised { reason, .. } => Sending::Pending { reason: reason.clone() },
+        | Outcome::Unauthorised { reason, .. } => Sending::Pending {
+            reason: reason.clone(),
+        },
     }
 }

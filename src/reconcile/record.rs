@@ -22,12 +22,20 @@ pub(crate) fn record(
     rules: &Rules,
     now: i64,
 ) -> Result<(), Error> {
-    let head = PassHead { revision: snapshot.revision(), now };
+    let head = PassHead {
+        revision: snapshot.revision(),
+        now,
+    };
     let records: Vec<state::Record> = plan.records().iter().map(without_publish).collect();
     let documents = Documents::new(snapshot)?;
-    store.fold(&head, &records, |object| documents.read(object))?;
+    store
+        .fold(&head, &records, |object| documents.read(object))
+        .map_err(Error::mid_pass)?;
     let done = published.stopped.is_none()
-        && published.sendings.iter().all(|sending| *sending == Sending::Applied)
+        && published
+            .sendings
+            .iter()
+            .all(|sending| *sending == Sending::Applied)
         && plan.leaves_nothing();
     let tip = store.view().tip().filter(|_| done);
     let memory = tip.map(|tip| look::memory(snapshot, tip.commit, rules, now));
@@ -35,9 +43,19 @@ pub(crate) fn record(
     Ok(store.finish_pass(memory, refusals)?)
 }
 
-/// Records what was confirmed so far. Its documents are in the state since before the first request.
+/// Records what was confirmed so far, and tells others on shared state that the pass goes on. Its documents are in the
+/// state since before the first request.
 pub(crate) fn checkpoint(store: &mut Store, head: PassHead) -> Result<(), Error> {
-    Ok(store.fold(&head, &[], |object| Err::<Vec<u8>, _>(Unreadable::Absent(object)))?)
+    let folded = store.fold(&head, &[], |object| Err::<Vec<u8>, _>(Unreadable::Absent(object)));
+    folded
+        .and_then(|()| store.renew(head.now))
+        .map_err(Error::mid_pass)
+}
+
+/// Closes the journal of a pass that cannot go on.
+pub(crate) fn abandon(store: &mut Store) -> Result<(), state::Error> {
+    let refusals = store.view().refusals().clone();
+    store.finish_pass(None, refusals)
 }
 
 fn without_publish(record: &plan::Record) -> state::Record {
@@ -60,11 +78,21 @@ fn refusals(
 ) -> BTreeMap<ToggleId, Refusal> {
     let is_held = |id: &ToggleId| plan.held().binary_search_by(|held| held.id.cmp(id)).is_ok();
     let before = store.view().refusals().iter().filter(|(id, _)| is_held(id));
-    let mut refusals: BTreeMap<_, _> = before.map(|(id, refusal)| (id.clone(), refusal.clone())).collect();
+    let mut refusals: BTreeMap<_, _> = before
+        .map(|(id, refusal)| (id.clone(), refusal.clone()))
+        .collect();
     for (change, sending) in plan.changes().iter().zip(&published.sendings) {
         if let Sending::Failed { reason } = sending {
             let (object, at, revision) = (change.object, head.now, head.revision);
-            refusals.insert(change.id.clone(), Refusal { object, reason: reason.clone(), at, revision });
+            refusals.insert(
+                change.id.clone(),
+                Refusal {
+                    object,
+                    reason: reason.clone(),
+                    at,
+                    revision,
+                },
+            );
         }
     }
     refusals

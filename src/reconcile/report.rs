@@ -70,9 +70,14 @@ impl StopReason {
 impl std::fmt::Display for StopReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Breaker(last) => write!(f, "the service looks down: 5 busy answers in a row, the last: {last}"),
+            Self::Breaker(last) => write!(
+                f,
+                "the service looks down: 5 busy answers in a row, the last: {last}"
+            ),
             Self::Interrupted => f.write_str("interrupted"),
-            Self::Misrouted(reason) | Self::Patience(reason) | Self::Unauthorised(reason) => f.write_str(reason),
+            Self::Misrouted(reason) | Self::Patience(reason) | Self::Unauthorised(reason) => {
+                f.write_str(reason)
+            }
         }
     }
 }
@@ -95,7 +100,13 @@ pub struct Report {
 impl Report {
     /// The report of a pass that knew that there was nothing to do.
     pub(crate) fn nothing(plan: Plan, took: Duration) -> Self {
-        Self { plan: Arc::new(plan), sendings: Vec::new(), stopped: None, notes: Vec::new(), took }
+        Self {
+            plan: Arc::new(plan),
+            sendings: Vec::new(),
+            stopped: None,
+            notes: Vec::new(),
+            took,
+        }
     }
 
     /// Returns every change with how it ended, in the plan's order.

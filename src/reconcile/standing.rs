@@ -19,16 +19,18 @@ type Lines = BTreeMap<ToggleId, (ToggleState, Option<String>)>;
 ///
 /// # Errors
 /// When the state cannot be read.
-pub fn standing(plan: &Plan, view: &View, scope: &Scope) -> Result<Vec<ToggleStatus>, Error> {
+pub(super) fn standing(plan: &Plan, view: &View, scope: &Scope) -> Result<Vec<ToggleStatus>, Error> {
     let mut lines = planned(plan);
     for change in plan.changes() {
         let reason = match view.refusals().get(&change.id) {
-            Some(refusal) if refusal.object == change.object => {
-                (ToggleState::Failed, format!("refused by the service: {}", refusal.reason))
-            }
-            _ if view.unknown().contains_key(&change.id) => {
-                (ToggleState::Pending, "the outcome of the last publish is unknown".to_owned())
-            }
+            Some(refusal) if refusal.object == change.object => (
+                ToggleState::Failed,
+                format!("refused by the service: {}", refusal.reason),
+            ),
+            _ if view.unknown().contains_key(&change.id) => (
+                ToggleState::Pending,
+                "the outcome of the last publish is unknown".to_owned(),
+            ),
             _ => (ToggleState::Pending, format!("{} is due", change.action.as_str())),
         };
         lines.insert(change.id.clone(), (reason.0, Some(reason.1)));
@@ -50,7 +52,10 @@ pub(crate) fn after(report: &Report, view: &View, scope: &Scope) -> Result<Vec<T
         let line = match sending {
             Sending::Applied => (ToggleState::InSync, None),
             Sending::Failed { reason } => (ToggleState::Failed, Some(reason.clone())),
-            Sending::NotSent => (ToggleState::Pending, Some("the pass ended before it was sent".to_owned())),
+            Sending::NotSent => (
+                ToggleState::Pending,
+                Some("the pass ended before it was sent".to_owned()),
+            ),
             Sending::Pending { reason } => (ToggleState::Pending, Some(reason.clone())),
         };
         lines.insert(change.id.clone(), line);
@@ -61,10 +66,16 @@ pub(crate) fn after(report: &Report, view: &View, scope: &Scope) -> Result<Vec<T
 fn planned(plan: &Plan) -> Lines {
     let mut lines = Lines::new();
     for orphan in plan.orphans() {
-        lines.insert(orphan.id.clone(), (ToggleState::Orphan, Some(orphan.reason.to_string())));
+        lines.insert(
+            orphan.id.clone(),
+            (ToggleState::Orphan, Some(orphan.reason.to_string())),
+        );
     }
     for held in plan.held() {
-        lines.insert(held.id.clone(), (state(&held.reason), Some(held.reason.to_string())));
+        lines.insert(
+            held.id.clone(),
+            (state(&held.reason), Some(held.reason.to_string())),
+        );
     }
     lines
 }
@@ -88,14 +99,21 @@ fn complete(mut lines: Lines, view: &View, scope: &Scope) -> Result<Vec<ToggleSt
         .into_iter()
         .map(|(toggle, (state, reason))| {
             let revision = revisions.remove(&toggle);
-            ToggleStatus { toggle, state, reason, revision }
+            ToggleStatus {
+                toggle,
+                state,
+                reason,
+                revision,
+            }
         })
         .collect())
 }
 
 /// Lists the applied tree.
 fn applied(view: &View) -> Result<BTreeSet<ToggleId>, state::Error> {
-    let (Some(tip), Some(reader)) = (view.tip(), view.reader()?) else { return Ok(BTreeSet::new()) };
+    let (Some(tip), Some(reader)) = (view.tip(), view.reader()?) else {
+        return Ok(BTreeSet::new());
+    };
     let layout = Layout::default();
     let mut toggles = BTreeSet::new();
     let mut folders = vec![(String::new(), tip.tree)];

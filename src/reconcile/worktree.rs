@@ -30,15 +30,26 @@ impl Folder {
         let tree = WorkTree::open(folder, root)?;
         let mut files = Files::default();
         let mut folders: BTreeMap<Vec<u8>, Vec<Entry>> = BTreeMap::from([(Vec::new(), Vec::new())]);
-        for file in tree.files()?.into_iter().filter(|file| file.kind == WorkKind::File) {
+        for file in tree
+            .files()?
+            .into_iter()
+            .filter(|file| file.kind == WorkKind::File)
+        {
             let (parent, name) = split(&file.path);
             let id = match could_be_document(name) {
                 true => files.keep(tree.content(&file.path, LARGEST_DOCUMENT)?, &file.path)?,
                 false => made_up(b"file", &file.path),
             };
-            enter(&mut folders, parent).push(Entry { name: name.to_vec(), kind: EntryKind::Blob, id });
+            enter(&mut folders, parent).push(Entry {
+                name: name.to_vec(),
+                kind: EntryKind::Blob,
+                id,
+            });
         }
-        files.trees = folders.into_iter().map(|(path, entries)| (made_up(b"tree", &path), entries)).collect();
+        files.trees = folders
+            .into_iter()
+            .map(|(path, entries)| (made_up(b"tree", &path), entries))
+            .collect();
         Ok(Self(Arc::new(files)))
     }
 
@@ -67,7 +78,11 @@ impl Trees for Folder {
     }
 
     fn blob(&self, blob: ObjectId, _: usize) -> Result<Blob, source::Error> {
-        self.0.blobs.get(&blob).cloned().ok_or(source::Error::MissingObject(blob))
+        self.0
+            .blobs
+            .get(&blob)
+            .cloned()
+            .ok_or(source::Error::MissingObject(blob))
     }
 }
 
@@ -75,7 +90,11 @@ impl Trees for Folder {
 fn enter<'a>(folders: &'a mut BTreeMap<Vec<u8>, Vec<Entry>>, folder: &[u8]) -> &'a mut Vec<Entry> {
     if !folders.contains_key(folder) {
         let (parent, name) = split(folder);
-        let entry = Entry { name: name.to_vec(), kind: EntryKind::Tree, id: made_up(b"tree", folder) };
+        let entry = Entry {
+            name: name.to_vec(),
+            kind: EntryKind::Tree,
+            id: made_up(b"tree", folder),
+        };
         enter(folders, parent).push(entry);
     }
     folders.entry(folder.to_vec()).or_default()
@@ -95,7 +114,11 @@ fn could_be_document(name: &[u8]) -> bool {
 }
 
 fn made_up(kind: &[u8], path: &[u8]) -> ObjectId {
-    let digest = Sha256::new().chain_update(kind).chain_update([0]).chain_update(path).finalize();
+    let digest = Sha256::new()
+        .chain_update(kind)
+        .chain_update([0])
+        .chain_update(path)
+        .finalize();
     let mut id = [0; 20];
     id.copy_from_slice(&digest[..20]);
     ObjectId(id)

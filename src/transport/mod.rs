@@ -6,17 +6,17 @@
 //! Invariant: a secret leaves this module only towards the host that it belongs to.
 
 mod access;
+mod certificate;
 mod git;
 mod libgit2;
-mod certificate;
 mod network;
 mod repo_url;
 mod secret;
 
 pub use access::{GitAccess, GitCredentials};
+pub use certificate::{CertificateFault, certificate_fault};
 pub use git::{Advertised, GitError, Offered, advertised, with_remote};
 pub use libgit2::libgit2;
-pub use certificate::{CertificateFault, certificate_fault};
 pub use network::{Network, NetworkError, is_untrusted, provider};
 pub use repo_url::{RepoUrl, RepoUrlError};
 pub use secret::{Secret, SecretError, SecretSource};
