@@ -39,9 +39,10 @@ pub(super) fn dictated(status: u16, headers: &[(String, String)], body: Vec<u8>)
 /// The end of the connection (over HTTP/2, of the stream) instead of an answer.
 ///
 /// A body that fails before its first byte makes the server give up before it has written the head over HTTP/1.1.
-/// The only body within reach that fails is one that is larger than its limit.
+/// The only body within reach that fails is one that is larger than its limit; with a limit of 0 it would count
+/// as empty and not fail.
 pub(super) fn nothing() -> Response {
-    let mut larger = Request::new(Body::from("x"));
-    DefaultBodyLimit::max(0).apply(&mut larger);
+    let mut larger = Request::new(Body::from("xx"));
+    DefaultBodyLimit::max(1).apply(&mut larger);
     Response::new(larger.into_limited_body())
 }

@@ -25,3 +25,6 @@ pub use faults::Faults;
 pub use ledger::{Concurrency, Published, Received};
 pub use script::{Effect, Reply, Script};
 pub use server::{Error, Running, Sandbox, SandboxConfig};
+
+#[cfg(test)]
+mod end_to_end;

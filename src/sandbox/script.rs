@@ -29,7 +29,8 @@ pub enum Effect {
 /// What the client of a scripted request gets.
 #[derive(Clone, Debug)]
 pub enum Reply {
-    /// This answer. A `Content-Length` that is larger than the body breaks it off.
+    /// This answer. A `Content-Length` that is larger than the body breaks it off; over HTTP/1.1 only in a release
+    /// build, because debug builds of the server insist on the right length.
     Answer {
         /// The status.
         status: u16,
