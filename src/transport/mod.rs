@@ -17,7 +17,7 @@ pub use access::{GitAccess, GitCredentials};
 pub use certificate::{CertificateFault, certificate_fault};
 pub use git::{Advertised, GitError, Offered, advertised, with_remote};
 pub use libgit2::libgit2;
-pub use network::{Network, NetworkError, is_untrusted, provider};
+pub use network::{Network, NetworkError, provider};
 pub use repo_url::{RepoUrl, RepoUrlError};
 pub use secret::{Secret, SecretError, SecretSource};
 

@@ -1,6 +1,5 @@
 //! HTTPS clients: one set of CA, proxy and time-limit settings for everything that leaves this process.
 
-use std::error::Error as _;
 use std::path::PathBuf;
 use std::sync::Once;
 use std::time::Duration;
@@ -107,26 +106,6 @@ pub fn provider() {
         // An error says that somebody else has installed one already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
-}
-
-/// Returns whether a request failed because the server's certificate is not trusted.
-#[must_use]
-pub fn is_untrusted(error: &reqwest::Error) -> bool {
-    let mut cause = error.source();
-    while let Some(current) = cause {
-        if let Some(rustls::Error::InvalidCertificate(_)) = current.downcast_ref() {
-            return true;
-        }
-        // The source of an I/O error is that of what it wraps, which would be skipped.
-        cause = match current
-            .downcast_ref::<std::io::Error>()
-            .and_then(std::io::Error::get_ref)
-        {
-            Some(wrapped) => Some(wrapped),
-            None => current.source(),
-        };
-    }
-    false
 }
 
 #[cfg(test)]

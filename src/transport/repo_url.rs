@@ -10,7 +10,7 @@ use crate::model::escaped;
 /// The address of a repository.
 ///
 /// Text becomes one as with git: `https://…`, `ssh://…`, `user@host:path`, `file://…`, or a path.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Eq, PartialEq)]
 pub struct RepoUrl(Kind);
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -95,6 +95,13 @@ impl RepoUrl {
             Kind::Ssh(address) => Some(address),
             Kind::Https(_) | Kind::Local(_) => None,
         }
+    }
+}
+
+/// As it is shown: a user name of an `https` URL may be a token.
+impl fmt::Debug for RepoUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

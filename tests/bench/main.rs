@@ -18,7 +18,7 @@ use fixture::{Fixture, LARGE, run};
 use measure::{median, report, side_by_side};
 
 use gitoggle::source::{CacheMode, Parents, Source, SourceConfig};
-use gitoggle::transport::{GitAccess, RepoUrl};
+use gitoggle::transport::{GitAccess, Network, RepoUrl};
 
 const GITOGGLE: &str = env!("CARGO_BIN_EXE_gitoggle");
 const BASE_URL: &str = "https://toggles.invalid";
@@ -194,7 +194,11 @@ impl Bench {
             reference: None,
             root: String::new(),
             first_parent: Parents::All,
-            access: GitAccess::default(),
+            access: GitAccess {
+                network: Network::default(),
+                credentials: None,
+                timeout: Duration::from_secs(60),
+            },
             cache: None,
             mode: CacheMode::Untouched,
         })

@@ -10,7 +10,7 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 
 use super::connection::{Connection, lock};
 use super::error::{GitError, Offered};
-use crate::transport::is_untrusted;
+use crate::transport::certificate_fault;
 
 /// How much of a request is kept in memory; a larger one goes to a temporary file.
 const IN_MEMORY: usize = 4 << 20;
@@ -243,7 +243,7 @@ impl Connection {
 
     fn unreachable(&self, error: reqwest::Error) -> GitError {
         let host = self.host();
-        if is_untrusted(&error) {
+        if certificate_fault(&error).is_some() {
             let source = error.without_url();
             return GitError::Untrusted { host, source };
         }
