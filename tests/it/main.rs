@@ -4,8 +4,17 @@
 //! every byte it may print: what a test does not mention must not be there.
 
 mod architecture;
+mod commands;
 mod first_pass;
+mod history;
 mod orphans;
+mod outcomes;
+mod plan;
 mod publish;
 mod rails;
+mod secrets;
+mod settings;
+mod sources;
+mod status;
 mod support;
+mod validate;

@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustls::{ServerConnection, StreamOwned};
 use serde_json::Value;
@@ -32,6 +32,8 @@ pub(crate) struct Request {
     pub(crate) open_for_environment: usize,
     /// How many requests were open when it came, itself included.
     pub(crate) open: usize,
+    /// When it came.
+    pub(crate) at: Instant,
     /// Whether the service took it.
     pub(crate) stored: bool,
     /// Whether the service said, in an answer that cannot be misread, that it took it.
@@ -362,6 +364,7 @@ fn read_request(tls: &mut Tls, pending: &mut Vec<u8>) -> std::io::Result<Option<
         open_for_toggle: 0,
         open_for_environment: 0,
         open: 0,
+        at: Instant::now(),
         stored: false,
         confirmed: false,
     }))
