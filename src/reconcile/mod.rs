@@ -3,8 +3,30 @@
 //! A *pass* looks at the source, compares it with what was applied, plans, publishes and records. It takes no
 //! hints: poll, webhook, file event, restart and `apply` in CI are the same thing. The driver repeats it for ever.
 
+mod candidates;
+mod check;
+mod compare;
+mod error;
+mod heartbeat;
+mod lanes;
+mod look;
+mod metrics;
+mod pass;
+mod publish;
+mod record;
+mod report;
+mod standing;
 mod status;
 mod trigger;
+mod worktree;
 
+pub use check::{Checked, Place, check};
+pub use error::Error;
+pub use heartbeat::Heartbeat;
+pub use look::{Checkout, Files, HistoryRule, Look, Rules, Standing, plan, status};
+pub use metrics::{Metrics, MetricsFormat, PublishOutcome, Writing};
+pub use pass::{Around, Config, Reconciler};
+pub use publish::{Limits, Progress, Quiet};
+pub use report::{Report, Sending, StopReason};
 pub use status::{LastPass, PassResult, Readiness, Role, SourceStatus, Status, ToggleState, ToggleStatus};
 pub use trigger::{Command, Control, ControlError, Trigger};

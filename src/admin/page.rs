@@ -1,0 +1,216 @@
+//! `GET /`: the status for people. Read-only, without scripts, and all foreign text escaped.
+
+use std::fmt::{self, Write as _};
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+
+use super::Shared;
+use super::server::problem;
+use crate::model::{Suspension, escaped};
+use crate::reconcile::{Readiness, Status, ToggleState};
+
+/// More than anybody reads; `/api/status` has them all.
+const MOST_ROWS: usize = 500;
+
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; \
+                      frame-ancestors 'none'";
+
+const HEAD: &str = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+<meta name=\"viewport\" content=\"width=device-width\">\n<meta http-equiv=\"refresh\" content=\"30\">\n\
+<title>gitoggle</title>\n<style>\n\
+:root { color-scheme: light dark }\n\
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 70em; margin: 2em auto; padding: 0 1em }\n\
+table { border-collapse: collapse } td, th { padding: .2em 1em .2em 0; text-align: left; vertical-align: top }\n\
+code { overflow-wrap: anywhere } .bad { border-left: .4em solid #c33; padding-left: .6em }\n\
+.good { border-left: .4em solid #393; padding-left: .6em }\n\
+</style>\n</head>\n<body>\n<h1>gitoggle</h1>\n";
+
+pub(super) async fn show(State(shared): State<Shared>) -> Response {
+    let page = shared.large_answer(|shared| {
+        let readiness = shared.0.admin.readiness();
+        let status = shared.0.admin.status.borrow().clone();
+        render(&status, &readiness)
+    });
+    let Some(page) = page.await else {
+        return problem(StatusCode::SERVICE_UNAVAILABLE, "the server is ending");
+    };
+    let headers = [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::REFERRER_POLICY, "no-referrer"),
+    ];
+    (headers, page).into_response()
+}
+
+fn render(status: &Status, readiness: &Readiness) -> String {
+    let mut page = HEAD.to_owned();
+    let written = banners(&mut page, status, readiness)
+        .and_then(|()| facts(&mut page, status))
+        .and_then(|()| counts(&mut page, status))
+        .and_then(|()| rows(&mut page, status));
+    written.expect("writing into a string does not fail");
+    page.push_str("</body>\n</html>\n");
+    page
+}
+
+fn banners(page: &mut String, status: &Status, readiness: &Readiness) -> fmt::Result {
+    match readiness.reason() {
+        None => writeln!(page, "<p class=\"good\">Ready</p>")?,
+        Some(reason) => writeln!(page, "<p class=\"bad\">Not ready: {}</p>", html(reason))?,
+    }
+    let Some(Suspension { reason, until }) = &status.suspended else {
+        return Ok(());
+    };
+    write!(page, "<p class=\"bad\">Suspended: nothing is published")?;
+    if let Some(until) = until {
+        write!(page, " until {}", time(*until))?;
+    }
+    if let Some(reason) = reason {
+        write!(page, " ({})", html(reason))?;
+    }
+    writeln!(page, "</p>")
+}
+
+fn facts(page: &mut String, status: &Status) -> fmt::Result {
+    writeln!(page, "<table>")?;
+    writeln!(
+        page,
+        "<tr><th>Repository<td><code>{}</code>",
+        html(&status.source.repo)
+    )?;
+    if let Some(reference) = &status.source.reference {
+        writeln!(page, "<tr><th>Ref<td><code>{}</code>", html(reference))?;
+    }
+    if let Some(revision) = &status.source.revision {
+        writeln!(page, "<tr><th>Revision<td><code>{revision}</code>")?;
+    }
+    if let Some(pass) = &status.last_pass {
+        let (at, result, took) = (time(pass.at), pass.result.as_str(), pass.took_ms);
+        writeln!(page, "<tr><th>Last pass<td>{at}: {result}, in {took} ms")?;
+    }
+    if let Some(at) = status.last_success {
+        writeln!(page, "<tr><th>Last success<td>{}", time(at))?;
+    }
+    writeln!(page, "</table>")
+}
+
+fn counts(page: &mut String, status: &Status) -> fmt::Result {
+    writeln!(page, "<h2>Toggles</h2>\n<table>")?;
+    for state in ToggleState::ALL {
+        let count = status
+            .toggles
+            .iter()
+            .filter(|toggle| toggle.state == state)
+            .count();
+        writeln!(page, "<tr><th>{}<td>{count}", word(state))?;
+    }
+    writeln!(page, "</table>")
+}
+
+/// Lists what is not in sync, the worst first.
+fn rows(page: &mut String, status: &Status) -> fmt::Result {
+    let shown = ToggleState::ALL
+        .into_iter()
+        .filter(|state| *state != ToggleState::InSync);
+    let mut toggles =
+        shown.flat_map(|state| status.toggles.iter().filter(move |toggle| toggle.state == state));
+    let first: Vec<_> = toggles.by_ref().take(MOST_ROWS).collect();
+    if first.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        page,
+        "<h2>Not in sync</h2>\n<table>\n<tr><th>Toggle<th>State<th>Why"
+    )?;
+    for toggle in first {
+        let (id, state) = (html(toggle.toggle.as_str()), word(toggle.state));
+        let reason = toggle.reason.as_deref().map(html).unwrap_or_default();
+        writeln!(page, "<tr><td><code>{id}</code><td>{state}<td>{reason}")?;
+    }
+    writeln!(page, "</table>")?;
+    match toggles.count() {
+        0 => Ok(()),
+        more => writeln!(page, "<p>and {more} more: see <code>/api/status</code></p>"),
+    }
+}
+
+fn word(state: ToggleState) -> &'static str {
+    match state {
+        ToggleState::InSync => "in sync",
+        state => state.as_str(),
+    }
+}
+
+fn time(seconds: i64) -> String {
+    jiff::Timestamp::from_second(seconds).map_or_else(|_| seconds.to_string(), |time| time.to_string())
+}
+
+fn html(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in escaped(text).to_string().chars() {
+        match character {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            other => safe.push(other),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::reconcile::ToggleStatus;
+
+    fn failed(toggle: &str, reason: &str) -> ToggleStatus {
+        ToggleStatus {
+            toggle: toggle.parse().unwrap(),
+            state: ToggleState::Failed,
+            reason: Some(reason.to_owned()),
+            revision: None,
+        }
+    }
+
+    #[test]
+    fn foreign_text_is_escaped() {
+        let status = Status {
+            suspended: Some(Suspension {
+                reason: Some("<img src=x>".to_owned()),
+                until: Some(0),
+            }),
+            toggles: Arc::new(vec![failed("a/b/c", "<script>\"'&\u{202e}\n")]),
+            ..Status::default()
+        };
+        let page = render(&status, &Readiness::Unready("<b>".to_owned()));
+        for shown in [
+            "<td>&lt;script&gt;&quot;&#39;&amp;\\u{202e}\\n\n",
+            "until 1970-01-01T00:00:00Z (&lt;img src=x&gt;)",
+            "Not ready: &lt;b&gt;<",
+        ] {
+            assert!(page.contains(shown), "{shown}\n{page}");
+        }
+        assert!(!page.contains("<script") && !page.contains("<img"), "{page}");
+    }
+
+    #[test]
+    fn a_hundred_thousand_failures_are_a_short_page() {
+        let toggles = (0..100_000)
+            .map(|number| failed(&format!("a/b/c{number}"), "no"))
+            .collect();
+        let status = Status {
+            toggles: Arc::new(toggles),
+            ..Status::default()
+        };
+        let page = render(&status, &Readiness::Ready);
+        assert!(page.contains("<tr><th>failed<td>100000\n"), "{page}");
+        assert!(page.contains("and 99500 more"), "{page}");
+        assert!(page.len() < 100_000, "{}", page.len());
+    }
+}

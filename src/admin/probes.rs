@@ -1,0 +1,113 @@
+//! What machines ask: alive, ready, how much, how far.
+
+use std::sync::{Arc, PoisonError};
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
+
+use super::server::problem;
+use super::{Admin, Shared};
+use crate::model::escaped;
+use crate::reconcile::{MetricsFormat, Readiness, Status};
+
+impl Admin {
+    /// Returns whether the daemon is ready now.
+    pub(super) fn readiness(&self) -> Readiness {
+        let stale_after = i64::try_from(self.stale_after.as_secs()).unwrap_or(i64::MAX);
+        self.status.borrow().readiness(super::now(), stale_after)
+    }
+}
+
+pub(super) async fn health(State(shared): State<Shared>) -> Response {
+    match shared.0.admin.heartbeat.stopped_for() {
+        None => text(StatusCode::OK, "ok"),
+        Some(silence) => {
+            let reason = format!("the loop has not turned for {} s", silence.as_secs());
+            text(StatusCode::SERVICE_UNAVAILABLE, &reason)
+        }
+    }
+}
+
+pub(super) async fn readiness(State(shared): State<Shared>) -> Response {
+    let readiness = shared.0.admin.readiness();
+    let status = match readiness {
+        Readiness::Ready => StatusCode::OK,
+        Readiness::Unready(_) => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    text(status, &readiness.to_string())
+}
+
+pub(super) async fn metrics(State(shared): State<Shared>, headers: HeaderMap) -> Response {
+    let format = headers
+        .get_all(header::ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .find(|accepted| accepted.contains("application/openmetrics-text"))
+        .map_or(MetricsFormat::Text, |_| MetricsFormat::OpenMetrics);
+    let body = shared.0.admin.metrics.encode(format);
+    ([(header::CONTENT_TYPE, format.content_type())], body).into_response()
+}
+
+pub(super) async fn status(State(shared): State<Shared>) -> Response {
+    match shared.large_answer(Shared::status_answer).await {
+        Some(body) => ([(header::CONTENT_TYPE, "application/json")], body).into_response(),
+        None => problem(StatusCode::SERVICE_UNAVAILABLE, "the server is ending"),
+    }
+}
+
+/// An answer of `/api/status` and what it was made of.
+#[derive(Debug)]
+pub(super) struct StatusAnswer {
+    status: Status,
+    readiness: Readiness,
+    body: Bytes,
+}
+
+impl Shared {
+    fn status_answer(&self) -> Bytes {
+        let readiness = self.0.admin.readiness();
+        let status = self.0.admin.status.borrow().clone();
+        let mut last = self
+            .0
+            .status_answer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(answer) = last
+            .as_ref()
+            .filter(|last| last.readiness == readiness && last.status == status)
+        {
+            return answer.body.clone();
+        }
+        let body = Bytes::from(format!("{}\n", status.to_json(&readiness)));
+        *last = Some(StatusAnswer {
+            status,
+            readiness,
+            body: body.clone(),
+        });
+        body
+    }
+
+    /// Makes an answer that may take a while and megabytes, off the threads that serve everybody else. Returns
+    /// nothing where the process is ending.
+    pub(super) async fn large_answer<T: Send + 'static>(
+        &self,
+        make: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Option<T> {
+        let turn = Arc::clone(&self.0.large_answers).acquire_owned().await.ok()?;
+        let shared = self.clone();
+        tokio::task::spawn_blocking(move || {
+            let answer = make(&shared);
+            drop(turn);
+            answer
+        })
+        .await
+        .ok()
+    }
+}
+
+fn text(status: StatusCode, line: &str) -> Response {
+    let headers = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
+    (status, headers, format!("{}\n", escaped(line))).into_response()
+}

@@ -1,0 +1,67 @@
+//! Which webhooks were seen already, in bounded memory.
+
+use std::collections::{HashSet, VecDeque};
+
+use sha2::{Digest as _, Sha256};
+
+/// The latest deliveries, forgotten in the order in which they came.
+#[derive(Debug, Default)]
+pub(super) struct Replays {
+    seen: HashSet<Mark>,
+    order: VecDeque<Mark>,
+}
+
+/// A digest, so that a long id costs no more than a short one.
+type Mark = [u8; 32];
+
+/// Whether a delivery is new.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Delivery {
+    New,
+    Repeated,
+}
+
+/// Rate-limited as webhooks are, more than can arrive while a timestamp is still accepted.
+const REMEMBERED: usize = 20_000;
+
+impl Replays {
+    /// Remembers a delivery by its sender's `id`, and says whether it is new.
+    pub(super) fn note(&mut self, kind: &str, id: &[u8]) -> Delivery {
+        let digest = Sha256::new()
+            .chain_update(kind)
+            .chain_update([0])
+            .chain_update(id);
+        let mark: Mark = digest.finalize().into();
+        if !self.seen.insert(mark) {
+            return Delivery::Repeated;
+        }
+        self.order.push_back(mark);
+        if self.order.len() > REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.seen.remove(&oldest);
+        }
+        Delivery::New
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delivery_is_new_once_and_memory_is_bounded() {
+        let mut replays = Replays::default();
+        assert_eq!(replays.note("github", b"a"), Delivery::New);
+        assert_eq!(replays.note("github", b"a"), Delivery::Repeated);
+        assert_eq!(replays.note("gitea", b"a"), Delivery::New);
+        for number in 0..REMEMBERED {
+            replays.note("github", number.to_string().as_bytes());
+        }
+        assert_eq!(
+            (replays.seen.len(), replays.order.len()),
+            (REMEMBERED, REMEMBERED)
+        );
+        assert_eq!(replays.note("github", b"a"), Delivery::New);
+    }
+}

@@ -1,0 +1,94 @@
+//! Routes and limits.
+
+use super::*;
+
+#[tokio::test]
+async fn what_is_not_there_is_404_and_another_method_405() {
+    let face = Face::new().await;
+    for (path, status) in [
+        ("/", 200),
+        ("/healthz", 200),
+        ("/readyz", 200),
+        ("/metrics", 200),
+        ("/api/status", 200),
+    ] {
+        assert_eq!(face.get(path).await.status(), status, "{path}");
+        assert_eq!(face.post(path, &[], "").await.status(), 405, "{path}");
+    }
+    for path in ["/reconcile", "/suspend", "/resume", "/webhook/github"] {
+        assert_eq!(face.get(path).await.status(), 405, "{path}");
+    }
+    for path in [
+        "/nothing",
+        "/webhook/",
+        "/webhook/bitbucket",
+        "/api/status/",
+        "//",
+        "/%2e%2e/",
+    ] {
+        assert_eq!(face.get(path).await.status(), 404, "{path}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn silent_clients_are_hung_up_on_and_others_get_their_place() {
+    let face = Face::new().await;
+    let mut silent = Vec::new();
+    for number in 0..64 {
+        let mut stream = TcpStream::connect(face.address).await.unwrap();
+        if number % 2 == 0 {
+            stream
+                .write_all(b"POST /webhook/github HTTP/1.1\r\nHost: x\r\nContent-Le")
+                .await
+                .unwrap();
+        }
+        silent.push(stream);
+    }
+    let started = tokio::time::Instant::now();
+    assert_eq!(face.get("/healthz").await.status(), 200);
+    assert!(
+        started.elapsed() >= Duration::from_secs(29),
+        "{:?}",
+        started.elapsed()
+    );
+    for stream in &mut silent {
+        let mut rest = Vec::new();
+        // A reset is as good an end as a close.
+        let _ = stream.read_to_end(&mut rest).await;
+        assert!(rest.is_empty() || rest.starts_with(b"HTTP/1.1 4"), "{rest:?}");
+    }
+}
+
+#[tokio::test]
+async fn one_connection_carries_one_request_of_http_1() {
+    let face = Face::new().await;
+    let twice = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n".repeat(2);
+    let answer = face.raw(twice).await;
+    assert_eq!(answer.0.matches("HTTP/1.1 200").count(), 1, "{}", answer.0);
+    assert!(answer.has("connection: close"), "{}", answer.0);
+}
+
+#[tokio::test]
+async fn http_2_is_refused() {
+    let face = Face::new().await;
+    let mut stream = TcpStream::connect(face.address).await.unwrap();
+    // The preface, empty settings, and the headers of `GET / HTTP/2` for the authority `x`.
+    let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    let get = [0, 0, 6, 1, 5, 0, 0, 0, 1, 0x82, 0x86, 0x84, 0x41, 1, b'x'];
+    let request = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &settings[..], &get].concat();
+    stream.write_all(&request).await.unwrap();
+    let mut answer = Vec::new();
+    while !String::from_utf8_lossy(&answer).contains("HTTP/1.1 is spoken here") {
+        assert!(stream.read_buf(&mut answer).await.unwrap() > 0, "{answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_server_ends_when_asked_even_while_clients_are_silent() {
+    let mut face = Face::new().await;
+    let _silent = TcpStream::connect(face.address).await.unwrap();
+    assert_eq!(face.get("/healthz").await.status(), 200);
+    face.stop.take().unwrap().send(()).unwrap();
+    face.server.await.unwrap().unwrap();
+    assert!(TcpStream::connect(face.address).await.is_err());
+}

@@ -1,0 +1,118 @@
+//! What machines and people read.
+
+use super::*;
+
+#[tokio::test]
+async fn health_is_about_the_loop_and_readiness_about_the_world() {
+    let face = Face::new().await;
+    assert_eq!(face.get("/readyz").await.body(), "ready\n");
+    face.status.send_modify(|status| {
+        status.last_pass.as_mut().unwrap().result = PassResult::Failed("401\n::error".to_owned());
+    });
+    let answer = face.get("/readyz").await;
+    assert_eq!(
+        (answer.status(), answer.body()),
+        (503, "the last pass failed: 401\\n::error\n")
+    );
+    assert_eq!(face.get("/healthz").await.body(), "ok\n");
+    face.status.send_modify(|status| {
+        *status = ready();
+        status.last_success = Some(now() - 1000);
+    });
+    let answer = face.get("/readyz").await;
+    assert_eq!(answer.status(), 503);
+    assert!(answer.body().starts_with("stale: "), "{}", answer.body());
+
+    let stopped = Face::with(|admin| admin.heartbeat = Heartbeat::new(Duration::ZERO)).await;
+    let answer = stopped.get("/healthz").await;
+    assert_eq!(answer.status(), 503);
+    assert!(
+        answer.body().starts_with("the loop has not turned"),
+        "{}",
+        answer.body()
+    );
+}
+
+#[tokio::test]
+async fn metrics_come_in_the_format_that_is_asked_for() {
+    let face = Face::new().await;
+    let classic = face.get("/metrics").await;
+    assert!(
+        classic.has("content-type: text/plain; version=0.0.4; charset=utf-8"),
+        "{}",
+        classic.0
+    );
+    assert!(
+        classic.body().contains("\ngitoggle_suspended 0\n"),
+        "{}",
+        classic.0
+    );
+    let open = "GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: application/openmetrics-text;version=1.0.0,*/*;q=0.1\r\n\r\n";
+    let open = face.raw(open).await;
+    assert!(
+        open.has("content-type: application/openmetrics-text; version=1.0.0; charset=utf-8"),
+        "{}",
+        open.0
+    );
+    assert!(open.body().ends_with("# EOF\n"), "{}", open.0);
+}
+
+#[tokio::test]
+async fn the_status_is_the_contracts_json() {
+    let face = Face::new().await;
+    face.status
+        .send_modify(|status| status.last_pass.as_mut().unwrap().at = 5);
+    let answer = face.get("/api/status").await;
+    assert!(answer.has("content-type: application/json") && answer.has("cache-control: no-store"));
+    assert_eq!(
+        serde_json::from_str::<serde_json::Value>(answer.body()).unwrap(),
+        serde_json::json!({
+            "ready": true,
+            "reason": null,
+            "source": {
+                "repo": "https://git.example.org/acme/toggles.git",
+                "ref": "refs/heads/main",
+                "revision": null,
+            },
+            "last_pass": { "at": 5, "result": "success", "took_ms": 12 },
+            "suspended": null,
+            "toggles": [{ "toggle": "shop/prod/pay", "state": "held", "reason": "invalid", "revision": null }],
+        })
+    );
+}
+
+#[tokio::test]
+async fn the_status_is_never_an_old_one() {
+    let face = Face::new().await;
+    assert!(
+        face.get("/api/status")
+            .await
+            .body()
+            .contains(r#""suspended":null"#)
+    );
+    face.status.send_modify(|status| {
+        status.suspended = Some(Suspension {
+            reason: Some("freeze".to_owned()),
+            until: None,
+        });
+    });
+    let suspended = r#""suspended":{"reason":"freeze","until":null}"#;
+    let answer = face.get("/api/status").await;
+    assert!(answer.body().contains(suspended), "{}", answer.0);
+}
+
+#[tokio::test]
+async fn the_page_runs_nothing() {
+    let answer = Face::new().await.get("/").await;
+    assert!(answer.has("content-type: text/html; charset=utf-8"));
+    assert!(
+        answer.0.contains("content-security-policy: default-src 'none'"),
+        "{}",
+        answer.0
+    );
+    assert!(
+        answer.body().contains("<code>shop/prod/pay</code>"),
+        "{}",
+        answer.0
+    );
+}

@@ -1,0 +1,216 @@
+//! What the Git hosts send.
+
+use super::*;
+
+#[tokio::test]
+async fn an_authentic_push_of_every_host_fires_the_trigger() {
+    let face = Face::new().await;
+    let hex = hex(PUSH);
+    let github = format!("sha256={hex}");
+    let generic = standard("msg_1", 0, PUSH);
+    let generic = borrowed(&generic);
+    let form = format!(
+        "payload={}",
+        url::form_urlencoded::byte_serialize(PUSH.as_bytes()).collect::<String>()
+    );
+    let form_signature = format!("sha256={}", super::hex(&form));
+    for (path, headers, body) in [
+        (
+            "/webhook/github",
+            &[("X-Hub-Signature-256", &*github), ("X-GitHub-Event", "push")][..],
+            PUSH,
+        ),
+        (
+            "/webhook/github",
+            &[
+                ("X-Hub-Signature-256", &*form_signature),
+                ("Content-Type", "application/x-www-form-urlencoded"),
+            ],
+            &*form,
+        ),
+        (
+            "/webhook/gitlab",
+            &[("X-Gitlab-Token", SECRET), ("X-Gitlab-Event", "Push Hook")],
+            PUSH,
+        ),
+        (
+            "/webhook/gitea",
+            &[("X-Gitea-Signature", &*hex), ("X-Gitea-Event", "push")],
+            PUSH,
+        ),
+        ("/webhook/generic", &generic, PUSH),
+    ] {
+        let answer = face.post(path, headers, body).await;
+        assert_eq!(answer.status(), 202, "{path} {}", answer.0);
+        assert!(face.was_fired().await, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_generic_webhook_may_say_nothing() {
+    let face = Face::new().await;
+    let headers = standard("msg_1", 0, "");
+    assert_eq!(
+        face.post("/webhook/generic", &borrowed(&headers), "")
+            .await
+            .status(),
+        202
+    );
+    assert!(face.was_fired().await);
+}
+
+#[tokio::test]
+async fn a_forged_webhook_is_401_and_says_no_more() {
+    let face = Face::new().await;
+    let wrong = format!("sha256={}", hex("something else"));
+    let late = standard("msg_1", -400, PUSH);
+    let early = standard("msg_1", 400, PUSH);
+    let other = standard("msg_1", 0, "{}");
+    for (path, headers) in [
+        ("/webhook/github", vec![]),
+        ("/webhook/github", vec![("X-Hub-Signature-256", &*wrong)]),
+        ("/webhook/github", vec![("X-Hub-Signature-256", "sha256=")]),
+        ("/webhook/github", vec![("X-Gitlab-Token", SECRET)]),
+        ("/webhook/gitlab", vec![("X-Gitlab-Token", "webhook-secre")]),
+        ("/webhook/gitlab", vec![]),
+        ("/webhook/gitea", vec![("X-Gitea-Signature", &wrong[7..])]),
+        ("/webhook/generic", vec![]),
+        ("/webhook/generic", borrowed(&late)),
+        ("/webhook/generic", borrowed(&early)),
+        ("/webhook/generic", borrowed(&other)),
+    ] {
+        let answer = face.post(path, &headers, PUSH).await;
+        assert_eq!(
+            (answer.status(), answer.body()),
+            (401, "{\"error\":\"this webhook is not authentic\"}\n"),
+            "{path} {headers:?}"
+        );
+    }
+    assert_eq!(face.github(&[], "not json").await.status(), 400);
+    assert_eq!(face.github(&[], "[1]").await.status(), 400);
+    assert!(!face.was_fired().await);
+}
+
+#[tokio::test]
+async fn a_webhook_over_one_mebibyte_is_413_however_it_is_framed() {
+    let face = Face::new().await;
+    let most = format!("{PUSH}{}", " ".repeat((1 << 20) - PUSH.len()));
+    assert_eq!(face.github(&[], &most).await.status(), 202);
+    assert!(face.was_fired().await);
+    let over = format!("{most} ");
+    assert_eq!(face.github(&[], &over).await.status(), 413);
+    let length = over.len();
+    let head = format!(
+        "POST /webhook/github HTTP/1.1\r\nHost: x\r\nX-Hub-Signature-256: sha256={}\r\n",
+        hex(&over)
+    );
+    let chunked = format!("{head}Transfer-Encoding: chunked\r\n\r\n{length:x}\r\n{over}\r\n0\r\n\r\n");
+    assert_eq!(face.raw(chunked).await.status(), 413);
+    let patient = format!("{head}Expect: 100-continue\r\nContent-Length: {length}\r\n\r\n");
+    assert_eq!(face.raw(patient).await.status(), 413);
+    assert!(!face.was_fired().await);
+}
+
+#[tokio::test]
+async fn a_webhook_about_something_else_is_200_and_nothing() {
+    let face = Face::new().await;
+    let elsewhere = r#"{"ref":"refs/heads/main","repository":{"full_name":"acme/other"}}"#;
+    let branch = r#"{"ref":"refs/heads/feature","repository":{"full_name":"acme/toggles"}}"#;
+    for (extra, body) in [
+        (&[][..], elsewhere),
+        (&[], branch),
+        (
+            &[("X-GitHub-Event", "ping")],
+            r#"{"zen":"Keep it logically awesome."}"#,
+        ),
+        (&[("X-GitHub-Event", "pull_request")], PUSH),
+    ] {
+        let answer = face.github(extra, body).await;
+        assert_eq!(answer.status(), 200, "{body} {}", answer.0);
+    }
+    let job = r#"{"object_kind":"build","ref":"main","project":{"path_with_namespace":"acme/toggles"}}"#;
+    assert_eq!(
+        face.post("/webhook/gitlab", &[("X-Gitlab-Token", SECRET)], job)
+            .await
+            .status(),
+        200
+    );
+    assert!(!face.was_fired().await);
+}
+
+#[tokio::test]
+async fn a_repeated_delivery_is_200_and_nothing() {
+    let face = Face::new().await;
+    let signature = hex(PUSH);
+    let github = format!("sha256={signature}");
+    let generic = standard("msg_1", 0, PUSH);
+    for (path, headers) in [
+        (
+            "/webhook/github",
+            vec![("X-Hub-Signature-256", &*github), ("X-GitHub-Delivery", "1")],
+        ),
+        (
+            "/webhook/gitlab",
+            vec![("X-Gitlab-Token", SECRET), ("X-Gitlab-Event-UUID", "1")],
+        ),
+        (
+            "/webhook/gitea",
+            vec![("X-Gitea-Signature", &*signature), ("X-Gitea-Delivery", "1")],
+        ),
+        ("/webhook/generic", borrowed(&generic)),
+    ] {
+        assert_eq!(face.post(path, &headers, PUSH).await.status(), 202, "{path}");
+        assert!(face.was_fired().await, "{path}");
+        assert_eq!(face.post(path, &headers, PUSH).await.status(), 200, "{path}");
+        assert!(!face.was_fired().await, "{path}");
+    }
+    let again = [("X-GitHub-Delivery", "2")];
+    assert_eq!(face.github(&again, PUSH).await.status(), 202);
+}
+
+#[tokio::test]
+async fn without_a_webhook_secret_there_are_no_webhooks() {
+    let face = Face::with(|admin| admin.webhook_secret = None).await;
+    for path in [
+        "/webhook/github",
+        "/webhook/gitlab",
+        "/webhook/gitea",
+        "/webhook/generic",
+    ] {
+        assert_eq!(
+            face.post(path, &[("X-Gitlab-Token", SECRET)], PUSH)
+                .await
+                .status(),
+            404,
+            "{path}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_webhook_secret_can_be_rotated() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("secret");
+    let face = Face::with(|admin| admin.webhook_secret = Some(SecretSource::File(path.clone()))).await;
+    assert_eq!(face.github(&[], PUSH).await.status(), 503);
+    std::fs::write(&path, "another").unwrap();
+    assert_eq!(face.github(&[], PUSH).await.status(), 401);
+    std::fs::write(&path, SECRET).unwrap();
+    assert_eq!(face.github(&[], PUSH).await.status(), 202);
+}
+
+#[tokio::test(start_paused = true)]
+async fn too_many_webhooks_are_429_until_time_passes() {
+    let face = Face::new().await;
+    let headers = [("X-Gitlab-Token", "wrong")];
+    let mut statuses = Vec::new();
+    // The clock stands still while there is work, and may move while everybody waits for the network.
+    while statuses.last() != Some(&429) && statuses.len() < 5000 {
+        statuses.push(face.post("/webhook/gitlab", &headers, "").await.status());
+    }
+    assert!(statuses.len() > 300, "{}", statuses.len());
+    assert_eq!(statuses.last(), Some(&429));
+    assert_eq!(face.get("/healthz").await.status(), 200);
+    tokio::time::advance(Duration::from_secs(10)).await;
+    assert_eq!(face.post("/webhook/gitlab", &headers, "").await.status(), 401);
+}

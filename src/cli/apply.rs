@@ -1,0 +1,141 @@
+//! `gitoggle apply`: one pass, then exit.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::config::{OutputFormat, Settings};
+use crate::model::escaped;
+use crate::plan::render;
+use crate::reconcile::{Around, Reconciler, Report, Sending};
+use crate::source::CacheMode;
+
+use super::failure::{Failure, Verdict};
+use super::progress::Bar;
+use super::{color, note, plan, print, setup, show, signals};
+
+/// How long `apply` waits for another process that is writing.
+const LOCK_WAIT: Duration = Duration::from_secs(60);
+
+pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
+    let config = setup::config(settings, CacheMode::Keep)?;
+    let host = config
+        .service
+        .as_ref()
+        .map(|service| service.base_url.host().to_owned())
+        .unwrap_or_default();
+    let reconciler = Reconciler::open(config, LOCK_WAIT)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build();
+    let bar = Arc::new(Bar::new(host));
+    let report = runtime.map_err(Failure::failed)?.block_on(async {
+        let progress = Arc::clone(&bar) as Arc<dyn crate::reconcile::Progress>;
+        let around = Around {
+            stop: signals::stop_on_signal().map_err(Failure::failed)?,
+            progress,
+        };
+        let (_, report) = reconciler.pass(&around).await;
+        Ok::<_, Failure>(report)
+    })?;
+    bar.clear();
+    let report = report?;
+    for text in &report.notes {
+        note(&format!("note: {text}\n"))?;
+    }
+    print(&rendered(&report, settings)?)?;
+    if let Some(stopped) = &report.stopped {
+        note(&format!(
+            "error: the pass ended early: {}\n",
+            escaped(&stopped.to_string())
+        ))?;
+        if let Some(hint) = stopped.hint() {
+            note(&format!("hint: {hint}\n"))?;
+        }
+    }
+    Ok(verdict(&report))
+}
+
+fn verdict(report: &Report) -> Verdict {
+    let failed = match report.is_complete() {
+        true => Verdict::Clean,
+        false => Verdict::Failed,
+    };
+    plan::held(&report.plan).and(failed)
+}
+
+fn rendered(report: &Report, settings: &Settings) -> Result<String, Failure> {
+    match settings.output {
+        OutputFormat::Json => json(report),
+        OutputFormat::Human => Ok(text(
+            report,
+            &render::text(&report.plan.without_changes(), color(settings)),
+        )),
+        OutputFormat::Markdown | OutputFormat::Github => {
+            Ok(text(report, &plan::rendered(&report.plan, settings)?))
+        }
+    }
+}
+
+/// One line per change, then what else there is to say.
+fn text(report: &Report, rest: &str) -> String {
+    let mut text = String::new();
+    for (change, sending) in report.lines() {
+        let (word, reason) = match sending {
+            Sending::Applied => ("applied", None),
+            Sending::Failed { reason } => ("refused", Some(reason.as_str())),
+            Sending::NotSent => ("not sent", None),
+            Sending::Pending { reason } => ("not confirmed", Some(reason.as_str())),
+        };
+        let commit = format!(
+            "{} {}",
+            change.commit.id.short(),
+            escaped(change.commit.subject())
+        );
+        let _ = writeln!(text, "{word} {} ({}) {commit}", change.id, change.action.as_str());
+        if let Some(reason) = reason {
+            let _ = writeln!(text, "  {}", escaped(reason));
+        }
+    }
+    text.push_str(rest);
+    let recorded = report.plan.records().len();
+    if recorded > 0 && !report.sendings.is_empty() || recorded > 0 && report.plan.changes().is_empty() {
+        let _ = writeln!(
+            text,
+            "recorded without publishing: {}",
+            show::counted(recorded, "toggle")
+        );
+    }
+    if !report.sendings.is_empty() {
+        let _ = writeln!(
+            text,
+            "applied {} of {}",
+            report.applied(),
+            show::counted(report.sendings.len(), "change")
+        );
+    }
+    text
+}
+
+fn json(report: &Report) -> Result<String, Failure> {
+    let mut value = render::json(&report.plan);
+    let results: Vec<_> = report
+        .lines()
+        .map(|(change, sending)| {
+            let (result, reason) = match sending {
+                Sending::Applied => ("applied", None),
+                Sending::Failed { reason } => ("failed", Some(reason)),
+                Sending::NotSent => ("not_sent", None),
+                Sending::Pending { reason } => ("pending", Some(reason)),
+            };
+            json!({ "toggle": change.id, "result": result, "reason": reason })
+        })
+        .collect();
+    value["results"] = results.into();
+    value["stopped"] = report.stopped.as_ref().map(ToString::to_string).into();
+    value["notes"] = report.notes.clone().into();
+    show::json(&value)
+}

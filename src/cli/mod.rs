@@ -1,0 +1,116 @@
+//! The command line: arguments to settings, settings to a command, a command to an exit code.
+//!
+//! One file per command. Results go to stdout and everything else to stderr; whoever closes a pipe has read enough.
+
+pub mod args;
+pub mod failure;
+pub mod output;
+
+mod apply;
+mod plan;
+mod progress;
+mod sandbox;
+mod setup;
+mod show;
+mod signals;
+mod status;
+mod validate;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use crate::config::{self, Settings, World};
+use crate::document;
+use crate::telemetry::{self, Logging};
+
+use args::{Asked, Invocation};
+use failure::{Failure, Verdict};
+use output::{Colour, Stream};
+
+/// Does what was typed, the program's name first, and returns the exit code (DESIGN, section 3).
+#[must_use]
+pub fn main(typed: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let invocation = match args::parse(typed) {
+        Ok(invocation) => invocation,
+        Err(error) => {
+            let stream = if error.use_stderr() {
+                Stream::Stderr
+            } else {
+                Stream::Stdout
+            };
+            let _ = stream.print(&error.render().to_string());
+            return ExitCode::from(args::exit_code(&error));
+        }
+    };
+    let verdict = run(&invocation).unwrap_or_else(|failure| {
+        let _ = Stream::Stderr.print(&failure.to_string());
+        failure.verdict()
+    });
+    ExitCode::from(verdict.code())
+}
+
+fn run(invocation: &Invocation) -> Result<Verdict, Failure> {
+    let Invocation {
+        asked,
+        flags,
+        verbosity,
+    } = invocation;
+    let command = asked.command();
+    let world = World::of_process().map_err(Failure::failed)?;
+    let config::Loaded { settings, warnings } = config::load(command, flags, &world)?;
+    let level = verbosity.level(command, settings.log_level);
+    telemetry::start(Logging::of(command, settings.log_format, level, settings.color));
+    for warning in &warnings {
+        tracing::warn!("{warning}");
+    }
+    match asked {
+        Asked::Apply => apply::run(&settings),
+        Asked::Demo(_) => Err(Failure::failed("not yet")),
+        Asked::Plan { look, exit } => plan::run(&settings, *look, *exit),
+        Asked::Run => Err(Failure::failed("not yet")),
+        Asked::Sandbox(args) => sandbox::run(&settings, args),
+        Asked::Schema => schema(),
+        Asked::Status => status::run(&settings),
+        Asked::Validate { paths } => validate::run(&settings, paths),
+    }
+}
+
+fn schema() -> Result<Verdict, Failure> {
+    let text = serde_json::to_string_pretty(&document::schema()).map_err(Failure::failed)?;
+    print(&format!("{text}\n"))?;
+    Ok(Verdict::Clean)
+}
+
+/// Prints a result.
+fn print(text: &str) -> Result<(), Failure> {
+    Stream::Stdout.print(text).map_err(Failure::failed)
+}
+
+/// Prints something that is no result.
+fn note(text: &str) -> Result<(), Failure> {
+    Stream::Stderr.print(text).map_err(Failure::failed)
+}
+
+/// Whether results are coloured.
+fn color(settings: &Settings) -> document::Color {
+    match Stream::Stdout.colour(settings.color) {
+        Colour::Always => document::Color::Always,
+        Colour::Never => document::Color::Never,
+    }
+}
+
+impl From<crate::reconcile::Error> for Failure {
+    fn from(error: crate::reconcile::Error) -> Self {
+        let verdict = if error.is_hold() {
+            Verdict::Held
+        } else {
+            Verdict::Failed
+        };
+        let hint = error.hint();
+        let failure = Self::new(verdict, error);
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+}

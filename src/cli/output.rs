@@ -1,0 +1,112 @@
+//! Writing to stdout and stderr. Whoever closes a pipe has read enough: that is no error.
+
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+use crate::config::ColorChoice;
+
+/// Where something is written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Stream {
+    /// Errors, logs and progress.
+    Stderr,
+    /// Results.
+    Stdout,
+}
+
+/// Whether colour is used.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Colour {
+    /// It is.
+    Always,
+    /// It is not.
+    Never,
+}
+
+impl Stream {
+    /// Returns whether a person looks at it.
+    #[must_use]
+    pub fn is_terminal(self) -> bool {
+        match self {
+            Self::Stderr => io::stderr().is_terminal(),
+            Self::Stdout => io::stdout().is_terminal(),
+        }
+    }
+
+    /// Decides about colour on this stream, in the environment of this process.
+    #[must_use]
+    pub fn colour(self, choice: ColorChoice) -> Colour {
+        let terminal = match self.is_terminal() {
+            true => Colour::Always,
+            false => Colour::Never,
+        };
+        colour(choice, terminal, std::env::var_os("NO_COLOR").as_deref())
+    }
+
+    /// Writes `text` and flushes it.
+    ///
+    /// # Errors
+    /// When it cannot be written for another reason than that nobody reads it any more.
+    pub fn print(self, text: &str) -> io::Result<()> {
+        match self {
+            Self::Stderr => write(&mut io::stderr().lock(), text),
+            Self::Stdout => write(&mut io::stdout().lock(), text),
+        }
+    }
+}
+
+/// `terminal` is what the stream would have by itself; NO_COLOR counts when it is not empty (no-color.org).
+fn colour(choice: ColorChoice, terminal: Colour, no_color: Option<&OsStr>) -> Colour {
+    match choice {
+        ColorChoice::Always => Colour::Always,
+        ColorChoice::Never => Colour::Never,
+        ColorChoice::Auto if no_color.is_some_and(|value| !value.is_empty()) => Colour::Never,
+        ColorChoice::Auto => terminal,
+    }
+}
+
+fn write(to: &mut impl Write, text: &str) -> io::Result<()> {
+    match to.write_all(text.as_bytes()).and_then(|()| to.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Broken(ErrorKind);
+
+    impl Write for Broken {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_closed_pipe_is_no_error_and_a_full_disk_is() {
+        assert!(write(&mut Broken(ErrorKind::BrokenPipe), "x").is_ok());
+        assert!(write(&mut Broken(ErrorKind::StorageFull), "x").is_err());
+    }
+
+    #[test]
+    fn no_color_counts_only_where_nothing_else_was_asked_for() {
+        let set = Some(OsStr::new("1"));
+        let empty = Some(OsStr::new(""));
+        for (choice, terminal, no_color, expected) in [
+            (ColorChoice::Auto, Colour::Always, None, Colour::Always),
+            (ColorChoice::Auto, Colour::Always, empty, Colour::Always),
+            (ColorChoice::Auto, Colour::Always, set, Colour::Never),
+            (ColorChoice::Auto, Colour::Never, None, Colour::Never),
+            (ColorChoice::Always, Colour::Never, set, Colour::Always),
+            (ColorChoice::Never, Colour::Always, None, Colour::Never),
+        ] {
+            assert_eq!(colour(choice, terminal, no_color), expected);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! `gitoggle plan`: what would be published and why.
+
+use crate::config::{OutputFormat, Settings};
+use crate::plan::{Plan, render};
+use crate::reconcile;
+use crate::source::CacheMode;
+
+use super::args::{Exit, Look};
+use super::failure::{Failure, Verdict};
+use super::{color, note, print, setup};
+
+pub(super) fn run(settings: &Settings, look: Look, exit: Exit) -> Result<Verdict, Failure> {
+    let config = setup::config(settings, CacheMode::Untouched)?;
+    let files = match look {
+        Look::Committed => reconcile::Files::Committed,
+        Look::WorkTree => reconcile::Files::WorkTree,
+    };
+    let reconcile::Look { plan, notes } = reconcile::plan(&config, files)?;
+    for text in notes {
+        note(&format!("note: {text}\n"))?;
+    }
+    print(&rendered(&plan, settings)?)?;
+    Ok(verdict(&plan, exit))
+}
+
+/// The plan in the form that was asked for.
+pub(super) fn rendered(plan: &Plan, settings: &Settings) -> Result<String, Failure> {
+    Ok(match settings.output {
+        OutputFormat::Github => render::github(plan),
+        OutputFormat::Human => render::text(plan, color(settings)),
+        OutputFormat::Json => {
+            let text = serde_json::to_string_pretty(&render::json(plan)).map_err(Failure::failed)?;
+            format!("{text}\n")
+        }
+        OutputFormat::Markdown => render::markdown(plan),
+    })
+}
+
+fn verdict(plan: &Plan, exit: Exit) -> Verdict {
+    let changes = match exit {
+        Exit::Detailed if plan.has_changes() => Verdict::Changes,
+        Exit::Detailed | Exit::Plain => Verdict::Clean,
+    };
+    held(plan).and(changes)
+}
+
+/// What a plan says of itself: invalid documents and holds.
+pub(super) fn held(plan: &Plan) -> Verdict {
+    let invalid = if plan.has_invalid() {
+        Verdict::Invalid
+    } else {
+        Verdict::Clean
+    };
+    let held = if plan.has_held() {
+        Verdict::Held
+    } else {
+        Verdict::Clean
+    };
+    invalid.and(held)
+}

@@ -1,0 +1,66 @@
+//! What a person sees while a pass is under way: a bar on a terminal, and nothing but log lines elsewhere.
+
+use std::sync::OnceLock;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::model::escaped;
+use crate::plan::{Change, Plan};
+use crate::reconcile::{Progress, Sending};
+
+use super::output::Stream;
+
+/// Shows a bar with count, rate and time left, once there is something to publish.
+pub(super) struct Bar {
+    bar: OnceLock<ProgressBar>,
+    host: String,
+}
+
+impl Bar {
+    pub(super) fn new(host: String) -> Self {
+        Self {
+            bar: OnceLock::new(),
+            host,
+        }
+    }
+
+    /// Takes the bar away, so that the result stands alone.
+    pub(super) fn clear(&self) {
+        if let Some(bar) = self.bar.get() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Progress for Bar {
+    fn begins(&self, plan: &Plan) {
+        let source = plan.source();
+        let _ = Stream::Stderr.print(&format!(
+            "publishing {} to {} from {} at {}\n",
+            plan.changes().len(),
+            self.host,
+            escaped(&source.reference),
+            source.revision,
+        ));
+        let target = match Stream::Stderr.is_terminal() {
+            true => ProgressDrawTarget::stderr(),
+            false => ProgressDrawTarget::hidden(),
+        };
+        let bar = ProgressBar::with_draw_target(Some(plan.changes().len() as u64), target);
+        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} · {per_sec} · {eta} left")
+            .expect("the template is well formed");
+        let _ = self.bar.set(bar.with_style(style));
+    }
+
+    fn sent(&self, change: &Change, sending: &Sending, _: usize, _: usize) {
+        if let Some(bar) = self.bar.get() {
+            bar.inc(1);
+        }
+        match sending {
+            Sending::Applied => tracing::info!(toggle = %change.id, commit = %change.commit.id, "published"),
+            Sending::Failed { reason } => tracing::warn!(toggle = %change.id, reason, "refused"),
+            Sending::Pending { reason } => tracing::warn!(toggle = %change.id, reason, "not confirmed"),
+            Sending::NotSent => {}
+        }
+    }
+}

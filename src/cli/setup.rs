@@ -1,0 +1,239 @@
+//! From settings to what the conductor needs. The only place that knows both.
+
+use std::time::Duration;
+
+use crate::config::{self, Settings, StateRemote, Switch};
+use crate::plan::{FirstPass, MassChange, OnInvalid, OnRemove, Policy, Trailer};
+use crate::reconcile::{Checkout, Config, HistoryRule, Limits, Rules};
+use crate::service::{BaseUrl, ClientConfig};
+use crate::source::{CacheMode, Parents, Source, SourceConfig};
+use crate::state::Shared;
+use crate::transport::{GitAccess, GitCredentials, Network, RepoUrl, SecretSource};
+
+use super::failure::{Failure, Verdict};
+
+/// How long a Git host may keep a connection waiting.
+const GIT_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long connecting to anything may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Builds what a pass needs.
+///
+/// # Errors
+/// A usage failure when settings contradict each other in a way that only shows here.
+pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Failure> {
+    let state_dir = settings
+        .state_dir
+        .clone()
+        .ok_or_else(|| usage("give a folder with `--state-dir`"))?;
+    let base_url = base_url(settings)?;
+    let source = source(settings, mode);
+    let shared = shared(settings, &source, base_url.as_ref())?;
+    let sole = shared.is_none() || settings.repo.local_path().is_none();
+    let rules = Rules {
+        repo: settings.repo.to_string(),
+        root: settings.root.clone(),
+        layout: settings.layout.clone(),
+        kind: settings.service_kind,
+        policy: policy(settings),
+        history: match settings.history {
+            None => HistoryRule::Default,
+            Some(config::History::Follow) => HistoryRule::Follow,
+            Some(config::History::Refuse) => HistoryRule::Refuse,
+        },
+        checkout: if sole { Checkout::Sole } else { Checkout::Shared },
+        base_url: base_url.as_ref().map(ToString::to_string),
+    };
+    let service = base_url
+        .zip(settings.token.clone())
+        .map(|(base_url, token)| ClientConfig {
+            base_url,
+            token,
+            network: network(settings),
+            timeout: settings.timeout,
+        });
+    let limits = Limits {
+        in_flight: settings.max_in_flight,
+        in_flight_per_environment: settings.max_in_flight_per_environment,
+    };
+    Ok(Config {
+        source,
+        rules,
+        state_dir,
+        shared,
+        service,
+        limits,
+    })
+}
+
+/// Builds the source alone, which is all that `validate` needs.
+pub(crate) fn source(settings: &Settings, mode: CacheMode) -> SourceConfig {
+    SourceConfig {
+        location: settings.repo.clone(),
+        reference: settings.reference.clone(),
+        root: settings.root.clone(),
+        first_parent: match settings.first_parent {
+            Switch::Off => Parents::All,
+            Switch::On => Parents::First,
+        },
+        access: access(
+            settings,
+            settings.repo.host(),
+            settings.git_username.clone(),
+            settings.git_password.clone(),
+        ),
+        cache: settings.state_dir.as_ref().map(|dir| dir.join("source.git")),
+        mode,
+    }
+}
+
+fn policy(settings: &Settings) -> Policy {
+    Policy {
+        scope: settings.only.clone(),
+        first_pass: settings.first_pass.map(|first_pass| match first_pass {
+            config::FirstPass::Adopt => FirstPass::Adopt,
+            config::FirstPass::Assert => FirstPass::Assert,
+        }),
+        on_remove: match settings.on_remove {
+            config::OnRemove::Disable => OnRemove::Disable,
+            config::OnRemove::Forget => OnRemove::Forget,
+            config::OnRemove::Keep => OnRemove::Keep,
+        },
+        on_invalid: match settings.on_invalid {
+            config::OnInvalid::Hold => OnInvalid::Hold,
+            config::OnInvalid::Stop => OnInvalid::Stop,
+        },
+        max_change_ratio: settings.max_change_ratio,
+        max_change_count: settings.max_change_count,
+        trailer: match settings.allow_trailer {
+            Switch::Off => Trailer::Ignored,
+            Switch::On => Trailer::Allowed,
+        },
+        mass_change: match settings.allow_mass_change {
+            Switch::Off => MassChange::Held,
+            Switch::On => MassChange::Allowed,
+        },
+        comment_max_chars: settings.comment_max_chars,
+    }
+}
+
+fn base_url(settings: &Settings) -> Result<Option<BaseUrl>, Failure> {
+    let parsed = settings
+        .base_url
+        .as_deref()
+        .map(str::parse::<BaseUrl>)
+        .transpose();
+    parsed.map_err(|error| Failure::new(Verdict::Usage, error))
+}
+
+fn network(settings: &Settings) -> Network {
+    Network {
+        ca_file: settings.ca_file.clone(),
+        connect_timeout: CONNECT_TIMEOUT,
+        ..Network::default()
+    }
+}
+
+fn access(
+    settings: &Settings,
+    host: Option<String>,
+    username: Option<String>,
+    password: Option<SecretSource>,
+) -> GitAccess {
+    let credentials = host.zip(password).map(|(host, password)| GitCredentials {
+        host,
+        username,
+        password,
+    });
+    GitAccess {
+        network: network(settings),
+        credentials,
+        timeout: GIT_TIMEOUT,
+    }
+}
+
+/// Says where state is shared, under which name.
+fn shared(
+    settings: &Settings,
+    source: &SourceConfig,
+    base_url: Option<&BaseUrl>,
+) -> Result<Option<Shared>, Failure> {
+    let Some(remote) = &settings.state_remote else {
+        return Ok(None);
+    };
+    let remote = match remote {
+        StateRemote::Url(url) => url.clone(),
+        StateRemote::Origin => origin(source)?,
+    };
+    let access = state_access(settings, &remote);
+    let name = match (&settings.state_name, base_url) {
+        (Some(name), _) => name.clone(),
+        (None, Some(base_url)) => base_url.name(),
+        (None, None) => only_name(&remote, &access)?,
+    };
+    Ok(Some(Shared {
+        remote,
+        name,
+        access,
+        holder: holder(),
+    }))
+}
+
+fn origin(source: &SourceConfig) -> Result<RepoUrl, Failure> {
+    let url = Source::new(source.clone())
+        .origin_url()
+        .map_err(Failure::failed)?;
+    let url = url.ok_or_else(|| {
+        usage("`--state-remote origin`: the repository has no remote `origin`; give its URL instead")
+    })?;
+    url.parse().map_err(|error| Failure::new(Verdict::Usage, error))
+}
+
+/// Git credentials go to the host of `--repo` only, or, for a path, to that of the state remote; those of the state
+/// remote go to it alone (DESIGN, section 5).
+fn state_access(settings: &Settings, remote: &RepoUrl) -> GitAccess {
+    let own = settings.state_git_password.clone();
+    let same_host = settings.repo.host().is_none() || settings.repo.host() == remote.host();
+    let (username, password) = match own {
+        Some(password) => (settings.state_git_username.clone(), Some(password)),
+        None if same_host => (settings.git_username.clone(), settings.git_password.clone()),
+        None => (None, None),
+    };
+    access(settings, remote.host(), username, password)
+}
+
+fn only_name(remote: &RepoUrl, access: &GitAccess) -> Result<String, Failure> {
+    let mut names = Shared::list(remote, access).map_err(Failure::failed)?;
+    match names.len() {
+        1 => Ok(names.remove(0)),
+        0 => Err(usage(
+            "no state is shared there yet; give `--base-url` or `--state-name`",
+        )),
+        _ => Err(usage(&format!(
+            "several states are shared there: {}; give `--base-url` or `--state-name`",
+            names.join(", ")
+        ))),
+    }
+}
+
+/// Who publishes, as other processes are told: the host and the process.
+fn holder() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = std::env::var("HOSTNAME")
+        .ok()
+        .filter(|name| !name.is_empty())
+        .unwrap_or(host);
+    format!(
+        "pid {} on {}",
+        std::process::id(),
+        if host.trim().is_empty() {
+            "this host"
+        } else {
+            host.trim()
+        }
+    )
+}
+
+fn usage(message: &str) -> Failure {
+    Failure::new(Verdict::Usage, message.to_owned())
+}

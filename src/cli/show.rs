@@ -1,0 +1,91 @@
+//! Small pieces of what commands print.
+
+use std::fmt::Write as _;
+
+use crate::document::{Diagnostic, Severity};
+use crate::model::escaped;
+
+use super::failure::Failure;
+
+/// What was attempted, with its cause.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+pub(super) struct Attempt<E: std::error::Error + 'static> {
+    what: String,
+    source: E,
+}
+
+impl<E: std::error::Error> Attempt<E> {
+    pub(super) fn new(what: String, source: E) -> Self {
+        Self { what, source }
+    }
+}
+
+/// "1 document", "2 documents".
+pub(super) fn counted(count: usize, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    }
+}
+
+/// A JSON value as it is printed.
+pub(super) fn json(value: &serde_json::Value) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(Failure::failed)?;
+    Ok(text + "\n")
+}
+
+/// Findings as workflow commands that GitHub shows beside the lines they are about.
+pub(super) fn annotations(findings: &[Diagnostic]) -> String {
+    let mut text = String::new();
+    for finding in findings {
+        let kind = match finding.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        let _ = writeln!(
+            text,
+            "::{kind} file={},line={},col={},title={}::{}",
+            property(&finding.path),
+            finding.line.max(1),
+            finding.column.max(1),
+            property(finding.id),
+            data(&finding.message),
+        );
+    }
+    text
+}
+
+/// Findings as a Markdown list.
+pub(super) fn markdown(findings: &[Diagnostic]) -> String {
+    let mut text = String::new();
+    for finding in findings {
+        let place = format!("{}:{}:{}", finding.path, finding.line, finding.column);
+        let kind = match finding.severity {
+            Severity::Error => "**error**",
+            Severity::Warning => "warning",
+        };
+        let code = |text: &str| escaped(text).to_string().replace('`', "'");
+        let _ = writeln!(
+            text,
+            "- {kind} `{}` `{}`: `{}`",
+            code(&place),
+            finding.id,
+            code(&finding.message)
+        );
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
+/// Escapes what follows the last `::` of a workflow command.
+fn data(text: &str) -> String {
+    escaped(text).to_string().replace('%', "%25")
+}
+
+/// Escapes a property of a workflow command.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}

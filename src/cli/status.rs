@@ -1,0 +1,110 @@
+//! `gitoggle status`: where every toggle stands, without side effects.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::config::{OutputFormat, Settings};
+use crate::model::escaped;
+use crate::reconcile::{self, Readiness, SourceStatus, Status, ToggleState, ToggleStatus};
+use crate::source::CacheMode;
+
+use super::failure::{Failure, Verdict};
+use super::plan;
+use super::{note, print, setup, show};
+
+pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
+    let config = setup::config(settings, CacheMode::Untouched)?;
+    let reconcile::Standing { look, status } = reconcile::status(&config)?;
+    for text in &look.notes {
+        note(&format!("note: {text}\n"))?;
+    }
+    print(&match settings.output {
+        OutputFormat::Json => show::json(&status.to_json(&readiness(&status)))?,
+        OutputFormat::Human | OutputFormat::Markdown | OutputFormat::Github => text(&status),
+    })?;
+    let failed = status
+        .toggles
+        .iter()
+        .any(|toggle| toggle.state == ToggleState::Failed);
+    let failed = if failed { Verdict::Failed } else { Verdict::Clean };
+    Ok(plan::held(&look.plan).and(failed))
+}
+
+/// Ready means, for one look, that every toggle is in sync.
+fn readiness(status: &Status) -> Readiness {
+    let behind = status
+        .toggles
+        .iter()
+        .filter(|toggle| toggle.state != ToggleState::InSync)
+        .count();
+    match behind {
+        0 => Readiness::Ready,
+        _ => Readiness::Unready(format!("not in sync: {}", show::counted(behind, "toggle"))),
+    }
+}
+
+fn text(status: &Status) -> String {
+    let Status {
+        source,
+        last_pass: _,
+        last_success: _,
+        role: _,
+        suspended,
+        toggles,
+    } = status;
+    let SourceStatus {
+        repo,
+        reference,
+        revision,
+    } = source;
+    let mut text = escaped(repo).to_string();
+    if let (Some(reference), Some(revision)) = (reference, revision) {
+        let _ = write!(text, " {} at {}", escaped(reference), revision.short());
+    }
+    text.push('\n');
+    if let Some(suspension) = suspended {
+        let reason = suspension.reason.as_deref().unwrap_or("no reason given");
+        let _ = writeln!(text, "suspended: {}", escaped(reason));
+    }
+    let width = toggles
+        .iter()
+        .map(|toggle| toggle.toggle.as_str().len())
+        .max()
+        .unwrap_or(0);
+    for ToggleStatus {
+        toggle,
+        state,
+        reason,
+        revision,
+    } in toggles.iter()
+    {
+        let revision = revision.map_or_else(|| "-".repeat(10), |revision| revision.short());
+        let reason = reason
+            .as_deref()
+            .map(|reason| format!("  {}", escaped(reason)))
+            .unwrap_or_default();
+        let word = state.as_str().replace('_', " ");
+        let _ = writeln!(text, "{word:<8} {toggle:<width$}  {revision}{reason}");
+    }
+    text + &counts(toggles) + "\n"
+}
+
+fn counts(toggles: &Arc<Vec<ToggleStatus>>) -> String {
+    let counts: Vec<String> = ToggleState::ALL
+        .iter()
+        .map(|state| {
+            (
+                state,
+                toggles.iter().filter(|toggle| toggle.state == *state).count(),
+            )
+        })
+        .filter(|(_, count)| *count > 0)
+        .map(|(state, count)| format!("{count} {}", state.as_str().replace('_', " ")))
+        .collect();
+    format!(
+        "{}{}{}",
+        show::counted(toggles.len(), "toggle"),
+        if counts.is_empty() { "" } else { ": " },
+        counts.join(", ")
+    )
+}

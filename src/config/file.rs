@@ -1,0 +1,156 @@
+//! The flat YAML file: keys of settings with a text or a list of texts each, and where each stands.
+
+use std::path::Path;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, Span};
+
+use super::mistake::Mistake;
+
+/// A file larger than this is not one of settings.
+const LARGEST: u64 = 1024 * 1024;
+
+/// One key of the file.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) struct Line {
+    pub(crate) key: String,
+    /// Nothing when the value is null or empty, which is unset.
+    pub(crate) said: Vec<String>,
+    /// `FILE:LINE:COLUMN`.
+    pub(crate) place: String,
+}
+
+/// Reads the file at `path`; what cannot be understood becomes a mistake.
+pub(crate) fn read(path: &Path) -> Result<Vec<Line>, Mistake> {
+    let name = path.display().to_string();
+    let wrong = |why: String| Mistake::new(name.clone(), why);
+    let size = std::fs::metadata(path).map_err(|error| wrong(format!("cannot read the file: {error}")))?;
+    if size.len() > LARGEST {
+        return Err(wrong(format!("a file of settings has at most {LARGEST} bytes")));
+    }
+    let text =
+        std::fs::read_to_string(path).map_err(|error| wrong(format!("cannot read the file: {error}")))?;
+    parse(&name, &text)
+}
+
+/// Scalars are kept exactly as written, so that `0.30` and `no` mean what they say.
+pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<Line>, Mistake> {
+    let mut lines = Vec::new();
+    let mut events = Parser::new_from_str(text.strip_prefix('\u{feff}').unwrap_or(text));
+    let mut depth = 0_usize;
+    let mut documents = 0_usize;
+    let mut list: Option<Line> = None;
+    let mut key: Option<Line> = None;
+    while let Some(event) = events.next_event() {
+        let (event, span) = event.map_err(|error| {
+            let at = error.marker();
+            let place = format!("{name}:{}:{}", at.line(), at.col() + 1);
+            Mistake::new(place, "this is not YAML".to_owned())
+        })?;
+        let place = place(name, &span);
+        let flat = || Mistake::new(place.clone(), "settings are flat: write `key: value`, one a line");
+        match event {
+            Event::DocumentStart(_) => {
+                documents += 1;
+                if documents > 1 {
+                    return Err(Mistake::new(place, "a file of settings is one document"));
+                }
+            }
+            Event::MappingStart(0, None) if depth == 0 => depth = 1,
+            Event::MappingEnd => depth = 0,
+            Event::SequenceStart(0, None) if key.is_some() && list.is_none() => list = key.take(),
+            Event::SequenceEnd => lines.extend(list.take()),
+            Event::Scalar(text, style, 0, None) => match (&mut list, key.take()) {
+                (Some(list), _) => list.said.push(text.into_owned()),
+                (None, Some(mut line)) => {
+                    line.said = said(text.into_owned(), style);
+                    lines.push(line);
+                }
+                (None, None) if depth == 1 => {
+                    key = Some(Line {
+                        key: text.into_owned(),
+                        said: Vec::new(),
+                        place,
+                    });
+                }
+                // An empty document is one empty scalar.
+                (None, None) if is_null(&text, style) => {}
+                (None, None) => return Err(flat()),
+            },
+            Event::Alias(_) | Event::MappingStart(..) | Event::Scalar(..) | Event::SequenceStart(..) => {
+                return Err(flat());
+            }
+            Event::DocumentEnd | Event::Nothing | Event::StreamEnd | Event::StreamStart => {}
+        }
+    }
+    Ok(lines)
+}
+
+fn place(name: &str, span: &Span) -> String {
+    format!("{name}:{}:{}", span.start.line(), span.start.col() + 1)
+}
+
+fn said(text: String, style: ScalarStyle) -> Vec<String> {
+    match is_null(&text, style) || text.is_empty() {
+        true => Vec::new(),
+        false => vec![text],
+    }
+}
+
+fn is_null(text: &str, style: ScalarStyle) -> bool {
+    style == ScalarStyle::Plain && matches!(text, "" | "~" | "null" | "Null" | "NULL")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flat(text: &str) -> Vec<(String, Vec<String>, String)> {
+        let lines = parse("f.yaml", text).unwrap();
+        lines
+            .into_iter()
+            .map(|line| (line.key, line.said, line.place))
+            .collect()
+    }
+
+    #[test]
+    fn values_are_kept_as_written_with_their_places() {
+        let text = "# comment\nratio: 0.30\nonly: [a/**, 'b c']\nref: ~\nroot: ''\nname: 007\nlist:\n  - x\n";
+        let expected = [
+            ("ratio", vec!["0.30"], "f.yaml:2:1"),
+            ("only", vec!["a/**", "b c"], "f.yaml:3:1"),
+            ("ref", vec![], "f.yaml:4:1"),
+            ("root", vec![], "f.yaml:5:1"),
+            ("name", vec!["007"], "f.yaml:6:1"),
+            ("list", vec!["x"], "f.yaml:7:1"),
+        ];
+        let lines = flat(text);
+        assert_eq!(lines.len(), expected.len());
+        for ((key, said, place), (k, s, p)) in lines.iter().zip(expected) {
+            assert_eq!((key.as_str(), place.as_str()), (k, p));
+            assert_eq!(said, &s);
+        }
+    }
+
+    #[test]
+    fn an_empty_file_says_nothing() {
+        for text in ["", "# only a comment\n", "---\n", "---\n...\n"] {
+            assert!(flat(text).is_empty(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_flat_is_refused_where_it_stands() {
+        for (text, place) in [
+            ("a: {b: c}\n", "f.yaml:1:4"),
+            ("a: 1\nb: &x 2\n", "f.yaml:2:4"),
+            ("- a\n", "f.yaml:1:1"),
+            ("word\n", "f.yaml:1:1"),
+            ("a: !!str b\n", "f.yaml:1:4"),
+            ("a: [[b]]\n", "f.yaml:1:5"),
+            ("a: 1\n---\nb: 2\n", "f.yaml:2:1"),
+        ] {
+            assert_eq!(parse("f.yaml", text).unwrap_err().place, place, "{text:?}");
+        }
+        assert!(parse("f.yaml", "a: 'x\n").is_err());
+    }
+}

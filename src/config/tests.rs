@@ -1,0 +1,379 @@
+//! Settings as a whole: which source wins, and what is said when something is wrong.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::*;
+use crate::transport::SecretSource;
+
+/// One invocation: flags, variables and a file outside of any source.
+struct Case {
+    command: Command,
+    flags: Flags,
+    variables: Vec<(OsString, OsString)>,
+    file: String,
+}
+
+impl Case {
+    fn new(command: Command) -> Self {
+        Self {
+            command,
+            flags: Flags::new(),
+            variables: Vec::new(),
+            file: String::new(),
+        }
+    }
+
+    fn flag(mut self, name: &str, said: &str) -> Self {
+        self.flags
+            .entry(name.to_owned())
+            .or_default()
+            .push(said.to_owned());
+        self
+    }
+
+    fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.into(), value.into()));
+        self
+    }
+
+    fn file(mut self, text: &str) -> Self {
+        self.file.push_str(text);
+        self
+    }
+
+    /// Loads with the file in a folder `elsewhere`, beside an empty folder `repo`, in which relative paths begin.
+    fn load_at(mut self, place: &str) -> Result<Loaded, Mistakes> {
+        let dir = tempfile::tempdir().unwrap();
+        for folder in ["elsewhere", "repo"] {
+            std::fs::create_dir(dir.path().join(folder)).unwrap();
+        }
+        let path = dir.path().join(place);
+        std::fs::write(&path, &self.file).unwrap();
+        self.flags
+            .insert("config".to_owned(), vec![path.to_str().unwrap().to_owned()]);
+        let world = World {
+            variables: self.variables,
+            folder: dir.path().join("repo"),
+            state_home: Some(PathBuf::from("/state")),
+        };
+        let shorter = |text: &str| text.replace(&path.to_str().unwrap().to_owned(), "FILE");
+        load(self.command, &self.flags, &world).map_err(|mistakes| {
+            let shorter = |m: &Mistake| Mistake::new(shorter(&m.place), shorter(&m.message));
+            Mistakes(mistakes.all().iter().map(shorter).collect())
+        })
+    }
+
+    fn load(self) -> Result<Loaded, Mistakes> {
+        self.load_at("elsewhere/c.yaml")
+    }
+
+    fn settings(self) -> Settings {
+        self.load().unwrap().settings
+    }
+
+    fn mistakes(self) -> String {
+        self.load().unwrap_err().to_string()
+    }
+}
+
+const COMMANDS: [Command; 8] = [
+    Command::Apply,
+    Command::Demo,
+    Command::Plan,
+    Command::Run,
+    Command::Sandbox,
+    Command::Schema,
+    Command::Status,
+    Command::Validate,
+];
+
+#[test]
+fn every_command_loads_with_nothing_but_what_it_needs() {
+    for command in COMMANDS {
+        let needed = Case::new(command)
+            .variable("GITOGGLE_BASE_URL", "https://t.example")
+            .variable("GITOGGLE_TOKEN", "hunter2");
+        assert!(needed.load().is_ok(), "{command:?}");
+        let bare = Case::new(command).load();
+        assert_eq!(bare.is_ok(), !command.publishes(), "{command:?}");
+    }
+    assert_eq!(
+        Case::new(Command::Apply).mistakes(),
+        "2 mistakes in the settings\n  \
+         base url: missing; give --base-url, GITOGGLE_BASE_URL or the key `base_url`\n  \
+         token: missing; give GITOGGLE_TOKEN or --token-file"
+    );
+}
+
+#[test]
+fn flags_win_over_variables_and_variables_over_the_file() {
+    for (flag, variable, file, expected) in [
+        (None, None, None, 30),
+        (None, None, Some("1s"), 1),
+        (None, Some("2s"), Some("1s"), 2),
+        (Some("3s"), Some("2s"), Some("1s"), 3),
+        (Some("3s"), None, None, 3),
+        (None, Some(""), Some("1s"), 1),
+        (None, Some(""), None, 30),
+    ] {
+        let mut case = Case::new(Command::Plan);
+        if let Some(flag) = flag {
+            case = case.flag("poll_interval", flag);
+        }
+        if let Some(variable) = variable {
+            case = case.variable("GITOGGLE_POLL_INTERVAL", variable);
+        }
+        if let Some(file) = file {
+            case = case.file(&format!("poll_interval: {file}\n"));
+        }
+        let settings = case.settings();
+        assert_eq!(settings.poll_interval, Duration::from_secs(expected));
+        assert_eq!(settings.stale_after, Duration::from_secs(expected * 10));
+    }
+}
+
+#[test]
+fn a_list_is_separated_by_white_space_and_replaced_as_a_whole() {
+    let file = "only: [a/**, b/**]\n";
+    let both = Case::new(Command::Plan).file(file);
+    assert_eq!(both.settings().only.globs(), ["a/**", "b/**"]);
+    let variable = Case::new(Command::Plan)
+        .file(file)
+        .variable("GITOGGLE_ONLY", " c/** \n d/** ");
+    assert_eq!(variable.settings().only.globs(), ["c/**", "d/**"]);
+    let flags = Case::new(Command::Plan)
+        .file(file)
+        .flag("only", "e/**")
+        .flag("only", "f/**");
+    assert_eq!(flags.settings().only.globs(), ["e/**", "f/**"]);
+}
+
+#[test]
+fn every_mistake_in_every_source_is_in_one_message() {
+    let case = Case::new(Command::Run)
+        .flag("max_change_ratio", "30")
+        .flag("ref", "")
+        .variable("GITOGGLE_BASE_URL", "http://me:hunter2@t.example")
+        .variable("GITOGGLE_MAX_IN_FLIGHT", "0")
+        .variable("GITOGGLE_GIT_PASSWORD", "hunter2")
+        .file("pol_interval: 5s\ntimeout: 5\ntoken: hunter2\ngit_password_file: /p\nno_allow_trailer: true\n")
+        .file("config: x\nallow_mass_change: true\nfirst-parent: true\non_remove: delete\nonly: a{\n")
+        .file("timeout: 5s\nmax_change_ratio: 2\n");
+    let expected = "\
+16 mistakes in the settings
+  --ref: it is empty
+  --max-change-ratio: `30` is no number between 0 and 1; write `0.3` for 30 %
+  GITOGGLE_BASE_URL: a user or password must not be in the URL
+  GITOGGLE_MAX_IN_FLIGHT: `0` is no whole number of at least 1
+  FILE:1:1: there is no setting `pol_interval`; did you mean `poll_interval`?
+  FILE:2:1: `timeout`: `5` needs a unit: write `5s`, `5m` or `5h`
+  FILE:3:1: `token` is a secret and must not be in this file; use GITOGGLE_TOKEN, or `token_file`
+  FILE:5:1: there is no setting `no_allow_trailer`; write `allow_trailer: false`
+  FILE:6:1: `config` cannot be set in a file; use --config or GITOGGLE_CONFIG
+  FILE:7:1: `allow_mass_change` cannot be set in a file; use --allow-mass-change
+  FILE:8:1: there is no setting `first-parent`; did you mean `first_parent`?
+  FILE:9:1: `on_remove`: `delete` is none of `keep`, `disable`, `forget`
+  FILE:10:1: `only`: `a{` is no glob over `project/environment/toggle`
+  FILE:11:1: `timeout` stands here again, after FILE:2:1
+  FILE:12:1: `max_change_ratio`: `2` is no number between 0 and 1; write `0.3` for 30 %
+  FILE:4:1: `git_password_file`: GITOGGLE_GIT_PASSWORD gives this secret too; keep one of them
+  token: missing; give GITOGGLE_TOKEN or --token-file";
+    assert_eq!(case.mistakes(), expected.replace("16 mistakes", "17 mistakes"));
+}
+
+#[test]
+fn a_secret_is_in_a_variable_or_a_file_and_never_printed() {
+    let secrets = settings()
+        .iter()
+        .filter(|setting| matches!(setting.shape, Shape::Secret));
+    for secret in secrets {
+        assert_eq!(
+            (secret.flag.as_deref(), secret.key),
+            (None, None),
+            "{}",
+            secret.name
+        );
+        let variable = secret.variable.as_deref().unwrap();
+        let loaded = Case::new(Command::Plan)
+            .variable(variable, "hunter2")
+            .load()
+            .unwrap();
+        let shown = format!("{loaded:?}");
+        assert!(!shown.contains("hunter2") && shown.contains("***"), "{shown}");
+        for said in [
+            Case::new(Command::Plan)
+                .variable(variable, "hunter2\n")
+                .mistakes(),
+            Case::new(Command::Plan)
+                .file(&format!("{}: hunter2\n", secret.name))
+                .mistakes(),
+        ] {
+            assert!(!said.contains("hunter2"), "{said}");
+        }
+    }
+    let both = Case::new(Command::Run)
+        .variable("GITOGGLE_TOKEN", "hunter2")
+        .flag("token_file", "/t")
+        .flag("base_url", "https://t.example");
+    assert_eq!(
+        both.mistakes(),
+        "--token-file: GITOGGLE_TOKEN gives this secret too; keep one of them"
+    );
+    let file = Case::new(Command::Plan).file("token_file: /t\n").settings();
+    assert_eq!(file.token, Some(SecretSource::File(PathBuf::from("/t"))));
+}
+
+#[test]
+fn a_file_in_the_work_tree_shapes_the_plan_and_nothing_else() {
+    let shaping = "root: toggles\nlayout: '{environment}/{project}/{toggle}.yaml'\nmax_change_ratio: 0.5\n";
+    let loaded = Case::new(Command::Plan)
+        .file(shaping)
+        .load_at("repo/c.yaml")
+        .unwrap();
+    assert_eq!(loaded.settings.root, "toggles");
+    for key in [
+        "base_url: https://evil.example",
+        "token_file: /t",
+        "ca_file: /c",
+        "state_remote: https://evil.example/a",
+        "state_dir: /s",
+        "git_username: me",
+        "git_password_file: /p",
+        "state_git_password_file: /p",
+        "listen: 0.0.0.0:80",
+        "admin_token_file: /a",
+        "webhook_secret_file: /w",
+        "notify_url: https://evil.example",
+        "repo: https://evil.example/a",
+    ] {
+        assert!(Case::new(Command::Plan).file(key).load().is_ok(), "{key}");
+        let error = Case::new(Command::Plan)
+            .file(key)
+            .load_at("repo/c.yaml")
+            .unwrap_err();
+        assert!(error.to_string().contains("work tree"), "{key}: {error}");
+    }
+    let elsewhere = Case::new(Command::Plan)
+        .flag("repo", "https://git.example/a")
+        .file("base_url: https://t.example");
+    assert!(elsewhere.load_at("repo/c.yaml").is_ok());
+}
+
+#[test]
+fn an_unknown_variable_is_a_warning_and_those_of_kubernetes_are_nothing() {
+    let loaded = Case::new(Command::Plan)
+        .variable("GITOGGLE_BASEURL", "https://t.example")
+        .variable("GITOGGLE_ALLOW_MASS_CHANGE", "true")
+        .variable("GITOGGLE_NO_ALLOW_TRAILER", "true")
+        .variable("GITOGGLE_SERVICE_HOST", "10.0.0.1")
+        .variable("GITOGGLE_PORT_8077_TCP_ADDR", "10.0.0.1")
+        .variable("OTHER", "x")
+        .load()
+        .unwrap();
+    assert_eq!(
+        loaded.warnings,
+        [
+            "GITOGGLE_ALLOW_MASS_CHANGE is ignored: it is only a flag, --allow-mass-change",
+            "GITOGGLE_BASEURL is unknown and ignored; did you mean GITOGGLE_BASE_URL?",
+            "GITOGGLE_NO_ALLOW_TRAILER is unknown and ignored; did you mean GITOGGLE_ALLOW_TRAILER?",
+        ]
+    );
+}
+
+#[test]
+fn without_a_home_the_state_folder_has_to_be_given() {
+    let world = World {
+        variables: Vec::new(),
+        folder: PathBuf::from("/"),
+        state_home: None,
+    };
+    let error = load(Command::Plan, &Flags::new(), &world).unwrap_err();
+    assert!(error.to_string().contains("give --state-dir"), "{error}");
+    assert!(load(Command::Validate, &Flags::new(), &world).is_ok());
+    let flags = Flags::from([("state_dir".to_owned(), vec!["/s".to_owned()])]);
+    let loaded = load(Command::Plan, &flags, &world).unwrap();
+    assert_eq!(loaded.settings.state_dir.as_deref(), Some(Path::new("/s")));
+}
+
+#[test]
+fn a_layout_is_read_as_documents_read_it() {
+    let case = |layout| Case::new(Command::Plan).variable("GITOGGLE_LAYOUT", layout);
+    let settings = case("toggles/{environment}/{project}/{toggle}.yaml").settings();
+    assert_eq!(
+        settings.layout.to_string(),
+        "toggles/{environment}/{project}/{toggle}.yaml"
+    );
+    assert!(
+        case("{project}/{toggle}.yaml")
+            .mistakes()
+            .starts_with("GITOGGLE_LAYOUT: ")
+    );
+}
+
+#[test]
+fn the_state_remote_origin_of_a_url_is_that_url() {
+    let remote = |repo| {
+        let case = Case::new(Command::Plan)
+            .flag("repo", repo)
+            .flag("state_remote", "origin");
+        case.settings().state_remote
+    };
+    let url = "https://git.example/a";
+    assert_eq!(remote(url), Some(StateRemote::Url(url.parse().unwrap())));
+    assert_eq!(remote("."), Some(StateRemote::Origin));
+}
+
+#[test]
+fn the_example_names_every_key_with_its_default_and_loads() {
+    let example = include_str!("../../examples/config.yaml");
+    let loaded = Case::new(Command::Plan).file(example).settings();
+    let defaults = Case::new(Command::Plan).settings();
+    let shown = |settings: &Settings| {
+        // Given explicitly, `history: follow` means more than the default does.
+        let settings = Settings {
+            state_dir: None,
+            ..settings.clone()
+        };
+        format!("{settings:?}")
+    };
+    assert_eq!(shown(&loaded), shown(&defaults));
+    for setting in settings().iter().filter(|setting| setting.key.is_some()) {
+        let active = setting.preset.map(|value| format!("\n{}: {value}", setting.name));
+        let quoted = setting
+            .preset
+            .map(|value| format!("\n{}: \"{value}\"", setting.name));
+        let commented = format!("\n# {}: ", setting.name);
+        let named = [active, quoted, Some(commented)]
+            .into_iter()
+            .flatten()
+            .any(|line| example.contains(&line));
+        assert!(named, "{}", setting.name);
+    }
+}
+
+#[test]
+fn every_row_of_the_table_is_fit_for_help_and_documentation() {
+    let mut names = std::collections::BTreeSet::new();
+    for setting in settings() {
+        assert!(names.insert(setting.name), "{}", setting.name);
+        assert!(
+            !setting.help.ends_with('.') && setting.help.len() <= 70,
+            "{}",
+            setting.help
+        );
+        assert!(
+            setting.more.is_empty() || setting.more.ends_with('.'),
+            "{}",
+            setting.more
+        );
+        if let Some(preset) = setting.preset {
+            assert!(
+                setting.shape.parse(&[preset.to_owned()]).is_ok(),
+                "{}",
+                setting.name
+            );
+        }
+    }
+}

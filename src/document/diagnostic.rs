@@ -1,0 +1,250 @@
+//! What is told about a file: where, what, and what to do.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+
+use super::check::{Check, TOO_MANY_FINDINGS};
+use super::finding::{Finding, Part, Spot};
+use super::node::{Node, Span};
+use crate::model::escaped;
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The document is invalid: what was last applied stays.
+    Error,
+    /// Odd, but applied; never changes an exit code.
+    Warning,
+}
+
+/// One finding in one file.
+///
+/// The message and the help are harmless to print; `path` is as it was given.
+#[derive(Clone, Debug)]
+pub struct Diagnostic {
+    /// The check's stable id: one of [`CHECKS`](super::CHECKS).
+    pub id: &'static str,
+    /// Whether it makes the document invalid.
+    pub severity: Severity,
+    /// The file.
+    pub path: String,
+    /// The line, from 1; 0 where the whole file is meant.
+    pub line: u32,
+    /// The column in characters, from 1; 0 where the whole file is meant.
+    pub column: u32,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+    pub(super) excerpts: Vec<Excerpt>,
+}
+
+/// One line of a file, harmless and trimmed, with a stretch of it marked.
+#[derive(Clone, Debug)]
+pub(super) struct Excerpt {
+    pub(super) line: u32,
+    pub(super) column: u32,
+    pub(super) text: String,
+    /// In bytes of `text`.
+    pub(super) marked: Range<usize>,
+    pub(super) label: Option<&'static str>,
+}
+
+impl Diagnostic {
+    /// Makes a diagnostic about a file as a whole.
+    pub(super) fn whole_file(check: &Check, path: &str, message: impl Into<String>) -> Self {
+        Self {
+            id: check.id,
+            severity: check.severity,
+            path: path.to_owned(),
+            line: 0,
+            column: 0,
+            message: message.into(),
+            help: None,
+            excerpts: Vec::new(),
+        }
+    }
+
+    pub(super) fn help(self, help: impl Into<String>) -> Self {
+        Self {
+            help: Some(help.into()),
+            ..self
+        }
+    }
+
+    /// What decides order and equality: everything but the excerpt, which follows from it.
+    fn key(&self) -> (&str, u32, u32, &str, Severity, &str, Option<&str>) {
+        let Self {
+            id,
+            severity,
+            path,
+            line,
+            column,
+            message,
+            help,
+            excerpts: _,
+        } = self;
+        (path, *line, *column, id, *severity, message, help.as_deref())
+    }
+}
+
+impl Ord for Diagnostic {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl PartialOrd for Diagnostic {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Diagnostic {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Diagnostic {}
+
+impl Serialize for Diagnostic {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("Diagnostic", 7)?;
+        out.serialize_field("id", self.id)?;
+        out.serialize_field("severity", &self.severity)?;
+        out.serialize_field("file", &self.path)?;
+        out.serialize_field("line", &self.line)?;
+        out.serialize_field("column", &self.column)?;
+        out.serialize_field("message", &self.message)?;
+        out.serialize_field("help", &self.help)?;
+        out.end()
+    }
+}
+
+/// The most findings told about one file.
+const MOST_FINDINGS: usize = 100;
+
+/// Turns the findings of one file into diagnostics, sorted by position.
+pub(super) fn diagnose(
+    path: &str,
+    text: &str,
+    root: Option<&Node>,
+    mut findings: Vec<Finding>,
+) -> Vec<Diagnostic> {
+    // Errors are kept first, so that an invalid file always shows one.
+    findings.sort_by_key(|finding| finding.check.severity);
+    let is_cut = findings.len() > MOST_FINDINGS;
+    findings.truncate(MOST_FINDINGS);
+    let lines = lines(text);
+    let mut diagnostics: Vec<Diagnostic> = findings
+        .into_iter()
+        .map(|finding| diagnostic(path, &lines, root, finding))
+        .collect();
+    diagnostics.sort();
+    diagnostics.dedup();
+    if is_cut {
+        let message = format!("only {MOST_FINDINGS} of the findings in this file are shown");
+        diagnostics.push(Diagnostic::whole_file(&TOO_MANY_FINDINGS, path, message));
+    }
+    diagnostics
+}
+
+fn diagnostic(path: &str, lines: &[&str], root: Option<&Node>, finding: Finding) -> Diagnostic {
+    let Finding {
+        check,
+        spot,
+        message,
+        help,
+        related,
+    } = finding;
+    let mut diagnostic = Diagnostic {
+        help,
+        ..Diagnostic::whole_file(check, path, message)
+    };
+    if let Some(span) = resolve(&spot, root) {
+        diagnostic.line = span.start.line;
+        diagnostic.column = span.start.column;
+        diagnostic.excerpts.extend(excerpt(lines, span, None));
+        let related = related.and_then(|(spot, label)| Some((resolve(&spot, root)?, label)));
+        if let Some((span, label)) = related {
+            diagnostic.excerpts.extend(excerpt(lines, span, Some(label)));
+        }
+    }
+    diagnostic
+}
+
+fn resolve(spot: &Spot, root: Option<&Node>) -> Option<Span> {
+    match spot {
+        Spot::Path(path, part) => {
+            let located = root?.locate(path);
+            Some(match part {
+                Part::Key => located.key.unwrap_or(located.value),
+                Part::Value => located.value,
+            })
+        }
+        Spot::Span(span) => Some(*span),
+        Spot::WholeFile => None,
+    }
+}
+
+/// Splits at `\n`, `\r\n` and `\r`, as YAML counts lines.
+fn lines(text: &str) -> Vec<&str> {
+    let mut lines = Vec::new();
+    let mut rest = text;
+    while let Some(end) = rest.find(['\n', '\r']) {
+        lines.push(&rest[..end]);
+        let width = if rest[end..].starts_with("\r\n") { 2 } else { 1 };
+        rest = &rest[end + width..];
+    }
+    lines.push(rest);
+    lines
+}
+
+/// Cuts out what `span` marks in its first line, with as much around it as fits on a screen.
+fn excerpt(lines: &[&str], span: Span, label: Option<&'static str>) -> Option<Excerpt> {
+    const AROUND: usize = 60;
+    const LONGEST_MARK: usize = 60;
+    let line = lines.get(usize::try_from(span.start.line).ok()?.checked_sub(1)?)?;
+    let start = usize::try_from(span.start.column).ok()?.saturating_sub(1);
+    let end = if span.end.line == span.start.line {
+        usize::try_from(span.end.column).ok()?.saturating_sub(1)
+    } else {
+        line.chars().count()
+    };
+    let end = end.clamp(start, start + LONGEST_MARK);
+    let first = if end <= 2 * AROUND {
+        0
+    } else {
+        start.saturating_sub(AROUND)
+    };
+    let piece = |from: usize, to: usize| -> String {
+        line.chars().skip(from).take(to.saturating_sub(from)).collect()
+    };
+    let after = piece(end, end + AROUND);
+    let is_cut = line.chars().nth(end + AROUND).is_some();
+    let before = format!(
+        "{}{}",
+        if first > 0 { "…" } else { "" },
+        escaped(&piece(first, start))
+    );
+    let marked = escaped(piece(start, end).trim_end()).to_string();
+    let range = before.len()..before.len() + marked.len();
+    let trailing = piece(start, end).len() - piece(start, end).trim_end().len();
+    let text = format!(
+        "{before}{marked}{}{}{}",
+        " ".repeat(trailing),
+        escaped(&after),
+        if is_cut { "…" } else { "" }
+    );
+    Some(Excerpt {
+        line: span.start.line,
+        column: span.start.column,
+        text: text.trim_end().to_owned(),
+        marked: range,
+        label,
+    })
+}

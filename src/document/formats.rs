@@ -1,0 +1,150 @@
+//! The formats that operands of conditions have.
+
+/// Returns whether `text` is a decimal number: optional sign, digits, fraction, exponent; no hexadecimal digits,
+/// no `_`, no NaN, no infinity.
+pub(super) fn is_decimal(text: &str) -> bool {
+    let text = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (text, None),
+    };
+    let (whole, fraction) = match mantissa.split_once('.') {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (mantissa, None),
+    };
+    is_digits(whole)
+        && fraction.is_none_or(is_digits)
+        && exponent.is_none_or(|exponent| is_digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)))
+}
+
+/// Returns whether `text` is a semantic version (SemVer 2.0), without a leading `v`.
+pub(super) fn is_semver(text: &str) -> bool {
+    let (text, build) = match text.split_once('+') {
+        Some((text, build)) => (text, Some(build)),
+        None => (text, None),
+    };
+    let (core, pre) = match text.split_once('-') {
+        Some((core, pre)) => (core, Some(pre)),
+        None => (text, None),
+    };
+    let is_number = |part: &str| is_digits(part) && (part == "0" || !part.starts_with('0'));
+    let is_word = |part: &str| {
+        !part.is_empty()
+            && part
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    core.split('.').count() == 3
+        && core.split('.').all(is_number)
+        && pre.is_none_or(|pre| {
+            pre.split('.')
+                .all(|part| is_word(part) && (!is_digits(part) || is_number(part)))
+        })
+        && build.is_none_or(|build| build.split('.').all(is_word))
+}
+
+/// Returns whether `text` is a time as FeatureProbe reads it: `YYYY-MM-DDThh:mm:ss+hh:mm`, a `+` offset only, and
+/// its minutes at most 19 (`featureprobe-behaviour.md`, 5.3). Days that no month has are refused, too: the
+/// service would roll them over.
+pub(super) fn is_datetime(text: &str) -> bool {
+    const PATTERN: &[u8] = b"dddd-dd-ddTdd:dd:dd+dd:dd";
+    let bytes = text.as_bytes();
+    let fits = bytes.len() == PATTERN.len()
+        && PATTERN.iter().zip(bytes).all(|(wanted, byte)| match wanted {
+            b'd' => byte.is_ascii_digit(),
+            wanted => wanted == byte,
+        });
+    if !fits {
+        return false;
+    }
+    let number = |at: usize, width: usize| {
+        bytes[at..at + width]
+            .iter()
+            .fold(0_u32, |sum, byte| sum * 10 + u32::from(byte - b'0'))
+    };
+    let (year, month, day) = (number(0, 4), number(5, 2), number(8, 2));
+    (1..=12).contains(&month)
+        && (1..=days(year, month)).contains(&day)
+        && number(11, 2) < 24
+        && number(14, 2) < 60
+        && number(17, 2) < 60
+        && number(20, 2) < 24
+        && number(23, 2) < 20
+}
+
+fn days(year: u32, month: u32) -> u32 {
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    match month {
+        4 | 6 | 9 | 11 => 30,
+        2 if is_leap => 29,
+        2 => 28,
+        _ => 31,
+    }
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decimal_number_has_sign_digits_fraction_and_exponent() {
+        for good in ["0", "18", "-1", "+1", "1.10", "007", "1e3", "1E-3", "-0.5e+10"] {
+            assert!(is_decimal(good), "{good}");
+        }
+        for bad in [
+            "", "-", ".5", "5.", "1e", "0x1F", "1_000", "NaN", "inf", ".inf", " 1", "1 ", "1d", "١", "1.2.3",
+        ] {
+            assert!(!is_decimal(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_semantic_version_has_three_numbers() {
+        for good in [
+            "1.2.3",
+            "0.0.0",
+            "1.2.3-rc.1",
+            "1.2.3+build.01",
+            "1.2.3-0a+x",
+            "1.2.3--",
+        ] {
+            assert!(is_semver(good), "{good}");
+        }
+        for bad in [
+            "",
+            "v1.2.3",
+            "1.2",
+            "1.2.3.4",
+            "01.2.3",
+            "1.2.3-",
+            "1.2.3-01",
+            "1.2.3+",
+            "1.2.3-a..b",
+        ] {
+            assert!(!is_semver(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_time_is_what_the_service_reads_as_one() {
+        for good in ["2024-02-29T23:59:59+00:00", "2023-01-01T00:00:00+08:00"] {
+            assert!(is_datetime(good), "{good}");
+        }
+        for bad in [
+            "2023-02-29T00:00:00+00:00",
+            "2023-19-01T00:00:00+00:00",
+            "2023-01-01T00:00:00Z",
+            "2023-01-01T00:00:00-01:00",
+            "2023-01-01T00:00:00+05:30",
+            "2023-01-01T00:00:00.5+00:00",
+            "2023-01-01",
+            "",
+        ] {
+            assert!(!is_datetime(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! Which path belongs to which toggle.
+//!
+//! A layout is a template such as `{project}/{environment}/{toggle}.yaml`. It looks at names only: it opens
+//! nothing and follows nothing. The template itself can be parsed back from what it displays.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::model::{Key, KeyError, ToggleId, escaped};
+
+/// The extension a document is written with, which says how it is read.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Format {
+    /// `.json`.
+    Json,
+    /// `.yaml`.
+    Yaml,
+    /// `.yml`.
+    Yml,
+}
+
+impl Format {
+    /// Returns the extension without its dot: `json`, `yaml` or `yml`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Yaml => "yaml",
+            Self::Yml => "yml",
+        }
+    }
+}
+
+/// A text that is none of the three extensions.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("a document's extension is `json`, `yaml` or `yml`")]
+pub struct FormatError;
+
+impl FromStr for Format {
+    type Err = FormatError;
+
+    fn from_str(extension: &str) -> Result<Self, FormatError> {
+        [Self::Json, Self::Yaml, Self::Yml]
+            .into_iter()
+            .find(|format| format.as_str() == extension)
+            .ok_or(FormatError)
+    }
+}
+
+/// Where documents are, relative to the root.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Layout {
+    pattern: String,
+    folders: Vec<Part>,
+}
+
+/// One folder of the template; the toggle is always the file.
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum Part {
+    Environment,
+    Literal(String),
+    Project,
+}
+
+/// What a path is.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Place {
+    /// A toggle's document.
+    Document {
+        /// The toggle.
+        id: ToggleId,
+        /// How it is written.
+        format: Format,
+    },
+    /// It has the layout's shape, but a component that should be a key is none.
+    BadKey {
+        /// The component, without its extension; bytes that are not UTF-8 are replaced.
+        component: String,
+        /// What is wrong with it.
+        error: KeyError,
+    },
+    /// YAML or JSON that does not match the layout: worth a warning.
+    Elsewhere,
+    /// None of our business.
+    Ignored,
+}
+
+/// Why a text is no layout.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum LayoutError {
+    /// The last component is something else.
+    #[error("a layout ends in `{{toggle}}.yaml` (which means `.yml` and `.json` too), not in `{}`", escaped(.0))]
+    File(String),
+    /// A placeholder is not there.
+    #[error("a layout needs `{0}` once, as a whole folder")]
+    Missing(&'static str),
+    /// A placeholder is there twice.
+    #[error("a layout has `{0}` only once")]
+    Repeated(&'static str),
+    /// A folder is neither a placeholder nor a plain name.
+    #[error(
+        "`{}` is no folder of a layout: a folder is `{{project}}`, `{{environment}}` or a name without braces that does not begin with `.` or `_`",
+        escaped(.0)
+    )]
+    Folder(String),
+}
+
+const DEFAULT: &str = "{project}/{environment}/{toggle}.yaml";
+
+impl Default for Layout {
+    fn default() -> Self {
+        DEFAULT
+            .parse()
+            .expect("the default layout has each placeholder once")
+    }
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.pattern)
+    }
+}
+
+impl FromStr for Layout {
+    type Err = LayoutError;
+
+    fn from_str(pattern: &str) -> Result<Self, LayoutError> {
+        let (folders, file) = pattern.rsplit_once('/').unwrap_or(("", pattern));
+        if file != "{toggle}.yaml" {
+            return Err(LayoutError::File(file.to_owned()));
+        }
+        let folders = folders
+            .split('/')
+            .filter(|_| !folders.is_empty())
+            .map(folder)
+            .collect::<Result<Vec<_>, _>>()?;
+        for (part, name) in [(Part::Project, "{project}"), (Part::Environment, "{environment}")] {
+            match folders.iter().filter(|folder| **folder == part).count() {
+                0 => return Err(LayoutError::Missing(name)),
+                1 => {}
+                _ => return Err(LayoutError::Repeated(name)),
+            }
+        }
+        Ok(Self {
+            pattern: pattern.to_owned(),
+            folders,
+        })
+    }
+}
+
+fn folder(name: &str) -> Result<Part, LayoutError> {
+    match name {
+        "{project}" => Ok(Part::Project),
+        "{environment}" => Ok(Part::Environment),
+        "{toggle}" => Err(LayoutError::Repeated("{toggle}")),
+        name if name.is_empty() || name.starts_with(['.', '_']) || name.contains(['{', '}', '\\', '\0']) => {
+            Err(LayoutError::Folder(name.to_owned()))
+        }
+        name => Ok(Part::Literal(name.to_owned())),
+    }
+}
+
+impl Layout {
+    /// Returns the template as it was given.
+    #[must_use]
+    pub fn pattern(&self) -> &str {
+        &self.pattern
+    }
+
+    /// Returns whether this is exactly `{project}/{environment}/{toggle}.yaml`, so that a tree of documents can
+    /// be compared with the applied one level by level.
+    #[must_use]
+    pub fn is_default_shape(&self) -> bool {
+        self.folders == [Part::Project, Part::Environment]
+    }
+
+    /// Returns what `path` is. It is relative to the root, with `/` between its components.
+    #[must_use]
+    pub fn place(&self, path: &[u8]) -> Place {
+        let components: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
+        if components
+            .iter()
+            .any(|name| matches!(name.first(), None | Some(b'.' | b'_')))
+        {
+            return Place::Ignored;
+        }
+        let Some((file, folders)) = components.split_last() else {
+            return Place::Ignored;
+        };
+        let Some((stem, format)) = split_extension(file) else {
+            return Place::Ignored;
+        };
+        match self.folder_keys(folders) {
+            Some((project, environment)) => document(project, environment, stem, format),
+            None => Place::Elsewhere,
+        }
+    }
+
+    /// Returns the project's and the environment's components where `folders` have this layout's shape.
+    fn folder_keys<'a>(&self, folders: &[&'a [u8]]) -> Option<(&'a [u8], &'a [u8])> {
+        if folders.len() != self.folders.len() {
+            return None;
+        }
+        let (mut project, mut environment) = (None, None);
+        for (part, name) in self.folders.iter().zip(folders) {
+            match part {
+                Part::Environment => environment = Some(*name),
+                Part::Literal(literal) if literal.as_bytes() != *name => return None,
+                Part::Literal(_) => {}
+                Part::Project => project = Some(*name),
+            }
+        }
+        project.zip(environment)
+    }
+}
+
+/// Returns a file's name without its extension where it is one of ours. `.test.yaml` is reserved.
+fn split_extension(file: &[u8]) -> Option<(&[u8], Format)> {
+    if file.ends_with(b".test.yaml") {
+        return None;
+    }
+    [
+        (&b".yaml"[..], Format::Yaml),
+        (b".yml", Format::Yml),
+        (b".json", Format::Json),
+    ]
+    .into_iter()
+    .find_map(|(extension, format)| Some((file.strip_suffix(extension)?, format)))
+}
+
+fn document(project: &[u8], environment: &[u8], toggle: &[u8], format: Format) -> Place {
+    for component in [project, environment, toggle] {
+        let text = String::from_utf8_lossy(component);
+        if let Err(error) = text.parse::<Key>() {
+            return Place::BadKey {
+                component: text.into_owned(),
+                error,
+            };
+        }
+    }
+    let [project, environment, toggle] = [project, environment, toggle]
+        .map(|component| std::str::from_utf8(component).expect("a key is ASCII"));
+    let id = ToggleId::new(project, environment, toggle).expect("all three are keys");
+    Place::Document { id, format }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn place(layout: &str, path: &str) -> String {
+        match layout.parse::<Layout>().unwrap().place(path.as_bytes()) {
+            Place::Document { id, format } => format!("{id} {}", format.as_str()),
+            Place::BadKey { component, .. } => format!("bad key {component}"),
+            Place::Elsewhere => "elsewhere".to_owned(),
+            Place::Ignored => "ignored".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_path_is_a_document_elsewhere_or_ignored() {
+        for (path, expected) in [
+            ("shop/prod/pay.yaml", "shop/prod/pay yaml"),
+            ("shop/prod/pay.yml", "shop/prod/pay yml"),
+            ("shop/prod/pay.json", "shop/prod/pay json"),
+            ("shop/prod/pay.v2.yaml", "shop/prod/pay.v2 yaml"),
+            ("shop/prod/pay.test.yaml", "ignored"),
+            ("shop/prod/pay.YAML", "ignored"),
+            ("shop/prod/README.md", "ignored"),
+            ("shop/prod/pay", "ignored"),
+            ("shop/prod/.pay.yaml", "ignored"),
+            ("shop/_drafts/pay.yaml", "ignored"),
+            (".github/workflows/ci.yml", "ignored"),
+            ("package.json", "elsewhere"),
+            ("shop/pay.yaml", "elsewhere"),
+            ("shop/prod/eu/pay.yaml", "elsewhere"),
+            ("shop/prod/new pay.yaml", "bad key new pay"),
+            ("sh@p/prod/pay.yaml", "bad key sh@p"),
+            ("shop/prod/-pay.yaml", "bad key -pay"),
+            ("shop//pay.yaml", "ignored"),
+            ("", "ignored"),
+        ] {
+            assert_eq!(place(DEFAULT, path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_layout_may_have_literals_and_another_order() {
+        let layout = "toggles/{environment}/{project}/{toggle}.yaml";
+        assert_eq!(place(layout, "toggles/prod/shop/pay.json"), "shop/prod/pay json");
+        assert_eq!(place(layout, "other/prod/shop/pay.json"), "elsewhere");
+        assert!(!layout.parse::<Layout>().unwrap().is_default_shape());
+        assert!(Layout::default().is_default_shape());
+        assert_eq!(layout.parse::<Layout>().unwrap().to_string(), layout);
+    }
+
+    #[test]
+    fn a_component_that_is_not_utf8_is_a_bad_key() {
+        let place = Layout::default().place(b"shop/prod/p\xffy.yaml");
+        let expected = KeyError::BadCharacter('\u{fffd}');
+        assert!(matches!(place, Place::BadKey { error, .. } if error == expected));
+    }
+
+    #[test]
+    fn what_is_no_layout_is_refused_with_the_reason() {
+        for (pattern, reason) in [
+            ("", LayoutError::File(String::new())),
+            (
+                "{project}/{environment}/{toggle}",
+                LayoutError::File("{toggle}".into()),
+            ),
+            (
+                "{project}/{environment}/x-{toggle}.yaml",
+                LayoutError::File("x-{toggle}.yaml".into()),
+            ),
+            ("{toggle}.yaml", LayoutError::Missing("{project}")),
+            ("{project}/{toggle}.yaml", LayoutError::Missing("{environment}")),
+            (
+                "{project}/{project}/{environment}/{toggle}.yaml",
+                LayoutError::Repeated("{project}"),
+            ),
+            (
+                "{toggle}/{project}/{environment}/{toggle}.yaml",
+                LayoutError::Repeated("{toggle}"),
+            ),
+            (
+                "p-{project}/{environment}/{toggle}.yaml",
+                LayoutError::Folder("p-{project}".into()),
+            ),
+            (
+                "/{project}/{environment}/{toggle}.yaml",
+                LayoutError::Folder(String::new()),
+            ),
+            (
+                "../{project}/{environment}/{toggle}.yaml",
+                LayoutError::Folder("..".into()),
+            ),
+            (
+                "_x/{project}/{environment}/{toggle}.yaml",
+                LayoutError::Folder("_x".into()),
+            ),
+        ] {
+            assert_eq!(pattern.parse::<Layout>(), Err(reason), "{pattern}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_have_a_place(path in any::<Vec<u8>>()) {
+            let _ = Layout::default().place(&path);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! From bytes to what a repository asks for, with everything that is wrong with it.
+//!
+//! Pure: it is given a path and a content and gives a [`Document`]; it opens nothing. A document either has a
+//! payload or at least one error, never both, and the same bytes always give the same.
+//!
+//! A valid file is parsed once, typed, and never through an untyped value (which would lose `1.10` and let
+//! duplicate keys win silently). Only where something is found is it parsed again, with positions; `node` and
+//! `shape` live on that path alone, and on that of JSON.
+
+mod check;
+mod diagnostic;
+mod finding;
+mod formats;
+mod hint;
+mod json;
+mod layout;
+mod meaning;
+mod node;
+mod print;
+mod raw;
+mod render;
+mod schema;
+mod select;
+mod shape;
+#[cfg(test)]
+mod tests;
+pub mod tree;
+mod vocabulary;
+mod yaml;
+
+pub use check::{CHECKS, Check};
+pub use diagnostic::{Diagnostic, Severity};
+pub use layout::{Format, FormatError, Layout, LayoutError, Place};
+pub use print::print;
+pub use render::{Color, render};
+pub use schema::schema;
+
+use self::finding::{Finding, Spot};
+use self::node::Loaded;
+use self::raw::RawDocument;
+use crate::model::{Blob, Payload, ServiceKind};
+
+/// The largest document accepted, in bytes: long allow-lists are real.
+pub const LARGEST_DOCUMENT: usize = 1024 * 1024;
+
+/// The most documents accepted in one tree.
+pub const MOST_FILES: usize = 1_000_000;
+
+/// One file, read.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// What it asks for; `None` exactly where `diagnostics` has an error.
+    pub payload: Option<Payload>,
+    /// Everything found in it, sorted by position.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads one file. `path` is shown in messages, so it should be the one people know.
+///
+/// Takes bounded time and memory, whatever `content` holds.
+#[must_use]
+pub fn read(path: &str, format: Format, content: &Blob, kind: ServiceKind) -> Document {
+    let text = match text(path, content) {
+        Ok(text) => text,
+        Err(diagnostic) => {
+            return Document {
+                payload: None,
+                diagnostics: vec![*diagnostic],
+            };
+        }
+    };
+    let file = File { path, text, kind };
+    match format {
+        Format::Json => file.with_positions(json::load(text), None),
+        Format::Yaml | Format::Yml => file.yaml(),
+    }
+}
+
+/// Returns the content as text without its byte order mark, where it is small enough and UTF-8.
+fn text<'a>(path: &str, content: &'a Blob) -> Result<&'a str, Box<Diagnostic>> {
+    let bytes = match content {
+        Blob::Content(bytes) if bytes.len() <= LARGEST_DOCUMENT => bytes,
+        Blob::Content(bytes) => return Err(too_large(path, bytes.len() as u64)),
+        Blob::TooLarge(size) => return Err(too_large(path, *size)),
+    };
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
+        Err(error) => Err(not_utf8(path, &bytes[..error.valid_up_to()])),
+    }
+}
+
+fn too_large(path: &str, size: u64) -> Box<Diagnostic> {
+    let message = format!("this file has {size} bytes, and a document has at most {LARGEST_DOCUMENT}");
+    Box::new(
+        Diagnostic::whole_file(&check::TOO_LARGE, path, message)
+            .help("split a long list over several rules or, better, several attributes"),
+    )
+}
+
+fn not_utf8(path: &str, valid: &[u8]) -> Box<Diagnostic> {
+    let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
+    let before = valid.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    let column = String::from_utf8_lossy(before).chars().count() + 1;
+    Box::new(Diagnostic {
+        line: u32::try_from(line).unwrap_or(u32::MAX),
+        column: u32::try_from(column).unwrap_or(u32::MAX),
+        ..Diagnostic::whole_file(&check::NOT_UTF8, path, "this file is not UTF-8 from here on")
+            .help("save it as UTF-8")
+    })
+}
+
+struct File<'a> {
+    path: &'a str,
+    text: &'a str,
+    kind: ServiceKind,
+}
+
+impl File<'_> {
+    /// One parse for a valid file; a second one, with positions, where the bytes or the first give reason.
+    fn yaml(&self) -> Document {
+        if !yaml::is_harmless(self.text) {
+            let loaded = yaml::load(self.text);
+            if loaded.root.is_none() || !loaded.findings.is_empty() {
+                return self.with_positions(loaded, None);
+            }
+        }
+        let parsed = serde_yaml::from_str::<RawDocument>(self.text);
+        let is_clean = |document: &RawDocument| meaning::check(document, self.kind).is_empty();
+        match parsed {
+            Ok(document) if is_clean(&document) => match document.complete() {
+                Some(targeting) => Document {
+                    payload: Some(Payload::new(&targeting)),
+                    diagnostics: Vec::new(),
+                },
+                None => self.with_positions(yaml::load(self.text), None),
+            },
+            Ok(document) => self.with_positions(yaml::load(self.text), Some(Ok(document))),
+            Err(error) => self.with_positions(yaml::load(self.text), Some(Err(error))),
+        }
+    }
+
+    /// Finds everything that is wrong, with positions. `parsed` is what the fast parser made of it.
+    fn with_positions(&self, loaded: Loaded, parsed: Option<serde_yaml::Result<RawDocument>>) -> Document {
+        let Loaded { root, mut findings } = loaded;
+        let mut document = RawDocument::default();
+        match (&root, &parsed) {
+            // The slower parser is the pickier one about indented quotes. A file does not become invalid by
+            // having a warning, so its findings go without a position then.
+            (None, Some(Ok(parsed))) => findings = meaning::check(parsed, self.kind),
+            (Some(root), _) if !is_empty(root) => {
+                document = shape::document(root, &mut findings);
+                findings.extend(meaning::check(&document, self.kind));
+            }
+            _ if findings.is_empty() => findings.push(empty_document()),
+            _ => {}
+        }
+        let is_valid = |findings: &[Finding]| {
+            findings
+                .iter()
+                .all(|finding| finding.check.severity == Severity::Warning)
+        };
+        let mut payload = None;
+        if is_valid(&findings) {
+            // What counts is what the fast parser reads: there is one reading of a document.
+            let targeting = match parsed {
+                None => document.complete().ok_or(None),
+                Some(Ok(document)) => document.complete().ok_or(None),
+                Some(Err(error)) => Err(Some(error)),
+            };
+            match targeting {
+                Ok(targeting) => payload = Some(Payload::new(&targeting)),
+                Err(error) => findings.push(unreadable(error.as_ref())),
+            }
+        }
+        Document {
+            payload,
+            diagnostics: diagnostic::diagnose(self.path, self.text, root.as_ref(), findings),
+        }
+    }
+}
+
+fn is_empty(root: &node::Node) -> bool {
+    root.is_null() && matches!(&root.kind, node::Kind::Scalar(text, _) if text.is_empty())
+}
+
+fn empty_document() -> Finding {
+    Finding::new(
+        &check::EMPTY_DOCUMENT,
+        Spot::WholeFile,
+        "this file holds no document",
+    )
+    .help("remove the file to give the toggle up; write `disabled: true` to switch it off")
+}
+
+/// The two parsers disagree; the stricter one wins.
+fn unreadable(error: Option<&serde_yaml::Error>) -> Finding {
+    let message = match error {
+        Some(error) => format!("this cannot be read: {}", finding::shown(&error.to_string())),
+        None => "this cannot be read as a document".to_owned(),
+    };
+    let spot = error
+        .and_then(serde_yaml::Error::location)
+        .map_or(Spot::WholeFile, |location| {
+            let start = node::Position {
+                line: u32::try_from(location.line()).unwrap_or(u32::MAX),
+                column: u32::try_from(location.column()).unwrap_or(u32::MAX),
+            };
+            Spot::Span(node::Span { start, end: start })
+        });
+    Finding::new(&check::SYNTAX, spot, message)
+}

@@ -1,0 +1,92 @@
+//! Diagnostics for people: the lines meant, underlined, with what to do.
+
+use annotate_snippets::renderer::DecorStyle;
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+
+use super::diagnostic::{Diagnostic, Excerpt, Severity};
+use crate::model::escaped;
+
+/// Whether to use terminal colours.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Color {
+    /// For a terminal.
+    Always,
+    /// For a file or a pipe.
+    Never,
+}
+
+/// Returns `diagnostics` as text for people, in their order, ending in a newline unless there are none.
+///
+/// Nothing in it comes from a file unescaped, and no line begins with text from one.
+#[must_use]
+pub fn render(diagnostics: &[Diagnostic], color: Color) -> String {
+    let renderer = match color {
+        Color::Always => Renderer::styled(),
+        Color::Never => Renderer::plain(),
+    }
+    .decor_style(DecorStyle::Ascii);
+    diagnostics
+        .iter()
+        .map(|diagnostic| without_separators(&renderer.render(&[group(diagnostic)])))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn group(diagnostic: &Diagnostic) -> Group<'_> {
+    let level = match diagnostic.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+    };
+    let path = escaped(&diagnostic.path).to_string();
+    let mut group = Group::with_title(level.primary_title(diagnostic.message.as_str()).id(diagnostic.id));
+    group = match diagnostic.line {
+        0 => group.element(Origin::path(path)),
+        line => group.element(
+            Origin::path(path)
+                .line(line as usize)
+                .char_column(diagnostic.column as usize),
+        ),
+    };
+    group = group.elements(snippets(&diagnostic.excerpts));
+    match &diagnostic.help {
+        Some(help) => group.element(Level::HELP.message(help.as_str())),
+        None => group,
+    }
+}
+
+/// Shows each line once, in the order of the file.
+fn snippets(excerpts: &[Excerpt]) -> Vec<Snippet<'_, Annotation<'_>>> {
+    let mut lines: Vec<&Excerpt> = excerpts.iter().collect();
+    lines.sort_by_key(|excerpt| (excerpt.line, excerpt.column));
+    lines
+        .chunk_by(|one, other| one.line == other.line && one.text == other.text)
+        .map(|same| {
+            Snippet::source(same[0].text.as_str())
+                .line_start(same[0].line as usize)
+                .annotations(same.iter().map(|excerpt| annotation(excerpt)))
+        })
+        .collect()
+}
+
+fn annotation(excerpt: &Excerpt) -> Annotation<'_> {
+    let end = excerpt.marked.end.min(excerpt.text.len());
+    let span = excerpt.marked.start.min(end)..end;
+    match excerpt.label {
+        Some(label) => AnnotationKind::Context.span(span).label(label),
+        None => AnnotationKind::Primary.span(span),
+    }
+}
+
+/// Removes the `:::` that stands for the path of a snippet that has none: the position is given once, exactly,
+/// where the renderer would count in escaped and shortened text.
+fn without_separators(rendered: &str) -> String {
+    let is_separator = |line: &str| {
+        let line = line
+            .replace("\u{1b}[1m", "")
+            .replace("\u{1b}[94m", "")
+            .replace("\u{1b}[0m", "");
+        line.trim() == ":::"
+    };
+    let kept = rendered.lines().filter(|line| !is_separator(line));
+    kept.flat_map(|line| [line, "\n"]).collect()
+}

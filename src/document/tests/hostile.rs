@@ -1,0 +1,260 @@
+//! Files made to hurt: each is refused, in memory and time that do not depend on what it unfolds to.
+
+use super::*;
+
+#[test]
+fn bombs_are_refused() {
+    let laughs: String = (1..9).fold("a0: &a0 [x]\n".to_owned(), |text, level| {
+        let before = level - 1;
+        format!(
+            "{text}a{level}: &a{level} [{}]\n",
+            format!("*a{before},").repeat(9)
+        )
+    });
+    let fat = format!(
+        "a: &a \"{}\"\nb: [{}]\n",
+        "x".repeat(100_000),
+        "*a, ".repeat(20_000)
+    );
+    for (name, text, expected) in [
+        (
+            "billion laughs",
+            format!("disabled: true\n{laughs}"),
+            "yaml-anchor",
+        ),
+        (
+            "one large scalar, many aliases",
+            format!("disabled: true\n{fat}"),
+            "yaml-anchor",
+        ),
+        ("an anchor within itself", "&a [*a]\n".to_owned(), "yaml-anchor"),
+        ("flow lists", "[".repeat(100_000), "too-deep"),
+        ("flow mappings", "{a: ".repeat(200_000), "too-deep"),
+        ("block lists", "- ".repeat(100_000), "too-deep"),
+        ("complex keys", "? ".repeat(100_000), "too-deep"),
+        (
+            "brackets closed in comments",
+            "{a: # }\n".repeat(100_000),
+            "too-deep",
+        ),
+        (
+            "brackets closed in quotes",
+            "{\"}\": ".repeat(100_000),
+            "too-deep",
+        ),
+        (
+            "indented mappings",
+            (0..1000)
+                .map(|depth| format!("{}a:\n", " ".repeat(depth)))
+                .collect(),
+            "too-deep",
+        ),
+        ("a merge key", format!("<<: [a]\n{GOOD}"), "merge-key"),
+        ("a tag", with("\"true\"", "!!binary aGk="), "yaml-tag"),
+        (
+            "a tag of the core schema",
+            with("\"true\"", "!!str true"),
+            "yaml-tag",
+        ),
+        ("the non-specific tag", with("\"true\"", "! true"), "yaml-tag"),
+        ("an alias to nothing", with("\"true\"", "*nothing"), "syntax"),
+        ("two documents", format!("{GOOD}---\n{GOOD}"), "several-documents"),
+        (
+            "a document and an empty one",
+            format!("{GOOD}---\n"),
+            "several-documents",
+        ),
+        ("an indented tab", with("    - name", "\t- name"), "syntax"),
+        ("a NUL", with("adults", "adu\0lts"), "syntax"),
+        ("an escape sequence", with("adults", "\u{1b}[31m"), "syntax"),
+        (
+            "a line break of YAML 1.1",
+            with("adults", "adu\u{2028}lts"),
+            "syntax",
+        ),
+        ("a next line", with("adults", "adu\u{85}lts"), "syntax"),
+    ] {
+        assert!(text.len() <= LARGEST_DOCUMENT, "{name}");
+        let document = yaml(&text);
+        assert!(document.payload.is_none(), "{name}");
+        assert!(
+            document.diagnostics.iter().any(|one| one.id == expected),
+            "{name}: {:?}",
+            found(&document)
+        );
+    }
+}
+
+#[test]
+fn deep_json_is_refused() {
+    for text in ["[".repeat(500_000), "{\"a\":".repeat(200_000)] {
+        assert_eq!(found(&json(&text)).len(), 1);
+        assert_eq!(json(&text).diagnostics[0].id, "too-deep");
+    }
+}
+
+#[test]
+fn what_is_too_large_is_not_even_looked_at() {
+    for blob in [
+        Blob::TooLarge(2 * 1024 * 1024),
+        Blob::Content(vec![b' '; LARGEST_DOCUMENT + 1]),
+    ] {
+        let document = read("a.yaml", Format::Yaml, &blob, ServiceKind::Documented);
+        assert_eq!(found(&document), ["0:0 too-large"]);
+    }
+}
+
+#[test]
+fn a_large_document_is_accepted() {
+    let objects: Vec<String> = (0..60_000).map(|number| format!("\"user-{number}\"")).collect();
+    let text = with("number", "string").replace("\"18\"", &objects.join(", "));
+    assert!(text.len() > 800_000);
+    assert!(yaml(&text).payload.is_some());
+    let rules: String = (0..2_000)
+        .map(|number| {
+            format!("    - {{ name: r{number}, serve: {{ select: 1 }}, conditions: [{{ type: a, subject: b, predicate: c, objects: [d] }}] }}\n")
+        })
+        .collect();
+    assert!(
+        yaml(with("  rules:\n", &format!("  rules:\n{rules}")))
+            .payload
+            .is_some()
+    );
+}
+
+#[test]
+fn bytes_that_are_not_utf8_are_pointed_at() {
+    let mut bytes = with("adults", "adXlts").into_bytes();
+    let at = bytes.iter().position(|byte| *byte == b'X').unwrap();
+    bytes[at] = 0xff;
+    assert_eq!(found(&yaml(bytes)), ["7:15 not-utf8"]);
+    let utf16: Vec<u8> = GOOD.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    assert!(yaml([b"\xff\xfe".to_vec(), utf16].concat()).payload.is_none());
+}
+
+#[test]
+fn a_file_full_of_mistakes_is_told_in_part() {
+    let keys: String = (0..50_000).map(|number| format!("k{number}: 1\n")).collect();
+    let document = yaml(format!("{GOOD}{keys}"));
+    assert_eq!(document.diagnostics.len(), 101);
+    assert_eq!(document.diagnostics[100].id, "too-many-findings");
+    let long = yaml(with("adults", &"x".repeat(900_000)).replace("disabled: false", "disabeld: false"));
+    assert!(render(&long.diagnostics, Color::Never).len() < 4_000);
+}
+
+#[test]
+fn thousands_of_misspelt_names_are_told_in_part() {
+    let variations: String = (0..5_000)
+        .map(|n| format!("    - {{ name: {n:060}, value: x }}\n"))
+        .collect();
+    let rules: String = (0..5_000)
+        .map(|n| format!("    - {{ name: r, conditions: [], serve: {{ variation: x{n:059} }} }}\n"))
+        .collect();
+    let text = with("  rules:\n", &format!("{variations}  rules:\n{rules}"));
+    assert_eq!(yaml(&text).diagnostics.len(), 101);
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read(bytes in any::<Vec<u8>>()) {
+        let document = yaml(&bytes);
+        let text = String::from_utf8_lossy(&bytes);
+        for document in [document, json(&text)] {
+            let has_error = document.diagnostics.iter().any(|one| one.severity == Severity::Error);
+            prop_assert_eq!(document.payload.is_none(), has_error);
+            let _ = render(&document.diagnostics, Color::Always);
+        }
+    }
+
+    #[test]
+    fn anything_like_yaml_is_read(pieces in proptest::collection::vec(piece(), 0..40)) {
+        let text = pieces.concat();
+        for document in [yaml(&text), json(&text)] {
+            let has_error = document.diagnostics.iter().any(|one| one.severity == Severity::Error);
+            prop_assert_eq!(document.payload.is_none(), has_error);
+            let _ = render(&document.diagnostics, Color::Never);
+        }
+    }
+
+    #[test]
+    fn a_good_document_with_something_in_it_is_read(at in 0..GOOD.len(), piece in piece(), cut in 0..8_usize) {
+        let end = (at + cut).min(GOOD.len());
+        let text = format!("{}{piece}{}", &GOOD[..at], &GOOD[end..]);
+        let document = yaml(&text);
+        let has_error = document.diagnostics.iter().any(|one| one.severity == Severity::Error);
+        prop_assert_eq!(document.payload.is_none(), has_error);
+        let _ = render(&document.diagnostics, Color::Never);
+    }
+}
+
+fn piece() -> impl Strategy<Value = String> {
+    prop_oneof![
+        prop::sample::select(vec![
+            "disabled: ",
+            "content:",
+            "rules: ",
+            "variations:",
+            "select: 0",
+            "true",
+            "\n",
+            "\n  ",
+            "\n    - ",
+            "- ",
+            "? ",
+            ": ",
+            "{",
+            "}",
+            "[",
+            "]",
+            ", ",
+            "\"",
+            "'",
+            "|",
+            ">",
+            "#",
+            "&a ",
+            "*a",
+            "!t ",
+            "<<: ",
+            "---\n",
+            "...\n",
+            "%YAML 1.2\n",
+            "\t",
+            "\r",
+            "\r\n",
+            "~",
+            "null",
+            "\u{feff}",
+            "\u{85}",
+            "\\",
+            "\0",
+            "😀",
+            "é",
+            "@",
+            "`",
+        ])
+        .prop_map(str::to_owned),
+        any::<String>(),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn what_the_fast_parser_accepts_reads_the_same_with_positions(
+        at in 0..GOOD.len(),
+        piece in piece(),
+        cut in 0..8_usize,
+    ) {
+        let end = (at + cut).min(GOOD.len());
+        let text = format!("{}{piece}{}", &GOOD[..at], &GOOD[end..]);
+        if yaml::is_harmless(&text) && let Ok(fast) = serde_yaml::from_str::<RawDocument>(&text) && yaml(&text).payload.is_some() {
+            let loaded = yaml::load(&text);
+            let Some(root) = loaded.root else { return Ok(()) };
+            prop_assert!(loaded.findings.is_empty(), "{}\n{:?}", text, loaded.findings);
+            let mut findings = Vec::new();
+            let slow = shape::document(&root, &mut findings);
+            prop_assert!(findings.is_empty(), "{}\n{:?}", text, findings);
+            prop_assert_eq!(fast, slow, "{}", text);
+        }
+    }
+}

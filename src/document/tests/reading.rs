@@ -1,0 +1,226 @@
+//! What a valid document means.
+
+use super::*;
+
+fn values(document: &Document) -> Vec<String> {
+    let payload = document
+        .payload
+        .as_ref()
+        .unwrap_or_else(|| panic!("{:?}", document.diagnostics));
+    let objects = &payload.targeting().content.rules[0].conditions[0].objects;
+    objects.clone()
+}
+
+#[test]
+fn a_document_becomes_a_payload() {
+    let document = yaml(GOOD);
+    assert_eq!(document.diagnostics, []);
+    assert_eq!(
+        document.payload.unwrap().as_json(),
+        r#"{"disabled":false,"content":{"rules":[{"name":"adults","serve":{"select":1},"conditions":[{"type":"number","subject":"age","predicate":">","objects":["18"]}]}],"disabledServe":{"select":0},"defaultServe":{"select":0},"variations":[{"value":"false","name":"off","description":""},{"value":"true","name":"on","description":"New page"}]}}"#
+    );
+}
+
+#[test]
+fn yaml_scalars_are_carried_as_they_are_written() {
+    let written = "1.10, 007, 1e3, 0x1F, 0o7, 1_000, true, False, yes, .inf, -0, +1, 12:30, 2024-01-01, 'null', \"~\", \"\", \"a\\u0041\", it's, 340282366920938463463374607431768211456";
+    let document = yaml(with("number", "string").replace("\"18\"", written));
+    assert_eq!(
+        values(&document),
+        [
+            "1.10",
+            "007",
+            "1e3",
+            "0x1F",
+            "0o7",
+            "1_000",
+            "true",
+            "False",
+            "yes",
+            ".inf",
+            "-0",
+            "+1",
+            "12:30",
+            "2024-01-01",
+            "null",
+            "~",
+            "",
+            "aA",
+            "it's",
+            "340282366920938463463374607431768211456",
+        ]
+    );
+}
+
+const GOOD_JSON: &str = r#"{"disabled": false, "content": {"rules": [{"name": "r", "serve": {"variation": "on"},
+  "conditions": [{"type": "string", "subject": "s", "predicate": "is", "objects": [OBJECTS]}]}],
+  "disabledServe": {"select": 0}, "defaultServe": {"select": 0},
+  "variations": [{"name": "off", "value": false}, {"name": "on", "value": 1.10}]}}"#;
+
+#[test]
+fn json_scalars_are_carried_as_they_are_written() {
+    let written =
+        r#"1.10, 1e3, -0.50E+2, true, false, "null", "\ud83d\ude00", "\u0041\n\/", 12345678901234567890123"#;
+    let document = json(&GOOD_JSON.replace("OBJECTS", written));
+    assert_eq!(document.diagnostics, []);
+    assert_eq!(
+        values(&document),
+        [
+            "1.10",
+            "1e3",
+            "-0.50E+2",
+            "true",
+            "false",
+            "null",
+            "😀",
+            "A\n/",
+            "12345678901234567890123"
+        ]
+    );
+    assert_eq!(
+        document.payload.unwrap().targeting().content.variations[1].value,
+        "1.10"
+    );
+}
+
+#[test]
+fn json_is_strict() {
+    for (objects, expected) in [
+        ("null", "2:84 null-text"),
+        (r#""\ud83d""#, "2:85 syntax"),
+        (r#""\x""#, "2:85 syntax"),
+        ("1,", "2:86 syntax"),
+        ("'a'", "2:84 syntax"),
+        ("01", "2:85 syntax"),
+        (".5", "2:84 syntax"),
+        ("+1", "2:84 syntax"),
+        ("NaN", "2:84 syntax"),
+        ("nulls", "2:84 syntax"),
+        ("// no\n1", "2:84 syntax"),
+        ("\"\t\"", "2:85 syntax"),
+    ] {
+        let document = json(&GOOD_JSON.replace("OBJECTS", objects));
+        assert_eq!(found(&document), [expected], "{objects}");
+        assert!(document.payload.is_none());
+    }
+    for (text, expected) in [
+        ("", "0:0 empty-document"),
+        (" \n", "0:0 empty-document"),
+        ("{} {}", "1:4 syntax"),
+        ("[]", "1:1 not-a-document"),
+        ("null", "1:1 not-a-document"),
+        (
+            "{\"disabled\": true, \"disabled\": true, \"content\": {}}",
+            "1:20 duplicate-key",
+        ),
+    ] {
+        assert!(
+            found(&json(text)).contains(&expected.to_owned()),
+            "{text}: {:?}",
+            found(&json(text))
+        );
+    }
+}
+
+#[test]
+fn nulls_are_refused_wherever_text_is_wanted_and_quoting_helps() {
+    for null in ["~", "null", "Null", "NULL", ""] {
+        for (field, replaced) in [
+            ("description", "\"New page\""),
+            ("value", "\"true\""),
+            ("type", "number"),
+        ] {
+            let document = yaml(with(replaced, null));
+            assert!(
+                found(&document).iter().any(|one| one.ends_with("null-text")),
+                "{field}: {null}: {document:?}"
+            );
+            assert!(document.payload.is_none());
+        }
+        let document = yaml(with("[\"18\"]", &format!("[a, {null}, b]")));
+        assert!(document.payload.is_none(), "{null}");
+        let document = yaml(with(
+            "{ select: 1 }",
+            &format!("{{ select: 1, variation: {null} }}"),
+        ));
+        assert!(document.payload.is_none(), "{null}");
+    }
+    assert!(yaml(with("\"true\"", "\"null\"")).payload.is_some());
+}
+
+#[test]
+fn lists_and_serves_that_are_null_are_no_empty_lists() {
+    for (from, to) in [
+        ("[\"18\"]", "~"),
+        ("[\"18\"]", ""),
+        ("{ select: 1 }", "~"),
+        ("{ select: 1 }", ""),
+        ("{ select: 1 }", "{ select: ~ }"),
+        ("{ select: 1 }", "{}"),
+        ("disabled: false", "disabled:"),
+    ] {
+        let document = yaml(with(from, to));
+        assert!(document.payload.is_none(), "{from} → {to}");
+    }
+}
+
+#[test]
+fn booleans_and_indices_are_not_text() {
+    for (from, to) in [
+        ("disabled: false", "disabled: \"false\""),
+        ("disabled: false", "disabled: off"),
+        ("disabled: false", "disabled: 0"),
+        ("{ select: 1 }", "{ select: \"1\" }"),
+        ("{ select: 1 }", "{ select: 1.0 }"),
+        ("{ select: 1 }", "{ select: 01 }"),
+        ("{ select: 1 }", "{ select: true }"),
+    ] {
+        let document = yaml(with(from, to));
+        assert!(
+            found(&document).iter().any(|one| one.ends_with("wrong-type")),
+            "{to}: {:?}",
+            found(&document)
+        );
+    }
+    let help = yaml(with("disabled: false", "disabled: yes")).diagnostics[0]
+        .help
+        .clone();
+    assert_eq!(help.as_deref(), Some("write `true`, without quotes"));
+}
+
+#[test]
+fn a_byte_order_mark_and_other_line_ends_change_nothing() {
+    let expected = yaml(GOOD).payload;
+    assert_eq!(yaml(format!("\u{feff}{GOOD}")).payload, expected);
+    assert_eq!(yaml(GOOD.replace('\n', "\r\n")).payload, expected);
+    let json_text = GOOD_JSON.replace("OBJECTS", "1");
+    assert_eq!(
+        json(&format!("\u{feff}{json_text}")).payload,
+        json(&json_text).payload
+    );
+    let marked = yaml(format!("\u{feff}{}", with("disabled: false", "disabled: no")));
+    assert_eq!(found(&marked)[0], "1:11 wrong-type");
+}
+
+#[test]
+fn a_warning_never_makes_a_document_invalid() {
+    let quotes = with("\"New page\"", "\"New\npage\"");
+    assert_eq!(yaml(&quotes).diagnostics, []);
+    let warned = yaml(quotes.replace("select: 1", "select: 0"));
+    assert!(warned.payload.is_some());
+    assert_eq!(found(&warned), ["0:0 same-serve", "0:0 unused-variation"]);
+}
+
+proptest! {
+    #[test]
+    fn both_readings_of_a_file_agree(targeting in any_targeting()) {
+        let text = print(&targeting);
+        let fast: RawDocument = serde_yaml::from_str(&text).unwrap();
+        let loaded = yaml::load(&text);
+        prop_assert!(loaded.findings.is_empty());
+        let mut findings = Vec::new();
+        let slow = shape::document(&loaded.root.unwrap(), &mut findings);
+        prop_assert!(findings.is_empty());
+        prop_assert_eq!(fast, slow);
+    }
+}

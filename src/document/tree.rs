@@ -1,0 +1,70 @@
+//! Findings about a tree of files: what no single file shows.
+
+use super::MOST_FILES;
+use super::check;
+use super::diagnostic::Diagnostic;
+use super::finding::shown;
+use crate::model::{KeyError, ToggleId, escaped};
+
+/// Returns one error for each of the `paths` that claim the toggle `id`; each names the others.
+#[must_use]
+pub fn duplicate(id: &ToggleId, paths: &[String]) -> Vec<Diagnostic> {
+    let others = |path: &String| {
+        let names: Vec<String> = paths
+            .iter()
+            .filter(|other| *other != path)
+            .map(|other| format!("`{}`", escaped(other)))
+            .collect();
+        names.join(", ")
+    };
+    paths
+        .iter()
+        .map(|path| {
+            let message = format!("`{id}` is claimed by this file and by {}", others(path));
+            Diagnostic::whole_file(&check::DUPLICATE_TOGGLE, path, message)
+                .help("keep one of them: until then the toggle stays as last applied")
+        })
+        .collect()
+}
+
+/// Returns the warning that `path`, which is the document of `id`, has a key that differs from one of `other`'s
+/// only in case.
+#[must_use]
+pub fn case_fold(id: &ToggleId, path: &str, other: &ToggleId) -> Diagnostic {
+    let message = format!("`{id}` differs from `{other}` only in upper and lower case");
+    Diagnostic::whole_file(&check::CASE_ONLY_DIFFERENCE, path, message)
+        .help("the service may take them for the same: rename one")
+}
+
+/// Returns the warning that `path` is YAML or JSON but does not match the layout written `pattern`.
+#[must_use]
+pub fn elsewhere(path: &str, pattern: &str) -> Diagnostic {
+    let message = format!("this file does not match the layout `{}`", escaped(pattern));
+    Diagnostic::whole_file(&check::ELSEWHERE, path, message).help(
+        "set `--root` or `--layout` if it should; begin its name, or a folder's, with `_` or `.` if it never should",
+    )
+}
+
+/// Returns the error that `component` of `path` is no key.
+#[must_use]
+pub fn bad_key(path: &str, component: &str, error: &KeyError) -> Diagnostic {
+    let message = format!("`{}` in this path is no key: {error}", shown(component));
+    Diagnostic::whole_file(&check::BAD_KEY, path, message)
+        .help("rename it, or begin its name with `_` if it is no toggle")
+}
+
+/// Returns the error that the tree `root` holds more documents than are read.
+#[must_use]
+pub fn too_many_files(root: &str) -> Diagnostic {
+    let message = format!("there are more than {MOST_FILES} documents here");
+    Diagnostic::whole_file(&check::TOO_MANY_FILES, root, message)
+        .help("name the folder that holds toggles with `--root`")
+}
+
+/// Returns the error that a path is not UTF-8; the path shown has its other bytes replaced.
+#[must_use]
+pub fn not_utf8_path(path: &[u8]) -> Diagnostic {
+    let path = String::from_utf8_lossy(path);
+    Diagnostic::whole_file(&check::NOT_UTF8, &path, "this path is not UTF-8")
+        .help("rename it, or begin its name with `_` if it is no toggle")
+}

@@ -1,0 +1,67 @@
+//! The conditions a service knows (`featureprobe-behaviour.md`, 5.2 and 5.3).
+//!
+//! The documented service publishes no list, so anything goes there but numbers that are none.
+
+use super::check::{self, Check};
+use super::formats::{is_datetime, is_decimal, is_semver};
+use crate::model::ServiceKind;
+
+const COMPARISONS: &[&str] = &["=", "!=", ">", ">=", "<", "<="];
+
+const CONDITIONS: &[(&str, &[&str])] = &[
+    (
+        "string",
+        &[
+            "is one of",
+            "is not any of",
+            "starts with",
+            "does not start with",
+            "ends with",
+            "does not end with",
+            "contains",
+            "does not contain",
+            "matches regex",
+            "does not match regex",
+        ],
+    ),
+    ("number", COMPARISONS),
+    ("semver", COMPARISONS),
+    ("datetime", &["after", "before"]),
+    ("segment", &["is in", "is not in"]),
+];
+
+/// Returns the types of condition that FeatureProbe knows.
+pub(super) fn types() -> impl Iterator<Item = &'static str> {
+    CONDITIONS.iter().map(|(kind, _)| *kind)
+}
+
+/// Returns the predicates that FeatureProbe knows for a type; `None` for a type it does not know.
+pub(super) fn predicates(kind: &str) -> Option<&'static [&'static str]> {
+    CONDITIONS
+        .iter()
+        .find(|(name, _)| *name == kind)
+        .map(|(_, predicates)| *predicates)
+}
+
+/// Returns what is wrong with an operand of a condition of type `kind`, and what to do.
+pub(super) fn operand(
+    service: ServiceKind,
+    kind: &str,
+    object: &str,
+) -> Option<(&'static Check, &'static str)> {
+    match (kind, service) {
+        ("number", _) if !is_decimal(object) => Some((
+            &check::NOT_A_NUMBER,
+            "write digits, with an optional sign, fraction and exponent, such as `-1.5e3`",
+        )),
+        ("semver", ServiceKind::FeatureProbe) if !is_semver(object) => Some((
+            &check::BAD_SEMVER,
+            "write three numbers without a leading `v`, such as `1.2.3`",
+        )),
+        ("datetime", ServiceKind::FeatureProbe) if !is_datetime(object) => Some((
+            &check::BAD_DATETIME,
+            "write it in UTC, such as `2024-12-31T23:59:59+00:00`",
+        )),
+        _ => None,
+    }
+}

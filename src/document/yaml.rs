@@ -1,0 +1,254 @@
+//! YAML with positions, and the guard in front of the fast parser.
+//!
+//! The fast parser takes seconds for deep flow collections and gigabytes for aliases, so a file goes there only
+//! when a look at its bytes shows that it can hold neither, or when an event pass found none. Nothing here
+//! recurses.
+
+use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span as ParserSpan, Tag};
+
+use super::check;
+use super::finding::{Finding, add};
+use super::node::{Kind, Loaded, Node, Position, Span, Style};
+
+/// The deepest nesting accepted.
+pub(super) const DEEPEST: usize = 32;
+
+/// Returns whether the bytes alone show that the fast parser is safe with `text`.
+///
+/// Errs on the side of no. Quotes and comments are not understood on purpose: whoever hides a bracket in one
+/// would win otherwise.
+pub(super) fn is_harmless(text: &str) -> bool {
+    // libyaml is quadratic in flow depth: 512 levels cost about a millisecond, 100,000 minutes.
+    const MOST_BRACKETS: usize = 512;
+    // Likewise for `- - - -` and `? ? ? ?`, which nest without a bracket.
+    const MOST_DASHES: usize = 64;
+    let (mut brackets, mut dashes, mut before) = (0, 0, b'\n');
+    for byte in text.bytes() {
+        let at_start =
+            !before.is_ascii_graphic() || matches!(before, b'[' | b'{' | b',' | b':' | b'-' | b'?');
+        match byte {
+            b'&' | b'*' | b'!' | b'%' if at_start => return false,
+            b'[' | b'{' => brackets += 1,
+            b'-' | b'?' if at_start => dashes += 1,
+            b'\n' => dashes = 0,
+            // Where the two parsers may differ: NUL, and the line breaks of YAML 1.1 (U+0085, U+2028, U+2029).
+            0 => return false,
+            0x85 if before == 0xc2 => return false,
+            0xa8 | 0xa9 if before == 0x80 => return false,
+            _ => {}
+        }
+        if brackets > MOST_BRACKETS || dashes > MOST_DASHES {
+            return false;
+        }
+        before = byte;
+    }
+    true
+}
+
+/// Parses `text`, refusing anchors, aliases, tags, merge keys, depth and a second document.
+pub(super) fn load(text: &str) -> Loaded {
+    let mut builder = Builder::default();
+    let root = match line_break_of_another_age(text) {
+        Some(finding) => Err(Box::new(finding)),
+        None => builder.run(text),
+    };
+    let mut findings = builder.findings;
+    let root = root.unwrap_or_else(|finding| {
+        findings.push(*finding);
+        None
+    });
+    Loaded { root, findings }
+}
+
+/// YAML 1.1, which the fast parser speaks, breaks lines at characters at which YAML 1.2 does not.
+fn line_break_of_another_age(text: &str) -> Option<Finding> {
+    let (at, character) = text
+        .char_indices()
+        .find(|(_, c)| matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}'))?;
+    let before = &text[..at];
+    let line = before.split('\n').count();
+    let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count());
+    let start = position(line, column);
+    let end = position(line, column + 1);
+    let code = u32::from(character);
+    Some(
+        Finding::at(
+            &check::SYNTAX,
+            Span { start, end },
+            format!("the invisible line break U+{code:04X} is not allowed as it is"),
+        )
+        .help(format!(
+            "write it as `\\u{code:04x}` within double quotes, or remove it"
+        )),
+    )
+}
+
+/// A collection that is not closed yet.
+enum Open {
+    Mapping(Position, Vec<(Node, Node)>, Option<Node>),
+    Sequence(Position, Vec<Node>),
+}
+
+#[derive(Default)]
+struct Builder {
+    findings: Vec<Finding>,
+    open: Vec<Open>,
+    root: Option<Node>,
+}
+
+impl Builder {
+    fn run(&mut self, text: &str) -> Result<Option<Node>, Box<Finding>> {
+        let mut documents = 0;
+        let mut parser = Parser::new_from_str(text);
+        while let Some(event) = parser.next_event() {
+            let (event, span) = event.map_err(|error| Box::new(syntax(&error)))?;
+            if matches!(event, Event::DocumentStart(_)) {
+                documents += 1;
+            }
+            if documents > 1 {
+                return Err(Box::new(second_document(mark(span))));
+            }
+            self.event(event, mark(span))?;
+        }
+        Ok(self.root.take())
+    }
+
+    fn event(&mut self, event: Event<'_>, span: Span) -> Result<(), Box<Finding>> {
+        match event {
+            Event::Alias(_) => {
+                add(&mut self.findings, anchor(span, "an alias (`*`)"));
+                self.value(Node {
+                    span,
+                    kind: Kind::Refused,
+                });
+            }
+            Event::Scalar(text, style, anchor, tag) => {
+                self.refuse_properties(anchor, tag.as_deref(), span);
+                let style = match style {
+                    ScalarStyle::Plain => Style::Plain,
+                    _ => Style::Quoted,
+                };
+                self.value(Node {
+                    span,
+                    kind: Kind::Scalar(text.into_owned(), style),
+                });
+            }
+            Event::SequenceStart(anchor, tag) => {
+                self.refuse_properties(anchor, tag.as_deref(), span);
+                self.open(Open::Sequence(span.start, Vec::new()), span)?;
+            }
+            Event::MappingStart(anchor, tag) => {
+                self.refuse_properties(anchor, tag.as_deref(), span);
+                self.open(Open::Mapping(span.start, Vec::new(), None), span)?;
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.close(span.end),
+            Event::Nothing
+            | Event::StreamStart
+            | Event::StreamEnd
+            | Event::DocumentStart(_)
+            | Event::DocumentEnd => {}
+        }
+        Ok(())
+    }
+
+    fn refuse_properties(&mut self, anchor_id: usize, tag: Option<&Tag>, span: Span) {
+        if anchor_id != 0 {
+            add(&mut self.findings, anchor(span, "an anchor (`&`)"));
+        }
+        if tag.is_some() {
+            add(
+                &mut self.findings,
+                Finding::at(&check::YAML_TAG, span, "a tag (`!`) is not allowed")
+                    .help("write the value as it is meant, in quotes where it begins with `!`"),
+            );
+        }
+    }
+
+    fn open(&mut self, open: Open, span: Span) -> Result<(), Box<Finding>> {
+        if self.open.len() == DEEPEST {
+            return Err(Box::new(too_deep(span)));
+        }
+        self.open.push(open);
+        Ok(())
+    }
+
+    fn close(&mut self, end: Position) {
+        let node = match self.open.pop() {
+            Some(Open::Mapping(start, entries, _)) => Node {
+                span: Span { start, end },
+                kind: Kind::Mapping(entries),
+            },
+            Some(Open::Sequence(start, items)) => Node {
+                span: Span { start, end },
+                kind: Kind::Sequence(items),
+            },
+            None => return,
+        };
+        self.value(node);
+    }
+
+    fn value(&mut self, node: Node) {
+        match self.open.last_mut() {
+            Some(Open::Mapping(_, entries, key)) => match key.take() {
+                Some(key) => entries.push((key, node)),
+                None => *key = Some(node),
+            },
+            Some(Open::Sequence(_, items)) => items.push(node),
+            None => self.root = Some(node),
+        }
+    }
+}
+
+fn anchor(span: Span, what: &str) -> Finding {
+    Finding::at(&check::YAML_ANCHOR, span, format!("{what} is not allowed"))
+        .help("write the content out where it is used, in quotes where it begins with `&` or `*`: a reviewer reads what is applied")
+}
+
+pub(super) fn too_deep(span: Span) -> Finding {
+    Finding::at(
+        &check::TOO_DEEP,
+        span,
+        format!("nested deeper than {DEEPEST} levels"),
+    )
+    .help("a document needs no more than 8")
+}
+
+fn second_document(span: Span) -> Finding {
+    Finding::at(
+        &check::SEVERAL_DOCUMENTS,
+        span,
+        "a second YAML document begins here",
+    )
+    .help("one file is one toggle: move what follows to a file of its own")
+}
+
+fn syntax(error: &ScanError) -> Finding {
+    let start = from_marker(*error.marker());
+    let info = super::finding::shown(error.info());
+    if info.contains("recursion limit") {
+        return too_deep(Span { start, end: start });
+    }
+    Finding::at(
+        &check::SYNTAX,
+        Span { start, end: start },
+        format!("this is not YAML: {info}"),
+    )
+}
+
+fn mark(span: ParserSpan) -> Span {
+    Span {
+        start: from_marker(span.start),
+        end: from_marker(span.end),
+    }
+}
+
+fn from_marker(marker: Marker) -> Position {
+    position(marker.line(), marker.col())
+}
+
+fn position(line: usize, column_from_zero: usize) -> Position {
+    Position {
+        line: u32::try_from(line).unwrap_or(u32::MAX),
+        column: u32::try_from(column_from_zero + 1).unwrap_or(u32::MAX),
+    }
+}

@@ -1,0 +1,178 @@
+//! A notice as a receiver reads it. Bounded in size: beyond a few dozen toggles there are counts.
+
+use serde_json::{Value, json};
+
+use super::change::{Change, ChangeKind, Notice};
+use crate::model::escaped;
+
+/// How many toggles are named.
+const MOST_NAMED: usize = 50;
+/// Slack cuts a text at 4000 characters; this many lines with short reasons stay below.
+const MOST_LINES: usize = 20;
+/// In characters.
+const LONGEST_REASON: usize = 300;
+const LONGEST_LINE_REASON: usize = 100;
+
+/// Returns the body of a Standard Webhook: a type, a time and data.
+pub(super) fn standard(notice: &Notice, timestamp: &str) -> Value {
+    let Notice {
+        repo,
+        reference,
+        revision,
+        changes,
+    } = notice;
+    let named: Vec<Value> = changes.iter().take(MOST_NAMED).map(named).collect();
+    json!({
+        "type": "toggles.changed",
+        "timestamp": timestamp,
+        "data": {
+            "repo": repo,
+            "ref": reference,
+            "revision": revision,
+            "counts": ChangeKind::ALL
+                .into_iter()
+                .map(|kind| (kind.as_str().to_owned(), json!(count(changes, kind))))
+                .collect::<serde_json::Map<_, _>>(),
+            "omitted": changes.len() - named.len(),
+            "changes": named,
+        },
+    })
+}
+
+fn named(change: &Change) -> Value {
+    let reason = change
+        .reason
+        .as_deref()
+        .map(|reason| cut(&escaped(reason).to_string(), LONGEST_REASON));
+    json!({ "toggle": change.toggle, "change": change.change, "reason": reason })
+}
+
+/// Returns the body of a message to Slack, or to what understands the same.
+pub(super) fn slack(notice: &Notice) -> Value {
+    let changes = &notice.changes;
+    let counts: Vec<String> = ChangeKind::ALL
+        .into_iter()
+        .map(|kind| (count(changes, kind), kind.as_str()))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    let mut text = format!("gitoggle: {}", counts.join(", "));
+    if let Some(revision) = &notice.revision {
+        text.push_str(&format!(" at {}", code(&revision.short(), LONGEST_LINE_REASON)));
+    }
+    text.push_str(&format!(" of {}", code(&notice.repo, LONGEST_LINE_REASON)));
+    for change in changes.iter().take(MOST_LINES) {
+        let toggle = code(change.toggle.as_str(), usize::MAX);
+        text.push_str(&format!("\n• {} {toggle}", change.change.as_str()));
+        if let Some(reason) = change.reason.as_deref().filter(|reason| !reason.is_empty()) {
+            text.push_str(&format!(": {}", code(reason, LONGEST_LINE_REASON)));
+        }
+    }
+    if changes.len() > MOST_LINES {
+        text.push_str(&format!("\n… and {} more", changes.len() - MOST_LINES));
+    }
+    json!({ "text": text, "unfurl_links": false, "unfurl_media": false })
+}
+
+/// Shows foreign text in a code span, where neither Slack nor those who imitate it look for mentions and links.
+/// A mention is broken all the same, and Slack's own control characters are escaped as it asks for.
+fn code(text: &str, longest: usize) -> String {
+    let text = cut(&escaped(text).to_string(), longest)
+        .replace('`', "'")
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('@', "@\u{200b}");
+    format!("`{text}`")
+}
+
+fn count(changes: &[Change], kind: ChangeKind) -> usize {
+    changes.iter().filter(|change| change.change == kind).count()
+}
+
+fn cut(text: &str, longest: usize) -> String {
+    match text.char_indices().nth(longest) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{CommitId, ObjectId};
+
+    fn notice(changes: Vec<Change>) -> Notice {
+        Notice {
+            repo: "https://git.example.org/acme/toggles".to_owned(),
+            reference: Some("refs/heads/main".to_owned()),
+            revision: Some(CommitId(ObjectId([0xab; 20]))),
+            changes,
+        }
+    }
+
+    fn change(toggle: &str, change: ChangeKind, reason: Option<&str>) -> Change {
+        Change {
+            toggle: toggle.parse().unwrap(),
+            change,
+            reason: reason.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_standard_message_has_counts_and_names() {
+        let notice = notice(vec![
+            change("a/b/c", ChangeKind::Failed, Some("400: no\nsuch toggle")),
+            change("a/b/d", ChangeKind::Recovered, None),
+        ]);
+        assert_eq!(
+            standard(&notice, "2026-01-02T03:04:05Z"),
+            json!({
+                "type": "toggles.changed",
+                "timestamp": "2026-01-02T03:04:05Z",
+                "data": {
+                    "repo": "https://git.example.org/acme/toggles",
+                    "ref": "refs/heads/main",
+                    "revision": "abababababababababababababababababababab",
+                    "counts": { "failed": 1, "held": 0, "recovered": 1, "released": 0 },
+                    "omitted": 0,
+                    "changes": [
+                        { "toggle": "a/b/c", "change": "failed", "reason": "400: no\\nsuch toggle" },
+                        { "toggle": "a/b/d", "change": "recovered", "reason": null },
+                    ],
+                },
+            })
+        );
+    }
+
+    #[test]
+    fn a_slack_message_mentions_nobody_and_links_nowhere() {
+        let reason = "<!channel> @here [x](http://e.org) ` <http://e.org|ok> & *b*\n";
+        let message = slack(&notice(vec![
+            change("a/b/c", ChangeKind::Failed, Some(reason)),
+            change("a/b/d", ChangeKind::Held, None),
+        ]));
+        assert_eq!(
+            message["text"].as_str().unwrap(),
+            "gitoggle: 1 failed, 1 held at `ababababab` of `https://git.example.org/acme/toggles`\n\
+             • failed `a/b/c`: `&lt;!channel&gt; @\u{200b}here [x](http://e.org) ' &lt;http://e.org|ok&gt; &amp; *b*\\n`\n\
+             • held `a/b/d`"
+        );
+    }
+
+    #[test]
+    fn a_hundred_thousand_changes_are_a_small_message() {
+        let long = "x".repeat(10_000);
+        let changes = (0..100_000)
+            .map(|number| change(&format!("a/b/c{number}"), ChangeKind::Held, Some(&long)))
+            .collect();
+        let notice = notice(changes);
+        let body = standard(&notice, "");
+        assert_eq!(body["data"]["omitted"], 99_950);
+        assert_eq!(body["data"]["counts"]["held"], 100_000);
+        assert!(body.to_string().len() < 32 * 1024);
+        let text = slack(&notice)["text"].as_str().unwrap().to_owned();
+        assert!(text.ends_with("\n… and 99980 more"), "{text}");
+        assert!(text.chars().count() < 4000, "{}", text.chars().count());
+    }
+}

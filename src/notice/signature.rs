@@ -1,0 +1,113 @@
+//! Standard Webhooks signatures: made for what goes out, checked on what comes in.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+
+use crate::transport::Secret;
+
+/// The key of a Standard Webhooks secret: what follows `whsec_` in base64, or the text itself.
+#[derive(Clone)]
+pub(crate) struct SigningKey(Vec<u8>);
+
+/// A secret that says it is base64 and is not.
+#[derive(Debug, thiserror::Error)]
+#[error("the webhook secret begins with `whsec_`, but what follows is not base64")]
+pub(crate) struct SigningKeyError(#[source] base64::DecodeError);
+
+impl SigningKey {
+    pub(crate) fn new(secret: &Secret) -> Result<Self, SigningKeyError> {
+        let text = secret.expose();
+        match text.strip_prefix("whsec_") {
+            None => Ok(Self(text.as_bytes().to_vec())),
+            Some(encoded) => STANDARD
+                .decode(encoded.trim_end())
+                .map(Self)
+                .map_err(SigningKeyError),
+        }
+    }
+
+    /// Returns the value of `webhook-signature`.
+    pub(crate) fn sign(&self, id: &str, timestamp: i64, body: &[u8]) -> String {
+        let mac = self.mac(id, timestamp, body).finalize().into_bytes();
+        format!("v1,{}", STANDARD.encode(mac))
+    }
+
+    /// Returns whether one of `signatures` (separated by spaces; others may be of other versions or of older keys)
+    /// is ours. The comparison takes the same time whatever they hold.
+    pub(crate) fn verifies(&self, id: &str, timestamp: i64, body: &[u8], signatures: &str) -> bool {
+        let mac = self.mac(id, timestamp, body);
+        signatures
+            .split(' ')
+            .filter_map(|signature| STANDARD.decode(signature.strip_prefix("v1,")?).ok())
+            .take(MOST_SIGNATURES)
+            .any(|signature| mac.clone().verify_slice(&signature).is_ok())
+    }
+
+    fn mac(&self, id: &str, timestamp: i64, body: &[u8]) -> Hmac<Sha256> {
+        let mut mac = hmac_sha256(&self.0);
+        mac.update(format!("{id}.{timestamp}.").as_bytes());
+        mac.update(body);
+        mac
+    }
+}
+
+/// More than any key rotation needs.
+const MOST_SIGNATURES: usize = 16;
+
+/// Begins an HMAC with SHA-256.
+pub(crate) fn hmac_sha256(key: &[u8]) -> Hmac<Sha256> {
+    Hmac::new_from_slice(key).expect("HMAC takes a key of any length")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "msg_p5jXN8AQM9LWM0D4loKWxJek";
+    const AT: i64 = 1_614_265_330;
+    const BODY: &[u8] = br#"{"test": 2432232314}"#;
+    const SIGNATURE: &str = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
+
+    fn key(secret: &str) -> SigningKey {
+        SigningKey::new(&Secret::new(secret.to_owned())).unwrap()
+    }
+
+    #[test]
+    fn the_documented_example_is_signed_and_verified() {
+        let key = key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+        assert_eq!(key.sign(ID, AT, BODY), SIGNATURE);
+        for signatures in [
+            SIGNATURE.to_owned(),
+            format!("v1a,xyz v1,AAAA {SIGNATURE}"),
+            format!("{SIGNATURE} v2,other"),
+        ] {
+            assert!(key.verifies(ID, AT, BODY, &signatures), "{signatures}");
+        }
+    }
+
+    #[test]
+    fn whatever_is_signed_counts() {
+        let key = key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+        assert!(!key.verifies("msg_other", AT, BODY, SIGNATURE));
+        assert!(!key.verifies(ID, AT + 1, BODY, SIGNATURE));
+        assert!(!key.verifies(ID, AT, b"{}", SIGNATURE));
+        for signatures in [
+            "",
+            "v1,",
+            "v1",
+            &SIGNATURE[3..],
+            "v2,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+        ] {
+            assert!(!key.verifies(ID, AT, BODY, signatures), "{signatures}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_raw_text_or_marked_base64() {
+        assert_eq!(key("plain text").0, b"plain text");
+        assert_eq!(key("whsec_aGk=").0, b"hi");
+        assert!(SigningKey::new(&Secret::new("whsec_?".to_owned())).is_err());
+    }
+}

@@ -1,0 +1,114 @@
+//! What a plan is made of.
+
+use std::collections::BTreeMap;
+
+use crate::document::Diagnostic;
+use crate::model::{CommitId, EnvironmentId, ObjectId, Payload, Sent, Suspension, ToggleId};
+
+/// Everything a plan depends on besides the policy.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// Where the documents come from.
+    pub source: SourceInfo,
+    /// The service, where it is known.
+    pub base_url: Option<String>,
+    /// The toggles whose object differs from what is applied, and the unknown ones; each toggle once.
+    pub candidates: Vec<Candidate>,
+    /// How many toggles are applied per environment; absent or 0 makes it a first pass.
+    pub applied_counts: BTreeMap<EnvironmentId, usize>,
+    /// Environments nothing may be done to, with the reason.
+    pub environment_holds: BTreeMap<EnvironmentId, String>,
+    /// Toggles that the service refused and that are not tried again yet, with what it said.
+    pub refused: BTreeMap<ToggleId, String>,
+    /// Whether publishing is suspended.
+    pub suspended: Option<Suspension>,
+    /// What was found in the documents in scope.
+    pub findings: Vec<Diagnostic>,
+}
+
+/// Where the documents of a plan come from.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SourceInfo {
+    /// The repository as it was given.
+    pub repo: String,
+    /// The resolved ref.
+    pub reference: String,
+    /// The commit.
+    pub revision: CommitId,
+    /// Whether its history is there.
+    pub history: History,
+}
+
+/// How much history a source has.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum History {
+    /// All of it.
+    Complete,
+    /// Cut: comments come from the revision itself.
+    Shallow,
+}
+
+/// One toggle where the repository and the state differ, or whose last outcome is unknown.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// The toggle.
+    pub id: ToggleId,
+    /// What the repository asks for.
+    pub desired: Desired,
+    /// What is known to have been written.
+    pub applied: Applied,
+}
+
+/// What the repository asks for.
+#[derive(Clone, Debug)]
+pub enum Desired {
+    /// There is no file.
+    Absent {
+        /// Where it was.
+        path: String,
+    },
+    /// A valid document.
+    Document {
+        /// Its path under the root.
+        path: String,
+        /// Its extension.
+        format: String,
+        /// Its blob.
+        object: ObjectId,
+        /// Its meaning.
+        payload: Payload,
+    },
+    /// A file that is no valid document.
+    Invalid {
+        /// Its path under the root.
+        path: String,
+    },
+}
+
+/// What is known to have been written.
+#[derive(Clone, Debug)]
+pub enum Applied {
+    /// A document.
+    Document {
+        /// Its blob.
+        object: ObjectId,
+        /// Its extension.
+        format: String,
+        /// Its meaning.
+        payload: Payload,
+    },
+    /// Nothing.
+    Nothing,
+    /// Something was sent, and what came of it is not known.
+    Unknown {
+        /// What was sent.
+        sent: Sent,
+    },
+    /// A document that the rules of today cannot read.
+    Unreadable {
+        /// Its blob.
+        object: ObjectId,
+        /// Its extension.
+        format: String,
+    },
+}

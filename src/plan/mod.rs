@@ -1,0 +1,25 @@
+//! What one pass would do, as a value: made of what the repository asks for, what is applied and the policy.
+//!
+//! A pure function: it reads no clock, disk or network, and it carries nothing out. Every candidate ends in exactly
+//! one place (published, held, recorded, or an orphan; an orphan whose last outcome is unknown is also held), and
+//! the plan of a world in which a plan was carried out is empty.
+
+mod draft;
+mod input;
+mod nothing;
+mod policy;
+pub mod render;
+mod sentences;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub use crate::document::Color;
+pub use draft::Draft;
+pub use input::{Applied, Candidate, Desired, History, Input, SourceInfo};
+pub use policy::{FirstPass, Limit, MassChange, OnInvalid, OnRemove, Policy, Rail, Trailer};
+pub use sentences::sentences;
+pub use value::{
+    Approved, Before, Change, Held, HoldReason, Kept, Lane, Orphan, OrphanReason, Plan, Record, Recorded,
+    Resend, Stopped, Verdict,
+};

@@ -1,0 +1,38 @@
+//! Plans with nothing, or nothing left, in them.
+
+use std::collections::BTreeMap;
+
+use super::{OnInvalid, Plan, SourceInfo};
+
+impl Plan {
+    /// The plan of a pass that knew that there was nothing to do.
+    #[must_use]
+    pub fn nothing(source: SourceInfo, base_url: Option<String>) -> Self {
+        Self {
+            source,
+            base_url,
+            changes: Vec::new(),
+            held: Vec::new(),
+            orphans: Vec::new(),
+            records: Vec::new(),
+            environment_holds: BTreeMap::new(),
+            findings: Vec::new(),
+            on_invalid: OnInvalid::Hold,
+        }
+    }
+
+    /// Returns what the plan says besides its changes, for a report that says what became of those.
+    #[must_use]
+    pub fn without_changes(&self) -> Self {
+        Self {
+            changes: Vec::new(),
+            ..self.clone()
+        }
+    }
+
+    /// Returns whether nothing is held, pending, failed, unknown or invalid besides the changes.
+    #[must_use]
+    pub fn leaves_nothing(&self) -> bool {
+        self.held.is_empty() && self.environment_holds.is_empty() && !self.has_invalid()
+    }
+}

@@ -1,0 +1,223 @@
+//! The settings that shape a plan.
+
+use sha2::{Digest as _, Sha256};
+
+use crate::model::{EnvironmentId, Scope};
+
+/// What shapes a plan besides the repository and the state (DESIGN, sections 3, 4 and 7).
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// `--only`: the toggles a pass is about.
+    pub scope: Scope,
+    /// What to do in an environment in which nothing is applied; `None` holds it.
+    pub first_pass: Option<FirstPass>,
+    /// What to do with a toggle whose file is gone.
+    pub on_remove: OnRemove,
+    /// What an invalid document does to the others.
+    pub on_invalid: OnInvalid,
+    /// The largest share of an environment's applied toggles that one pass may update or disable.
+    pub max_change_ratio: f64,
+    /// The most changes of any kind to one environment in one pass.
+    pub max_change_count: Option<u64>,
+    /// Whether a commit's trailer takes its changes out of the count.
+    pub trailer: Trailer,
+    /// Whether the rails hold at all.
+    pub mass_change: MassChange,
+    /// The longest comment, in Unicode scalar values.
+    pub comment_max_chars: usize,
+}
+
+/// `--first-pass`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum FirstPass {
+    /// Record what is there as applied, publish nothing.
+    Adopt,
+    /// Publish everything.
+    Assert,
+}
+
+/// `--on-remove`.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum OnRemove {
+    /// Publish what is applied once more, disabled.
+    Disable,
+    /// Drop it without publishing.
+    Forget,
+    /// List it.
+    #[default]
+    Keep,
+}
+
+/// `--on-invalid`.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum OnInvalid {
+    /// Hold the invalid ones; the others go on.
+    #[default]
+    Hold,
+    /// Publish nothing while one is invalid.
+    Stop,
+}
+
+/// Whether a `Gitoggle-Allow: mass-change` trailer counts.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Trailer {
+    /// It does.
+    #[default]
+    Allowed,
+    /// It does not (`--no-allow-trailer`).
+    Ignored,
+}
+
+/// Whether the rails are lifted for this pass.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum MassChange {
+    /// Lifted (`--allow-mass-change`).
+    Allowed,
+    /// In force.
+    #[default]
+    Held,
+}
+
+impl Default for Policy {
+    /// The defaults of DESIGN, section 3.
+    fn default() -> Self {
+        Self {
+            scope: Scope::default(),
+            first_pass: None,
+            on_remove: OnRemove::default(),
+            on_invalid: OnInvalid::default(),
+            max_change_ratio: 0.3,
+            max_change_count: None,
+            trailer: Trailer::default(),
+            mass_change: MassChange::default(),
+            comment_max_chars: 1024,
+        }
+    }
+}
+
+impl Policy {
+    /// Returns the SHA-256, in hexadecimal, of everything here: a pass whose policy has another digest than the last
+    /// one's has to look again even where the repository did not move.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        let Self {
+            scope,
+            first_pass,
+            on_remove,
+            on_invalid,
+            max_change_ratio,
+            max_change_count,
+            trailer,
+            mass_change,
+            comment_max_chars,
+        } = self;
+        let text = format!(
+            "{:?} {first_pass:?} {on_remove:?} {on_invalid:?} {max_change_ratio:?} {max_change_count:?} {trailer:?} \
+             {mass_change:?} {comment_max_chars}",
+            scope.globs()
+        );
+        hex(&Sha256::digest(text))
+    }
+
+    /// Returns the ratio's rail where `changed` of `applied` toggles trip it.
+    pub(super) fn ratio_rail(
+        &self,
+        environment: &EnvironmentId,
+        changed: usize,
+        applied: usize,
+    ) -> Option<Rail> {
+        /// Below this many, one ordinary change would trip it.
+        const FEWEST: usize = 10;
+        // Dividing, not multiplying: the quotient of 3 and 30 is the very number that `0.1` is read as.
+        #[expect(clippy::cast_precision_loss, reason = "no environment has 2^52 toggles")]
+        let is_over = applied >= FEWEST && changed as f64 / applied as f64 > self.max_change_ratio;
+        is_over.then(|| Rail {
+            environment: environment.clone(),
+            changed,
+            limit: Limit::Ratio {
+                applied,
+                max: self.max_change_ratio,
+            },
+            trailer: self.trailer,
+        })
+    }
+
+    /// Returns the count's rail where `changed` changes trip it.
+    pub(super) fn count_rail(&self, environment: &EnvironmentId, changed: usize) -> Option<Rail> {
+        let max = self.max_change_count?;
+        (changed as u64 > max).then(|| Rail {
+            environment: environment.clone(),
+            changed,
+            limit: Limit::Count { max },
+            trailer: self.trailer,
+        })
+    }
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("writing to a string does not fail");
+        text
+    })
+}
+
+/// A limit that an environment's changes are over. Its text has the numbers, the setting and the ways past it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rail {
+    /// The environment that is held.
+    pub environment: EnvironmentId,
+    /// How many changes count.
+    pub changed: usize,
+    /// Which limit.
+    pub limit: Limit,
+    /// Whether the trailer is a way past it.
+    pub trailer: Trailer,
+}
+
+/// The limit of a [`Rail`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    /// `max_change_count`.
+    Count {
+        /// The setting's value.
+        max: u64,
+    },
+    /// `max_change_ratio`.
+    Ratio {
+        /// How many toggles are applied in the environment.
+        applied: usize,
+        /// The setting's value.
+        max: f64,
+    },
+}
+
+impl std::fmt::Display for Rail {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            environment: _,
+            changed,
+            limit,
+            trailer,
+        } = self;
+        match limit {
+            Limit::Count { max } => write!(
+                f,
+                "{changed} changes are more than `max_change_count: {max}` allows"
+            )?,
+            Limit::Ratio { applied, max } => write!(
+                f,
+                "{changed} of {applied} applied toggles would be updated or disabled ({} %), more than \
+                 `max_change_ratio: {max}` allows",
+                changed * 100 / applied
+            )?,
+        }
+        f.write_str("; if this is meant, use `--allow-mass-change`")?;
+        match trailer {
+            Trailer::Allowed => {
+                f.write_str(" or put the trailer `Gitoggle-Allow: mass-change` on the commit")
+            }
+            Trailer::Ignored => Ok(()),
+        }
+    }
+}

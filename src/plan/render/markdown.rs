@@ -1,0 +1,130 @@
+//! The form for a pull request's comment, and for a CI system's log.
+
+use super::{count, defused, diff, notes, summary, told};
+use crate::document::Severity;
+use crate::model::escaped;
+use crate::plan::{Change, Plan};
+
+/// Returns the plan as Markdown of at most 60,000 characters. Foreign text stands in code only, where nobody is
+/// mentioned and nothing is markup.
+#[must_use]
+pub fn markdown(plan: &Plan) -> String {
+    const LONGEST: usize = 60_000;
+    /// Enough for the last notes.
+    const RESERVE: usize = 400;
+    let source = plan.source();
+    let mut parts = vec![format!(
+        "### gitoggle plan\n\n{}\n\n{} {} {}\n\n",
+        summary(plan),
+        code(&source.repo),
+        code(&source.reference),
+        code(&source.revision.short())
+    )];
+    parts.extend(
+        notes(plan)
+            .into_iter()
+            .map(|((environment, state, reason), (number, first))| {
+                let who = match number {
+                    0 => code(&environment.to_string()),
+                    1 => code(&first),
+                    _ => format!(
+                        "{} in {}",
+                        count(number, "toggle"),
+                        code(&environment.to_string())
+                    ),
+                };
+                format!("* **{state}** {who}: {}\n", code(&reason))
+            }),
+    );
+    parts.extend(plan.findings().iter().map(|finding| {
+        let place = format!("{}:{}:{}", finding.path, finding.line, finding.column);
+        format!(
+            "* **{}** {}: {}\n",
+            finding.id,
+            code(&place),
+            code(&finding.message)
+        )
+    }));
+    parts.push("\n".to_owned());
+    let mut out = String::new();
+    let (mut used, mut left_out) = (0, 0);
+    for part in parts.into_iter().chain(plan.changes().iter().map(change)) {
+        // Counted after defusing, which may add characters.
+        let part = defused(&part);
+        let length = part.chars().count();
+        if used + length > LONGEST - RESERVE {
+            left_out += 1;
+        } else {
+            used += length;
+            out.push_str(&part);
+        }
+    }
+    if left_out > 0 {
+        out.push_str(&format!(
+            "\n{left_out} more entries did not fit; `gitoggle plan` shows them.\n"
+        ));
+    }
+    out
+}
+
+/// Returns one workflow command per finding, then the Markdown.
+#[must_use]
+pub fn github(plan: &Plan) -> String {
+    let mut out = String::new();
+    for finding in plan.findings() {
+        let level = match finding.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        let help = finding
+            .help
+            .as_ref()
+            .map_or_else(String::new, |help| format!(" ({help})"));
+        let message = escaped(&format!("{}{help}", finding.message)).to_string();
+        let file = property(&finding.path);
+        let place = match finding.line {
+            0 => String::new(),
+            line => format!(",line={line},col={}", finding.column),
+        };
+        let text = data(&message).replace("##[", "#\\#[");
+        out.push_str(&format!(
+            "::{level} file={file}{place},title={}::{text}\n",
+            property(finding.id)
+        ));
+    }
+    out + &markdown(plan)
+}
+
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+fn change(change: &Change) -> String {
+    let commit = format!("{} {}", change.commit.id.short(), change.commit.subject());
+    let body = told(change)
+        .into_iter()
+        .chain(diff(change))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let fence = "`".repeat((longest_run(&body) + 1).max(3));
+    let (action, id) = (change.action.as_str(), &change.id);
+    format!(
+        "<details><summary>{action} <code>{id}</code></summary>\n\n{}\n\n{fence}diff\n{body}\n{fence}\n\n</details>\n\n",
+        code(&commit)
+    )
+}
+
+/// Returns `text`, harmless, as a code span that it cannot leave.
+fn code(text: &str) -> String {
+    let text = escaped(text).to_string();
+    let ticks = "`".repeat(longest_run(&text) + 1);
+    format!("{ticks} {text} {ticks}")
+}
+
+fn longest_run(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+}

@@ -1,0 +1,382 @@
+//! What changes, in words.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::model::{Condition, Content, Rule, Serve, Targeting, Variation, escaped};
+
+/// Returns one plain sentence for each difference, of one harmless line each; for a new toggle, what it is.
+///
+/// There is none exactly when the two are equal.
+#[must_use]
+pub fn sentences(before: Option<&Targeting>, after: &Targeting) -> Vec<String> {
+    let Some(before) = before else {
+        return summary(after);
+    };
+    let Targeting { disabled, content } = after;
+    let mut out = Vec::new();
+    if before.disabled != *disabled {
+        out.push(format!("{} → {}", state(before), state(after)));
+    }
+    compare(&before.content, content, &mut out);
+    out
+}
+
+fn state(targeting: &Targeting) -> &'static str {
+    if targeting.disabled { "DISABLED" } else { "ENABLED" }
+}
+
+fn summary(targeting: &Targeting) -> Vec<String> {
+    let Content {
+        rules,
+        disabled_serve,
+        default_serve,
+        variations,
+    } = &targeting.content;
+    let mut out = vec![format!("new, {}", state(targeting))];
+    out.push(format!(
+        "variations {}",
+        list(
+            variations
+                .iter()
+                .map(|v| format!("{} = {}", quoted(&v.name), quoted(&v.value)))
+        )
+    ));
+    for (at, rule) in rules.iter().enumerate() {
+        out.push(format!(
+            "{} serves {}: {}",
+            label(rule, at),
+            name(rule.serve, variations),
+            conditions(rule)
+        ));
+    }
+    out.push(format!("default serve {}", name(*default_serve, variations)));
+    out.push(format!("disabled serve {}", name(*disabled_serve, variations)));
+    out
+}
+
+fn compare(before: &Content, after: &Content, out: &mut Vec<String>) {
+    let Content {
+        rules,
+        disabled_serve,
+        default_serve,
+        variations,
+    } = after;
+    let map = compare_variations(&before.variations, variations, out);
+    let serve = |b: Serve, a: Serve| {
+        let then = usize::try_from(b.select)
+            .ok()
+            .and_then(|at| map.get(at).copied())
+            .unwrap_or(Some(b.select as usize));
+        (then != Some(a.select as usize))
+            .then(|| format!("{} → {}", name(b, &before.variations), name(a, variations)))
+    };
+    for (what, b, a) in [
+        ("default", before.default_serve, *default_serve),
+        ("disabled", before.disabled_serve, *disabled_serve),
+    ] {
+        out.extend(serve(b, a).map(|text| format!("{what} serve: {text}")));
+    }
+    let json = |rule: &Rule| serde_json::to_string(&(&rule.name, &rule.conditions)).unwrap_or_default();
+    let mut pairs = Pairs::new(before.rules.len(), rules.len());
+    pairs.by(&before.rules, rules, |rule| Some(json(rule)));
+    pairs.by(&before.rules, rules, |rule| {
+        (!rule.name.is_empty()).then(|| rule.name.clone())
+    });
+    pairs.by(&before.rules, rules, |rule| {
+        serde_json::to_string(&rule.conditions).ok()
+    });
+    pairs.by(&before.rules, rules, |rule| {
+        rule.name.is_empty().then(String::new)
+    });
+    for at in pairs.removed() {
+        out.push(format!("{} removed", label(&before.rules[at], at)));
+    }
+    let moved = pairs.moved();
+    for (at, rule) in rules.iter().enumerate() {
+        let label = label(rule, at);
+        let Some(from) = pairs.before[at] else {
+            out.push(format!(
+                "{label} added, serves {}: {}",
+                name(rule.serve, variations),
+                conditions(rule)
+            ));
+            continue;
+        };
+        let old = &before.rules[from];
+        let Rule {
+            name,
+            serve: now,
+            conditions: _,
+        } = rule;
+        if old.name != *name {
+            out.push(format!("{label} renamed from {}", quoted(&old.name)));
+        }
+        if moved[at] {
+            out.push(format!("{label} moved from position {} to {}", from + 1, at + 1));
+        }
+        out.extend(serve(old.serve, *now).map(|text| format!("{label} serves: {text}")));
+        compare_conditions(&label, &old.conditions, &rule.conditions, out);
+    }
+}
+
+/// Tells about variations and returns where each old one is now.
+fn compare_variations(
+    before: &[Variation],
+    after: &[Variation],
+    out: &mut Vec<String>,
+) -> Vec<Option<usize>> {
+    let mut pairs = Pairs::new(before.len(), after.len());
+    pairs.by(before, after, |variation| Some(variation.name.clone()));
+    let keyed = |list: &[Variation]| -> Vec<_> {
+        let keys = list.iter().enumerate();
+        keys.map(|(at, variation)| (at, variation.value.clone(), variation.description.clone()))
+            .collect()
+    };
+    let (old, new) = (keyed(before), keyed(after));
+    pairs.by(&old, &new, |key| Some(key.clone()));
+    for at in pairs.removed() {
+        out.push(format!("variation {} removed", quoted(&before[at].name)));
+    }
+    for (at, variation) in after.iter().enumerate() {
+        let Variation {
+            value,
+            name,
+            description,
+        } = variation;
+        let Some(from) = pairs.before[at] else {
+            out.push(format!(
+                "variation {} added with value {}",
+                quoted(name),
+                quoted(value)
+            ));
+            continue;
+        };
+        let old = &before[from];
+        if old.name != *name {
+            out.push(format!(
+                "variation {} renamed to {}",
+                quoted(&old.name),
+                quoted(name)
+            ));
+        }
+        if old.value != *value {
+            out.push(format!(
+                "variation {} value: {} → {}",
+                quoted(name),
+                quoted(&old.value),
+                quoted(value)
+            ));
+        }
+        if old.description != *description {
+            out.push(format!(
+                "variation {} description: {} → {}",
+                quoted(name),
+                quoted(&old.description),
+                quoted(description)
+            ));
+        }
+    }
+    if pairs.moved().contains(&true) {
+        out.push(format!(
+            "variations reordered: {}",
+            list(after.iter().map(|v| quoted(&v.name)))
+        ));
+    }
+    let mut map = vec![None; before.len()];
+    for (at, from) in pairs.before.iter().enumerate() {
+        if let Some(from) = from {
+            map[*from] = Some(at);
+        }
+    }
+    map
+}
+
+fn compare_conditions(rule: &str, before: &[Condition], after: &[Condition], out: &mut Vec<String>) {
+    let mut pairs = Pairs::new(before.len(), after.len());
+    pairs.by(before, after, |condition| serde_json::to_string(condition).ok());
+    pairs.by(before, after, |condition| {
+        Some(format!("{:?}", (&condition.subject, &condition.predicate)))
+    });
+    pairs.by(before, after, |condition| Some(condition.subject.clone()));
+    for at in pairs.removed() {
+        out.push(format!("{rule}: condition removed: {}", condition(&before[at])));
+    }
+    for (at, now) in after.iter().enumerate() {
+        match pairs.before[at].map(|from| &before[from]) {
+            None => out.push(format!("{rule}: condition added: {}", condition(now))),
+            Some(old) if old != now => out.push(format!("{rule}: condition changed: {}", changed(old, now))),
+            Some(_) => {}
+        }
+    }
+    if pairs.moved().contains(&true) {
+        out.push(format!("{rule}: conditions reordered"));
+    }
+}
+
+fn changed(before: &Condition, after: &Condition) -> String {
+    let Condition {
+        kind,
+        subject,
+        predicate,
+        objects,
+    } = after;
+    let is_list = (&before.kind, &before.subject, &before.predicate) == (kind, subject, predicate)
+        && before.objects.len().max(objects.len()) > 1;
+    if !is_list {
+        return format!("{} → {}", condition(before), condition(after));
+    }
+    let mut pairs = Pairs::new(before.objects.len(), objects.len());
+    pairs.by(&before.objects, objects, |object| Some(object.clone()));
+    let mut parts = Vec::new();
+    let added: Vec<&String> = objects
+        .iter()
+        .zip(&pairs.before)
+        .filter(|(_, from)| from.is_none())
+        .map(|(o, _)| o)
+        .collect();
+    let removed: Vec<&String> = pairs.removed().map(|at| &before.objects[at]).collect();
+    for (word, objects) in [("added", added), ("removed", removed)] {
+        if !objects.is_empty() {
+            parts.push(format!(
+                "{} {word} ({})",
+                objects.len(),
+                list(objects.iter().map(|o| quoted(o)))
+            ));
+        }
+    }
+    if pairs.moved().contains(&true) {
+        parts.push("reordered".to_owned());
+    }
+    format!(
+        "{} {} objects: {}",
+        quoted(subject),
+        escaped(predicate),
+        parts.join(", ")
+    )
+}
+
+fn conditions(rule: &Rule) -> String {
+    if rule.conditions.is_empty() {
+        return "everyone".to_owned();
+    }
+    list(rule.conditions.iter().map(condition))
+}
+
+fn condition(condition: &Condition) -> String {
+    let Condition {
+        kind,
+        subject,
+        predicate,
+        objects,
+    } = condition;
+    let objects = list(objects.iter().map(|object| quoted(object)));
+    format!(
+        "{} {} {objects} ({})",
+        quoted(subject),
+        escaped(predicate),
+        escaped(kind)
+    )
+}
+
+/// Joins the first few.
+fn list(items: impl ExactSizeIterator<Item = String>) -> String {
+    const SHOWN: usize = 5;
+    let more = items.len().saturating_sub(SHOWN);
+    let shown: Vec<String> = items.take(SHOWN).collect();
+    match more {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// Text in backticks, harmless and of bounded length.
+fn quoted(text: &str) -> String {
+    const LONGEST: usize = 80;
+    let short: String = text.chars().take(LONGEST).collect();
+    let more = if short.len() < text.len() { "…" } else { "" };
+    format!("`{}{more}`", escaped(&short))
+}
+
+fn name(serve: Serve, variations: &[Variation]) -> String {
+    let variation = usize::try_from(serve.select)
+        .ok()
+        .and_then(|at| variations.get(at));
+    variation.map_or_else(
+        || format!("number {}", serve.select),
+        |variation| quoted(&variation.name),
+    )
+}
+
+fn label(rule: &Rule, at: usize) -> String {
+    match rule.name.as_str() {
+        "" => format!("rule {}", at + 1),
+        name => format!("rule {}", quoted(name)),
+    }
+}
+
+/// Which old item each new one is.
+struct Pairs {
+    before: Vec<Option<usize>>,
+    taken: Vec<bool>,
+}
+
+impl Pairs {
+    fn new(before: usize, after: usize) -> Self {
+        Self {
+            before: vec![None; after],
+            taken: vec![false; before],
+        }
+    }
+
+    /// Pairs what has no partner yet and an equal key, first come first served.
+    fn by<T, K: Eq + std::hash::Hash>(&mut self, before: &[T], after: &[T], key: impl Fn(&T) -> Option<K>) {
+        let mut free: HashMap<K, VecDeque<usize>> = HashMap::new();
+        for (at, item) in before.iter().enumerate().filter(|(at, _)| !self.taken[*at]) {
+            if let Some(key) = key(item) {
+                free.entry(key).or_default().push_back(at);
+            }
+        }
+        for (slot, item) in self
+            .before
+            .iter_mut()
+            .zip(after)
+            .filter(|(slot, _)| slot.is_none())
+        {
+            *slot = key(item).and_then(|key| free.get_mut(&key)?.pop_front());
+            if let Some(at) = *slot {
+                self.taken[at] = true;
+            }
+        }
+    }
+
+    fn removed(&self) -> impl Iterator<Item = usize> {
+        self.taken
+            .iter()
+            .enumerate()
+            .filter(|(_, taken)| !**taken)
+            .map(|(at, _)| at)
+    }
+
+    /// Tells for each new item whether it moved: the fewest that explain the new order.
+    fn moved(&self) -> Vec<bool> {
+        let mut tails: Vec<usize> = Vec::new();
+        let mut previous = vec![None; self.before.len()];
+        for (at, from) in self.before.iter().enumerate() {
+            let Some(from) = from else { continue };
+            let place = tails.partition_point(|tail| self.before[*tail] < Some(*from));
+            previous[at] = place.checked_sub(1).map(|place| tails[place]);
+            if place == tails.len() {
+                tails.push(at);
+            } else {
+                tails[place] = at;
+            }
+        }
+        let mut moved: Vec<bool> = self.before.iter().map(Option::is_some).collect();
+        let mut at = tails.last().copied();
+        while let Some(stays) = at {
+            moved[stays] = false;
+            at = previous[stays];
+        }
+        moved
+    }
+}

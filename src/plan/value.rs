@@ -1,0 +1,455 @@
+//! The plan as a value: what would be done and why, complete and immutable.
+
+use std::collections::BTreeMap;
+
+use sha2::{Digest as _, Sha256};
+
+use super::policy::hex;
+use super::{OnInvalid, Rail, SourceInfo};
+use crate::document::{Diagnostic, Severity};
+use crate::model::{Action, Commit, EnvironmentId, ObjectId, Payload, ToggleId};
+
+/// Everything one pass would do. Sorted by toggle throughout.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub(super) source: SourceInfo,
+    pub(super) base_url: Option<String>,
+    pub(super) changes: Vec<Change>,
+    pub(super) held: Vec<Held>,
+    pub(super) orphans: Vec<Orphan>,
+    pub(super) records: Vec<Record>,
+    pub(super) environment_holds: BTreeMap<EnvironmentId, String>,
+    pub(super) findings: Vec<Diagnostic>,
+    pub(super) on_invalid: OnInvalid,
+}
+
+/// One publish.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Change {
+    /// The toggle.
+    pub id: ToggleId,
+    /// What it does.
+    pub action: Action,
+    /// What is sent.
+    pub payload: Payload,
+    /// What it replaces, as far as that is known.
+    pub before: Before,
+    /// The document's path under the root.
+    pub path: String,
+    /// The document's extension.
+    pub format: String,
+    /// The document's blob; of a `disable`, the one that was applied.
+    pub object: ObjectId,
+    /// The commit it comes from.
+    pub commit: Commit,
+    /// The comment, already cut.
+    pub comment: String,
+    /// Whether it was sent before.
+    pub resend: Resend,
+}
+
+/// What a change replaces.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Before {
+    /// This was applied.
+    Applied(Payload),
+    /// Nothing was applied.
+    Nothing,
+    /// This was sent last, and what came of it is not known.
+    Unknown(Payload),
+    /// Something was applied that can no longer be read.
+    Unreadable,
+}
+
+impl Before {
+    /// Returns what was last applied or sent, where it can be read.
+    #[must_use]
+    pub fn payload(&self) -> Option<&Payload> {
+        match self {
+            Self::Applied(payload) | Self::Unknown(payload) => Some(payload),
+            Self::Nothing | Self::Unreadable => None,
+        }
+    }
+}
+
+/// Whether a change was sent before.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Resend {
+    /// For the first time.
+    No,
+    /// The body and comment of an unknown one, again.
+    Same,
+}
+
+/// A toggle that is deliberately left alone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Held {
+    /// The toggle.
+    pub id: ToggleId,
+    /// Why.
+    pub reason: HoldReason,
+}
+
+/// Why a toggle is left alone.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HoldReason {
+    /// Its whole environment is, with this reason.
+    Environment(String),
+    /// Nothing is applied in its environment, and `--first-pass` is not given.
+    FirstPass,
+    /// Its document is invalid.
+    Invalid,
+    /// Its environment is over a limit.
+    Rail(Box<Rail>),
+    /// The service refused it and said this; it is not tried again yet.
+    Refused(String),
+    /// Publishing is suspended, with this reason.
+    Suspended(Option<String>),
+    /// Its last outcome is unknown, and it cannot be sent again.
+    Unknown(Kept),
+}
+
+/// Why an unknown toggle is not sent again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Kept {
+    /// Its document is invalid.
+    Invalid,
+    /// Its file is gone.
+    Orphan,
+    /// It is outside `--only`.
+    OutsideScope,
+}
+
+impl HoldReason {
+    /// Returns the toggle's state in the words of `status`: `failed`, `held` or `pending`.
+    #[must_use]
+    pub fn state(&self) -> &'static str {
+        match self {
+            Self::Environment(_) | Self::FirstPass | Self::Invalid | Self::Rail(_) => "held",
+            Self::Refused(_) => "failed",
+            Self::Suspended(_) | Self::Unknown(_) => "pending",
+        }
+    }
+
+    /// Returns a stable word for the kind of reason.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Environment(_) => "environment",
+            Self::FirstPass => "first_pass",
+            Self::Invalid => "invalid",
+            Self::Rail(_) => "rail",
+            Self::Refused(_) => "refused",
+            Self::Suspended(_) => "suspended",
+            Self::Unknown(_) => "unknown",
+        }
+    }
+
+    /// Returns whether a document is invalid.
+    #[must_use]
+    pub fn is_invalid(&self) -> bool {
+        matches!(self, Self::Invalid | Self::Unknown(Kept::Invalid))
+    }
+
+    /// Returns whether it is what exit code 4 is about: somebody has to decide.
+    fn is_stop(&self) -> bool {
+        matches!(
+            self,
+            Self::Environment(_) | Self::FirstPass | Self::Rail(_) | Self::Suspended(_)
+        )
+    }
+}
+
+impl std::fmt::Display for HoldReason {
+    /// One line of harmless text.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        use crate::model::escaped;
+        match self {
+            Self::Environment(reason) => escaped(reason).fmt(f),
+            Self::FirstPass => f.write_str(
+                "nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records \
+                 it as already applied",
+            ),
+            Self::Invalid => f.write_str("the document is invalid; what was last applied stays"),
+            Self::Rail(rail) => rail.fmt(f),
+            Self::Refused(reason) => write!(f, "refused by the service: {}", escaped(reason)),
+            Self::Suspended(None) => f.write_str("publishing is suspended"),
+            Self::Suspended(Some(reason)) => write!(f, "publishing is suspended: {}", escaped(reason)),
+            Self::Unknown(kept) => f.write_str(match kept {
+                Kept::Invalid => "the outcome of the last publish is unknown, and the document is now invalid",
+                Kept::Orphan => "the outcome of the last publish is unknown, and the file is now gone",
+                Kept::OutsideScope => "the outcome of the last publish is unknown, and the toggle is outside `--only`",
+            }),
+        }
+    }
+}
+
+/// A toggle that is applied and whose file is gone.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Orphan {
+    /// The toggle.
+    pub id: ToggleId,
+    /// Where its file was.
+    pub path: String,
+    /// Why it is only listed.
+    pub reason: OrphanReason,
+}
+
+/// Why an orphan is only listed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum OrphanReason {
+    /// `--on-remove keep` says so.
+    Keep,
+    /// It should be disabled, but the source's history does not hold what was applied.
+    NotInHistory,
+    /// It should be disabled, but what was applied can no longer be read.
+    Unreadable,
+}
+
+impl std::fmt::Display for OrphanReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Keep => "the file is gone; `--on-remove keep` leaves the toggle as it is",
+            Self::NotInHistory => {
+                "not disabled: what was applied is not in the history of the source at this path"
+            }
+            Self::Unreadable => "not disabled: what was applied can no longer be read",
+        })
+    }
+}
+
+/// A change of the state without a publish.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Record {
+    /// Record a document as applied, because `--first-pass adopt` says that it is.
+    Adopt(Recorded),
+    /// Drop the toggle.
+    Forget {
+        /// The toggle.
+        id: ToggleId,
+    },
+    /// Record a document that means what is applied.
+    SameMeaning(Recorded),
+}
+
+impl Record {
+    /// Returns the toggle.
+    #[must_use]
+    pub fn id(&self) -> &ToggleId {
+        match self {
+            Self::Adopt(recorded) | Self::SameMeaning(recorded) => &recorded.id,
+            Self::Forget { id } => id,
+        }
+    }
+}
+
+/// A document to record as applied.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Recorded {
+    /// The toggle.
+    pub id: ToggleId,
+    /// The document's blob.
+    pub object: ObjectId,
+    /// Its extension.
+    pub format: String,
+    /// Its path under the root.
+    pub path: String,
+}
+
+/// How many toggles a plan has of each kind that decides an exit code.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Verdict {
+    /// Publishes.
+    pub changes: usize,
+    /// Invalid documents.
+    pub invalid: usize,
+    /// Toggles and whole environments held until somebody decides.
+    pub held: usize,
+    /// Toggles refused by the service.
+    pub failed: usize,
+}
+
+/// The changes of one environment, in the order in which they are sent.
+#[derive(Clone, Debug)]
+pub struct Lane<'a> {
+    /// The environment.
+    pub environment: EnvironmentId,
+    /// Its changes: what becomes disabled first, then by path.
+    pub changes: Vec<&'a Change>,
+}
+
+/// A plan that may be carried out. Only [`Plan::approve`] makes one.
+#[derive(Clone, Copy, Debug)]
+pub struct Approved<'a>(&'a Plan);
+
+impl<'a> Approved<'a> {
+    /// Returns the plan.
+    #[must_use]
+    pub fn plan(&self) -> &'a Plan {
+        self.0
+    }
+}
+
+/// `--on-invalid stop`, and something is invalid.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("nothing is published while {invalid} invalid document(s) are there, because of `on_invalid: stop`")]
+pub struct Stopped {
+    /// How many documents are invalid.
+    pub invalid: usize,
+}
+
+impl Plan {
+    /// The version of the JSON form.
+    pub const VERSION: u32 = 1;
+
+    /// Returns where the documents come from.
+    #[must_use]
+    pub fn source(&self) -> &SourceInfo {
+        &self.source
+    }
+
+    /// Returns the service, where it is known.
+    #[must_use]
+    pub fn base_url(&self) -> Option<&str> {
+        self.base_url.as_deref()
+    }
+
+    /// Returns what would be published, by toggle.
+    #[must_use]
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    /// Returns what is left alone, by toggle.
+    #[must_use]
+    pub fn held(&self) -> &[Held] {
+        &self.held
+    }
+
+    /// Returns the toggles whose file is gone and that stay as they are.
+    #[must_use]
+    pub fn orphans(&self) -> &[Orphan] {
+        &self.orphans
+    }
+
+    /// Returns what changes in the state without a publish.
+    #[must_use]
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// Returns the environments that are held as a whole from outside, with the reason.
+    #[must_use]
+    pub fn environment_holds(&self) -> &BTreeMap<EnvironmentId, String> {
+        &self.environment_holds
+    }
+
+    /// Returns what was found in the documents.
+    #[must_use]
+    pub fn findings(&self) -> &[Diagnostic] {
+        &self.findings
+    }
+
+    /// Returns `sha256:` and the digest of what would be sent. Commits and comments are not in it, so it survives
+    /// a merge.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        let mut hash = Sha256::new();
+        for change in &self.changes {
+            for part in [
+                change.id.as_str(),
+                change.action.as_str(),
+                change.payload.as_json(),
+            ] {
+                hash.update(part);
+                hash.update([0]);
+            }
+        }
+        format!("sha256:{}", hex(&hash.finalize()))
+    }
+
+    /// Returns the changes per environment in the order in which they are sent.
+    #[must_use]
+    pub fn lanes(&self) -> Vec<Lane<'_>> {
+        let mut lanes: Vec<Lane<'_>> = self
+            .changes
+            .chunk_by(|a, b| same_environment(&a.id, &b.id))
+            .filter_map(|chunk| {
+                Some(Lane {
+                    environment: chunk.first()?.id.environment(),
+                    changes: chunk.iter().collect(),
+                })
+            })
+            .collect();
+        for lane in &mut lanes {
+            lane.changes.sort_by(|a, b| {
+                (!a.payload.is_disabled(), &a.path).cmp(&(!b.payload.is_disabled(), &b.path))
+            });
+        }
+        lanes
+    }
+
+    /// Returns the numbers that decide an exit code.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        let count =
+            |test: fn(&HoldReason) -> bool| self.held.iter().filter(|held| test(&held.reason)).count();
+        let errors = self
+            .findings
+            .iter()
+            .filter(|finding| finding.severity == Severity::Error);
+        let files: std::collections::BTreeSet<&str> = errors.map(|finding| finding.path.as_str()).collect();
+        Verdict {
+            changes: self.changes.len(),
+            invalid: count(HoldReason::is_invalid).max(files.len()),
+            held: count(HoldReason::is_stop).max(self.environment_holds.len()),
+            failed: count(|reason| matches!(reason, HoldReason::Refused(_))),
+        }
+    }
+
+    /// Returns whether there is anything to publish.
+    #[must_use]
+    pub fn has_changes(&self) -> bool {
+        !self.changes.is_empty()
+    }
+
+    /// Returns whether a document is invalid.
+    #[must_use]
+    pub fn has_invalid(&self) -> bool {
+        self.verdict().invalid > 0
+    }
+
+    /// Returns whether something waits for somebody to decide (exit code 4).
+    #[must_use]
+    pub fn has_held(&self) -> bool {
+        self.verdict().held > 0
+    }
+
+    /// Returns whether there is nothing to publish, record or tell.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+            && self.held.is_empty()
+            && self.orphans.is_empty()
+            && self.records.is_empty()
+            && self.environment_holds.is_empty()
+            && self.findings.is_empty()
+    }
+
+    /// Returns the plan as one that may be carried out.
+    ///
+    /// # Errors
+    /// [`Stopped`] when a document is invalid and `--on-invalid stop` is given.
+    pub fn approve(&self) -> Result<Approved<'_>, Stopped> {
+        let invalid = self.verdict().invalid;
+        match self.on_invalid {
+            OnInvalid::Stop if invalid > 0 => Err(Stopped { invalid }),
+            OnInvalid::Hold | OnInvalid::Stop => Ok(Approved(self)),
+        }
+    }
+}
+
+/// Compares without allocating.
+pub(super) fn same_environment(a: &ToggleId, b: &ToggleId) -> bool {
+    (a.project(), a.environment_key()) == (b.project(), b.environment_key())
+}

@@ -1,0 +1,207 @@
+//! From differences to candidates: what differs by object id is read, parsed and checked, on every core there is.
+
+use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::thread;
+
+use crate::document::{self, Diagnostic, LARGEST_DOCUMENT};
+use crate::model::{Action, Blob, Payload, Scope, Sent, ServiceKind, ToggleId, Trees};
+use crate::plan::{Applied, Candidate, Desired};
+
+use super::compare::{CompareError, Difference, File, join};
+
+/// The fewest documents that are worth a thread of their own.
+const WORTH_A_THREAD: usize = 64;
+
+/// What reading needs to know besides the documents.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading<'a> {
+    pub(crate) kind: ServiceKind,
+    /// What findings put before a path.
+    pub(crate) root: &'a str,
+    pub(crate) scope: &'a Scope,
+    /// What was sent and has no known outcome.
+    pub(crate) unknown: &'a BTreeMap<ToggleId, Sent>,
+    /// What was confirmed and is not recorded in the applied tree yet.
+    pub(crate) settled: &'a BTreeMap<ToggleId, Sent>,
+}
+
+/// Candidates for a plan, and what is wrong with their documents.
+pub(crate) type Read = (Vec<Candidate>, Vec<Diagnostic>);
+
+/// Reads and checks both sides of every difference in scope. `open` gives each thread its own readers.
+pub(crate) fn candidates<S, A, E, F>(
+    differences: Vec<Difference>,
+    reading: Reading<'_>,
+    open: F,
+) -> Result<Read, E>
+where
+    S: Trees,
+    A: Trees,
+    E: From<CompareError<S::Error, A::Error>> + Send,
+    F: Fn() -> Result<(S, Option<A>), E> + Sync,
+{
+    let wanted: Vec<Difference> = differences
+        .into_iter()
+        .filter(|difference| {
+            reading.scope.contains(&difference.id) || reading.unknown.contains_key(&difference.id)
+        })
+        .collect();
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let share = wanted.len().div_ceil(threads).max(WORTH_A_THREAD);
+    let some = |part: &[Difference]| -> Result<Read, E> {
+        let (source, applied) = open()?;
+        Reader {
+            source,
+            applied,
+            reading,
+        }
+        .all(part)
+        .map_err(E::from)
+    };
+    if wanted.len() <= share {
+        return if wanted.is_empty() {
+            Ok(Read::default())
+        } else {
+            some(&wanted)
+        };
+    }
+    let some = &some;
+    thread::scope(|scope| {
+        let parts: Vec<_> = wanted
+            .chunks(share)
+            .map(|part| scope.spawn(move || some(part)))
+            .collect();
+        let mut all = Read::default();
+        for part in parts {
+            let (candidates, findings) = part
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            all.0.extend(candidates);
+            all.1.extend(findings);
+        }
+        Ok(all)
+    })
+}
+
+struct Reader<'a, S, A> {
+    source: S,
+    applied: Option<A>,
+    reading: Reading<'a>,
+}
+
+impl<S: Trees, A: Trees> Reader<'_, S, A> {
+    fn all(&self, differences: &[Difference]) -> Result<Read, CompareError<S::Error, A::Error>> {
+        let mut findings = Vec::new();
+        let mut candidates = Vec::with_capacity(differences.len());
+        for difference in differences {
+            let desired = self.desired(difference, &mut findings)?;
+            let applied = self.applied(difference, &desired)?;
+            candidates.push(Candidate {
+                id: difference.id.clone(),
+                desired,
+                applied,
+            });
+        }
+        Ok((candidates, findings))
+    }
+
+    fn desired(
+        &self,
+        difference: &Difference,
+        findings: &mut Vec<Diagnostic>,
+    ) -> Result<Desired, CompareError<S::Error, A::Error>> {
+        let file = match difference.desired.as_slice() {
+            [] => return Ok(self.absent(difference)),
+            [file] => file,
+            [first, ..] => {
+                return Ok(Desired::Invalid {
+                    path: first.path.clone(),
+                });
+            }
+        };
+        let blob = self
+            .source
+            .blob(file.id, LARGEST_DOCUMENT)
+            .map_err(CompareError::Source)?;
+        let (payload, found) = parse(file, &blob, self.reading);
+        findings.extend(found);
+        Ok(match payload {
+            Some(payload) => Desired::Document {
+                path: file.path.clone(),
+                format: file.format.as_str().to_owned(),
+                object: file.id,
+                payload,
+            },
+            None => Desired::Invalid {
+                path: file.path.clone(),
+            },
+        })
+    }
+
+    fn absent(&self, difference: &Difference) -> Desired {
+        let unknown = self
+            .reading
+            .unknown
+            .get(&difference.id)
+            .map(|sent| sent.path.clone());
+        let applied = || difference.applied.as_ref().map(|file| file.path.clone());
+        Desired::Absent {
+            path: unknown.or_else(applied).unwrap_or_default(),
+        }
+    }
+
+    fn applied(
+        &self,
+        difference: &Difference,
+        desired: &Desired,
+    ) -> Result<Applied, CompareError<S::Error, A::Error>> {
+        if let Some(sent) = self.reading.unknown.get(&difference.id) {
+            return Ok(Applied::Unknown { sent: sent.clone() });
+        }
+        if let Some(sent) = self.reading.settled.get(&difference.id) {
+            return Ok(settled(sent));
+        }
+        let (Some(file), Some(trees)) = (&difference.applied, &self.applied) else {
+            return Ok(Applied::Nothing);
+        };
+        let format = file.format.as_str().to_owned();
+        if matches!(desired, Desired::Invalid { .. }) {
+            return Ok(Applied::Unreadable {
+                object: file.id,
+                format,
+            });
+        }
+        let blob = trees
+            .blob(file.id, LARGEST_DOCUMENT)
+            .map_err(CompareError::Applied)?;
+        Ok(match parse(file, &blob, self.reading).0 {
+            Some(payload) => Applied::Document {
+                object: file.id,
+                format,
+                payload,
+            },
+            None => Applied::Unreadable {
+                object: file.id,
+                format,
+            },
+        })
+    }
+}
+
+/// A confirmed `disable` leaves nothing applied: a file that comes back is a create.
+fn settled(sent: &Sent) -> Applied {
+    match sent.action {
+        Action::Disable => Applied::Nothing,
+        Action::Create | Action::Update => Applied::Document {
+            object: sent.object,
+            format: sent.format.clone(),
+            payload: sent.payload.clone(),
+        },
+    }
+}
+
+fn parse(file: &File, blob: &Blob, reading: Reading<'_>) -> (Option<Payload>, Vec<Diagnostic>) {
+    let read = document::read(&join(reading.root, &file.path), file.format, blob, reading.kind);
+    (read.payload, read.diagnostics)
+}

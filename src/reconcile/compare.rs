@@ -1,0 +1,351 @@
+//! Desired against applied, by object id: the two trees are walked side by side and equal folders are skipped.
+//!
+//! Nothing is read or parsed here. With the default layout both trees have one shape, so that a commit that
+//! touches ten files costs ten folders; any other layout is compared file by file (DESIGN, section 4, "Compare").
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::document::{Diagnostic, Format, Layout, Place, tree};
+use crate::model::{Entry, EntryKind, EnvironmentId, ObjectId, ToggleId, Trees};
+
+/// One document on either side.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct File {
+    /// The path under the root.
+    pub(crate) path: String,
+    pub(crate) format: Format,
+    pub(crate) id: ObjectId,
+}
+
+/// One toggle whose two sides are not the same object.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Difference {
+    pub(crate) id: ToggleId,
+    /// The files that claim it: none when it is gone, several when people disagree.
+    pub(crate) desired: Vec<File>,
+    pub(crate) applied: Option<File>,
+}
+
+/// What comparing two trees found.
+#[derive(Debug, Default)]
+pub(crate) struct Comparison {
+    /// Sorted by toggle.
+    pub(crate) differences: Vec<Difference>,
+    /// Toggles applied, for every environment that was looked into.
+    pub(crate) applied_counts: BTreeMap<EnvironmentId, usize>,
+    /// Environments in which something is applied and no document is left.
+    pub(crate) lost: BTreeSet<EnvironmentId>,
+    /// What is wrong with paths rather than with documents.
+    pub(crate) findings: Vec<Diagnostic>,
+    /// Whether the source holds any document at all.
+    pub(crate) any_document: bool,
+    /// How many files were looked at.
+    pub(crate) files: usize,
+}
+
+/// The two trees, either of which may be missing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Roots {
+    pub(crate) source: ObjectId,
+    pub(crate) applied: Option<ObjectId>,
+}
+
+/// Why two trees could not be compared.
+#[derive(Debug)]
+pub(crate) enum CompareError<S, A> {
+    /// The source could not be read.
+    Source(S),
+    /// The state could not be read.
+    Applied(A),
+}
+
+/// Compares the trees under `roots`. `always` names toggles that are differences even where both sides are equal
+/// (their last outcome is unknown); `root` is what findings put before a path.
+pub(crate) fn compare<S: Trees, A: Trees>(
+    source: &S,
+    applied: Option<&A>,
+    roots: Roots,
+    layout: &Layout,
+    root: &str,
+    always: &BTreeSet<ToggleId>,
+) -> Result<Comparison, CompareError<S::Error, A::Error>> {
+    let mut walk = Walk {
+        source,
+        applied,
+        layout,
+        root,
+        always,
+        found: Comparison::default(),
+        folded: HashMap::new(),
+    };
+    if layout.is_default_shape() {
+        walk.folder("", 0, Some(roots.source), roots.applied)?;
+    } else {
+        walk.everything(roots)?;
+    }
+    Ok(walk.finish())
+}
+
+struct Walk<'a, S, A> {
+    source: &'a S,
+    applied: Option<&'a A>,
+    layout: &'a Layout,
+    root: &'a str,
+    always: &'a BTreeSet<ToggleId>,
+    found: Comparison,
+    /// Every toggle that was seen, by its id in lower case.
+    folded: HashMap<String, ToggleId>,
+}
+
+type Outcome<S, A> = Result<(), CompareError<<S as Trees>::Error, <A as Trees>::Error>>;
+
+/// How deep the folder of an environment lies.
+const ENVIRONMENT_DEPTH: usize = 2;
+
+impl<S: Trees, A: Trees> Walk<'_, S, A> {
+    fn folder(
+        &mut self,
+        prefix: &str,
+        depth: usize,
+        source: Option<ObjectId>,
+        applied: Option<ObjectId>,
+    ) -> Outcome<S, A> {
+        if source.is_some() && source == applied && !self.is_always(prefix) {
+            self.found.any_document = true;
+            return Ok(());
+        }
+        let ours = self.source_entries(source)?;
+        let theirs = self.applied_entries(applied)?;
+        let desired = self.documents(prefix, &ours);
+        if depth == ENVIRONMENT_DEPTH {
+            self.environment(desired, applied_documents(prefix, &theirs));
+        }
+        self.subfolders(prefix, depth, &ours, &theirs)
+    }
+
+    fn subfolders(&mut self, prefix: &str, depth: usize, ours: &[Entry], theirs: &[Entry]) -> Outcome<S, A> {
+        let mut pairs: BTreeMap<&[u8], (Option<ObjectId>, Option<ObjectId>)> = BTreeMap::new();
+        for entry in ours
+            .iter()
+            .filter(|entry| entry.kind == EntryKind::Tree && !is_hidden(&entry.name))
+        {
+            pairs.entry(&entry.name).or_default().0 = Some(entry.id);
+        }
+        if depth < ENVIRONMENT_DEPTH {
+            for entry in theirs.iter().filter(|entry| entry.kind == EntryKind::Tree) {
+                pairs.entry(&entry.name).or_default().1 = Some(entry.id);
+            }
+        }
+        for (name, (source, applied)) in pairs {
+            match std::str::from_utf8(name) {
+                Ok(name) => self.folder(&join(prefix, name), depth + 1, source, applied)?,
+                Err(_) => self.not_utf8(prefix, name),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sorts the files of one folder of the source into documents and findings.
+    fn documents(&mut self, prefix: &str, entries: &[Entry]) -> Vec<(ToggleId, File)> {
+        let mut documents = Vec::new();
+        for entry in entries.iter().filter(|entry| entry.kind == EntryKind::Blob) {
+            self.found.files += 1;
+            match std::str::from_utf8(&entry.name) {
+                Ok(name) => documents.extend(self.place(join(prefix, name), entry.id)),
+                Err(_) if is_hidden(&entry.name) => {}
+                Err(_) => self.not_utf8(prefix, &entry.name),
+            }
+        }
+        documents
+    }
+
+    fn place(&mut self, path: String, id: ObjectId) -> Option<(ToggleId, File)> {
+        match self.layout.place(path.as_bytes()) {
+            Place::Document { id: toggle, format } => {
+                self.found.any_document = true;
+                return Some((toggle, File { path, format, id }));
+            }
+            Place::BadKey { component, error } => {
+                let finding = tree::bad_key(&self.shown(&path), &component, &error);
+                self.found.findings.push(finding);
+            }
+            Place::Elsewhere => {
+                let finding = tree::elsewhere(&self.shown(&path), self.layout.pattern());
+                self.found.findings.push(finding);
+            }
+            Place::Ignored => {}
+        }
+        None
+    }
+
+    /// Compares one environment, all of whose documents are given.
+    fn environment(&mut self, desired: Vec<(ToggleId, File)>, applied: Vec<(ToggleId, File)>) {
+        let mut sides: BTreeMap<ToggleId, (Vec<File>, Option<File>)> = BTreeMap::new();
+        let Some(environment) = desired
+            .iter()
+            .chain(&applied)
+            .next()
+            .map(|(id, _)| id.environment())
+        else {
+            return;
+        };
+        if desired.is_empty() && !applied.is_empty() {
+            self.found.lost.insert(environment.clone());
+        }
+        self.found.applied_counts.insert(environment, applied.len());
+        for (id, file) in desired {
+            sides.entry(id).or_default().0.push(file);
+        }
+        for (id, file) in applied {
+            sides.entry(id).or_default().1 = Some(file);
+        }
+        for (id, (desired, applied)) in sides {
+            if let Some(file) = desired.first() {
+                self.fold(&id, &file.path);
+            }
+            if desired.len() > 1 {
+                let paths: Vec<String> = desired.iter().map(|file| self.shown(&file.path)).collect();
+                self.found.findings.extend(tree::duplicate(&id, &paths));
+            }
+            let same = matches!((desired.as_slice(), &applied), ([one], Some(other))
+                if one.id == other.id && one.format == other.format);
+            if !same || self.always.contains(&id) {
+                self.found.differences.push(Difference { id, desired, applied });
+            }
+        }
+    }
+
+    /// Warns of toggles whose ids differ only in case: the service may fold them.
+    fn fold(&mut self, id: &ToggleId, path: &str) {
+        match self.folded.entry(id.as_str().to_ascii_lowercase()) {
+            std::collections::hash_map::Entry::Vacant(free) => drop(free.insert(id.clone())),
+            std::collections::hash_map::Entry::Occupied(taken) => {
+                let finding = tree::case_fold(id, &join(self.root, path), taken.get());
+                self.found.findings.push(finding);
+            }
+        }
+    }
+
+    fn not_utf8(&mut self, prefix: &str, name: &[u8]) {
+        let path = [join(self.root, prefix).as_bytes(), b"/", name].concat();
+        self.found
+            .findings
+            .push(tree::not_utf8_path(path.strip_prefix(b"/").unwrap_or(&path)));
+    }
+
+    /// Compares file by file, for layouts whose folders are not those of the state.
+    fn everything(&mut self, roots: Roots) -> Outcome<S, A> {
+        let mut environments: BTreeMap<EnvironmentId, (Vec<(ToggleId, File)>, Vec<(ToggleId, File)>)> =
+            BTreeMap::new();
+        let mut folders = vec![(String::new(), roots.source)];
+        while let Some((prefix, folder)) = folders.pop() {
+            let entries = self.source_entries(Some(folder))?;
+            for (id, file) in self.documents(&prefix, &entries) {
+                environments
+                    .entry(id.environment())
+                    .or_default()
+                    .0
+                    .push((id, file));
+            }
+            let inner = entries
+                .iter()
+                .filter(|e| e.kind == EntryKind::Tree && !is_hidden(&e.name));
+            folders.extend(inner.map(|e| (join(&prefix, &String::from_utf8_lossy(&e.name)), e.id)));
+        }
+        let mut folders: Vec<(String, ObjectId)> =
+            roots.applied.map(|id| (String::new(), id)).into_iter().collect();
+        while let Some((prefix, folder)) = folders.pop() {
+            let entries = self.applied_entries(Some(folder))?;
+            for (id, file) in applied_documents(&prefix, &entries) {
+                environments
+                    .entry(id.environment())
+                    .or_default()
+                    .1
+                    .push((id, file));
+            }
+            let inner = entries.iter().filter(|e| e.kind == EntryKind::Tree);
+            folders.extend(inner.map(|e| (join(&prefix, &String::from_utf8_lossy(&e.name)), e.id)));
+        }
+        for (desired, applied) in environments.into_values() {
+            self.environment(desired, applied);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Comparison {
+        let mut nowhere = self.always.clone();
+        for found in &self.found.differences {
+            nowhere.remove(&found.id);
+        }
+        let nowhere = nowhere.into_iter().map(|id| Difference {
+            id,
+            desired: Vec::new(),
+            applied: None,
+        });
+        self.found.differences.extend(nowhere);
+        self.found.differences.sort_by(|a, b| a.id.cmp(&b.id));
+        self.found.findings.sort();
+        self.found
+    }
+
+    fn is_always(&self, prefix: &str) -> bool {
+        self.always.iter().any(|id| id.as_str().starts_with(prefix))
+    }
+
+    fn shown(&self, path: &str) -> String {
+        join(self.root, path)
+    }
+
+    fn source_entries(&self, tree: Option<ObjectId>) -> Result<Vec<Entry>, CompareError<S::Error, A::Error>> {
+        tree.map_or(Ok(Vec::new()), |tree| {
+            self.source.entries(tree).map_err(CompareError::Source)
+        })
+    }
+
+    fn applied_entries(
+        &self,
+        tree: Option<ObjectId>,
+    ) -> Result<Vec<Entry>, CompareError<S::Error, A::Error>> {
+        match (tree, self.applied) {
+            (Some(tree), Some(applied)) => applied.entries(tree).map_err(CompareError::Applied),
+            _ => Ok(Vec::new()),
+        }
+    }
+}
+
+/// The documents of one folder of the state, whose layout is always the default one.
+fn applied_documents(prefix: &str, entries: &[Entry]) -> Vec<(ToggleId, File)> {
+    let layout = Layout::default();
+    entries
+        .iter()
+        .filter(|entry| entry.kind == EntryKind::Blob)
+        .filter_map(|entry| {
+            let path = join(prefix, std::str::from_utf8(&entry.name).ok()?);
+            match layout.place(path.as_bytes()) {
+                Place::Document { id, format } => Some((
+                    id,
+                    File {
+                        path,
+                        format,
+                        id: entry.id,
+                    },
+                )),
+                _ => None,
+            }
+        })
+        .collect()
+}
+
+/// Joins two parts of a path, either of which may be empty.
+pub(crate) fn join(prefix: &str, name: &str) -> String {
+    match (prefix, name) {
+        ("", name) => name.to_owned(),
+        (prefix, "") => prefix.to_owned(),
+        (prefix, name) => format!("{prefix}/{name}"),
+    }
+}
+
+/// A component that begins with `.` or `_` holds no documents.
+fn is_hidden(name: &[u8]) -> bool {
+    matches!(name.first(), Some(b'.' | b'_'))
+}

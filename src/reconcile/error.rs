@@ -1,0 +1,117 @@
+//! Why there was no pass. What goes wrong with one toggle is data, in the report.
+
+use crate::model::CommitId;
+use crate::service::ClientError;
+use crate::{source, state};
+
+use super::compare::CompareError;
+
+/// Why there was no pass, or why it could not be finished.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The source holds no document at all, which never means that everything was removed.
+    #[error("no file at {revision} is a document: {files} files were looked at under `{root}`")]
+    NoDocuments {
+        /// The revision that was looked at.
+        revision: CommitId,
+        /// The root, `.` for the top.
+        root: String,
+        /// How many files were looked at.
+        files: usize,
+    },
+    /// Something is to be published and no service is named.
+    #[error("no service is named")]
+    NoService,
+    /// Uncommitted files of something that has no work tree.
+    #[error("only a repository at a path has uncommitted files")]
+    NoWorkTree,
+    /// The history that was followed is not part of the new one, and `history: refuse` says to stop.
+    #[error("history was rewritten: {recorded} was applied and is not an ancestor of {found}")]
+    Rewritten {
+        /// The revision applied last.
+        recorded: CommitId,
+        /// The revision found now.
+        found: CommitId,
+    },
+    /// The service's client cannot be set up.
+    #[error("cannot talk to the service")]
+    Service(#[from] ClientError),
+    /// The source cannot be read.
+    #[error("cannot read the source")]
+    Source(#[from] source::Error),
+    /// An old checkout: what is recorded was applied from a later one, or from another history.
+    #[error("this checkout is stale: {recorded} was applied, and is not an ancestor of {found}")]
+    Stale {
+        /// The revision applied last.
+        recorded: CommitId,
+        /// The revision of the checkout.
+        found: CommitId,
+    },
+    /// The state cannot be read or written.
+    #[error("cannot use the state")]
+    State(#[from] state::Error),
+    /// Another process took the shared state over in the middle of the pass.
+    #[error("another process took over the shared state; nothing more was sent")]
+    TakenOver(#[source] state::Error),
+    /// More files than a repository of toggles has.
+    #[error("{0} files are more than a targeting repository may hold")]
+    TooManyFiles(usize),
+}
+
+impl Error {
+    /// Returns what to do about it, where there is something to say.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoDocuments { .. } => Some("check `--ref`, `--root` and `--layout`; nothing was changed".into()),
+            Self::Rewritten { .. } => Some("`--history follow` applies the rewritten history".into()),
+            Self::Stale { .. } => Some(
+                "an old job was run again, or the clone is shallow: run the newest one with its whole history \
+                 (`fetch-depth: 0`), or follow deliberately with `--history follow`"
+                    .into(),
+            ),
+            Self::Source(error) => error.hint(),
+            Self::State(error) => error.hint(),
+            Self::TakenOver(_) => Some("run it again: what was sent meanwhile is found out about first".into()),
+            Self::NoService => Some("give `--base-url` and a token".into()),
+            Self::NoWorkTree | Self::Service(_) | Self::TooManyFiles(_) => None,
+        }
+    }
+
+    /// Returns whether this holds what there is to do rather than failing at it (exit 4 rather than 1).
+    #[must_use]
+    pub fn is_hold(&self) -> bool {
+        matches!(
+            self,
+            Self::Rewritten { .. } | Self::Stale { .. } | Self::State(state::Error::OtherBaseUrl { .. })
+        )
+    }
+
+    /// What went wrong with the state once requests may have left.
+    pub(crate) fn mid_pass(error: state::Error) -> Self {
+        match error {
+            state::Error::Raced(_) => Self::TakenOver(error),
+            error => Self::State(error),
+        }
+    }
+
+    /// Returns whether looking again at once is the answer: the source went away while it was read, or another
+    /// process recorded something first. Nothing was sent in either case.
+    pub(crate) fn is_passing(&self) -> bool {
+        match self {
+            Self::Source(error) => error.kind() == source::ErrorKind::Vanished,
+            Self::State(error) => matches!(error, state::Error::Raced(_)),
+            _ => false,
+        }
+    }
+}
+
+impl From<CompareError<source::Error, state::Error>> for Error {
+    fn from(error: CompareError<source::Error, state::Error>) -> Self {
+        match error {
+            CompareError::Applied(error) => Self::State(error),
+            CompareError::Source(error) => Self::Source(error),
+        }
+    }
+}

@@ -1,0 +1,430 @@
+//! From a snapshot and a state to a plan. Reads both, writes nothing, and is the same for `plan`, `apply` and `run`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use crate::document::{Layout, MOST_FILES};
+use crate::model::{CommitId, ObjectId, Sent, ServiceKind, Suspension, ToggleId, Trees};
+use crate::plan::{Draft, History, Input, MassChange, Plan, Policy, SourceInfo};
+use crate::source::{self, Relation, Snapshot, Source};
+use crate::state::{PassMemory, View};
+
+use super::Error;
+use super::candidates::{self, Reading};
+use super::compare::{Comparison, Roots, compare};
+use super::pass::{Config, now};
+use super::standing::standing;
+use super::status::{SourceStatus, Status};
+use super::worktree::Folder;
+
+/// What shapes a plan, besides the documents.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// The repository as it is shown.
+    pub repo: String,
+    /// The root, empty for the top.
+    pub root: String,
+    /// Where documents are.
+    pub layout: Layout,
+    /// Which checks there are.
+    pub kind: ServiceKind,
+    /// Rails and the like.
+    pub policy: Policy,
+    /// What a rewritten history means.
+    pub history: HistoryRule,
+    /// What kind of place the source is.
+    pub checkout: Checkout,
+    /// The service, where one is given.
+    pub base_url: Option<String>,
+}
+
+/// What a rewritten history means.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum HistoryRule {
+    /// It is followed, without having been told to.
+    Default,
+    /// It is followed: somebody said so.
+    Follow,
+    /// It stops the pass.
+    Refuse,
+}
+
+/// Whether the source can be an old checkout that knows less than the state.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Checkout {
+    /// A checkout, with state that others share: it may be older than what they applied.
+    Shared,
+    /// A mirror, or state of its own: the source is the truth.
+    Sole,
+}
+
+impl Rules {
+    /// Returns SHA-256, in hexadecimal, over everything that shapes a plan besides the documents.
+    fn digest(&self) -> String {
+        let Self {
+            repo: _,
+            root,
+            layout,
+            kind,
+            policy,
+            history: _,
+            checkout: _,
+            base_url,
+        } = self;
+        let text = format!("{root}\n{layout}\n{kind:?}\n{}\n{base_url:?}", policy.digest());
+        Sha256::digest(text)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+}
+
+/// What looking led to.
+#[derive(Debug)]
+pub struct Look {
+    /// What would be done.
+    pub plan: Plan,
+    /// What the operator should know besides.
+    pub notes: Vec<String>,
+}
+
+/// Which files a plan is about.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Files {
+    /// What is committed.
+    Committed,
+    /// What lies in the work tree.
+    WorkTree,
+}
+
+/// Plans without side effects: no lock, nothing written, the service not contacted (DESIGN, section 3, `plan`).
+///
+/// # Errors
+/// When the source or the state cannot be read, or the state says that there must be no pass.
+pub fn plan(config: &Config, files: Files) -> Result<Look, Error> {
+    let Config {
+        source,
+        rules,
+        state_dir: _,
+        shared: _,
+        service: _,
+        limits: _,
+    } = config;
+    let snapshot = Source::new(source.clone()).look()?;
+    let view = view(config)?;
+    match files {
+        Files::Committed => plan_with(&snapshot, &view, rules),
+        Files::WorkTree => {
+            let folder = source.location.local_path().ok_or(Error::NoWorkTree)?;
+            let files = Folder::open(folder, &source.root)?;
+            let from = From {
+                snapshot: &snapshot,
+                root_tree: files.root_tree(),
+                open: || Ok(files.clone()),
+            };
+            let plan = look_at(&from, &view, rules, &BTreeMap::new(), suspension(&view, now()))?;
+            Ok(Look {
+                plan,
+                notes: Vec::new(),
+            })
+        }
+    }
+}
+
+/// Where every toggle stands, and the plan it follows from.
+#[derive(Debug)]
+pub struct Standing {
+    /// The plan.
+    pub look: Look,
+    /// One line per toggle.
+    pub status: Status,
+}
+
+/// Says where every toggle stands, as free of side effects as [`plan`].
+///
+/// # Errors
+/// As for [`plan`].
+pub fn status(config: &Config) -> Result<Standing, Error> {
+    let snapshot = Source::new(config.source.clone()).look()?;
+    let view = view(config)?;
+    let look = plan_with(&snapshot, &view, &config.rules)?;
+    let toggles = standing(&look.plan, &view, &config.rules.policy.scope)?;
+    let status = Status {
+        source: SourceStatus {
+            repo: config.rules.repo.clone(),
+            reference: Some(snapshot.reference().to_owned()),
+            revision: Some(snapshot.revision()),
+        },
+        suspended: suspension(&view, now()),
+        toggles: Arc::new(toggles),
+        ..Status::default()
+    };
+    Ok(Standing { look, status })
+}
+
+fn view(config: &Config) -> Result<View, Error> {
+    Ok(match &config.shared {
+        Some(shared) => View::fetch(shared, &config.state_dir)?,
+        None => View::open(&config.state_dir)?,
+    })
+}
+
+fn plan_with(snapshot: &Snapshot, view: &View, rules: &Rules) -> Result<Look, Error> {
+    let notes = match first(snapshot, view, rules)? {
+        First::Same => {
+            let plan = Plan::nothing(source_info(snapshot, rules), rules.base_url.clone());
+            return Ok(Look {
+                plan,
+                notes: Vec::new(),
+            });
+        }
+        First::Changed(notes) => notes,
+    };
+    let plan = look(snapshot, view, rules, &BTreeMap::new(), suspension(view, now()))?;
+    Ok(Look { plan, notes })
+}
+
+/// What looking led to, before any planning.
+pub(crate) enum First {
+    /// The tree and the rules are those of a pass that left nothing to do.
+    Same,
+    /// There may be something to do.
+    Changed(Vec<String>),
+}
+
+/// Compares revisions, and says whether a closer look is needed at all.
+pub(crate) fn first(snapshot: &Snapshot, view: &View, rules: &Rules) -> Result<First, Error> {
+    let found = snapshot.revision();
+    let mut notes = Vec::new();
+    if let Some(tip) = view.tip() {
+        let wanted = rules.base_url.as_deref();
+        if let Some(wanted) = wanted.filter(|wanted| *wanted != tip.base_url) {
+            let recorded = tip.base_url.clone();
+            return Err(crate::state::Error::OtherBaseUrl {
+                recorded,
+                wanted: wanted.to_owned(),
+            }
+            .into());
+        }
+        if tip.revision != found {
+            notes.extend(history(snapshot, tip.revision, rules)?);
+        }
+    }
+    let same = view.memory().is_some_and(|memory| {
+        memory.root_tree == snapshot.root_tree()
+            && memory.policy_digest == rules.digest()
+            && Some(memory.tip) == view.tip().map(|tip| tip.commit)
+    });
+    let quiet = view.unknown().is_empty() && view.suspension().is_none();
+    Ok(if same && quiet && notes.is_empty() {
+        First::Same
+    } else {
+        First::Changed(notes)
+    })
+}
+
+/// Says what the step from the recorded revision to the found one means (DESIGN, sections 4 and 5).
+fn history(snapshot: &Snapshot, recorded: CommitId, rules: &Rules) -> Result<Option<String>, Error> {
+    let found = snapshot.revision();
+    let relation = snapshot.relation(recorded)?;
+    let forward = matches!(relation, Relation::Same | Relation::Descends);
+    match rules.history {
+        _ if forward => Ok(None),
+        HistoryRule::Default if rules.checkout == Checkout::Shared => Err(Error::Stale { recorded, found }),
+        HistoryRule::Refuse => Err(Error::Rewritten { recorded, found }),
+        HistoryRule::Default | HistoryRule::Follow => Ok(Some(match relation {
+            Relation::Behind => format!(
+                "the source went back: {} was applied, now at {}",
+                recorded.short(),
+                found.short()
+            ),
+            _ if snapshot.is_shallow() => return Ok(None),
+            _ => format!(
+                "history was rewritten: {} was applied and is not in it; following {}",
+                recorded.short(),
+                found.short()
+            ),
+        })),
+    }
+}
+
+/// Compares, reads, checks and plans what is committed.
+pub(crate) fn look(
+    snapshot: &Snapshot,
+    view: &View,
+    rules: &Rules,
+    parked: &BTreeMap<ToggleId, String>,
+    suspended: Option<Suspension>,
+) -> Result<Plan, Error> {
+    let from = From {
+        snapshot,
+        root_tree: snapshot.root_tree(),
+        open: || Ok(snapshot.reader()?),
+    };
+    look_at(&from, view, rules, parked, suspended)
+}
+
+/// The files of a plan, which need not be those of the commit that it is attributed to.
+struct From<'a, F> {
+    snapshot: &'a Snapshot,
+    root_tree: ObjectId,
+    /// Opens the files, once for each thread.
+    open: F,
+}
+
+fn look_at<S, F>(
+    from: &From<'_, F>,
+    view: &View,
+    rules: &Rules,
+    parked: &BTreeMap<ToggleId, String>,
+    suspended: Option<Suspension>,
+) -> Result<Plan, Error>
+where
+    S: Trees<Error = source::Error>,
+    F: Fn() -> Result<S, Error> + Sync,
+{
+    let From {
+        snapshot,
+        root_tree,
+        open,
+    } = from;
+    let unknown: BTreeMap<ToggleId, Sent> = view
+        .unknown()
+        .iter()
+        .map(|(id, unknown)| (id.clone(), unknown.sent.clone()))
+        .collect();
+    let roots = Roots {
+        source: *root_tree,
+        applied: view.tip().map(|tip| tip.tree),
+    };
+    let settled = view.settled();
+    let always: BTreeSet<ToggleId> = unknown.keys().chain(settled.keys()).cloned().collect();
+    let comparison = {
+        let source = open()?;
+        let applied = view.reader()?;
+        compare(
+            &source,
+            applied.as_ref(),
+            roots,
+            &rules.layout,
+            &rules.root,
+            &always,
+        )?
+    };
+    sound(&comparison, snapshot, rules)?;
+    let Comparison {
+        differences,
+        mut applied_counts,
+        lost,
+        findings: tree_findings,
+        ..
+    } = comparison;
+    let reading = Reading {
+        kind: rules.kind,
+        root: &rules.root,
+        scope: &rules.policy.scope,
+        unknown: &unknown,
+        settled,
+    };
+    for id in settled.keys() {
+        *applied_counts.entry(id.environment()).or_default() += 1;
+    }
+    let (candidates, mut findings) =
+        candidates::candidates(differences, reading, || Ok::<_, Error>((open()?, view.reader()?)))?;
+    findings.extend(tree_findings);
+    findings.sort();
+    let environment_holds = match rules.policy.mass_change {
+        MassChange::Allowed => BTreeMap::new(),
+        MassChange::Held => lost
+            .into_iter()
+            .map(|environment| (environment, LOST.to_owned()))
+            .collect(),
+    };
+    let input = Input {
+        source: source_info(snapshot, rules),
+        base_url: rules
+            .base_url
+            .clone()
+            .or_else(|| view.tip().map(|tip| tip.base_url.clone())),
+        candidates,
+        applied_counts,
+        environment_holds,
+        refused: parked.clone(),
+        suspended,
+        findings,
+    };
+    attribute(Draft::new(input, &rules.policy), snapshot)
+}
+
+const LOST: &str = "all of its documents are gone, which is more often a mistake than meant; \
+                    `--allow-mass-change` says that it is meant";
+
+/// Refuses a source that would read as "everything was removed".
+fn sound(comparison: &Comparison, snapshot: &Snapshot, rules: &Rules) -> Result<(), Error> {
+    if comparison.files > MOST_FILES {
+        return Err(Error::TooManyFiles(comparison.files));
+    }
+    if !comparison.any_document {
+        let root = if rules.root.is_empty() {
+            ".".to_owned()
+        } else {
+            rules.root.clone()
+        };
+        return Err(Error::NoDocuments {
+            revision: snapshot.revision(),
+            root,
+            files: comparison.files,
+        });
+    }
+    Ok(())
+}
+
+pub(crate) fn source_info(snapshot: &Snapshot, rules: &Rules) -> SourceInfo {
+    SourceInfo {
+        repo: rules.repo.clone(),
+        reference: snapshot.reference().to_owned(),
+        revision: snapshot.revision(),
+        history: if snapshot.is_shallow() {
+            History::Shallow
+        } else {
+            History::Complete
+        },
+    }
+}
+
+/// Finds the commits of all changes in one walk and completes the draft with them.
+fn attribute(draft: Draft, snapshot: &Snapshot) -> Result<Plan, Error> {
+    let paths = draft.paths();
+    let commits = if paths.is_empty() {
+        BTreeMap::new()
+    } else {
+        snapshot.last_commits(&paths)?
+    };
+    let mut confirmed = BTreeSet::new();
+    for (id, path, object) in draft.orphans_to_disable() {
+        if snapshot.holds_object_at(&path, object)? {
+            confirmed.insert(id);
+        }
+    }
+    Ok(draft.attribute(&commits, &confirmed))
+}
+
+/// Returns the order to write nothing, unless its time is over.
+pub(crate) fn suspension(view: &View, now: i64) -> Option<Suspension> {
+    view.suspension()
+        .filter(|suspension| suspension.until.is_none_or(|until| now < until))
+        .cloned()
+}
+
+/// What to remember of a pass that left nothing to do.
+pub(crate) fn memory(snapshot: &Snapshot, tip: CommitId, rules: &Rules, at: i64) -> PassMemory {
+    PassMemory {
+        root_tree: snapshot.root_tree(),
+        policy_digest: rules.digest(),
+        tip,
+        revision: snapshot.revision(),
+        at,
+    }
+}

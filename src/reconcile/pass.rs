@@ -1,0 +1,332 @@
+//! One pass: look, plan, approve, publish, record. `apply` makes one and exits; the driver makes them for ever.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
+
+use crate::model::{Sent, ToggleId};
+use crate::plan::{Approved, Plan};
+use crate::service::{Client, ClientConfig};
+use crate::source::{Snapshot, Source, SourceConfig};
+use crate::state::{Journal, Options, PassHead, Shared, Store, View};
+
+use super::Error;
+use super::look::{self, First, Look, Rules};
+use super::publish::{Limits, Progress, Published, Publishing, publish, sent};
+use super::record::{self, Documents};
+use super::report::Report;
+
+/// How often a pass starts over because the source vanished or another process was faster.
+const STARTS: usize = 5;
+
+/// How often a long pass records what it has done so far.
+/// Well under the 20 s after which an announcement on shared state is to be renewed.
+const CHECKPOINT: Duration = Duration::from_secs(5);
+
+/// How long a pass waits for another process that is publishing to the same shared state.
+const SHARED_WAIT: Duration = Duration::from_secs(90);
+
+/// Everything a pass needs to know.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where documents come from.
+    pub source: SourceConfig,
+    /// What shapes a plan.
+    pub rules: Rules,
+    /// Where state is kept.
+    pub state_dir: PathBuf,
+    /// Where state is shared, if it is.
+    pub shared: Option<Shared>,
+    /// The service; a plan needs none.
+    pub service: Option<ClientConfig>,
+    /// How many requests may be open.
+    pub limits: Limits,
+}
+
+/// What happens around a pass while it is under way.
+#[derive(Clone)]
+pub struct Around {
+    /// Becomes true when nothing new may start.
+    pub stop: watch::Receiver<bool>,
+    /// Is told of the plan before the first request leaves, and of every request that ended.
+    pub progress: Arc<dyn Progress>,
+}
+
+/// Makes passes. Owns the source and the state's lock; nobody else writes while it lives.
+#[derive(Debug)]
+pub struct Reconciler {
+    config: Config,
+    source: Source,
+    store: Store,
+    /// Toggles that are not tried again yet, with the reason; the driver's to fill.
+    pub(crate) parked: BTreeMap<ToggleId, String>,
+}
+
+/// What looking decided.
+enum Looked {
+    /// There is nothing to do, and that was known before looking closer.
+    Same(Snapshot),
+    /// This is the plan.
+    Planned(Snapshot, Look),
+}
+
+impl Reconciler {
+    /// Takes the state's lock, waiting at most `wait` for whoever has it, and recovers what a crash left. Blocks.
+    ///
+    /// # Errors
+    /// When another process is the writer, or the state cannot be used.
+    pub fn open(config: Config, wait: Duration) -> Result<Self, Error> {
+        let options = Options {
+            wait,
+            base_url: config.rules.base_url.clone().unwrap_or_default(),
+            now: now(),
+            shared: config.shared.clone(),
+            crash: None,
+        };
+        let store = Store::open(&config.state_dir, options)?;
+        let source = Source::new(config.source.clone());
+        Ok(Self {
+            config,
+            source,
+            store,
+            parked: BTreeMap::new(),
+        })
+    }
+
+    /// Returns the state as it is recorded now.
+    #[must_use]
+    pub fn view(&self) -> &View {
+        self.store.view()
+    }
+
+    /// Returns what a pass needs to know.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Returns the state, to suspend or resume it.
+    pub(crate) fn store(&mut self) -> &mut Store {
+        &mut self.store
+    }
+
+    /// Returns the source, to look up whether it moved.
+    pub(crate) fn source(&mut self) -> &mut Source {
+        &mut self.source
+    }
+
+    /// Makes one pass and gives the reconciler back, whatever came of it. What goes wrong with one toggle is in the
+    /// report.
+    ///
+    /// # Errors
+    /// Why there was no pass, or why it could not be finished.
+    pub async fn pass(self, around: &Around) -> (Self, Result<Report, Error>) {
+        let started = Instant::now();
+        let mut reconciler = self;
+        let mut starts = 0;
+        loop {
+            starts += 1;
+            let (back, result) = reconciler.attempt(around, started).await;
+            reconciler = back;
+            match result {
+                Err(error) if error.is_passing() && starts < STARTS && !*around.stop.borrow() => {
+                    tracing::info!(reason = %error, "the pass starts over");
+                }
+                result => return (reconciler, result),
+            }
+        }
+    }
+
+    async fn attempt(self, around: &Around, started: Instant) -> (Self, Result<Report, Error>) {
+        let (reconciler, looked) = blocking(self, Self::look).await;
+        let (snapshot, look) = match looked {
+            Err(error) => return (reconciler, Err(error)),
+            Ok(Looked::Planned(snapshot, look)) => (snapshot, look),
+            Ok(Looked::Same(snapshot)) => {
+                let rules = &reconciler.config.rules;
+                let plan = Plan::nothing(look::source_info(&snapshot, rules), rules.base_url.clone());
+                return (reconciler, Ok(Report::nothing(plan, started.elapsed())));
+            }
+        };
+        let plan = Arc::new(look.plan);
+        let (reconciler, published) = reconciler.carry_out(&plan, &snapshot, around).await;
+        let report = published.map(|Published { sendings, stopped }| {
+            let took = started.elapsed();
+            Report {
+                plan,
+                sendings,
+                stopped,
+                notes: look.notes,
+                took,
+            }
+        });
+        (reconciler, report)
+    }
+
+    fn look(&mut self) -> Result<Looked, Error> {
+        let snapshot = self.source.look()?;
+        self.store.refresh(SHARED_WAIT, now())?;
+        let view = self.store.view();
+        let notes = match look::first(&snapshot, view, &self.config.rules)? {
+            First::Same if self.parked.is_empty() => return Ok(Looked::Same(snapshot)),
+            First::Same => Vec::new(),
+            First::Changed(notes) => notes,
+        };
+        let suspension = look::suspension(view, now());
+        let plan = look::look(&snapshot, view, &self.config.rules, &self.parked, suspension)?;
+        Ok(Looked::Planned(snapshot, Look { plan, notes }))
+    }
+
+    /// Does what the plan says, as far as it is approved, and records it.
+    async fn carry_out(
+        self,
+        plan: &Arc<Plan>,
+        snapshot: &Snapshot,
+        around: &Around,
+    ) -> (Self, Result<Published, Error>) {
+        // While an invalid document stops everything, nothing is published and nothing is recorded.
+        let Ok(approved) = plan.approve() else {
+            return (self, Ok(Published::nothing()));
+        };
+        let (reconciler, published) = match plan.has_changes() {
+            true => self.publish(approved, plan, snapshot, around).await,
+            false => (self, Ok(Published::nothing())),
+        };
+        let published = match published {
+            Ok(published) => published,
+            Err(error) => return (reconciler, Err(error)),
+        };
+        let (plan, snapshot) = (Arc::clone(plan), snapshot.clone());
+        blocking(reconciler, move |reconciler| {
+            let Self { config, store, .. } = reconciler;
+            record::record(store, &plan, &snapshot, &published, &config.rules, now())?;
+            Ok(published)
+        })
+        .await
+    }
+
+    async fn publish(
+        self,
+        approved: Approved<'_>,
+        plan: &Arc<Plan>,
+        snapshot: &Snapshot,
+        around: &Around,
+    ) -> (Self, Result<Published, Error>) {
+        let client = match self.config.service.clone().map(Client::new) {
+            Some(Ok(client)) => client,
+            Some(Err(error)) => return (self, Err(error.into())),
+            None => return (self, Err(Error::NoService)),
+        };
+        let head = PassHead {
+            revision: snapshot.revision(),
+            now: now(),
+        };
+        let changes = approved.plan().changes().iter();
+        let changes = changes
+            .map(|change| (change.id.clone(), sent(change, head.revision)))
+            .collect();
+        let limits = self.config.limits;
+        let documents = snapshot.clone();
+        let (reconciler, journal) = blocking(self, move |reconciler| {
+            start(&mut reconciler.store, head, changes, &documents)
+        })
+        .await;
+        let journal = match journal {
+            Ok(journal) => journal,
+            Err(error) => return (reconciler, Err(error)),
+        };
+        around.progress.begins(approved.plan());
+        let plan = Arc::clone(plan);
+        let (stop, progress) = (around.stop.clone(), Arc::clone(&around.progress));
+        let publishing = Publishing {
+            plan,
+            client,
+            journal,
+            limits,
+            stop,
+            progress,
+        };
+        reconciler.publish_and_fold(publishing, head).await
+    }
+
+    /// Publishes, and records every few seconds what was confirmed so far.
+    async fn publish_and_fold(
+        self,
+        publishing: Publishing,
+        head: PassHead,
+    ) -> (Self, Result<Published, Error>) {
+        let mut reconciler = self;
+        let mut broken = None;
+        let mut asked = publishing.stop.clone();
+        let (halt, stop) = watch::channel(*asked.borrow());
+        let mut published = pin!(publish(Publishing { stop, ..publishing }));
+        let mut checkpoint = tokio::time::interval_at(tokio::time::Instant::now() + CHECKPOINT, CHECKPOINT);
+        checkpoint.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let published = loop {
+            tokio::select! {
+                published = &mut published => break published,
+                Ok(_) = asked.wait_for(|stop| *stop), if !*halt.borrow() => drop(halt.send(true)),
+                _ = checkpoint.tick(), if broken.is_none() => {
+                    let (back, folded) = blocking(reconciler, move |reconciler| {
+                        record::checkpoint(&mut reconciler.store, PassHead { now: now(), ..head })
+                    })
+                    .await;
+                    reconciler = back;
+                    if let Err(error) = folded {
+                        broken = Some(error);
+                        let _ = halt.send(true);
+                    }
+                }
+            }
+        };
+        match (broken, published) {
+            (None, Ok(published)) => (reconciler, Ok(published)),
+            (Some(error), _) => reconciler.abandon(error).await,
+            (None, Err(error)) => reconciler.abandon(error.into()).await,
+        }
+    }
+
+    /// Closes the journal of a pass that cannot go on; what it knows is kept for the next one.
+    async fn abandon<T: Send + 'static>(self, error: Error) -> (Self, Result<T, Error>) {
+        blocking(self, |reconciler| {
+            if let Err(error) = record::abandon(&mut reconciler.store) {
+                tracing::warn!(%error, "the journal could not be closed");
+            }
+            Err(error)
+        })
+        .await
+    }
+}
+
+fn start(
+    store: &mut Store,
+    head: PassHead,
+    changes: Vec<(ToggleId, Sent)>,
+    snapshot: &Snapshot,
+) -> Result<Journal, Error> {
+    let documents = Documents::new(snapshot)?;
+    Ok(store.start(&head, &changes, |object| documents.read(object))?)
+}
+
+/// Runs blocking work on the reconciler away from the async threads.
+async fn blocking<T: Send + 'static>(
+    mut reconciler: Reconciler,
+    work: impl FnOnce(&mut Reconciler) -> Result<T, Error> + Send + 'static,
+) -> (Reconciler, Result<T, Error>) {
+    let done = tokio::task::spawn_blocking(move || {
+        let result = work(&mut reconciler);
+        (reconciler, result)
+    });
+    done.await
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
+}
+
+/// The time, in seconds since 1970-01-01 UTC. The conductor is where the clock is read.
+pub(crate) fn now() -> i64 {
+    jiff::Timestamp::now().as_second()
+}

@@ -1,0 +1,142 @@
+//! What a pass did: a value with one line per toggle that is not simply in sync.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::model::ToggleId;
+use crate::plan::{Change, Plan};
+use crate::service::Outcome;
+
+/// How publishing one change ended.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Sending {
+    /// The service has it.
+    Applied,
+    /// The service will not have it.
+    Failed {
+        /// Why, in its words.
+        reason: String,
+    },
+    /// It was not tried: the pass ended before.
+    NotSent,
+    /// It was tried, and the service has not confirmed it.
+    Pending {
+        /// What happened last.
+        reason: String,
+    },
+}
+
+/// Why a pass ended before everything was tried.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum StopReason {
+    /// Too many toggles in a row were busy.
+    Breaker(String),
+    /// Somebody asked.
+    Interrupted,
+    /// What answers is not the service.
+    Misrouted(String),
+    /// The service asks for more patience than a pass has.
+    Patience(String),
+    /// The token is not accepted.
+    Unauthorised(String),
+}
+
+impl StopReason {
+    pub(crate) fn from_outcome(outcome: &Outcome) -> Self {
+        let reason = outcome.to_string();
+        match outcome {
+            Outcome::Misrouted { .. } => Self::Misrouted(reason),
+            Outcome::Unauthorised { .. } => Self::Unauthorised(reason),
+            _ => Self::Patience(reason),
+        }
+    }
+
+    /// Returns what to do about it, where there is something to do.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Breaker(_) | Self::Patience(_) => {
+                Some("nothing is lost: the next pass sends what was not confirmed")
+            }
+            Self::Interrupted => Some("run it again: what was confirmed is recorded"),
+            Self::Misrouted(_) => Some("check `--base-url`, `--ca-file` and the proxy settings"),
+            Self::Unauthorised(_) => {
+                Some("check the token; its file is read again at every pass and after every refusal")
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for StopReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Breaker(last) => write!(
+                f,
+                "the service looks down: 5 busy answers in a row, the last: {last}"
+            ),
+            Self::Interrupted => f.write_str("interrupted"),
+            Self::Misrouted(reason) | Self::Patience(reason) | Self::Unauthorised(reason) => {
+                f.write_str(reason)
+            }
+        }
+    }
+}
+
+/// What a pass did.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The plan it followed.
+    pub plan: Arc<Plan>,
+    /// How each change of the plan ended, in the plan's order. Empty where nothing was approved.
+    pub sendings: Vec<Sending>,
+    /// Why the pass ended early, if it did.
+    pub stopped: Option<StopReason>,
+    /// What the operator should know besides: rewritten history, a shallow clone.
+    pub notes: Vec<String>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+impl Report {
+    /// The report of a pass that knew that there was nothing to do.
+    pub(crate) fn nothing(plan: Plan, took: Duration) -> Self {
+        Self {
+            plan: Arc::new(plan),
+            sendings: Vec::new(),
+            stopped: None,
+            notes: Vec::new(),
+            took,
+        }
+    }
+
+    /// Returns every change with how it ended, in the plan's order.
+    pub fn lines(&self) -> impl Iterator<Item = (&Change, &Sending)> {
+        self.plan.changes().iter().zip(&self.sendings)
+    }
+
+    /// Returns how many changes ended in a way that `wanted` says yes to.
+    #[must_use]
+    pub fn count(&self, wanted: impl Fn(&Sending) -> bool) -> usize {
+        self.sendings.iter().filter(|sending| wanted(sending)).count()
+    }
+
+    /// Returns how many changes the service has confirmed.
+    #[must_use]
+    pub fn applied(&self) -> usize {
+        self.count(|sending| *sending == Sending::Applied)
+    }
+
+    /// Returns whether every change was confirmed and the pass ran to its end.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.stopped.is_none() && self.applied() == self.sendings.len()
+    }
+
+    /// Returns the toggles that failed, with the service's words.
+    pub fn failed(&self) -> impl Iterator<Item = (&ToggleId, &str)> {
+        self.lines().filter_map(|(change, sending)| match sending {
+            Sending::Failed { reason } => Some((&change.id, reason.as_str())),
+            _ => None,
+        })
+    }
+}

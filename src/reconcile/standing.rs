@@ -1,0 +1,135 @@
+//! Where every toggle stands: one line each, for `status` and the daemon's page.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::document::Layout;
+use crate::model::{CommitId, EntryKind, Scope, ToggleId, Trees};
+use crate::plan::{HoldReason, Plan};
+use crate::state::{self, View};
+
+use super::Error;
+use super::compare::join;
+use super::report::{Report, Sending};
+use super::status::{ToggleState, ToggleStatus};
+
+/// What is known of each toggle besides that it is applied.
+type Lines = BTreeMap<ToggleId, (ToggleState, Option<String>)>;
+
+/// Says where every toggle stands according to a plan that nothing was done about.
+///
+/// # Errors
+/// When the state cannot be read.
+pub(super) fn standing(plan: &Plan, view: &View, scope: &Scope) -> Result<Vec<ToggleStatus>, Error> {
+    let mut lines = planned(plan);
+    for change in plan.changes() {
+        let reason = match view.refusals().get(&change.id) {
+            Some(refusal) if refusal.object == change.object => (
+                ToggleState::Failed,
+                format!("refused by the service: {}", refusal.reason),
+            ),
+            _ if view.unknown().contains_key(&change.id) => (
+                ToggleState::Pending,
+                "the outcome of the last publish is unknown".to_owned(),
+            ),
+            _ => (ToggleState::Pending, format!("{} is due", change.action.as_str())),
+        };
+        lines.insert(change.id.clone(), (reason.0, Some(reason.1)));
+    }
+    complete(lines, view, scope)
+}
+
+/// Says where every toggle stands after a pass.
+///
+/// # Errors
+/// When the state cannot be read.
+pub(crate) fn after(report: &Report, view: &View, scope: &Scope) -> Result<Vec<ToggleStatus>, Error> {
+    let mut lines = planned(&report.plan);
+    for change in report.plan.changes().iter().skip(report.sendings.len()) {
+        let reason = "nothing is published while a document is invalid (`on_invalid: stop`)".to_owned();
+        lines.insert(change.id.clone(), (ToggleState::Held, Some(reason)));
+    }
+    for (change, sending) in report.lines() {
+        let line = match sending {
+            Sending::Applied => (ToggleState::InSync, None),
+            Sending::Failed { reason } => (ToggleState::Failed, Some(reason.clone())),
+            Sending::NotSent => (
+                ToggleState::Pending,
+                Some("the pass ended before it was sent".to_owned()),
+            ),
+            Sending::Pending { reason } => (ToggleState::Pending, Some(reason.clone())),
+        };
+        lines.insert(change.id.clone(), line);
+    }
+    complete(lines, view, scope)
+}
+
+fn planned(plan: &Plan) -> Lines {
+    let mut lines = Lines::new();
+    for orphan in plan.orphans() {
+        lines.insert(
+            orphan.id.clone(),
+            (ToggleState::Orphan, Some(orphan.reason.to_string())),
+        );
+    }
+    for held in plan.held() {
+        lines.insert(
+            held.id.clone(),
+            (state(&held.reason), Some(held.reason.to_string())),
+        );
+    }
+    lines
+}
+
+fn state(reason: &HoldReason) -> ToggleState {
+    match reason.state() {
+        "failed" => ToggleState::Failed,
+        "pending" => ToggleState::Pending,
+        _ => ToggleState::Held,
+    }
+}
+
+/// Adds every toggle that is applied and about which there is nothing to say, and the revisions.
+fn complete(mut lines: Lines, view: &View, scope: &Scope) -> Result<Vec<ToggleStatus>, Error> {
+    let applied = applied(view)?;
+    for id in applied.iter().filter(|id| scope.contains(id)) {
+        lines.entry(id.clone()).or_insert((ToggleState::InSync, None));
+    }
+    let mut revisions: BTreeMap<ToggleId, CommitId> = view.applied_revisions(&applied)?;
+    Ok(lines
+        .into_iter()
+        .map(|(toggle, (state, reason))| {
+            let revision = revisions.remove(&toggle);
+            ToggleStatus {
+                toggle,
+                state,
+                reason,
+                revision,
+            }
+        })
+        .collect())
+}
+
+/// Lists the applied tree.
+fn applied(view: &View) -> Result<BTreeSet<ToggleId>, state::Error> {
+    let (Some(tip), Some(reader)) = (view.tip(), view.reader()?) else {
+        return Ok(BTreeSet::new());
+    };
+    let layout = Layout::default();
+    let mut toggles = BTreeSet::new();
+    let mut folders = vec![(String::new(), tip.tree)];
+    while let Some((prefix, folder)) = folders.pop() {
+        for entry in reader.entries(folder)? {
+            let path = join(&prefix, &String::from_utf8_lossy(&entry.name));
+            match entry.kind {
+                EntryKind::Tree => folders.push((path, entry.id)),
+                EntryKind::Blob => {
+                    if let crate::document::Place::Document { id, .. } = layout.place(path.as_bytes()) {
+                        toggles.insert(id);
+                    }
+                }
+                EntryKind::Other => {}
+            }
+        }
+    }
+    Ok(toggles)
+}

@@ -1,0 +1,125 @@
+//! Uncommitted files as trees, so that one comparison serves them too.
+//!
+//! The ids of folders are made up, and so never equal to one of Git's: nothing is skipped unread, which is what
+//! "uncommitted" means. Those of files are Git's own.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use crate::document::{Format, LARGEST_DOCUMENT};
+use crate::model::{Blob, Entry, EntryKind, ObjectId, Trees};
+use crate::source::worktree::{WorkKind, WorkTree, blob_id};
+use crate::source::{self};
+
+/// A folder of files, read once. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder(Arc<Files>);
+
+#[derive(Debug, Default)]
+struct Files {
+    trees: HashMap<ObjectId, Vec<Entry>>,
+    blobs: HashMap<ObjectId, Blob>,
+}
+
+impl Folder {
+    /// Reads the folder `root` of `folder`.
+    pub(crate) fn open(folder: &Path, root: &str) -> Result<Self, source::Error> {
+        let tree = WorkTree::open(folder, root)?;
+        let mut files = Files::default();
+        let mut folders: BTreeMap<Vec<u8>, Vec<Entry>> = BTreeMap::from([(Vec::new(), Vec::new())]);
+        for file in tree
+            .files()?
+            .into_iter()
+            .filter(|file| file.kind == WorkKind::File)
+        {
+            let (parent, name) = split(&file.path);
+            let id = match could_be_document(name) {
+                true => files.keep(tree.content(&file.path, LARGEST_DOCUMENT)?, &file.path)?,
+                false => made_up(b"file", &file.path),
+            };
+            enter(&mut folders, parent).push(Entry {
+                name: name.to_vec(),
+                kind: EntryKind::Blob,
+                id,
+            });
+        }
+        files.trees = folders
+            .into_iter()
+            .map(|(path, entries)| (made_up(b"tree", &path), entries))
+            .collect();
+        Ok(Self(Arc::new(files)))
+    }
+
+    /// Returns the tree of the folder itself.
+    pub(crate) fn root_tree(&self) -> ObjectId {
+        made_up(b"tree", b"")
+    }
+}
+
+impl Files {
+    fn keep(&mut self, blob: Blob, path: &[u8]) -> Result<ObjectId, source::Error> {
+        let id = match &blob {
+            Blob::Content(content) => blob_id(content)?,
+            Blob::TooLarge(_) => made_up(b"file", path),
+        };
+        self.blobs.insert(id, blob);
+        Ok(id)
+    }
+}
+
+impl Trees for Folder {
+    type Error = source::Error;
+
+    fn entries(&self, tree: ObjectId) -> Result<Vec<Entry>, source::Error> {
+        Ok(self.0.trees.get(&tree).cloned().unwrap_or_default())
+    }
+
+    fn blob(&self, blob: ObjectId, _: usize) -> Result<Blob, source::Error> {
+        self.0
+            .blobs
+            .get(&blob)
+            .cloned()
+            .ok_or(source::Error::MissingObject(blob))
+    }
+}
+
+/// Returns the entries of `folder`, entering it and those above it where they are new.
+fn enter<'a>(folders: &'a mut BTreeMap<Vec<u8>, Vec<Entry>>, folder: &[u8]) -> &'a mut Vec<Entry> {
+    if !folders.contains_key(folder) {
+        let (parent, name) = split(folder);
+        let entry = Entry {
+            name: name.to_vec(),
+            kind: EntryKind::Tree,
+            id: made_up(b"tree", folder),
+        };
+        enter(folders, parent).push(entry);
+    }
+    folders.entry(folder.to_vec()).or_default()
+}
+
+fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        Some(slash) => (&path[..slash], &path[slash + 1..]),
+        None => (b"", path),
+    }
+}
+
+/// Whether a file is worth reading: what has another extension is never a document.
+fn could_be_document(name: &[u8]) -> bool {
+    let endings = [Format::Json, Format::Yaml, Format::Yml].map(|format| format!(".{}", format.as_str()));
+    endings.iter().any(|ending| name.ends_with(ending.as_bytes()))
+}
+
+fn made_up(kind: &[u8], path: &[u8]) -> ObjectId {
+    let digest = Sha256::new()
+        .chain_update(kind)
+        .chain_update([0])
+        .chain_update(path)
+        .finalize();
+    let mut id = [0; 20];
+    id.copy_from_slice(&digest[..20]);
+    ObjectId(id)
+}

@@ -1,0 +1,134 @@
+//! The strict check of a request body against `service-api.md`, "Targeting payload".
+
+use serde::Deserialize;
+
+use crate::model::{Content, Rule, Serve, Targeting};
+
+/// The largest request body, in bytes. A document has at most 1 MiB, and JSON may need more for the same.
+pub const LARGEST_BODY: usize = 4 * 1024 * 1024;
+
+/// A request body: exactly these members.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    comment: String,
+    disabled: bool,
+    content: Content,
+}
+
+/// A body that was accepted.
+pub(super) struct Accepted {
+    pub(super) comment: String,
+    pub(super) targeting: Targeting,
+}
+
+/// Checks a body; an error says in words what is wrong with it.
+pub(super) fn check(body: &[u8]) -> Result<Accepted, String> {
+    let request: Request = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+    let Request {
+        comment,
+        disabled,
+        content,
+    } = request;
+    in_range(&content)?;
+    Ok(Accepted {
+        comment,
+        targeting: Targeting { disabled, content },
+    })
+}
+
+fn in_range(content: &Content) -> Result<(), String> {
+    let Content {
+        rules,
+        disabled_serve,
+        default_serve,
+        variations,
+    } = content;
+    let check = |place: &str, Serve { select }: &Serve| {
+        if (*select as usize) < variations.len() {
+            return Ok(());
+        }
+        Err(format!(
+            "{place}: select {select} is out of range, there are {} variations",
+            variations.len()
+        ))
+    };
+    check("content.disabledServe", disabled_serve)?;
+    check("content.defaultServe", default_serve)?;
+    rules
+        .iter()
+        .enumerate()
+        .try_for_each(|(index, Rule { serve, .. })| check(&format!("content.rules[{index}].serve"), serve))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"{"comment":"c","disabled":false,"content":{"rules":[{"name":"r","serve":{"select":0},"conditions":[{"type":"number","subject":"age","predicate":">","objects":["18"]}]}],"disabledServe":{"select":0},"defaultServe":{"select":0},"variations":[{"value":"v","name":"n","description":""}]}}"#;
+
+    #[test]
+    fn the_contracts_example_is_accepted() {
+        let accepted = check(GOOD.as_bytes()).unwrap();
+        assert_eq!(accepted.comment, "c");
+        assert_eq!(accepted.targeting.content.rules.len(), 1);
+    }
+
+    #[test]
+    fn everything_else_is_refused_with_a_reason() {
+        for (from, to, reason) in [
+            (r#""comment":"c","#, "", "missing field `comment`"),
+            (r#""disabled":false,"#, "", "missing field `disabled`"),
+            (
+                r#""disabled":false"#,
+                r#""disabled":"false""#,
+                "expected a boolean",
+            ),
+            (r#""disabled":false"#, r#""disabled":null"#, "expected a boolean"),
+            (
+                r#""comment":"c""#,
+                r#""comment":"c","comment":"d""#,
+                "duplicate field `comment`",
+            ),
+            (
+                r#""comment":"c""#,
+                r#""comment":"c","baseVersion":1"#,
+                "unknown field `baseVersion`",
+            ),
+            (r#""name":"r","#, "", "missing field `name`"),
+            (
+                r#""name":"r","#,
+                r#""name":"r","title":"","#,
+                "unknown field `title`",
+            ),
+            (r#"["18"]"#, "[18]", "expected a string"),
+            (r#","description":"""#, "", "missing field `description`"),
+            (
+                r#""defaultServe":{"select":0}"#,
+                r#""defaultServe":{"select":1}"#,
+                "select 1 is out of range",
+            ),
+            (
+                r#""defaultServe":{"select":0}"#,
+                r#""defaultServe":{"select":-1}"#,
+                "invalid value",
+            ),
+            (
+                r#""defaultServe":{"select":0}"#,
+                r#""defaultServe":{"select":0.0}"#,
+                "expected u32",
+            ),
+            (
+                r#""defaultServe":{"select":0}"#,
+                r#""defaultServe":{}"#,
+                "missing field `select`",
+            ),
+            ("}}", "}} x", "trailing characters"),
+        ] {
+            let error = check(GOOD.replacen(from, to, 1).as_bytes()).err().unwrap();
+            assert!(error.contains(reason), "{to}: {error}");
+        }
+        assert!(check(b"").is_err());
+        assert!(check(b"[]").is_err());
+    }
+}

@@ -1,0 +1,117 @@
+//! The sandbox's certificate: made at start, signed by an authority of its own, forgotten at the end.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, date_time_ymd,
+};
+use rustls::ServerConfig;
+use rustls::pki_types::PrivateKeyDer;
+
+/// Which certificate the sandbox shows; all but the first are for testing clients.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Certificate {
+    /// One for `127.0.0.1`, `::1`, `localhost` and the configured host.
+    #[default]
+    Good,
+    /// The same, but its time is over.
+    Expired,
+    /// One for another host.
+    OtherName,
+}
+
+/// A certificate that cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum CertificateError {
+    /// It cannot be made; a host that is no host name, for one.
+    #[error("cannot make a certificate")]
+    Make(#[from] rcgen::Error),
+    /// TLS cannot be set up with it.
+    #[error("cannot set up TLS")]
+    Tls(#[from] rustls::Error),
+}
+
+/// What the server needs, and what its clients need.
+pub(super) struct Identity {
+    /// The authority's certificate, for `--ca-file`.
+    pub(super) ca_pem: String,
+    /// The server's side of TLS.
+    pub(super) tls: Arc<ServerConfig>,
+}
+
+impl Identity {
+    pub(super) fn new(kind: Certificate, host: Option<&str>) -> Result<Self, CertificateError> {
+        let ca_key = KeyPair::generate()?;
+        let ca_params = authority()?;
+        let ca = ca_params.self_signed(&ca_key)?;
+        let key = KeyPair::generate()?;
+        let leaf = leaf(kind, host)?.signed_by(&key, &Issuer::from_params(&ca_params, &ca_key))?;
+        let private = PrivateKeyDer::try_from(key.serialize_der())
+            .map_err(|reason| rustls::Error::General(reason.to_owned()))?;
+        let mut tls = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_single_cert(vec![leaf.der().clone()], private)?;
+        tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Self {
+            ca_pem: ca.pem(),
+            tls: Arc::new(tls),
+        })
+    }
+}
+
+fn authority() -> Result<CertificateParams, rcgen::Error> {
+    let mut params = CertificateParams::new(Vec::<String>::new())?;
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    params
+        .distinguished_name
+        .push(DnType::CommonName, "gitoggle sandbox, for tests only");
+    Ok(params)
+}
+
+fn leaf(kind: Certificate, host: Option<&str>) -> Result<CertificateParams, rcgen::Error> {
+    let names: Vec<String> = match kind {
+        Certificate::Good | Certificate::Expired => ["localhost", "127.0.0.1", "::1"]
+            .into_iter()
+            .chain(host)
+            .map(Into::into)
+            .collect(),
+        Certificate::OtherName => vec!["other.invalid".into()],
+    };
+    let mut params = CertificateParams::new(names)?;
+    params
+        .distinguished_name
+        .push(DnType::CommonName, "gitoggle sandbox");
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    params.use_authority_key_identifier_extension = true;
+    if kind == Certificate::Expired {
+        params.not_before = date_time_ymd(2000, 1, 1);
+        params.not_after = date_time_ymd(2001, 1, 1);
+    }
+    Ok(params)
+}
+
+/// Writes the authority's certificate so that a reader sees all of it or nothing.
+pub(super) fn write_pem(path: &Path, pem: &str) -> std::io::Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    std::fs::create_dir_all(folder)?;
+    let mut file = tempfile::Builder::new()
+        .permissions(readable())
+        .tempfile_in(folder)?;
+    file.write_all(pem.as_bytes())?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// A certificate is public, and another user's program may be the one that needs it.
+fn readable() -> std::fs::Permissions {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::Permissions::from_mode(0o644)
+}

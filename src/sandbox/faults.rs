@@ -1,0 +1,133 @@
+//! Faults on request: at random, but the same ones for the same seed.
+
+use std::hash::{Hash as _, Hasher as _};
+use std::time::Duration;
+
+use crate::model::ToggleId;
+
+/// How the sandbox misbehaves. Rates are probabilities in `0.0..=1.0`; the default is to behave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Faults {
+    /// How often a request is answered 500 or 503, half of each, without storing.
+    pub fail_rate: f64,
+    /// How long every request takes before it is looked at.
+    pub latency: Duration,
+    /// How often the connection ends without an answer after the document was stored.
+    pub drop_after_store_rate: f64,
+    /// How often a request is answered 429, without storing.
+    pub too_many_rate: f64,
+    /// What such a 429 says in `Retry-After`, in whole seconds.
+    pub retry_after: Duration,
+    /// What decides who is struck: the same seed strikes the same tries of the same toggles, in whatever order
+    /// they arrive.
+    pub seed: u64,
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        Self {
+            fail_rate: 0.0,
+            latency: Duration::ZERO,
+            drop_after_store_rate: 0.0,
+            too_many_rate: 0.0,
+            retry_after: Duration::from_secs(1),
+            seed: 0,
+        }
+    }
+}
+
+/// What strikes one request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Fault {
+    DropAfterStore,
+    Internal,
+    None,
+    TooMany,
+    Unavailable,
+}
+
+impl Faults {
+    /// Says what strikes the `nth` request for `toggle`.
+    pub(super) fn strike(&self, toggle: &ToggleId, nth: u64) -> Fault {
+        let Self {
+            fail_rate,
+            latency: _,
+            drop_after_store_rate,
+            too_many_rate,
+            retry_after: _,
+            seed,
+        } = self;
+        let mut hasher = std::hash::DefaultHasher::new();
+        (seed, toggle, nth).hash(&mut hasher);
+        let mut random = fastrand::Rng::with_seed(hasher.finish());
+        let drawn = random.f64();
+        if drawn < *fail_rate {
+            return if random.bool() {
+                Fault::Internal
+            } else {
+                Fault::Unavailable
+            };
+        }
+        if drawn < fail_rate + too_many_rate {
+            return Fault::TooMany;
+        }
+        if drawn < fail_rate + too_many_rate + drop_after_store_rate {
+            return Fault::DropAfterStore;
+        }
+        Fault::None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strikes(faults: &Faults) -> Vec<Fault> {
+        let id = "p/e/t".parse().unwrap();
+        (0..1000).map(|nth| faults.strike(&id, nth)).collect()
+    }
+
+    #[test]
+    fn the_same_seed_strikes_the_same_requests() {
+        let faults = Faults {
+            fail_rate: 0.2,
+            drop_after_store_rate: 0.1,
+            too_many_rate: 0.1,
+            ..Faults::default()
+        };
+        assert_eq!(strikes(&faults), strikes(&faults));
+        assert_ne!(
+            strikes(&faults),
+            strikes(&Faults {
+                seed: 1,
+                ..faults.clone()
+            })
+        );
+        let count = |fault| strikes(&faults).iter().filter(|drawn| **drawn == fault).count();
+        assert!(
+            (60..140).contains(&count(Fault::TooMany)),
+            "{}",
+            count(Fault::TooMany)
+        );
+        assert!(
+            (60..140).contains(&count(Fault::Internal)),
+            "{}",
+            count(Fault::Internal)
+        );
+        assert!((60..140).contains(&count(Fault::DropAfterStore)));
+    }
+
+    #[test]
+    fn nothing_strikes_by_default_and_everything_at_rate_one() {
+        assert!(
+            strikes(&Faults::default())
+                .iter()
+                .all(|fault| *fault == Fault::None)
+        );
+        let all = Faults {
+            too_many_rate: 1.0,
+            ..Faults::default()
+        };
+        assert!(strikes(&all).iter().all(|fault| *fault == Fault::TooMany));
+    }
+}

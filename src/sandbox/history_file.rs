@@ -1,0 +1,94 @@
+//! The history in a file: one line of JSON for each document that was stored, only ever appended to.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::Published;
+use super::body::check;
+use crate::model::{Content, Payload, Targeting, ToggleId};
+
+/// A history file that is open for appending.
+pub(super) struct HistoryFile(File);
+
+/// One line, which is also one element of `GET /api/sandbox/history`.
+#[derive(Deserialize, Serialize)]
+pub(super) struct Line {
+    seq: usize,
+    toggle: ToggleId,
+    version: u64,
+    at: String,
+    comment: String,
+    disabled: bool,
+    content: Content,
+}
+
+impl HistoryFile {
+    /// Opens `path`, which need not exist, and reads what it holds. A last line that was cut off is removed.
+    pub(super) fn open(path: &Path) -> std::io::Result<(Self, Vec<Published>)> {
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(path)?;
+        let mut published = Vec::new();
+        let mut good = 0;
+        let mut reader = BufReader::new(&file);
+        let mut line = Vec::new();
+        while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
+            published.push(read(&line)?);
+            good += line.len() as u64;
+            line.clear();
+        }
+        file.set_len(good)?;
+        file.seek(SeekFrom::Start(good))?;
+        Ok((Self(file), published))
+    }
+
+    pub(super) fn append(&mut self, published: &Published) -> std::io::Result<()> {
+        let mut line = serde_json::to_vec(&Line::new(published))?;
+        line.push(b'\n');
+        self.0.write_all(&line)
+    }
+}
+
+impl Line {
+    pub(super) fn new(published: &Published) -> Self {
+        let Targeting { disabled, content } = published.targeting();
+        Self {
+            seq: published.seq,
+            toggle: published.toggle.clone(),
+            version: published.version,
+            at: published.at.to_string(),
+            comment: published.comment(),
+            disabled,
+            content,
+        }
+    }
+}
+
+fn read(line: &[u8]) -> std::io::Result<Published> {
+    let Line {
+        seq,
+        toggle,
+        version,
+        at,
+        comment,
+        disabled,
+        content,
+    } = serde_json::from_slice(line)?;
+    let body = Payload::new(&Targeting { disabled, content }).body(&comment);
+    check(body.as_bytes()).map_err(std::io::Error::other)?;
+    Ok(Published {
+        seq,
+        toggle,
+        version,
+        at: at.parse::<Timestamp>().map_err(std::io::Error::other)?,
+        body: Bytes::from(body),
+    })
+}

@@ -1,0 +1,288 @@
+//! An answer of the service, read within bounds and made harmless.
+
+use std::io::Read as _;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::show::shown;
+
+/// How much of a body is read, in bytes, before and after decompression. A larger one is judged by its beginning.
+pub(super) const LARGEST_BODY: usize = 64 * 1024;
+
+/// How much of a body that is not JSON is shown, in characters.
+const LONGEST_BEGINNING: usize = 60;
+
+/// One answer. Its texts are escaped, short and without the token.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// Where it redirects to, if it does.
+    pub location: Option<String>,
+    /// `Retry-After` as a time from now.
+    pub retry_after: Option<Duration>,
+    /// What its body is.
+    pub body: Body,
+}
+
+/// What a body is; the `Content-Type` does not decide it, because services forget it on errors.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Body {
+    /// It ended before its end.
+    Broken,
+    /// Nothing, or only white space.
+    Empty,
+    /// JSON.
+    Json {
+        /// Its `code`.
+        code: Option<String>,
+        /// Its `message`, or else its `error`.
+        message: Option<String>,
+    },
+    /// Something that is not JSON.
+    Other {
+        /// How it begins.
+        begins: String,
+    },
+}
+
+impl Body {
+    /// Says what `bytes` are: a whole body, or as much of it as was read.
+    #[must_use]
+    pub fn new(bytes: &[u8], encoding: Option<&str>, secret: &str) -> Self {
+        let Some((bytes, length)) = decoded(bytes, encoding) else {
+            return Self::Other {
+                begins: format!(
+                    "(compressed as `{}`)",
+                    shown(encoding.unwrap_or_default(), secret)
+                ),
+            };
+        };
+        if bytes.trim_ascii().is_empty() {
+            return Self::Empty;
+        }
+        if !is_json(&bytes, length) {
+            return Self::Other {
+                begins: beginning(&bytes, secret),
+            };
+        }
+        // Only an object says something; a list would fill the fields in their order.
+        match serde_json::from_slice::<Said>(&bytes) {
+            Ok(said) if bytes.trim_ascii_start().starts_with(b"{") => said.body(secret),
+            Ok(_) | Err(_) => Self::Json {
+                code: None,
+                message: None,
+            },
+        }
+    }
+}
+
+/// Whether a decoded body is all there is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Length {
+    Cut,
+    Whole,
+}
+
+/// What services say in the body of an error.
+#[derive(Deserialize)]
+struct Said {
+    #[serde(default)]
+    code: Value,
+    #[serde(default)]
+    message: Value,
+    #[serde(default)]
+    error: Value,
+}
+
+impl Said {
+    fn body(self, secret: &str) -> Body {
+        let Self { code, message, error } = self;
+        let text = |value: &Value| match value {
+            Value::String(text) if !text.trim().is_empty() => Some(shown(text, secret)),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        };
+        let nested = error.get("message").and_then(text);
+        Body::Json {
+            code: text(&code).or_else(|| error.get("code").and_then(text)),
+            message: text(&message).or_else(|| text(&error)).or(nested),
+        }
+    }
+}
+
+/// Whether `bytes` are JSON, as far as they go.
+fn is_json(bytes: &[u8], length: Length) -> bool {
+    match serde_json::from_slice::<serde::de::IgnoredAny>(bytes) {
+        Ok(_) => true,
+        Err(error) => length == Length::Cut && error.is_eof(),
+    }
+}
+
+/// Undoes a `Content-Encoding` that was not asked for; `None` where it is unknown or broken.
+fn decoded<'a>(bytes: &'a [u8], encoding: Option<&str>) -> Option<(std::borrow::Cow<'a, [u8]>, Length)> {
+    let read_to_bound = if bytes.len() >= LARGEST_BODY {
+        Length::Cut
+    } else {
+        Length::Whole
+    };
+    match encoding.map(str::trim).filter(|text| !text.is_empty()) {
+        None => Some((bytes.into(), read_to_bound)),
+        Some(name) if name.eq_ignore_ascii_case("identity") => Some((bytes.into(), read_to_bound)),
+        Some(name) if name.eq_ignore_ascii_case("gzip") || name.eq_ignore_ascii_case("x-gzip") => {
+            inflated(flate2::read::MultiGzDecoder::new(bytes), read_to_bound)
+        }
+        Some(name) if name.eq_ignore_ascii_case("deflate") => {
+            inflated(flate2::read::ZlibDecoder::new(bytes), read_to_bound)
+        }
+        Some(_) => None,
+    }
+}
+
+fn inflated<'a>(
+    decoder: impl std::io::Read,
+    compressed: Length,
+) -> Option<(std::borrow::Cow<'a, [u8]>, Length)> {
+    let mut text = Vec::new();
+    let read = decoder.take(LARGEST_BODY as u64).read_to_end(&mut text);
+    match (read, compressed) {
+        (Ok(_), _) if text.len() >= LARGEST_BODY => Some((text.into(), Length::Cut)),
+        (Ok(_), _) => Some((text.into(), Length::Whole)),
+        (Err(_), Length::Cut) => Some((text.into(), Length::Cut)),
+        (Err(_), Length::Whole) => None,
+    }
+}
+
+fn beginning(bytes: &[u8], secret: &str) -> String {
+    let text = shown(&String::from_utf8_lossy(bytes), secret);
+    if text.chars().count() <= LONGEST_BEGINNING {
+        return text;
+    }
+    text.chars().take(LONGEST_BEGINNING).chain(['…']).collect()
+}
+
+/// Reads `Retry-After`: seconds, or a date that is compared with `now`. A date that is past is no wait at all.
+#[must_use]
+pub(super) fn retry_after(text: &str, now: jiff::Timestamp) -> Option<Duration> {
+    let text = text.trim();
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
+    }
+    let date = jiff::fmt::rfc2822::DateTimeParser::new()
+        .relaxed_weekday(true)
+        .parse_timestamp(text)
+        .ok()?;
+    Some(Duration::try_from(date.duration_since(now)).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    fn json(code: Option<&str>, message: Option<&str>) -> Body {
+        Body::Json {
+            code: code.map(Into::into),
+            message: message.map(Into::into),
+        }
+    }
+
+    #[test]
+    fn a_body_is_judged_by_what_it_holds() {
+        for (text, body) in [
+            ("", Body::Empty),
+            (" \r\n", Body::Empty),
+            ("{}", json(None, None)),
+            ("[1]", json(None, None)),
+            ("true", json(None, None)),
+            (
+                r#"{"code":"not_found","message":"no\n::x"}"#,
+                json(Some("not_found"), Some("no\\n::x")),
+            ),
+            (
+                r#"{"status":500,"error":"Internal"}"#,
+                json(None, Some("Internal")),
+            ),
+            (
+                r#"{"error":{"code":7,"message":"m"}}"#,
+                json(Some("7"), Some("m")),
+            ),
+            (r#"{"message":"token api-1"}"#, json(None, Some("token ***"))),
+            (r#"{"message":null,"code":{}}"#, json(None, None)),
+            (
+                "<html>",
+                Body::Other {
+                    begins: "<html>".into(),
+                },
+            ),
+            (
+                r#"{"a":1"#,
+                Body::Other {
+                    begins: r#"{"a":1"#.into(),
+                },
+            ),
+            (
+                "{} trailing",
+                Body::Other {
+                    begins: "{} trailing".into(),
+                },
+            ),
+        ] {
+            assert_eq!(Body::new(text.as_bytes(), None, "api-1"), body, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_large_body_is_judged_by_its_beginning() {
+        let large = format!(r#"{{"content":"{}"#, "a".repeat(LARGEST_BODY));
+        assert_eq!(
+            Body::new(&large.as_bytes()[..LARGEST_BODY], None, ""),
+            json(None, None)
+        );
+        let html = "<p>".repeat(LARGEST_BODY);
+        assert!(matches!(
+            Body::new(&html.as_bytes()[..LARGEST_BODY], None, ""),
+            Body::Other { .. }
+        ));
+    }
+
+    #[test]
+    fn a_compressed_body_is_read_and_a_bomb_is_bounded() {
+        let gzip = |text: &[u8]| {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+            encoder.write_all(text).unwrap();
+            encoder.finish().unwrap()
+        };
+        let said = gzip(br#"{"code":"conflict"}"#);
+        assert_eq!(Body::new(&said, Some("gzip"), ""), json(Some("conflict"), None));
+        assert!(matches!(
+            Body::new(&said[..10], Some("gzip"), ""),
+            Body::Other { .. } | Body::Empty
+        ));
+        assert!(matches!(Body::new(b"x", Some("br"), ""), Body::Other { .. }));
+        let bomb = gzip(&vec![b' '; 64 << 20]);
+        assert_eq!(Body::new(&bomb, Some("gzip"), ""), Body::Empty);
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let now = "2026-01-02T03:04:05Z".parse().unwrap();
+        for (text, wait) in [
+            ("7", Some(7)),
+            (" 0 ", Some(0)),
+            ("99999999999999999999999", Some(u64::MAX)),
+            ("Fri, 02 Jan 2026 03:04:35 GMT", Some(30)),
+            ("Mon, 02 Jan 2026 03:04:35 GMT", Some(30)),
+            ("Fri, 02 Jan 2026 03:04:00 GMT", Some(0)),
+            ("-1", None),
+            ("1.5", None),
+            ("soon", None),
+            ("", None),
+        ] {
+            assert_eq!(retry_after(text, now), wait.map(Duration::from_secs), "{text:?}");
+        }
+    }
+}

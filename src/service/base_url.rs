@@ -1,0 +1,186 @@
+//! Where the service is, and the address of one toggle's targeting.
+
+use std::fmt;
+use std::str::FromStr;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use sha2::{Digest, Sha256};
+use url::Url;
+
+use crate::model::ToggleId;
+
+/// What stands in a path as it is: RFC 3986's unreserved characters.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// The address of a service: `https`, a host, perhaps a port and a path. Always shown without a slash at its end.
+#[derive(Clone, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct BaseUrl(Url);
+
+/// Why a text is no base URL. None of them shows the text, which may hold a password.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum BaseUrlError {
+    /// It has a `#` part.
+    #[error("a base URL has no fragment (`#…`)")]
+    Fragment,
+    /// Its scheme is not `https`.
+    #[error("a base URL begins with `https://`, not `{0}://`: the token is never sent in the clear")]
+    Insecure(String),
+    /// It has a `?` part.
+    #[error("a base URL has no query (`?…`)")]
+    Query,
+    /// It is no URL at all.
+    #[error("not a URL: {0}")]
+    Syntax(#[from] url::ParseError),
+    /// It has a user or a password.
+    #[error("a base URL has no user or password; the token is `GITOGGLE_TOKEN` or `--token-file`")]
+    User,
+}
+
+impl BaseUrl {
+    /// Returns the host, without the port.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        self.0.host_str().expect("an https URL has a host")
+    }
+
+    /// Returns the name that stands for this service where none is given: its host and eight digits of a hash of
+    /// the whole address. Fit for a file name and for a part of a ref.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let digest = Sha256::digest(self.to_string());
+        let short: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        let host: String = self
+            .host()
+            .chars()
+            .map(|c| {
+                if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') {
+                    c
+                } else {
+                    '-'
+                }
+            })
+            .collect();
+        format!("{}-{short}", host.trim_matches(['.', '-']))
+    }
+
+    /// Returns the address of one toggle's targeting (`service-api.md`, "Update targeting of a toggle").
+    #[must_use]
+    pub fn targeting(&self, toggle: &ToggleId) -> Url {
+        let mut url = self.0.clone();
+        url.set_path(&format!(
+            "{}/api/projects/{}/environments/{}/toggles/{}/targeting",
+            self.0.path().trim_end_matches('/'),
+            utf8_percent_encode(toggle.project(), ENCODED),
+            utf8_percent_encode(toggle.environment_key(), ENCODED),
+            utf8_percent_encode(toggle.toggle(), ENCODED),
+        ));
+        url
+    }
+}
+
+impl FromStr for BaseUrl {
+    type Err = BaseUrlError;
+
+    fn from_str(text: &str) -> Result<Self, BaseUrlError> {
+        let mut url = Url::parse(text.trim())?;
+        if url.scheme() != "https" {
+            return Err(BaseUrlError::Insecure(url.scheme().to_owned()));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(BaseUrlError::User);
+        }
+        if url.query().is_some() {
+            return Err(BaseUrlError::Query);
+        }
+        if url.fragment().is_some() {
+            return Err(BaseUrlError::Fragment);
+        }
+        let path = url.path().trim_end_matches('/').to_owned();
+        url.set_path(&path);
+        Ok(Self(url))
+    }
+}
+
+impl fmt::Display for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.as_str().trim_end_matches('/'))
+    }
+}
+
+impl fmt::Debug for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn base(text: &str) -> BaseUrl {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_base_url_is_normalised() {
+        for (text, shown) in [
+            ("https://toggles.example", "https://toggles.example"),
+            ("https://Toggles.Example:443/", "https://toggles.example"),
+            ("https://toggles.example/fp//", "https://toggles.example/fp"),
+            ("https://[::1]:8443/a/b/", "https://[::1]:8443/a/b"),
+        ] {
+            assert_eq!(base(text).to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn what_would_leak_or_mislead_is_refused() {
+        for (text, error) in [
+            ("http://toggles.example", BaseUrlError::Insecure("http".into())),
+            ("http://127.0.0.1:8080", BaseUrlError::Insecure("http".into())),
+            ("https://u:p@toggles.example", BaseUrlError::User),
+            ("https://u@toggles.example", BaseUrlError::User),
+            ("https://toggles.example/?a=b", BaseUrlError::Query),
+            ("https://toggles.example/#a", BaseUrlError::Fragment),
+            (
+                "toggles.example",
+                BaseUrlError::Syntax(url::ParseError::RelativeUrlWithoutBase),
+            ),
+        ] {
+            assert_eq!(text.parse::<BaseUrl>(), Err(error), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_toggles_address_is_below_the_base_path() {
+        let id: ToggleId = "shop/prod_eu/new-payment.v2".parse().unwrap();
+        for (text, url) in [
+            (
+                "https://t.example",
+                "https://t.example/api/projects/shop/environments/prod_eu/toggles/new-payment.v2/targeting",
+            ),
+            (
+                "https://t.example:8443/fp/",
+                "https://t.example:8443/fp/api/projects/shop/environments/prod_eu/toggles/new-payment.v2/targeting",
+            ),
+        ] {
+            assert_eq!(base(text).targeting(&id).as_str(), url);
+        }
+    }
+
+    #[test]
+    fn a_name_tells_services_apart_and_is_fit_for_a_ref() {
+        let name = base("https://t.example/fp").name();
+        assert!(
+            name.starts_with("t.example-") && name.len() == "t.example-".len() + 8,
+            "{name}"
+        );
+        assert_eq!(name, base("https://T.example/fp/").name());
+        assert_ne!(name, base("https://t.example").name());
+        assert!(base("https://[::1]:8443").name().starts_with("1-"));
+    }
+}

@@ -1,0 +1,296 @@
+//! From an answer to an outcome: the table of DESIGN section 6, and nothing else.
+
+use super::{Answer, Body, Certainty, Outcome};
+
+/// Whether this pass has had a success yet: before one, a 404 may mean a wrong base URL and a 403 a wrong token.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Standing {
+    /// This service has accepted something in this pass.
+    Proven,
+    /// It has not yet.
+    Unproven,
+}
+
+/// Says what an answer means.
+#[must_use]
+pub fn classify(answer: &Answer, standing: Standing) -> Outcome {
+    let Answer {
+        status,
+        location,
+        retry_after,
+        body,
+    } = answer;
+    let (status, certainty) = (*status, certainty(*status, body));
+    match (status, code(body)) {
+        (200..=299, _) => success(status, body),
+        (408 | 425 | 429 | 500.., _) => Outcome::Busy {
+            status: Some(status),
+            retry_after: *retry_after,
+            certainty,
+            reason: said(status, body),
+        },
+        (401, _) | (400..=499, Some("unauthorized")) => unauthorised(status, body, certainty),
+        (403, _) | (400..=499, Some("forbidden")) => match standing {
+            Standing::Unproven => unauthorised(status, body, certainty),
+            Standing::Proven => Outcome::Forbidden {
+                certainty,
+                reason: said(status, body),
+            },
+        },
+        (404 | 405, _) if standing == Standing::Unproven && !matches!(body, Body::Json { .. }) => {
+            Outcome::Misrouted {
+                certainty,
+                reason: format!("{}; is the base URL right?", said(status, body)),
+            }
+        }
+        (400..=499, code) => Outcome::Refused {
+            status,
+            code: code.map(Into::into),
+            certainty,
+            reason: said(status, body),
+        },
+        (..=399, _) => Outcome::Misrouted {
+            certainty,
+            reason: redirected(status, location.as_deref()),
+        },
+    }
+}
+
+fn success(status: u16, body: &Body) -> Outcome {
+    match body {
+        Body::Empty | Body::Json { .. } => Outcome::Applied { status },
+        Body::Broken => Outcome::Lost {
+            reason: format!("the service answered {status} and broke off"),
+        },
+        Body::Other { .. } => Outcome::Misrouted {
+            certainty: Certainty::Unknown,
+            reason: format!("{}, and so is not the service", said(status, body)),
+        },
+    }
+}
+
+fn unauthorised(status: u16, body: &Body, certainty: Certainty) -> Outcome {
+    Outcome::Unauthorised {
+        status,
+        certainty,
+        reason: format!("the token was not accepted: {}", said(status, body)),
+    }
+}
+
+/// Anything but a 2xx with JSON or nothing, a 429, or a 4xx with JSON or nothing may have come after the document
+/// was stored.
+fn certainty(status: u16, body: &Body) -> Certainty {
+    let clear = matches!(body, Body::Empty | Body::Json { .. });
+    match status {
+        200..=299 if clear => Certainty::Stored,
+        429 => Certainty::NotStored,
+        400..=499 if clear => Certainty::NotStored,
+        _ => Certainty::Unknown,
+    }
+}
+
+fn code(body: &Body) -> Option<&str> {
+    match body {
+        Body::Json { code, message: _ } => code.as_deref(),
+        Body::Broken | Body::Empty | Body::Other { .. } => None,
+    }
+}
+
+/// What the service said, in one sentence.
+fn said(status: u16, body: &Body) -> String {
+    match body {
+        Body::Json {
+            code: Some(code),
+            message: Some(message),
+        } => format!("the service answered {status} `{code}`: {message}"),
+        Body::Json {
+            code: Some(text),
+            message: None,
+        }
+        | Body::Json {
+            code: None,
+            message: Some(text),
+        } => format!("the service answered {status}: {text}"),
+        Body::Json {
+            code: None,
+            message: None,
+        }
+        | Body::Empty => format!("the service answered {status}"),
+        Body::Broken => format!("the service answered {status} and broke off"),
+        Body::Other { begins } => {
+            format!("the service answered {status} with something that is not JSON (`{begins}`)")
+        }
+    }
+}
+
+fn redirected(status: u16, location: Option<&str>) -> String {
+    match location {
+        Some(location) => format!(
+            "the service answered {status} and points to `{location}`; redirects are not followed: is the base URL right?"
+        ),
+        None => {
+            format!("the service answered {status}, which is no answer to a publish: is the base URL right?")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::Certainty::{NotStored, Stored, Unknown};
+    use super::Standing::{Proven, Unproven};
+    use super::*;
+
+    fn answer(status: u16, body: &str) -> Answer {
+        Answer {
+            status,
+            location: None,
+            retry_after: None,
+            body: Body::new(body.as_bytes(), None, "token"),
+        }
+    }
+
+    const NOTHING: &str = "";
+    const JSON: &str = r#"{"code":"invalid_request","message":"no"}"#;
+    const HTML: &str = "<html>";
+
+    #[test]
+    fn the_table_of_outcomes() {
+        for (status, body, standing, word, certainty) in [
+            (200, NOTHING, Unproven, "applied", Stored),
+            (200, JSON, Unproven, "applied", Stored),
+            (204, NOTHING, Proven, "applied", Stored),
+            (299, "[]", Proven, "applied", Stored),
+            (200, HTML, Unproven, "misrouted", Unknown),
+            (200, HTML, Proven, "misrouted", Unknown),
+            (300, NOTHING, Proven, "misrouted", Unknown),
+            (302, HTML, Unproven, "misrouted", Unknown),
+            (304, NOTHING, Proven, "misrouted", Unknown),
+            (308, JSON, Proven, "misrouted", Unknown),
+            (404, NOTHING, Unproven, "misrouted", NotStored),
+            (404, HTML, Unproven, "misrouted", Unknown),
+            (404, JSON, Unproven, "refused", NotStored),
+            (404, NOTHING, Proven, "refused", NotStored),
+            (404, HTML, Proven, "refused", Unknown),
+            (405, NOTHING, Unproven, "misrouted", NotStored),
+            (405, JSON, Unproven, "refused", NotStored),
+            (405, HTML, Proven, "refused", Unknown),
+            (400, JSON, Unproven, "refused", NotStored),
+            (400, NOTHING, Unproven, "refused", NotStored),
+            (400, HTML, Unproven, "refused", Unknown),
+            (409, JSON, Proven, "refused", NotStored),
+            (410, JSON, Proven, "refused", NotStored),
+            (413, HTML, Unproven, "refused", Unknown),
+            (415, JSON, Proven, "refused", NotStored),
+            (422, JSON, Proven, "refused", NotStored),
+            (451, JSON, Proven, "refused", NotStored),
+            (401, NOTHING, Unproven, "unauthorised", NotStored),
+            (401, JSON, Proven, "unauthorised", NotStored),
+            (401, HTML, Proven, "unauthorised", Unknown),
+            (
+                400,
+                r#"{"code":"unauthorized"}"#,
+                Proven,
+                "unauthorised",
+                NotStored,
+            ),
+            (403, NOTHING, Unproven, "unauthorised", NotStored),
+            (403, JSON, Proven, "forbidden", NotStored),
+            (403, HTML, Proven, "forbidden", Unknown),
+            (400, r#"{"code":"forbidden"}"#, Proven, "forbidden", NotStored),
+            (
+                400,
+                r#"{"code":"forbidden"}"#,
+                Unproven,
+                "unauthorised",
+                NotStored,
+            ),
+            (408, NOTHING, Proven, "busy", NotStored),
+            (408, HTML, Proven, "busy", Unknown),
+            (425, JSON, Proven, "busy", NotStored),
+            (429, NOTHING, Proven, "busy", NotStored),
+            (429, HTML, Proven, "busy", NotStored),
+            (500, JSON, Proven, "busy", Unknown),
+            (503, NOTHING, Unproven, "busy", Unknown),
+            (599, HTML, Proven, "busy", Unknown),
+        ] {
+            let outcome = classify(&answer(status, body), standing);
+            assert_eq!(
+                (outcome.as_str(), outcome.certainty()),
+                (word, certainty),
+                "{status} {body:?} {standing:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_answer_that_breaks_off_confirms_nothing() {
+        for (status, word) in [
+            (200, "lost"),
+            (400, "refused"),
+            (503, "busy"),
+            (401, "unauthorised"),
+        ] {
+            let outcome = classify(
+                &Answer {
+                    body: Body::Broken,
+                    ..answer(status, "")
+                },
+                Proven,
+            );
+            assert_eq!(
+                (outcome.as_str(), outcome.certainty()),
+                (word, Unknown),
+                "{status}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_services_own_words_are_shown() {
+        for (status, body, sentence) in [
+            (400, JSON, "the service answered 400 `invalid_request`: no"),
+            (
+                422,
+                r#"{"message":"bad\u001b[2J"}"#,
+                "the service answered 422: bad\\u{1b}[2J",
+            ),
+            (
+                400,
+                r#"{"message":"token token"}"#,
+                "the service answered 400: *** ***",
+            ),
+            (503, "", "the service answered 503"),
+            (
+                200,
+                HTML,
+                "the service answered 200 with something that is not JSON (`<html>`), and so is not the service",
+            ),
+        ] {
+            assert_eq!(classify(&answer(status, body), Proven).to_string(), sentence);
+        }
+    }
+
+    #[test]
+    fn a_redirect_says_where_it_points() {
+        let answer = Answer {
+            location: Some("https://elsewhere.example/".into()),
+            ..answer(302, "")
+        };
+        let sentence = classify(&answer, Proven).to_string();
+        assert!(sentence.contains("`https://elsewhere.example/`"), "{sentence}");
+    }
+
+    #[test]
+    fn a_wish_to_wait_is_kept() {
+        let wait = Some(Duration::from_secs(7));
+        let answer = Answer {
+            retry_after: wait,
+            ..answer(429, "")
+        };
+        assert!(
+            matches!(classify(&answer, Proven), Outcome::Busy { retry_after, .. } if retry_after == wait)
+        );
+    }
+}

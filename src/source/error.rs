@@ -1,0 +1,181 @@
+//! What can go wrong with a source, and what to do about it.
+
+use std::path::{Path, PathBuf};
+
+use crate::model::{CommitId, ObjectId, escaped};
+use crate::transport::GitError;
+
+/// Why a source gives no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A short commit id that several objects share.
+    #[error("`{}` is the beginning of more than one object's id", escaped(.0))]
+    AmbiguousId(String),
+    /// The repository has no commit on its branch yet.
+    #[error("the branch `{}` has no commit yet", escaped(.0))]
+    Unborn(String),
+    /// The repository keeps something in a way that is not understood.
+    #[error("the repository uses Git's extension `{}`, which is not supported", escaped(.0))]
+    Extension(String),
+    /// libgit2 says so.
+    #[error("git: {}", escaped(source.message()))]
+    Git {
+        /// What it said.
+        source: git2::Error,
+    },
+    /// A file or folder cannot be used.
+    #[error("cannot {what} `{}`", escaped(&path.to_string_lossy()))]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// On which path.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// An object that the repository should have is not there.
+    #[error("the object {0} is missing: the repository is damaged")]
+    MissingObject(ObjectId),
+    /// There is nothing at the path.
+    #[error("there is no repository at `{}`", escaped(&.0.to_string_lossy()))]
+    NoRepository(PathBuf),
+    /// There is no folder at the path.
+    #[error("there is no folder `{}`", escaped(&.0.to_string_lossy()))]
+    NoFolder(PathBuf),
+    /// A bare repository has no files to look at.
+    #[error("the repository at `{}` is bare and has no work tree", escaped(&.0.to_string_lossy()))]
+    NoWorkTree(PathBuf),
+    /// The root is not in the tree.
+    #[error("the folder `{}` does not exist at {revision}", escaped(root))]
+    NoRoot {
+        /// The root as it was given.
+        root: String,
+        /// Where it was looked for.
+        revision: CommitId,
+    },
+    /// What the ref names is no commit.
+    #[error("`{}` does not name a commit", escaped(.0))]
+    NotACommit(String),
+    /// An object has another type than the one it is used as.
+    #[error("the object {0} is not a {1}")]
+    WrongType(ObjectId, &'static str),
+    /// Some objects are only at the place it was cloned from.
+    #[error("the object {0} is not in this partial clone")]
+    PartialClone(ObjectId),
+    /// The way to the repository.
+    #[error(transparent)]
+    Remote(#[from] GitError),
+    /// Refs are kept in a format that libgit2 does not read.
+    #[error("the repository keeps its refs in the reftable format, which is not supported")]
+    Reftable,
+    /// The root is a file, a symbolic link or a submodule.
+    #[error("`{}` is not a folder at {revision}", escaped(root))]
+    RootIsNoFolder {
+        /// The root as it was given.
+        root: String,
+        /// Where it was looked for.
+        revision: CommitId,
+    },
+    /// Object ids are SHA-256.
+    #[error("the repository uses SHA-256 object ids, which are not supported")]
+    Sha256,
+    /// A tree that breaks Git's format.
+    #[error("the tree {0} is malformed")]
+    MalformedTree(ObjectId),
+    /// The ref is not there.
+    #[error(
+        "there is no branch, tag or commit `{}`{}",
+        escaped(reference),
+        suggestion(near)
+    )]
+    UnknownRef {
+        /// The ref as it was given.
+        reference: String,
+        /// Names that look like it.
+        near: Vec<String>,
+    },
+    /// The repository went away while it was read.
+    #[error("the repository at `{}` vanished while it was read", escaped(&.0.to_string_lossy()))]
+    Vanished(PathBuf),
+}
+
+/// What an error means for a pass.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ErrorKind {
+    /// The repository was read, and what is wanted is not in it: hold, never take it for "everything removed".
+    Absent,
+    /// It cannot be read.
+    Failed,
+    /// It went away meanwhile, as a sidecar's does when it is swapped: start over at once.
+    Vanished,
+}
+
+impl Error {
+    /// Returns what the error means for a pass.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NoRoot { .. }
+            | Self::RootIsNoFolder { .. }
+            | Self::Unborn(_)
+            | Self::UnknownRef { .. }
+            | Self::NotACommit(_) => ErrorKind::Absent,
+            Self::Vanished(_) => ErrorKind::Vanished,
+            _ => ErrorKind::Failed,
+        }
+    }
+
+    /// Returns what to do about it, where there is something to say.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::AmbiguousId(_) => "give more digits of the commit id",
+            Self::NoRepository(_) => {
+                "give the top folder of a work tree, a bare repository or a URL as `--repo`"
+            }
+            Self::NoRoot { .. } | Self::RootIsNoFolder { .. } => {
+                "`--root` is a folder of the repository, counted from its top"
+            }
+            Self::PartialClone(_) => "clone without `--filter`, or give the URL as `--repo`",
+            Self::Reftable => {
+                "convert it with `git refs migrate --ref-format=files`, or give its URL as `--repo`"
+            }
+            Self::Extension(_) => "clone it anew, or give its URL as `--repo`",
+            Self::Unborn(_) => "commit something, or name another branch with `--ref`",
+            Self::Remote(error) => return error.hint(),
+            _ => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
+
+impl From<git2::Error> for Error {
+    fn from(source: git2::Error) -> Self {
+        Self::Git { source }
+    }
+}
+
+fn suggestion(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{}`", escaped(name))).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        names => format!("; there is {}", names.join(", ")),
+    }
+}
+
+/// Says why `path` could not be opened as a repository.
+pub(super) fn cannot_open(path: &Path, error: git2::Error) -> Error {
+    let extension = error
+        .message()
+        .split_once("unsupported extension name ")
+        .map(|(_, name)| name);
+    match extension.map(|name| name.trim_start_matches("extensions.")) {
+        Some(name) if name.eq_ignore_ascii_case("refstorage") => Error::Reftable,
+        Some(name) if name.eq_ignore_ascii_case("objectformat") => Error::Sha256,
+        Some(name) => Error::Extension(name.to_owned()),
+        None if error.message().contains("object format") => Error::Sha256,
+        None if error.code() == git2::ErrorCode::NotFound => Error::NoRepository(path.to_owned()),
+        None => error.into(),
+    }
+}

@@ -1,0 +1,37 @@
+//! A repository on this machine: opened in place, anew at each look, and only read.
+
+use std::path::{Path, PathBuf};
+
+use git2::{Repository, RepositoryOpenFlags};
+
+use super::error::{Error, cannot_open};
+use super::resolve::{Resolved, resolve};
+use crate::transport;
+
+/// Opens the repository at `path`: a work tree, a bare one, a linked work tree, or a symbolic link to one. Never
+/// one further up.
+pub(super) fn open(path: &Path) -> Result<Repository, Error> {
+    transport::libgit2()?;
+    let none: [&str; 0] = [];
+    Repository::open_ext(path, RepositoryOpenFlags::NO_SEARCH, none).map_err(|error| cannot_open(path, error))
+}
+
+/// Resolves `reference` in the repository at `path`; also returns the folder that holds its objects.
+pub(super) fn look_up(path: &Path, reference: Option<&str>) -> Result<(PathBuf, Resolved), Error> {
+    let repository = open(path)?;
+    let folder = repository.commondir().to_owned();
+    match resolve(&repository, reference) {
+        Ok(resolved) => Ok((folder, resolved)),
+        Err(_) if !repository.path().exists() => Err(Error::Vanished(path.to_owned())),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns the URL of `origin`, the only thing that is read from the repository's configuration.
+pub(super) fn origin_url(path: &Path) -> Result<Option<String>, Error> {
+    match open(path)?.config()?.get_string("remote.origin.url") {
+        Ok(url) => Ok(Some(url)),
+        Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}

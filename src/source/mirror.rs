@@ -1,0 +1,341 @@
+//! A repository behind a URL: a bare mirror of the one ref that is wanted. It is a cache: whatever is wrong with it
+//! is repaired by cloning again.
+//!
+//! A commit id is found where the mirror has it, where a ref points at it, or in what branches and tags lead to;
+//! servers hand out nothing else to everyone.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use git2::{AutotagOption, FetchOptions, Oid, Repository};
+use tempfile::TempDir;
+
+use super::error::Error;
+use super::reader::{object_id, oid};
+use super::resolve::{self, Resolved};
+use super::{CacheMode, Snapshot, SourceConfig};
+use crate::model::CommitId;
+use crate::transport::{self, Advertised, GitError, advertised, with_remote};
+
+/// What the wanted ref is called in the mirror.
+const WANTED: &str = "refs/gitoggle/source";
+
+/// Where a mirror says of what it is one.
+const URL_KEY: &str = "gitoggle.source";
+
+/// Every fetch adds a pack. With more than this the mirror is cloned again, into one.
+const MOST_PACKS: usize = 256;
+
+/// What of a remote source is kept from one look to the next.
+#[derive(Debug, Default)]
+pub(super) struct Mirror {
+    /// The repository that is used where the cache must not be, or there is none.
+    temporary: Option<Arc<TempDir>>,
+    /// Set when the cache turned out to be broken.
+    distrusted: bool,
+}
+
+/// The ref at the server that a look is about.
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum Wanted {
+    /// One that is advertised, and the commit it leads to.
+    Ref { refspec: String, resolved: Resolved },
+    /// A commit id that no ref points at.
+    Id(String),
+}
+
+impl Mirror {
+    pub(super) const fn distrust(&mut self) {
+        self.distrusted = true;
+    }
+
+    pub(super) fn look_up(&mut self, config: &SourceConfig) -> Result<CommitId, Error> {
+        match wanted(config)? {
+            Wanted::Ref { resolved, .. } => Ok(CommitId(object_id(resolved.commit))),
+            Wanted::Id(_) => self.look(config).map(|snapshot| snapshot.revision()),
+        }
+    }
+
+    pub(super) fn look(&mut self, config: &SourceConfig) -> Result<Snapshot, Error> {
+        transport::libgit2()?;
+        let wanted = wanted(config)?;
+        if let Some(snapshot) = self.current(config, &wanted) {
+            return snapshot;
+        }
+        match (&config.cache, config.mode) {
+            (Some(cache), CacheMode::Keep) => self.update(config, cache, &wanted),
+            (Some(cache), CacheMode::Untouched) => self.borrow(config, Some(cache), &wanted),
+            (None, _) => self.borrow(config, None, &wanted),
+        }
+    }
+
+    /// Returns the snapshot where the cache, or the temporary repository, has it already.
+    fn current(&self, config: &SourceConfig, wanted: &Wanted) -> Option<Result<Snapshot, Error>> {
+        let cache = config.cache.as_deref().filter(|_| !self.distrusted);
+        let temporary = self.temporary.as_ref().map(|folder| folder.path());
+        [cache, temporary].into_iter().flatten().find_map(|folder| {
+            let repository = open(folder, config)?;
+            let resolved = match wanted {
+                Wanted::Ref { resolved, .. } => {
+                    (tip(&repository) == Some(resolved.commit)).then(|| resolved.clone())
+                }
+                Wanted::Id(id) => resolve::resolve(&repository, Some(id)).ok(),
+            };
+            let snapshot = self.snapshot(config, folder, resolved?);
+            (!snapshot.as_ref().is_err_and(is_damage)).then_some(snapshot)
+        })
+    }
+
+    fn snapshot(&self, config: &SourceConfig, folder: &Path, resolved: Resolved) -> Result<Snapshot, Error> {
+        let temporary = self.temporary.clone().filter(|own| own.path() == folder);
+        Snapshot::take(
+            folder.to_owned(),
+            resolved,
+            &config.root,
+            config.first_parent,
+            temporary,
+        )
+    }
+
+    /// Fetches into the cache; clones again where that is not possible.
+    fn update(&mut self, config: &SourceConfig, cache: &Path, wanted: &Wanted) -> Result<Snapshot, Error> {
+        let usable = Some(cache).filter(|_| !self.distrusted && packs(cache) <= MOST_PACKS);
+        if let Some(repository) = usable.and_then(|cache| open(cache, config)) {
+            let fetched = fetch(&repository, config, wanted);
+            drop(repository);
+            match fetched.and_then(|resolved| self.snapshot(config, cache, resolved)) {
+                Err(error) if is_damage(&error) => {
+                    tracing::warn!(reason = %error, "the mirror of the source is damaged and is cloned again");
+                }
+                fetched => return fetched,
+            }
+        }
+        let resolved = clone(config, cache, wanted)?;
+        self.distrusted = false;
+        self.snapshot(config, cache, resolved)
+    }
+
+    /// Fetches into a temporary repository, which may read the objects of the cache.
+    fn borrow(
+        &mut self,
+        config: &SourceConfig,
+        cache: Option<&Path>,
+        wanted: &Wanted,
+    ) -> Result<Snapshot, Error> {
+        if self.distrusted {
+            self.temporary = None;
+        }
+        let lender = cache
+            .filter(|_| !self.distrusted)
+            .and_then(|cache| open(cache, config));
+        let folder = match &self.temporary {
+            Some(folder) => Arc::clone(folder),
+            None => {
+                let folder = tempfile::tempdir()
+                    .map_err(|error| io("make a folder in", std::env::temp_dir(), error))?;
+                lend(&init(folder.path(), config)?, lender.as_ref())?;
+                Arc::clone(self.temporary.insert(Arc::new(folder)))
+            }
+        };
+        let repository = Repository::open_bare(folder.path())?;
+        let resolved = fetch(&repository, config, wanted)?;
+        self.distrusted = false;
+        self.snapshot(config, folder.path(), resolved)
+    }
+}
+
+/// Asks the server what its refs are, and picks the wanted one.
+fn wanted(config: &SourceConfig) -> Result<Wanted, Error> {
+    let refs = advertised(&config.location, &config.access)?;
+    choose(config.reference.as_deref(), &refs)
+}
+
+fn choose(reference: Option<&str>, refs: &[Advertised]) -> Result<Wanted, Error> {
+    let find = |name: &str| refs.iter().find(|advertised| advertised.name == name);
+    let name = match reference {
+        None | Some("HEAD") => {
+            let head = find("HEAD").ok_or_else(|| Error::Unborn("HEAD".to_owned()))?;
+            let shown = head
+                .target
+                .clone()
+                .unwrap_or_else(|| "HEAD (detached)".to_owned());
+            let refspec = head.target.as_deref().unwrap_or("HEAD");
+            return asked_for(refspec, shown, head, refs);
+        }
+        Some(name) => name,
+    };
+    for prefix in resolve::prefixes(name) {
+        let full = format!("{prefix}{name}");
+        if let Some(found) = find(&full).filter(|_| git2::Reference::is_valid_name(&full)) {
+            return asked_for(&full, full.clone(), found, refs);
+        }
+    }
+    if !resolve::is_id(name) {
+        return Err(unknown(name, refs));
+    }
+    let id = name.to_ascii_lowercase();
+    let pointed = refs
+        .iter()
+        .find(|found| found.id.to_string() == id && !found.name.ends_with("^{}"));
+    match pointed {
+        Some(found) => asked_for(&found.name, id, found, refs),
+        None => Ok(Wanted::Id(id)),
+    }
+}
+
+fn asked_for(name: &str, shown: String, found: &Advertised, refs: &[Advertised]) -> Result<Wanted, Error> {
+    let peeled = format!("{}^{{}}", found.name);
+    let peeled = refs
+        .iter()
+        .find(|advertised| advertised.name == peeled)
+        .unwrap_or(found);
+    Ok(Wanted::Ref {
+        refspec: format!("+{name}:{WANTED}"),
+        resolved: Resolved {
+            reference: shown,
+            commit: oid(peeled.id)?,
+        },
+    })
+}
+
+fn unknown(reference: &str, refs: &[Advertised]) -> Error {
+    let short = |advertised: &Advertised| {
+        let name = advertised.name.as_str();
+        let short = name
+            .strip_prefix("refs/heads/")
+            .or_else(|| name.strip_prefix("refs/tags/"))?;
+        (!short.ends_with("^{}")).then(|| short.to_owned())
+    };
+    Error::UnknownRef {
+        reference: reference.to_owned(),
+        near: resolve::near(reference, refs.iter().filter_map(short).collect()),
+    }
+}
+
+/// Fetches what is wanted, and returns where it leads: the ref may have moved since it was advertised.
+fn fetch(repository: &Repository, config: &SourceConfig, wanted: &Wanted) -> Result<Resolved, Error> {
+    let refspecs = match wanted {
+        Wanted::Ref { refspec, .. } => vec![refspec.clone()],
+        Wanted::Id(_) => ["heads", "tags"]
+            .map(|kind| format!("+refs/{kind}/*:refs/gitoggle/{kind}/*"))
+            .to_vec(),
+    };
+    with_remote(repository, &config.location, &config.access, |remote| {
+        let mut options = FetchOptions::new();
+        options.download_tags(AutotagOption::None).update_fetchhead(false);
+        remote.fetch(&refspecs, Some(&mut options), None)
+    })?;
+    match wanted {
+        Wanted::Id(id) => resolve::resolve(repository, Some(id)),
+        Wanted::Ref { resolved, .. } => {
+            let peeled = repository.find_reference(WANTED)?.peel_to_commit();
+            let commit = peeled.map_err(|_| Error::NotACommit(resolved.reference.clone()))?;
+            Ok(Resolved {
+                reference: resolved.reference.clone(),
+                commit: commit.id(),
+            })
+        }
+    }
+}
+
+/// Returns the commit that was fetched last.
+fn tip(repository: &Repository) -> Option<Oid> {
+    Some(
+        repository
+            .find_reference(WANTED)
+            .ok()?
+            .peel_to_commit()
+            .ok()?
+            .id(),
+    )
+}
+
+/// Opens the mirror in `folder` where it is one of this source.
+fn open(folder: &Path, config: &SourceConfig) -> Option<Repository> {
+    let repository = Repository::open_bare(folder).ok()?;
+    let url = repository.config().ok()?.get_string(URL_KEY).ok()?;
+    (url == config.location.to_string()).then_some(repository)
+}
+
+fn init(folder: &Path, config: &SourceConfig) -> Result<Repository, Error> {
+    let mut options = git2::RepositoryInitOptions::new();
+    options.bare(true).external_template(false);
+    let repository = Repository::init_opts(folder, &options)?;
+    repository
+        .config()?
+        .set_str(URL_KEY, &config.location.to_string())?;
+    Ok(repository)
+}
+
+/// Lets `repository` read the objects of `lender`, and tell the server that it has them.
+fn lend(repository: &Repository, lender: Option<&Repository>) -> Result<(), Error> {
+    let Some((lender, commit)) = lender.and_then(|lender| Some((lender, tip(lender)?))) else {
+        return Ok(());
+    };
+    let alternates = repository.path().join("objects/info/alternates");
+    let objects = lender.path().join("objects");
+    let line = format!("{}\n", objects.display());
+    std::fs::create_dir_all(repository.path().join("objects/info"))
+        .and_then(|()| std::fs::write(&alternates, line))
+        .map_err(|error| io("write", alternates, error))?;
+    let repository = Repository::open_bare(repository.path())?;
+    repository.reference(WANTED, commit, true, "borrowed")?;
+    Ok(())
+}
+
+/// Clones beside `cache`, and puts the result in its place.
+fn clone(config: &SourceConfig, cache: &Path, wanted: &Wanted) -> Result<Resolved, Error> {
+    let parent = cache
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    std::fs::create_dir_all(parent).map_err(|error| io("make", parent.to_owned(), error))?;
+    let prefix = format!("{}.", cache.file_name().unwrap_or_default().to_string_lossy());
+    remove_leftovers(parent, &prefix);
+    let folder = tempfile::Builder::new().prefix(&prefix).tempdir_in(parent);
+    let folder = folder.map_err(|error| io("make a folder in", parent.to_owned(), error))?;
+    let fresh = folder.path().join("new");
+    let resolved = fetch(&init(&fresh, config)?, config, wanted)?;
+    match std::fs::rename(cache, folder.path().join("old")) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(io("move", cache.to_owned(), error));
+        }
+        _ => {}
+    }
+    std::fs::rename(&fresh, cache).map_err(|error| io("make", cache.to_owned(), error))?;
+    Ok(resolved)
+}
+
+/// Removes what a clone left behind that was killed. Only the one process that may write the cache does this.
+fn remove_leftovers(parent: &Path, prefix: &str) {
+    for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(prefix) {
+            // What cannot be removed now costs disk space only, and is tried again.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Returns whether cloning again may help: the mirror is at fault, not the way to the server.
+fn is_damage(error: &Error) -> bool {
+    match error {
+        Error::Remote(GitError::Git { source }) | Error::Git { source } => {
+            source.class() != git2::ErrorClass::Net
+        }
+        Error::MissingObject(_) | Error::MalformedTree(_) | Error::WrongType(..) | Error::Vanished(_) => true,
+        _ => false,
+    }
+}
+
+fn packs(cache: &Path) -> usize {
+    std::fs::read_dir(cache.join("objects/pack"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .count()
+        / 2
+}
+
+const fn io(what: &'static str, path: PathBuf, source: std::io::Error) -> Error {
+    Error::Io { what, path, source }
+}

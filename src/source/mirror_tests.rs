@@ -1,0 +1,267 @@
+//! Sources behind a URL.
+
+use std::path::PathBuf;
+
+use super::testing::{Repo, config, git};
+use super::*;
+use crate::model::Trees;
+use crate::transport::testing::GitServer;
+use crate::transport::{GitError, Network};
+
+/// A served repository, and a work tree that pushes to it.
+struct Remote {
+    work: Repo,
+    folder: tempfile::TempDir,
+    server: GitServer,
+}
+
+impl Remote {
+    fn new() -> Self {
+        let work = Repo::new();
+        let folder = tempfile::tempdir().unwrap();
+        git(folder.path(), &["init", "-q", "--bare", "-b", "main", "repo"]);
+        let server = GitServer::start(folder.path(), None);
+        Self { work, folder, server }
+    }
+
+    /// Commits a file and pushes every branch and tag.
+    fn publish(&self, path: &str, content: &str) -> String {
+        let id = self.work.commit_file(path, content);
+        self.push();
+        id
+    }
+
+    fn push(&self) {
+        let url = self.folder.path().join("repo");
+        self.work
+            .git(&["push", "-q", "--force", "--mirror", url.to_str().unwrap()]);
+    }
+
+    fn cache(&self) -> PathBuf {
+        self.folder.path().join("state/source.git")
+    }
+
+    fn config(&self) -> SourceConfig {
+        let mut config = config(self.server.url("repo").parse().unwrap());
+        config.access.network = Network {
+            ca_file: Some(self.server.tls.ca_file()),
+            ..Network::default()
+        };
+        config.cache = Some(self.cache());
+        config
+    }
+
+    fn source(&self) -> Source {
+        Source::new(self.config())
+    }
+
+    fn at(&self, reference: &str) -> Source {
+        Source::new(SourceConfig {
+            reference: Some(reference.to_owned()),
+            ..self.config()
+        })
+    }
+
+    fn untouched(&self) -> Source {
+        Source::new(SourceConfig {
+            mode: CacheMode::Untouched,
+            ..self.config()
+        })
+    }
+}
+
+fn revision(source: &mut Source) -> String {
+    let snapshot = source.look().unwrap();
+    let entries = snapshot.reader().unwrap().entries(snapshot.root_tree()).unwrap();
+    assert!(!entries.is_empty());
+    snapshot.revision().to_string()
+}
+
+#[test]
+fn a_ref_that_has_not_moved_costs_one_look_up() {
+    let remote = Remote::new();
+    let first = remote.publish("a", "1");
+    let mut source = remote.source();
+    assert_eq!(revision(&mut source), first);
+    assert_eq!(source.look().unwrap().reference(), "refs/heads/main");
+    remote.server.take_requests();
+    assert_eq!(revision(&mut source), first);
+    assert_eq!(source.look_up().unwrap().to_string(), first);
+    let requests = remote.server.take_requests();
+    assert_eq!(requests, ["GET /repo/info/refs?service=git-upload-pack"; 2]);
+    let second = remote.publish("a", "2");
+    assert_eq!(source.look_up().unwrap().to_string(), second);
+    assert_eq!(revision(&mut source), second);
+    assert_eq!(revision(&mut remote.source()), second);
+}
+
+#[test]
+fn only_the_wanted_ref_is_fetched() {
+    let remote = Remote::new();
+    remote.publish("a", "1");
+    remote.work.git(&["checkout", "-q", "-b", "side"]);
+    let side = remote.work.commit_file("b", "1");
+    remote.work.git(&["tag", "-a", "-m", "x", "v1"]);
+    remote.work.git(&["checkout", "-q", "main"]);
+    remote.push();
+    remote.source().look().unwrap();
+    let refs = git(&remote.cache(), &["for-each-ref", "--format=%(refname)"]);
+    assert_eq!(refs, "refs/gitoggle/source");
+    for reference in ["side", "v1", "refs/tags/v1", &side, &side[..10]] {
+        assert_eq!(revision(&mut remote.at(reference)), side, "{reference}");
+        assert_eq!(
+            remote.at(reference).look_up().unwrap().to_string(),
+            side,
+            "{reference}"
+        );
+    }
+}
+
+#[test]
+fn a_commit_id_that_no_ref_points_at_is_found_behind_a_branch() {
+    let remote = Remote::new();
+    let first = remote.publish("a", "1");
+    remote.publish("a", "2");
+    assert_eq!(revision(&mut remote.at(&first)), first);
+    assert_eq!(revision(&mut remote.at(&first[..9])), first);
+    let error = remote.at(&"1".repeat(40)).look().unwrap_err();
+    assert!(matches!(error, Error::UnknownRef { .. }), "{error:?}");
+}
+
+#[test]
+fn a_rewritten_history_is_followed() {
+    let remote = Remote::new();
+    let first = remote.publish("a", "1");
+    let mut source = remote.source();
+    revision(&mut source);
+    remote.work.git(&["commit", "-q", "--amend", "-m", "other"]);
+    remote.push();
+    let second = remote.work.git(&["rev-parse", "HEAD"]);
+    assert_eq!(revision(&mut source), second);
+    let old = CommitId(first.parse().unwrap());
+    assert_eq!(source.look().unwrap().relation(old).unwrap(), Relation::Diverged);
+}
+
+#[test]
+fn a_ref_or_commit_that_is_not_there_is_told() {
+    let remote = Remote::new();
+    let error = remote.source().look().unwrap_err();
+    assert!(matches!(error, Error::Unborn(_)), "{error:?}");
+    remote.publish("a", "1");
+    let error = remote.at("mian").look().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "there is no branch, tag or commit `mian`; there is `main`"
+    );
+    assert_eq!(error.kind(), ErrorKind::Absent);
+    let nowhere = SourceConfig {
+        location: remote.server.url("nowhere").parse().unwrap(),
+        ..remote.config()
+    };
+    let error = Source::new(nowhere).look().unwrap_err();
+    assert!(
+        matches!(error, Error::Remote(GitError::NotFound { .. })),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn a_broken_cache_is_cloned_again() {
+    let remote = Remote::new();
+    let first = remote.publish("a", "1");
+    let cache = remote.cache();
+    type Break<'a> = (&'a str, Box<dyn Fn() + 'a>);
+    let breaks: [Break<'_>; 4] = [
+        (
+            "no repository",
+            Box::new(|| std::fs::remove_file(cache.join("HEAD")).unwrap()),
+        ),
+        (
+            "another remote",
+            Box::new(|| {
+                git(&cache, &["config", "gitoggle.source", "https://example.org/x"]);
+            }),
+        ),
+        (
+            "no objects",
+            Box::new(|| std::fs::remove_dir_all(cache.join("objects/pack")).unwrap()),
+        ),
+        (
+            "a file in its place",
+            Box::new(|| {
+                std::fs::remove_dir_all(&cache).unwrap();
+                std::fs::write(&cache, "").unwrap();
+            }),
+        ),
+    ];
+    for (what, damage) in breaks {
+        revision(&mut remote.source());
+        damage();
+        assert_eq!(revision(&mut remote.source()), first, "{what}");
+    }
+    std::fs::write(cache.join("refs/gitoggle/source.lock"), "").unwrap();
+    let second = remote.publish("a", "2");
+    assert_eq!(revision(&mut remote.source()), second, "a stale lock");
+    assert_eq!(std::fs::read_dir(cache.parent().unwrap()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_distrusted_cache_is_cloned_again() {
+    let remote = Remote::new();
+    let first = remote.publish("a", "1");
+    let mut source = remote.source();
+    revision(&mut source);
+    remote.server.take_requests();
+    source.distrust();
+    assert_eq!(revision(&mut source), first);
+    assert!(remote.server.take_requests().len() > 1);
+    revision(&mut source);
+    assert_eq!(remote.server.take_requests().len(), 1);
+}
+
+#[test]
+fn an_untouched_cache_is_read_and_never_written() {
+    let remote = Remote::new();
+    let first = remote.publish("a", "1");
+    assert_eq!(revision(&mut remote.untouched()), first);
+    assert!(!remote.cache().exists());
+
+    revision(&mut remote.source());
+    let listing = || {
+        git(
+            remote.folder.path(),
+            &["-c", "alias.l=!find state -type f | sort | xargs sha1sum", "l"],
+        )
+    };
+    let before = listing();
+    assert!(before.contains("state/source.git/HEAD"));
+    remote.server.take_requests();
+    assert_eq!(revision(&mut remote.untouched()), first);
+    assert_eq!(remote.server.take_requests().len(), 1);
+    let second = remote.publish("b", "2");
+    let mut untouched = remote.untouched();
+    assert_eq!(revision(&mut untouched), second);
+    let commits = untouched
+        .look()
+        .unwrap()
+        .last_commits(&["a".to_owned()].into())
+        .unwrap();
+    assert_eq!(commits["a"].id.to_string(), first);
+    assert_eq!(listing(), before);
+}
+
+#[test]
+fn a_snapshot_of_a_temporary_repository_outlives_its_source() {
+    let remote = Remote::new();
+    remote.publish("a", "1");
+    let snapshot = remote.untouched().look().unwrap();
+    assert_eq!(
+        snapshot
+            .reader()
+            .unwrap()
+            .entries(snapshot.root_tree())
+            .unwrap()
+            .len(),
+        1
+    );
+}

@@ -1,0 +1,137 @@
+//! Where documents come from: a Git repository, at a path or behind a URL, looked at one commit at a time.
+//!
+//! A repository at a path is opened in place and never written to or fetched; one behind a URL is mirrored into
+//! a folder that is only a cache. What is not committed does not count. Reftable, SHA-256 and partial clones are
+//! refused, each with its reason, and nothing in a repository's configuration is ever executed.
+//!
+//! Invariant: a [`Snapshot`] never changes, whatever happens to the ref that led to it.
+
+mod error;
+mod history;
+mod local;
+mod message;
+mod mirror;
+mod reader;
+mod resolve;
+mod snapshot;
+mod tree;
+pub mod watch;
+pub mod worktree;
+
+use std::path::PathBuf;
+
+pub use error::{Error, ErrorKind};
+pub use reader::Reader;
+pub use snapshot::{Relation, Snapshot};
+
+use crate::model::CommitId;
+use crate::transport::{GitAccess, RepoUrl};
+
+/// What a source is made of.
+#[derive(Clone, Debug)]
+pub struct SourceConfig {
+    /// Where the repository is.
+    pub location: RepoUrl,
+    /// The branch, tag, commit or full ref; its `HEAD` where there is none.
+    pub reference: Option<String>,
+    /// The folder that documents are in, from the top of the repository; empty for the top itself.
+    pub root: String,
+    /// Which parents of a merge count when the commit of a change is looked for.
+    pub first_parent: Parents,
+    /// How to get to a URL.
+    pub access: GitAccess,
+    /// Where a URL's mirror is kept; a temporary folder where there is none.
+    pub cache: Option<PathBuf>,
+    /// Whether that mirror may be written to.
+    pub mode: CacheMode,
+}
+
+/// Which parents of a merge count.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Parents {
+    /// All: the commit of a merged branch is found.
+    #[default]
+    All,
+    /// The first only: the merge is found.
+    First,
+}
+
+/// What may happen to the mirror of a URL.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum CacheMode {
+    /// It is made, fetched into and repaired.
+    #[default]
+    Keep,
+    /// It is read where it is current; what it lacks goes to a temporary folder.
+    Untouched,
+}
+
+/// A place that snapshots come from.
+#[derive(Debug)]
+pub struct Source {
+    config: SourceConfig,
+    mirror: mirror::Mirror,
+}
+
+impl Source {
+    /// Makes a source; nothing is looked at yet.
+    #[must_use]
+    pub fn new(config: SourceConfig) -> Self {
+        Self {
+            config,
+            mirror: mirror::Mirror::default(),
+        }
+    }
+
+    /// Returns what the ref leads to now. Where the ref of a URL has not moved, that is one look-up.
+    ///
+    /// # Errors
+    /// When the repository cannot be reached or read, or has no such ref or root.
+    pub fn look(&mut self) -> Result<Snapshot, Error> {
+        let config = &self.config;
+        let Some(path) = config.location.local_path() else {
+            return self.mirror.look(config);
+        };
+        let (folder, resolved) = local::look_up(path, config.reference.as_deref())?;
+        Snapshot::take(folder, resolved, &config.root, config.first_parent, None)
+    }
+
+    /// Returns the commit that the ref leads to now, by one look-up and without a fetch.
+    ///
+    /// # Errors
+    /// When the repository cannot be reached or has no such ref.
+    pub fn look_up(&mut self) -> Result<CommitId, Error> {
+        let config = &self.config;
+        let Some(path) = config.location.local_path() else {
+            return self.mirror.look_up(config);
+        };
+        let (_, resolved) = local::look_up(path, config.reference.as_deref())?;
+        Ok(CommitId(reader::object_id(resolved.commit)))
+    }
+
+    /// Takes the mirror of a URL for broken, so that the next look clones it again. For who meets a missing object
+    /// while reading a snapshot; of a path there is no mirror.
+    pub const fn distrust(&mut self) {
+        self.mirror.distrust();
+    }
+
+    /// Returns the URL of the repository's `origin`, as it is written there; a URL source is its own.
+    ///
+    /// # Errors
+    /// When the repository cannot be opened.
+    pub fn origin_url(&self) -> Result<Option<String>, Error> {
+        match self.config.location.local_path() {
+            Some(path) => local::origin_url(path),
+            None => Ok(Some(self.config.location.to_string())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod history_tests;
+#[cfg(test)]
+mod mirror_tests;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;

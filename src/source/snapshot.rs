@@ -1,0 +1,226 @@
+//! The files of the source at one commit.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::error::Error;
+use super::reader::{Reader, object_id};
+use super::resolve::Resolved;
+use super::tree::Entries;
+use super::{Parents, history, message};
+use crate::model::{Commit, CommitId, EntryKind, ObjectId};
+
+/// One commit of the source, and what can be asked about it. Cheap to clone; reading opens the repository anew.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    folder: PathBuf,
+    reference: String,
+    commit: Commit,
+    root: String,
+    root_tree: ObjectId,
+    parents: Parents,
+    depth: Depth,
+    /// Keeps a temporary repository on disk for as long as it is read.
+    _temporary: Option<Arc<tempfile::TempDir>>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Depth {
+    Complete,
+    Shallow,
+}
+
+/// How another commit stands to a snapshot's.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Relation {
+    /// The snapshot is an ancestor of the other one.
+    Behind,
+    /// The other one is an ancestor of the snapshot.
+    Descends,
+    /// Neither is an ancestor of the other.
+    Diverged,
+    /// The other one is not in this repository.
+    Missing,
+    /// They are one commit.
+    Same,
+}
+
+impl Snapshot {
+    /// Takes the snapshot of `resolved` in the repository whose objects are in `folder`.
+    pub(super) fn take(
+        folder: PathBuf,
+        resolved: Resolved,
+        root: &str,
+        parents: Parents,
+        temporary: Option<Arc<tempfile::TempDir>>,
+    ) -> Result<Self, Error> {
+        let reader = Reader::open(&folder)?;
+        let id = object_id(resolved.commit);
+        let commit = reader.repository().find_commit(resolved.commit);
+        let commit = commit.map_err(|error| reader.explain(id, error))?;
+        let root = components(root).ok_or_else(|| no_root(root, id))?;
+        let root_tree = root_tree(&reader, object_id(commit.tree_id()), &root, id)?;
+        let depth = match reader.repository().is_shallow() {
+            true => Depth::Shallow,
+            false => Depth::Complete,
+        };
+        let commit = message::commit(&commit);
+        Ok(Self {
+            folder,
+            reference: resolved.reference,
+            commit,
+            root,
+            root_tree,
+            parents,
+            depth,
+            _temporary: temporary,
+        })
+    }
+
+    /// Returns the id of the commit.
+    #[must_use]
+    pub const fn revision(&self) -> CommitId {
+        self.commit.id
+    }
+
+    /// Returns the ref that led here: its full name, a commit id, or `HEAD (detached)`.
+    #[must_use]
+    pub fn reference(&self) -> &str {
+        &self.reference
+    }
+
+    /// Returns the tree of the root folder.
+    #[must_use]
+    pub const fn root_tree(&self) -> ObjectId {
+        self.root_tree
+    }
+
+    /// Returns the commit itself.
+    #[must_use]
+    pub const fn commit(&self) -> &Commit {
+        &self.commit
+    }
+
+    /// Returns whether history ends early here: then [`Snapshot::last_commits`] may name the snapshot's own commit
+    /// where the true one lies beyond the end.
+    #[must_use]
+    pub fn is_shallow(&self) -> bool {
+        self.depth == Depth::Shallow
+    }
+
+    /// Opens the repository for reading; each thread has its own reader.
+    ///
+    /// # Errors
+    /// [`Error::Vanished`] where the repository is gone.
+    pub fn reader(&self) -> Result<Reader, Error> {
+        Reader::open(&self.folder)
+    }
+
+    /// Returns for each of `paths` (counted from the root) the commit that `git log -1 REVISION -- path` names.
+    ///
+    /// That of a path that is not there any more is the one that deleted it. A path that never was there is not
+    /// in the answer.
+    ///
+    /// # Errors
+    /// When history cannot be read.
+    pub fn last_commits(&self, paths: &BTreeSet<String>) -> Result<BTreeMap<String, Commit>, Error> {
+        let reader = self.reader()?;
+        let full: Vec<String> = paths.iter().map(|path| self.full(path)).collect();
+        let full: Vec<&str> = full.iter().map(String::as_str).collect();
+        let start = history::start(self.revision())?;
+        let found = history::last_commits(&reader, start, &full, self.parents)?;
+        let mut commits = BTreeMap::new();
+        let mut answer = BTreeMap::new();
+        for (path, id) in paths.iter().zip(found) {
+            let Some(id) = id else {
+                continue;
+            };
+            let commit = match commits.entry(id) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(message::commit(&reader.repository().find_commit(id)?)),
+            };
+            answer.insert(path.clone(), commit.clone());
+        }
+        Ok(answer)
+    }
+
+    /// Returns whether any commit in the history has `object` at `path` (counted from the root).
+    ///
+    /// # Errors
+    /// When history cannot be read.
+    pub fn holds_object_at(&self, path: &str, object: ObjectId) -> Result<bool, Error> {
+        let start = history::start(self.revision())?;
+        history::holds_object_at(&self.reader()?, start, &self.full(path), object)
+    }
+
+    /// Returns how `other` stands to this snapshot's commit.
+    ///
+    /// # Errors
+    /// When history cannot be read.
+    pub fn relation(&self, other: CommitId) -> Result<Relation, Error> {
+        if other == self.revision() {
+            return Ok(Relation::Same);
+        }
+        let reader = self.reader()?;
+        let (own, id) = (history::start(self.revision())?, history::start(other)?);
+        let repository = reader.repository();
+        match repository.find_commit(id) {
+            Ok(_) => {}
+            Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(Relation::Missing),
+            Err(error) => return Err(reader.explain(other.0, error)),
+        }
+        if repository.graph_descendant_of(own, id)? {
+            return Ok(Relation::Descends);
+        }
+        match repository.graph_descendant_of(id, own)? {
+            true => Ok(Relation::Behind),
+            false => Ok(Relation::Diverged),
+        }
+    }
+
+    fn full(&self, path: &str) -> String {
+        match self.root.as_str() {
+            "" => path.to_owned(),
+            root => format!("{root}/{path}"),
+        }
+    }
+}
+
+/// Returns `root` without slashes at its ends and without `.`; nothing where it leads upwards.
+pub(super) fn components(root: &str) -> Option<String> {
+    let parts: Vec<&str> = root
+        .split('/')
+        .filter(|part| !matches!(*part, "" | "."))
+        .collect();
+    (!parts.contains(&"..")).then(|| parts.join("/"))
+}
+
+fn no_root(root: &str, id: ObjectId) -> Error {
+    Error::NoRoot {
+        root: root.to_owned(),
+        revision: CommitId(id),
+    }
+}
+
+fn root_tree(reader: &Reader, top: ObjectId, root: &str, id: ObjectId) -> Result<ObjectId, Error> {
+    let mut tree = top;
+    for part in root.split('/').filter(|part| !part.is_empty()) {
+        let bytes: Vec<u8> = reader.object(tree, git2::ObjectType::Tree)?;
+        let entry = Entries::new(&bytes)
+            .flatten()
+            .find(|entry| entry.name == part.as_bytes());
+        let entry = entry.ok_or_else(|| no_root(root, id))?;
+        if entry.kind() != EntryKind::Tree {
+            return Err(Error::RootIsNoFolder {
+                root: root.to_owned(),
+                revision: CommitId(id),
+            });
+        }
+        tree = entry.id;
+    }
+    // Reads the tree, so that what is missing is told here and not in the middle of a pass.
+    let _: Vec<u8> = reader.object(tree, git2::ObjectType::Tree)?;
+    Ok(tree)
+}

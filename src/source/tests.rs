@@ -1,0 +1,317 @@
+//! Sources at a path.
+
+use super::testing::{Repo, config, git, source, source_at};
+use super::*;
+use crate::model::{Blob, EntryKind, ObjectId, Trees};
+
+fn revision(source: &mut Source) -> String {
+    let looked = source.look().unwrap().revision();
+    assert_eq!(source.look_up().unwrap(), looked);
+    looked.to_string()
+}
+
+#[test]
+fn head_is_the_default_and_follows_the_branch() {
+    let repo = Repo::new();
+    let first = repo.commit_file("a/b/c.yaml", "1");
+    let mut source = source(repo.path());
+    assert_eq!(revision(&mut source), first);
+    assert_eq!(source.look().unwrap().reference(), "refs/heads/main");
+    let second = repo.commit_file("a/b/c.yaml", "2");
+    assert_eq!(revision(&mut source), second);
+    repo.git(&["checkout", "-q", "--detach", &first]);
+    assert_eq!(revision(&mut source), first);
+    assert_eq!(source.look().unwrap().reference(), "HEAD (detached)");
+}
+
+#[test]
+fn every_spelling_of_a_ref_is_understood() {
+    let repo = Repo::new();
+    let first = repo.commit_file("a", "1");
+    repo.git(&["tag", "light"]);
+    repo.git(&["tag", "-a", "-m", "x", "annotated"]);
+    repo.git(&["tag", "-a", "-m", "x", "of-tag", "annotated"]);
+    repo.git(&["branch", "team/x"]);
+    repo.git(&["update-ref", "refs/remotes/origin/side", &first]);
+    repo.commit_file("a", "2");
+    for reference in [
+        "light",
+        "annotated",
+        "of-tag",
+        "team/x",
+        "heads/team/x",
+        "refs/tags/annotated",
+        "origin/side",
+        &first,
+        &first[..8],
+        &first.to_uppercase()[..12],
+        &repo.git(&["rev-parse", "annotated"]),
+    ] {
+        assert_eq!(
+            revision(&mut source_at(repo.path(), reference)),
+            first,
+            "{reference}"
+        );
+    }
+}
+
+#[test]
+fn a_ref_that_is_not_there_is_told_with_names_that_look_like_it() {
+    let repo = Repo::new();
+    repo.commit_file("a", "1");
+    repo.git(&["branch", "production"]);
+    let error = source_at(repo.path(), "prodution").look().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "there is no branch, tag or commit `prodution`; there is `production`"
+    );
+    assert_eq!(error.kind(), ErrorKind::Absent);
+    for odd in ["a..b", "x y", "HEAD~1", "deadbeef", "", "-x", "a\n"] {
+        let error = source_at(repo.path(), odd).look().unwrap_err();
+        assert!(matches!(error, Error::UnknownRef { .. }), "{odd:?}: {error:?}");
+    }
+    let tree = repo.git(&["rev-parse", "HEAD^{tree}"]);
+    repo.git(&["tag", "a-tree", &tree]);
+    for not_a_commit in ["a-tree", &tree] {
+        let error = source_at(repo.path(), not_a_commit).look().unwrap_err();
+        assert!(matches!(error, Error::NotACommit(_)), "{error:?}");
+    }
+}
+
+#[test]
+fn a_repository_without_a_commit_is_told_from_one_that_is_not_there() {
+    let repo = Repo::new();
+    let error = source(repo.path()).look().unwrap_err();
+    assert_eq!(error.to_string(), "the branch `main` has no commit yet");
+    let folder = tempfile::tempdir().unwrap();
+    let error = source(folder.path()).look().unwrap_err();
+    assert!(matches!(error, Error::NoRepository(_)), "{error:?}");
+    let error = source(&folder.path().join("nowhere")).look().unwrap_err();
+    assert!(matches!(error, Error::NoRepository(_)), "{error:?}");
+}
+
+#[test]
+fn a_folder_inside_a_repository_is_not_the_repository() {
+    let repo = Repo::new();
+    repo.commit_file("a/b", "1");
+    let error = source(&repo.join("a")).look().unwrap_err();
+    assert!(matches!(error, Error::NoRepository(_)), "{error:?}");
+}
+
+#[test]
+fn bare_linked_and_symlinked_repositories_are_opened_in_place() {
+    let repo = Repo::new();
+    let first = repo.commit_file("a", "1");
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    git(
+        folder.path(),
+        &["clone", "-q", "--bare", repo.path().to_str().unwrap(), "bare"],
+    );
+    repo.git(&[
+        "worktree",
+        "add",
+        "-q",
+        "--detach",
+        at("linked").to_str().unwrap(),
+        &first,
+    ]);
+    repo.commit_file("a", "2");
+    std::os::unix::fs::symlink(at("linked"), at("current")).unwrap();
+    for name in ["bare", "linked", "current"] {
+        assert_eq!(revision(&mut source(&at(name))), first, "{name}");
+    }
+}
+
+#[test]
+fn a_swapped_symlink_is_followed_and_an_old_snapshot_stays_readable() {
+    let repo = Repo::new();
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let add = |name: &str| repo.git(&["worktree", "add", "-q", "--detach", at(name).to_str().unwrap()]);
+    let first = repo.commit_file("a", "1");
+    add("one");
+    std::os::unix::fs::symlink(at("one"), at("current")).unwrap();
+    let mut source = source(&at("current"));
+    let old = source.look().unwrap();
+    assert_eq!(old.revision().to_string(), first);
+
+    let second = repo.commit_file("a", "2");
+    add("two");
+    std::os::unix::fs::symlink(at("two"), at("next")).unwrap();
+    std::fs::rename(at("next"), at("current")).unwrap();
+    repo.git(&["worktree", "remove", "--force", at("one").to_str().unwrap()]);
+    assert_eq!(revision(&mut source), second);
+    assert_eq!(old.reader().unwrap().entries(old.root_tree()).unwrap().len(), 1);
+}
+
+#[test]
+fn a_repository_that_goes_away_has_vanished() {
+    let repo = Repo::new();
+    repo.commit_file("a", "1");
+    let snapshot = source(repo.path()).look().unwrap();
+    let reader = snapshot.reader().unwrap();
+    std::fs::rename(repo.join(".git"), repo.join("gone")).unwrap();
+    let error = reader.blob(ObjectId([1; 20]), 10).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Vanished);
+    assert_eq!(snapshot.reader().unwrap_err().kind(), ErrorKind::Vanished);
+}
+
+#[test]
+fn entries_have_their_kinds_and_large_blobs_are_not_read() {
+    let repo = Repo::new();
+    repo.write("folder/file", "12345");
+    std::os::unix::fs::symlink("folder", repo.join("link")).unwrap();
+    repo.commit("all kinds");
+    let snapshot = source(repo.path()).look().unwrap();
+    let reader = snapshot.reader().unwrap();
+    let entries = reader.entries(snapshot.root_tree()).unwrap();
+    let kinds: Vec<_> = entries.iter().map(|entry| (&*entry.name, entry.kind)).collect();
+    assert_eq!(
+        kinds,
+        [(&b"folder"[..], EntryKind::Tree), (b"link", EntryKind::Other)]
+    );
+    let file = reader.entries(entries[0].id).unwrap()[0].id;
+    assert_eq!(reader.blob(file, 5).unwrap(), Blob::Content(b"12345".to_vec()));
+    assert_eq!(reader.blob(file, 4).unwrap(), Blob::TooLarge(5));
+    assert!(matches!(reader.entries(file), Err(Error::WrongType(..))));
+    assert!(matches!(
+        reader.blob(ObjectId([1; 20]), 5),
+        Err(Error::MissingObject(_))
+    ));
+}
+
+#[test]
+fn the_root_is_a_folder_of_the_tree_or_an_error_of_its_own() {
+    let repo = Repo::new();
+    repo.commit_file("toggles/checkout/a.yaml", "1");
+    let look = |root: &str| {
+        let config = SourceConfig {
+            root: root.to_owned(),
+            ..config(RepoUrl::local(repo.path()))
+        };
+        Source::new(config).look()
+    };
+    let tree = repo.git(&["rev-parse", "HEAD:toggles/checkout"]);
+    for root in ["toggles/checkout", "/toggles/checkout/", "./toggles//checkout"] {
+        assert_eq!(look(root).unwrap().root_tree().to_string(), tree, "{root}");
+    }
+    for root in ["nowhere", "toggles/nowhere", "../toggles"] {
+        let error = look(root).unwrap_err();
+        assert!(matches!(error, Error::NoRoot { .. }), "{error:?}");
+    }
+    let error = look("toggles/checkout/a.yaml").unwrap_err();
+    assert!(matches!(error, Error::RootIsNoFolder { .. }), "{error:?}");
+}
+
+#[test]
+fn formats_that_cannot_be_read_have_messages_of_their_own() {
+    let repo = Repo::new();
+    repo.commit_file("a", "1");
+    repo.git(&["config", "core.repositoryformatversion", "1"]);
+    for (key, value, message) in [
+        (
+            "refstorage",
+            "reftable",
+            "the repository keeps its refs in the reftable format, which is not supported",
+        ),
+        (
+            "objectformat",
+            "sha256",
+            "the repository uses SHA-256 object ids, which are not supported",
+        ),
+        (
+            "novelty",
+            "yes",
+            "the repository uses Git's extension `novelty`, which is not supported",
+        ),
+    ] {
+        let key = format!("extensions.{key}");
+        repo.git(&["config", "--file", ".git/config", &key, value]);
+        assert_eq!(source(repo.path()).look().unwrap_err().to_string(), message);
+        repo.git(&["config", "--file", ".git/config", "--unset", &key]);
+    }
+}
+
+#[test]
+fn a_partial_clone_is_named_as_one() {
+    let repo = Repo::new();
+    repo.commit_file("a", "1");
+    repo.git(&["config", "uploadpack.allowFilter", "true"]);
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", repo.path().display());
+    git(
+        folder.path(),
+        &[
+            "clone",
+            "-q",
+            "--no-checkout",
+            "--filter=blob:none",
+            &url,
+            "partial",
+        ],
+    );
+    let blob = repo.git(&["rev-parse", "HEAD:a"]).parse().unwrap();
+    let looked = source(&folder.path().join("partial")).look();
+    match looked {
+        Ok(snapshot) => {
+            let error = snapshot.reader().unwrap().blob(blob, 10).unwrap_err();
+            assert!(matches!(error, Error::PartialClone(_)), "{error:?}");
+        }
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
+#[test]
+fn only_the_url_of_origin_is_taken_from_the_configuration() {
+    let repo = Repo::new();
+    assert_eq!(source(repo.path()).origin_url().unwrap(), None);
+    repo.git(&["remote", "add", "origin", "git@example.org:a/b"]);
+    assert_eq!(
+        source(repo.path()).origin_url().unwrap().as_deref(),
+        Some("git@example.org:a/b")
+    );
+}
+
+#[test]
+fn commits_are_related_as_their_history_says() {
+    let repo = Repo::new();
+    let first = repo.commit_file("a", "1");
+    let second = repo.commit_file("a", "2");
+    repo.git(&["checkout", "-q", "-b", "side", &first]);
+    let side = repo.commit_file("a", "3");
+    let id = |text: &str| CommitId(text.parse().unwrap());
+    let snapshot = source_at(repo.path(), "main").look().unwrap();
+    assert_eq!(snapshot.relation(id(&second)).unwrap(), Relation::Same);
+    assert_eq!(snapshot.relation(id(&first)).unwrap(), Relation::Descends);
+    assert_eq!(snapshot.relation(id(&side)).unwrap(), Relation::Diverged);
+    assert_eq!(snapshot.relation(id(&"1".repeat(40))).unwrap(), Relation::Missing);
+    let old = source_at(repo.path(), &first).look().unwrap();
+    assert_eq!(old.relation(id(&second)).unwrap(), Relation::Behind);
+}
+
+#[test]
+fn an_object_is_found_at_its_path_in_history_and_nowhere_else() {
+    let repo = Repo::new();
+    repo.commit_file("x/a", "one");
+    let one = repo.git(&["rev-parse", "HEAD:x/a"]).parse().unwrap();
+    repo.commit_file("x/a", "two");
+    repo.git(&["rm", "-q", "x/a"]);
+    repo.commit_file("y/b", "three");
+    let three = repo.git(&["rev-parse", "HEAD:y/b"]).parse().unwrap();
+    let snapshot = source(repo.path()).look().unwrap();
+    assert!(snapshot.holds_object_at("x/a", one).unwrap());
+    assert!(snapshot.holds_object_at("y/b", three).unwrap());
+    assert!(!snapshot.holds_object_at("x/a", three).unwrap());
+    assert!(!snapshot.holds_object_at("x", one).unwrap());
+}
+
+#[test]
+fn everything_can_move_to_a_blocking_thread() {
+    const fn movable<T: Send>() {}
+    movable::<Source>();
+    movable::<Snapshot>();
+    movable::<Reader>();
+    movable::<Error>();
+    movable::<watch::Watcher>();
+}

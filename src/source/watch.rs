@@ -1,0 +1,195 @@
+//! A hint that the ref of a local repository may have moved: looking it up is what counts, this makes it sooner.
+//!
+//! Only the few folders are watched in which a ref moves, none with its subfolders: a work tree of 100,000 files
+//! costs nothing, and the swap of a symbolic link is seen from its parent.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use git2::Repository;
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+
+use super::local;
+
+/// Watches until it is dropped.
+#[derive(Debug)]
+pub struct Watcher {
+    inner: RecommendedWatcher,
+    path: PathBuf,
+    reference: Option<String>,
+    watched: BTreeSet<PathBuf>,
+}
+
+/// Folders that cannot be watched, mostly because the system's limit is reached. Looking at intervals goes on.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot watch the repository; changes are noticed at the next look instead")]
+pub struct WatchError(#[from] notify::Error);
+
+/// Calls `on_event` whenever the ref of the repository at `path` may have moved; several times for one move.
+///
+/// # Errors
+/// When nothing can be watched.
+pub fn watch(
+    path: &Path,
+    reference: Option<&str>,
+    on_event: impl Fn() + Send + 'static,
+) -> Result<Watcher, WatchError> {
+    let path = std::path::absolute(path).map_err(notify::Error::io)?;
+    let parent = path.parent().map(Path::to_owned);
+    let own = path.clone();
+    let handler = move |event: notify::Result<Event>| {
+        if event
+            .as_ref()
+            .map_or(true, |event| matters(event, parent.as_deref(), &own))
+        {
+            on_event();
+        }
+    };
+    let mut watcher = Watcher {
+        inner: notify::recommended_watcher(handler)?,
+        path,
+        reference: reference.map(str::to_owned),
+        watched: BTreeSet::new(),
+    };
+    watcher.renew()?;
+    Ok(watcher)
+}
+
+impl Watcher {
+    /// Watches the folders that the repository is in now: to be called after each look that found something new,
+    /// for a swapped link leads elsewhere.
+    ///
+    /// # Errors
+    /// When a folder cannot be watched; the others are.
+    pub fn renew(&mut self) -> Result<(), WatchError> {
+        let wanted = folders(&self.path, self.reference.as_deref());
+        for gone in self.watched.difference(&wanted) {
+            // A folder that was removed is not watched any more, which is not an error here.
+            let _ = self.inner.unwatch(gone);
+        }
+        let mut failure = None;
+        let mut watched = BTreeSet::new();
+        for folder in wanted {
+            // Also where it is watched already: the folder may be another one by the same name.
+            match self.inner.watch(&folder, RecursiveMode::NonRecursive) {
+                Ok(()) => drop(watched.insert(folder)),
+                Err(error) => failure = Some(error),
+            }
+        }
+        self.watched = watched;
+        failure.map_or(Ok(()), |error| Err(error.into()))
+    }
+}
+
+/// What is only read changes nothing; of the parent only the repository itself counts.
+fn matters(event: &Event, parent: Option<&Path>, own: &Path) -> bool {
+    if event.need_rescan() {
+        return true;
+    }
+    let beside = |path: &PathBuf| path != own && path.parent() == parent;
+    !matches!(event.kind, EventKind::Access(_)) && (event.paths.is_empty() || !event.paths.iter().all(beside))
+}
+
+/// Returns the existing folders in which something changes when the ref moves.
+fn folders(path: &Path, reference: Option<&str>) -> BTreeSet<PathBuf> {
+    let mut folders: BTreeSet<PathBuf> = path.parent().map(Path::to_owned).into_iter().collect();
+    if let Ok(repository) = local::open(path) {
+        let common = repository.commondir();
+        folders.extend([repository.path().to_owned(), common.to_owned()]);
+        folders.extend(["refs", "refs/heads", "refs/tags"].map(|name| common.join(name)));
+        let mut moving: Vec<String> = head(&repository).into_iter().collect();
+        moving.extend(reference.map(|name| name.trim_start_matches("refs/heads/").to_owned()));
+        for name in moving {
+            let full = common.join("refs/heads").join(name);
+            folders.extend(
+                full.ancestors()
+                    .skip(1)
+                    .take_while(|folder| *folder != common)
+                    .map(Path::to_owned),
+            );
+        }
+    }
+    folders.retain(|folder| folder.is_dir());
+    folders
+}
+
+fn head(repository: &Repository) -> Option<String> {
+    let head = repository.find_reference("HEAD").ok()?;
+    let target = head.symbolic_target().ok()??;
+    target.strip_prefix("refs/heads/").map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, channel};
+    use std::time::Duration;
+
+    use notify::event::{AccessKind, CreateKind, Flag};
+
+    use super::super::testing::Repo;
+    use super::*;
+
+    fn watched(path: &Path, reference: Option<&str>) -> (Watcher, Receiver<()>) {
+        let (sender, receiver) = channel();
+        let watcher = watch(path, reference, move || sender.send(()).unwrap_or_default()).unwrap();
+        (watcher, receiver)
+    }
+
+    fn hears(receiver: &Receiver<()>) -> bool {
+        receiver.recv_timeout(Duration::from_secs(20)).is_ok()
+    }
+
+    #[test]
+    fn a_commit_on_a_branch_in_a_folder_is_heard() {
+        let repo = Repo::new();
+        repo.git(&["checkout", "-q", "-b", "team/x"]);
+        repo.commit_file("a", "1");
+        let (_watcher, receiver) = watched(repo.path(), Some("team/x"));
+        let tree = repo.git(&["rev-parse", "HEAD^{tree}"]);
+        let id = repo.git(&["commit-tree", "-m", "x", &tree]);
+        repo.git(&["update-ref", "refs/heads/team/x", &id]);
+        assert!(hears(&receiver));
+    }
+
+    #[test]
+    fn a_swapped_link_is_heard_and_what_it_leads_to_is_watched_after_renewal() {
+        let (one, two) = (Repo::new(), Repo::new());
+        one.commit_file("a", "1");
+        two.commit_file("a", "1");
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::os::unix::fs::symlink(one.path(), at("current")).unwrap();
+        let (mut watcher, receiver) = watched(&at("current"), None);
+        std::os::unix::fs::symlink(two.path(), at("next")).unwrap();
+        std::fs::rename(at("next"), at("current")).unwrap();
+        assert!(hears(&receiver));
+        watcher.renew().unwrap();
+        while receiver.try_recv().is_ok() {}
+        two.commit_file("a", "2");
+        assert!(hears(&receiver));
+    }
+
+    #[test]
+    fn reading_and_neighbours_do_not_matter() {
+        let (parent, own) = (Path::new("/x"), Path::new("/x/repo"));
+        let event = |kind, path: &str| Event::new(kind).add_path(PathBuf::from(path));
+        let create = EventKind::Create(CreateKind::Any);
+        for (event, expected) in [
+            (event(EventKind::Access(AccessKind::Any), "/x/repo/.git"), false),
+            (event(create, "/x/other"), false),
+            (event(create, "/x/repo"), true),
+            (event(create, "/x/repo/.git/HEAD"), true),
+            (Event::new(EventKind::Other).set_flag(Flag::Rescan), true),
+        ] {
+            assert_eq!(matters(&event, Some(parent), own), expected, "{event:?}");
+        }
+    }
+
+    #[test]
+    fn a_place_without_a_repository_is_watched_for_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_watcher, receiver) = watched(&folder.path().join("later"), None);
+        std::fs::create_dir(folder.path().join("later")).unwrap();
+        assert!(hears(&receiver));
+    }
+}

@@ -1,0 +1,303 @@
+//! Files as they lie in a folder, committed or not: for who checks them before committing.
+//!
+//! Symbolic links, nested repositories and what Git ignores are not followed. A folder need not be a repository.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use git2::{ObjectType, Oid, Repository};
+
+use super::error::Error;
+use super::local;
+use super::reader::object_id;
+use super::snapshot::components;
+use crate::model::{Blob, EntryKind, ObjectId};
+
+/// A folder of files, and the rules of what is ignored in it.
+pub struct WorkTree {
+    folder: PathBuf,
+    ignore: Option<Ignore>,
+}
+
+/// One file, without its content.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct WorkFile {
+    /// Its path from the root, with `/` between its parts; need not be UTF-8.
+    pub path: Vec<u8>,
+    /// What is known without reading it.
+    pub kind: WorkKind,
+}
+
+/// What a path of a work tree is.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum WorkKind {
+    /// A regular file.
+    File,
+    /// A symbolic link, a nested repository or something special: not followed.
+    Other,
+}
+
+impl From<WorkKind> for EntryKind {
+    fn from(kind: WorkKind) -> Self {
+        match kind {
+            WorkKind::File => Self::Blob,
+            WorkKind::Other => Self::Other,
+        }
+    }
+}
+
+/// Returns the top folder of the work tree that `path` lies in, if it lies in one.
+#[must_use]
+pub fn top_of(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    let mut repositories = path.ancestors().filter_map(|folder| local::open(folder).ok());
+    repositories.next()?.workdir().map(Path::to_owned)
+}
+
+impl WorkTree {
+    /// Opens the folder `root` of `folder`, which is the top of a work tree or a folder outside of any.
+    ///
+    /// # Errors
+    /// When there is no such folder, or `folder` is a bare repository.
+    pub fn open(folder: &Path, root: &str) -> Result<Self, Error> {
+        let repository = match local::open(folder) {
+            Ok(repository) => Some(repository),
+            Err(Error::NoRepository(_)) => None,
+            Err(error) => return Err(error),
+        };
+        if repository.as_ref().is_some_and(Repository::is_bare) {
+            return Err(Error::NoWorkTree(folder.to_owned()));
+        }
+        let missing = || Error::NoFolder(folder.join(root));
+        let root = components(root).ok_or_else(missing)?;
+        let inner = folder.join(&root);
+        if !fs::metadata(&inner).is_ok_and(|found| found.is_dir()) {
+            return Err(missing());
+        }
+        let ignore = repository
+            .map(|repository| Ignore::new(repository, &root))
+            .transpose()?;
+        Ok(Self {
+            folder: inner,
+            ignore,
+        })
+    }
+
+    /// Returns every file, sorted by path. None is read.
+    ///
+    /// # Errors
+    /// When a folder cannot be read.
+    pub fn files(&self) -> Result<Vec<WorkFile>, Error> {
+        let mut files = Vec::new();
+        let mut folders = vec![(self.folder.clone(), Vec::new())];
+        while let Some((folder, prefix)) = folders.pop() {
+            let unreadable = |source| Error::Io {
+                what: "read",
+                path: folder.clone(),
+                source,
+            };
+            for entry in fs::read_dir(&folder).map_err(unreadable)? {
+                let entry = entry.map_err(unreadable)?;
+                let name = entry.file_name();
+                let path = join(&prefix, name.as_encoded_bytes());
+                let kind = entry.file_type().map_err(unreadable)?;
+                if name == ".git"
+                    || self
+                        .ignore
+                        .as_ref()
+                        .is_some_and(|ignore| ignore.covers(&path, kind.is_dir()))
+                {
+                    continue;
+                }
+                let file = |kind| WorkFile {
+                    path: path.clone(),
+                    kind,
+                };
+                match (kind.is_dir(), kind.is_file()) {
+                    (true, _) if !entry.path().join(".git").exists() => folders.push((entry.path(), path)),
+                    (false, true) => files.push(file(WorkKind::File)),
+                    _ => files.push(file(WorkKind::Other)),
+                }
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+
+    /// Returns the content of the file at `path` (from the root), or its size where that is over `limit` bytes.
+    ///
+    /// # Errors
+    /// When it is no regular file or cannot be read.
+    pub fn content(&self, path: &[u8], limit: usize) -> Result<Blob, Error> {
+        let full = self.folder.join(os_path(path));
+        let unreadable = |source| Error::Io {
+            what: "read",
+            path: full.clone(),
+            source,
+        };
+        let found = fs::symlink_metadata(&full).map_err(unreadable)?;
+        if !found.is_file() {
+            return Err(unreadable(std::io::Error::other("it is no regular file")));
+        }
+        if found.len() > limit as u64 {
+            return Ok(Blob::TooLarge(found.len()));
+        }
+        let content = fs::read(&full).map_err(unreadable)?;
+        if content.len() > limit {
+            return Ok(Blob::TooLarge(content.len() as u64));
+        }
+        Ok(Blob::Content(content))
+    }
+}
+
+impl std::fmt::Debug for WorkTree {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WorkTree")
+            .field("folder", &self.folder)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Returns the id that Git gives to a file with this content.
+///
+/// # Errors
+/// When libgit2 cannot hash, which it always can.
+pub fn blob_id(content: &[u8]) -> Result<ObjectId, Error> {
+    Ok(object_id(Oid::hash_object(ObjectType::Blob, content)?))
+}
+
+/// What Git ignores: what a rule says, unless it is tracked all the same.
+struct Ignore {
+    repository: Repository,
+    index: git2::Index,
+    root: String,
+}
+
+impl Ignore {
+    fn new(repository: Repository, root: &str) -> Result<Self, Error> {
+        let index = repository.index()?;
+        Ok(Self {
+            repository,
+            index,
+            root: root.to_owned(),
+        })
+    }
+
+    fn covers(&self, path: &[u8], is_folder: bool) -> bool {
+        let path = join(self.root.as_bytes(), path);
+        let os = os_path(&path);
+        if !self.repository.is_path_ignored(&os).unwrap_or(false) {
+            return false;
+        }
+        match is_folder {
+            true => self.index.find_prefix(os_path(&join(&path, b""))).is_err(),
+            false => self.index.get_path(&os, 0).is_none(),
+        }
+    }
+}
+
+fn join(prefix: &[u8], name: &[u8]) -> Vec<u8> {
+    match prefix {
+        [] => name.to_vec(),
+        prefix => [prefix, b"/", name].concat(),
+    }
+}
+
+#[cfg(unix)]
+fn os_path(path: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+    PathBuf::from(std::ffi::OsStr::from_bytes(path))
+}
+
+#[cfg(not(unix))]
+fn os_path(path: &[u8]) -> PathBuf {
+    PathBuf::from(String::from_utf8_lossy(path).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Repo;
+    use super::*;
+
+    fn paths(tree: &WorkTree) -> Vec<String> {
+        let files = tree.files().unwrap();
+        files
+            .into_iter()
+            .map(|file| String::from_utf8(file.path).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn uncommitted_files_are_listed_and_ignored_ones_are_not() {
+        let repo = Repo::new();
+        repo.write("kept/tracked.log", "1");
+        repo.commit_file("toggles/a", "1");
+        repo.write("toggles/new", "2");
+        repo.write(".gitignore", "*.log\nbuild/\n");
+        for ignored in ["noise.log", "build/x", "toggles/build/y", "kept/other.log"] {
+            repo.write(ignored, "");
+        }
+        let tree = WorkTree::open(repo.path(), "").unwrap();
+        assert_eq!(
+            paths(&tree),
+            [".gitignore", "kept/tracked.log", "toggles/a", "toggles/new"]
+        );
+        let tree = WorkTree::open(repo.path(), "toggles/").unwrap();
+        assert_eq!(paths(&tree), ["a", "new"]);
+        assert_eq!(tree.content(b"new", 10).unwrap(), Blob::Content(b"2".to_vec()));
+        assert_eq!(tree.content(b"new", 0).unwrap(), Blob::TooLarge(1));
+        let id = repo.git(&["hash-object", "toggles/new"]);
+        assert_eq!(blob_id(b"2").unwrap().to_string(), id);
+    }
+
+    #[test]
+    fn links_and_nested_repositories_are_not_followed() {
+        let repo = Repo::new();
+        repo.write("folder/a", "1");
+        repo.write("nested/b", "1");
+        super::super::testing::git(&repo.join("nested"), &["init", "-q"]);
+        std::os::unix::fs::symlink("folder", repo.join("link")).unwrap();
+        let tree = WorkTree::open(repo.path(), "").unwrap();
+        let kinds: Vec<_> = tree
+            .files()
+            .unwrap()
+            .into_iter()
+            .map(|file| (file.path, file.kind))
+            .collect();
+        let expected = [
+            ("folder/a", WorkKind::File),
+            ("link", WorkKind::Other),
+            ("nested", WorkKind::Other),
+        ];
+        assert_eq!(
+            kinds,
+            expected.map(|(path, kind)| (path.as_bytes().to_vec(), kind))
+        );
+        assert!(tree.content(b"link", 10).is_err());
+    }
+
+    #[test]
+    fn a_plain_folder_will_do_and_a_bare_repository_will_not() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a.log"), "1").unwrap();
+        assert_eq!(paths(&WorkTree::open(folder.path(), "").unwrap()), ["a.log"]);
+        assert!(matches!(
+            WorkTree::open(folder.path(), "nowhere"),
+            Err(Error::NoFolder(_))
+        ));
+        Repository::init_bare(folder.path().join("bare")).unwrap();
+        assert!(matches!(
+            WorkTree::open(&folder.path().join("bare"), ""),
+            Err(Error::NoWorkTree(_))
+        ));
+    }
+
+    #[test]
+    fn the_top_of_a_work_tree_is_found_from_within() {
+        let repo = Repo::new();
+        repo.write("x/y/a", "1");
+        let top = fs::canonicalize(repo.path()).unwrap();
+        assert_eq!(fs::canonicalize(top_of(&repo.join("x/y")).unwrap()).unwrap(), top);
+        assert_eq!(top_of(tempfile::tempdir().unwrap().path()), None);
+    }
+}

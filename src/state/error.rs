@@ -1,0 +1,183 @@
+//! What can go wrong with state, and what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::lock::Holder;
+use crate::model::ObjectId;
+
+/// Why state could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The journal has a line that is neither whole nor the last.
+    #[error("line {line} of the journal `{}` cannot be read", .path.display())]
+    BrokenJournal {
+        /// The journal.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+    },
+    /// `state.git` cannot be used.
+    #[error("the state repository `{}` cannot be used", .path.display())]
+    BrokenRepository {
+        /// The repository.
+        path: PathBuf,
+        /// What Git says.
+        #[source]
+        source: git2::Error,
+    },
+    /// A commit of the applied ref says nothing that gitoggle understands.
+    #[error("commit {commit} of the applied ref was not written by gitoggle")]
+    ForeignCommit {
+        /// The commit.
+        commit: ObjectId,
+    },
+    /// A test's crash point said so.
+    #[error("crashed at `{0}`")]
+    Crashed(&'static str),
+    /// A document that is to be recorded could not be had.
+    #[error("document {object} cannot be read")]
+    Document {
+        /// Its object id.
+        object: ObjectId,
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A document's content is not the one its id stands for.
+    #[error("document {object} has the content of another one")]
+    WrongContent {
+        /// The object id it was asked for by.
+        object: ObjectId,
+    },
+    /// Another process is publishing to the same shared state.
+    #[error("the shared state `{name}` is in use by {holder}")]
+    InUse {
+        /// The state's name.
+        name: String,
+        /// Who publishes.
+        holder: String,
+    },
+    /// The disk said no.
+    #[error("cannot {doing} `{}`", .path.display())]
+    Io {
+        /// What was attempted.
+        doing: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: Arc<io::Error>,
+    },
+    /// Another process writes to this state folder.
+    #[error("the state folder `{}` is in use by {holder}", .dir.display())]
+    Locked {
+        /// The state folder.
+        dir: PathBuf,
+        /// Who has it.
+        holder: Holder,
+    },
+    /// The journal of this pass is closed, after an error that was reported when it happened.
+    #[error("the journal is closed")]
+    JournalClosed,
+    /// The applied ref was moved by someone who does not hold the lock.
+    #[error("`{0}` was moved by another program meanwhile")]
+    Moved(String),
+    /// The state folder is something else.
+    #[error("the state folder `{}` is not a folder", .0.display())]
+    NotAFolder(PathBuf),
+    /// The state belongs to another service.
+    #[error("this state belongs to `{recorded}`, not to `{wanted}`")]
+    OtherBaseUrl {
+        /// The base URL that is recorded.
+        recorded: String,
+        /// The one that was asked for.
+        wanted: String,
+    },
+    /// Somebody else's push came first; nothing was sent.
+    #[error("another process updated the shared state `{0}` first")]
+    Raced(String),
+    /// The state folder cannot be written.
+    #[error("the state folder `{}` cannot be written", .dir.display())]
+    ReadOnly {
+        /// The state folder.
+        dir: PathBuf,
+        /// What the system says.
+        #[source]
+        source: Arc<io::Error>,
+    },
+    /// The repository that shares the state cannot be used.
+    #[error("the state remote `{remote}` cannot be used")]
+    Remote {
+        /// The remote, safe to print.
+        remote: String,
+        /// Why not.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The suspension cannot be read, so whether to write is not known.
+    #[error("`{}` cannot be read, so it is not known whether publishing is suspended", .path.display())]
+    Suspension {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+impl Error {
+    /// Returns what to do about it, where there is something to say.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::BrokenJournal { path, .. } => format!(
+                "it says what was sent and not yet recorded; after moving `{}` away, run `gitoggle apply` with \
+                 `--first-pass assert` on a new state folder to be sure of every toggle",
+                path.display()
+            ),
+            Self::BrokenRepository { path, .. } => format!(
+                "run `git -C {} fsck`; if it cannot be repaired, move it away: what is applied is then not \
+                 known, and `--first-pass` decides how to begin again",
+                path.display()
+            ),
+            Self::ForeignCommit { .. } => {
+                "somebody else wrote to the ref; point it back at a commit of gitoggle's".to_owned()
+            }
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+                "the disk is full; nothing is sent that cannot be recorded".to_owned()
+            }
+            Self::OtherBaseUrl { .. } => {
+                "give another `--state-dir` (or `--state-name`) for another service, or the recorded base URL"
+                    .to_owned()
+            }
+            Self::ReadOnly { .. } | Self::NotAFolder(_) => {
+                "give a folder that can be written with `--state-dir`; without a record nothing is sent"
+                    .to_owned()
+            }
+            Self::Suspension { path, .. } => {
+                format!("say `resume` or `suspend` again, or remove `{}`", path.display())
+            }
+            Self::InUse { .. } | Self::Locked { .. } | Self::Raced(_) => {
+                "run it again when the other one is done".to_owned()
+            }
+            _ => return None,
+        })
+    }
+
+    /// Makes `source` an error that says what was attempted on what.
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self::Io {
+            doing,
+            path,
+            source: Arc::new(source),
+        }
+    }
+
+    pub(crate) fn repository(path: &Path) -> impl FnOnce(git2::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self::BrokenRepository { path, source }
+    }
+}

@@ -1,0 +1,57 @@
+//! Small files that are complete or absent: temporary file, sync, rename, sync of the folder.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::crash::Crash;
+use super::error::Error;
+
+/// Replaces `path` with `content`, durably.
+pub(crate) fn replace(path: &Path, content: &[u8], crash: &Crash) -> Result<(), Error> {
+    let temporary = path.with_extension("tmp");
+    let mut file = File::create(&temporary).map_err(Error::io("create", &temporary))?;
+    crash.at("file: created")?;
+    file.write_all(content).map_err(Error::io("write", &temporary))?;
+    file.sync_all().map_err(Error::io("write", &temporary))?;
+    crash.at("file: written")?;
+    fs::rename(&temporary, path).map_err(Error::io("replace", path))?;
+    crash.at("file: renamed")?;
+    sync_parent(path)
+}
+
+/// Removes `path` durably, if it is there.
+pub(crate) fn remove(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Ok(()) => sync_parent(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(Error::io("remove", path)(error)),
+    }
+}
+
+/// Returns the content of `path`, or nothing where there is no such file.
+pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+    match fs::read(path) {
+        Ok(content) => Ok(Some(content)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io("read", path)(error)),
+    }
+}
+
+/// Makes a rename, creation or removal in the folder of `path` durable.
+pub(crate) fn sync_parent(path: &Path) -> Result<(), Error> {
+    match path.parent() {
+        Some(folder) => sync_folder(folder),
+        None => Ok(()),
+    }
+}
+
+/// Makes the names in `folder` durable. Windows neither can nor needs to.
+pub(crate) fn sync_folder(folder: &Path) -> Result<(), Error> {
+    if cfg!(windows) {
+        return Ok(());
+    }
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(Error::io("sync", folder))
+}

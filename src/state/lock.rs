@@ -1,0 +1,126 @@
+//! One writer per state folder: an advisory lock, which the kernel frees when its holder dies.
+
+use std::fmt;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::Error;
+use crate::model::escaped;
+
+/// How often a lock that somebody has is tried again.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Who holds a lock, as the holder wrote it.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Holder {
+    /// Its process id.
+    pub pid: u32,
+    /// Its host.
+    pub host: String,
+    /// Since when, in seconds since 1970-01-01 UTC.
+    pub since: i64,
+}
+
+impl Holder {
+    /// Returns this process, since `now`.
+    #[must_use]
+    pub fn this(now: i64) -> Self {
+        Self {
+            pid: std::process::id(),
+            host: host(),
+            since: now,
+        }
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.pid == 0 {
+            return f.write_str("another process");
+        }
+        write!(f, "process {} on `{}`", self.pid, escaped(&self.host))?;
+        match jiff::Timestamp::from_second(self.since) {
+            Ok(since) => write!(f, " since {since}"),
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+/// The lock, held until dropped.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock of `dir`, waiting at most `wait` for another holder.
+    pub(crate) fn take(dir: &Path, wait: Duration, now: i64) -> Result<Self, Error> {
+        let path = dir.join("lock");
+        let mut file = File::options()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(&path)
+            .map_err(|error| cannot_write(dir, "open", &path, error))?;
+        let deadline = Instant::now() + wait;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                    thread::sleep(PATIENCE.min(wait));
+                }
+                Err(TryLockError::WouldBlock) => {
+                    let holder = fs::read(&path).ok();
+                    let holder = holder.and_then(|text| serde_json::from_slice(&text).ok());
+                    return Err(Error::Locked {
+                        dir: dir.to_owned(),
+                        holder: holder.unwrap_or_default(),
+                    });
+                }
+                Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path)(error)),
+            }
+        }
+        let holder = serde_json::to_vec(&Holder::this(now)).expect("a holder is plain JSON");
+        file.set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| file.write_all(&holder))
+            .map_err(|error| cannot_write(dir, "write", &path, error))?;
+        Ok(Self { _file: file })
+    }
+}
+
+/// Creates the state folder where it is missing.
+pub(crate) fn create(dir: &Path) -> Result<(), Error> {
+    if dir.exists() && !dir.is_dir() {
+        return Err(Error::NotAFolder(dir.to_owned()));
+    }
+    fs::create_dir_all(dir).map_err(|error| cannot_write(dir, "create", dir, error))
+}
+
+fn cannot_write(dir: &Path, doing: &'static str, path: &Path, error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Error::ReadOnly {
+            dir: dir.to_owned(),
+            source: Arc::new(error),
+        },
+        io::ErrorKind::NotADirectory => Error::NotAFolder(dir.to_owned()),
+        _ => Error::io(doing, path)(error),
+    }
+}
+
+/// The machine's name as far as it can be told without a system call of its own.
+pub(crate) fn host() -> String {
+    std::env::var("HOSTNAME")
+        .ok()
+        .or_else(|| fs::read_to_string(PathBuf::from("/proc/sys/kernel/hostname")).ok())
+        .map(|name| name.trim().to_owned())
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "localhost".to_owned())
+}

@@ -1,0 +1,140 @@
+//! What is remembered beside the record: refusals, the last clean pass, and a suspension.
+//!
+//! Losing the first two costs a look or a line of `status`. Losing a suspension would un-suspend, so one that cannot
+//! be read is an error.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::crash::Crash;
+use super::error::Error;
+use super::files;
+use crate::model::{CommitId, ObjectId, Suspension, ToggleId};
+
+const VERSION: u32 = 1;
+const FAILURES: &str = "failures.json";
+const PASS: &str = "pass.json";
+const SUSPENDED: &str = "suspended.json";
+
+/// The last refusal of a toggle's document by the service.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Refusal {
+    /// The document that was refused.
+    pub object: ObjectId,
+    /// What the service said.
+    pub reason: String,
+    /// When, in seconds since 1970-01-01 UTC.
+    pub at: i64,
+    /// The source revision it was sent at.
+    pub revision: CommitId,
+}
+
+/// The last pass after which nothing was held, pending, failed or unknown.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct PassMemory {
+    /// The source's tree under the root.
+    pub root_tree: ObjectId,
+    /// The digest of the settings that shape a plan.
+    pub policy_digest: String,
+    /// The state's tip after it.
+    pub tip: CommitId,
+    /// The source revision.
+    pub revision: CommitId,
+    /// When, in seconds since 1970-01-01 UTC.
+    pub at: i64,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Versioned<T> {
+    version: u32,
+    #[serde(flatten)]
+    content: T,
+}
+
+#[derive(Default, Deserialize, Serialize)]
+struct Failures {
+    refusals: BTreeMap<ToggleId, Refusal>,
+}
+
+pub(crate) fn refusals(dir: &Path) -> BTreeMap<ToggleId, Refusal> {
+    or_ignored::<Failures>(&dir.join(FAILURES))
+        .unwrap_or_default()
+        .refusals
+}
+
+pub(crate) fn pass(dir: &Path) -> Option<PassMemory> {
+    or_ignored(&dir.join(PASS))
+}
+
+pub(crate) fn suspension(dir: &Path) -> Result<Option<Suspension>, Error> {
+    let path = dir.join(SUSPENDED);
+    let Some(text) = files::read(&path)? else {
+        return Ok(None);
+    };
+    parse(&text)
+        .map(Some)
+        .map_err(|source| Error::Suspension { path, source })
+}
+
+pub(crate) fn keep_refusals(
+    dir: &Path,
+    refusals: BTreeMap<ToggleId, Refusal>,
+    crash: &Crash,
+) -> Result<(), Error> {
+    match refusals.is_empty() {
+        true => files::remove(&dir.join(FAILURES)),
+        false => write(&dir.join(FAILURES), Failures { refusals }, crash),
+    }
+}
+
+pub(crate) fn keep_pass(dir: &Path, pass: Option<PassMemory>, crash: &Crash) -> Result<(), Error> {
+    match pass {
+        None => files::remove(&dir.join(PASS)),
+        Some(pass) => write(&dir.join(PASS), pass, crash),
+    }
+}
+
+pub(crate) fn keep_suspension(
+    dir: &Path,
+    suspension: Option<Suspension>,
+    crash: &Crash,
+) -> Result<(), Error> {
+    match suspension {
+        None => files::remove(&dir.join(SUSPENDED)),
+        Some(suspension) => write(&dir.join(SUSPENDED), suspension, crash),
+    }
+}
+
+fn write<T: Serialize>(path: &Path, content: T, crash: &Crash) -> Result<(), Error> {
+    let versioned = Versioned {
+        version: VERSION,
+        content,
+    };
+    let text = serde_json::to_vec(&versioned).expect("what is remembered has text for keys");
+    files::replace(path, &text, crash)
+}
+
+fn or_ignored<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    let text = files::read(path).unwrap_or_else(|error| {
+        tracing::warn!(path = %path.display(), %error, "ignored what cannot be read");
+        None
+    })?;
+    match parse(&text) {
+        Ok(content) => Some(content),
+        Err(error) => {
+            tracing::warn!(path = %path.display(), %error, "ignored what cannot be read");
+            None
+        }
+    }
+}
+
+fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, serde_json::Error> {
+    let Versioned { version, content } = serde_json::from_slice(text)?;
+    match version {
+        VERSION => Ok(content),
+        other => Err(serde::de::Error::custom(format!("version {other} is not known"))),
+    }
+}

@@ -1,0 +1,48 @@
+//! What was applied, and what was sent and not yet recorded.
+//!
+//! The record is a ref of a bare Git repository of our own, `refs/gitoggle/applied` in `state.git`: the tree of its
+//! commit holds exactly the documents that were applied. Beside it lies the journal, which knows of every request
+//! before it is sent. A [`Store`] writes both, one per folder; a [`View`] reads them and writes nothing.
+//!
+//! Refuses: a folder that somebody else writes to, the state of another service, and to let anything be sent that is
+//! not on record.
+//!
+//! Invariant: the record is never ahead of the service. Wherever the process dies, a toggle whose request may have been
+//! stored is recorded as applied or is unknown, never forgotten.
+
+mod crash;
+mod error;
+mod files;
+mod intent;
+mod journal;
+mod ledger;
+mod link;
+mod lock;
+mod memory;
+mod merge;
+mod pack;
+mod reader;
+mod record;
+mod repository;
+mod revisions;
+mod shared;
+mod store;
+mod tree;
+mod view;
+
+pub use crash::CrashHook;
+pub use error::Error;
+pub use journal::{Begun, Journal};
+pub use ledger::Finish;
+pub use lock::Holder;
+pub use memory::{PassMemory, Refusal};
+pub use reader::Reader;
+pub use record::Tip;
+pub use shared::Shared;
+pub use store::{Options, PassHead, Record, Store};
+pub use view::{Unknown, View};
+
+#[cfg(test)]
+mod shared_tests;
+#[cfg(test)]
+mod tests;

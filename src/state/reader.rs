@@ -1,0 +1,83 @@
+//! Reading what was applied: the trees and blobs of `state.git`.
+
+use std::path::{Path, PathBuf};
+
+use git2::{ObjectType, Repository};
+
+use super::error::Error;
+use super::repository::{self, oid};
+use crate::model::{Blob, Entry, EntryKind, ObjectId, Trees};
+
+/// Read access to the state's objects, through a handle of its own: one per thread.
+pub struct Reader {
+    path: PathBuf,
+    repository: Repository,
+}
+
+impl Reader {
+    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+        Ok(Self {
+            path: path.to_owned(),
+            repository: repository::open(path)?,
+        })
+    }
+
+    pub(crate) fn repository(&self) -> &Repository {
+        &self.repository
+    }
+
+    /// Returns the bytes of the object `id`, which must be of `kind`.
+    pub(crate) fn bytes(&self, id: ObjectId, kind: ObjectType) -> Result<Vec<u8>, Error> {
+        read(&self.repository, id, kind).map_err(Error::repository(&self.path))
+    }
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+pub(crate) fn read(repository: &Repository, id: ObjectId, kind: ObjectType) -> Result<Vec<u8>, git2::Error> {
+    let odb = repository.odb()?;
+    let object = odb.read(oid(id)?)?;
+    if object.kind() != kind {
+        return Err(git2::Error::from_str(&format!(
+            "object {id} is no {}",
+            kind.str()
+        )));
+    }
+    Ok(object.data().to_vec())
+}
+
+impl Trees for Reader {
+    type Error = Error;
+
+    fn entries(&self, tree: ObjectId) -> Result<Vec<Entry>, Error> {
+        let broken = Error::repository(&self.path);
+        let tree = oid(tree)
+            .and_then(|id| self.repository.find_tree(id))
+            .map_err(broken)?;
+        let entries = tree.iter().map(|entry| Entry {
+            name: entry.name_bytes().to_vec(),
+            kind: match entry.filemode() & 0o170_000 {
+                0o040_000 => EntryKind::Tree,
+                0o100_000 => EntryKind::Blob,
+                _ => EntryKind::Other,
+            },
+            id: repository::object_id(entry.id()),
+        });
+        Ok(entries.collect())
+    }
+
+    fn blob(&self, blob: ObjectId, limit: usize) -> Result<Blob, Error> {
+        let header = self.repository.odb().and_then(|odb| odb.read_header(oid(blob)?));
+        let (size, _) = header.map_err(Error::repository(&self.path))?;
+        if size > limit {
+            return Ok(Blob::TooLarge(size as u64));
+        }
+        self.bytes(blob, ObjectType::Blob).map(Blob::Content)
+    }
+}

@@ -1,0 +1,140 @@
+//! The commits of the applied ref: what their messages say, for people and for the next pass.
+
+use std::fmt::Write;
+
+use super::error::Error;
+use super::pack::{Kind, Object};
+use super::repository::object_id;
+use crate::model::{Action, CommitId, ObjectId, ToggleId};
+
+/// How many toggles a message names; the rest is counted.
+const NAMED: usize = 50;
+
+/// What is recorded as applied.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Tip {
+    /// The commit of the applied ref.
+    pub commit: CommitId,
+    /// Its tree, with a document at each `project/environment/toggle.<format>`.
+    pub tree: ObjectId,
+    /// The service it was applied to.
+    pub base_url: String,
+    /// The source revision it was applied at.
+    pub revision: CommitId,
+}
+
+/// Why a toggle's entry is part of a commit.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum Why {
+    Sent(Action),
+    Recorded,
+    Forgotten,
+}
+
+impl Why {
+    const ALL: [Self; 5] = [
+        Self::Sent(Action::Create),
+        Self::Sent(Action::Update),
+        Self::Sent(Action::Disable),
+        Self::Recorded,
+        Self::Forgotten,
+    ];
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Sent(action) => match action {
+                Action::Create => "create",
+                Action::Disable => "disable",
+                Action::Update => "update",
+            },
+            Self::Recorded => "record",
+            Self::Forgotten => "forget",
+        }
+    }
+}
+
+/// Where a commit comes from.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin<'a> {
+    pub(crate) revision: CommitId,
+    pub(crate) base_url: &'a str,
+}
+
+/// Returns the message of a commit that covers `toggles`.
+pub(crate) fn message(subject: &str, origin: &Origin<'_>, toggles: &[(ToggleId, Why)]) -> String {
+    let mut text = format!("{subject}\n\n");
+    for (id, why) in toggles.iter().take(NAMED) {
+        let _ = writeln!(text, "{} {id}", why.word());
+    }
+    if toggles.len() > NAMED {
+        let rest = &toggles[NAMED..];
+        let counts = Why::ALL.into_iter().filter_map(|why| {
+            let count = rest.iter().filter(|(_, other)| *other == why).count();
+            (count > 0).then(|| format!("{count} {}", why.word()))
+        });
+        let _ = writeln!(
+            text,
+            "and {} more: {}",
+            rest.len(),
+            counts.collect::<Vec<_>>().join(", ")
+        );
+    }
+    if !toggles.is_empty() {
+        text.push('\n');
+    }
+    let _ = writeln!(text, "Gitoggle-Revision: {}", origin.revision);
+    let _ = writeln!(
+        text,
+        "Gitoggle-Base-Url: {}",
+        origin.base_url.replace(['\r', '\n'], "")
+    );
+    text
+}
+
+/// Returns the subject of a commit that covers `toggles`.
+pub(crate) fn subject(origin: &Origin<'_>, toggles: &[(ToggleId, Why)]) -> String {
+    let sent = toggles
+        .iter()
+        .filter(|(_, why)| matches!(why, Why::Sent(_)))
+        .count();
+    let (verb, count) = match sent {
+        0 => ("Record", toggles.len()),
+        sent => ("Apply", sent),
+    };
+    let noun = if count == 1 { "toggle" } else { "toggles" };
+    format!("{verb} {count} {noun} at {}", origin.revision.short())
+}
+
+/// Returns the commit object.
+pub(crate) fn commit(tree: ObjectId, parents: &[CommitId], now: i64, message: &str) -> Object {
+    let mut text = format!("tree {tree}\n");
+    for parent in parents {
+        let _ = writeln!(text, "parent {parent}");
+    }
+    let who = format!("gitoggle <gitoggle@localhost> {now} +0000");
+    let _ = write!(text, "author {who}\ncommitter {who}\n\n{message}");
+    Object::new(Kind::Commit, text.into_bytes())
+}
+
+/// Reads what a commit of the applied ref says.
+pub(crate) fn tip(commit: &git2::Commit<'_>) -> Result<Tip, Error> {
+    let id = object_id(commit.id());
+    let foreign = || Error::ForeignCommit { commit: id };
+    let message = commit.message().unwrap_or_default();
+    let revision = trailer(message, "Gitoggle-Revision").and_then(|text| text.parse().ok());
+    Ok(Tip {
+        commit: CommitId(id),
+        tree: object_id(commit.tree_id()),
+        base_url: trailer(message, "Gitoggle-Base-Url")
+            .ok_or_else(foreign)?
+            .to_owned(),
+        revision: CommitId(revision.ok_or_else(foreign)?),
+    })
+}
+
+/// Returns the value of the trailer `key` in the last paragraph of `message`.
+pub(crate) fn trailer<'a>(message: &'a str, key: &str) -> Option<&'a str> {
+    let last = message.trim_end().rsplit("\n\n").next()?;
+    last.lines()
+        .find_map(|line| line.strip_prefix(key)?.strip_prefix(": "))
+}

@@ -1,0 +1,295 @@
+//! The repository that several processes share state through.
+//!
+//! A ref moves only from where it was seen: the remote's own verdict per ref counts, and where there is none, the ref is
+//! read again. A repository on this machine is opened, never pushed to: libgit2's local transport overwrites.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use git2::{ObjectType, PushOptions, RemoteCallbacks, Repository, RepositoryOpenFlags};
+use tempfile::TempDir;
+
+use super::crash::Crash;
+use super::error::Error;
+use super::pack::{self, Kind, Object};
+use super::repository::{self, Moved, object_id, oid};
+use crate::model::{CommitId, ObjectId};
+use crate::transport::{GitAccess, RepoUrl, advertised, with_remote};
+
+/// Where the remote's ref is put after a fetch, and taken from for a push.
+const INCOMING: &str = "refs/gitoggle/incoming";
+const OUTGOING: &str = "refs/gitoggle/outgoing";
+
+/// How long a lock in a repository on this machine may lie there before its owner is taken for dead, in seconds.
+const DEAD: u64 = 60;
+
+/// One state on a remote.
+#[derive(Clone)]
+pub struct Shared {
+    /// The repository.
+    pub remote: RepoUrl,
+    /// The state's name in it.
+    pub name: String,
+    /// How to get there.
+    pub access: GitAccess,
+    /// Who this process is, for others to read.
+    pub holder: String,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Shared({} {})", self.remote, self.name)
+    }
+}
+
+impl Shared {
+    /// Returns the names of the states on `remote`, sorted.
+    ///
+    /// # Errors
+    /// When the remote cannot be read.
+    pub fn list(remote: &RepoUrl, access: &GitAccess) -> Result<Vec<String>, Error> {
+        let refs: Vec<String> = match remote.local_path() {
+            Some(path) => {
+                let repository = open(path).map_err(failed(remote))?;
+                let names = repository
+                    .references_glob("refs/gitoggle/*")
+                    .and_then(|references| {
+                        references
+                            .map(|reference| Ok(reference?.name().unwrap_or_default().to_owned()))
+                            .collect()
+                    });
+                names.map_err(failed(remote))?
+            }
+            None => {
+                let refs = advertised(remote, access).map_err(failed(remote))?;
+                refs.into_iter().map(|reference| reference.name).collect()
+            }
+        };
+        let name = |reference: &String| {
+            Some(
+                reference
+                    .strip_prefix("refs/gitoggle/")?
+                    .strip_suffix("/applied")?
+                    .to_owned(),
+            )
+        };
+        let mut names: Vec<String> = refs.iter().filter_map(name).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// Returns the ref's full name.
+    pub(crate) fn reference(&self) -> Result<String, Error> {
+        let name = format!("refs/gitoggle/{}/applied", self.name);
+        match git2::Reference::is_valid_name(&name) {
+            true => Ok(name),
+            false => {
+                let error = git2::Error::from_str("the name of the state cannot be part of a ref");
+                Err(failed(&self.remote)(error))
+            }
+        }
+    }
+
+    /// Returns what the remote's ref points at, with all that it reaches put into `into`.
+    pub(crate) fn fetch(&self, into: &Repository, crash: &Crash) -> Result<Option<CommitId>, Error> {
+        let name = self.reference()?;
+        let Some(path) = self.remote.local_path() else {
+            return self.fetch_url(into, &name);
+        };
+        let remote = open(path).map_err(failed(&self.remote))?;
+        let tip = repository::look_up(&remote, &name)?;
+        if let Some(tip) = tip {
+            copy(&remote, into, tip, crash)?;
+        }
+        Ok(tip)
+    }
+
+    /// Opens the remote to be read: itself where it is on this machine, else what is fetched into a temporary folder.
+    pub(crate) fn open_to_read(&self) -> Result<(PathBuf, Repository, Option<Arc<TempDir>>), Error> {
+        if let Some(path) = self.remote.local_path() {
+            let remote = open(path).map_err(failed(&self.remote))?;
+            return Ok((remote.commondir().to_owned(), remote, None));
+        }
+        let folder = tempfile::tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
+        let repository = Repository::init_bare(folder.path()).map_err(Error::repository(folder.path()))?;
+        if let Some(seen) = self.fetch_url(&repository, &self.reference()?)? {
+            let id = oid(seen.0).and_then(|id| repository.reference(INCOMING, id, true, "fetched").map(drop));
+            id.map_err(Error::repository(folder.path()))?;
+        }
+        Ok((folder.path().to_owned(), repository, Some(Arc::new(folder))))
+    }
+
+    /// Returns what the ref pointed at when `repository` was opened by [`Self::open_to_read`].
+    pub(crate) fn seen(&self, repository: &Repository) -> Result<Option<CommitId>, Error> {
+        match self.remote.local_path() {
+            Some(_) => repository::look_up(repository, &self.reference()?),
+            None => repository::look_up(repository, INCOMING),
+        }
+    }
+
+    fn fetch_url(&self, into: &Repository, name: &str) -> Result<Option<CommitId>, Error> {
+        let Some(seen) = self.advertised(name)? else {
+            return Ok(None);
+        };
+        if oid(seen.0).is_ok_and(|id| into.find_commit(id).is_ok()) {
+            return Ok(Some(seen));
+        }
+        let refspec = format!("+{name}:{INCOMING}");
+        with_remote(into, &self.remote, &self.access, |remote| {
+            remote.fetch(&[&refspec], None, None)
+        })
+        .map_err(failed(&self.remote))?;
+        repository::look_up(into, INCOMING)
+    }
+
+    fn advertised(&self, name: &str) -> Result<Option<CommitId>, Error> {
+        let refs = advertised(&self.remote, &self.access).map_err(failed(&self.remote))?;
+        Ok(refs
+            .into_iter()
+            .find(|reference| reference.name == name)
+            .map(|reference| CommitId(reference.id)))
+    }
+
+    /// Moves the remote's ref from `expected` (nothing: it must not exist) to `new`, which `from` has.
+    pub(crate) fn push(
+        &self,
+        from: &Repository,
+        expected: Option<CommitId>,
+        new: CommitId,
+        crash: &Crash,
+    ) -> Result<Moved, Error> {
+        let name = self.reference()?;
+        crash.at("shared: to be pushed")?;
+        let moved = match self.remote.local_path() {
+            Some(path) => {
+                let remote = open(path).map_err(failed(&self.remote))?;
+                copy(from, &remote, new, crash)?;
+                clear_dead_lock(&remote, &name);
+                repository::move_ref(&remote, &name, expected, new, crash)
+            }
+            None => self.push_url(from, &name, expected, new),
+        }?;
+        crash.at("shared: pushed")?;
+        Ok(moved)
+    }
+
+    fn push_url(
+        &self,
+        from: &Repository,
+        name: &str,
+        expected: Option<CommitId>,
+        new: CommitId,
+    ) -> Result<Moved, Error> {
+        let verdict: RefCell<Option<Result<(), String>>> = RefCell::new(None);
+        let outgoing = oid(new.0).and_then(|id| from.reference(OUTGOING, id, true, "push").map(drop));
+        outgoing.map_err(Error::repository(from.path()))?;
+        let pushed = with_remote(from, &self.remote, &self.access, |remote| {
+            let mut callbacks = RemoteCallbacks::new();
+            callbacks.push_negotiation(|updates| {
+                let was = expected.map_or(ObjectId([0; 20]), |commit| commit.0);
+                match updates.iter().all(|update| object_id(update.src()) == was) {
+                    true => Ok(()),
+                    false => Err(git2::Error::from_str("the ref has moved")),
+                }
+            });
+            callbacks.push_update_reference(|_, message| {
+                *verdict.borrow_mut() = Some(message.map_or(Ok(()), |message| Err(message.to_owned())));
+                Ok(())
+            });
+            let mut options = PushOptions::new();
+            options.remote_callbacks(callbacks);
+            remote.push(&[format!("+{OUTGOING}:{name}")], Some(&mut options))
+        });
+        if pushed.is_ok() && verdict.borrow().as_ref().is_some_and(Result::is_ok) {
+            return Ok(Moved::Done);
+        }
+        // Rejected, cut off, or no word about it: what the remote has now tells lost from denied.
+        let now = self.advertised(name)?;
+        if now == Some(new) {
+            return Ok(Moved::Done);
+        }
+        if now != expected {
+            return Ok(Moved::Raced);
+        }
+        Err(match (pushed, verdict.into_inner()) {
+            (Err(error), _) => failed(&self.remote)(error),
+            (Ok(()), Some(Err(message))) => {
+                let message = format!("it rejected the push: {}", crate::model::escaped(&message));
+                failed(&self.remote)(git2::Error::from_str(&message))
+            }
+            (Ok(()), _) => {
+                failed(&self.remote)(git2::Error::from_str("it did not say what became of the push"))
+            }
+        })
+    }
+}
+
+fn failed<E: std::error::Error + Send + Sync + 'static>(
+    remote: &RepoUrl,
+) -> impl FnOnce(E) -> Error + use<E> {
+    let remote = remote.to_string();
+    move |source| Error::Remote {
+        remote,
+        source: Box::new(source),
+    }
+}
+
+/// Opens a repository on this machine, bare or not.
+pub(crate) fn open(path: &Path) -> Result<Repository, git2::Error> {
+    let none: [&str; 0] = [];
+    Repository::open_ext(path, RepositoryOpenFlags::NO_SEARCH, none)
+}
+
+/// A process that was killed between locking and moving a ref leaves a lock that nobody else may remove early.
+fn clear_dead_lock(repository: &Repository, name: &str) {
+    let lock = repository.commondir().join(format!("{name}.lock"));
+    let age = lock
+        .metadata()
+        .and_then(|lock| lock.modified())
+        .ok()
+        .and_then(|at| at.elapsed().ok());
+    if age.is_some_and(|age| age.as_secs() >= DEAD) {
+        let _ = std::fs::remove_file(lock);
+    }
+}
+
+/// Copies what `tip` reaches and `to` lacks as one pack. What is there already is there with all that it reaches: we
+/// write what belongs together as one pack, and so does Git.
+fn copy(from: &Repository, to: &Repository, tip: CommitId, crash: &Crash) -> Result<(), Error> {
+    let broken = |error| Error::repository(from.path())(error);
+    let (source, target) = (
+        from.odb().map_err(broken)?,
+        to.odb().map_err(Error::repository(to.path()))?,
+    );
+    target.refresh().map_err(Error::repository(to.path()))?;
+    let mut objects = Vec::new();
+    let mut seen = HashSet::new();
+    let mut waiting = vec![tip.0];
+    while let Some(id) = waiting.pop() {
+        if !seen.insert(id) || pack::missing(&target, [id]).is_empty() {
+            continue;
+        }
+        let object = oid(id).and_then(|id| source.read(id)).map_err(broken)?;
+        let kind = match object.kind() {
+            ObjectType::Commit => {
+                let commit = from.find_commit(object.id()).map_err(broken)?;
+                waiting.push(object_id(commit.tree_id()));
+                waiting.extend(commit.parent_ids().map(object_id));
+                Kind::Commit
+            }
+            ObjectType::Tree => {
+                let tree = from.find_tree(object.id()).map_err(broken)?;
+                waiting.extend(tree.iter().map(|entry| object_id(entry.id())));
+                Kind::Tree
+            }
+            _ => Kind::Blob,
+        };
+        objects.push(Object::new(kind, object.data().to_vec()));
+    }
+    let folder = to.commondir().join("objects/pack");
+    std::fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
+    pack::write(&target, &folder, &objects, crash)?;
+    target.refresh().map_err(Error::repository(to.path()))
+}

@@ -1,0 +1,543 @@
+//! The writer's side of state: takes the lock, recovers what a process that died left, and records passes.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use git2::Repository;
+
+use super::crash::{Crash, CrashHook};
+use super::error::Error;
+use super::journal::{self, Cut, Journal, Writer};
+use super::ledger::{Entry, Header, Ledger, Replay};
+use super::link::Link;
+use super::lock::{self, Lock};
+use super::memory::{self, PassMemory, Refusal};
+use super::pack::{self, Kind, Object, PackWriter};
+use super::record::{self, Origin, Tip, Why};
+use super::repository::{self, APPLIED, Moved};
+use super::shared::Shared;
+use super::tree::{self, Put};
+use super::view::{self, View};
+use super::{files, merge};
+use crate::model::{Action, CommitId, ObjectId, Sent, Suspension, ToggleId};
+
+/// How to open a [`Store`].
+#[derive(Clone)]
+pub struct Options {
+    /// How long to wait for another process that has the lock.
+    pub wait: Duration,
+    /// The service that state is about.
+    pub base_url: String,
+    /// The time, in seconds since 1970-01-01 UTC.
+    pub now: i64,
+    /// The remote that state is shared through, where it is.
+    pub shared: Option<Shared>,
+    /// For tests: asked at every crash point, where `true` makes the store behave as if the process died.
+    pub crash: Option<CrashHook>,
+}
+
+/// What a pass is about.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct PassHead {
+    /// The source revision.
+    pub revision: CommitId,
+    /// The time, in seconds since 1970-01-01 UTC.
+    pub now: i64,
+}
+
+/// A change to what is recorded that needs no request.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Record {
+    /// The document counts as applied: it was adopted, or means the same as the one before.
+    Put {
+        /// The toggle.
+        id: ToggleId,
+        /// The document's blob.
+        object: ObjectId,
+        /// The document's extension: `yaml`, `yml` or `json`.
+        format: String,
+    },
+    /// Nothing is applied any more, and nothing is unknown.
+    Remove {
+        /// The toggle.
+        id: ToggleId,
+    },
+}
+
+/// State, open for writing: one per state folder.
+pub struct Store {
+    dir: PathBuf,
+    pub(super) repository: Repository,
+    pub(super) base_url: String,
+    pub(super) view: View,
+    /// What the journal holds while no pass writes to it.
+    pub(super) ledger: Ledger,
+    writer: Option<Writer>,
+    pub(super) link: Option<Link>,
+    /// Whether something is recorded here that the remote was not told.
+    pub(super) unpublished: bool,
+    pub(super) crash: Crash,
+    lock: Arc<Lock>,
+}
+
+impl Store {
+    /// Takes the lock of `dir` (created where it is missing), clears away what a process that died left, and records
+    /// what it had confirmed but not recorded.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] when another process has it for longer than `options.wait`, [`Error::OtherBaseUrl`] when the
+    /// state belongs to another service, and whatever keeps it from being written.
+    pub fn open(dir: &Path, options: Options) -> Result<Self, Error> {
+        lock::create(dir)?;
+        let lock = Arc::new(Lock::take(dir, options.wait, options.now)?);
+        let crash = Crash(options.crash);
+        let repository = repository::open_or_create(&dir.join("state.git"), &crash)?;
+        let journal = files::read(&dir.join("journal"))?;
+        let Replay { ledger, header } = view::parse_journal(dir, journal.as_deref().unwrap_or_default())?;
+        let tip = view::tip(&repository, APPLIED)?;
+        let pass = header.as_ref().and_then(|header| header.pass.clone());
+        let replay = Replay {
+            ledger: Ledger::default(),
+            header,
+        };
+        let mut store = Self {
+            view: View::new(dir, tip, replay)?,
+            dir: dir.to_owned(),
+            repository,
+            base_url: options.base_url,
+            ledger,
+            writer: None,
+            link: options.shared.map(|shared| Link::new(shared, pass)),
+            unpublished: false,
+            crash,
+            lock,
+        };
+        if let Some(recorded) = store.view.base_url() {
+            store.check_base_url(recorded)?;
+        }
+        store.fetch(options.wait, options.now)?;
+        store.recover(options.now, journal.as_deref().unwrap_or_default())?;
+        Ok(store)
+    }
+
+    pub(super) fn check_base_url(&self, recorded: &str) -> Result<(), Error> {
+        match recorded == self.base_url {
+            true => Ok(()),
+            false => Err(Error::OtherBaseUrl {
+                recorded: recorded.to_owned(),
+                wanted: self.base_url.clone(),
+            }),
+        }
+    }
+
+    /// Records what was confirmed, and leaves a journal with no torn end.
+    fn recover(&mut self, now: i64, journal: &[u8]) -> Result<(), Error> {
+        let newest = self.ledger.settled().max_by_key(|(_, entry)| entry.number);
+        let newest = newest.map(|(_, entry)| entry.sent.revision);
+        let recorded = self
+            .view
+            .tip()
+            .filter(|_| self.unpublished)
+            .map(|tip| tip.revision);
+        if let Some(revision) = newest.or(recorded) {
+            let head = PassHead { revision, now };
+            let nothing =
+                |object| Err::<Vec<u8>, _>(std::io::Error::other(format!("document {object} was not kept")));
+            let work = self.work(&self.ledger, &[])?;
+            let cut = self.commit(&head, work, IfSame::Nothing, nothing)?;
+            self.tell(&head, &self.ledger.clone(), &cut)?;
+            apply_cut(&mut self.ledger, &cut);
+            self.rewrite_journal()?;
+        } else if !journal.is_empty() && !journal.ends_with(b"\n") {
+            self.rewrite_journal()?;
+        }
+        self.view.replace_ledger(&self.ledger);
+        Ok(())
+    }
+
+    /// Tells the remote what is recorded now, before it leaves the journal.
+    fn tell(&mut self, head: &PassHead, ledger: &Ledger, cut: &Cut) -> Result<(), Error> {
+        let Some(link) = &mut self.link else { return Ok(()) };
+        link.head = Some(*head);
+        if self.unpublished || !cut.is_empty() {
+            let mut left = ledger.clone();
+            apply_cut(&mut left, cut);
+            self.publish(&left)?;
+        }
+        self.unpublished = false;
+        Ok(())
+    }
+
+    /// Fetches shared state again, as a pass does before it plans; nothing where state is not shared.
+    ///
+    /// # Errors
+    /// [`Error::InUse`] when another process is publishing for longer than `wait`, and what [`Store::open`] fails with.
+    pub fn refresh(&mut self, wait: Duration, now: i64) -> Result<(), Error> {
+        if self.link.is_none() || self.writer.is_some() {
+            return Ok(());
+        }
+        self.fetch(wait, now)?;
+        self.recover(now, b"")
+    }
+
+    pub(super) fn rewrite_journal(&self) -> Result<(), Error> {
+        journal::rewrite(
+            &self.dir.join("journal"),
+            &self.header(),
+            &self.ledger,
+            &self.crash,
+        )
+        .map(drop)
+    }
+
+    fn header(&self) -> Header {
+        Header {
+            id: journal::fresh_id(),
+            base_url: self.base_url.clone(),
+            pass: self.link.as_ref().and_then(|link| link.pass.clone()),
+        }
+    }
+
+    /// Returns what is recorded, as of the last call that changed it.
+    #[must_use]
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// Puts every document that is about to be published into the state as one synced pack, and opens the journal.
+    ///
+    /// `documents` gives a document's bytes by its object id, once each. A pass without changes, which only records,
+    /// starts with none.
+    ///
+    /// # Errors
+    /// When something cannot be recorded: then nothing may be sent.
+    pub fn start<E>(
+        &mut self,
+        head: &PassHead,
+        changes: &[(ToggleId, Sent)],
+        documents: impl FnMut(ObjectId) -> Result<Vec<u8>, E>,
+    ) -> Result<Journal, Error>
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        if !changes.is_empty() {
+            memory::keep_pass(&self.dir, None, &self.crash)?;
+            self.view.replace_memory(&self.dir)?;
+        }
+        self.keep(changes.iter().map(|(_, sent)| sent.object), documents)?;
+        let fresh = self.writer.is_none();
+        if fresh {
+            if let Some(link) = &mut self.link {
+                link.pass = Some(journal::fresh_id());
+            }
+            let writer = Writer::start(
+                self.dir.join("journal"),
+                self.header(),
+                self.ledger.clone(),
+                self.view.tip().map(|tip| tip.commit),
+                Arc::clone(&self.lock),
+                self.crash.clone(),
+            )?;
+            self.writer = Some(writer);
+        }
+        if let Err(error) = self.announce(head, changes) {
+            if fresh {
+                self.writer = None;
+            }
+            return Err(error);
+        }
+        let writer = self.writer.as_ref().expect("it was just started");
+        Ok(writer.journal().clone())
+    }
+
+    /// Puts the documents that are not there yet into one pack.
+    fn keep<E>(
+        &self,
+        objects: impl Iterator<Item = ObjectId>,
+        mut documents: impl FnMut(ObjectId) -> Result<Vec<u8>, E>,
+    ) -> Result<(), Error>
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let odb = self.repository.odb().map_err(self.broken())?;
+        let missing = pack::missing(&odb, objects);
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let folder = self.repository.path().join("objects/pack");
+        let mut pack = PackWriter::new(&folder, missing.len(), &self.crash)?;
+        for object in missing {
+            pack.add(Kind::Blob, &document(object, &mut documents)?)?;
+        }
+        pack.finish()?;
+        odb.refresh().map_err(self.broken())
+    }
+
+    /// Records outcomes, and `records` besides, as one commit of the applied ref, and cuts the journal. Lanes may go
+    /// on meanwhile: what they begin or finish is recorded by the next call.
+    ///
+    /// # Errors
+    /// When it cannot be recorded. Everything is still in the journal then.
+    pub fn fold<E>(
+        &mut self,
+        head: &PassHead,
+        records: &[Record],
+        documents: impl FnMut(ObjectId) -> Result<Vec<u8>, E>,
+    ) -> Result<(), Error>
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let journal = self.writer.as_ref().map(|writer| writer.journal().clone());
+        let ledger = match &journal {
+            Some(journal) => journal.snapshot()?,
+            None => self.ledger.clone(),
+        };
+        let work = self.work(&ledger, records)?;
+        let if_same = if self.unpublished {
+            IfSame::Nothing
+        } else {
+            IfSame::Commit
+        };
+        let cut = self.commit(head, work, if_same, documents)?;
+        self.tell(head, &ledger, &cut)?;
+        self.ledger = ledger;
+        apply_cut(&mut self.ledger, &cut);
+        match journal {
+            Some(journal) => {
+                journal.rebase(self.view.tip().map(|tip| tip.commit));
+                if !cut.is_empty() {
+                    journal.cut(cut)?;
+                }
+            }
+            None if cut.is_empty() => {}
+            None => self.rewrite_journal()?,
+        }
+        self.view.replace_ledger(&self.ledger);
+        merge::if_many(&self.repository, &self.crash)
+    }
+
+    /// Closes the journal and keeps what the pass leaves behind besides: `memory` for the next one where nothing was
+    /// held, pending, failed or unknown, and the documents that the service refused.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn finish_pass(
+        &mut self,
+        memory: Option<PassMemory>,
+        refusals: BTreeMap<ToggleId, Refusal>,
+    ) -> Result<(), Error> {
+        if let Some(writer) = self.writer.take() {
+            self.ledger = writer.journal().snapshot()?;
+        }
+        self.conclude()?;
+        if refusals != *self.view.refusals() {
+            memory::keep_refusals(&self.dir, refusals, &self.crash)?;
+        }
+        if memory.as_ref() != self.view.memory() {
+            memory::keep_pass(&self.dir, memory, &self.crash)?;
+        }
+        self.view.replace_ledger(&self.ledger);
+        self.view.replace_memory(&self.dir)
+    }
+
+    /// Keeps an order to write nothing; it survives a restart.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn suspend(&mut self, suspension: Suspension) -> Result<(), Error> {
+        memory::keep_suspension(&self.dir, Some(suspension), &self.crash)?;
+        self.view.replace_memory(&self.dir)
+    }
+
+    /// Takes the order to write nothing back.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn resume(&mut self) -> Result<(), Error> {
+        memory::keep_suspension(&self.dir, None, &self.crash)?;
+        self.view.replace_memory(&self.dir)
+    }
+
+    pub(super) fn broken(&self) -> impl FnOnce(git2::Error) -> Error + use<> {
+        Error::repository(self.repository.path())
+    }
+
+    /// Works out what is to be recorded.
+    fn work(&self, ledger: &Ledger, records: &[Record]) -> Result<Work, Error> {
+        let mut work = Work::default();
+        let mut bases = HashMap::new();
+        for (id, entry) in ledger.settled() {
+            if self.is_trusted(entry, &mut bases)? {
+                work.folded(id, entry);
+            } else {
+                work.cut.doubtful.push(entry.number);
+            }
+        }
+        for record in records {
+            work.recorded(record);
+        }
+        Ok(work)
+    }
+
+    /// Returns whether what `entry` was built on is part of what is recorded now.
+    fn is_trusted(&self, entry: &Entry, known: &mut HashMap<CommitId, bool>) -> Result<bool, Error> {
+        let Some(base) = entry.base else { return Ok(true) };
+        let Some(tip) = self.view.tip() else {
+            return Ok(false);
+        };
+        if base == tip.commit {
+            return Ok(true);
+        }
+        if let Some(trusted) = known.get(&base) {
+            return Ok(*trusted);
+        }
+        let trusted = self.descends(tip.commit, base)?;
+        known.insert(base, trusted);
+        Ok(trusted)
+    }
+
+    /// Returns whether `ancestor` is part of the history of `commit`, as far as it is here.
+    pub(super) fn descends(&self, commit: CommitId, ancestor: CommitId) -> Result<bool, Error> {
+        repository::descends(&self.repository, commit, ancestor)
+    }
+
+    /// Writes the commit and moves the ref, and returns what may leave the journal.
+    fn commit<E>(
+        &mut self,
+        head: &PassHead,
+        work: Work,
+        if_same: IfSame,
+        mut documents: impl FnMut(ObjectId) -> Result<Vec<u8>, E>,
+    ) -> Result<Cut, Error>
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let Work { changes, why, cut } = work;
+        if changes.is_empty() {
+            return Ok(cut);
+        }
+        let odb = self.repository.odb().map_err(self.broken())?;
+        let before = self.view.tip().map(|tip| (tip.commit, tip.tree));
+        let (root, mut objects) = tree::splice(&self.repository, before.map(|(_, tree)| tree), &changes)?;
+        if if_same == IfSame::Nothing && before.is_some_and(|(_, tree)| tree == root) {
+            return Ok(cut);
+        }
+        let wanted = changes.values().flatten().map(|(_, object)| *object);
+        for object in pack::missing(&odb, wanted) {
+            objects.push(Object::new(Kind::Blob, document(object, &mut documents)?));
+        }
+        let origin = Origin {
+            revision: head.revision,
+            base_url: &self.base_url,
+        };
+        let toggles: Vec<(ToggleId, Why)> = why.into_iter().collect();
+        let message = record::message(&record::subject(&origin, &toggles), &origin, &toggles);
+        let parents: Vec<CommitId> = before.iter().map(|(commit, _)| *commit).collect();
+        let commit = record::commit(root, &parents, head.now, &message);
+        let id = CommitId(commit.id);
+        objects.push(commit);
+        pack::write(
+            &odb,
+            &self.repository.path().join("objects/pack"),
+            &objects,
+            &self.crash,
+        )?;
+        odb.refresh().map_err(self.broken())?;
+        let expected = before.map(|(commit, _)| commit);
+        match repository::move_ref(&self.repository, APPLIED, expected, id, &self.crash)? {
+            Moved::Raced => return Err(Error::Moved(APPLIED.to_owned())),
+            Moved::Done => {}
+        }
+        self.view.replace_tip(Some(Tip {
+            commit: id,
+            tree: root,
+            base_url: self.base_url.clone(),
+            revision: head.revision,
+        }));
+        self.unpublished = self.link.is_some();
+        Ok(cut)
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store")
+            .field("dir", &self.dir)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What to do where everything is recorded already.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum IfSame {
+    /// It was applied again, and the history says so.
+    Commit,
+    /// It was recorded before the process died.
+    Nothing,
+}
+
+/// What one commit is about.
+#[derive(Debug, Default)]
+struct Work {
+    changes: BTreeMap<ToggleId, Put>,
+    why: BTreeMap<ToggleId, Why>,
+    cut: Cut,
+}
+
+impl Work {
+    fn folded(&mut self, id: &ToggleId, entry: &Entry) {
+        let Sent {
+            action,
+            object,
+            format,
+            ..
+        } = &entry.sent;
+        let put = match action {
+            Action::Disable => None,
+            Action::Create | Action::Update => Some((format.clone(), *object)),
+        };
+        self.changes.insert(id.clone(), put);
+        self.why.insert(id.clone(), Why::Sent(*action));
+        self.cut.folded.push(entry.number);
+    }
+
+    fn recorded(&mut self, record: &Record) {
+        let (id, put, why) = match record {
+            Record::Put { id, object, format } => (id, Some((format.clone(), *object)), Why::Recorded),
+            Record::Remove { id } => {
+                self.cut.forgotten.push(id.clone());
+                (id, None, Why::Forgotten)
+            }
+        };
+        self.changes.insert(id.clone(), put);
+        self.why.insert(id.clone(), why);
+    }
+}
+
+fn apply_cut(ledger: &mut Ledger, cut: &Cut) {
+    ledger.forget(&cut.folded);
+    ledger.doubt(|entry| cut.doubtful.contains(&entry.number));
+    for id in &cut.forgotten {
+        ledger.forget_toggle(id);
+    }
+}
+
+/// Returns the bytes of `object`, which must be the ones it stands for.
+fn document<E>(
+    object: ObjectId,
+    documents: &mut impl FnMut(ObjectId) -> Result<Vec<u8>, E>,
+) -> Result<Vec<u8>, Error>
+where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let bytes = documents(object).map_err(|source| Error::Document {
+        object,
+        source: Box::new(source),
+    })?;
+    match pack::id_of(Kind::Blob, &bytes) == object {
+        true => Ok(bytes),
+        false => Err(Error::WrongContent { object }),
+    }
+}

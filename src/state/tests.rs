@@ -1,0 +1,636 @@
+//! State as its users see it, on real folders; the git program is only asked whether it agrees.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::pack::{Kind, id_of};
+use super::*;
+use crate::model::{
+    Action, Blob, CommitId, Content, ObjectId, Payload, Sent, Serve, Suspension, Targeting, ToggleId, Trees,
+    Variation,
+};
+
+const URL: &str = "https://toggles.example/api";
+
+pub(super) fn options() -> Options {
+    Options {
+        wait: Duration::ZERO,
+        base_url: URL.to_owned(),
+        now: 1_000,
+        crash: None,
+        shared: None,
+    }
+}
+
+fn open(dir: &Path) -> Store {
+    Store::open(dir, options()).unwrap()
+}
+
+pub(super) fn id(text: &str) -> ToggleId {
+    text.parse().unwrap()
+}
+
+pub(super) fn head(revision: u8) -> PassHead {
+    PassHead {
+        revision: CommitId(ObjectId([revision; 20])),
+        now: 1_000 + i64::from(revision),
+    }
+}
+
+fn bytes(text: &str) -> Vec<u8> {
+    format!("{text}\n").into_bytes()
+}
+
+fn object(text: &str) -> ObjectId {
+    id_of(Kind::Blob, &bytes(text))
+}
+
+fn payload(text: &str) -> Payload {
+    let serve = Serve { select: 0 };
+    let variation = Variation {
+        value: text.to_owned(),
+        name: "on".to_owned(),
+        description: String::new(),
+    };
+    Payload::new(&Targeting {
+        disabled: false,
+        content: Content {
+            rules: Vec::new(),
+            disabled_serve: serve,
+            default_serve: serve,
+            variations: vec![variation],
+        },
+    })
+}
+
+pub(super) fn sent(action: Action, text: &str) -> Sent {
+    Sent {
+        action,
+        payload: payload(text),
+        comment: format!("say \"{text}\"\nand more"),
+        object: object(text),
+        format: "yaml".to_owned(),
+        path: "somewhere.yaml".to_owned(),
+        revision: CommitId(ObjectId([1; 20])),
+    }
+}
+
+/// Documents by their id, as a source would give them.
+pub(super) fn documents(texts: &[&str]) -> impl FnMut(ObjectId) -> Result<Vec<u8>, Infallible> + use<> {
+    let all: BTreeMap<ObjectId, Vec<u8>> = texts.iter().map(|text| (object(text), bytes(text))).collect();
+    move |id| Ok(all[&id].clone())
+}
+
+pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap()
+        .block_on(future)
+}
+
+/// One pass that sends each of `changes` and hears `finish`.
+pub(super) fn pass(
+    store: &mut Store,
+    revision: u8,
+    changes: &[(&str, Action, &str)],
+    finish: Finish,
+) -> Result<(), Error> {
+    let texts: Vec<&str> = changes.iter().map(|(_, _, text)| *text).collect();
+    let changes: Vec<(ToggleId, Sent)> = changes
+        .iter()
+        .map(|(toggle, action, text)| (id(toggle), sent(*action, text)))
+        .collect();
+    let journal = store.start(&head(revision), &changes, documents(&texts))?;
+    for (toggle, sent) in &changes {
+        let begun = block_on(journal.begin(toggle, sent))?;
+        journal.finish(begun, finish)?;
+    }
+    store.fold(&head(revision), &[], documents(&texts))?;
+    store.finish_pass(None, BTreeMap::new())
+}
+
+pub(super) fn applied(view: &View) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let (Some(tip), Some(reader)) = (view.tip(), view.reader().unwrap()) else {
+        return found;
+    };
+    for project in reader.entries(tip.tree).unwrap() {
+        for environment in reader.entries(project.id).unwrap() {
+            for toggle in reader.entries(environment.id).unwrap() {
+                let name = [project.name.clone(), environment.name.clone(), toggle.name]
+                    .map(|name| String::from_utf8(name).unwrap())
+                    .join("/");
+                let Blob::Content(content) = reader.blob(toggle.id, 1024).unwrap() else {
+                    panic!("too large")
+                };
+                found.insert(name, String::from_utf8(content).unwrap().trim().to_owned());
+            }
+        }
+    }
+    found
+}
+
+pub(super) fn git(dir: &Path, arguments: &[&str]) -> String {
+    let repository = dir.join("state.git");
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(repository)
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).unwrap()
+}
+
+pub(super) fn pairs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs
+        .iter()
+        .map(|(toggle, text)| ((*toggle).to_owned(), (*text).to_owned()))
+        .collect()
+}
+
+#[test]
+fn what_was_applied_is_read_back_and_git_agrees() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(View::open(&dir.path().join("nothing")).unwrap().tip().is_none());
+    let mut store = open(dir.path());
+    let changes = [
+        ("a/b/c", Action::Create, "one"),
+        ("a/b-c/d", Action::Create, "one"),
+        ("a/b/d", Action::Create, "two"),
+    ];
+    pass(&mut store, 1, &changes, Finish::Applied).unwrap();
+    pass(
+        &mut store,
+        2,
+        &[
+            ("a/b/d", Action::Disable, "two"),
+            ("a/b/c", Action::Update, "three"),
+        ],
+        Finish::Applied,
+    )
+    .unwrap();
+    let view = View::open(dir.path()).unwrap();
+    assert_eq!(
+        applied(&view),
+        pairs(&[("a/b/c.yaml", "three"), ("a/b-c/d.yaml", "one")])
+    );
+    assert_eq!(view.base_url(), Some(URL));
+    assert_eq!(view.tip().unwrap().revision, head(2).revision);
+    let toggles = BTreeSet::from([id("a/b/c"), id("a/b-c/d")]);
+    let revisions = view.applied_revisions(&toggles).unwrap();
+    assert_eq!(revisions[&id("a/b/c")], head(2).revision);
+    assert_eq!(revisions[&id("a/b-c/d")], head(1).revision);
+    git(dir.path(), &["fsck", "--strict", "--full"]);
+    let message = git(
+        dir.path(),
+        &["log", "-1", "--format=%an %at%n%B", "refs/gitoggle/applied"],
+    );
+    assert_eq!(
+        message.trim_end(),
+        "gitoggle 1002\nApply 2 toggles at 0202020202\n\nupdate a/b/c\ndisable a/b/d\n\n\
+         Gitoggle-Revision: 0202020202020202020202020202020202020202\n\
+         Gitoggle-Base-Url: https://toggles.example/api"
+    );
+}
+
+#[test]
+fn a_request_without_an_outcome_stays_unknown_through_folds_cuts_and_restarts() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(dir.path());
+    let change = (id("a/b/c"), sent(Action::Create, "one"));
+    let journal = store
+        .start(&head(1), std::slice::from_ref(&change), documents(&["one"]))
+        .unwrap();
+    let lost = block_on(journal.begin(&change.0, &change.1)).unwrap();
+    drop(lost);
+    let put = Record::Put {
+        id: id("x/y/z"),
+        object: object("two"),
+        format: "json".to_owned(),
+    };
+    store.fold(&head(1), &[put], documents(&["two"])).unwrap();
+    assert_eq!(store.view().unknown()[&change.0].sent, change.1);
+    drop(journal);
+    drop(store);
+    assert_eq!(
+        View::open(dir.path()).unwrap().unknown()[&change.0].sent,
+        change.1
+    );
+    let mut store = open(dir.path());
+    assert_eq!(applied(store.view()), pairs(&[("x/y/z.json", "two")]));
+    pass(
+        &mut store,
+        2,
+        &[("a/b/c", Action::Create, "two")],
+        Finish::NotApplied,
+    )
+    .unwrap();
+    assert_eq!(
+        store.view().unknown()[&change.0].sent,
+        change.1,
+        "a refusal says nothing about the one before"
+    );
+    pass(
+        &mut store,
+        3,
+        &[("a/b/c", Action::Create, "two")],
+        Finish::Applied,
+    )
+    .unwrap();
+    assert!(store.view().unknown().is_empty());
+    store
+        .fold(&head(4), &[Record::Remove { id: id("a/b/c") }], documents(&[]))
+        .unwrap();
+    assert_eq!(applied(store.view()), pairs(&[("x/y/z.json", "two")]));
+}
+
+#[test]
+fn a_torn_last_line_is_expected_and_a_broken_one_before_it_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(dir.path());
+    pass(
+        &mut store,
+        1,
+        &[("a/b/c", Action::Create, "one")],
+        Finish::Unknown,
+    )
+    .unwrap();
+    drop(store);
+    let path = dir.path().join("journal");
+    let whole = std::fs::read(&path).unwrap();
+    for end in whole.len() - 20..whole.len() {
+        std::fs::write(&path, &whole[..end]).unwrap();
+        assert_eq!(View::open(dir.path()).unwrap().unknown().len(), 1);
+        drop(open(dir.path()));
+        assert!(std::fs::read(&path).unwrap().ends_with(b"\n"));
+    }
+    std::fs::write(&path, [b"{\"intent\":7,garbage}\n", &whole[..]].concat()).unwrap();
+    let error = Store::open(dir.path(), options()).unwrap_err();
+    assert!(matches!(error, Error::BrokenJournal { line: 1, .. }), "{error:?}");
+}
+
+#[test]
+fn lanes_share_the_journal() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(dir.path());
+    let journal = store
+        .start(
+            &head(1),
+            &[(id("a/b/c"), sent(Action::Create, "one"))],
+            documents(&["one"]),
+        )
+        .unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .build()
+        .unwrap();
+    let lanes: Vec<_> = (0..32)
+        .map(|lane| {
+            let journal = journal.clone();
+            runtime.spawn(async move {
+                for number in 0..20 {
+                    let toggle = id(&format!("p/e{lane}/t{number}"));
+                    let begun = journal
+                        .begin(&toggle, &sent(Action::Create, "one"))
+                        .await
+                        .unwrap();
+                    if number != 7 {
+                        journal.finish(begun, Finish::Applied).unwrap();
+                    }
+                }
+            })
+        })
+        .collect();
+    // Folding while lanes go on loses nothing.
+    for _ in 0..5 {
+        store.fold(&head(1), &[], documents(&[])).unwrap();
+    }
+    for lane in lanes {
+        runtime.block_on(lane).unwrap();
+    }
+    store.fold(&head(1), &[], documents(&[])).unwrap();
+    assert_eq!(applied(store.view()).len(), 32 * 19);
+    assert_eq!(store.view().unknown().len(), 32);
+    assert!(store.view().settled().is_empty());
+}
+
+/// Two passes, the second of which loses one answer. Returns what was confirmed and what may have been sent.
+fn story(dir: &Path, crash: CrashHook) -> (BTreeMap<String, String>, BTreeSet<String>) {
+    let (mut confirmed, mut sent_to) = (BTreeMap::new(), BTreeSet::new());
+    let _: Result<(), Error> = (|| {
+        let mut store = Store::open(
+            dir,
+            Options {
+                crash: Some(crash),
+                ..options()
+            },
+        )?;
+        for (revision, text) in [(1, "one"), (2, "two")] {
+            let changes = [
+                (id("a/b/c"), sent(Action::Create, text)),
+                (id("a/e/d"), sent(Action::Create, text)),
+            ];
+            let journal = store.start(&head(revision), &changes, documents(&[text]))?;
+            for (toggle, sent) in &changes {
+                let begun = block_on(journal.begin(toggle, sent))?;
+                sent_to.insert(toggle.to_string());
+                if revision == 2 && toggle.toggle() == "d" {
+                    continue;
+                }
+                confirmed.insert(format!("{toggle}.yaml"), text.to_owned());
+                journal.finish(begun, Finish::Applied)?;
+            }
+            store.fold(&head(revision), &[], documents(&[text]))?;
+            store.finish_pass(None, BTreeMap::new())?;
+        }
+        Ok(())
+    })();
+    (confirmed, sent_to)
+}
+
+#[test]
+fn a_crash_at_any_point_forgets_nothing_that_may_have_been_sent() {
+    let mut died = 0;
+    for at in 0.. {
+        let dir = tempfile::tempdir().unwrap();
+        let count = Arc::new(AtomicUsize::new(0));
+        let hook = {
+            let count = Arc::clone(&count);
+            Arc::new(move |_: &str| count.fetch_add(1, Ordering::SeqCst) >= at)
+        };
+        let (confirmed, sent_to) = story(dir.path(), hook);
+        let before = View::open(dir.path()).unwrap();
+        let store = open(dir.path());
+        let recorded = applied(store.view());
+        for (path, text) in &recorded {
+            let newest = &confirmed[path];
+            assert!(
+                text == newest || newest == "two",
+                "crash {at}: the record is ahead"
+            );
+        }
+        for toggle in &sent_to {
+            let path = format!("{toggle}.yaml");
+            let known = recorded.contains_key(&path) && recorded.get(&path) == confirmed.get(&path);
+            let unknown = store.view().unknown().contains_key(&id(toggle));
+            assert!(known || unknown, "crash {at}: {toggle} is forgotten");
+            let seen =
+                before.unknown().contains_key(&id(toggle)) || before.settled().contains_key(&id(toggle));
+            assert!(
+                seen || applied(&before).contains_key(&path),
+                "crash {at}: {toggle} is not in the view"
+            );
+        }
+        git(dir.path(), &["fsck", "--strict", "--full"]);
+        drop(store);
+        pass(
+            &mut open(dir.path()),
+            3,
+            &[("a/e/d", Action::Update, "three")],
+            Finish::Applied,
+        )
+        .unwrap();
+        if count.load(Ordering::SeqCst) <= at {
+            break;
+        }
+        died += 1;
+    }
+    assert!(died > 30, "only {died} crash points");
+}
+
+#[test]
+fn packs_are_merged_and_nothing_is_lost_under_any_ref() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(dir.path());
+    let texts: Vec<String> = (0..40_u8).map(|number| format!("text {number}")).collect();
+    for (text, revision) in texts.iter().zip(0..) {
+        pass(
+            &mut store,
+            revision,
+            &[("a/b/c", Action::Update, text)],
+            Finish::Applied,
+        )
+        .unwrap();
+        if revision == 3 {
+            git(
+                dir.path(),
+                &["update-ref", "refs/heads/mine", "refs/gitoggle/applied"],
+            );
+        }
+    }
+    let packs = std::fs::read_dir(dir.path().join("state.git/objects/pack")).unwrap();
+    let packs = packs.flatten().filter(|file| {
+        file.path()
+            .extension()
+            .is_some_and(|extension| extension == "pack")
+    });
+    assert!(packs.count() <= 51);
+    git(dir.path(), &["fsck", "--strict", "--full"]);
+    assert_eq!(
+        git(dir.path(), &["cat-file", "blob", "refs/heads/mine:a/b/c.yaml"]).trim(),
+        "text 3"
+    );
+    assert_eq!(
+        git(dir.path(), &["rev-list", "--count", "refs/gitoggle/applied"]).trim(),
+        "40"
+    );
+    assert_eq!(applied(store.view()), pairs(&[("a/b/c.yaml", "text 39")]));
+}
+
+#[test]
+fn one_state_has_one_writer_and_one_service() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(dir.path());
+    let error = Store::open(dir.path(), options()).unwrap_err();
+    assert!(
+        matches!(&error, Error::Locked { holder, .. } if holder.pid == std::process::id()),
+        "{error:?}"
+    );
+    pass(
+        &mut store,
+        1,
+        &[("a/b/c", Action::Create, "one")],
+        Finish::Applied,
+    )
+    .unwrap();
+    drop(store);
+    let other = Options {
+        base_url: "https://other.example".to_owned(),
+        ..options()
+    };
+    assert!(matches!(
+        Store::open(dir.path(), other),
+        Err(Error::OtherBaseUrl { .. })
+    ));
+}
+
+#[test]
+fn locks_and_files_of_a_dead_process_are_cleared() {
+    let dir = tempfile::tempdir().unwrap();
+    pass(
+        &mut open(dir.path()),
+        1,
+        &[("a/b/c", Action::Create, "one")],
+        Finish::Applied,
+    )
+    .unwrap();
+    let stale = [
+        "refs/gitoggle/applied.lock",
+        "config.lock",
+        "packed-refs.lock",
+        "objects/pack/pack_git2_x",
+        "objects/tmp_object_git2_x",
+    ];
+    for name in stale {
+        std::fs::write(dir.path().join("state.git").join(name), "").unwrap();
+    }
+    pass(
+        &mut open(dir.path()),
+        2,
+        &[("a/b/c", Action::Update, "two")],
+        Finish::Applied,
+    )
+    .unwrap();
+    for name in stale {
+        assert!(!dir.path().join("state.git").join(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn what_is_no_folder_is_refused() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    assert!(matches!(
+        Store::open(file.path(), options()),
+        Err(Error::NotAFolder(_))
+    ));
+}
+
+#[test]
+fn memory_may_be_lost_and_a_suspension_may_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(dir.path());
+    let suspension = Suspension {
+        reason: Some("freeze".to_owned()),
+        until: Some(5),
+    };
+    store.suspend(suspension.clone()).unwrap();
+    let revision = head(1).revision;
+    let refusal = Refusal {
+        object: object("one"),
+        reason: "no".to_owned(),
+        at: 3,
+        revision,
+    };
+    let memory = PassMemory {
+        root_tree: object("x"),
+        policy_digest: "d".to_owned(),
+        tip: revision,
+        revision,
+        at: 3,
+    };
+    let refusals = BTreeMap::from([(id("a/b/c"), refusal)]);
+    store.finish_pass(Some(memory.clone()), refusals.clone()).unwrap();
+    let view = View::open(dir.path()).unwrap();
+    assert_eq!(
+        (view.suspension(), view.memory(), view.refusals()),
+        (Some(&suspension), Some(&memory), &refusals)
+    );
+    for name in ["failures.json", "pass.json", "suspended.json"] {
+        std::fs::write(dir.path().join(name), "{").unwrap();
+    }
+    assert!(matches!(View::open(dir.path()), Err(Error::Suspension { .. })));
+    store.resume().unwrap();
+    let view = View::open(dir.path()).unwrap();
+    assert_eq!(
+        (view.suspension(), view.memory(), view.refusals().len()),
+        (None, None, 0)
+    );
+}
+
+#[test]
+fn a_document_with_other_content_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(dir.path());
+    let wrong = |_| Ok::<_, Infallible>(bytes("two"));
+    let error = store
+        .start(&head(1), &[(id("a/b/c"), sent(Action::Create, "one"))], wrong)
+        .unwrap_err();
+    assert!(matches!(error, Error::WrongContent { .. }));
+}
+
+#[test]
+fn a_view_taken_while_a_writer_works_misses_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(dir.path());
+    pass(
+        &mut store,
+        1,
+        &[("a/b/c", Action::Create, "one")],
+        Finish::Applied,
+    )
+    .unwrap();
+    let done = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0..30 {
+                let toggle = format!("p/e/t{number}");
+                pass(
+                    &mut store,
+                    2,
+                    &[(toggle.as_str(), Action::Create, "two")],
+                    Finish::Applied,
+                )
+                .unwrap();
+                done.store(number + 1, Ordering::SeqCst);
+            }
+        });
+        while done.load(Ordering::SeqCst) < 30 {
+            let before = done.load(Ordering::SeqCst);
+            let view = View::open(dir.path()).unwrap();
+            let recorded = applied(&view);
+            for number in 0..before {
+                assert!(
+                    recorded.contains_key(&format!("p/e/t{number}.yaml")),
+                    "{number} of {before}"
+                );
+            }
+        }
+    });
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn the_record_is_what_was_confirmed_last(
+        steps in proptest::collection::vec((0..3_usize, 0..3_usize, 0..3_usize, proptest::bool::weighted(0.8)), 1..12)
+    ) {
+        let names = ["a", "a-b", "a.b"];
+        let dir = tempfile::tempdir().unwrap();
+        let mut wanted = BTreeMap::new();
+        for (project, toggle, text, is_put) in steps {
+            let toggle = format!("{}/e/{}", names[project], names[toggle]);
+            let text = ["one", "two", "three"][text];
+            let mut store = open(dir.path());
+            if is_put {
+                wanted.insert(format!("{toggle}.yaml"), text.to_owned());
+                pass(&mut store, 1, &[(toggle.as_str(), Action::Update, text)], Finish::Applied).unwrap();
+            } else {
+                wanted.remove(&format!("{toggle}.yaml"));
+                store.fold(&head(1), &[Record::Remove { id: id(&toggle) }], documents(&[])).unwrap();
+            }
+        }
+        proptest::prop_assert_eq!(applied(&View::open(dir.path()).unwrap()), wanted);
+        git(dir.path(), &["fsck", "--strict", "--full"]);
+    }
+}

@@ -1,0 +1,273 @@
+//! State as a reader sees it: no lock, nothing written, and a writer may be at work.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tempfile::TempDir;
+
+use super::error::Error;
+use super::files;
+use super::intent;
+use super::ledger::{self, Ledger, Replay};
+use super::memory::{self, PassMemory, Refusal};
+use super::reader::Reader;
+use super::record::{self, Tip};
+use super::repository::{self, APPLIED, oid};
+use super::revisions;
+use super::shared::Shared;
+use crate::model::{CommitId, Sent, Suspension, ToggleId};
+
+/// How often reading starts over because a writer cut the journal meanwhile.
+const TRIES: usize = 20;
+
+/// A toggle whose last request has no known outcome.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Unknown {
+    /// What was sent, to be sent again where the same document is wanted.
+    pub sent: Sent,
+}
+
+/// What is recorded, at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    repository: Option<PathBuf>,
+    tip: Option<Tip>,
+    base_url: Option<String>,
+    unknown: BTreeMap<ToggleId, Unknown>,
+    settled: BTreeMap<ToggleId, Sent>,
+    refusals: BTreeMap<ToggleId, Refusal>,
+    memory: Option<PassMemory>,
+    suspension: Option<Suspension>,
+    /// Where a fetched repository lies, for as long as somebody may read it.
+    temporary: Option<Arc<TempDir>>,
+}
+
+impl View {
+    /// Reads the state in `dir`; a folder that is missing is an empty state.
+    ///
+    /// # Errors
+    /// When something is there and cannot be understood.
+    pub fn open(dir: &Path) -> Result<Self, Error> {
+        let mut tries = 0;
+        loop {
+            let bytes = files::read(&dir.join("journal"))?.unwrap_or_default();
+            let replay = parse_journal(dir, &bytes);
+            // The record is read after the journal: what moves from one to the other is seen twice, never not at all.
+            let tip = tip_in(&dir.join("state.git"))?;
+            tries += 1;
+            if tries < TRIES && header_of(dir)? != first_line(&bytes) {
+                continue;
+            }
+            return Self::new(dir, tip, replay?);
+        }
+    }
+
+    /// Reads the state that is shared through `shared`, with what `dir` holds besides. Nothing is written in `dir`; what
+    /// has to be fetched goes into a temporary folder.
+    ///
+    /// # Errors
+    /// When the remote cannot be read, or something there cannot be understood.
+    pub fn fetch(shared: &Shared, dir: &Path) -> Result<Self, Error> {
+        let bytes = files::read(&dir.join("journal"))?.unwrap_or_default();
+        let Replay { mut ledger, header } = parse_journal(dir, &bytes)?;
+        let (path, repository, temporary) = shared.open_to_read()?;
+        let at = shared.seen(&repository)?;
+        let intent = at.map(|at| intent::parse(&repository, at)).transpose()?.flatten();
+        let applied = intent.as_ref().map_or(at, |intent| intent.applied);
+        let local = dir.join("state.git");
+        let ours = tip_in(&local)?;
+        let is_ours = match (&ours, applied) {
+            (None, applied) => applied.is_none(),
+            (Some(_), None) => true,
+            (Some(ours), Some(applied)) => {
+                ours.commit == applied
+                    || repository::descends(&repository::open(&local)?, ours.commit, applied)?
+            }
+        };
+        if !is_ours {
+            ledger.doubt(|_| true);
+        }
+        let pass = header.as_ref().and_then(|header| header.pass.as_ref());
+        if let Some(intent) = intent.filter(|intent| Some(&intent.pass) != pass) {
+            for (id, entry) in intent::listed(&repository, intent.list)?.entries() {
+                ledger.intend(id.clone(), entry.clone());
+            }
+        }
+        let tip = match is_ours {
+            true => ours,
+            false => applied.map(|applied| tip_at(&repository, applied)).transpose()?,
+        };
+        let mut view = Self::new(dir, tip, Replay { ledger, header })?;
+        if !is_ours {
+            view.repository = Some(path);
+            view.temporary = temporary;
+        }
+        Ok(view)
+    }
+
+    pub(crate) fn new(dir: &Path, tip: Option<Tip>, replay: Replay) -> Result<Self, Error> {
+        let repository = dir.join("state.git");
+        let base_url = tip.as_ref().map(|tip| tip.base_url.clone());
+        let mut view = Self {
+            repository: repository.exists().then_some(repository),
+            base_url: base_url.or(replay.header.map(|header| header.base_url)),
+            tip,
+            refusals: memory::refusals(dir),
+            memory: memory::pass(dir),
+            suspension: memory::suspension(dir)?,
+            ..Self::default()
+        };
+        view.replace_ledger(&replay.ledger);
+        Ok(view)
+    }
+
+    pub(crate) fn replace_ledger(&mut self, ledger: &Ledger) {
+        let unknown = ledger.unknown();
+        self.unknown = unknown
+            .map(|(id, entry)| {
+                (
+                    id.clone(),
+                    Unknown {
+                        sent: entry.sent.clone(),
+                    },
+                )
+            })
+            .collect();
+        self.settled = ledger
+            .settled()
+            .map(|(id, entry)| (id.clone(), entry.sent.clone()))
+            .collect();
+    }
+
+    pub(crate) fn replace_tip(&mut self, tip: Option<Tip>) {
+        if let Some(tip) = &tip {
+            self.base_url = Some(tip.base_url.clone());
+        }
+        self.tip = tip;
+    }
+
+    pub(crate) fn replace_memory(&mut self, dir: &Path) -> Result<(), Error> {
+        self.refusals = memory::refusals(dir);
+        self.memory = memory::pass(dir);
+        self.suspension = memory::suspension(dir)?;
+        Ok(())
+    }
+
+    /// Returns what is recorded as applied, or nothing where nothing ever was.
+    #[must_use]
+    pub fn tip(&self) -> Option<&Tip> {
+        self.tip.as_ref()
+    }
+
+    /// Returns the base URL that this state belongs to, where there is one on record.
+    #[must_use]
+    pub fn base_url(&self) -> Option<&str> {
+        self.base_url.as_deref()
+    }
+
+    /// Returns the toggles whose last request has no known outcome.
+    #[must_use]
+    pub fn unknown(&self) -> &BTreeMap<ToggleId, Unknown> {
+        &self.unknown
+    }
+
+    /// Returns what the service confirmed and the tip does not hold yet: a pass is running, or one died. Empty in a
+    /// [`Store`](super::Store) that was just opened, which records it first.
+    #[must_use]
+    pub fn settled(&self) -> &BTreeMap<ToggleId, Sent> {
+        &self.settled
+    }
+
+    /// Returns the documents that the service refused last.
+    #[must_use]
+    pub fn refusals(&self) -> &BTreeMap<ToggleId, Refusal> {
+        &self.refusals
+    }
+
+    /// Returns what the last clean pass left.
+    #[must_use]
+    pub fn memory(&self) -> Option<&PassMemory> {
+        self.memory.as_ref()
+    }
+
+    /// Returns the order to write nothing, as it was given; whether it is over is for the caller's clock.
+    #[must_use]
+    pub fn suspension(&self) -> Option<&Suspension> {
+        self.suspension.as_ref()
+    }
+
+    /// Opens the applied documents for reading, or gives nothing where there is no repository yet.
+    ///
+    /// # Errors
+    /// When the repository cannot be opened.
+    pub fn reader(&self) -> Result<Option<Reader>, Error> {
+        self.repository.as_deref().map(Reader::open).transpose()
+    }
+
+    /// Returns the source revision at which each of `toggles` was last applied, found in one walk over the history of
+    /// the applied ref; a toggle that is not found is left out.
+    ///
+    /// # Errors
+    /// When the history cannot be read.
+    pub fn applied_revisions(
+        &self,
+        toggles: &BTreeSet<ToggleId>,
+    ) -> Result<BTreeMap<ToggleId, CommitId>, Error> {
+        match (self.reader()?, &self.tip) {
+            (Some(reader), Some(tip)) => revisions::applied(&reader, tip.commit, toggles),
+            _ => Ok(BTreeMap::new()),
+        }
+    }
+}
+
+pub(crate) fn parse_journal(dir: &Path, bytes: &[u8]) -> Result<Replay, Error> {
+    ledger::replay(bytes).map_err(|line| Error::BrokenJournal {
+        path: dir.join("journal"),
+        line,
+    })
+}
+
+fn tip_in(path: &Path) -> Result<Option<Tip>, Error> {
+    match path.exists() {
+        true => tip(&repository::open(path)?, APPLIED),
+        false => Ok(None),
+    }
+}
+
+/// Returns what the ref `name` says.
+pub(crate) fn tip(repository: &git2::Repository, name: &str) -> Result<Option<Tip>, Error> {
+    let Some(commit) = repository::look_up(repository, name)? else {
+        return Ok(None);
+    };
+    tip_at(repository, commit).map(Some)
+}
+
+pub(crate) fn tip_at(repository: &git2::Repository, commit: CommitId) -> Result<Tip, Error> {
+    let commit = oid(commit.0).and_then(|id| repository.find_commit(id));
+    record::tip(&commit.map_err(Error::repository(repository.path()))?)
+}
+
+/// Returns the first line of the journal as it is now: each cut gives it another one.
+fn header_of(dir: &Path) -> Result<Vec<u8>, Error> {
+    use std::io::{BufRead, BufReader, ErrorKind};
+
+    let path = dir.join("journal");
+    let mut line = Vec::new();
+    match std::fs::File::open(&path) {
+        Ok(file) => {
+            let read = BufReader::new(file).read_until(b'\n', &mut line);
+            read.map_err(Error::io("read", &path))?;
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(Error::io("read", &path)(error)),
+    }
+    Ok(line)
+}
+
+fn first_line(bytes: &[u8]) -> &[u8] {
+    bytes
+        .split_inclusive(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default()
+}

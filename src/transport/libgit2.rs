@@ -1,0 +1,36 @@
+//! What is set in libgit2 once for the whole process. The only unsafe code of this crate.
+
+use std::sync::OnceLock;
+
+use super::git;
+
+/// Sets libgit2 up, once: call it before the first repository is opened.
+///
+/// * A repository may belong to another user (a sidecar's does): nothing in it is ever executed here.
+/// * Remotes can be reached through our own transports.
+/// * Objects are not hashed again at every read, as git itself does not either.
+///
+/// # Errors
+/// When libgit2 refuses a setting.
+pub fn libgit2() -> Result<(), git2::Error> {
+    static SETUP: OnceLock<Result<(), String>> = OnceLock::new();
+    SETUP
+        .get_or_init(|| setup().map_err(|error| error.message().to_owned()))
+        .clone()
+        .map_err(|message| git2::Error::from_str(&message))
+}
+
+#[expect(
+    unsafe_code,
+    reason = "libgit2's process-wide settings have no safe interface in git2"
+)]
+fn setup() -> Result<(), git2::Error> {
+    git2::opts::strict_hash_verification(false);
+    // SAFETY: neither may run beside other uses of what it sets: the table of transports, and the check of owners.
+    // They run once, inside a `OnceLock` that every user of Git in this process passes before its first repository
+    // or remote. The factory is a function: it captures nothing that could end before the process does.
+    unsafe {
+        git2::transport::register(git::SCHEME, git::transport)?;
+        git2::opts::set_verify_owner_validation(false)
+    }
+}

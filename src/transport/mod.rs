@@ -1,0 +1,25 @@
+//! TLS, proxies and secrets, and Git connections over HTTPS and ssh.
+//!
+//! One set of CA, proxy and time-limit settings serves both the toggle service and the Git hosts. Plain `http`,
+//! `git` and `ext` do not exist here, nor do passwords in URLs.
+//!
+//! Invariant: a secret leaves this module only towards the host that it belongs to.
+
+mod access;
+mod certificate;
+mod git;
+mod libgit2;
+mod network;
+mod repo_url;
+mod secret;
+
+pub use access::{GitAccess, GitCredentials};
+pub use certificate::{CertificateFault, certificate_fault};
+pub use git::{Advertised, GitError, Offered, advertised, with_remote};
+pub use libgit2::libgit2;
+pub use network::{Network, NetworkError, provider};
+pub use repo_url::{RepoUrl, RepoUrlError};
+pub use secret::{Secret, SecretError, SecretSource};
+
+#[cfg(test)]
+pub(crate) mod testing;

@@ -1,0 +1,400 @@
+//! Where a repository is: `https`, ssh or a path. Everything else is refused.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use crate::model::escaped;
+
+/// The address of a repository.
+///
+/// Text becomes one as with git: `https://…`, `ssh://…`, `user@host:path`, `file://…`, or a path.
+#[derive(Clone, Eq, PartialEq)]
+pub struct RepoUrl(Kind);
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum Kind {
+    Https(url::Url),
+    Local(PathBuf),
+    Ssh(SshAddress),
+}
+
+/// Where ssh goes. Neither the user nor the host can be taken for an option.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct SshAddress {
+    pub(crate) user: Option<String>,
+    pub(crate) host: String,
+    pub(crate) port: Option<u16>,
+    pub(crate) path: String,
+    /// Whether it was written `host:path`, which is shown as it was written.
+    scp: bool,
+}
+
+/// Text that is no address of a repository, or not of one that may be used. Never holds the text of a URL
+/// that may hold a password.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum RepoUrlError {
+    /// There is nothing.
+    #[error("the repository is empty")]
+    Empty,
+    /// It cannot be understood.
+    #[error("this is not a URL of a repository: {0}")]
+    Malformed(String),
+    /// A host, user or path that a program could take for an option.
+    #[error("a {0} of a repository must not begin with `-`")]
+    OptionLike(&'static str),
+    /// A password is part of it.
+    #[error(
+        "a password must not be in a URL; give `GITOGGLE_GIT_USERNAME` and `GITOGGLE_GIT_PASSWORD` or \
+         `--git-password-file`"
+    )]
+    Password,
+    /// A scheme that is not spoken here.
+    #[error("`{0}` is not supported for repositories; give an https or ssh URL, or a path")]
+    Scheme(String),
+}
+
+impl RepoUrl {
+    /// Returns the address of the repository at `path`.
+    #[must_use]
+    pub fn local(path: impl Into<PathBuf>) -> Self {
+        Self(Kind::Local(path.into()))
+    }
+
+    /// Returns the path where the repository is on this machine.
+    #[must_use]
+    pub fn local_path(&self) -> Option<&Path> {
+        match &self.0 {
+            Kind::Local(path) => Some(path),
+            Kind::Https(_) | Kind::Ssh(_) => None,
+        }
+    }
+
+    /// Returns the host, in lower case, with the port where it is not the usual one; nothing for a path.
+    #[must_use]
+    pub fn host(&self) -> Option<String> {
+        let (host, port) = match &self.0 {
+            Kind::Https(url) => (url.host_str()?, url.port()),
+            Kind::Local(_) => return None,
+            Kind::Ssh(address) => (address.host.as_str(), address.port.filter(|port| *port != 22)),
+        };
+        let host = host.to_ascii_lowercase();
+        Some(port.map_or_else(|| host.clone(), |port| format!("{host}:{port}")))
+    }
+
+    pub(crate) fn https(&self) -> Option<&url::Url> {
+        match &self.0 {
+            Kind::Https(url) => Some(url),
+            Kind::Local(_) | Kind::Ssh(_) => None,
+        }
+    }
+
+    pub(crate) fn ssh(&self) -> Option<&SshAddress> {
+        match &self.0 {
+            Kind::Ssh(address) => Some(address),
+            Kind::Https(_) | Kind::Local(_) => None,
+        }
+    }
+}
+
+/// As it is shown: a user name of an `https` URL may be a token.
+impl fmt::Debug for RepoUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Shows the address, safe for a terminal; a user name of an `https` URL is left out, for it may be a token.
+impl fmt::Display for RepoUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Https(url) => {
+                let host = self.host().unwrap_or_default();
+                write!(f, "https://{}{}", escaped(&host), escaped(url.path()))
+            }
+            Kind::Local(path) => write!(f, "{}", escaped(&path.to_string_lossy())),
+            Kind::Ssh(address) => write!(f, "{address}"),
+        }
+    }
+}
+
+impl fmt::Display for SshAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.scp {
+            f.write_str("ssh://")?;
+        }
+        if let Some(user) = &self.user {
+            write!(f, "{}@", escaped(user))?;
+        }
+        match self.host.contains(':') {
+            true => write!(f, "[{}]", escaped(&self.host))?,
+            false => write!(f, "{}", escaped(&self.host))?,
+        }
+        if let Some(port) = self.port {
+            write!(f, ":{port}")?;
+        }
+        let separator = match (self.scp, self.path.starts_with('/')) {
+            (true, _) => ":",
+            (false, true) => "",
+            (false, false) => "/",
+        };
+        write!(f, "{separator}{}", escaped(&self.path))
+    }
+}
+
+impl FromStr for RepoUrl {
+    type Err = RepoUrlError;
+
+    fn from_str(text: &str) -> Result<Self, RepoUrlError> {
+        if text.is_empty() {
+            return Err(RepoUrlError::Empty);
+        }
+        if let Some((scheme, _)) = text.split_once("://") {
+            return with_scheme(&scheme.to_ascii_lowercase(), text).map(Self);
+        }
+        if let Some((helper, _)) = text.split_once("::").filter(|(helper, _)| is_scheme(helper)) {
+            return Err(RepoUrlError::Scheme(helper.to_owned()));
+        }
+        match scp_like(text) {
+            Some((host, path)) => SshAddress::scp(host, path).map(|address| Self(Kind::Ssh(address))),
+            None => Ok(Self::local(text)),
+        }
+    }
+}
+
+fn with_scheme(scheme: &str, text: &str) -> Result<Kind, RepoUrlError> {
+    match scheme {
+        "https" => https(text).map(Kind::Https),
+        "ssh" | "git+ssh" | "ssh+git" => SshAddress::url(text).map(Kind::Ssh),
+        "file" => parse(text)?.to_file_path().map(Kind::Local).map_err(|()| {
+            RepoUrlError::Malformed("a file URL needs an absolute path and no host".to_owned())
+        }),
+        _ if is_scheme(scheme) => Err(RepoUrlError::Scheme(scheme.to_owned())),
+        _ => Ok(Kind::Local(PathBuf::from(text))),
+    }
+}
+
+fn https(text: &str) -> Result<url::Url, RepoUrlError> {
+    let url = parse(text)?;
+    if url.password().is_some() {
+        return Err(RepoUrlError::Password);
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(RepoUrlError::Malformed("it has a query or a fragment".to_owned()));
+    }
+    Ok(url)
+}
+
+fn parse(text: &str) -> Result<url::Url, RepoUrlError> {
+    url::Url::parse(text).map_err(|error| RepoUrlError::Malformed(error.to_string()))
+}
+
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+}
+
+/// Splits `host:path` where it is one: the colon comes before any slash, as git has it.
+fn scp_like(text: &str) -> Option<(&str, &str)> {
+    let bracket = text
+        .find('[')
+        .and_then(|open| Some((open, text[open..].find("]:")? + open)));
+    let address = bracket.filter(|(open, _)| *open == 0 || text[..*open].ends_with('@'));
+    if let Some((_, close)) = address.filter(|(open, _)| !text[..*open].contains('/')) {
+        return Some((&text[..=close], &text[close + 2..]));
+    }
+    let (host, path) = text.split_once(':')?;
+    let drive = cfg!(windows) && host.len() == 1;
+    (!host.contains('/') && !drive).then_some((host, path))
+}
+
+impl SshAddress {
+    fn scp(host: &str, path: &str) -> Result<Self, RepoUrlError> {
+        let (user, host) = match host.rsplit_once('@') {
+            Some((user, host)) => (Some(user.to_owned()), host),
+            None => (None, host),
+        };
+        let host = host
+            .strip_prefix('[')
+            .and_then(|host| host.strip_suffix(']'))
+            .unwrap_or(host);
+        Self {
+            user,
+            host: host.to_owned(),
+            port: None,
+            path: path.to_owned(),
+            scp: true,
+        }
+        .checked()
+    }
+
+    fn url(text: &str) -> Result<Self, RepoUrlError> {
+        let url = parse(text)?;
+        if url.password().is_some() {
+            return Err(RepoUrlError::Password);
+        }
+        let host = decoded(url.host_str().unwrap_or_default())?;
+        let host = host
+            .strip_prefix('[')
+            .and_then(|host| host.strip_suffix(']'))
+            .unwrap_or(&host);
+        let path = decoded(url.path())?;
+        // `/~user/x` is relative to a home folder, as with git.
+        let path = path
+            .strip_prefix('/')
+            .filter(|rest| rest.starts_with('~'))
+            .unwrap_or(&path);
+        let user = Some(url.username()).filter(|user| !user.is_empty());
+        Self {
+            user: user.map(|user| decoded(user).map(Cow::into_owned)).transpose()?,
+            host: host.to_owned(),
+            port: url.port(),
+            path: path.to_owned(),
+            scp: false,
+        }
+        .checked()
+    }
+
+    fn checked(self) -> Result<Self, RepoUrlError> {
+        if self.user.as_deref().is_some_and(|user| user.contains(':')) {
+            return Err(RepoUrlError::Password);
+        }
+        let user = self.user.as_deref().unwrap_or_default();
+        for (what, text) in [("host", &*self.host), ("user", user), ("path", &*self.path)] {
+            if text.starts_with('-') {
+                return Err(RepoUrlError::OptionLike(what));
+            }
+            if text.contains(['\0', '\n', '\r']) {
+                return Err(RepoUrlError::Malformed(format!(
+                    "the {what} holds a control character"
+                )));
+            }
+        }
+        match (self.host.is_empty(), self.path.is_empty()) {
+            (true, _) => Err(RepoUrlError::Malformed("it has no host".to_owned())),
+            (_, true) => Err(RepoUrlError::Malformed("it has no path".to_owned())),
+            (false, false) => Ok(self),
+        }
+    }
+}
+
+fn decoded(text: &str) -> Result<Cow<'_, str>, RepoUrlError> {
+    percent_encoding::percent_decode_str(text)
+        .decode_utf8()
+        .map_err(|_| RepoUrlError::Malformed("it is not UTF-8".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> RepoUrlError {
+        text.parse::<RepoUrl>().unwrap_err()
+    }
+
+    #[test]
+    fn what_git_understands_is_understood() {
+        for (text, host, shown) in [
+            (
+                "https://Example.org/a/b.git",
+                "example.org",
+                "https://example.org/a/b.git",
+            ),
+            (
+                "https://user@example.org:8443/b",
+                "example.org:8443",
+                "https://example.org:8443/b",
+            ),
+            (
+                "ssh://git@example.org:2222/a b",
+                "example.org:2222",
+                "ssh://git@example.org:2222/a b",
+            ),
+            (
+                "ssh://git@example.org/~joe/b",
+                "example.org",
+                "ssh://git@example.org/~joe/b",
+            ),
+            (
+                "git@example.org:a/b.git",
+                "example.org",
+                "git@example.org:a/b.git",
+            ),
+            ("example.org:/srv/a", "example.org", "example.org:/srv/a"),
+            ("git@[::1]:a", "::1", "git@[::1]:a"),
+        ] {
+            let url: RepoUrl = text.parse().unwrap();
+            assert_eq!(
+                (url.host().as_deref(), url.to_string().as_str()),
+                (Some(host), shown),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn paths_and_file_urls_are_local() {
+        for (text, path) in [
+            (".", "."),
+            ("/srv/a b", "/srv/a b"),
+            ("./a:b", "./a:b"),
+            ("file:///srv/a%20b", "/srv/a b"),
+            ("file://localhost/srv", "/srv"),
+        ] {
+            let url: RepoUrl = text.parse().unwrap();
+            assert_eq!(url.local_path(), Some(Path::new(path)), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_must_not_be_used_is_refused() {
+        for (text, scheme) in [
+            ("http://example.org/a", "http"),
+            ("HTTP://example.org/a", "http"),
+            ("git://example.org/a", "git"),
+            ("ext::sh -c true", "ext"),
+            ("ftp://example.org/a", "ftp"),
+        ] {
+            assert_eq!(error(text), RepoUrlError::Scheme(scheme.to_owned()));
+        }
+        for text in [
+            "https://u:p@example.org/a",
+            "ssh://u:p@example.org/a",
+            "https://:p@example.org/a",
+        ] {
+            assert_eq!(error(text), RepoUrlError::Password);
+        }
+        assert_eq!(error("-oProxyCommand=x:a"), RepoUrlError::OptionLike("host"));
+        assert_eq!(error("-x@example.org:a"), RepoUrlError::OptionLike("user"));
+        assert_eq!(error("example.org:-a"), RepoUrlError::OptionLike("path"));
+        assert_eq!(
+            error("ssh://-oProxyCommand=x/a"),
+            RepoUrlError::OptionLike("host")
+        );
+        assert_eq!(
+            error("ssh://%2DoProxyCommand=x/a"),
+            RepoUrlError::OptionLike("host")
+        );
+        assert_eq!(error(""), RepoUrlError::Empty);
+        for text in [
+            "https://",
+            "https://example.org/a?token=x",
+            "file://elsewhere/a",
+            "example.org:",
+        ] {
+            assert!(matches!(error(text), RepoUrlError::Malformed(_)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_never_shows_a_password() {
+        assert!(
+            !error("https://u:hunter2@example.org/a")
+                .to_string()
+                .contains("hunter2")
+        );
+    }
+}

@@ -1,0 +1,331 @@
+//! The benchmark: `cargo bench`. Every figure is a ratio against a tool that runs beside it on the same generated
+//! repository, because absolute times say more about the machine than about the program.
+//!
+//! `cargo bench -- cold` runs only what has `cold` in its name.
+
+#![allow(clippy::print_stdout, reason = "a benchmark is there to print")]
+
+mod fixture;
+mod measure;
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use fixture::{Fixture, LARGE, run};
+use measure::{median, report, side_by_side};
+
+use gitoggle::source::{CacheMode, Parents, Source, SourceConfig};
+use gitoggle::transport::{GitAccess, Network, RepoUrl};
+
+const GITOGGLE: &str = env!("CARGO_BIN_EXE_gitoggle");
+const BASE_URL: &str = "https://toggles.invalid";
+
+fn main() {
+    let wanted: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|arg| !arg.starts_with("--"))
+        .collect();
+    let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str()));
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    println!(
+        "generating {} toggles and {} commits …",
+        LARGE.total(),
+        LARGE.commits
+    );
+    let bench = Bench {
+        folder: folder.path().to_owned(),
+        fixture: Fixture::generate(folder.path(), LARGE),
+    };
+    for (name, measure) in [
+        ("noop pass", Bench::noop_pass as fn(&Bench)),
+        ("small plan", Bench::small_plan),
+        ("cold plan", Bench::cold_plan),
+        ("commits", Bench::commits),
+        ("apply", Bench::apply),
+    ] {
+        if wants(name) {
+            measure(&bench);
+        }
+    }
+}
+
+struct Bench {
+    folder: PathBuf,
+    fixture: Fixture,
+}
+
+impl Bench {
+    /// A pass with nothing to do, against `git diff --name-only` over one commit.
+    fn noop_pass(&self) {
+        let state = self.adopted("noop", "main");
+        let ours = || self.apply_command(&state, "main");
+        let (ours, theirs) = side_by_side(21, ours, || self.name_only("main~1", "main"));
+        report(
+            "a pass with nothing to do",
+            ours.median,
+            "git diff --name-only A B",
+            theirs.median,
+            1.0,
+        );
+    }
+
+    /// A plan with ten changed documents, against `git diff --name-only` over the same commit.
+    fn small_plan(&self) {
+        let state = self.adopted("small", "main~1");
+        let ours = || self.plan(&state, "main");
+        let (ours, theirs) = side_by_side(21, ours, || self.name_only("main~1", "main"));
+        report(
+            "a plan with 10 changed documents",
+            ours.median,
+            "git diff --name-only A B",
+            theirs.median,
+            1.0,
+        );
+    }
+
+    /// A plan without any state: everything is read, parsed and checked.
+    fn cold_plan(&self) {
+        let repo = self.fixture.repo.display();
+        let shell = format!(
+            "git -C {repo} ls-tree -r --format='%(objectname)' HEAD | git -C {repo} cat-file --batch > /dev/null"
+        );
+        let theirs = || {
+            let mut command = Command::new("sh");
+            command.args(["-c", &shell]);
+            command
+        };
+        let nowhere = self.folder.join("nothing-here");
+        let (ours, theirs) = side_by_side(5, || self.plan(&nowhere, "main"), theirs);
+        report(
+            "a cold plan",
+            ours.median,
+            "git ls-tree | git cat-file --batch",
+            theirs.median,
+            2.5,
+        );
+        println!("{:<44} {:>6} MiB peak (limit 250)", "", ours.peak_mib);
+        let mut assert = self.plan(&nowhere, "main");
+        assert.args(["--first-pass", "assert"]);
+        let mut assert = Some(assert);
+        let (assert, _) = side_by_side(0, || assert.take().expect("one round"), || Command::new("true"));
+        println!(
+            "{:<44} {:>6} MiB peak, every toggle a create",
+            "", assert.peak_mib
+        );
+    }
+
+    /// The newest commit of 1,000 changed documents spread over 1,000 commits, against one `git log`.
+    fn commits(&self) {
+        let log = self
+            .fixture
+            .git(&["log", "--format=", "--name-only", "main~999..main"]);
+        let all: BTreeSet<String> = log.lines().map(ToOwned::to_owned).collect();
+        let every = (all.len() / 1_000).max(1);
+        let paths: BTreeSet<String> = all.into_iter().step_by(every).take(1_000).collect();
+        let mut ours = Vec::new();
+        let mut theirs = Vec::new();
+        for _ in 0..9 {
+            let started = Instant::now();
+            let found = self
+                .source()
+                .look()
+                .expect("the fixture is sound")
+                .last_commits(&paths);
+            ours.push(started.elapsed());
+            assert_eq!(found.expect("the fixture is sound").len(), paths.len());
+            let started = Instant::now();
+            let status = Command::new("git")
+                .arg("-C")
+                .arg(&self.fixture.repo)
+                .args(["log", "--format=%H", "--name-only", "main~999..main"])
+                .stdout(Stdio::null())
+                .status();
+            assert!(status.expect("git is installed").success());
+            theirs.push(started.elapsed());
+        }
+        let what = format!("the commits of {} documents", paths.len());
+        report(
+            &what,
+            median(&mut ours),
+            "git log --name-only A..B",
+            median(&mut theirs),
+            2.0,
+        );
+    }
+
+    /// 20,000 changes to the sandbox with the lanes wide open, against `h2load` with the same concurrency.
+    fn apply(&self) {
+        let sandbox = Sandbox::start(&self.folder);
+        let state = self.folder.join("state-apply");
+        let mut command = Command::new(GITOGGLE);
+        command
+            .args(["apply", "--first-pass", "assert", "--only", "project-0[0-3]/**"])
+            .args(["--max-in-flight", "64", "--max-in-flight-per-environment", "64"])
+            .args([
+                "--ca-file".as_ref(),
+                sandbox.ca.as_os_str(),
+                "--base-url".as_ref(),
+                sandbox.url.as_ref(),
+            ])
+            .args(["--repo".as_ref(), self.fixture.repo.as_os_str()])
+            .args(["--state-dir".as_ref(), state.as_os_str()])
+            .env("GITOGGLE_TOKEN", "sandbox-token")
+            .stdout(Stdio::null());
+        run(&mut command);
+        let (count, took) = sandbox.first_to_last();
+        let ours = count as f64 / took.as_secs_f64();
+        println!("apply: {count} requests in {took:.2?}, {ours:.0}/s between the first and the last PATCH");
+        match sandbox.load(&self.folder, count) {
+            Some(theirs) => {
+                let ratio = ours / theirs;
+                let verdict = if ratio >= 0.5 { "ok" } else { "UNDER" };
+                println!("h2load: {theirs:.0}/s   ratio {ratio:.2} (at least 0.5)  {verdict}");
+            }
+            None => println!("h2load is not installed: nothing to compare with"),
+        }
+    }
+
+    fn source(&self) -> Source {
+        Source::new(SourceConfig {
+            location: RepoUrl::local(&self.fixture.repo),
+            reference: None,
+            root: String::new(),
+            first_parent: Parents::All,
+            access: GitAccess {
+                network: Network::default(),
+                credentials: None,
+                timeout: Duration::from_secs(60),
+            },
+            cache: None,
+            mode: CacheMode::Untouched,
+        })
+    }
+
+    /// Returns a state in which everything at `revision` is applied.
+    fn adopted(&self, name: &str, revision: &str) -> PathBuf {
+        let state = self.folder.join(format!("state-{name}"));
+        let mut command = self.apply_command(&state, revision);
+        run(command
+            .args(["--first-pass", "adopt"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null()));
+        // The pass after the first one remembers that there was nothing to do.
+        run(self
+            .apply_command(&state, revision)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null()));
+        state
+    }
+
+    fn apply_command(&self, state: &Path, revision: &str) -> Command {
+        let mut command = Command::new(GITOGGLE);
+        command
+            .args(["apply", "--base-url", BASE_URL, "--ref", revision])
+            .args(["--repo".as_ref(), self.fixture.repo.as_os_str()])
+            .args(["--state-dir".as_ref(), state.as_os_str()])
+            .env("GITOGGLE_TOKEN", "never-sent");
+        command
+    }
+
+    fn plan(&self, state: &Path, revision: &str) -> Command {
+        let mut command = Command::new(GITOGGLE);
+        command
+            .args(["plan", "--ref", revision])
+            .args(["--repo".as_ref(), self.fixture.repo.as_os_str()])
+            .args(["--state-dir".as_ref(), state.as_os_str()]);
+        command
+    }
+
+    fn name_only(&self, from: &str, to: &str) -> Command {
+        let mut command = Command::new("git");
+        command
+            .arg("-C")
+            .arg(&self.fixture.repo)
+            .args(["diff", "--name-only", from, to]);
+        command
+    }
+}
+
+/// `gitoggle sandbox` as a process of its own.
+struct Sandbox {
+    child: Child,
+    url: String,
+    ca: PathBuf,
+    history: PathBuf,
+}
+
+impl Sandbox {
+    fn start(folder: &Path) -> Self {
+        let (ca, history) = (folder.join("ca.pem"), folder.join("history.jsonl"));
+        let mut child = Command::new(GITOGGLE)
+            .args(["sandbox", "--listen", "127.0.0.1:0"])
+            .args([
+                "--ca-out".as_ref(),
+                ca.as_os_str(),
+                "--history-file".as_ref(),
+                history.as_os_str(),
+            ])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the sandbox starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("stdout is piped")).lines();
+        let url = lines
+            .find_map(|line| {
+                let line = line.expect("the sandbox prints text");
+                line.split_whitespace()
+                    .find(|word| word.starts_with("https://"))
+                    .map(ToOwned::to_owned)
+            })
+            .expect("the sandbox prints its URL");
+        std::thread::spawn(move || lines.for_each(drop));
+        Self {
+            child,
+            url,
+            ca,
+            history,
+        }
+    }
+
+    /// Returns how many publishes arrived, and the time between the first and the last.
+    fn first_to_last(&self) -> (usize, Duration) {
+        let text = std::fs::read_to_string(&self.history).expect("the sandbox keeps its history");
+        let times: Vec<u64> = text
+            .lines()
+            .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok()?["received_us"].as_u64())
+            .collect();
+        let (first, last) = (
+            times.iter().min().expect("something came"),
+            times.iter().max().expect("same"),
+        );
+        (times.len(), Duration::from_micros(last - first))
+    }
+
+    fn load(&self, folder: &Path, count: usize) -> Option<f64> {
+        let body = folder.join("body.json");
+        let content = r#"{"comment":"Change number 999","disabled":false,"content":{"rules":[{"name":"rule-0","serve":{"select":0},"conditions":[{"type":"string","subject":"city","predicate":"is one of","objects":["city-1","city-999","Paris"]},{"type":"number","subject":"age","predicate":">","objects":["18"]}]},{"name":"rule-1","serve":{"select":1},"conditions":[{"type":"string","subject":"city","predicate":"is one of","objects":["city-1","city-999","Paris"]},{"type":"number","subject":"age","predicate":">","objects":["19"]}]}],"disabledServe":{"select":0},"defaultServe":{"select":1},"variations":[{"value":"999","name":"v0","description":"variation 0 of 1"},{"value":"1009","name":"v1","description":"variation 1 of 1"}]}}"#;
+        std::fs::write(&body, content).ok()?;
+        let target = format!("{}/api/projects/p/environments/e/toggles/t/targeting", self.url);
+        let output = Command::new("h2load")
+            .args(["--h1", "-c", "64", "-t", "1", "-n", &count.to_string()])
+            .args(["-H", ":method: PATCH", "-H", "Authorization: sandbox-token"])
+            .args(["-H", "Content-Type: application/json", "-d"])
+            .arg(&body)
+            .arg(target)
+            .output()
+            .ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(text.contains(&format!("{count} succeeded")), "{text}");
+        let rate = text.lines().find_map(|line| line.strip_prefix("finished in "))?;
+        rate.split(", ").nth(1)?.trim_end_matches(" req/s").parse().ok()
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
