@@ -5,6 +5,7 @@
 
 mod architecture;
 mod commands;
+mod crash;
 mod first_pass;
 mod history;
 mod orphans;
@@ -14,7 +15,10 @@ mod publish;
 mod rails;
 mod secrets;
 mod settings;
+mod shared;
+mod simulation;
 mod sources;
+mod state;
 mod status;
 mod support;
 mod validate;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use super::ran::{Output, Ran};
 use super::text::Normaliser;
@@ -20,6 +21,7 @@ pub(crate) struct Gitoggle {
     folder: PathBuf,
     normaliser: Normaliser,
     before: Vec<String>,
+    patience: Duration,
 }
 
 impl Gitoggle {
@@ -42,6 +44,7 @@ impl Gitoggle {
             folder: home.to_owned(),
             normaliser: Normaliser::default(),
             before: Vec::new(),
+            patience: 2 * DEADLINE,
         }
     }
 
@@ -107,6 +110,12 @@ impl Gitoggle {
         self
     }
 
+    /// Gives it that long before it counts as hung.
+    pub(crate) fn within_seconds(mut self, seconds: u64) -> Self {
+        self.patience = Duration::from_secs(seconds);
+        self
+    }
+
     /// Runs it through a shell that first does `script` (such as `ulimit -f 8`).
     pub(crate) fn after(mut self, script: &str) -> Self {
         self.before = vec![
@@ -129,9 +138,10 @@ impl Gitoggle {
     pub(crate) fn exit_in(self, codes: &[i32]) -> Ran {
         let told = self.told();
         let normaliser = self.normaliser.clone();
+        let patience = self.patience;
         let child = self.start_piped();
         let id = child.id();
-        let watch = Watch::over(id);
+        let watch = Watch::over(id, patience);
         let output = child.wait_with_output().expect("a child can be waited for");
         let in_time = watch.disarm();
         let stdout = String::from_utf8(output.stdout).expect("stdout is UTF-8");
@@ -227,7 +237,7 @@ impl Running {
 
     /// Waits until it ends and returns its exit code (`None` after a signal).
     pub(crate) fn wait(mut self) -> Option<i32> {
-        let watch = Watch::over(self.child.id());
+        let watch = Watch::over(self.child.id(), 2 * DEADLINE);
         let code = self.child.wait().expect("a child can be waited for").code();
         assert!(watch.disarm(), "the program hung");
         code
@@ -258,10 +268,10 @@ struct Watch {
 }
 
 impl Watch {
-    fn over(process: u32) -> Self {
+    fn over(process: u32, patience: Duration) -> Self {
         let (done, wait) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
-            let in_time = wait.recv_timeout(2 * DEADLINE) != Err(std::sync::mpsc::RecvTimeoutError::Timeout);
+            let in_time = wait.recv_timeout(patience) != Err(std::sync::mpsc::RecvTimeoutError::Timeout);
             if !in_time {
                 drop(
                     Command::new("kill")

@@ -34,6 +34,8 @@ pub(crate) struct Request {
     pub(crate) open: usize,
     /// When it came.
     pub(crate) at: Instant,
+    /// The status it was answered with, if it was answered in HTTP.
+    pub(crate) status: Option<u16>,
     /// Whether the service took it.
     pub(crate) stored: bool,
     /// Whether the service said, in an answer that cannot be misread, that it took it.
@@ -311,6 +313,10 @@ impl Shared {
             None => (inner.fallback)(&request),
         };
         request.stored = answer.stores == Stores::Yes;
+        request.status = match &answer.act {
+            Act::Reply { status, .. } => Some(*status),
+            Act::Close | Act::Hang | Act::Raw(_) => None,
+        };
         request.confirmed = request.stored && matches!(answer.act, Act::Reply { .. });
         static NUMBERS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
         let number = NUMBERS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -365,6 +371,7 @@ fn read_request(tls: &mut Tls, pending: &mut Vec<u8>) -> std::io::Result<Option<
         open_for_environment: 0,
         open: 0,
         at: Instant::now(),
+        status: None,
         stored: false,
         confirmed: false,
     }))
