@@ -19,10 +19,10 @@ const HOMES: &[(&str, &[&str])] = &[
     ("git2", &["source", "state", "transport"]),
     ("indicatif", &["cli"]),
     ("notify", &["source"]),
-    ("prometheus_client", &["admin"]),
+    ("prometheus_client", &["admin", "reconcile"]),
     ("rcgen", &["sandbox"]),
-    // Lent by transport: service names its types, and makes no client.
-    ("reqwest", &["service", "transport"]),
+    // Lent by transport: the others name its types, and make no client.
+    ("reqwest", &["notice", "service", "transport"]),
     ("rustls", &["sandbox", "transport"]),
     ("saphyr", &["config", "document"]),
     ("saphyr_parser", &["config", "document"]),
@@ -191,8 +191,11 @@ fn the_top_level_is_the_map_that_people_are_given() {
 }
 
 fn sources() -> Vec<File> {
-    walk(Path::new(env!("CARGO_MANIFEST_DIR")).join("src").as_path())
+    let files = walk(Path::new(env!("CARGO_MANIFEST_DIR")).join("src").as_path());
+    let tests: Vec<_> = files.iter().flat_map(|(path, text)| test_modules(path, text)).collect();
+    files
         .into_iter()
+        .filter(|(path, _)| !tests.iter().any(|test| path.starts_with(test)))
         .map(|(path, text)| {
             let module = path.split('/').next().unwrap_or_default();
             File {
@@ -201,6 +204,24 @@ fn sources() -> Vec<File> {
                 path,
             }
         })
+        .collect()
+}
+
+/// Returns how the paths of the modules begin that a file has for tests only.
+fn test_modules(path: &str, text: &str) -> Vec<String> {
+    let folder = match path.rsplit_once('/') {
+        Some((folder, "mod.rs")) => format!("{folder}/"),
+        _ if ["lib.rs", "main.rs"].contains(&path) => String::new(),
+        _ => format!("{}/", path.trim_end_matches(".rs")),
+    };
+    text.split("#[cfg(test)]\n")
+        .skip(1)
+        .filter_map(|rest| {
+            let line = rest.lines().next()?.trim_start_matches("pub(crate) ");
+            let name = line.strip_prefix("mod ")?.strip_suffix(';')?;
+            Some([format!("{folder}{name}.rs"), format!("{folder}{name}/")])
+        })
+        .flatten()
         .collect()
 }
 
@@ -225,7 +246,7 @@ fn walk(root: &Path) -> Vec<(String, String)> {
 
 /// Returns the text without comments, and up to its tests.
 fn code(text: &str) -> String {
-    text.split("#[cfg(test)]\nmod ")
+    text.split("#[cfg(test)]\nmod tests {")
         .next()
         .unwrap_or_default()
         .lines()

@@ -18,7 +18,7 @@ fn wrong() -> Vec<(&'static str, Vec<u8>, &'static str, u64, u64)> {
     vec![
         // (file, content, id, line, column)
         ("syntax", edit("content:", "content: ["), "syntax", 0, 0),
-        ("tab", edit("  variations:", "\tvariations:"), "syntax", 3, 1),
+        ("tab", edit("  variations:", "\tvariations:"), "syntax", 3, 0),
         (
             "unknown-key",
             edit("  defaultServe", "  defualtServe"),

@@ -70,7 +70,7 @@ impl Repo {
 
     /// Removes a file or a folder, staged.
     pub(crate) fn remove(&self, path: &str) -> &Self {
-        self.git(&["rm", "--quiet", "-r", "--", path]);
+        self.git(&["rm", "--quiet", "-r", "--force", "--", path]);
         self
     }
 

@@ -400,7 +400,7 @@ fn toggle(path: &str) -> String {
     let after = |word: &str| {
         parts
             .iter()
-            .position(|part| *part == word)
+            .rposition(|part| *part == word)
             .and_then(|at| parts.get(at + 1))
             .copied()
             .unwrap_or("?")
