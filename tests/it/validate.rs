@@ -115,28 +115,28 @@ fn wrong() -> Vec<(&'static str, Vec<u8>, &'static str, u64, u64)> {
             edit("objects: [\"18\"]", "objects: []"),
             "no-objects",
             9,
-            58,
+            57,
         ),
         (
             "hex",
             edit("objects: [\"18\"]", "objects: [0x12]"),
             "not-a-number",
             9,
-            68,
+            67,
         ),
         (
             "underscore",
             edit("objects: [\"18\"]", "objects: [1_000]"),
             "not-a-number",
             9,
-            68,
+            67,
         ),
         (
             "nan",
             edit("objects: [\"18\"]", "objects: [.nan]"),
             "not-a-number",
             9,
-            68,
+            67,
         ),
         (
             "no-serve",
@@ -146,7 +146,7 @@ fn wrong() -> Vec<(&'static str, Vec<u8>, &'static str, u64, u64)> {
             7,
         ),
         ("null", edit("name: \"off\"", "name: null"), "null-text", 4, 15),
-        ("tilde", edit("value: \"true\"", "value: ~"), "null-text", 5, 27),
+        ("tilde", edit("value: \"true\"", "value: ~"), "null-text", 5, 28),
         (
             "anchor",
             edit("disabled: false", "disabled: &d false"),
@@ -239,29 +239,25 @@ fn everything_wrong_in_all_files_is_told_at_once_with_its_place() {
         .commit("Add all that is wrong");
     let json = world.validate().set("output", "json").exit(3).json();
     let findings = findings(&json);
+    let mut surprises = Vec::new();
     for (name, _, id, line, column) in &wrong {
         let file = format!("shop/prod/{name}.yaml");
         let of_file: Vec<_> = findings
             .iter()
             .filter(|finding| finding["file"] == file.as_str())
             .collect();
-        let found = of_file
-            .iter()
-            .find(|finding| finding["id"] == *id)
-            .unwrap_or_else(|| panic!("{file}: no `{id}` in {of_file:#?}"));
-        assert_eq!(found["severity"], "error", "{found}");
-        for (member, expected) in [("line", line), ("column", column)] {
-            let found = &found[member];
-            assert!(
-                *expected == 0 || *found == *expected,
-                "{file} {id}: {member} {found}, not {expected}"
-            );
+        let as_expected = of_file.iter().any(|finding| {
+            finding["id"] == *id
+                && finding["severity"] == "error"
+                && (*line == 0 || finding["line"] == *line)
+                && (*column == 0 || finding["column"] == *column)
+                && finding["message"].as_str().is_some_and(|text| !text.is_empty())
+        });
+        if !as_expected {
+            surprises.push(format!("{file}: no `{id}` at {line}:{column} in {of_file:?}"));
         }
-        assert!(
-            found["message"].as_str().is_some_and(|text| !text.is_empty()),
-            "{found}"
-        );
     }
+    assert!(surprises.is_empty(), "{}", surprises.join("\n"));
     let fine: Vec<_> = findings
         .iter()
         .filter(|finding| finding["file"] == "shop/prod/fine.yaml")
