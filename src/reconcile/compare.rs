@@ -3,7 +3,7 @@
 //! Nothing is read or parsed here. With the default layout both trees have one shape, so that a commit that
 //! touches ten files costs ten folders; any other layout is compared file by file (DESIGN, section 4, "Compare").
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::document::{Diagnostic, Format, Layout, Place, tree};
 use crate::model::{Entry, EntryKind, EnvironmentId, ObjectId, ToggleId, Trees};
@@ -116,9 +116,11 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
         }
         let ours = self.source_entries(source)?;
         let theirs = self.applied_entries(applied)?;
-        let desired = self.documents(prefix, &ours);
+        self.found.files += blobs(&ours).count();
         if depth == ENVIRONMENT_DEPTH {
-            self.environment(desired, applied_documents(prefix, &theirs));
+            self.environment_folder(prefix, &ours, &theirs);
+        } else {
+            self.documents(prefix, ours.iter());
         }
         self.subfolders(prefix, depth, &ours, &theirs)
     }
@@ -146,10 +148,13 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
     }
 
     /// Sorts the files of one folder of the source into documents and findings.
-    fn documents(&mut self, prefix: &str, entries: &[Entry]) -> Vec<(ToggleId, File)> {
+    fn documents<'e>(
+        &mut self,
+        prefix: &str,
+        entries: impl Iterator<Item = &'e Entry>,
+    ) -> Vec<(ToggleId, File)> {
         let mut documents = Vec::new();
-        for entry in entries.iter().filter(|entry| entry.kind == EntryKind::Blob) {
-            self.found.files += 1;
+        for entry in entries.filter(|entry| entry.kind == EntryKind::Blob) {
             match std::str::from_utf8(&entry.name) {
                 Ok(name) => documents.extend(self.place(join(prefix, name), entry.id)),
                 Err(_) if is_hidden(&entry.name) => {}
@@ -178,8 +183,45 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
         None
     }
 
-    /// Compares one environment, all of whose documents are given.
-    fn environment(&mut self, desired: Vec<(ToggleId, File)>, applied: Vec<(ToggleId, File)>) {
+    /// Compares the folder of one environment. Files that are the same on both sides are passed over by name and id,
+    /// unless another file could claim the same toggle.
+    fn environment_folder(&mut self, prefix: &str, ours: &[Entry], theirs: &[Entry]) {
+        let (mut same, mut differing) = (HashSet::new(), BTreeSet::new());
+        let applied: HashMap<&[u8], ObjectId> = blobs(theirs).map(|entry| (&*entry.name, entry.id)).collect();
+        for entry in blobs(ours) {
+            match applied.get(&*entry.name) == Some(&entry.id) {
+                true => drop(same.insert(&*entry.name)),
+                false => drop(differing.insert(stem(&entry.name).to_ascii_lowercase())),
+            }
+        }
+        let gone = blobs(theirs).filter(|entry| !same.contains(&*entry.name));
+        differing.extend(gone.map(|entry| stem(&entry.name).to_ascii_lowercase()));
+        let folder = format!("{prefix}/");
+        let always = self
+            .always
+            .iter()
+            .filter_map(|id| id.as_str().strip_prefix(folder.as_str()));
+        differing.extend(always.map(|toggle| toggle.to_ascii_lowercase().into_bytes()));
+        let wanted = |entry: &&Entry| differing.contains(&stem(&entry.name).to_ascii_lowercase());
+        let desired = self.documents(prefix, blobs(ours).filter(wanted));
+        let recorded = applied_documents(prefix, blobs(theirs).filter(wanted));
+        self.found.any_document |= !same.is_empty();
+        let left = if same.is_empty() {
+            Left::OnlyThese
+        } else {
+            Left::Others
+        };
+        self.environment(desired, recorded, applied.len(), left);
+    }
+
+    /// Compares the given documents of one environment, in which `count` toggles are applied.
+    fn environment(
+        &mut self,
+        desired: Vec<(ToggleId, File)>,
+        applied: Vec<(ToggleId, File)>,
+        count: usize,
+        left: Left,
+    ) {
         let mut sides: BTreeMap<ToggleId, (Vec<File>, Option<File>)> = BTreeMap::new();
         let Some(environment) = desired
             .iter()
@@ -189,10 +231,10 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
         else {
             return;
         };
-        if desired.is_empty() && !applied.is_empty() {
+        if left == Left::OnlyThese && desired.is_empty() {
             self.found.lost.insert(environment.clone());
         }
-        self.found.applied_counts.insert(environment, applied.len());
+        self.found.applied_counts.insert(environment, count);
         for (id, file) in desired {
             sides.entry(id).or_default().0.push(file);
         }
@@ -240,7 +282,8 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
         let mut folders = vec![(String::new(), roots.source)];
         while let Some((prefix, folder)) = folders.pop() {
             let entries = self.source_entries(Some(folder))?;
-            for (id, file) in self.documents(&prefix, &entries) {
+            self.found.files += blobs(&entries).count();
+            for (id, file) in self.documents(&prefix, entries.iter()) {
                 environments
                     .entry(id.environment())
                     .or_default()
@@ -256,7 +299,7 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
             roots.applied.map(|id| (String::new(), id)).into_iter().collect();
         while let Some((prefix, folder)) = folders.pop() {
             let entries = self.applied_entries(Some(folder))?;
-            for (id, file) in applied_documents(&prefix, &entries) {
+            for (id, file) in applied_documents(&prefix, blobs(&entries)) {
                 environments
                     .entry(id.environment())
                     .or_default()
@@ -267,7 +310,8 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
             folders.extend(inner.map(|e| (join(&prefix, &String::from_utf8_lossy(&e.name)), e.id)));
         }
         for (desired, applied) in environments.into_values() {
-            self.environment(desired, applied);
+            let count = applied.len();
+            self.environment(desired, applied, count, Left::OnlyThese);
         }
         Ok(())
     }
@@ -313,12 +357,28 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
     }
 }
 
-/// The documents of one folder of the state, whose layout is always the default one.
-fn applied_documents(prefix: &str, entries: &[Entry]) -> Vec<(ToggleId, File)> {
+/// Whether an environment has documents besides those that are compared.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Left {
+    OnlyThese,
+    Others,
+}
+
+fn blobs(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
+    entries.iter().filter(|entry| entry.kind == EntryKind::Blob)
+}
+
+/// A file's name without its last extension.
+fn stem(name: &[u8]) -> &[u8] {
+    name.iter()
+        .rposition(|byte| *byte == b'.')
+        .map_or(name, |dot| &name[..dot])
+}
+
+/// The documents among some files of one folder of the state, whose layout is always the default one.
+fn applied_documents<'e>(prefix: &str, entries: impl Iterator<Item = &'e Entry>) -> Vec<(ToggleId, File)> {
     let layout = Layout::default();
     entries
-        .iter()
-        .filter(|entry| entry.kind == EntryKind::Blob)
         .filter_map(|entry| {
             let path = join(prefix, std::str::from_utf8(&entry.name).ok()?);
             match layout.place(path.as_bytes()) {
@@ -348,4 +408,203 @@ pub(crate) fn join(prefix: &str, name: &str) -> String {
 /// A component that begins with `.` or `_` holds no documents.
 fn is_hidden(name: &[u8]) -> bool {
     matches!(name.first(), Some(b'.' | b'_'))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use sha1::{Digest, Sha1};
+
+    use super::*;
+    use crate::model::Blob;
+
+    /// Trees made of paths and contents; ids follow from content, as Git's do.
+    #[derive(Default)]
+    struct Memory(HashMap<ObjectId, Vec<Entry>>);
+
+    fn id_of(text: &str) -> ObjectId {
+        let digest = Sha1::digest(text);
+        ObjectId(digest.as_slice().try_into().unwrap())
+    }
+
+    impl Memory {
+        fn tree(&mut self, files: &[(&str, &str)]) -> ObjectId {
+            let mut folders: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
+            let mut entries = Vec::new();
+            for (path, content) in files {
+                match path.split_once('/') {
+                    Some((folder, rest)) => folders.entry(folder).or_default().push((rest, content)),
+                    None => {
+                        let id = id_of(content);
+                        entries.push(Entry {
+                            name: path.as_bytes().to_vec(),
+                            kind: EntryKind::Blob,
+                            id,
+                        });
+                    }
+                }
+            }
+            for (folder, files) in folders {
+                let id = self.tree(&files);
+                entries.push(Entry {
+                    name: folder.as_bytes().to_vec(),
+                    kind: EntryKind::Tree,
+                    id,
+                });
+            }
+            entries.sort_by(|a, b| a.name.cmp(&b.name));
+            let id = id_of(&format!("{entries:?}"));
+            self.0.insert(id, entries);
+            id
+        }
+    }
+
+    impl Trees for Memory {
+        type Error = Infallible;
+
+        fn entries(&self, tree: ObjectId) -> Result<Vec<Entry>, Infallible> {
+            Ok(self.0[&tree].clone())
+        }
+
+        fn blob(&self, _: ObjectId, _: usize) -> Result<Blob, Infallible> {
+            unreachable!("nothing is read to compare")
+        }
+    }
+
+    fn compared(
+        layout: &str,
+        source: &[(&str, &str)],
+        applied: &[(&str, &str)],
+        always: &[&str],
+    ) -> Comparison {
+        let mut trees = Memory::default();
+        let roots = Roots {
+            source: trees.tree(source),
+            applied: Some(trees.tree(applied)),
+        };
+        let always = always.iter().map(|id| id.parse().unwrap()).collect();
+        let found = compare(&trees, Some(&trees), roots, &layout.parse().unwrap(), "", &always);
+        found.unwrap_or_else(|_| unreachable!("memory never fails"))
+    }
+
+    const DEFAULT: &str = "{project}/{environment}/{toggle}.yaml";
+    const OTHER: &str = "{environment}/{project}/{toggle}.yaml";
+
+    /// Says `toggle: desired paths <- applied path` for each difference.
+    fn shown(found: &Comparison) -> Vec<String> {
+        let paths = |files: &[File]| {
+            files
+                .iter()
+                .map(|file| file.path.clone())
+                .collect::<Vec<_>>()
+                .join("+")
+        };
+        let line = |one: &Difference| {
+            let applied = one.applied.as_ref().map_or("", |file| &file.path);
+            format!("{}: {} <- {applied}", one.id, paths(&one.desired))
+        };
+        found.differences.iter().map(line).collect()
+    }
+
+    #[test]
+    fn what_differs_is_found_and_what_is_equal_is_not() {
+        let applied = [
+            ("p/e/a.yaml", "1"),
+            ("p/e/b.yaml", "1"),
+            ("p/e/c.yaml", "1"),
+            ("q/e/a.yaml", "1"),
+        ];
+        let source = [
+            ("p/e/a.yaml", "1"),
+            ("p/e/b.yaml", "2"),
+            ("p/e/d.json", "1"),
+            ("q/e/a.yaml", "1"),
+        ];
+        let found = compared(DEFAULT, &source, &applied, &[]);
+        let expected = [
+            "p/e/b: p/e/b.yaml <- p/e/b.yaml",
+            "p/e/c:  <- p/e/c.yaml",
+            "p/e/d: p/e/d.json <- ",
+        ];
+        assert_eq!(shown(&found), expected);
+        assert_eq!(found.applied_counts.values().collect::<Vec<_>>(), [&3]);
+        assert!(found.findings.is_empty() && found.lost.is_empty() && found.any_document);
+    }
+
+    #[test]
+    fn another_layout_finds_the_same() {
+        let applied = [("p/e/a.yaml", "1"), ("p/e/b.yaml", "1"), ("q/e/a.yaml", "1")];
+        let source = [("e/p/a.yaml", "1"), ("e/p/b.yaml", "2"), ("e/q/a.yaml", "1")];
+        let found = compared(OTHER, &source, &applied, &[]);
+        assert_eq!(shown(&found), ["p/e/b: e/p/b.yaml <- p/e/b.yaml"]);
+    }
+
+    #[test]
+    fn two_files_for_one_toggle_are_found_even_where_one_is_applied() {
+        let found = compared(
+            DEFAULT,
+            &[("p/e/a.yaml", "1"), ("p/e/a.yml", "1")],
+            &[("p/e/a.yaml", "1")],
+            &[],
+        );
+        assert_eq!(shown(&found), ["p/e/a: p/e/a.yaml+p/e/a.yml <- p/e/a.yaml"]);
+        assert_eq!(found.findings.len(), 2);
+    }
+
+    #[test]
+    fn a_change_of_extension_alone_is_a_difference() {
+        let found = compared(DEFAULT, &[("p/e/a.yml", "1")], &[("p/e/a.yaml", "1")], &[]);
+        assert_eq!(shown(&found), ["p/e/a: p/e/a.yml <- p/e/a.yaml"]);
+    }
+
+    #[test]
+    fn an_environment_without_documents_is_lost_and_the_others_are_not() {
+        let applied = [("p/e/a.yaml", "1"), ("p/f/a.yaml", "1"), ("q/e/a.yaml", "1")];
+        let found = compared(
+            DEFAULT,
+            &[("p/e/a.yaml", "2"), ("q/README.md", "")],
+            &applied,
+            &[],
+        );
+        let lost: Vec<String> = found.lost.iter().map(ToString::to_string).collect();
+        assert_eq!(lost, ["p/f", "q/e"]);
+    }
+
+    #[test]
+    fn an_unknown_toggle_is_always_a_difference() {
+        let files = [("p/e/a.yaml", "1"), ("p/e/b.yaml", "1")];
+        let found = compared(DEFAULT, &files, &files, &["p/e/a", "x/y/z"]);
+        assert_eq!(shown(&found), ["p/e/a: p/e/a.yaml <- p/e/a.yaml", "x/y/z:  <- "]);
+    }
+
+    #[test]
+    fn odd_paths_are_told_about_and_hidden_ones_are_not() {
+        let source = [
+            ("p/e/a.yaml", "1"),
+            ("p/e/A.yaml", "2"),
+            ("p/e/deep/b.yaml", "1"),
+            ("p/stray.yml", "1"),
+            ("p/e/b c.yaml", "1"),
+            (".github/workflows/ci.yml", "1"),
+            ("p/_drafts/x.yaml", "1"),
+            ("p/e/a.test.yaml", "1"),
+            ("README.md", "1"),
+        ];
+        let found = compared(DEFAULT, &source, &[], &[]);
+        assert_eq!(shown(&found), ["p/e/A: p/e/A.yaml <- ", "p/e/a: p/e/a.yaml <- "]);
+        let mut findings: Vec<(&str, &str)> = found
+            .findings
+            .iter()
+            .map(|finding| (finding.path.as_str(), finding.id))
+            .collect();
+        findings.sort_unstable();
+        let expected = [
+            ("p/e/a.yaml", "case-only-difference"),
+            ("p/e/b c.yaml", "bad-key"),
+            ("p/e/deep/b.yaml", "elsewhere"),
+            ("p/stray.yml", "elsewhere"),
+        ];
+        assert_eq!(findings, expected);
+    }
 }

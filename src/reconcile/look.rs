@@ -208,7 +208,9 @@ pub(crate) fn first(snapshot: &Snapshot, view: &View, rules: &Rules) -> Result<F
             }
             .into());
         }
-        if tip.revision != found {
+        // A revision that a clean pass has seen was told about then.
+        let is_news = view.memory().is_none_or(|memory| memory.revision != found);
+        if tip.revision != found && is_news {
             notes.extend(history(snapshot, tip.revision, rules)?);
         }
     }

@@ -74,7 +74,8 @@ impl Bench {
 
     /// A plan with ten changed documents, against `git diff --name-only` over the same commit.
     fn small_plan(&self) {
-        let state = self.adopted("small", "main~1");
+        let before = self.fixture.git(&["rev-parse", "main~1"]);
+        let state = self.adopted("small", &before);
         let ours = || self.plan(&state, "main");
         let (ours, theirs) = side_by_side(21, ours, || self.name_only("main~1", "main"));
         report(
