@@ -192,7 +192,10 @@ fn the_top_level_is_the_map_that_people_are_given() {
 
 fn sources() -> Vec<File> {
     let files = walk(Path::new(env!("CARGO_MANIFEST_DIR")).join("src").as_path());
-    let tests: Vec<_> = files.iter().flat_map(|(path, text)| test_modules(path, text)).collect();
+    let tests: Vec<_> = files
+        .iter()
+        .flat_map(|(path, text)| test_modules(path, text))
+        .collect();
     files
         .into_iter()
         .filter(|(path, _)| !tests.iter().any(|test| path.starts_with(test)))

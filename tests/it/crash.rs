@@ -44,8 +44,8 @@ fn a_kill_at_any_moment_loses_nothing_and_repeats_only_what_was_open() {
             Moment::Time(time) => wait_until(Instant::now() + time),
         }
         run.kill();
-        let before = world.service.take();
         world.service.sender_died();
+        let before = world.service.take();
         world.apply().exit(0).any_output();
         let after = world.service.take();
         check(age, &before, &after, moment);

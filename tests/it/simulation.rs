@@ -2,7 +2,7 @@
 //!
 //! `GITOGGLE_SEED=7` runs that one seed, `GITOGGLE_SEEDS=5000` that many.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -314,9 +314,28 @@ impl Simulation {
             last.insert(environment, toggle);
         }
         if killed {
-            for toggle in last.into_values() {
-                self.believed.insert(toggle, Believed::Unknown);
-            }
+            let sent: BTreeSet<_> = requests.iter().map(Request::toggle).collect();
+            self.doubt(last.into_values().collect(), &sent);
+        }
+    }
+
+    /// A process that died was waiting for the last answer of each lane, or had put on record what it was going to
+    /// send next.
+    fn doubt(&mut self, last: BTreeSet<String>, sent: &BTreeSet<String>) {
+        let due = self
+            .head()
+            .clone()
+            .into_iter()
+            .filter_map(|(toggle, file)| match file {
+                File::Valid(age) => Some((toggle, Believed::Confirmed(body(age, "")["content"].clone()))),
+                File::Broken => None,
+            });
+        let next: Vec<_> = due
+            .filter(|(toggle, wanted)| !sent.contains(toggle) && self.believed.get(toggle) != Some(wanted))
+            .map(|(toggle, _)| toggle)
+            .collect();
+        for toggle in last.into_iter().chain(next) {
+            self.believed.insert(toggle, Believed::Unknown);
         }
     }
 

@@ -91,7 +91,7 @@ struct Inner {
     fallback: Fallback,
     open: BTreeMap<usize, String>,
     connections: usize,
-    handshakes_failed: usize,
+    live: usize,
     stopped: bool,
 }
 
@@ -111,7 +111,7 @@ impl Service {
                 fallback: Box::new(|_| Answer::applied()),
                 open: BTreeMap::new(),
                 connections: 0,
-                handshakes_failed: 0,
+                live: 0,
                 stopped: false,
             }),
             changed: Condvar::new(),
@@ -184,8 +184,11 @@ impl Service {
         );
     }
 
-    /// Forgets which requests are open: who sent them has been killed.
+    /// Waits until everything has been read that a process had sent before it was killed.
     pub(crate) fn sender_died(&self) {
+        super::eventually("the end of all connections", || {
+            (self.inner().live == 0).then_some(())
+        });
         self.inner().open.clear();
     }
 
@@ -213,9 +216,14 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         }
         let Ok(stream) = stream else { continue };
         let shared = Arc::clone(shared);
+        let mut inner = shared.inner.lock().expect("nobody panics here");
+        inner.connections += 1;
+        inner.live += 1;
+        drop(inner);
         std::thread::spawn(move || {
             // A connection that breaks off is the client's business.
             drop(serve(stream, &shared));
+            shared.inner.lock().expect("nobody panics here").live -= 1;
         });
     }
 }
@@ -226,13 +234,9 @@ fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     // So that a thread never outlives its test by long.
     stream.set_read_timeout(Some(Duration::from_secs(60)))?;
-    shared.inner.lock().expect("nobody panics here").connections += 1;
     let connection = ServerConnection::new(Arc::clone(&shared.tls)).map_err(std::io::Error::other)?;
     let mut tls = StreamOwned::new(connection, stream);
-    if let Err(error) = tls.flush() {
-        shared.inner.lock().expect("nobody panics here").handshakes_failed += 1;
-        return Err(error);
-    }
+    tls.flush()?;
     let mut pending = Vec::new();
     while let Some(request) = read_request(&mut tls, &mut pending)? {
         let (number, answer) = shared.take_in(request);
