@@ -1,1 +1,24 @@
-//! Tests of the built binary from outside.
+//! Tests of the built program from outside: real Git repositories, a real TLS service, the real binary.
+//!
+//! They hold the program to what its documentation promises, not to its code. Every run states its exit code and
+//! every byte it may print: what a test does not mention must not be there.
+
+mod architecture;
+mod commands;
+mod crash;
+mod first_pass;
+mod history;
+mod orphans;
+mod outcomes;
+mod plan;
+mod publish;
+mod rails;
+mod secrets;
+mod settings;
+mod shared;
+mod simulation;
+mod sources;
+mod state;
+mod status;
+mod support;
+mod validate;

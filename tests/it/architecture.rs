@@ -1,0 +1,318 @@
+//! The architecture as told in the documentation, held by reading the source.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// One source file without comments and without its tests (which come last in every file).
+struct File {
+    path: String,
+    module: String,
+    code: String,
+}
+
+/// Each heavy dependency and the modules that are its home.
+const HOMES: &[(&str, &[&str])] = &[
+    ("annotate_snippets", &["document"]),
+    ("axum", &["admin", "sandbox"]),
+    ("axum_server", &["admin", "sandbox"]),
+    ("clap", &["cli", "main"]),
+    ("git2", &["source", "state", "transport"]),
+    ("indicatif", &["cli"]),
+    ("notify", &["source"]),
+    ("prometheus_client", &["admin", "reconcile"]),
+    ("rcgen", &["sandbox"]),
+    // Lent by transport: the others name its types, and make no client.
+    ("reqwest", &["notice", "service", "transport"]),
+    ("rustls", &["sandbox", "transport"]),
+    ("saphyr", &["config", "document"]),
+    ("saphyr_parser", &["config", "document"]),
+    ("serde_yaml", &["config", "document"]),
+    ("similar", &["plan"]),
+];
+
+/// Which modules each module may name.
+const EDGES: &[(&str, &[&str])] = &[
+    ("model", &[]),
+    ("document", &["model"]),
+    ("plan", &["document", "model"]),
+    ("transport", &["model"]),
+    ("service", &["model", "transport"]),
+    ("source", &["model", "transport"]),
+    ("state", &["model", "transport"]),
+    (
+        "reconcile",
+        &[
+            "document",
+            "model",
+            "plan",
+            "service",
+            "source",
+            "state",
+            "transport",
+        ],
+    ),
+    ("admin", &["model", "reconcile", "transport"]),
+    ("sandbox", &["model", "transport"]),
+    ("config", &["document", "model", "plan", "service", "transport"]),
+    ("telemetry", &["model"]),
+    (
+        "cli",
+        &[
+            "admin",
+            "config",
+            "document",
+            "model",
+            "plan",
+            "reconcile",
+            "sandbox",
+            "service",
+            "source",
+            "state",
+            "telemetry",
+            "transport",
+        ],
+    ),
+    ("main", &["cli"]),
+    ("lib", &[]),
+];
+
+/// What a module without clock, disk, network and async never names.
+const IMPURE: &[&str] = &[
+    "Instant::now",
+    "SystemTime",
+    "Zoned::now",
+    "Timestamp::now",
+    "async fn",
+    "fastrand",
+    "git2",
+    "reqwest",
+    "std::env",
+    "std::fs",
+    "std::net",
+    "std::process",
+    "std::thread",
+    "tempfile",
+    "tokio",
+];
+
+#[test]
+fn every_heavy_dependency_has_one_home() {
+    let mut strangers = Vec::new();
+    for file in sources() {
+        for (dependency, homes) in HOMES {
+            if !homes.contains(&file.module.as_str()) && names(&file.code, &format!("{dependency}::")) {
+                strangers.push(format!("{} names `{dependency}`", file.path));
+            }
+        }
+    }
+    assert!(strangers.is_empty(), "{strangers:#?}");
+}
+
+#[test]
+fn modules_know_only_the_modules_they_may() {
+    let allowed: BTreeMap<_, _> = EDGES.iter().copied().collect();
+    let mut strangers = Vec::new();
+    for file in sources() {
+        let Some(allowed) = allowed.get(file.module.as_str()) else {
+            strangers.push(format!("{}: the architecture has no such module", file.path));
+            continue;
+        };
+        for named in crate_names(&file.code) {
+            if named != file.module && !allowed.contains(&named.as_str()) {
+                strangers.push(format!("{} names `crate::{named}`", file.path));
+            }
+        }
+    }
+    assert!(strangers.is_empty(), "{strangers:#?}");
+}
+
+#[test]
+fn the_core_has_no_clock_no_disk_no_network_and_no_async() {
+    let mut found = Vec::new();
+    for file in sources() {
+        if !["model", "document", "plan"].contains(&file.module.as_str()) {
+            continue;
+        }
+        for word in IMPURE {
+            if names(&file.code, word) {
+                found.push(format!("{} names `{word}`", file.path));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn only_the_rails_approve_a_plan() {
+    for file in sources() {
+        let makes = names(&file.code, "Approved {") || names(&file.code, "Approved(");
+        assert!(
+            !makes || file.module == "plan",
+            "{} makes an `Approved`",
+            file.path
+        );
+    }
+    assert!(
+        sources()
+            .iter()
+            .any(|file| file.module == "plan" && names(&file.code, "Approved")),
+        "plan has the type"
+    );
+}
+
+#[test]
+fn unsafe_code_is_in_one_place_of_transport_at_most() {
+    let places: Vec<_> = sources()
+        .into_iter()
+        .filter(|file| names(&file.code, "unsafe "))
+        .map(|file| file.path)
+        .collect();
+    assert!(
+        places.len() <= 1 && places.iter().all(|path| path.starts_with("transport")),
+        "{places:?}"
+    );
+}
+
+#[test]
+fn every_module_says_what_it_is_for() {
+    let silent: Vec<_> = walk(Path::new(env!("CARGO_MANIFEST_DIR")).join("src").as_path())
+        .into_iter()
+        .filter(|(_, text)| !text.starts_with("//! "))
+        .map(|(path, _)| path)
+        .collect();
+    assert!(silent.is_empty(), "{silent:#?}");
+}
+
+#[test]
+fn the_top_level_is_the_map_that_people_are_given() {
+    let expected: BTreeSet<_> = EDGES.iter().map(|(module, _)| (*module).to_owned()).collect();
+    let found: BTreeSet<_> = sources().into_iter().map(|file| file.module).collect();
+    assert_eq!(found, expected);
+}
+
+fn sources() -> Vec<File> {
+    let files = walk(Path::new(env!("CARGO_MANIFEST_DIR")).join("src").as_path());
+    let tests: Vec<_> = files
+        .iter()
+        .flat_map(|(path, text)| test_modules(path, text))
+        .collect();
+    files
+        .into_iter()
+        .filter(|(path, _)| !tests.iter().any(|test| path.starts_with(test)))
+        .map(|(path, text)| {
+            let module = path.split('/').next().unwrap_or_default();
+            File {
+                module: module.trim_end_matches(".rs").to_owned(),
+                code: code(&text),
+                path,
+            }
+        })
+        .collect()
+}
+
+/// Returns how the paths of the modules begin that a file has for tests only.
+fn test_modules(path: &str, text: &str) -> Vec<String> {
+    let folder = match path.rsplit_once('/') {
+        Some((folder, "mod.rs")) => format!("{folder}/"),
+        _ if ["lib.rs", "main.rs"].contains(&path) => String::new(),
+        _ => format!("{}/", path.trim_end_matches(".rs")),
+    };
+    text.split("#[cfg(test)]\n")
+        .skip(1)
+        .filter_map(|rest| {
+            let line = rest.lines().next()?.trim_start_matches("pub(crate) ");
+            let name = line.strip_prefix("mod ")?.strip_suffix(';')?;
+            Some([format!("{folder}{name}.rs"), format!("{folder}{name}/")])
+        })
+        .flatten()
+        .collect()
+}
+
+/// Returns every Rust file below `root`, with its path relative to it.
+fn walk(root: &Path) -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    let mut open = vec![root.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(root).unwrap().display().to_string();
+                files.push((name, std::fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+/// Returns the text without comments, and up to its tests.
+fn code(text: &str) -> String {
+    text.split("#[cfg(test)]\nmod tests {")
+        .next()
+        .unwrap_or_default()
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Returns whether `word` is in the code, not as the end of a longer word.
+fn names(code: &str, word: &str) -> bool {
+    code.match_indices(word).any(|(at, _)| {
+        !code[..at]
+            .chars()
+            .next_back()
+            .is_some_and(|before| before.is_alphanumeric() || before == '_')
+    })
+}
+
+/// Returns the top-level modules that `crate::…` names.
+fn crate_names(code: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (at, _) in code.match_indices("crate::") {
+        if code[..at].ends_with('$') {
+            continue;
+        }
+        let rest = &code[at + "crate::".len()..];
+        if let Some(group) = rest.strip_prefix('{') {
+            let mut depth = 0;
+            let mut word = String::new();
+            for character in group.chars() {
+                match character {
+                    '{' => depth += 1,
+                    '}' if depth == 0 => break,
+                    '}' => depth -= 1,
+                    ',' if depth == 0 => {
+                        found.insert(first_word(&word));
+                        word.clear();
+                        continue;
+                    }
+                    _ => {}
+                }
+                if depth == 0 {
+                    word.push(character);
+                }
+            }
+            found.insert(first_word(&word));
+        } else {
+            found.insert(first_word(rest));
+        }
+    }
+    found.remove("");
+    found
+}
+
+fn first_word(text: &str) -> String {
+    text.trim()
+        .chars()
+        .take_while(|character| character.is_alphanumeric() || *character == '_')
+        .collect()
+}
+
+#[test]
+fn names_in_groups_are_found() {
+    let found = crate_names("use crate::{model::{A, B}, plan::C};\nuse crate::state::D;");
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), ["model", "plan", "state"]);
+}

@@ -1,0 +1,113 @@
+//! The command line itself.
+
+use crate::support::World;
+
+const VERBS: &[&str] = &[
+    "validate", "plan", "apply", "run", "status", "schema", "sandbox", "demo",
+];
+
+#[test]
+fn help_names_every_command() {
+    let world = World::new();
+    let short = world.bare("-h").exit(0).stderr("").stdout_contains(VERBS).both();
+    let long = world
+        .bare("--help")
+        .exit(0)
+        .stderr("")
+        .stdout_contains(VERBS)
+        .both();
+    assert!(short.len() <= long.len());
+}
+
+#[test]
+fn every_command_explains_itself() {
+    let world = World::new();
+    for verb in VERBS {
+        for flag in ["-h", "--help"] {
+            world
+                .bare(&format!("{verb} {flag}"))
+                .exit(0)
+                .stderr("")
+                .stdout_contains(&["Usage: gitoggle", verb]);
+        }
+    }
+}
+
+#[test]
+fn apply_help_names_every_setting_with_its_variable_or_flag() {
+    let world = World::new();
+    world.bare("apply --help").exit(0).stderr("").stdout_contains(&[
+        "--repo",
+        "--ref",
+        "--root",
+        "--layout",
+        "--only",
+        "--base-url",
+        "--token-file",
+        "GITOGGLE_TOKEN",
+        "--ca-file",
+        "--service-kind",
+        "--state-dir",
+        "--state-remote",
+        "--state-name",
+        "--first-pass",
+        "--timeout",
+        "--max-in-flight",
+        "--max-in-flight-per-environment",
+        "--max-change-ratio",
+        "--max-change-count",
+        "--no-allow-trailer",
+        "--allow-mass-change",
+        "--on-remove",
+        "--on-invalid",
+        "--history",
+        "--first-parent",
+        "--comment-max-chars",
+        "--git-password-file",
+        "--output",
+        "--log-format",
+        "--log-level",
+        "--config",
+    ]);
+    world.bare("run --help").exit(0).stderr("").stdout_contains(&[
+        "--listen",
+        "--admin-token-file",
+        "--webhook-secret-file",
+        "--stale-after",
+        "--poll-interval",
+    ]);
+}
+
+#[test]
+fn the_version_is_told() {
+    let world = World::new();
+    for flag in ["--version", "-V"] {
+        world
+            .bare(flag)
+            .exit(0)
+            .stderr("")
+            .stdout_contains(&["gitoggle ", env!("CARGO_PKG_VERSION")]);
+    }
+}
+
+#[test]
+fn nothing_asked_is_a_usage_error() {
+    let world = World::new();
+    world.bare("").exit(64).says(&["Usage"]);
+    world.bare("frobnicate").exit(64).stderr_contains(&["frobnicate"]);
+    world
+        .bare("apply --frobnicate")
+        .exit(64)
+        .stderr_contains(&["--frobnicate"]);
+    world.bare("apply surplus").exit(64).stderr_contains(&["surplus"]);
+}
+
+#[test]
+fn an_output_that_is_none_is_a_usage_error() {
+    let world = World::new();
+    world
+        .plan()
+        .set("output", "xml")
+        .exit(64)
+        .stderr_contains(&["--output", "xml", "human", "json", "markdown", "github"]);
+}

@@ -1,0 +1,167 @@
+//! Which commit a change comes from, and what happens when history is not what it was.
+
+use serde_json::json;
+
+use crate::support::{World, body, doc};
+
+/// Returns the comment of the only change in the plan.
+fn comment(run: crate::support::Gitoggle) -> String {
+    let plan = run.set("output", "json").exit(0).json();
+    assert_eq!(plan["changes"].as_array().map(Vec::len), Some(1), "{plan}");
+    plan["changes"][0]["comment"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_change_is_named_after_the_last_commit_that_touched_its_file() {
+    let world = World::with_pay_applied();
+    world.repo.file("shop/prod/pay.yaml", doc(20)).commit("Twenty");
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Twenty-one");
+    world.repo.file("README.md", "x\n").commit("Something else");
+    assert_eq!(comment(world.plan()), "Twenty-one");
+    assert_eq!(
+        world
+            .repo
+            .git(&["log", "-1", "--format=%s", "HEAD", "--", "shop/prod/pay.yaml"]),
+        "Twenty-one"
+    );
+}
+
+#[test]
+fn each_change_has_the_message_of_its_own_commit() {
+    let world = World::with_pay_applied();
+    world.repo.file("shop/prod/a.yaml", doc(1)).commit("Add a");
+    world.repo.file("shop/prod/b.yaml", doc(2)).commit("Add b");
+    world.apply().exit(0).any_output();
+    world.sent(&[
+        ("shop/prod/a", body(1, "Add a")),
+        ("shop/prod/b", body(2, "Add b")),
+    ]);
+}
+
+#[test]
+fn a_merge_is_the_branchs_own_commit_unless_the_first_parent_is_asked_for() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .branch("change")
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Ask for 21 years")
+        .checkout("main")
+        .file("README.md", "x\n")
+        .commit("Meanwhile")
+        .merge("change", "Merge pull request #7");
+    assert_eq!(comment(world.plan()), "Ask for 21 years");
+    assert_eq!(
+        comment(world.plan().arg("--first-parent")),
+        "Merge pull request #7"
+    );
+}
+
+#[test]
+fn a_rewritten_history_is_followed_and_what_differs_is_published() {
+    let world = World::with_pay_applied();
+    let before = world.repo.head();
+    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("A mistake");
+    world.apply().exit(0).any_output();
+    world.service.take();
+    world
+        .repo
+        .force(&before)
+        .file("shop/prod/pay.yaml", doc(22))
+        .commit("What was meant");
+    world.apply().exit(0).says(&["rewritten"]);
+    world.sent(&[("shop/prod/pay", body(22, "What was meant"))]);
+}
+
+#[test]
+fn a_rewritten_history_can_be_refused() {
+    let world = World::with_pay_applied();
+    let before = world.repo.head();
+    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("A mistake");
+    world.apply().exit(0).any_output();
+    world.service.take();
+    world
+        .repo
+        .force(&before)
+        .file("shop/prod/pay.yaml", doc(22))
+        .commit("Other");
+    world
+        .apply()
+        .set("history", "refuse")
+        .exit_in(&[1, 4])
+        .says(&["--history"]);
+    world.nothing_sent();
+    world.apply().exit(0).any_output();
+    assert_eq!(world.service.take().len(), 1);
+}
+
+#[test]
+fn going_back_by_a_revert_is_a_change_like_any_other() {
+    let world = World::with_pay_applied();
+    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("A mistake");
+    world.apply().exit(0).any_output();
+    world.service.take();
+    world.repo.revert();
+    world.apply().exit(0).any_output();
+    let requests = world.service.take();
+    assert_eq!(requests.len(), 1);
+    assert_eq!(requests[0].body()["content"], crate::support::content(18));
+    assert!(requests[0].comment().starts_with("Revert \"A mistake\""));
+}
+
+#[test]
+fn a_change_that_was_taken_back_before_it_was_seen_is_none() {
+    let world = World::with_pay_applied();
+    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("A mistake");
+    world.repo.revert();
+    world.apply().exit(0).any_output();
+    world.nothing_sent();
+}
+
+#[test]
+fn a_repository_may_move() {
+    let world = World::with_pay_applied();
+    let moved = world.path("moved");
+    std::fs::rename(world.repo.path(), &moved).unwrap();
+    world.apply().set("repo", &moved).exit(0).any_output();
+    world.nothing_sent();
+}
+
+#[test]
+fn a_revision_may_be_a_branch_a_tag_a_commit_or_a_full_name() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .branch("change")
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Ask for 21 years");
+    world.repo.tag("v2").git(&["tag", "-a", "-m", "Annotated", "v2a"]);
+    let id = world.repo.head();
+    world.repo.checkout("main");
+    let plan = world.plan().set("output", "json").exit(0).json();
+    assert_eq!(plan["changes"], json!([]));
+    for name in [
+        "change",
+        "v2",
+        "v2a",
+        id.as_str(),
+        "refs/heads/change",
+        "refs/tags/v2",
+    ] {
+        assert_eq!(
+            comment(world.plan().set("ref", name)),
+            "Ask for 21 years",
+            "{name}"
+        );
+    }
+    world
+        .plan()
+        .set("ref", "nowhere")
+        .exit(1)
+        .stderr_contains(&["nowhere"])
+        .any_stdout();
+    world.plan().set("ref", "0".repeat(40)).exit(1).any_output();
+}

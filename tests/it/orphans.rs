@@ -1,0 +1,155 @@
+//! Toggles that are applied and whose file is gone.
+
+use serde_json::json;
+
+use crate::support::{Repo, World, body, content, doc};
+
+/// A world in which `pay` and `search` were applied and the file of `pay` is gone.
+fn without_pay() -> World {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/search.yaml", doc(30))
+        .commit("Add search");
+    world.settle();
+    world.repo.remove("shop/prod/pay.yaml").commit("Remove pay");
+    world
+}
+
+fn applied(world: &World) -> Vec<String> {
+    Repo::at(&world.state().join("state.git")).files("refs/gitoggle/applied")
+}
+
+#[test]
+fn a_removed_file_is_listed_and_nothing_else_happens() {
+    let world = without_pay();
+    world.apply().exit(0).says(&["shop/prod/pay"]);
+    world.nothing_sent();
+    assert_eq!(applied(&world), ["shop/prod/pay.yaml", "shop/prod/search.yaml"]);
+    let plan = world.plan().set("output", "json").exit(0).json();
+    assert_eq!(plan["orphans"].as_array().map(Vec::len), Some(1), "{plan}");
+    assert_eq!(plan["orphans"][0]["toggle"], json!("shop/prod/pay"));
+    assert_eq!(plan["changes"], json!([]));
+}
+
+#[test]
+fn disable_publishes_the_applied_content_once() {
+    let world = without_pay();
+    world.apply().set("on-remove", "disable").exit(0).any_output();
+    let requests = world.service.take();
+    assert_eq!(requests.len(), 1);
+    assert_eq!(requests[0].toggle(), "shop/prod/pay");
+    let sent = requests[0].body();
+    assert_eq!(sent["disabled"], json!(true));
+    assert_eq!(sent["content"], content(18));
+    let comment = requests[0].comment();
+    assert!(
+        comment.starts_with("Remove pay") && comment.ends_with("(file removed)"),
+        "{comment}"
+    );
+    assert_eq!(applied(&world), ["shop/prod/search.yaml"]);
+    world.apply().set("on-remove", "disable").exit(0).any_output();
+    world.nothing_sent();
+}
+
+#[test]
+fn after_disable_a_returning_file_is_a_create() {
+    let world = without_pay();
+    world.apply().set("on-remove", "disable").exit(0).any_output();
+    world.service.take();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(18))
+        .commit("Bring pay back");
+    let plan = world.plan().set("output", "json").exit(0).json();
+    assert_eq!(plan["changes"][0]["action"], json!("create"));
+    world.apply().exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(18, "Bring pay back"))]);
+}
+
+#[test]
+fn forget_publishes_nothing_and_a_returning_file_is_a_create() {
+    let world = without_pay();
+    world.apply().set("on-remove", "forget").exit(0).any_output();
+    world.nothing_sent();
+    assert_eq!(applied(&world), ["shop/prod/search.yaml"]);
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(18))
+        .commit("Bring pay back");
+    world.apply().exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(18, "Bring pay back"))]);
+}
+
+#[test]
+fn what_is_not_asked_for_is_no_orphan() {
+    let world = without_pay();
+    world
+        .apply()
+        .set("on-remove", "disable")
+        .set("only", "shop/prod/search")
+        .exit(0)
+        .any_output();
+    world.nothing_sent();
+    assert_eq!(applied(&world).len(), 2);
+}
+
+#[test]
+fn an_object_that_the_history_does_not_hold_is_not_published() {
+    let world = without_pay();
+    // Somebody with access to the state records a document that no commit ever held.
+    let state = Repo::at(&world.state().join("state.git"));
+    let work = world.path("forger");
+    let forger = Repo::new(&work);
+    forger.git(&[
+        "fetch",
+        "--quiet",
+        &state.path().display().to_string(),
+        "refs/gitoggle/applied",
+    ]);
+    forger.git(&["checkout", "--quiet", "FETCH_HEAD"]);
+    let message = forger.git(&["log", "-1", "--format=%B"]);
+    forger.file("shop/prod/pay.yaml", doc(99)).commit(&message);
+    state.git(&["fetch", "--quiet", &work.display().to_string(), "HEAD"]);
+    state.git(&["update-ref", "refs/gitoggle/applied", "FETCH_HEAD"]);
+
+    let run = world.apply().set("on-remove", "disable");
+    run.exit_in(&[0, 4]).says(&["shop/prod/pay"]);
+    world.nothing_sent();
+}
+
+#[test]
+fn an_environment_that_loses_all_its_documents_is_held() {
+    for on_remove in ["keep", "disable", "forget"] {
+        let world = World::with_pay_applied();
+        world.repo.file("web/prod/home.yaml", doc(18)).commit("Add home");
+        world.settle();
+        world
+            .repo
+            .remove("shop/prod/pay.yaml")
+            .file("web/prod/home.yaml", doc(19))
+            .commit("Remove the shop");
+        world
+            .apply()
+            .set("on-remove", on_remove)
+            .exit(4)
+            .says(&["shop/prod"]);
+        world.sent(&[("web/prod/home", body(19, "Remove the shop"))]);
+        assert_eq!(
+            applied(&world),
+            ["shop/prod/pay.yaml", "web/prod/home.yaml"],
+            "{on_remove}"
+        );
+    }
+}
+
+#[test]
+fn a_renamed_file_is_one_orphan_and_one_create() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .rename("shop/prod/pay.yaml", "shop/prod/checkout.yaml")
+        .commit("Rename it");
+    world.apply().exit(0).says(&["shop/prod/pay"]);
+    world.sent(&[("shop/prod/checkout", body(18, "Rename it"))]);
+}

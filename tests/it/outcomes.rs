@@ -1,0 +1,446 @@
+//! What the service may answer, and what comes of it: the outcome table, row by row.
+
+use std::time::Duration;
+
+use crate::support::{Answer, Request, Service, TOKEN, World, body, doc};
+
+/// A world in which `pay` is applied and a change of it waits.
+fn waiting() -> World {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world
+}
+
+/// States that the same request was sent that often, to the byte.
+#[track_caller]
+fn sent_the_same(requests: &[Request], count: usize) {
+    assert_eq!(requests.len(), count, "{requests:#?}");
+    for request in requests {
+        assert_eq!(request.toggle(), "shop/prod/pay");
+        assert_eq!(request.bytes, requests[0].bytes, "the same body and comment");
+        assert_eq!(request.open_for_toggle, 1);
+    }
+}
+
+/// Runs one check per row, all at once: most of their time is spent waiting.
+fn each<T: Clone + Send>(rows: &[T], check: impl Fn(T) + Sync) {
+    std::thread::scope(|scope| {
+        for row in rows {
+            let check = &check;
+            let row = row.clone();
+            scope.spawn(move || check(row));
+        }
+    });
+}
+
+#[test]
+fn any_success_without_words_or_with_json_is_applied() {
+    each(
+        &[
+            Answer::status(200),
+            Answer::status(204),
+            Answer::json(201, r#"{"id": 7}"#),
+            Answer::json(202, "[]"),
+        ],
+        |answer| {
+            let world = waiting();
+            world.service.answers([answer]);
+            world.apply().exit(0).any_output();
+            world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+            world.apply().exit(0).any_output();
+            world.nothing_sent();
+        },
+    );
+}
+
+#[test]
+fn a_refusal_is_shown_and_tried_once_per_apply() {
+    each(&[400, 404, 409, 410, 413, 415, 422], |status| {
+        let world = waiting();
+        let refuse = Answer::json(status, r#"{"code": "nope", "message": "that will not do"}"#);
+        world.service.answers([refuse.clone()]);
+        world
+            .apply()
+            .exit(1)
+            .says(&["shop/prod/pay", &status.to_string(), "that will not do"]);
+        sent_the_same(&world.service.take(), 1);
+        // The next apply tries once more; a newer commit is what is sent then.
+        world
+            .repo
+            .file("shop/prod/pay.yaml", doc(22))
+            .commit("Change again");
+        world.apply().exit(0).any_output();
+        world.sent(&[("shop/prod/pay", body(22, "Change again"))]);
+    });
+}
+
+#[test]
+fn a_refusal_does_not_stop_the_others() {
+    let world = waiting();
+    world.repo.file("shop/prod/zoo.yaml", doc(5)).commit("Add zoo");
+    world.service.answers([Answer::json(422, r#"{"message": "no"}"#)]);
+    world.apply().exit(1).says(&["shop/prod/pay"]);
+    let sent: Vec<_> = world.service.take().iter().map(Request::toggle).collect();
+    assert_eq!(sent, ["shop/prod/pay", "shop/prod/zoo"]);
+    world.status().exit(1).says(&["shop/prod/pay", "no"]);
+}
+
+#[test]
+fn after_a_refusal_going_back_needs_no_publish() {
+    let world = waiting();
+    world.service.answers([Answer::json(400, r#"{"message": "no"}"#)]);
+    world.apply().exit(1).any_output();
+    world.service.take();
+    world.repo.revert();
+    world.apply().exit(0).any_output();
+    world.nothing_sent();
+}
+
+#[test]
+fn hostile_words_of_the_service_are_harmless() {
+    let world = waiting();
+    world.service.answers([Answer::json(
+        400,
+        r#"{"message": "no\u001b[31m\n::error::pwned\u202e"}"#,
+    )]);
+    let told = world.apply().exit(1).both();
+    assert!(!told.contains('\u{1b}') && !told.contains('\u{202e}'), "{told:?}");
+    assert!(
+        !told.lines().any(|line| line.trim_start().starts_with("::error")),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_token_that_is_refused_stops_the_pass() {
+    each(&[401, 403], |status| {
+        let world = waiting();
+        world.repo.file("shop/prod/zoo.yaml", doc(5)).commit("Add zoo");
+        world
+            .service
+            .always(move |_| Answer::json(status, r#"{"message": "who are you?"}"#));
+        world
+            .apply()
+            .exit(1)
+            .says(&[&status.to_string()])
+            .never_says(&[TOKEN]);
+        assert_eq!(
+            world.service.take().len(),
+            1,
+            "nothing more is sent with that token"
+        );
+    });
+}
+
+#[test]
+fn a_token_file_is_read_again_once_when_the_token_is_refused() {
+    let world = waiting();
+    let file = world.write("token", "old-token-98765\n");
+    let path = file.clone();
+    world.service.always(move |request| {
+        if request.header("authorization") == Some(TOKEN) {
+            return Answer::applied();
+        }
+        std::fs::write(&path, format!("{TOKEN}\n")).unwrap();
+        Answer::json(401, "{}")
+    });
+    world
+        .apply()
+        .without_env("GITOGGLE_TOKEN")
+        .set("token-file", file)
+        .exit(0)
+        .any_output();
+    let tokens: Vec<_> = world
+        .service
+        .take()
+        .iter()
+        .map(|request| request.header("authorization").unwrap().to_owned())
+        .collect();
+    assert_eq!(tokens, ["old-token-98765", TOKEN]);
+}
+
+#[test]
+fn forbidden_after_a_success_is_about_that_project_only() {
+    let world = World::new();
+    for path in ["shop/prod/a", "shop/prod/b", "shop/prod/c", "web/prod/x"] {
+        world.repo.file(&format!("{path}.yaml"), doc(18));
+    }
+    world.repo.commit("Add all");
+    world.service.always(|request| {
+        if request.toggle() == "shop/prod/b" {
+            Answer::json(403, r#"{"message": "not yours"}"#)
+        } else {
+            Answer::applied()
+        }
+    });
+    world
+        .apply()
+        .set("first-pass", "assert")
+        .set("max-in-flight", "1")
+        .exit(1)
+        .says(&["shop/prod/b", "not yours"]);
+    let mut sent: Vec<_> = world.service.take().iter().map(Request::toggle).collect();
+    sent.sort();
+    assert_eq!(sent, ["shop/prod/a", "shop/prod/b", "web/prod/x"]);
+}
+
+#[test]
+fn a_host_that_is_not_the_service_stops_the_pass() {
+    each(
+        &[
+            ("a page", Answer::html(200)),
+            ("not found", Answer::html(404)),
+            ("not found, in silence", Answer::status(404)),
+            ("not allowed", Answer::html(405)),
+        ],
+        |(name, answer)| {
+            let world = waiting();
+            world.repo.file("shop/prod/zoo.yaml", doc(5)).commit("Add zoo");
+            world.service.always(move |_| answer.clone());
+            world.apply().exit(1).any_output();
+            assert_eq!(world.service.take().len(), 1, "{name}");
+        },
+    );
+}
+
+#[test]
+fn a_redirect_is_never_followed() {
+    each(&[301, 302, 303, 307, 308], |status| {
+        let world = waiting();
+        let elsewhere = Service::start();
+        let location = format!("{}/api", elsewhere.url());
+        world
+            .service
+            .answers([Answer::status(status).header("Location", &location)]);
+        world.apply().exit(1).says(&["redirect"]).never_says(&[TOKEN]);
+        sent_the_same(&world.service.take(), 1);
+        assert_eq!(elsewhere.connections(), 0);
+    });
+}
+
+#[test]
+fn what_a_strange_answer_leaves_unknown_is_sent_again_the_same() {
+    each(
+        &[
+            Answer::html(200),
+            Answer::html(404),
+            Answer::status(302).header("Location", "/login"),
+            Answer::raw(b"SSH-2.0-OpenSSH_9.2\r\n"),
+        ],
+        |answer| {
+            let world = waiting();
+            world.service.always(move |_| answer.clone());
+            world.apply().exit(1).any_output();
+            let mut requests = world.service.take();
+            assert!((1..=4).contains(&requests.len()), "{}", requests.len());
+            world.service.always(|_| Answer::applied());
+            world.apply().exit(0).any_output();
+            requests.append(&mut world.service.take());
+            let count = requests.len();
+            sent_the_same(&requests, count);
+            assert!(count >= 2, "an unknown outcome is resolved by sending again");
+        },
+    );
+}
+
+#[test]
+fn a_busy_service_is_tried_again_with_the_same_body() {
+    each(&[408, 425, 429, 500, 502, 503, 504], |status| {
+        let world = waiting();
+        world.service.answers([Answer::status(status)]);
+        world.apply().exit(0).any_output();
+        sent_the_same(&world.service.take(), 2);
+    });
+}
+
+#[test]
+fn a_service_that_stays_busy_is_tried_four_times() {
+    each(&[429, 500, 503], |status| {
+        let world = waiting();
+        world.service.always(move |_| Answer::status(status));
+        world
+            .apply()
+            .exit(1)
+            .says(&["shop/prod/pay", &status.to_string()]);
+        sent_the_same(&world.service.take(), 4);
+    });
+}
+
+#[test]
+fn a_lost_reply_is_followed_by_the_same_body_and_comment() {
+    each(&[Answer::stores_and_closes(), Answer::closes()], |answer| {
+        let world = waiting();
+        world.service.answers([answer]);
+        world.apply().exit(0).any_output();
+        sent_the_same(&world.service.take(), 2);
+    });
+}
+
+#[test]
+fn a_service_that_never_answers_is_given_up_on_in_time() {
+    let world = waiting();
+    world.service.answers([Answer::stores_and_hangs()]);
+    world.apply().set("timeout", "1s").exit(0).any_output();
+    sent_the_same_but_overlapping(&world.service.take());
+}
+
+/// The service cannot know at once that its client has given up, so an overlap is not the client's doing here.
+fn sent_the_same_but_overlapping(requests: &[Request]) {
+    assert_eq!(requests.len(), 2);
+    assert_eq!(requests[0].bytes, requests[1].bytes);
+}
+
+#[test]
+fn a_lost_reply_stays_unknown_until_it_is_resolved() {
+    let world = waiting();
+    world.service.always(|_| Answer::stores_and_closes());
+    world.apply().exit(1).says(&["shop/prod/pay"]);
+    let mut requests = world.service.take();
+    assert_eq!(requests.len(), 4);
+    world.status().exit(0).says(&["shop/prod/pay"]);
+    // The commit is taken back; what the service has is not known, so the old document is sent.
+    world.repo.revert();
+    world.service.always(|_| Answer::applied());
+    world.apply().exit(0).any_output();
+    requests = world.service.take();
+    assert_eq!(requests.len(), 1);
+    assert_eq!(requests[0].body()["content"], crate::support::content(18));
+}
+
+#[test]
+fn nobody_listening_is_told_and_nothing_is_unknown() {
+    let mut world = waiting();
+    let url = world.service.url();
+    world.service = Service::start();
+    world
+        .apply()
+        .set("base-url", &url)
+        .exit(1)
+        .says(&["shop/prod/pay"])
+        .never_says(&[TOKEN]);
+    world.nothing_sent();
+}
+
+#[test]
+fn retry_after_holds_back_everyone() {
+    let world = World::with_pay_applied();
+    world.repo.file("web/prod/a.yaml", doc(1)).commit("Web");
+    world.settle();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .file("web/prod/a.yaml", doc(2))
+        .commit("Change both");
+    world
+        .service
+        .answers([Answer::json(429, "{}").header("Retry-After", "1")]);
+    world.apply().set("max-in-flight", "1").exit(0).any_output();
+    let requests = world.service.take();
+    assert_eq!(requests.len(), 3);
+    let waited = requests[1].at - requests[0].at;
+    assert!(waited >= Duration::from_secs(1), "{waited:?}");
+}
+
+#[test]
+fn a_long_retry_after_ends_the_pass() {
+    each(&["3600", "Fri, 31 Dec 2100 23:59:59 GMT"], |when| {
+        let world = waiting();
+        world.repo.file("shop/prod/zoo.yaml", doc(5)).commit("Add zoo");
+        world
+            .service
+            .always(|_| Answer::json(429, "{}").header("Retry-After", when));
+        world.apply().exit(1).any_output();
+        assert_eq!(world.service.take().len(), 1);
+    });
+}
+
+#[test]
+fn a_retry_after_that_is_over_does_not_hold() {
+    let world = waiting();
+    world
+        .service
+        .answers([Answer::json(503, "{}").header("Retry-After", "Fri, 31 Dec 1999 23:59:59 GMT")]);
+    world.apply().exit(0).any_output();
+    sent_the_same(&world.service.take(), 2);
+}
+
+#[test]
+fn five_busy_toggles_in_a_row_end_the_pass() {
+    let world = World::new();
+    for number in 0..20 {
+        world.repo.file(&format!("shop/env{number:02}/a.yaml"), doc(18));
+    }
+    world.repo.commit("Add twenty");
+    world.service.always(|_| Answer::status(503));
+    world
+        .apply()
+        .set("first-pass", "assert")
+        .set("max-in-flight", "1")
+        .exit(1)
+        .any_output();
+    let mut toggles: Vec<_> = world.service.take().iter().map(Request::toggle).collect();
+    toggles.sort();
+    toggles.dedup();
+    assert_eq!(toggles.len(), 5, "{toggles:?}");
+}
+
+#[test]
+fn a_certificate_that_nobody_vouches_for_is_not_the_service() {
+    let world = waiting();
+    let stranger = crate::support::certificate::Authority::other().file();
+    for run in [
+        world.apply().unset("ca-file"),
+        world.apply().set("ca-file", stranger),
+    ] {
+        run.exit(1).says(&["certificate"]).never_says(&[TOKEN]);
+    }
+    world.nothing_sent();
+}
+
+#[test]
+fn one_lane_per_environment_and_all_lanes_at_once() {
+    let world = World::new();
+    for environment in ["a", "b", "c"] {
+        for toggle in ["x", "y"] {
+            world
+                .repo
+                .file(&format!("shop/{environment}/{toggle}.yaml"), doc(18));
+        }
+    }
+    world.repo.commit("Add six");
+    world
+        .service
+        .always(|_| Answer::applied().slowly(Duration::from_millis(150)));
+    world.apply().set("first-pass", "assert").exit(0).any_output();
+    let requests = world.service.take();
+    assert_eq!(requests.len(), 6);
+    assert!(requests.iter().all(|request| request.open_for_environment == 1));
+    assert_eq!(requests.iter().map(|request| request.open).max(), Some(3));
+}
+
+#[test]
+fn the_number_of_open_requests_is_bounded() {
+    let world = World::new();
+    for number in 0..12 {
+        world
+            .repo
+            .file(&format!("shop/env{}/t{number}.yaml", number % 6), doc(18));
+    }
+    world.repo.commit("Add twelve");
+    world
+        .service
+        .always(|_| Answer::applied().slowly(Duration::from_millis(30)));
+    world
+        .apply()
+        .set("first-pass", "assert")
+        .set("max-in-flight", "2")
+        .set("max-in-flight-per-environment", "2")
+        .exit(0)
+        .any_output();
+    let requests = world.service.take();
+    assert_eq!(requests.iter().map(|request| request.open).max(), Some(2));
+    assert!(requests.iter().all(|request| request.open_for_toggle == 1));
+}

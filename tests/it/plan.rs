@@ -1,0 +1,338 @@
+//! `gitoggle plan`: what would be done, without doing anything.
+
+use serde_json::{Value, json};
+
+use crate::support::files::listing;
+use crate::support::{World, content, doc};
+
+/// A world in which `pay` is applied and a change of it is not.
+fn with_a_change() -> World {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Ask for 21 years");
+    world
+}
+
+#[test]
+fn a_plan_contacts_nobody_and_writes_nothing() {
+    let world = with_a_change();
+    world.repo.file("shop/prod/bad.yaml", "nonsense\n").commit("Bad");
+    let before = listing(world.root());
+    let connections = world.service.connections();
+    for output in ["human", "json", "markdown", "github"] {
+        world.plan().set("output", output).exit(3).any_output();
+        world
+            .plan()
+            .set("output", output)
+            .arg("--worktree")
+            .exit(3)
+            .any_output();
+        world
+            .status()
+            .set("output", if output == "json" { "json" } else { "human" })
+            .exit(3)
+            .any_output();
+    }
+    assert_eq!(listing(world.root()), before);
+    assert_eq!(world.service.connections(), connections);
+}
+
+#[test]
+fn a_plan_works_on_a_state_that_cannot_be_written() {
+    let world = with_a_change();
+    let expected = world.plan().set("output", "json").exit(0).json();
+    let found = world.plan().set("output", "json").as_nobody().exit(0).json();
+    assert_eq!(found["changes"], expected["changes"]);
+}
+
+#[test]
+fn a_plan_works_where_there_is_no_state_at_all() {
+    let world = World::new();
+    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world
+        .plan()
+        .set("first-pass", "assert")
+        .exit(0)
+        .says(&["shop/prod/pay"]);
+    assert!(!world.state().exists());
+}
+
+#[test]
+fn a_plan_is_versioned_json_with_the_verdict_of_the_exit_code() {
+    let world = with_a_change();
+    let plan = world.plan().set("output", "json").exit(0).json();
+    let members: Vec<_> = plan.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(
+        members,
+        [
+            "changes", "digest", "findings", "held", "orphans", "source", "summary", "version"
+        ]
+    );
+    assert_eq!(plan["version"], json!(1));
+    assert_eq!(plan["source"]["ref"], json!("refs/heads/main"));
+    let change = &plan["changes"][0];
+    assert_eq!(change["toggle"], json!("shop/prod/pay"));
+    assert_eq!(change["action"], json!("update"));
+    assert_eq!(change["disabled"], json!(false));
+    assert_eq!(change["content"], content(21));
+    assert_eq!(change["comment"], json!("Ask for 21 years"));
+    assert_eq!(plan["changes"].as_array().map(Vec::len), Some(1));
+    assert_eq!(plan["held"], json!([]));
+    assert_eq!(plan["findings"], json!([]));
+}
+
+#[test]
+fn what_does_not_change_is_not_listed() {
+    let world = World::with_pay_applied();
+    let plan = world.plan().set("output", "json").exit(0).json();
+    assert_eq!(plan["changes"], json!([]));
+    assert!(!plan["changes"].to_string().contains("shop/prod/pay"));
+}
+
+#[test]
+fn the_digest_survives_a_merge_and_tells_other_plans_apart() {
+    let world = World::with_pay_applied();
+    let digest = |world: &World| {
+        let plan = world.plan().set("output", "json").exit(0).json();
+        assert_eq!(plan["digest"], "sha256:<digest>");
+        raw_digest(world)
+    };
+    let nothing = digest(&world);
+    world
+        .repo
+        .branch("change")
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Ask for 21 years");
+    let on_branch = digest(&world);
+    world
+        .repo
+        .checkout("main")
+        .file("README.md", "# Toggles\n")
+        .commit("Something else")
+        .merge("change", "Merge it");
+    assert_eq!(digest(&world), on_branch);
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(22))
+        .commit("Ask for 22 years");
+    assert_ne!(digest(&world), on_branch);
+    assert_ne!(nothing, on_branch);
+}
+
+/// Returns the digest as printed, without normalising.
+fn raw_digest(world: &World) -> String {
+    let output = world
+        .plan()
+        .normalised(crate::support::text::Normaliser::default())
+        .set("output", "json")
+        .start_piped()
+        .wait_with_output()
+        .unwrap();
+    let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+    plan["digest"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_detailed_exit_code_tells_changes_from_none() {
+    let world = World::with_pay_applied();
+    world.plan().arg("--detailed-exitcode").exit(0).any_output();
+    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Change");
+    world.plan().exit(0).any_output();
+    world.plan().arg("--detailed-exitcode").exit(2).any_output();
+    world.repo.file("shop/prod/bad.yaml", "nonsense\n").commit("Bad");
+    world.plan().arg("--detailed-exitcode").exit(3).any_output();
+    world
+        .repo
+        .file("shop/new/pay.yaml", doc(1))
+        .commit("New environment");
+    world.plan().arg("--detailed-exitcode").exit(4).any_output();
+}
+
+#[test]
+fn people_are_told_what_changes_in_words() {
+    let world = with_a_change();
+    world
+        .plan()
+        .exit(0)
+        .stdout_contains(&["shop/prod/pay", "Ask for 21 years", "adults"])
+        .any_stderr();
+}
+
+#[test]
+fn uncommitted_files_are_planned_when_asked() {
+    let world = World::with_pay_applied();
+    world.repo.write("shop/prod/pay.yaml", doc(33));
+    world.repo.write("shop/prod/fresh.yaml", doc(1));
+    let plan = world.plan().set("output", "json").exit(0).json();
+    assert_eq!(plan["changes"], json!([]));
+    let plan = world
+        .plan()
+        .arg("--worktree")
+        .set("output", "json")
+        .exit(0)
+        .json();
+    let changes: Vec<_> = plan["changes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|change| {
+            (
+                change["toggle"].as_str().unwrap(),
+                change["action"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        changes,
+        [("shop/prod/fresh", "create"), ("shop/prod/pay", "update")]
+    );
+}
+
+/// A commit message that tries everything.
+const HOSTILE: &str = "Nice change\u{1b}[2J\u{1b}]0;title\u{7}\n::error file=x::pwned\n##[error]pwned\n```\n# pwned\n<script>alert(1)</script>\n\u{202e}txet\n\u{2028}::warning::pwned\n[link](https://evil.example)\n@everyone\n";
+
+#[test]
+fn hostile_commit_messages_are_harmless_in_every_output() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file(
+            "shop/prod/pay.yaml",
+            doc(21).replace("New payment page", "````` ::error::pwned"),
+        )
+        .commit(HOSTILE);
+    for output in ["human", "json", "markdown", "github"] {
+        let told = world.plan().set("output", output).exit(0).both();
+        harmless(&told, output);
+    }
+    let told = world.apply().arg("-vv").exit(0).both();
+    harmless(&told, "apply");
+    // What is sent is the message all the same: the service is not a terminal.
+    assert_eq!(world.service.take()[0].comment(), HOSTILE.trim());
+}
+
+fn harmless(told: &str, output: &str) {
+    for bad in ['\u{1b}', '\u{7}', '\u{202e}', '\u{2028}', '\r'] {
+        assert!(!told.contains(bad), "{output}: {bad:?} in {told:?}");
+    }
+    for line in told.lines() {
+        let line = line.trim_start();
+        assert!(
+            !line.starts_with("::error file=x") && !line.starts_with("##["),
+            "{output}: {line}"
+        );
+        assert!(
+            !(line.starts_with("::") && line.contains("::pwned")),
+            "{output}: {line}"
+        );
+    }
+    if output == "markdown" || output == "github" {
+        assert!(!told.lines().any(|line| line.starts_with("# pwned")), "{told}");
+        assert!(!told.contains("<script>"), "{told}");
+    }
+}
+
+#[test]
+fn markdown_fences_outgrow_what_they_hold() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file(
+            "shop/prod/pay.yaml",
+            doc(21).replace("New payment page", "a ```` b"),
+        )
+        .commit("Fence");
+    let told = world.plan().set("output", "markdown").exit(0).both();
+    let longest = |line: &str| line.chars().take_while(|c| *c == '`').count();
+    let fences: Vec<_> = told
+        .lines()
+        .map(str::trim_start)
+        .map(longest)
+        .filter(|run| *run >= 3)
+        .collect();
+    assert!(fences.len() % 2 == 0, "every fence is closed:\n{told}");
+    assert!(
+        !told.contains("````") || fences.iter().any(|run| *run > 4),
+        "{told}"
+    );
+}
+
+#[test]
+fn github_gets_annotations_at_the_place_of_a_finding() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21).replace("select: 1", "select: 7"))
+        .commit("Break it");
+    let told = world.plan().set("output", "github").exit(3).both();
+    let annotation = told
+        .lines()
+        .find(|line| line.starts_with("::error "))
+        .unwrap_or_else(|| panic!("an annotation in:\n{told}"));
+    for part in ["file=shop/prod/pay.yaml", "line=10"] {
+        assert!(annotation.contains(part), "{part} in {annotation}");
+    }
+}
+
+#[test]
+fn without_a_base_url_the_only_state_there_is_serves() {
+    let world = with_a_change();
+    world.plan().unset("base-url").exit(0).says(&["shop/prod/pay"]);
+}
+
+#[test]
+fn a_plan_needs_no_token() {
+    let world = with_a_change();
+    world
+        .plan()
+        .without_env("GITOGGLE_TOKEN")
+        .exit(0)
+        .says(&["shop/prod/pay"]);
+}
+
+#[test]
+fn a_shallow_clone_uses_the_newest_message_and_says_so() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Ask for 21 years");
+    world.repo.file("README.md", "x\n").commit("Newest");
+    let shallow = world.repo.clone_shallow(1, &world.path("shallow"));
+    let plan = world
+        .plan()
+        .set("repo", shallow.path())
+        .set("output", "json")
+        .exit(0)
+        .json();
+    assert_eq!(plan["changes"][0]["comment"], json!("Newest"));
+    world
+        .plan()
+        .set("repo", shallow.path())
+        .exit(0)
+        .says(&["shallow"]);
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let world = World::new();
+    for number in 0..300 {
+        world
+            .repo
+            .file(&format!("shop/prod/t{number}.yaml"), "nonsense\n");
+    }
+    world.repo.commit("Much to tell");
+    let mut child = world.validate().start_piped();
+    drop(child.stdout.take());
+    drop(child.stderr.take());
+    let code = child.wait().unwrap().code();
+    assert!(code == Some(3) || code == Some(0), "{code:?}");
+
+    let mut child = world.plan().set("first-pass", "assert").start_piped();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!told.contains("panicked") && !told.contains("pipe"), "{told}");
+}

@@ -1,0 +1,193 @@
+//! Limits on how much one pass may change.
+
+use crate::support::{Request, World, doc};
+
+/// A world in which that many toggles of `shop/prod` are applied.
+fn applied(count: usize) -> World {
+    let world = World::new();
+    for number in 0..count {
+        world.repo.file(&path(number), doc(18));
+    }
+    world.repo.commit("Add all");
+    world.settle();
+    world
+}
+
+fn path(number: usize) -> String {
+    format!("shop/prod/t{number:02}.yaml")
+}
+
+/// Changes that many of them.
+fn change(world: &World, count: usize, message: &str) {
+    for number in 0..count {
+        world.repo.file(&path(number), doc(21));
+    }
+    world.repo.commit(message);
+}
+
+fn toggles(world: &World) -> Vec<String> {
+    world.service.take().iter().map(Request::toggle).collect()
+}
+
+#[test]
+fn more_than_the_ratio_holds_the_environment_and_says_the_ways_past_it() {
+    let world = applied(10);
+    change(&world, 4, "Change four");
+    world
+        .repo
+        .file("shop/prod/new.yaml", doc(1))
+        .commit("And add one");
+    for run in [world.apply(), world.plan()] {
+        run.exit(4).says(&[
+            "shop/prod",
+            "4",
+            "10",
+            "max_change_ratio",
+            "0.3",
+            "--allow-mass-change",
+            "Gitoggle-Allow: mass-change",
+        ]);
+    }
+    world.nothing_sent();
+}
+
+#[test]
+fn exactly_the_ratio_is_allowed_and_creates_do_not_count() {
+    let world = applied(10);
+    change(&world, 3, "Change three");
+    for number in 20..40 {
+        world.repo.file(&path(number), doc(1));
+    }
+    world.repo.commit("Add twenty");
+    world.apply().exit(0).any_output();
+    assert_eq!(toggles(&world).len(), 23);
+}
+
+#[test]
+fn fewer_than_ten_applied_have_no_ratio() {
+    let world = applied(9);
+    change(&world, 9, "Change all");
+    world.apply().exit(0).any_output();
+    assert_eq!(toggles(&world).len(), 9);
+}
+
+#[test]
+fn other_environments_go_on() {
+    let world = applied(10);
+    world.repo.file("shop/test/a.yaml", doc(18)).commit("Add test");
+    world.settle();
+    change(&world, 10, "Change ten");
+    world.repo.file("shop/test/a.yaml", doc(19)).commit("Change test");
+    world.apply().exit(4).says(&["shop/prod"]);
+    assert_eq!(toggles(&world), ["shop/test/a"]);
+}
+
+#[test]
+fn the_flag_lets_everything_through() {
+    let world = applied(10);
+    change(&world, 10, "Change ten");
+    world.apply().arg("--allow-mass-change").exit(0).any_output();
+    assert_eq!(toggles(&world).len(), 10);
+}
+
+#[test]
+fn the_flag_is_no_variable_and_no_key() {
+    let world = applied(10);
+    change(&world, 10, "Change ten");
+    world
+        .apply()
+        .env("GITOGGLE_ALLOW_MASS_CHANGE", "true")
+        .exit(4)
+        .any_output();
+    let config = world.write("gitoggle.yaml", "allow_mass_change: true\n");
+    world
+        .apply()
+        .set("config", config)
+        .exit(64)
+        .stderr_contains(&["allow_mass_change"]);
+    world.nothing_sent();
+}
+
+#[test]
+fn a_trailer_lets_its_own_changes_through() {
+    let world = applied(10);
+    change(
+        &world,
+        10,
+        "Change ten\n\nWe really mean it.\n\nGitoggle-Allow: mass-change\n",
+    );
+    world.apply().arg("--no-allow-trailer").exit(4).any_output();
+    world.nothing_sent();
+    world.apply().exit(0).any_output();
+    assert_eq!(toggles(&world).len(), 10);
+}
+
+#[test]
+fn a_trailer_does_not_let_other_commits_through() {
+    let world = applied(10);
+    change(&world, 4, "Change four");
+    world
+        .repo
+        .file(&path(9), doc(33))
+        .commit("One more\n\nGitoggle-Allow: mass-change\n");
+    world.apply().exit(4).says(&["4", "10"]);
+    world.nothing_sent();
+}
+
+#[test]
+fn words_in_the_middle_of_a_message_are_no_trailer() {
+    let world = applied(10);
+    change(
+        &world,
+        10,
+        "Change ten\n\nGitoggle-Allow: mass-change\nis what one would write.\n\nBut nobody did.\n",
+    );
+    world.apply().exit(4).any_output();
+    world.nothing_sent();
+}
+
+#[test]
+fn the_count_counts_everything() {
+    let world = applied(2);
+    for number in 20..23 {
+        world.repo.file(&path(number), doc(1));
+    }
+    world.repo.commit("Add three");
+    world.apply().set("max-change-count", "2").exit(4).says(&[
+        "shop/prod",
+        "max_change_count",
+        "3",
+        "2",
+        "--allow-mass-change",
+    ]);
+    world.nothing_sent();
+    world.apply().set("max-change-count", "3").exit(0).any_output();
+    assert_eq!(toggles(&world).len(), 3);
+}
+
+#[test]
+fn on_invalid_stop_publishes_nothing_while_a_document_is_invalid() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/bad.yaml", "nonsense\n")
+        .file("shop/prod/pay.yaml", doc(19))
+        .commit("Add nonsense");
+    world
+        .apply()
+        .set("on-invalid", "stop")
+        .exit(3)
+        .says(&["shop/prod/bad.yaml:1:1"]);
+    world.nothing_sent();
+    world
+        .apply()
+        .set("on-invalid", "stop")
+        .set("only", "shop/prod/pay")
+        .exit(0)
+        .any_output();
+    assert_eq!(
+        toggles(&world),
+        ["shop/prod/pay"],
+        "what is out of scope stops nobody"
+    );
+}

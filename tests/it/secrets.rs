@@ -1,0 +1,95 @@
+//! Secrets are never seen, however loud the program is asked to be.
+
+use crate::support::files::holding;
+use crate::support::{Answer, TOKEN, World, doc};
+
+#[test]
+fn the_token_is_in_no_output_and_in_no_file() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.service.answers([
+        Answer::status(500),
+        // A service that repeats what it was given.
+        Answer::json(400, &format!(r#"{{"message": "bad token {TOKEN}"}}"#)),
+    ]);
+    for level in ["-vv", "-v", "--log-level=debug"] {
+        let run = world
+            .apply()
+            .arg(level)
+            .env("RUST_LOG", "trace")
+            .env("SSLKEYLOGFILE", world.path("keys"));
+        let code = if level == "-vv" { 1 } else { 0 };
+        let told = run.exit(code).both();
+        assert!(!told.contains(TOKEN), "{level}: {told}");
+        assert!(!told.to_lowercase().contains("authorization"), "{level}: {told}");
+        world
+            .repo
+            .file("shop/prod/pay.yaml", doc(22))
+            .commit("Change pay again");
+    }
+    world
+        .plan()
+        .env("GITOGGLE_TOKEN", TOKEN)
+        .arg("-vv")
+        .exit(0)
+        .never_says(&[TOKEN])
+        .any_output();
+    assert_eq!(holding(world.root(), TOKEN), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn rust_log_does_not_raise_the_level_of_http_and_tls() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    let told = world
+        .apply()
+        .env("RUST_LOG", "trace,hyper=trace,rustls=trace,h2=trace")
+        .exit(0)
+        .both();
+    for word in ["hyper", "rustls", "h2::"] {
+        assert!(!told.contains(word), "{word} in {told}");
+    }
+}
+
+#[test]
+fn a_json_log_is_json_line_by_line() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change\npay");
+    let mut child = world.apply().set("log-format", "json").start_piped();
+    let code = child.wait().unwrap().code();
+    assert_eq!(code, Some(0));
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    for line in stderr.lines() {
+        let value: serde_json::Value =
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert!(value.is_object());
+    }
+}
+
+#[test]
+fn passwords_in_urls_are_refused_and_not_shown() {
+    let world = World::new();
+    for url in [
+        "https://user:pw-5678@git.example.com/toggles.git",
+        "ssh://user:pw-5678@git.example.com/toggles.git",
+    ] {
+        for setting in ["repo", "state-remote"] {
+            world
+                .plan()
+                .set(setting, url)
+                .exit(64)
+                .stderr_contains(&["password"])
+                .never_says(&["pw-5678"]);
+        }
+    }
+}

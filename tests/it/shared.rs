@@ -1,0 +1,310 @@
+//! State that is shared through a Git remote: a job with an empty disk is as good as a daemon.
+
+use std::path::PathBuf;
+
+use crate::support::{Answer, Gitoggle, Repo, Request, World, body, doc};
+
+/// A world whose state is shared, with `pay` applied.
+fn shared() -> (World, Repo) {
+    let world = World::new();
+    let remote = Repo::bare(&world.path("remote.git"));
+    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    job(&world, "first")
+        .set("first-pass", "assert")
+        .exit(0)
+        .any_output();
+    world.service.take();
+    (world, remote)
+}
+
+/// Begins `apply` on a machine of its own.
+fn job(world: &World, machine: &str) -> Gitoggle {
+    world
+        .apply()
+        .set("state-dir", disk(world, machine))
+        .set("state-remote", world.path("remote.git"))
+        .set("state-name", "toggles")
+        .env("HOSTNAME", machine)
+}
+
+fn disk(world: &World, machine: &str) -> PathBuf {
+    world.path(&format!("disk-{machine}"))
+}
+
+#[test]
+fn an_empty_disk_needs_no_first_pass() {
+    let (world, remote) = shared();
+    assert_eq!(
+        remote.content("refs/gitoggle/toggles/applied", "shop/prod/pay.yaml"),
+        doc(18)
+    );
+    job(&world, "second").exit(0).any_output();
+    world.nothing_sent();
+
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    job(&world, "third").exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    job(&world, "first").exit(0).any_output();
+    world.nothing_sent();
+    remote.git(&["fsck", "--strict", "--no-dangling"]);
+}
+
+#[test]
+fn the_name_is_the_host_and_a_hash_of_the_base_url_by_default() {
+    let (world, remote) = shared();
+    job(&world, "x")
+        .unset("state-name")
+        .set("first-pass", "adopt")
+        .exit(0)
+        .any_output();
+    let refs = remote.git(&["for-each-ref", "--format=%(refname)"]);
+    let other = refs
+        .lines()
+        .find(|name| !name.contains("/toggles/"))
+        .unwrap_or_default();
+    assert!(
+        other.starts_with("refs/gitoggle/127.0.0.1") && other.ends_with("/applied"),
+        "{refs}"
+    );
+}
+
+#[test]
+fn a_file_url_is_a_remote_too() {
+    let (world, _remote) = shared();
+    let url = format!("file://{}", world.path("remote.git").display());
+    job(&world, "second")
+        .set("state-remote", url)
+        .exit(0)
+        .any_output();
+    world.nothing_sent();
+}
+
+#[test]
+fn origin_is_the_sources_own_remote() {
+    let (world, remote) = shared();
+    world
+        .repo
+        .git(&["remote", "add", "origin", &remote.path().display().to_string()]);
+    job(&world, "second")
+        .set("state-remote", "origin")
+        .exit(0)
+        .any_output();
+    world.nothing_sent();
+    world.repo.git(&["remote", "remove", "origin"]);
+    job(&world, "third")
+        .set("state-remote", "origin")
+        .exit_in(&[1, 64])
+        .stderr_contains(&["origin"])
+        .any_stdout();
+}
+
+#[test]
+fn plan_and_status_see_shared_state_and_write_nothing() {
+    let (world, _remote) = shared();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    let before = crate::support::files::listing(world.root());
+    for run in [world.plan(), world.status()] {
+        run.set("state-dir", disk(&world, "empty"))
+            .set("state-remote", world.path("remote.git"))
+            .set("state-name", "toggles")
+            .exit_in(&[0, 1])
+            .says(&["shop/prod/pay"]);
+    }
+    assert_eq!(crate::support::files::listing(world.root()), before);
+}
+
+#[test]
+fn two_jobs_at_once_publish_everything_once() {
+    let (world, _remote) = shared();
+    for environment in ["a", "b", "c"] {
+        for toggle in ["x", "y"] {
+            world
+                .repo
+                .file(&format!("shop/{environment}/{toggle}.yaml"), doc(18));
+        }
+    }
+    world.repo.commit("Add six");
+    world
+        .service
+        .always(|_| Answer::applied().slowly(std::time::Duration::from_millis(20)));
+    let runs: Vec<_> = ["left", "right", "middle"]
+        .map(|machine| job(&world, machine).set("first-pass", "assert").start())
+        .into();
+    let codes: Vec<_> = runs
+        .into_iter()
+        .map(crate::support::command::Running::wait)
+        .collect();
+    assert!(codes.contains(&Some(0)), "{codes:?}");
+    assert!(codes.iter().all(|code| matches!(code, Some(0 | 1))), "{codes:?}");
+    let requests = world.service.take();
+    let mut toggles: Vec<_> = requests.iter().map(Request::toggle).collect();
+    toggles.sort();
+    let count = toggles.len();
+    toggles.dedup();
+    assert_eq!((toggles.len(), count), (6, 6), "each once: {toggles:?}");
+    assert!(requests.iter().all(|request| request.open_for_environment == 1));
+    job(&world, "left").exit(0).any_output();
+    world.nothing_sent();
+}
+
+/// A job was killed after its request had left; its disk is lost, and that it announced itself is long ago or not.
+fn killed(world: &World) {
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.service.answers([Answer::stores_and_hangs()]);
+    let run = job(world, "lost").start();
+    world.service.wait_for(1);
+    run.kill();
+    world.service.sender_died();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    std::fs::remove_dir_all(disk(world, "lost")).unwrap();
+}
+
+/// Rewrites the announcement as if it had been made an hour ago.
+fn age(remote: &Repo) {
+    let name = remote
+        .git(&["for-each-ref", "--format=%(refname)"])
+        .lines()
+        .find(|name| {
+            remote
+                .git(&["cat-file", "commit", name])
+                .contains("Gitoggle-Renewed: ")
+        })
+        .expect("the job announced itself")
+        .to_owned();
+    let text = remote.git(&["cat-file", "commit", &name]);
+    let aged: Vec<_> = text
+        .lines()
+        .map(|line| match line.strip_prefix("Gitoggle-Renewed: ") {
+            Some(at) => format!("Gitoggle-Renewed: {}", at.parse::<i64>().unwrap() - 3600),
+            None => line.to_owned(),
+        })
+        .collect();
+    let file = remote.path().join("aged");
+    std::fs::write(&file, aged.join("\n") + "\n").unwrap();
+    let id = remote.git(&["hash-object", "-t", "commit", "-w", &file.display().to_string()]);
+    remote.git(&["update-ref", &name, &id]);
+}
+
+#[test]
+fn what_a_dead_job_may_have_sent_is_sent_again_by_the_next_one() {
+    let (world, remote) = shared();
+    killed(&world);
+    age(&remote);
+    job(&world, "next").exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    job(&world, "last").exit(0).any_output();
+    world.nothing_sent();
+}
+
+#[test]
+fn what_a_dead_job_may_have_sent_is_overwritten_after_a_revert() {
+    let (world, remote) = shared();
+    killed(&world);
+    age(&remote);
+    world.repo.revert();
+    job(&world, "next").exit(0).any_output();
+    let requests = world.service.take();
+    assert_eq!(requests.len(), 1);
+    assert_eq!(requests[0].body()["content"], crate::support::content(18));
+}
+
+#[test]
+#[ignore = "takes the minute that another job is waited for"]
+fn a_job_that_announced_itself_just_now_is_waited_for_and_named() {
+    let (world, _remote) = shared();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.service.always(|_| Answer::stores_and_hangs());
+    let _alive = job(&world, "alive").set("timeout", "200s").start();
+    world.service.wait_for(1);
+    job(&world, "other")
+        .within_seconds(150)
+        .exit(1)
+        .stderr_contains(&["alive"])
+        .any_stdout();
+    assert_eq!(world.service.count(), 1);
+}
+
+#[test]
+fn an_old_checkout_is_not_published_over_a_newer_one() {
+    let (world, _remote) = shared();
+    let old = world.repo.head();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    job(&world, "new").exit(0).any_output();
+    world.service.take();
+
+    let checkout = world.repo.linked(&old, &world.path("old"));
+    let stale = || job(&world, "stale").set("repo", checkout.path());
+    stale().exit(4).says(&["<rev>"]);
+    world.nothing_sent();
+    stale().set("history", "follow").exit(0).any_output();
+    let requests = world.service.take();
+    assert_eq!(requests.len(), 1);
+    assert_eq!(requests[0].body()["content"], crate::support::content(18));
+}
+
+#[test]
+fn a_remote_that_cannot_be_reached_stops_the_pass() {
+    let (world, _remote) = shared();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    job(&world, "second")
+        .set("state-remote", world.path("nowhere.git"))
+        .exit(1)
+        .stderr_contains(&["$TMP/nowhere.git"])
+        .any_stdout();
+    world.nothing_sent();
+}
+
+#[test]
+fn a_remote_that_takes_nothing_stops_the_pass_before_its_first_request() {
+    let (world, remote) = shared();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    let own = disk(&world, "nobody");
+    std::fs::create_dir(&own).unwrap();
+    std::os::unix::fs::chown(&own, Some(65534), Some(65534)).unwrap();
+    job(&world, "nobody")
+        .as_nobody()
+        .exit(1)
+        .stderr_contains(&["$TMP/remote.git"])
+        .any_stdout();
+    world.nothing_sent();
+    assert_eq!(
+        remote.content("refs/gitoggle/toggles/applied", "shop/prod/pay.yaml"),
+        doc(18)
+    );
+}
+
+#[test]
+fn lanes_of_two_services_do_not_meet() {
+    let (world, remote) = shared();
+    job(&world, "second")
+        .set("state-name", "other")
+        .set("first-pass", "adopt")
+        .exit(0)
+        .any_output();
+    world.nothing_sent();
+    let refs = remote.git(&["for-each-ref", "--format=%(refname)"]);
+    for name in ["refs/gitoggle/other/applied", "refs/gitoggle/toggles/applied"] {
+        assert!(refs.lines().any(|found| found == name), "{name} in {refs}");
+    }
+}

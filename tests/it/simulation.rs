@@ -1,0 +1,412 @@
+//! Random histories, random trouble, and what has to hold in spite of it.
+//!
+//! `GITOGGLE_SEED=7` runs that one seed, `GITOGGLE_SEEDS=5000` that many.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use fastrand::Rng;
+use serde_json::Value;
+
+use crate::support::document::reformatted;
+use crate::support::{Answer, Repo, Request, World, body, doc, eventually};
+
+/// How many seeds are run when nobody says otherwise, and how many at once (they mostly wait).
+const SEEDS: u64 = 30;
+const AT_ONCE: usize = 8;
+
+const TOGGLES: [&str; 8] = [
+    "shop/prod/a",
+    "shop/prod/b",
+    "shop/prod/c",
+    "shop/test/a",
+    "shop/test/b",
+    "web/prod/a",
+    "web/prod/b",
+    "web/prod/c",
+];
+
+#[test]
+fn whatever_happens_the_service_ends_up_with_what_the_last_commit_says() {
+    let number = |name: &str| {
+        std::env::var(name)
+            .ok()
+            .map(|text| text.parse().expect("a number"))
+    };
+    let seeds = match number("GITOGGLE_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("GITOGGLE_SEEDS").unwrap_or(SEEDS),
+    };
+    let next = AtomicU64::new(seeds.start);
+    let failed = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if !seeds.contains(&seed) {
+                        return;
+                    }
+                    if catch_unwind(AssertUnwindSafe(|| Simulation::new(seed).run())).is_err() {
+                        failed.lock().unwrap().push(seed);
+                    }
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner().unwrap();
+    assert!(
+        failed.is_empty(),
+        "failed; run again with GITOGGLE_SEED={failed:?}"
+    );
+}
+
+/// What a file holds.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum File {
+    Broken,
+    Valid(u32),
+}
+
+/// What can be known, from outside, of what the program may believe about one toggle.
+#[derive(Clone, Debug, PartialEq)]
+enum Believed {
+    /// The service confirmed this content.
+    Confirmed(Value),
+    /// Something was sent, and no answer that cannot be misread came back.
+    Unknown,
+}
+
+/// One seed's world.
+struct Simulation {
+    seed: u64,
+    rng: Rng,
+    world: World,
+    /// The files at every commit of the branch, oldest first.
+    commits: Vec<BTreeMap<String, File>>,
+    age: u32,
+    trouble: Arc<Mutex<Trouble>>,
+    believed: BTreeMap<String, Believed>,
+    stored: BTreeMap<String, Value>,
+    story: Vec<String>,
+}
+
+/// How the service behaves at the moment.
+struct Trouble {
+    rng: Rng,
+    /// Of 100 requests, how many meet trouble.
+    share: u32,
+}
+
+impl Trouble {
+    fn answer(&mut self) -> Answer {
+        if self.rng.u32(0..100) >= self.share {
+            return Answer::applied();
+        }
+        match self.rng.u32(0..8) {
+            0 => Answer::closes(),
+            1 | 2 => Answer::stores_and_closes(),
+            3 => Answer::status(500),
+            4 => Answer::json(503, "{}"),
+            5 => Answer::html(502),
+            6 => Answer::json(422, r#"{"message": "not now"}"#),
+            _ => Answer::json(429, "{}"),
+        }
+    }
+}
+
+impl Simulation {
+    fn new(seed: u64) -> Self {
+        let world = World::new();
+        let trouble = Arc::new(Mutex::new(Trouble {
+            rng: Rng::with_seed(seed ^ 0xbad),
+            share: 0,
+        }));
+        let shared = Arc::clone(&trouble);
+        world.service.always(move |_| shared.lock().unwrap().answer());
+        Self {
+            seed,
+            rng: Rng::with_seed(seed),
+            world,
+            commits: vec![BTreeMap::new()],
+            age: 0,
+            trouble,
+            believed: BTreeMap::new(),
+            stored: BTreeMap::new(),
+            story: Vec::new(),
+        }
+    }
+
+    fn run(&mut self) {
+        let result = catch_unwind(AssertUnwindSafe(|| self.play()));
+        if let Err(cause) = result {
+            eprintln!("seed {}:\n  {}", self.seed, self.story.join("\n  "));
+            std::panic::resume_unwind(cause);
+        }
+    }
+
+    fn play(&mut self) {
+        for toggle in TOGGLES {
+            self.edit(toggle);
+        }
+        self.commit("begin");
+        self.world
+            .apply()
+            .set("first-pass", "assert")
+            .exit(0)
+            .any_output();
+        self.account(false);
+        for _ in 0..self.rng.usize(4..9) {
+            for _ in 0..self.rng.usize(0..3) {
+                self.change();
+            }
+            let share = [0, 0, 10, 30, 60][self.rng.usize(0..5)];
+            self.trouble.lock().unwrap().share = share;
+            if self.rng.u32(0..3) == 0 {
+                self.killed_pass();
+            } else {
+                self.pass();
+            }
+        }
+        self.settle();
+    }
+
+    fn head(&mut self) -> &mut BTreeMap<String, File> {
+        self.commits.last_mut().expect("there is a commit")
+    }
+
+    /// Makes one commit, or takes some back.
+    fn change(&mut self) {
+        match self.rng.u32(0..10) {
+            0 if self.commits.len() > 3 => self.force(),
+            1 if self.commits.len() > 2 => self.revert(),
+            _ => {
+                let next = self.commits.last().expect("there is a commit").clone();
+                self.commits.push(next);
+                let mut what = Vec::new();
+                for _ in 0..self.rng.usize(1..4) {
+                    let toggle = TOGGLES[self.rng.usize(0..TOGGLES.len())];
+                    what.push(self.change_file(toggle));
+                }
+                self.commit(&what.join(", "));
+            }
+        }
+    }
+
+    fn change_file(&mut self, toggle: &str) -> String {
+        match (self.rng.u32(0..8), self.head().get(toggle).copied()) {
+            (0, Some(_)) if self.lives_with_others(toggle) => {
+                self.world.repo.remove(&format!("{toggle}.yaml"));
+                self.head().remove(toggle);
+                format!("remove {toggle}")
+            }
+            (1, Some(File::Valid(_))) => {
+                self.write(toggle, "disabled: perhaps\n", File::Broken);
+                format!("break {toggle}")
+            }
+            (2 | 3, Some(File::Valid(age))) => {
+                let text = match self.rng.bool() {
+                    true => reformatted(age),
+                    false => format!("{}# {}\n", doc(age), self.rng.u32(..)),
+                };
+                self.write(toggle, &text, File::Valid(age));
+                format!("reformat {toggle}")
+            }
+            _ => {
+                self.edit(toggle);
+                format!("edit {toggle} to {}", self.age)
+            }
+        }
+    }
+
+    /// An environment that loses all its documents is held, which is another test.
+    fn lives_with_others(&mut self, toggle: &str) -> bool {
+        let environment = &toggle[..toggle.len() - 1];
+        self.head()
+            .keys()
+            .filter(|other| other.starts_with(environment))
+            .count()
+            > 1
+    }
+
+    fn edit(&mut self, toggle: &str) {
+        self.age += 1;
+        let age = self.age;
+        self.write(toggle, &doc(age), File::Valid(age));
+    }
+
+    fn write(&mut self, toggle: &str, text: &str, file: File) {
+        self.world.repo.file(&format!("{toggle}.yaml"), text);
+        self.head().insert(toggle.to_owned(), file);
+    }
+
+    fn commit(&mut self, message: &str) {
+        self.world.repo.commit(message);
+        self.story.push(format!("commit: {message}"));
+    }
+
+    fn revert(&mut self) {
+        let before = self.commits[self.commits.len() - 2].clone();
+        self.world.repo.revert();
+        self.commits.push(before);
+        self.story.push("revert".to_owned());
+    }
+
+    fn force(&mut self) {
+        let count = self.rng.usize(1..3);
+        self.commits.truncate(self.commits.len() - count);
+        self.world.repo.force(&format!("HEAD~{count}"));
+        self.story.push(format!("force-push over {count}"));
+        let next = self.commits.last().expect("there is a commit").clone();
+        self.commits.push(next);
+        self.edit(TOGGLES[0]);
+        self.commit("after the force-push");
+    }
+
+    fn pass(&mut self) {
+        let told = self.world.apply().exit_in(&[0, 1, 3]);
+        drop(told.any_output());
+        self.story.push(format!("pass: {}", self.told()));
+        self.account(false);
+        self.compare_state();
+    }
+
+    fn killed_pass(&mut self) {
+        let count = self.rng.usize(0..5);
+        let mut run = self.world.apply().start();
+        eventually("requests, or the end", || {
+            (self.world.service.count() >= count || run.has_ended()).then_some(())
+        });
+        let killed = !run.has_ended();
+        run.kill();
+        self.world.service.sender_died();
+        self.story.push(format!("killed pass ({count}): {}", self.told()));
+        self.account(killed);
+    }
+
+    fn told(&self) -> String {
+        let requests = self.world.service.requests();
+        let told: Vec<_> = requests
+            .iter()
+            .map(|request| {
+                let word = match (request.stored, request.confirmed) {
+                    (_, true) => "",
+                    (true, false) => " (reply lost)",
+                    (false, false) => " (failed)",
+                };
+                let age = &request.body()["content"]["rules"][0]["conditions"][0]["objects"][0];
+                format!("{}={age}{word}", request.toggle())
+            })
+            .collect();
+        told.join(", ")
+    }
+
+    /// Checks every request of a pass and notes what came of it.
+    fn account(&mut self, killed: bool) {
+        let requests = self.world.service.take();
+        let mut last: BTreeMap<String, String> = BTreeMap::new();
+        for request in &requests {
+            self.account_for(request);
+            let toggle = request.toggle();
+            let environment = toggle.rsplit_once('/').expect("three parts").0.to_owned();
+            last.insert(environment, toggle);
+        }
+        if killed {
+            let sent: BTreeSet<_> = requests.iter().map(Request::toggle).collect();
+            self.doubt(last.into_values().collect(), &sent);
+        }
+    }
+
+    /// A process that died was waiting for the last answer of each lane, or had put on record what it was going to
+    /// send next.
+    fn doubt(&mut self, last: BTreeSet<String>, sent: &BTreeSet<String>) {
+        let due = self
+            .head()
+            .clone()
+            .into_iter()
+            .filter_map(|(toggle, file)| match file {
+                File::Valid(age) => Some((toggle, Believed::Confirmed(body(age, "")["content"].clone()))),
+                File::Broken => None,
+            });
+        let next: Vec<_> = due
+            .filter(|(toggle, wanted)| !sent.contains(toggle) && self.believed.get(toggle) != Some(wanted))
+            .map(|(toggle, _)| toggle)
+            .collect();
+        for toggle in last.into_iter().chain(next) {
+            self.believed.insert(toggle, Believed::Unknown);
+        }
+    }
+
+    fn account_for(&mut self, request: &Request) {
+        let toggle = request.toggle();
+        let sent = request.body()["content"].clone();
+        assert_eq!(request.open_for_toggle, 1, "two requests were open for {toggle}");
+        let Some(File::Valid(age)) = self.head().get(&toggle).copied() else {
+            panic!("{toggle} has no valid document, and was written");
+        };
+        assert_eq!(
+            sent,
+            body(age, "")["content"],
+            "{toggle}: only the newest document is sent"
+        );
+        let before = self.believed.get(&toggle);
+        assert_ne!(
+            before,
+            Some(&Believed::Confirmed(sent.clone())),
+            "{toggle} is repeated without cause"
+        );
+        if request.stored {
+            self.stored.insert(toggle.clone(), sent.clone());
+        }
+        if request.confirmed {
+            self.believed.insert(toggle, Believed::Confirmed(sent));
+        } else if !matches!(request.status, Some(422 | 429)) {
+            self.believed.insert(toggle, Believed::Unknown);
+        }
+    }
+
+    /// What is recorded as applied is what the service was last told, or nobody claims to know.
+    fn compare_state(&mut self) {
+        let state = Repo::at(&self.world.state().join("state.git"));
+        for path in state.files("refs/gitoggle/applied") {
+            let toggle = path.trim_end_matches(".yaml");
+            let text = state.content("refs/gitoggle/applied", &path);
+            let Some(Believed::Confirmed(confirmed)) = self.believed.get(toggle) else {
+                continue;
+            };
+            let age = &confirmed["rules"][0]["conditions"][0]["objects"][0];
+            let age: u32 = age.as_str().and_then(|age| age.parse().ok()).expect("an age");
+            let same = text.starts_with(&doc(age)) || text == reformatted(age);
+            assert!(
+                same,
+                "{toggle}: {age} was confirmed, and this is recorded:\n{text}"
+            );
+            assert_eq!(
+                self.stored.get(toggle),
+                Some(confirmed),
+                "{toggle}: the state is ahead of the service"
+            );
+        }
+    }
+
+    /// Peace at last: everything valid arrives, and then there is silence.
+    fn settle(&mut self) {
+        self.trouble.lock().unwrap().share = 0;
+        self.pass();
+        for (toggle, file) in self.head().clone() {
+            if let File::Valid(age) = file {
+                let expected = body(age, "")["content"].clone();
+                assert_eq!(
+                    self.stored.get(&toggle),
+                    Some(&expected),
+                    "{toggle} did not arrive"
+                );
+            }
+        }
+        let broken = self.head().values().any(|file| *file == File::Broken);
+        self.world.apply().exit(if broken { 3 } else { 0 }).any_output();
+        assert_eq!(self.told(), "", "the second pass is silent");
+    }
+}

@@ -1,0 +1,346 @@
+//! The record of what was applied: whose it is, who may write it, and what becomes of what is not known.
+
+use serde_json::json;
+
+use crate::support::{Answer, Repo, Service, World, body, content, doc};
+
+/// A world in which a publish of `doc(21)` was cut off after it left: nobody knows what came of it.
+pub(crate) fn interrupted() -> World {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.service.answers([Answer::stores_and_hangs()]);
+    let run = world.apply().start();
+    world.service.wait_for(1);
+    run.kill();
+    world.service.sender_died();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    world
+}
+
+#[test]
+fn state_belongs_to_one_base_url() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    let other = Service::start();
+    world
+        .apply()
+        .set("base-url", other.url())
+        .exit(4)
+        .says(&["$SERVICE", &other.port().to_string()]);
+    assert_eq!(other.connections(), 0);
+    world.nothing_sent();
+    world.apply().exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+}
+
+#[test]
+fn an_unknown_outcome_is_followed_by_the_same_body_and_comment() {
+    let world = interrupted();
+    world.status().exit_in(&[0, 1]).says(&["shop/prod/pay"]);
+    let plan = world.plan().set("output", "json").exit(0).json();
+    assert_eq!(plan["changes"][0]["content"], content(21));
+    world.apply().exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    world.apply().exit(0).any_output();
+    world.nothing_sent();
+}
+
+#[test]
+fn the_journalled_comment_is_sent_again_though_the_files_history_has_moved_on() {
+    let world = interrupted();
+    world.repo.file("README.md", "x\n").commit("Something else");
+    world.apply().exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+}
+
+#[test]
+fn a_newer_document_wins_over_an_unknown_one() {
+    let world = interrupted();
+    world.repo.file("shop/prod/pay.yaml", doc(22)).commit("Newer");
+    world.apply().exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(22, "Newer"))]);
+}
+
+#[test]
+fn a_reverted_document_is_sent_because_the_service_may_have_the_other_one() {
+    let world = interrupted();
+    world.repo.revert();
+    world.apply().exit(0).any_output();
+    let requests = world.service.take();
+    assert_eq!(requests.len(), 1);
+    assert_eq!(requests[0].body()["content"], content(18));
+    world.apply().exit(0).any_output();
+    world.nothing_sent();
+}
+
+#[test]
+fn an_unknown_toggle_that_is_invalid_now_stays_unknown_and_is_told() {
+    let world = interrupted();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", "nonsense\n")
+        .commit("Break it");
+    for _ in 0..2 {
+        world.apply().exit(3).says(&["shop/prod/pay"]);
+        world.nothing_sent();
+    }
+    // What the state holds is not to be trusted: even the document that was applied before is sent.
+    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("As before");
+    world.apply().exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(18, "As before"))]);
+}
+
+#[test]
+fn an_unknown_toggle_that_is_not_asked_for_stays_unknown_and_is_told() {
+    let world = interrupted();
+    world.repo.file("shop/prod/zoo.yaml", doc(3)).commit("Add zoo");
+    world
+        .apply()
+        .set("only", "shop/prod/zoo")
+        .exit_in(&[0, 1, 4])
+        .says(&["shop/prod/pay"]);
+    world.sent(&[("shop/prod/zoo", body(3, "Add zoo"))]);
+    world.apply().exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+}
+
+#[test]
+fn a_torn_last_line_of_the_journal_is_expected() {
+    let world = interrupted();
+    let journal = world.state().join("journal");
+    let mut text = std::fs::read(&journal).unwrap();
+    text.extend_from_slice(b"{\"number\": 7, \"to");
+    std::fs::write(&journal, text).unwrap();
+    world.apply().exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+}
+
+#[test]
+fn another_process_waits_for_the_writer_to_end() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world
+        .service
+        .answers([Answer::applied().slowly(std::time::Duration::from_millis(700))]);
+    let first = world.apply().start();
+    world.service.wait_for(1);
+    world.apply().exit(0).any_output();
+    assert_eq!(first.wait(), Some(0));
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+}
+
+#[test]
+#[ignore = "takes the minute that a writer is waited for"]
+fn a_writer_that_does_not_end_is_named() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.service.always(|_| Answer::stores_and_hangs());
+    let first = world.apply().set("timeout", "100s").start();
+    world.service.wait_for(1);
+    world
+        .apply()
+        .within_seconds(100)
+        .exit(1)
+        .stderr_contains(&[&first.id().to_string(), "$TMP/state"])
+        .any_stdout();
+    assert_eq!(world.service.count(), 1);
+}
+
+#[test]
+fn without_a_record_there_is_no_publish() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    // Another user may read the state folder and not write there.
+    world
+        .apply()
+        .as_nobody()
+        .exit(1)
+        .stderr_contains(&["$TMP/state"])
+        .any_stdout();
+    world.nothing_sent();
+}
+
+#[test]
+fn files_that_cannot_grow_stop_a_pass_before_its_first_request() {
+    for blocks in [0, 1, 2, 4, 8] {
+        let world = World::with_pay_applied();
+        world
+            .repo
+            .file("shop/prod/pay.yaml", doc(21))
+            .file("shop/prod/zoo.yaml", doc(3))
+            .commit("Change both");
+        // The signal is ignored, so that a write fails as it does on a full disk.
+        let run = world.apply().after(&format!("trap '' XFSZ; ulimit -f {blocks}"));
+        let told = run.exit_in(&[0, 1]).both();
+        let sent = world.service.take();
+        assert!(
+            blocks > 0 || sent.is_empty(),
+            "nothing can be recorded, and this was sent: {sent:?}\n{told}"
+        );
+        recovers(&world, &sent);
+    }
+}
+
+#[test]
+fn a_full_disk_stops_a_pass_before_its_first_request() {
+    let world = World::with_pay_applied();
+    let Some(disk) = SmallDisk::over(&world) else {
+        return;
+    };
+    for free in [0, 4, 8, 16, 32, 64] {
+        world
+            .repo
+            .file("shop/prod/pay.yaml", doc(100 + free))
+            .file("shop/prod/zoo.yaml", doc(200 + free))
+            .commit("Change both");
+        disk.fill_up_to(free);
+        let told = world.apply().exit_in(&[0, 1]).both();
+        let sent = world.service.take();
+        assert!(free > 0 || sent.is_empty(), "{sent:?}\n{told}");
+        disk.make_room();
+        recovers(&world, &sent);
+    }
+}
+
+/// With room again, everything is sent that was not, and nothing that was and is on record as such.
+#[track_caller]
+fn recovers(world: &World, sent: &[crate::support::Request]) {
+    world.apply().exit(0).any_output();
+    let again = world.service.take();
+    for toggle in ["shop/prod/pay", "shop/prod/zoo"] {
+        let all = sent
+            .iter()
+            .chain(&again)
+            .filter(|request| request.toggle() == toggle);
+        let bodies: std::collections::BTreeSet<_> = all.map(|request| request.bytes.clone()).collect();
+        assert_eq!(bodies.len(), 1, "{toggle}: one body, however often");
+    }
+    world.apply().exit(0).any_output();
+    world.nothing_sent();
+}
+
+/// A disk of one megabyte under the state folder; only root can have one.
+struct SmallDisk {
+    folder: std::path::PathBuf,
+}
+
+impl SmallDisk {
+    fn over(world: &World) -> Option<Self> {
+        let folder = world.state();
+        let aside = world.path("aside");
+        std::fs::rename(&folder, &aside).unwrap();
+        std::fs::create_dir(&folder).unwrap();
+        let mounted = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=1m,mode=755", "tmpfs"])
+            .arg(&folder)
+            .stderr(std::process::Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success());
+        let disk = mounted.then_some(Self { folder });
+        crate::support::files::copy(&aside, &world.state());
+        disk
+    }
+
+    /// Leaves that many KiB free.
+    fn fill_up_to(&self, free: u32) {
+        use std::io::Write;
+        let mut file = std::fs::File::create(self.folder.join("filler")).unwrap();
+        while file.write_all(&[0; 4096]).is_ok() {}
+        let size = file.metadata().unwrap().len();
+        file.set_len(size.saturating_sub(u64::from(free) * 1024)).unwrap();
+    }
+
+    fn make_room(&self) {
+        std::fs::remove_file(self.folder.join("filler")).unwrap();
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        drop(
+            std::process::Command::new("umount")
+                .arg("-l")
+                .arg(&self.folder)
+                .status(),
+        );
+    }
+}
+
+#[test]
+fn the_record_can_be_read_with_git() {
+    let world = World::with_pay_applied();
+    let state = Repo::at(&world.state().join("state.git"));
+    state.git(&["fsck", "--strict", "--no-dangling"]);
+    assert_eq!(
+        state
+            .git(&["log", "--format=%s", "refs/gitoggle/applied"])
+            .lines()
+            .count(),
+        1
+    );
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.apply().exit(0).any_output();
+    state.git(&["fsck", "--strict", "--no-dangling"]);
+    let diff = state.git(&[
+        "diff",
+        "--stat",
+        "refs/gitoggle/applied~1",
+        "refs/gitoggle/applied",
+    ]);
+    assert!(diff.contains("shop/prod/pay.yaml"), "{diff}");
+}
+
+#[test]
+fn a_record_of_many_toggles_names_fifty_and_counts_the_rest() {
+    let world = World::new();
+    for number in 0..60 {
+        world.repo.file(&format!("shop/prod/t{number:02}.yaml"), doc(18));
+    }
+    world.repo.commit("Add sixty");
+    world.settle();
+    let state = Repo::at(&world.state().join("state.git"));
+    let message = state.git(&["log", "-1", "--format=%B", "refs/gitoggle/applied"]);
+    assert_eq!(message.matches("shop/prod/t").count(), 50, "{message}");
+    assert!(message.contains("10"), "{message}");
+}
+
+#[test]
+fn a_pass_that_was_stopped_by_a_hang_up_leaves_an_answerable_record() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .file("shop/prod/zoo.yaml", doc(3))
+        .commit("Change both");
+    world
+        .service
+        .answers([Answer::applied().slowly(std::time::Duration::from_millis(300))]);
+    let run = world.apply().start();
+    world.service.wait_for(1);
+    run.terminate();
+    assert_eq!(run.wait(), Some(1), "interrupted with work left");
+    // What was in flight was finished and recorded; nothing new was begun.
+    world.sent(&[("shop/prod/pay", body(21, "Change both"))]);
+    world.apply().exit(0).any_output();
+    world.sent(&[("shop/prod/zoo", body(3, "Change both"))]);
+    let plan = world.plan().set("output", "json").exit(0).json();
+    assert_eq!(plan["changes"], json!([]));
+}

@@ -1,0 +1,101 @@
+//! `gitoggle status`: where each toggle stands, and why.
+
+use std::collections::BTreeMap;
+
+use crate::support::{Answer, World, doc};
+
+/// Returns each toggle's state, from JSON.
+fn states(world: &World, code: i32) -> BTreeMap<String, String> {
+    let json = world.status().set("output", "json").exit(code).json();
+    json["toggles"]
+        .as_array()
+        .unwrap_or_else(|| panic!("toggles in {json}"))
+        .iter()
+        .map(|line| {
+            let text = |member: &str| line[member].as_str().unwrap_or_default().to_owned();
+            (text("toggle"), text("state"))
+        })
+        .collect()
+}
+
+#[test]
+fn every_toggle_has_a_state_and_a_reason() {
+    let world = World::new();
+    for toggle in ["bad", "failed", "gone", "same", "waits"] {
+        world.repo.file(&format!("shop/prod/{toggle}.yaml"), doc(18));
+    }
+    world.repo.commit("Add all");
+    world.settle();
+    let applied = world.repo.head();
+    world
+        .repo
+        .file("shop/prod/failed.yaml", doc(19))
+        .commit("To be refused");
+    world
+        .service
+        .answers([Answer::json(422, r#"{"message": "no such attribute"}"#)]);
+    world.apply().exit(1).any_output();
+    world
+        .repo
+        .file("shop/prod/bad.yaml", "nonsense\n")
+        .file("shop/prod/waits.yaml", doc(20))
+        .remove("shop/prod/gone.yaml")
+        .commit("All kinds of things");
+
+    let states = states(&world, 1);
+    let expected = [
+        ("shop/prod/bad", "held"),
+        ("shop/prod/failed", "failed"),
+        ("shop/prod/gone", "orphan"),
+        ("shop/prod/same", "in_sync"),
+        ("shop/prod/waits", "pending"),
+    ];
+    let expected: BTreeMap<_, _> = expected
+        .iter()
+        .map(|(toggle, state)| ((*toggle).to_owned(), (*state).to_owned()))
+        .collect();
+    assert_eq!(states, expected);
+
+    let json = world.status().set("output", "json").exit(1).json();
+    for line in json["toggles"].as_array().unwrap() {
+        let needs_reason = line["state"] != "in_sync";
+        assert_eq!(
+            line["reason"].as_str().is_some_and(|text| !text.is_empty()),
+            needs_reason,
+            "{line}"
+        );
+        if line["state"] == "in_sync" {
+            assert_eq!(line["revision"], "<rev>", "{line} is at {applied}");
+        }
+    }
+    world.status().exit(1).says(&[
+        "shop/prod/failed",
+        "no such attribute",
+        "shop/prod/gone",
+        "shop/prod/bad",
+    ]);
+}
+
+#[test]
+fn what_is_in_sync_is_a_success() {
+    let world = World::with_pay_applied();
+    assert_eq!(states(&world, 0).into_values().collect::<Vec<_>>(), ["in_sync"]);
+    world.status().exit(0).says(&["shop/prod/pay"]);
+}
+
+#[test]
+fn status_contacts_nobody_and_writes_nothing() {
+    let world = World::with_pay_applied();
+    world.repo.file("shop/prod/pay.yaml", doc(19)).commit("Change");
+    let before = crate::support::files::listing(world.root());
+    let connections = world.service.connections();
+    world.status().exit_in(&[0, 1]).any_output();
+    assert_eq!(crate::support::files::listing(world.root()), before);
+    assert_eq!(world.service.connections(), connections);
+}
+
+#[test]
+fn status_without_a_base_url_uses_the_only_state_there_is() {
+    let world = World::with_pay_applied();
+    world.status().unset("base-url").exit(0).says(&["shop/prod/pay"]);
+}

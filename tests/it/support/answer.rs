@@ -1,0 +1,125 @@
+//! What the test service does with one request.
+
+use std::time::Duration;
+
+/// One answer of the test service, well behaved or not.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(super) act: Act,
+    /// How long it thinks first.
+    pub(super) latency: Duration,
+    /// Whether the request has taken effect, whatever is answered.
+    pub(super) stores: Stores,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Act {
+    /// Says nothing and closes the connection.
+    Close,
+    /// Says nothing and leaves the connection open until the other side has had enough.
+    Hang,
+    /// Says exactly these bytes and closes.
+    Raw(Vec<u8>),
+    /// Answers as HTTP wants it.
+    Reply {
+        status: u16,
+        headers: Vec<(String, String)>,
+        body: Vec<u8>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Stores {
+    No,
+    Yes,
+}
+
+impl Answer {
+    /// Takes the request and says so: 200 and an empty JSON object.
+    pub(crate) fn applied() -> Self {
+        Self::json(200, "{}")
+    }
+
+    /// Answers with that status and nothing else.
+    pub(crate) fn status(status: u16) -> Self {
+        Self::new(Act::Reply {
+            status,
+            headers: Vec::new(),
+            body: Vec::new(),
+        })
+    }
+
+    /// Answers with that status and JSON.
+    pub(crate) fn json(status: u16, body: &str) -> Self {
+        Self::status(status)
+            .header("Content-Type", "application/json")
+            .body(body)
+    }
+
+    /// Answers with that status and a page, as a proxy or a login wall does.
+    pub(crate) fn html(status: u16) -> Self {
+        Self::status(status)
+            .header("Content-Type", "text/html")
+            .body("<html><title>Welcome</title></html>")
+    }
+
+    /// Says nothing and closes the connection.
+    pub(crate) fn closes() -> Self {
+        Self::new(Act::Close)
+    }
+
+    /// Takes the request, and closes the connection without a word.
+    pub(crate) fn stores_and_closes() -> Self {
+        Self {
+            stores: Stores::Yes,
+            ..Self::closes()
+        }
+    }
+
+    /// Takes the request, and never answers.
+    pub(crate) fn stores_and_hangs() -> Self {
+        Self {
+            stores: Stores::Yes,
+            ..Self::new(Act::Hang)
+        }
+    }
+
+    /// Says exactly these bytes and closes.
+    pub(crate) fn raw(bytes: &[u8]) -> Self {
+        Self::new(Act::Raw(bytes.to_owned()))
+    }
+
+    /// Adds a header.
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
+        if let Act::Reply { headers, .. } = &mut self.act {
+            headers.push((name.to_owned(), value.to_owned()));
+        }
+        self
+    }
+
+    /// Sets the body.
+    pub(crate) fn body(mut self, text: &str) -> Self {
+        if let Act::Reply { body, .. } = &mut self.act {
+            text.as_bytes().clone_into(body);
+        }
+        self
+    }
+
+    /// Thinks that long first.
+    pub(crate) fn slowly(mut self, latency: Duration) -> Self {
+        self.latency = latency;
+        self
+    }
+
+    fn new(act: Act) -> Self {
+        let stores = match &act {
+            Act::Reply { status, .. } if (200..300).contains(status) => Stores::Yes,
+            _ => Stores::No,
+        };
+        Self {
+            act,
+            latency: Duration::ZERO,
+            stores,
+        }
+    }
+}

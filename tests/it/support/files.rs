@@ -1,0 +1,73 @@
+//! Folders and what is in them.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+/// Makes a temporary folder that other users can read too (the program is run as one of them at times).
+pub(crate) fn folder() -> TempDir {
+    let folder = tempfile::Builder::new().prefix("gitoggle-it-").tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    folder
+}
+
+/// Lists everything below `root` with what would change if somebody wrote there: kind, mode, size, inode and times.
+pub(crate) fn listing(root: &Path) -> BTreeMap<PathBuf, String> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![root.to_owned()];
+    while let Some(path) = open.pop() {
+        let Ok(meta) = std::fs::symlink_metadata(&path) else {
+            continue;
+        };
+        if meta.is_dir() {
+            open.extend(
+                std::fs::read_dir(&path)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            );
+        }
+        let told = format!(
+            "mode {:o}, {} bytes, inode {}, modified {}.{}, changed {}.{}",
+            meta.mode(),
+            meta.len(),
+            meta.ino(),
+            meta.mtime(),
+            meta.mtime_nsec(),
+            meta.ctime(),
+            meta.ctime_nsec(),
+        );
+        found.insert(path, told);
+    }
+    found
+}
+
+/// Returns all files below `root` whose name or content holds `needle`.
+pub(crate) fn holding(root: &Path, needle: &str) -> Vec<PathBuf> {
+    listing(root)
+        .into_keys()
+        .filter(|path| {
+            path.to_string_lossy().contains(needle)
+                || std::fs::read(path).is_ok_and(|bytes| {
+                    bytes
+                        .windows(needle.len())
+                        .any(|window| window == needle.as_bytes())
+                })
+        })
+        .collect()
+}
+
+/// Copies a folder with everything in it.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! What the tests are written with.
+
+pub(crate) mod answer;
+pub(crate) mod certificate;
+pub(crate) mod command;
+pub(crate) mod document;
+pub(crate) mod files;
+pub(crate) mod ran;
+pub(crate) mod repo;
+pub(crate) mod service;
+pub(crate) mod text;
+pub(crate) mod wait;
+pub(crate) mod world;
+
+pub(crate) use answer::Answer;
+pub(crate) use command::Gitoggle;
+pub(crate) use document::{body, content, doc};
+pub(crate) use ran::Ran;
+pub(crate) use repo::Repo;
+pub(crate) use service::{Request, Service};
+pub(crate) use wait::eventually;
+pub(crate) use world::{TOKEN, World};

@@ -1,0 +1,231 @@
+//! Real Git repositories, made by the `git` program, the same on every machine.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A repository in a folder of its own. Methods chain, so that a history reads as a sentence.
+#[derive(Debug)]
+pub(crate) struct Repo {
+    folder: PathBuf,
+    /// Seconds; each commit is one minute later than the one before, over all repositories of a test run.
+    time: &'static AtomicU64,
+}
+
+static TIME: AtomicU64 = AtomicU64::new(1_700_000_000);
+
+impl Repo {
+    /// Makes an empty repository in `folder`, on branch `main`.
+    pub(crate) fn new(folder: &Path) -> Self {
+        std::fs::create_dir_all(folder).unwrap();
+        let repo = Self::at(folder);
+        repo.git(&["init", "--quiet", "--initial-branch=main"]);
+        repo
+    }
+
+    /// Makes an empty bare repository in `folder`.
+    pub(crate) fn bare(folder: &Path) -> Self {
+        std::fs::create_dir_all(folder).unwrap();
+        let repo = Self::at(folder);
+        repo.git(&["init", "--quiet", "--bare", "--initial-branch=main"]);
+        repo
+    }
+
+    /// Names a repository that is there already.
+    pub(crate) fn at(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            time: &TIME,
+        }
+    }
+
+    /// Returns its folder.
+    pub(crate) fn path(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Writes a file, uncommitted.
+    pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) -> &Self {
+        let path = self.folder.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+        self
+    }
+
+    /// Writes a file and stages it.
+    pub(crate) fn file(&self, path: &str, content: impl AsRef<[u8]>) -> &Self {
+        self.write(path, content);
+        self.git(&["add", "--force", "--", path]);
+        self
+    }
+
+    /// Stages a symbolic link.
+    pub(crate) fn link(&self, path: &str, target: &str) -> &Self {
+        let at = self.folder.join(path);
+        std::fs::create_dir_all(at.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(target, at).unwrap();
+        self.git(&["add", "--", path]);
+        self
+    }
+
+    /// Removes a file or a folder, staged.
+    pub(crate) fn remove(&self, path: &str) -> &Self {
+        self.git(&["rm", "--quiet", "-r", "--force", "--", path]);
+        self
+    }
+
+    /// Moves a file, staged.
+    pub(crate) fn rename(&self, from: &str, to: &str) -> &Self {
+        std::fs::create_dir_all(self.folder.join(to).parent().unwrap()).unwrap();
+        self.git(&["mv", "--", from, to]);
+        self
+    }
+
+    /// Commits what is staged, with that message to the byte.
+    pub(crate) fn commit(&self, message: &str) -> &Self {
+        let file = self.git_dir().join("gitoggle-test-message");
+        std::fs::write(&file, message).unwrap();
+        let file = file.display().to_string();
+        self.git(&[
+            "commit",
+            "--quiet",
+            "--allow-empty",
+            "--allow-empty-message",
+            "--cleanup=verbatim",
+            "-F",
+            &file,
+        ]);
+        self
+    }
+
+    /// Makes a branch here and goes to it.
+    pub(crate) fn branch(&self, name: &str) -> &Self {
+        self.git(&["checkout", "--quiet", "-b", name]);
+        self
+    }
+
+    /// Goes to a branch or commit.
+    pub(crate) fn checkout(&self, name: &str) -> &Self {
+        self.git(&["checkout", "--quiet", name]);
+        self
+    }
+
+    /// Merges a branch with a merge commit.
+    pub(crate) fn merge(&self, branch: &str, message: &str) -> &Self {
+        self.git(&["merge", "--quiet", "--no-ff", "-m", message, branch]);
+        self
+    }
+
+    /// Forgets history: the branch and the files are at `revision` again.
+    pub(crate) fn force(&self, revision: &str) -> &Self {
+        self.git(&["reset", "--quiet", "--hard", revision]);
+        self
+    }
+
+    /// Names the current commit.
+    pub(crate) fn tag(&self, name: &str) -> &Self {
+        self.git(&["tag", name]);
+        self
+    }
+
+    /// Undoes the last commit with a new one.
+    pub(crate) fn revert(&self) -> &Self {
+        self.git(&["revert", "--no-edit", "HEAD"]);
+        self
+    }
+
+    /// Clones it, bare, into `folder`.
+    pub(crate) fn clone_bare(&self, folder: &Path) -> Self {
+        self.git(&["clone", "--quiet", "--bare", ".", &folder.display().to_string()]);
+        Self::at(folder)
+    }
+
+    /// Clones its newest commits only, with a work tree, into `folder`.
+    pub(crate) fn clone_shallow(&self, depth: u32, folder: &Path) -> Self {
+        let from = format!("file://{}", self.folder.display());
+        let depth = format!("--depth={depth}");
+        self.git(&["clone", "--quiet", &depth, &from, &folder.display().to_string()]);
+        Self::at(folder)
+    }
+
+    /// Makes a linked work tree of `revision` in `folder`, on no branch.
+    pub(crate) fn linked(&self, revision: &str, folder: &Path) -> Self {
+        self.git(&[
+            "worktree",
+            "add",
+            "--quiet",
+            "--detach",
+            &folder.display().to_string(),
+            revision,
+        ]);
+        Self::at(folder)
+    }
+
+    /// Returns the id of the newest commit.
+    pub(crate) fn head(&self) -> String {
+        self.id("HEAD")
+    }
+
+    /// Returns the id that `revision` names.
+    pub(crate) fn id(&self, revision: &str) -> String {
+        self.git(&["rev-parse", "--verify", revision])
+    }
+
+    /// Returns the content of a file at a revision.
+    pub(crate) fn content(&self, revision: &str, path: &str) -> String {
+        self.git_raw(&["cat-file", "blob", &format!("{revision}:{path}")])
+    }
+
+    /// Returns all files at a revision.
+    pub(crate) fn files(&self, revision: &str) -> Vec<String> {
+        self.git(&["ls-tree", "-r", "--name-only", "-z", revision])
+            .split_terminator('\0')
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// Runs `git` in it and returns what it prints, without the last line break.
+    pub(crate) fn git(&self, args: &[&str]) -> String {
+        self.git_raw(args).trim_end_matches('\n').to_owned()
+    }
+
+    fn git_raw(&self, args: &[&str]) -> String {
+        let now = self.time.fetch_add(60, Ordering::Relaxed);
+        let output = Command::new("git")
+            .args([
+                "-c",
+                "core.fsync=none",
+                "-c",
+                "gc.auto=0",
+                "-c",
+                "safe.directory=*",
+            ])
+            .args(args)
+            .current_dir(&self.folder)
+            .env_clear()
+            .env("PATH", std::env::var("PATH").unwrap_or_default())
+            .env("HOME", "/nonexistent")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_EDITOR", "true")
+            .env("GIT_AUTHOR_NAME", "Ada Author")
+            .env("GIT_AUTHOR_EMAIL", "ada@example.com")
+            .env("GIT_COMMITTER_NAME", "Cy Committer")
+            .env("GIT_COMMITTER_EMAIL", "cy@example.com")
+            .env("GIT_AUTHOR_DATE", format!("{now} +0000"))
+            .env("GIT_COMMITTER_DATE", format!("{now} +0000"))
+            .output()
+            .expect("git is installed");
+        assert!(
+            output.status.success(),
+            "git {args:?} in {}: {}",
+            self.folder.display(),
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn git_dir(&self) -> PathBuf {
+        PathBuf::from(self.git(&["rev-parse", "--absolute-git-dir"]))
+    }
+}

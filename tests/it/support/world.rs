@@ -1,0 +1,204 @@
+//! A repository, a service and a state folder that belong together.
+
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::certificate::Authority;
+use super::command::Gitoggle;
+use super::repo::Repo;
+use super::service::{Request, Service};
+use super::text::Normaliser;
+
+/// The access token, which must never be seen anywhere but in the `Authorization` header.
+pub(crate) const TOKEN: &str = "t0ken-S3CRET-7d1f";
+
+/// One test's world.
+pub(crate) struct World {
+    folder: TempDir,
+    /// Where documents come from.
+    pub(crate) repo: Repo,
+    /// Where they go.
+    pub(crate) service: Service,
+}
+
+impl World {
+    /// Makes a world with an empty repository and a service that takes everything.
+    pub(crate) fn new() -> Self {
+        let folder = super::files::folder();
+        std::fs::create_dir(folder.path().join("home")).unwrap();
+        let repo = Repo::new(&folder.path().join("repo"));
+        Self {
+            folder,
+            repo,
+            service: Service::start(),
+        }
+    }
+
+    /// Makes a world in which `shop/prod/pay` was applied, and nothing is left to do.
+    pub(crate) fn with_pay_applied() -> Self {
+        let world = Self::new();
+        world
+            .repo
+            .file("shop/prod/pay.yaml", super::doc(18))
+            .commit("Add pay");
+        world.settle();
+        world
+    }
+
+    /// Publishes everything there is, and forgets the requests.
+    pub(crate) fn settle(&self) -> &Self {
+        self.apply().set("first-pass", "assert").exit(0).any_output();
+        self.service.take();
+        self
+    }
+
+    /// Begins `gitoggle apply` with all it needs.
+    pub(crate) fn apply(&self) -> Gitoggle {
+        self.connected("apply")
+    }
+
+    /// Begins `gitoggle run` with all it needs, and no HTTP face.
+    pub(crate) fn daemon(&self) -> Gitoggle {
+        self.connected("run").set("listen", "none")
+    }
+
+    /// Begins `gitoggle plan`, which needs no token.
+    pub(crate) fn plan(&self) -> Gitoggle {
+        self.local("plan")
+            .set("state-dir", self.state())
+            .set("base-url", self.service.url())
+    }
+
+    /// Begins `gitoggle status`.
+    pub(crate) fn status(&self) -> Gitoggle {
+        self.local("status")
+            .set("state-dir", self.state())
+            .set("base-url", self.service.url())
+    }
+
+    /// Begins `gitoggle validate`, which needs nothing but the repository.
+    pub(crate) fn validate(&self) -> Gitoggle {
+        self.local("validate")
+    }
+
+    /// Begins any command with no setting at all.
+    pub(crate) fn bare(&self, verb: &str) -> Gitoggle {
+        Gitoggle::new(verb, &self.path("home")).normalised(
+            Normaliser::default()
+                .path(self.folder.path(), "$TMP")
+                .path(self.repo.path(), "$REPO")
+                .text(&format!("127.0.0.1:{}", self.service.port()), "$SERVICE"),
+        )
+    }
+
+    /// Returns the state folder.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.path("state")
+    }
+
+    /// Returns a path in this world.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a file in this world and returns its path.
+    pub(crate) fn write(&self, name: &str, content: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// Returns the folder that holds everything.
+    pub(crate) fn root(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// States what was sent since somebody last asked: `(toggle, body)`, in order; all else about each is the same
+    /// for every request, and checked.
+    #[track_caller]
+    pub(crate) fn sent(&self, expected: &[(&str, serde_json::Value)]) -> Vec<Request> {
+        let requests = self.service.take();
+        let found: Vec<_> = requests
+            .iter()
+            .map(|request| (request.toggle(), request.body()))
+            .collect();
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(toggle, body)| ((*toggle).to_owned(), body.clone()))
+            .collect();
+        assert_eq!(found, expected, "requests (toggle, body)");
+        for request in &requests {
+            well_formed(request);
+        }
+        requests
+    }
+
+    /// States that nothing was sent and that nobody even knocked.
+    #[track_caller]
+    pub(crate) fn nothing_sent(&self) {
+        self.sent(&[]);
+    }
+
+    fn connected(&self, verb: &str) -> Gitoggle {
+        self.local(verb)
+            .set("state-dir", self.state())
+            .set("base-url", self.service.url())
+            .set("ca-file", Authority::trusted().file())
+            .env("GITOGGLE_TOKEN", TOKEN)
+    }
+
+    fn local(&self, verb: &str) -> Gitoggle {
+        self.bare(verb).set("repo", self.repo.path())
+    }
+}
+
+/// Checks what every request of the program has to be like.
+#[track_caller]
+fn well_formed(request: &Request) {
+    let parts: Vec<_> = request.path.split('/').collect();
+    let [
+        ..,
+        "api",
+        "projects",
+        _,
+        "environments",
+        _,
+        "toggles",
+        _,
+        "targeting",
+    ] = parts.as_slice()
+    else {
+        panic!("not the documented path: {}", request.path);
+    };
+    assert_eq!(request.method, "PATCH");
+    assert_eq!(request.header("authorization"), Some(TOKEN));
+    assert_eq!(request.header("content-type"), Some("application/json"));
+    assert_eq!(request.header("accept"), Some("application/json"));
+    assert_eq!(
+        request.open_for_toggle,
+        1,
+        "two requests were open for {}",
+        request.toggle()
+    );
+    assert_eq!(
+        request.open_for_environment,
+        1,
+        "two requests were open for the environment of {}",
+        request.toggle()
+    );
+    let body = request.body();
+    let keys = |value: &serde_json::Value| -> Vec<String> {
+        value.as_object().expect("an object").keys().cloned().collect()
+    };
+    assert_eq!(
+        keys(&body),
+        ["comment", "content", "disabled"],
+        "the members of a body"
+    );
+    assert_eq!(
+        keys(&body["content"]),
+        ["defaultServe", "disabledServe", "rules", "variations"],
+        "all four members are stated"
+    );
+}
