@@ -13,6 +13,7 @@ mod outcomes;
 mod plan;
 mod publish;
 mod rails;
+mod readme;
 mod secrets;
 mod settings;
 mod shared;
