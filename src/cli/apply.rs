@@ -31,7 +31,7 @@ pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
         .worker_threads(1)
         .enable_all()
         .build();
-    let bar = Arc::new(Bar::new(host));
+    let bar = Arc::new(Bar::new(host, settings.log_format));
     let report = runtime.map_err(Failure::failed)?.block_on(async {
         let progress = Arc::clone(&bar) as Arc<dyn crate::reconcile::Progress>;
         let around = Around {

@@ -4,7 +4,6 @@
 
 pub mod args;
 pub mod failure;
-pub mod output;
 
 mod apply;
 mod plan;
@@ -21,11 +20,10 @@ use std::process::ExitCode;
 
 use crate::config::{self, Settings, World};
 use crate::document;
-use crate::telemetry::{self, Logging};
+use crate::telemetry::{self, Colour, Logging, Stream};
 
 use args::{Asked, Invocation};
 use failure::{Failure, Verdict};
-use output::{Colour, Stream};
 
 /// Does what was typed, the program's name first, and returns the exit code (DESIGN, section 3).
 #[must_use]

@@ -7,7 +7,7 @@ use crate::source::CacheMode;
 
 use super::args::{Exit, Look};
 use super::failure::{Failure, Verdict};
-use super::{color, note, print, setup};
+use super::{color, note, print, setup, show};
 
 pub(super) fn run(settings: &Settings, look: Look, exit: Exit) -> Result<Verdict, Failure> {
     let config = setup::config(settings, CacheMode::Untouched)?;
@@ -28,10 +28,7 @@ pub(super) fn rendered(plan: &Plan, settings: &Settings) -> Result<String, Failu
     Ok(match settings.output {
         OutputFormat::Github => render::github(plan),
         OutputFormat::Human => render::text(plan, color(settings)),
-        OutputFormat::Json => {
-            let text = serde_json::to_string_pretty(&render::json(plan)).map_err(Failure::failed)?;
-            format!("{text}\n")
-        }
+        OutputFormat::Json => show::json(&render::json(plan))?,
         OutputFormat::Markdown => render::markdown(plan),
     })
 }

@@ -4,21 +4,25 @@ use std::sync::OnceLock;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::config::LogFormat;
 use crate::model::escaped;
 use crate::plan::{Change, Plan};
 use crate::reconcile::{Progress, Sending};
 
-use super::output::Stream;
+use crate::telemetry::{ANNOUNCEMENT, Stream};
 
 /// Shows a bar with count, rate and time left, once there is something to publish.
 pub(super) struct Bar {
     bar: OnceLock<ProgressBar>,
     host: String,
+    format: Option<LogFormat>,
 }
 
 impl Bar {
-    pub(super) fn new(host: String) -> Self {
+    /// `host` is the service's; `format` is that of log lines, where one was asked for.
+    pub(super) fn new(host: String, format: Option<LogFormat>) -> Self {
         Self {
+            format,
             bar: OnceLock::new(),
             host,
         }
@@ -34,14 +38,25 @@ impl Bar {
 
 impl Progress for Bar {
     fn begins(&self, plan: &Plan) {
-        let source = plan.source();
-        let _ = Stream::Stderr.print(&format!(
-            "publishing {} to {} from {} at {}\n",
-            plan.changes().len(),
-            self.host,
-            escaped(&source.reference),
-            source.revision,
-        ));
+        let (source, count) = (plan.source(), plan.changes().len());
+        match self.format {
+            Some(LogFormat::Json) => tracing::info!(
+                target: ANNOUNCEMENT,
+                host = self.host,
+                reference = source.reference,
+                revision = %source.revision,
+                changes = count,
+                "publishing"
+            ),
+            Some(LogFormat::Pretty) | None => {
+                let (host, reference) = (escaped(&self.host), escaped(&source.reference));
+                let text = format!(
+                    "publishing {count} to {host} from {reference} at {}\n",
+                    source.revision
+                );
+                let _ = Stream::Stderr.print(&text);
+            }
+        }
         let target = match Stream::Stderr.is_terminal() {
             true => ProgressDrawTarget::stderr(),
             false => ProgressDrawTarget::hidden(),

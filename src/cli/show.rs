@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::document::{Diagnostic, Severity};
-use crate::model::escaped;
+use crate::model::{escaped, is_harmful};
 
 use super::failure::Failure;
 
@@ -29,10 +29,23 @@ pub(super) fn counted(count: usize, noun: &str) -> String {
     }
 }
 
-/// A JSON value as it is printed.
+/// A JSON value as it is printed: what could reorder or hide text on a terminal is escaped, which means the same.
 pub(super) fn json(value: &serde_json::Value) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(value).map_err(Failure::failed)?;
-    Ok(text + "\n")
+    let mut shown = String::with_capacity(text.len() + 1);
+    for character in text.chars() {
+        match character {
+            '\n' => shown.push('\n'),
+            character if is_harmful(character) => {
+                for unit in character.encode_utf16(&mut [0; 2]) {
+                    let _ = write!(shown, "\\u{unit:04x}");
+                }
+            }
+            character => shown.push(character),
+        }
+    }
+    shown.push('\n');
+    Ok(shown)
 }
 
 /// Findings as workflow commands that GitHub shows beside the lines they are about.

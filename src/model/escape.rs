@@ -28,8 +28,9 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// Control characters, Unicode line breaks, and the characters that reorder or hide text.
-fn is_harmful(c: char) -> bool {
+/// Returns whether `c` is a control character, a Unicode line break, or one that reorders or hides text.
+#[must_use]
+pub fn is_harmful(c: char) -> bool {
     c.is_control()
         || matches!(
             c,

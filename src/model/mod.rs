@@ -12,7 +12,7 @@ mod sent;
 mod targeting;
 
 pub use commit::{Commit, CommitId};
-pub use escape::escaped;
+pub use escape::{escaped, is_harmful};
 pub use id::{EnvironmentId, IdError, Key, KeyError, ToggleId};
 pub use object::{Blob, Entry, EntryKind, ObjectId, ObjectIdError, Trees};
 pub use scope::{Scope, ScopeError};

@@ -30,9 +30,13 @@ impl Plan {
         }
     }
 
-    /// Returns whether nothing is held, pending, failed, unknown or invalid besides the changes.
+    /// Returns whether there is nothing left to tell the next time besides the changes: nothing is held, pending,
+    /// failed, unknown, invalid or an orphan.
     #[must_use]
     pub fn leaves_nothing(&self) -> bool {
-        self.held.is_empty() && self.environment_holds.is_empty() && !self.has_invalid()
+        self.held.is_empty()
+            && self.orphans.is_empty()
+            && self.environment_holds.is_empty()
+            && !self.has_invalid()
     }
 }

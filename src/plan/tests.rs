@@ -1,3 +1,5 @@
+//! The rules of a plan, as tables and properties.
+
 use super::*;
 use crate::model::{Commit, CommitId, Content, ObjectId, Payload, Serve, Targeting, Variation};
 use std::collections::{BTreeMap, BTreeSet};

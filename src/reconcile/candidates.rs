@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use crate::document::{self, Diagnostic, LARGEST_DOCUMENT};
@@ -10,8 +11,8 @@ use crate::plan::{Applied, Candidate, Desired};
 
 use super::compare::{CompareError, Difference, File, join};
 
-/// The fewest documents that are worth a thread of their own.
-const WORTH_A_THREAD: usize = 64;
+/// How many documents a thread takes at a time.
+const PART: usize = 64;
 
 /// What reading needs to know besides the documents.
 #[derive(Clone, Copy, Debug)]
@@ -41,40 +42,50 @@ where
     E: From<CompareError<S::Error, A::Error>> + Send,
     F: Fn() -> Result<(S, Option<A>), E> + Sync,
 {
-    let wanted: Vec<Difference> = differences
-        .into_iter()
-        .filter(|difference| {
-            reading.scope.contains(&difference.id) || reading.unknown.contains_key(&difference.id)
-        })
-        .collect();
-    let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    let share = wanted.len().div_ceil(threads).max(WORTH_A_THREAD);
-    let some = |part: &[Difference]| -> Result<Read, E> {
-        let (source, applied) = open()?;
-        Reader {
-            source,
-            applied,
-            reading,
-        }
-        .all(part)
-        .map_err(E::from)
-    };
-    if wanted.len() <= share {
-        return if wanted.is_empty() {
-            Ok(Read::default())
-        } else {
-            some(&wanted)
-        };
-    }
-    let some = &some;
-    thread::scope(|scope| {
-        let parts: Vec<_> = wanted
-            .chunks(share)
-            .map(|part| scope.spawn(move || some(part)))
-            .collect();
+    let wanted = |one: &Difference| reading.scope.contains(&one.id) || reading.unknown.contains_key(&one.id);
+    let count = differences.len();
+    // Handed out in small parts, so that what was read is let go of while the rest is still read.
+    let parts = Mutex::new(differences.into_iter().filter(wanted));
+    let work = || -> Result<Read, E> {
         let mut all = Read::default();
-        for part in parts {
-            let (candidates, findings) = part
+        let mut reader = None;
+        loop {
+            let part: Vec<Difference> = parts
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .by_ref()
+                .take(PART)
+                .collect();
+            if part.is_empty() {
+                return Ok(all);
+            }
+            let reader = match &mut reader {
+                Some(reader) => reader,
+                none => {
+                    let (source, applied) = open()?;
+                    none.insert(Reader {
+                        source,
+                        applied,
+                        reading,
+                    })
+                }
+            };
+            for difference in part {
+                reader.read(difference, &mut all)?;
+            }
+        }
+    };
+    let threads = thread::available_parallelism()
+        .map_or(1, NonZero::get)
+        .min(count.div_ceil(PART));
+    if threads <= 1 {
+        return work();
+    }
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
+        let mut all = Read::default();
+        for worker in workers {
+            let (candidates, findings) = worker
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             all.0.extend(candidates);
@@ -91,19 +102,15 @@ struct Reader<'a, S, A> {
 }
 
 impl<S: Trees, A: Trees> Reader<'_, S, A> {
-    fn all(&self, differences: &[Difference]) -> Result<Read, CompareError<S::Error, A::Error>> {
-        let mut findings = Vec::new();
-        let mut candidates = Vec::with_capacity(differences.len());
-        for difference in differences {
-            let desired = self.desired(difference, &mut findings)?;
-            let applied = self.applied(difference, &desired)?;
-            candidates.push(Candidate {
-                id: difference.id.clone(),
-                desired,
-                applied,
-            });
-        }
-        Ok((candidates, findings))
+    fn read(&self, difference: Difference, into: &mut Read) -> Result<(), CompareError<S::Error, A::Error>> {
+        let desired = self.desired(&difference, &mut into.1)?;
+        let applied = self.applied(&difference, &desired)?;
+        into.0.push(Candidate {
+            id: difference.id,
+            desired,
+            applied,
+        });
+        Ok(())
     }
 
     fn desired(

@@ -51,10 +51,11 @@ const EDGES: &[(&str, &[&str])] = &[
             "transport",
         ],
     ),
-    ("admin", &["model", "reconcile", "transport"]),
+    ("notice", &["model", "reconcile", "transport"]),
+    ("admin", &["model", "notice", "reconcile", "transport"]),
     ("sandbox", &["model", "transport"]),
     ("config", &["document", "model", "plan", "service", "transport"]),
-    ("telemetry", &["model"]),
+    ("telemetry", &["config", "model"]),
     (
         "cli",
         &[

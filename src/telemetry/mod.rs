@@ -17,9 +17,12 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer, Registry};
 
-use crate::cli::output::{Colour, Stream};
 use crate::config::{ColorChoice, Command, LogFormat, LogLevel};
 use crate::model::escaped;
+
+mod stream;
+
+pub use stream::{Colour, Stream};
 
 /// How to log.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -61,6 +64,9 @@ pub struct Levels {
     /// By target, such as `gitoggle::source`.
     parts: BTreeMap<String, LevelFilter>,
 }
+
+/// The target of what is said before the first request, at whatever level one logs: where it goes, and from where.
+pub const ANNOUNCEMENT: &str = "gitoggle::announcement";
 
 /// The name that all targets of ours begin with.
 const OURS: &str = "gitoggle";
@@ -110,7 +116,7 @@ impl Levels {
         let part = self.parts.iter().rfind(|(part, _)| is_under(target, part));
         let allowed = part.map_or(self.usual, |(_, level)| *level);
         match is_ours(target) {
-            true => *level <= allowed,
+            true => *level <= allowed || target == ANNOUNCEMENT,
             false => *level <= self.usual.min(LevelFilter::WARN),
         }
     }
