@@ -10,6 +10,7 @@ mod first_pass;
 mod history;
 mod orphans;
 mod outcomes;
+mod output;
 mod plan;
 mod publish;
 mod rails;

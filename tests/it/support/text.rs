@@ -32,7 +32,7 @@ impl Normaliser {
     }
 }
 
-/// Replaces every run of 40 or 64 hexadecimal digits.
+/// Replaces every run of 10, 40 or 64 hexadecimal digits.
 fn ids(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -41,6 +41,7 @@ fn ids(text: &str) -> String {
         out.push_str(&rest[..start]);
         let word = &rest[start..start + run];
         out.push_str(match run {
+            10 if word.bytes().any(|byte| byte.is_ascii_digit()) => "<short>",
             40 => "<rev>",
             64 => "<digest>",
             _ => word,
