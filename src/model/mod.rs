@@ -10,6 +10,7 @@ mod object;
 mod scope;
 mod sent;
 mod targeting;
+pub(crate) mod tree;
 
 pub use commit::{Commit, CommitId};
 pub use escape::{escaped, is_harmful};

@@ -3,7 +3,8 @@
 //! Nothing is read or parsed here. With the default layout both trees have one shape, so that a commit that
 //! touches ten files costs ten folders; any other layout is compared file by file (DESIGN, section 4, "Compare").
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::document::{Diagnostic, Format, Layout, Place, tree};
 use crate::model::{Entry, EntryKind, EnvironmentId, ObjectId, ToggleId, Trees};
@@ -186,32 +187,33 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
     /// Compares the folder of one environment. Files that are the same on both sides are passed over by name and id,
     /// unless another file could claim the same toggle.
     fn environment_folder(&mut self, prefix: &str, ours: &[Entry], theirs: &[Entry]) {
-        let (mut same, mut differing) = (HashSet::new(), BTreeSet::new());
-        let applied: HashMap<&[u8], ObjectId> = blobs(theirs).map(|entry| (&*entry.name, entry.id)).collect();
-        for entry in blobs(ours) {
-            match applied.get(&*entry.name) == Some(&entry.id) {
-                true => drop(same.insert(&*entry.name)),
-                false => drop(differing.insert(stem(&entry.name).to_ascii_lowercase())),
+        let (ours, theirs): (Vec<_>, Vec<_>) = (blobs(ours).collect(), blobs(theirs).collect());
+        let (mut same, mut differing) = (0, BTreeSet::new());
+        for (our, their) in pairs(&ours, &theirs) {
+            match (our, their) {
+                (Some(our), Some(their)) if our.id == their.id => same += 1,
+                (Some(entry), _) | (None, Some(entry)) => {
+                    differing.insert(stem(&entry.name).to_ascii_lowercase());
+                }
+                (None, None) => {}
             }
         }
-        let gone = blobs(theirs).filter(|entry| !same.contains(&*entry.name));
-        differing.extend(gone.map(|entry| stem(&entry.name).to_ascii_lowercase()));
         let folder = format!("{prefix}/");
         let always = self
             .always
             .iter()
             .filter_map(|id| id.as_str().strip_prefix(folder.as_str()));
         differing.extend(always.map(|toggle| toggle.to_ascii_lowercase().into_bytes()));
+        self.found.any_document |= same > 0;
+        if differing.is_empty() {
+            return;
+        }
         let wanted = |entry: &&Entry| differing.contains(&stem(&entry.name).to_ascii_lowercase());
-        let desired = self.documents(prefix, blobs(ours).filter(wanted));
-        let recorded = applied_documents(prefix, blobs(theirs).filter(wanted));
-        self.found.any_document |= !same.is_empty();
-        let left = if same.is_empty() {
-            Left::OnlyThese
-        } else {
-            Left::Others
-        };
-        self.environment(desired, recorded, applied.len(), left);
+        let count = theirs.len();
+        let desired = self.documents(prefix, ours.into_iter().filter(wanted));
+        let recorded = applied_documents(prefix, theirs.into_iter().filter(wanted));
+        let left = if same == 0 { Left::OnlyThese } else { Left::Others };
+        self.environment(desired, recorded, count, left);
     }
 
     /// Compares the given documents of one environment, in which `count` toggles are applied.
@@ -362,6 +364,27 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
 enum Left {
     OnlyThese,
     Others,
+}
+
+/// Pairs two lists of files, both sorted by name as Git sorts files, by name.
+fn pairs<'e>(
+    ours: &[&'e Entry],
+    theirs: &[&'e Entry],
+) -> impl Iterator<Item = (Option<&'e Entry>, Option<&'e Entry>)> {
+    let (mut ours, mut theirs) = (ours.iter().copied().peekable(), theirs.iter().copied().peekable());
+    std::iter::from_fn(move || {
+        let order = match (ours.peek(), theirs.peek()) {
+            (Some(our), Some(their)) => our.name.cmp(&their.name),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => return None,
+        };
+        Some(match order {
+            Ordering::Less => (ours.next(), None),
+            Ordering::Equal => (ours.next(), theirs.next()),
+            Ordering::Greater => (None, theirs.next()),
+        })
+    })
 }
 
 fn blobs(entries: &[Entry]) -> impl Iterator<Item = &Entry> {

@@ -6,14 +6,14 @@
 //! an open path.
 
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
-use std::rc::Rc;
+use std::sync::Arc;
 
-use git2::{ObjectType, Oid};
+use git2::Oid;
 
 use super::Parents;
 use super::error::Error;
 use super::reader::{Reader, object_id, oid};
-use super::tree::{Entries, RawEntry};
+use crate::model::tree::{Entries, RawEntry};
 use crate::model::{EntryKind, ObjectId};
 
 /// The paths that no commit has taken yet, as a tree of folders.
@@ -185,7 +185,7 @@ impl<'a> Walk<'a> {
 /// Trees as bytes, shared between a commit and the next: one's parent is the other's own.
 struct TreeCache<'a> {
     reader: &'a Reader,
-    trees: HashMap<ObjectId, Rc<[u8]>>,
+    trees: HashMap<ObjectId, Arc<[u8]>>,
     bytes: usize,
 }
 
@@ -200,20 +200,20 @@ impl<'a> TreeCache<'a> {
         }
     }
 
-    fn tree(&mut self, id: Option<ObjectId>) -> Result<Rc<[u8]>, Error> {
+    fn tree(&mut self, id: Option<ObjectId>) -> Result<Arc<[u8]>, Error> {
         let Some(id) = id else {
-            return Ok(Rc::from([]));
+            return Ok(Arc::from([]));
         };
         if let Some(tree) = self.trees.get(&id) {
-            return Ok(Rc::clone(tree));
+            return Ok(Arc::clone(tree));
         }
-        let tree: Rc<[u8]> = self.reader.object(id, ObjectType::Tree)?;
+        let tree = self.reader.tree(id)?;
         if self.bytes > Self::MOST_BYTES {
             self.trees.clear();
             self.bytes = 0;
         }
         self.bytes += tree.len();
-        self.trees.insert(id, Rc::clone(&tree));
+        self.trees.insert(id, Arc::clone(&tree));
         Ok(tree)
     }
 
@@ -272,10 +272,10 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    fn pair(&mut self) -> Option<Result<Pair<'a>, super::tree::Malformed>> {
+    fn pair(&mut self) -> Option<Result<Pair<'a>, crate::model::tree::Malformed>> {
         let order = match (self.a.peek(), self.b.peek()) {
             (None, None) => return None,
-            (Some(Err(_)), _) | (_, Some(Err(_))) => return Some(Err(super::tree::Malformed)),
+            (Some(Err(_)), _) | (_, Some(Err(_))) => return Some(Err(crate::model::tree::Malformed)),
             (Some(_), None) => std::cmp::Ordering::Less,
             (None, Some(_)) => std::cmp::Ordering::Greater,
             (Some(Ok(a)), Some(Ok(b))) => a.order(b),
@@ -287,7 +287,7 @@ impl<'a> Pairs<'a> {
 }
 
 impl<'a> Iterator for Pairs<'a> {
-    type Item = Result<Pair<'a>, super::tree::Malformed>;
+    type Item = Result<Pair<'a>, crate::model::tree::Malformed>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {

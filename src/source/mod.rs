@@ -14,7 +14,6 @@ mod mirror;
 mod reader;
 mod resolve;
 mod snapshot;
-mod tree;
 pub mod watch;
 pub mod worktree;
 

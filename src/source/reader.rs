@@ -1,22 +1,50 @@
 //! Reading trees and blobs of one repository.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use git2::{ObjectType, Oid, Repository, RepositoryOpenFlags};
 
 use super::error::{Error, cannot_open};
-use super::tree::Entries;
+use crate::model::tree::Entries;
 use crate::model::{Blob, Entry, ObjectId, Trees};
+
+/// The raw trees that the readers of one snapshot share. Contended only for a look-up at a time.
+#[derive(Debug, Default)]
+pub(super) struct Memory(Mutex<HashMap<ObjectId, Arc<[u8]>>>);
+
+impl Memory {
+    /// How many trees are kept: a plan of some changes reads few, and one of all of them gains nothing.
+    const MOST: usize = 512;
+
+    fn recall(&self, id: ObjectId) -> Option<Arc<[u8]>> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&id)
+            .cloned()
+    }
+
+    fn keep(&self, id: ObjectId, tree: &Arc<[u8]>) {
+        let mut trees = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if trees.len() < Self::MOST {
+            trees.insert(id, Arc::clone(tree));
+        }
+    }
+}
 
 /// Read access to a snapshot's objects, through a handle of its own: one per thread.
 pub struct Reader {
     repository: Repository,
+    /// Trees that this or another reader of the same snapshot has read.
+    memory: Arc<Memory>,
     /// The folder that holds the objects: where it is gone, the repository vanished.
     folder: PathBuf,
 }
 
 impl Reader {
-    pub(super) fn open(folder: &Path) -> Result<Self, Error> {
+    pub(super) fn open(folder: &Path, memory: Arc<Memory>) -> Result<Self, Error> {
         // Objects need neither the work tree nor its link, either of which may be swapped meanwhile.
         let flags = RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::BARE;
         let none: [&str; 0] = [];
@@ -27,8 +55,19 @@ impl Reader {
             })?;
         Ok(Self {
             repository,
+            memory,
             folder: folder.to_owned(),
         })
+    }
+
+    /// Returns the bytes of a tree, which history asks for again after a comparison has read it.
+    pub(super) fn tree(&self, id: ObjectId) -> Result<Arc<[u8]>, Error> {
+        if let Some(tree) = self.memory.recall(id) {
+            return Ok(tree);
+        }
+        let tree: Arc<[u8]> = self.object(id, ObjectType::Tree)?;
+        self.memory.keep(id, &tree);
+        Ok(tree)
     }
 
     fn odb(&self, wanted: ObjectId) -> Result<git2::Odb<'_>, Error> {
@@ -79,7 +118,7 @@ impl Trees for Reader {
     type Error = Error;
 
     fn entries(&self, tree: ObjectId) -> Result<Vec<Entry>, Error> {
-        let bytes: Vec<u8> = self.object(tree, ObjectType::Tree)?;
+        let bytes = self.tree(tree)?;
         Entries::new(&bytes)
             .map(|entry| {
                 entry

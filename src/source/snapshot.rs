@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::error::Error;
-use super::reader::{Reader, object_id};
+use super::reader::{Memory, Reader, object_id};
 use super::resolve::Resolved;
-use super::tree::Entries;
 use super::{Parents, history, message};
+use crate::model::tree::Entries;
 use crate::model::{Commit, CommitId, EntryKind, ObjectId};
 
 /// One commit of the source, and what can be asked about it. Cheap to clone; reading opens the repository anew.
@@ -22,6 +22,7 @@ pub struct Snapshot {
     root_tree: ObjectId,
     parents: Parents,
     depth: Depth,
+    memory: Arc<Memory>,
     /// Keeps a temporary repository on disk for as long as it is read.
     _temporary: Option<Arc<tempfile::TempDir>>,
 }
@@ -56,7 +57,8 @@ impl Snapshot {
         parents: Parents,
         temporary: Option<Arc<tempfile::TempDir>>,
     ) -> Result<Self, Error> {
-        let reader = Reader::open(&folder)?;
+        let memory = Arc::default();
+        let reader = Reader::open(&folder, Arc::clone(&memory))?;
         let id = object_id(resolved.commit);
         let commit = reader.repository().find_commit(resolved.commit);
         let commit = commit.map_err(|error| reader.explain(id, error))?;
@@ -75,6 +77,7 @@ impl Snapshot {
             root_tree,
             parents,
             depth,
+            memory,
             _temporary: temporary,
         })
     }
@@ -115,7 +118,7 @@ impl Snapshot {
     /// # Errors
     /// [`Error::Vanished`] where the repository is gone.
     pub fn reader(&self) -> Result<Reader, Error> {
-        Reader::open(&self.folder)
+        Reader::open(&self.folder, Arc::clone(&self.memory))
     }
 
     /// Returns for each of `paths` (counted from the root) the commit that `git log -1 REVISION -- path` names.

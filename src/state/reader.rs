@@ -6,7 +6,8 @@ use git2::{ObjectType, Repository};
 
 use super::error::Error;
 use super::repository::{self, oid};
-use crate::model::{Blob, Entry, EntryKind, ObjectId, Trees};
+use crate::model::tree::Entries;
+use crate::model::{Blob, Entry, ObjectId, Trees};
 
 /// Read access to the state's objects, through a handle of its own: one per thread.
 pub struct Reader {
@@ -56,20 +57,13 @@ impl Trees for Reader {
     type Error = Error;
 
     fn entries(&self, tree: ObjectId) -> Result<Vec<Entry>, Error> {
-        let broken = Error::repository(&self.path);
-        let tree = oid(tree)
-            .and_then(|id| self.repository.find_tree(id))
-            .map_err(broken)?;
-        let entries = tree.iter().map(|entry| Entry {
-            name: entry.name_bytes().to_vec(),
-            kind: match entry.filemode() & 0o170_000 {
-                0o040_000 => EntryKind::Tree,
-                0o100_000 => EntryKind::Blob,
-                _ => EntryKind::Other,
-            },
-            id: repository::object_id(entry.id()),
-        });
-        Ok(entries.collect())
+        let bytes = self.bytes(tree, ObjectType::Tree)?;
+        let entries = Entries::new(&bytes).map(|entry| entry.map(|entry| entry.owned()));
+        let malformed = |_| {
+            let error = git2::Error::from_str(&format!("the tree {tree} is malformed"));
+            Error::repository(&self.path)(error)
+        };
+        entries.collect::<Result<_, _>>().map_err(malformed)
     }
 
     fn blob(&self, blob: ObjectId, limit: usize) -> Result<Blob, Error> {

@@ -1,17 +1,17 @@
 //! The format of a Git tree: `mode SP name NUL id`, sorted.
 
-use crate::model::{Entry, EntryKind, ObjectId};
+use super::{Entry, EntryKind, ObjectId};
 
 /// One entry, borrowed from the bytes of its tree.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct RawEntry<'a> {
-    pub(super) mode: u32,
-    pub(super) name: &'a [u8],
-    pub(super) id: ObjectId,
+pub(crate) struct RawEntry<'a> {
+    pub(crate) mode: u32,
+    pub(crate) name: &'a [u8],
+    pub(crate) id: ObjectId,
 }
 
 impl RawEntry<'_> {
-    pub(super) const fn kind(&self) -> EntryKind {
+    pub(crate) const fn kind(&self) -> EntryKind {
         match self.mode & 0o170_000 {
             0o040_000 => EntryKind::Tree,
             0o100_000 => EntryKind::Blob,
@@ -19,7 +19,7 @@ impl RawEntry<'_> {
         }
     }
 
-    pub(super) fn owned(&self) -> Entry {
+    pub(crate) fn owned(&self) -> Entry {
         Entry {
             name: self.name.to_vec(),
             kind: self.kind(),
@@ -28,7 +28,7 @@ impl RawEntry<'_> {
     }
 
     /// Returns whether both are one thing to Git, which knows of a file's mode only whether it is executable.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         let canonical = |mode: u32| match mode & 0o170_000 {
             0o100_000 => 0o100_000 | (mode & 0o100),
             kind => kind,
@@ -37,7 +37,7 @@ impl RawEntry<'_> {
     }
 
     /// Orders as Git does: a folder's name as if it ended in a slash.
-    pub(super) fn order(&self, other: &Self) -> std::cmp::Ordering {
+    pub(crate) fn order(&self, other: &Self) -> std::cmp::Ordering {
         let common = self.name.len().min(other.name.len());
         self.name[..common].cmp(&other.name[..common]).then_with(|| {
             let next = |entry: &Self| match (entry.name.get(common), entry.kind()) {
@@ -51,17 +51,17 @@ impl RawEntry<'_> {
 }
 
 /// The entries of a tree's bytes. A malformed entry gives `Err` once, and then nothing.
-pub(super) struct Entries<'a>(&'a [u8]);
+pub(crate) struct Entries<'a>(&'a [u8]);
 
 impl<'a> Entries<'a> {
-    pub(super) const fn new(tree: &'a [u8]) -> Self {
+    pub(crate) const fn new(tree: &'a [u8]) -> Self {
         Self(tree)
     }
 }
 
 /// A tree's bytes that are no tree.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Malformed;
+pub(crate) struct Malformed;
 
 impl<'a> Iterator for Entries<'a> {
     type Item = Result<RawEntry<'a>, Malformed>;
