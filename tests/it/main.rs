@@ -8,6 +8,7 @@ mod commands;
 mod crash;
 mod first_pass;
 mod history;
+mod network;
 mod orphans;
 mod outcomes;
 mod output;
