@@ -6,6 +6,7 @@ pub mod args;
 pub mod failure;
 
 mod apply;
+mod demo;
 mod plan;
 mod progress;
 mod sandbox;
@@ -63,7 +64,7 @@ fn run(invocation: &Invocation) -> Result<Verdict, Failure> {
     }
     match asked {
         Asked::Apply => apply::run(&settings),
-        Asked::Demo(_) => Err(Failure::failed("not yet")),
+        Asked::Demo(args) => demo::run(&settings, args),
         Asked::Plan { look, exit } => plan::run(&settings, *look, *exit),
         Asked::Run => Err(Failure::failed("not yet")),
         Asked::Sandbox(args) => sandbox::run(&settings, args),

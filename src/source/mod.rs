@@ -13,6 +13,7 @@ mod message;
 mod mirror;
 mod reader;
 mod resolve;
+pub mod sample;
 mod snapshot;
 pub mod watch;
 pub mod worktree;

@@ -1,0 +1,395 @@
+//! `gitoggle demo`: the whole loop on loopback, in one process.
+//!
+//! The repository, the service, the state and every pass are real; only the audience is spared the set-up. Each step
+//! checks what it says: where something else happened than what is told, the demonstration fails.
+
+mod files;
+mod stage;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::config::Settings;
+use crate::document::{Color, Layout};
+use crate::model::{Scope, ServiceKind, ToggleId, escaped};
+use crate::plan::{FirstPass, MassChange, OnInvalid, OnRemove, Policy, Trailer, render};
+use crate::reconcile::{
+    self, Around, Checkout, Config, Files, HistoryRule, Limits, Quiet, Reconciler, Report, Rules, Sending,
+};
+use crate::sandbox::{Effect, Running, Sandbox, SandboxConfig, Script};
+use crate::service::ClientConfig;
+use crate::source::sample::Sample;
+use crate::source::{CacheMode, Parents, SourceConfig};
+use crate::telemetry::{Colour, Stream};
+use crate::transport::{GitAccess, Network, RepoUrl, Secret, SecretSource};
+
+use super::args::DemoArgs;
+use super::failure::{Failure, Verdict};
+use super::signals;
+use files::{CHECKOUT, FILES, STAGING, original};
+use stage::Stage;
+
+const TOKEN: &str = "demo-token";
+
+pub(super) fn run(settings: &Settings, args: &DemoArgs) -> Result<Verdict, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    runtime.map_err(Failure::failed)?.block_on(async {
+        let mut stop = signals::stop_on_signal().map_err(Failure::failed)?;
+        tokio::select! {
+            shown = show(settings, args) => shown.map(|()| Verdict::Clean),
+            _ = stop.wait_for(|stop| *stop) => Ok(Verdict::Clean),
+        }
+    })
+}
+
+async fn show(settings: &Settings, args: &DemoArgs) -> Result<(), Failure> {
+    let (folder, _temporary) = folder(args.keep.as_deref())?;
+    let colour = Stream::Stdout.colour(settings.color);
+    let stage = Stage::new(colour, args.pause);
+    let sandbox = Sandbox::start(SandboxConfig {
+        ca_file: Some(folder.join("ca.pem")),
+        ..SandboxConfig::new(Secret::new(TOKEN.to_owned()))
+    })
+    .await
+    .map_err(Failure::failed)?;
+    let repository = Sample::create(&folder.join("toggles")).map_err(Failure::failed)?;
+    let demo = Demo {
+        folder,
+        stage,
+        sandbox,
+        repository,
+        colour,
+    };
+    demo.play().await?;
+    demo.sandbox.stop().await;
+    Ok(())
+}
+
+/// Returns where everything lies, and what removes it at the end unless it is to be kept.
+fn folder(keep: Option<&Path>) -> Result<(PathBuf, Option<tempfile::TempDir>), Failure> {
+    match keep {
+        Some(folder) => {
+            std::fs::create_dir_all(folder).map_err(Failure::failed)?;
+            Ok((folder.to_owned(), None))
+        }
+        None => {
+            let temporary = tempfile::Builder::new().prefix("gitoggle-demo-").tempdir();
+            let temporary = temporary.map_err(Failure::failed)?;
+            Ok((temporary.path().to_owned(), Some(temporary)))
+        }
+    }
+}
+
+struct Demo {
+    folder: PathBuf,
+    stage: Stage,
+    sandbox: Running,
+    repository: Sample,
+    colour: Colour,
+}
+
+impl Demo {
+    async fn play(&self) -> Result<(), Failure> {
+        self.stage_is_set().await?;
+        self.first_pass().await?;
+        self.pull_request().await?;
+        self.cosmetic_edit().await?;
+        self.broken_file().await?;
+        self.lost_answer().await?;
+        self.summary().await
+    }
+
+    async fn stage_is_set(&self) -> Result<(), Failure> {
+        self.stage
+            .step(1, "A repository with one file per toggle, and a toggle service")
+            .await?;
+        let files: BTreeMap<&str, Option<&str>> = FILES
+            .iter()
+            .map(|(path, content)| (*path, Some(*content)))
+            .collect();
+        let commit = self
+            .repository
+            .commit("Keep our toggles in Git", &files)
+            .map_err(Failure::failed)?;
+        self.say(&format!("repository  {}", self.folder.join("toggles").display()))?;
+        self.say(&format!(
+            "            {} documents, commit {}",
+            files.len(),
+            commit.short()
+        ))?;
+        self.say(&format!(
+            "service     {} (the sandbox, in this process)",
+            self.sandbox.url()
+        ))
+    }
+
+    async fn first_pass(&self) -> Result<(), Failure> {
+        self.stage
+            .step(2, "The first pass asks what \"nothing applied yet\" means")
+            .await?;
+        let report = self.pass(None).await?;
+        self.expect(report.plan.held().len(), FILES.len(), "toggles held")?;
+        self.expect(self.sandbox.requests().len(), 0, "requests")?;
+        self.say(&format!(
+            "gitoggle apply: {} toggles held, no request sent. Nothing applied is not",
+            FILES.len()
+        ))?;
+        self.say("an empty world: `--first-pass assert` publishes, `adopt` records without publishing.")?;
+        self.say("gitoggle apply --first-pass assert")?;
+        let report = self.pass(Some(FirstPass::Assert)).await?;
+        self.expect(report.applied(), FILES.len(), "toggles applied")?;
+        self.published(&report)
+    }
+
+    async fn pull_request(&self) -> Result<(), Failure> {
+        self.stage.step(3, "A pull request is merged").await?;
+        let text = original(CHECKOUT).replace("objects: [AT, CH]", "objects: [AT, CH, DE]");
+        let text = text.replace(
+            "defaultServe: { variation: \"off\" }",
+            "defaultServe: { variation: \"on\" }",
+        );
+        let message = "Open the new checkout to everyone\n\nGermany passed the load test.";
+        let files = BTreeMap::from([(CHECKOUT, Some(text.as_str()))]);
+        let merge = "Merge pull request #42 from ann/checkout";
+        self.repository
+            .pull_request(message, merge, &files)
+            .map_err(Failure::failed)?;
+        let planned = self.plan()?;
+        self.say("gitoggle plan")?;
+        self.stage.shown(&planned)?;
+        let before = self.sandbox.requests().len();
+        let report = self.pass(None).await?;
+        self.expect(report.applied(), 1, "toggles applied")?;
+        self.expect(self.sandbox.requests().len() - before, 1, "requests")?;
+        self.say("\n   gitoggle apply: the one request, as the service received it")?;
+        self.last_request()
+    }
+
+    async fn cosmetic_edit(&self) -> Result<(), Failure> {
+        self.stage.step(4, "A cosmetic edit causes nothing").await?;
+        let path = "shop/production/free-shipping-from.yaml";
+        let text = format!("# Reviewed in spring.\n\n{}", original(path));
+        let files = BTreeMap::from([(path, Some(text.as_str()))]);
+        self.repository
+            .commit("Say when this was reviewed", &files)
+            .map_err(Failure::failed)?;
+        let before = self.sandbox.requests().len();
+        let report = self.pass(None).await?;
+        self.expect(self.sandbox.requests().len() - before, 0, "requests")?;
+        self.expect(report.plan.records().len(), 1, "documents recorded")?;
+        self.say("the file changed and its meaning did not: recorded, no request sent")
+    }
+
+    async fn broken_file(&self) -> Result<(), Failure> {
+        self.stage.step(5, "A broken file blocks nobody").await?;
+        let broken = original(STAGING).replacen("defaultServe", "defualtServe", 1);
+        let path = "search/production/ranking.yaml";
+        let good = original(path).replacen("disabled: false", "disabled: true", 1);
+        let files = BTreeMap::from([(STAGING, Some(broken.as_str())), (path, Some(good.as_str()))]);
+        self.repository
+            .commit("Switch the new ranking off", &files)
+            .map_err(Failure::failed)?;
+        let before = self.sandbox.requests().len();
+        let report = self.pass(None).await?;
+        let (findings, color) = (report.plan.findings(), self.color());
+        self.expect(usize::from(report.plan.has_invalid()), 1, "invalid documents")?;
+        self.expect(self.sandbox.requests().len() - before, 1, "requests")?;
+        self.stage.shown(&crate::document::render(findings, color))?;
+        self.say("the broken toggle stays as last applied, and the other one in the same commit goes out:")?;
+        self.published(&report)
+    }
+
+    async fn lost_answer(&self) -> Result<(), Failure> {
+        self.stage
+            .step(6, "An answer is lost after the service stored it")
+            .await?;
+        let files = BTreeMap::from([(STAGING, Some(original(STAGING)))]);
+        self.repository
+            .commit("Repair the staging checkout", &files)
+            .map_err(Failure::failed)?;
+        self.pass(None).await?;
+        let text = original(STAGING).replacen("disabled: false", "disabled: true", 1);
+        let files = BTreeMap::from([(STAGING, Some(text.as_str()))]);
+        self.repository
+            .commit("Close the staging checkout", &files)
+            .map_err(Failure::failed)?;
+        self.sandbox.script(None, Script::drop(Effect::Stored));
+        let before = self.sandbox.requests().len();
+        let report = self.pass(None).await?;
+        let requests = self.sandbox.requests();
+        let sent = &requests[before..];
+        self.expect(report.applied(), 1, "toggles applied")?;
+        self.expect(sent.len(), 2, "requests")?;
+        self.expect(usize::from(sent[0].body == sent[1].body), 1, "body sent twice")?;
+        self.say("the request was journalled before it left, so the same body and comment were sent again:")?;
+        self.published(&report)
+    }
+
+    async fn summary(&self) -> Result<(), Failure> {
+        self.stage.step(7, "What the service saw").await?;
+        let mut counts: BTreeMap<ToggleId, usize> = BTreeMap::new();
+        for request in self.sandbox.requests() {
+            *counts.entry(request.toggle).or_default() += 1;
+        }
+        let width = counts
+            .keys()
+            .map(|id| id.as_str().len())
+            .max()
+            .unwrap_or_default();
+        for (id, count) in &counts {
+            self.say(&format!(
+                "{id:<width$}  {}",
+                super::show::counted(*count, "request")
+            ))?;
+        }
+        self.expect(
+            self.sandbox.concurrency().per_toggle,
+            1,
+            "requests open for one toggle",
+        )?;
+        self.say("never two open for one toggle, and none that no commit asked for.")
+    }
+
+    /// Makes one pass, as `gitoggle apply` does.
+    async fn pass(&self, first_pass: Option<FirstPass>) -> Result<Report, Failure> {
+        let (_keep, stop) = watch::channel(false);
+        let around = Around {
+            stop,
+            progress: Arc::new(Quiet),
+        };
+        let reconciler = Reconciler::open(self.config(first_pass), Duration::from_secs(10))?;
+        let (_, report) = reconciler.pass(&around).await;
+        Ok(report?)
+    }
+
+    /// Plans, as `gitoggle plan` does.
+    fn plan(&self) -> Result<String, Failure> {
+        let look = reconcile::plan(&self.config(None), Files::Committed)?;
+        Ok(render::text(&look.plan, self.color()))
+    }
+
+    fn config(&self, first_pass: Option<FirstPass>) -> Config {
+        let network = Network {
+            ca_file: Some(self.folder.join("ca.pem")),
+            ..Network::default()
+        };
+        let location = RepoUrl::local(self.folder.join("toggles"));
+        let base_url = self.sandbox.url();
+        Config {
+            rules: Rules {
+                repo: "toggles".to_owned(),
+                root: String::new(),
+                layout: Layout::default(),
+                kind: ServiceKind::Documented,
+                policy: policy(first_pass),
+                history: HistoryRule::Default,
+                checkout: Checkout::Sole,
+                base_url: Some(base_url.clone()),
+            },
+            source: SourceConfig {
+                location,
+                reference: None,
+                root: String::new(),
+                first_parent: Parents::All,
+                access: GitAccess {
+                    network: network.clone(),
+                    credentials: None,
+                    timeout: Duration::from_secs(10),
+                },
+                cache: None,
+                mode: CacheMode::Untouched,
+            },
+            state_dir: self.folder.join("state"),
+            shared: None,
+            service: base_url.parse().ok().map(|base_url| ClientConfig {
+                base_url,
+                token: SecretSource::Value(Secret::new(TOKEN.to_owned())),
+                network,
+                timeout: Duration::from_secs(10),
+            }),
+            limits: Limits {
+                in_flight: 16,
+                in_flight_per_environment: 1,
+            },
+        }
+    }
+
+    /// Lists what a pass published.
+    fn published(&self, report: &Report) -> Result<(), Failure> {
+        for (change, sending) in report
+            .lines()
+            .filter(|(_, sending)| **sending == Sending::Applied)
+        {
+            let _ = sending;
+            let action = change.action.as_str();
+            self.say(&format!(
+                "  {action} {}  \"{}\"",
+                change.id,
+                escaped(change.commit.subject())
+            ))?;
+        }
+        Ok(())
+    }
+
+    /// Shows the newest request as it came.
+    fn last_request(&self) -> Result<(), Failure> {
+        let requests = self.sandbox.requests();
+        let Some(request) = requests.last() else {
+            return Ok(());
+        };
+        let id = &request.toggle;
+        let path = format!(
+            "/api/projects/{}/environments/{}/toggles/{}/targeting",
+            id.project(),
+            id.environment_key(),
+            id.toggle()
+        );
+        let body = String::from_utf8_lossy(&request.body);
+        let short: String = body.chars().take(240).collect();
+        self.say(&format!("  PATCH {path}"))?;
+        self.say(&format!("  {}…  ({} bytes)", escaped(&short), request.body.len()))
+    }
+
+    fn color(&self) -> Color {
+        match self.colour {
+            Colour::Always => Color::Always,
+            Colour::Never => Color::Never,
+        }
+    }
+
+    fn say(&self, text: &str) -> Result<(), Failure> {
+        self.stage.line(&format!("   {text}"))
+    }
+
+    /// Fails where something else happened than what is told.
+    fn expect(&self, found: usize, wanted: usize, what: &str) -> Result<(), Failure> {
+        match found == wanted {
+            true => Ok(()),
+            false => Err(Failure::failed(format!(
+                "the demonstration went wrong: {found} {what} instead of {wanted}"
+            ))
+            .hint("this is a bug, please report it")),
+        }
+    }
+}
+
+fn policy(first_pass: Option<FirstPass>) -> Policy {
+    Policy {
+        scope: Scope::default(),
+        first_pass,
+        on_remove: OnRemove::Keep,
+        on_invalid: OnInvalid::Hold,
+        max_change_ratio: 0.3,
+        max_change_count: None,
+        trailer: Trailer::Allowed,
+        mass_change: MassChange::Held,
+        comment_max_chars: 1024,
+    }
+}
