@@ -15,6 +15,7 @@ mod output;
 mod plan;
 mod publish;
 mod rails;
+mod sandbox;
 mod secrets;
 mod settings;
 mod shared;
