@@ -444,3 +444,16 @@ fn the_number_of_open_requests_is_bounded() {
     assert_eq!(requests.iter().map(|request| request.open).max(), Some(2));
     assert!(requests.iter().all(|request| request.open_for_toggle == 1));
 }
+
+#[test]
+fn a_refused_token_leaves_nothing_unknown() {
+    each(&[401, 403], |status| {
+        let world = waiting();
+        world.service.answers([Answer::json(status, "{}")]);
+        world.apply().exit(1).any_output();
+        assert_eq!(world.service.take().len(), 1);
+        world.repo.revert();
+        world.apply().exit(0).any_output();
+        world.nothing_sent();
+    });
+}
