@@ -3,6 +3,11 @@
 //! They hold the program to what its documentation promises, not to its code. Every run states its exit code and
 //! every byte it may print: what a test does not mention must not be there.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot set up its world stops there"
+)]
+
 mod architecture;
 mod commands;
 mod crash;

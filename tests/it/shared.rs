@@ -283,7 +283,7 @@ fn a_remote_that_takes_nothing_stops_the_pass_before_its_first_request() {
     std::fs::create_dir(&own).unwrap();
     std::os::unix::fs::chown(&own, Some(65534), Some(65534)).unwrap();
     job(&world, "nobody")
-        .as_nobody()
+        .by_nobody()
         .exit(1)
         .stderr_contains(&["$TMP/remote.git"])
         .any_stdout();

@@ -141,10 +141,13 @@ impl Simulation {
 
     fn run(&mut self) {
         let result = catch_unwind(AssertUnwindSafe(|| self.play()));
-        if let Err(cause) = result {
-            eprintln!("seed {}:\n  {}", self.seed, self.story.join("\n  "));
-            std::panic::resume_unwind(cause);
-        }
+        // What went wrong has been told; this is how it came to that.
+        assert!(
+            result.is_ok(),
+            "seed {}:\n  {}",
+            self.seed,
+            self.story.join("\n  ")
+        );
     }
 
     fn play(&mut self) {

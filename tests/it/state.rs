@@ -168,7 +168,7 @@ fn without_a_record_there_is_no_publish() {
     // Another user may read the state folder and not write there.
     world
         .apply()
-        .as_nobody()
+        .by_nobody()
         .exit(1)
         .stderr_contains(&["$TMP/state"])
         .any_stdout();
