@@ -308,3 +308,28 @@ fn lanes_of_two_services_do_not_meet() {
         assert!(refs.lines().any(|found| found == name), "{name} in {refs}");
     }
 }
+
+#[test]
+fn without_a_base_url_several_states_are_listed() {
+    let (world, _remote) = shared();
+    job(&world, "second")
+        .set("state-name", "other")
+        .set("first-pass", "adopt")
+        .exit(0)
+        .any_output();
+    let plan = |name: Option<&str>| {
+        let run = world
+            .plan()
+            .unset("base-url")
+            .set("state-dir", disk(&world, "empty"))
+            .set("state-remote", world.path("remote.git"));
+        match name {
+            Some(name) => run.set("state-name", name),
+            None => run,
+        }
+    };
+    plan(None)
+        .exit_in(&[1, 4, 64])
+        .says(&["other", "toggles", "--state-name"]);
+    plan(Some("other")).exit(0).any_output();
+}
