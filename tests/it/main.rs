@@ -3,17 +3,25 @@
 //! They hold the program to what its documentation promises, not to its code. Every run states its exit code and
 //! every byte it may print: what a test does not mention must not be there.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot set up its world stops there"
+)]
+
 mod architecture;
 mod commands;
 mod crash;
 mod first_pass;
 mod history;
+mod network;
 mod orphans;
 mod outcomes;
+mod output;
 mod plan;
 mod publish;
 mod rails;
 mod readme;
+mod sandbox;
 mod secrets;
 mod settings;
 mod shared;

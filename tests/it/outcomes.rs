@@ -444,3 +444,84 @@ fn the_number_of_open_requests_is_bounded() {
     assert_eq!(requests.iter().map(|request| request.open).max(), Some(2));
     assert!(requests.iter().all(|request| request.open_for_toggle == 1));
 }
+
+#[test]
+fn a_refused_token_leaves_nothing_unknown() {
+    each(&[401, 403], |status| {
+        let world = waiting();
+        world.service.answers([Answer::json(status, "{}")]);
+        world.apply().exit(1).any_output();
+        assert_eq!(world.service.take().len(), 1);
+        world.repo.revert();
+        world.apply().exit(0).any_output();
+        world.nothing_sent();
+    });
+}
+
+#[test]
+fn a_toggle_that_waits_for_a_retry_lets_the_others_pass() {
+    let world = waiting();
+    world.repo.file("shop/prod/zoo.yaml", doc(5)).commit("Add zoo");
+    world.service.answers([Answer::status(503)]);
+    world.apply().exit(0).any_output();
+    let sent: Vec<_> = world.service.take().iter().map(Request::toggle).collect();
+    assert_eq!(sent, ["shop/prod/pay", "shop/prod/zoo", "shop/prod/pay"]);
+}
+
+#[test]
+fn where_it_publishes_to_is_told_before_the_first_request() {
+    let world = waiting();
+    world.service.answers([Answer::stores_and_hangs()]);
+    let mut child = world.apply().start_piped();
+    world.service.wait_for(1);
+    child.kill().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let told = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    for part in ["127.0.0.1", "refs/heads/main", world.repo.head().as_str()] {
+        assert!(told.contains(part), "{part} in {told}");
+    }
+}
+
+#[test]
+fn of_several_verdicts_the_gravest_is_the_exit_code() {
+    let world = waiting();
+    world
+        .repo
+        .file("shop/prod/bad.yaml", "nonsense\n")
+        .file("shop/test/new.yaml", doc(1))
+        .commit("Add more");
+    world.service.answers([Answer::json(422, "{}")]);
+    world.apply().exit(1).any_output();
+    world.apply().exit(4).any_output();
+    world.apply().set("first-pass", "assert").exit(3).any_output();
+}
+
+#[test]
+fn a_proxy_sees_where_to_and_nothing_else() {
+    let world = waiting();
+    let proxy = crate::support::proxy::Proxy::start();
+    world.apply().env("HTTPS_PROXY", proxy.url()).exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    let seen = proxy.seen();
+    assert!(
+        seen.starts_with(&format!("CONNECT 127.0.0.1:{} ", world.service.port())),
+        "{seen}"
+    );
+    assert!(!seen.contains(TOKEN) && !seen.contains("shop"), "{seen}");
+
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(22))
+        .commit("Change again");
+    world
+        .apply()
+        .env("HTTPS_PROXY", "http://127.0.0.1:9")
+        .env("NO_PROXY", "127.0.0.1")
+        .exit(0)
+        .any_output();
+    world.sent(&[("shop/prod/pay", body(22, "Change again"))]);
+}

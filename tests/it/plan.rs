@@ -43,7 +43,7 @@ fn a_plan_contacts_nobody_and_writes_nothing() {
 fn a_plan_works_on_a_state_that_cannot_be_written() {
     let world = with_a_change();
     let expected = world.plan().set("output", "json").exit(0).json();
-    let found = world.plan().set("output", "json").as_nobody().exit(0).json();
+    let found = world.plan().set("output", "json").by_nobody().exit(0).json();
     assert_eq!(found["changes"], expected["changes"]);
 }
 
@@ -335,4 +335,31 @@ fn a_closed_pipe_is_no_error() {
     let output = child.wait_with_output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!told.contains("panicked") && !told.contains("pipe"), "{told}");
+}
+
+#[test]
+fn the_machine_readable_result_of_an_apply_names_every_outcome() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .file("shop/prod/zoo.yaml", doc(3))
+        .commit("Change both");
+    world.service.answers([crate::support::Answer::json(
+        422,
+        r#"{"message": "no such attribute"}"#,
+    )]);
+    let report = world.apply().set("output", "json").exit(1).json();
+    assert_eq!(report["version"], 1);
+    let results: Vec<_> = report["results"]
+        .as_array()
+        .unwrap_or_else(|| panic!("results in {report}"))
+        .iter()
+        .map(|line| (line["toggle"].as_str().unwrap(), line["result"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        results,
+        [("shop/prod/pay", "failed"), ("shop/prod/zoo", "applied")]
+    );
+    assert_eq!(report["changes"].as_array().map(Vec::len), Some(2));
 }

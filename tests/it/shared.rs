@@ -283,7 +283,7 @@ fn a_remote_that_takes_nothing_stops_the_pass_before_its_first_request() {
     std::fs::create_dir(&own).unwrap();
     std::os::unix::fs::chown(&own, Some(65534), Some(65534)).unwrap();
     job(&world, "nobody")
-        .as_nobody()
+        .by_nobody()
         .exit(1)
         .stderr_contains(&["$TMP/remote.git"])
         .any_stdout();
@@ -307,4 +307,29 @@ fn lanes_of_two_services_do_not_meet() {
     for name in ["refs/gitoggle/other/applied", "refs/gitoggle/toggles/applied"] {
         assert!(refs.lines().any(|found| found == name), "{name} in {refs}");
     }
+}
+
+#[test]
+fn without_a_base_url_several_states_are_listed() {
+    let (world, _remote) = shared();
+    job(&world, "second")
+        .set("state-name", "other")
+        .set("first-pass", "adopt")
+        .exit(0)
+        .any_output();
+    let plan = |name: Option<&str>| {
+        let run = world
+            .plan()
+            .unset("base-url")
+            .set("state-dir", disk(&world, "empty"))
+            .set("state-remote", world.path("remote.git"));
+        match name {
+            Some(name) => run.set("state-name", name),
+            None => run,
+        }
+    };
+    plan(None)
+        .exit_in(&[1, 4, 64])
+        .says(&["other", "toggles", "--state-name"]);
+    plan(Some("other")).exit(0).any_output();
 }

@@ -76,7 +76,7 @@ fn a_source_is_never_written_to() {
 #[test]
 fn a_repository_may_belong_to_another_user() {
     let world = waiting();
-    world.plan().as_nobody().exit(0).says(&["shop/prod/pay"]);
+    world.plan().by_nobody().exit(0).says(&["shop/prod/pay"]);
 }
 
 #[test]
@@ -143,6 +143,9 @@ fn a_repository_without_a_commit_is_told_in_words() {
     world.nothing_sent();
 }
 
+/// Makes the world look empty, and begins the run that sees it.
+type Emptied<'a> = &'a dyn Fn(&World) -> crate::support::Gitoggle;
+
 #[test]
 fn an_empty_world_never_means_that_everything_was_removed() {
     let missing_root = |world: &World| world.apply().set("root", "nowhere");
@@ -157,7 +160,7 @@ fn an_empty_world_never_means_that_everything_was_removed() {
             .commit("Move everything");
         world.apply()
     };
-    let rows: [(&str, &dyn Fn(&World) -> crate::support::Gitoggle); 3] = [
+    let rows: [(&str, Emptied<'_>); 3] = [
         ("missing root", &missing_root),
         ("empty tree", &gone),
         ("nothing matches", &nothing_matches),

@@ -168,7 +168,7 @@ fn without_a_record_there_is_no_publish() {
     // Another user may read the state folder and not write there.
     world
         .apply()
-        .as_nobody()
+        .by_nobody()
         .exit(1)
         .stderr_contains(&["$TMP/state"])
         .any_stdout();
@@ -343,4 +343,66 @@ fn a_pass_that_was_stopped_by_a_hang_up_leaves_an_answerable_record() {
     world.sent(&[("shop/prod/zoo", body(3, "Change both"))]);
     let plan = world.plan().set("output", "json").exit(0).json();
     assert_eq!(plan["changes"], json!([]));
+}
+
+#[test]
+fn the_default_state_folder_is_keyed_by_the_source_as_given() {
+    let world = World::new();
+    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    let link = world.path("link");
+    std::os::unix::fs::symlink(world.repo.path(), &link).unwrap();
+    let run = |repo: &std::path::Path| world.apply().unset("state-dir").set("repo", repo);
+    run(world.repo.path())
+        .set("first-pass", "assert")
+        .exit(0)
+        .any_output();
+    world.sent(&[("shop/prod/pay", body(18, "Add pay"))]);
+    run(world.repo.path()).exit(0).any_output();
+    world
+        .apply()
+        .unset("state-dir")
+        .unset("repo")
+        .within(world.repo.path())
+        .exit(0)
+        .any_output();
+    world.nothing_sent();
+    run(&link).exit(4).any_output();
+    let folders = std::fs::read_dir(world.path("home/xdg-state/gitoggle"))
+        .unwrap()
+        .count();
+    assert!(folders >= 1, "in the platform's state folder");
+}
+
+#[test]
+fn a_state_folder_of_nonsense_is_told_and_nothing_is_sent() {
+    let damages: [(&str, fn(&std::path::Path)); 4] = [
+        ("journal", |state| {
+            std::fs::write(state.join("journal"), "nonsense\nnonsense\n").unwrap()
+        }),
+        ("ref", |state| {
+            let git = Repo::at(&state.join("state.git"));
+            let empty = git.git(&["hash-object", "-t", "tree", "-w", "/dev/null"]);
+            let commit = git.git(&["commit-tree", "-m", "Not ours", &empty]);
+            git.git(&["update-ref", "refs/gitoggle/applied", &commit]);
+        }),
+        ("objects", |state| {
+            std::fs::remove_dir_all(state.join("state.git/objects")).unwrap()
+        }),
+        ("a file in its place", |state| {
+            std::fs::remove_dir_all(state).unwrap();
+            std::fs::write(state, "").unwrap();
+        }),
+    ];
+    for (name, damage) in damages {
+        let world = World::with_pay_applied();
+        world
+            .repo
+            .file("shop/prod/pay.yaml", doc(21))
+            .commit("Change pay");
+        damage(&world.state());
+        let ran = world.apply().exit_in(&[1, 4]);
+        let told = ran.both();
+        assert!(!told.contains("panicked") && !told.is_empty(), "{name}: {told}");
+        world.nothing_sent();
+    }
 }

@@ -99,3 +99,10 @@ fn status_without_a_base_url_uses_the_only_state_there_is() {
     let world = World::with_pay_applied();
     world.status().unset("base-url").exit(0).says(&["shop/prod/pay"]);
 }
+
+#[test]
+fn status_is_versioned_json() {
+    let world = World::with_pay_applied();
+    let json = world.status().set("output", "json").exit(0).json();
+    assert_eq!(json["version"], 1, "{json}");
+}

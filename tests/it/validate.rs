@@ -355,13 +355,68 @@ fn a_path_that_is_no_key_or_no_text_is_an_error() {
         .repo
         .file("shop/prod/-dash.yaml", doc(18))
         .file("shop/prod/with space.yaml", doc(18))
+        .file(&format!("shop/prod/{}.yaml", "x".repeat(128)), doc(18))
+        .file(&format!("shop/prod/{}.yaml", "y".repeat(129)), doc(18))
         .commit("Bad keys");
     let json = world.validate().set("output", "json").exit(3).json();
     let ids: Vec<_> = findings(&json)
         .iter()
         .map(|finding| finding["id"].clone())
         .collect();
-    assert_eq!(ids, ["bad-key", "bad-key"]);
+    assert_eq!(ids, ["bad-key", "bad-key", "bad-key"]);
+}
+
+#[test]
+fn hostile_paths_are_told_without_acting() {
+    use std::os::unix::ffi::OsStrExt;
+    let world = World::new();
+    world
+        .repo
+        .file("shop/prod/fine.yaml", doc(18))
+        .file("shop/prod/a\n::error::pwned\u{1b}[31m.yaml", doc(18))
+        .file("shop/prod/\u{202e}evil.yaml", doc(18));
+    let latin = std::ffi::OsStr::from_bytes(b"shop/prod/gr\xfcn.yaml");
+    std::fs::write(world.repo.path().join(latin), doc(18)).unwrap();
+    world.repo.git(&["add", "--all"]);
+    world.repo.commit("Evil paths");
+    for output in ["human", "json", "github", "markdown"] {
+        for run in [
+            world.validate(),
+            world.validate().set("ref", "main"),
+            world.plan().set("first-pass", "assert"),
+        ] {
+            let told = run.set("output", output).exit(3).both();
+            for bad in ['\u{1b}', '\u{202e}'] {
+                assert!(!told.contains(bad), "{output}: {bad:?} in {told:?}");
+            }
+            assert!(
+                !told
+                    .lines()
+                    .any(|line| line.trim_start().starts_with("::error::pwned")),
+                "{output}: {told}"
+            );
+        }
+    }
+    let json = world.validate().set("output", "json").exit(3).json();
+    assert_eq!(findings(&json).len(), 3, "{json}");
+}
+
+#[test]
+fn the_vocabulary_of_a_known_service_is_checked_when_it_is_named() {
+    let world = World::new();
+    world
+        .repo
+        .file(
+            "shop/prod/pay.yaml",
+            doc(18).replace("type: number", "type: numbr"),
+        )
+        .commit("Mistype");
+    world.validate().exit(0).any_output();
+    world
+        .validate()
+        .set("service-kind", "featureprobe")
+        .exit(3)
+        .says(&["shop/prod/pay.yaml:9:", "numbr"]);
 }
 
 #[test]

@@ -105,6 +105,14 @@ impl Answer {
         self
     }
 
+    /// Sets the body to bytes.
+    pub(crate) fn bytes(mut self, bytes: Vec<u8>) -> Self {
+        if let Act::Reply { body, .. } = &mut self.act {
+            *body = bytes;
+        }
+        self
+    }
+
     /// Thinks that long first.
     pub(crate) fn slowly(mut self, latency: Duration) -> Self {
         self.latency = latency;

@@ -101,7 +101,7 @@ impl Gitoggle {
     }
 
     /// Runs it as a user who owns nothing, if these tests run as root; else as who we are.
-    pub(crate) fn as_nobody(mut self) -> Self {
+    pub(crate) fn by_nobody(mut self) -> Self {
         if is_root() {
             self.before = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
                 .map(str::to_owned)

@@ -364,6 +364,15 @@ fn read_request(tls: &mut Tls, pending: &mut Vec<u8>) -> std::io::Result<Option<
             }
             pending.drain(..length).collect()
         }
+        None if headers
+            .iter()
+            .any(|(name, value)| name == "transfer-encoding" && value == "chunked") =>
+        {
+            let Some(bytes) = read_chunks(tls, pending)? else {
+                return Ok(None);
+            };
+            bytes
+        }
         None => Vec::new(),
     };
     Ok(Some(Request {
@@ -379,6 +388,31 @@ fn read_request(tls: &mut Tls, pending: &mut Vec<u8>) -> std::io::Result<Option<
         stored: false,
         confirmed: false,
     }))
+}
+
+fn read_chunks(tls: &mut Tls, pending: &mut Vec<u8>) -> std::io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    loop {
+        let Some(line) = find(pending, b"\r\n") else {
+            if !more(tls, pending)? {
+                return Ok(None);
+            }
+            continue;
+        };
+        let text = String::from_utf8_lossy(&pending[..line]).into_owned();
+        let size = usize::from_str_radix(text.trim(), 16).map_err(std::io::Error::other)?;
+        let end = line + 2 + size + 2;
+        while pending.len() < end {
+            if !more(tls, pending)? {
+                return Ok(None);
+            }
+        }
+        bytes.extend_from_slice(&pending[line + 2..line + 2 + size]);
+        drop(pending.drain(..end));
+        if size == 0 {
+            return Ok(Some(bytes));
+        }
+    }
 }
 
 fn more(tls: &mut Tls, pending: &mut Vec<u8>) -> std::io::Result<bool> {

@@ -32,7 +32,7 @@ impl Normaliser {
     }
 }
 
-/// Replaces every run of 40 or 64 hexadecimal digits.
+/// Replaces every run of 10, 40 or 64 hexadecimal digits.
 fn ids(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -41,6 +41,7 @@ fn ids(text: &str) -> String {
         out.push_str(&rest[..start]);
         let word = &rest[start..start + run];
         out.push_str(match run {
+            10 if stands_alone(&rest[..start], &rest[start + run..]) => "<short>",
             40 => "<rev>",
             64 => "<digest>",
             _ => word,
@@ -49,6 +50,12 @@ fn ids(text: &str) -> String {
     }
     out.push_str(rest);
     out
+}
+
+/// Short ids are printed between spaces; a number in JSON is not.
+fn stands_alone(before: &str, after: &str) -> bool {
+    let space = |character: Option<char>| character.is_none_or(char::is_whitespace);
+    space(before.chars().next_back()) && space(after.chars().next())
 }
 
 fn is_hex(character: char) -> bool {
@@ -64,5 +71,9 @@ fn ids_and_paths_get_names_and_words_stay() {
     assert_eq!(
         normaliser.apply(&format!("a bed at {id}: /tmp/x/repo/a, /tmp/x/b, {id}{id}")),
         format!("a bed at <rev>: $REPO/a, $TMP/b, {id}{id}")
+    );
+    assert_eq!(
+        normaliser.apply("at 0123456789\nand 1234567890,"),
+        "at <short>\nand 1234567890,"
     );
 }

@@ -1,0 +1,417 @@
+//! Sources and state on other hosts: HTTPS and ssh.
+
+use crate::support::git_host::{self, Door};
+use crate::support::{Answer, Gitoggle, Repo, Service, TOKEN, World, body, doc};
+
+/// `Basic ada:pw-5678`, as it goes over the wire.
+const ADA: &str = "Basic YWRhOnB3LTU2Nzg=";
+
+/// A world whose repository is on a Git host.
+struct Remote {
+    world: World,
+    host: Service,
+}
+
+impl Remote {
+    fn new(door: Door) -> Self {
+        let world = World::new();
+        world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+        std::fs::create_dir(world.path("hosted")).unwrap();
+        world.repo.clone_bare(&world.path("hosted/toggles.git"));
+        let host = git_host::start(&world.path("hosted"), door);
+        Self { world, host }
+    }
+
+    /// A world in which what is on the host was applied.
+    fn settled(door: Door) -> Self {
+        let remote = Self::new(door);
+        remote.apply().set("first-pass", "assert").exit(0).any_output();
+        remote.world.sent(&[("shop/prod/pay", body(18, "Add pay"))]);
+        remote.host.take();
+        remote
+    }
+
+    fn url(&self) -> String {
+        format!("{}/toggles.git", self.host.url())
+    }
+
+    fn apply(&self) -> Gitoggle {
+        self.world.apply().set("repo", self.url())
+    }
+
+    fn plan(&self) -> Gitoggle {
+        self.world.plan().set("repo", self.url()).set(
+            "ca-file",
+            crate::support::certificate::Authority::trusted().file(),
+        )
+    }
+
+    /// Commits a change of `pay` and pushes it.
+    fn push(&self, age: u32, message: &str) {
+        self.world
+            .repo
+            .file("shop/prod/pay.yaml", doc(age))
+            .commit(message);
+        let to = self.world.path("hosted/toggles.git").display().to_string();
+        self.world.repo.git(&["push", "--quiet", "--force", &to, "main"]);
+    }
+
+    /// What was asked of the host since somebody last looked: method and path.
+    fn asked(&self) -> Vec<String> {
+        let requests = self.host.take();
+        requests
+            .iter()
+            .map(|request| {
+                assert_ne!(
+                    request.header("authorization"),
+                    Some(TOKEN),
+                    "the token is not for the Git host"
+                );
+                format!("{} {}", request.method, request.path)
+            })
+            .collect()
+    }
+}
+
+#[test]
+fn a_repository_on_another_host_is_mirrored_and_a_remote_that_has_not_moved_is_not_fetched() {
+    let remote = Remote::settled(Door::Open);
+    remote.apply().exit(0).any_output();
+    assert_eq!(
+        remote.asked(),
+        ["GET /toggles.git/info/refs?service=git-upload-pack"]
+    );
+
+    remote.push(21, "Ask for 21 years");
+    remote.apply().exit(0).any_output();
+    remote
+        .world
+        .sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
+    let asked = remote.asked();
+    assert!(
+        asked.contains(&"POST /toggles.git/git-upload-pack".to_owned()),
+        "{asked:?}"
+    );
+}
+
+#[test]
+fn a_plan_sees_what_is_new_and_leaves_the_mirror_as_it_was() {
+    let remote = Remote::settled(Door::Open);
+    remote.push(21, "Ask for 21 years");
+    let before = crate::support::files::listing(&remote.world.state());
+    remote.plan().exit(0).says(&["Ask for 21 years"]);
+    assert_eq!(crate::support::files::listing(&remote.world.state()), before);
+    remote.world.nothing_sent();
+}
+
+#[test]
+fn credentials_are_given_to_the_host_of_the_repository() {
+    let remote = Remote::new(Door::Guarded(ADA.to_owned()));
+    remote.apply().exit(1).any_output();
+    let password = remote.world.write("password", "pw-5678\n");
+    let signed_in = || {
+        remote
+            .apply()
+            .set("first-pass", "assert")
+            .set("git-username", "ada")
+            .arg("-vv")
+            .env("RUST_LOG", "trace")
+    };
+    signed_in()
+        .set("git-password-file", password)
+        .exit(0)
+        .never_says(&["pw-5678", "YWRhOnB3LTU2Nzg="])
+        .any_output();
+    signed_in()
+        .env("GITOGGLE_GIT_PASSWORD", "pw-5678")
+        .exit(0)
+        .never_says(&["pw-5678", "YWRhOnB3LTU2Nzg="])
+        .any_output();
+    remote.world.sent(&[("shop/prod/pay", body(18, "Add pay"))]);
+    assert_eq!(
+        crate::support::files::holding(&remote.world.state(), "pw-5678"),
+        Vec::<std::path::PathBuf>::new()
+    );
+}
+
+#[test]
+fn wrong_credentials_are_tried_once() {
+    let remote = Remote::new(Door::Guarded(ADA.to_owned()));
+    remote
+        .apply()
+        .env("GITOGGLE_GIT_PASSWORD", "wrong-4321")
+        .exit(1)
+        .stderr_contains(&["127.0.0.1"])
+        .never_says(&["wrong-4321"])
+        .any_stdout();
+    let with_credentials = remote
+        .host
+        .take()
+        .iter()
+        .filter(|request| request.header("authorization").is_some())
+        .count();
+    assert_eq!(with_credentials, 1);
+    remote.world.nothing_sent();
+}
+
+#[test]
+fn a_host_that_nobody_vouches_for_is_not_talked_to() {
+    let remote = Remote::new(Door::Open);
+    remote
+        .apply()
+        .unset("ca-file")
+        .exit(1)
+        .stderr_contains(&["certificate"])
+        .any_stdout();
+    assert_eq!(remote.host.count(), 0);
+}
+
+#[test]
+fn a_redirect_is_followed_on_the_first_request_to_the_same_host_only() {
+    let remote = Remote::new(Door::Open);
+    let elsewhere = git_host::start(&remote.world.path("hosted"), Door::Open);
+    let away = format!("https://localhost:{}/toggles.git", elsewhere.port());
+    let root = remote.world.path("hosted");
+    remote.host.always(move |request| {
+        let rest = |prefix: &str| request.path.strip_prefix(prefix).map(str::to_owned);
+        if let Some(rest) = rest("/old.git/info") {
+            Answer::status(301).header("Location", &format!("/toggles.git/info{rest}"))
+        } else if let Some(rest) = rest("/away.git") {
+            Answer::status(302).header("Location", &format!("{away}{rest}"))
+        } else {
+            git_host::answer(&root, &Door::Open, request)
+        }
+    });
+    remote
+        .apply()
+        .set("repo", format!("{}/old.git", remote.host.url()))
+        .set("first-pass", "assert")
+        .exit(0)
+        .any_output();
+    remote.world.sent(&[("shop/prod/pay", body(18, "Add pay"))]);
+    remote
+        .apply()
+        .set("repo", format!("{}/away.git", remote.host.url()))
+        .set("state-dir", remote.world.path("state-2"))
+        .exit(1)
+        .stderr_contains(&["redirect"])
+        .any_stdout();
+    assert_eq!(elsewhere.connections(), 0);
+}
+
+#[test]
+fn a_mirror_is_a_cache_and_repairs_itself() {
+    let remote = Remote::settled(Door::Open);
+    let mirror = remote.world.state().join("source.git");
+    let damages: [(&str, &dyn Fn()); 4] = [
+        ("a lock left behind", &|| {
+            std::fs::write(mirror.join("HEAD.lock"), "").unwrap();
+            std::fs::write(mirror.join("packed-refs.lock"), "").unwrap();
+            std::fs::write(mirror.join("config.lock"), "").unwrap();
+        }),
+        ("objects gone", &|| {
+            std::fs::remove_dir_all(mirror.join("objects")).unwrap();
+        }),
+        ("nonsense", &|| {
+            std::fs::write(mirror.join("HEAD"), "nonsense\n").unwrap();
+        }),
+        ("gone", &|| {
+            std::fs::remove_dir_all(&mirror).unwrap();
+        }),
+    ];
+    for (age, (name, damage)) in (30..).zip(damages) {
+        damage();
+        remote.push(age, name);
+        remote.apply().exit(0).any_output();
+        remote.world.sent(&[("shop/prod/pay", body(age, name))]);
+    }
+}
+
+#[test]
+fn what_is_not_there_is_told_in_words() {
+    let remote = Remote::new(Door::Open);
+    remote
+        .apply()
+        .set("repo", format!("{}/nowhere.git", remote.host.url()))
+        .exit(1)
+        .stderr_contains(&["nowhere.git"])
+        .any_stdout();
+    remote
+        .apply()
+        .set("ref", "nowhere")
+        .exit(1)
+        .stderr_contains(&["nowhere"])
+        .any_stdout();
+    Repo::bare(&remote.world.path("hosted/empty.git"));
+    remote
+        .apply()
+        .set("repo", format!("{}/empty.git", remote.host.url()))
+        .exit(1)
+        .stderr_contains(&["error"])
+        .any_stdout();
+    remote.world.nothing_sent();
+}
+
+#[test]
+fn a_branch_a_tag_and_a_commit_of_a_mirror_can_be_followed() {
+    let remote = Remote::settled(Door::Open);
+    remote.push(21, "Ask for 21 years");
+    let id = remote.world.repo.head();
+    let hosted = Repo::at(&remote.world.path("hosted/toggles.git"));
+    hosted.git(&["branch", "live", &id]);
+    hosted.git(&["tag", "v2", &id]);
+    hosted.git(&["tag", "-a", "-m", "Annotated", "v2a", &id]);
+    for name in ["live", "v2", "v2a", "refs/heads/live", id.as_str()] {
+        remote.plan().set("ref", name).exit(0).says(&["Ask for 21 years"]);
+    }
+}
+
+#[test]
+fn history_that_was_rewritten_on_the_host_is_followed() {
+    let remote = Remote::settled(Door::Open);
+    let before = remote.world.repo.head();
+    remote.push(21, "A mistake");
+    remote.apply().exit(0).any_output();
+    remote.world.service.take();
+    remote.world.repo.force(&before);
+    remote.push(22, "What was meant");
+    remote.apply().exit(0).says(&["rewritten"]);
+    remote
+        .world
+        .sent(&[("shop/prod/pay", body(22, "What was meant"))]);
+}
+
+#[test]
+fn state_is_shared_through_a_host_with_credentials_of_its_own() {
+    let remote = Remote::new(Door::Guarded(ADA.to_owned()));
+    let world = &remote.world;
+    std::fs::create_dir(world.path("states")).unwrap();
+    let bare = Repo::bare(&world.path("states/state.git"));
+    let states = git_host::start(
+        &world.path("states"),
+        Door::Guarded("Basic Ym9iOnB3LTk5OTk=".to_owned()),
+    );
+    let job = |machine: &str| {
+        remote
+            .apply()
+            .set("state-dir", world.path(machine))
+            .set(
+                "state-remote",
+                format!("https://localhost:{}/state.git", states.port()),
+            )
+            .set("state-name", "toggles")
+            .set("git-username", "ada")
+            .env("GITOGGLE_GIT_PASSWORD", "pw-5678")
+            .set("state-git-username", "bob")
+            .env("GITOGGLE_STATE_GIT_PASSWORD", "pw-9999")
+    };
+    job("one").set("first-pass", "assert").exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(18, "Add pay"))]);
+    assert_eq!(
+        bare.content("refs/gitoggle/toggles/applied", "shop/prod/pay.yaml"),
+        doc(18)
+    );
+    job("two").exit(0).any_output();
+    world.nothing_sent();
+    remote.push(21, "Ask for 21 years");
+    job("three").exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
+
+    for (service, allowed) in [(&remote.host, ADA), (&states, "Basic Ym9iOnB3LTk5OTk=")] {
+        for request in service.take() {
+            let header = request.header("authorization");
+            assert!(
+                header.is_none() || header == Some(allowed),
+                "{header:?} at {}",
+                request.path
+            );
+        }
+    }
+}
+
+#[test]
+fn credentials_do_not_go_to_a_state_remote_on_another_host() {
+    let remote = Remote::new(Door::Guarded(ADA.to_owned()));
+    let world = &remote.world;
+    std::fs::create_dir(world.path("states")).unwrap();
+    Repo::bare(&world.path("states/state.git"));
+    let states = git_host::start(&world.path("states"), Door::Guarded("Basic nobody".to_owned()));
+    remote
+        .apply()
+        .set(
+            "state-remote",
+            format!("https://localhost:{}/state.git", states.port()),
+        )
+        .set("git-username", "ada")
+        .env("GITOGGLE_GIT_PASSWORD", "pw-5678")
+        .exit(1)
+        .stderr_contains(&["localhost"])
+        .any_stdout();
+    assert!(states.count() > 0);
+    for request in states.take() {
+        assert_eq!(request.header("authorization"), None);
+    }
+    world.nothing_sent();
+}
+
+#[test]
+fn a_repository_over_ssh_is_read_by_the_ssh_program_without_our_secrets() {
+    let world = World::new();
+    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    let bare = world.repo.clone_bare(&world.path("hosted.git"));
+    let ssh = git_host::fake_ssh(world.root());
+    for (number, url) in [
+        format!("ssh://git@git.example.com:2222{}", bare.path().display()),
+        format!("git@git.example.com:{}", bare.path().display()),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        world
+            .apply()
+            .set("repo", &url)
+            .set("state-dir", world.path(&format!("state-{number}")))
+            .set("first-pass", "assert")
+            .env("GIT_SSH_COMMAND", &ssh)
+            .env("GITOGGLE_GIT_PASSWORD", "pw-5678")
+            .exit_in(&[0, 64])
+            .any_output();
+        if world.service.count() == 0 {
+            // A password means nothing to ssh, which may be told as a mistake.
+            world
+                .apply()
+                .set("repo", &url)
+                .set("state-dir", world.path(&format!("state-{number}")))
+                .set("first-pass", "assert")
+                .env("GIT_SSH_COMMAND", &ssh)
+                .exit(0)
+                .any_output();
+        }
+        world.sent(&[("shop/prod/pay", body(18, "Add pay"))]);
+    }
+    let log = std::fs::read_to_string(world.path("ssh.log")).unwrap();
+    for secret in ["GITOGGLE_", TOKEN, "pw-5678"] {
+        assert!(!log.contains(secret), "{secret} in {log}");
+    }
+    assert!(log.contains("git@git.example.com"), "{log}");
+    assert!(log.contains("2222"), "{log}");
+    assert!(
+        log.contains("StrictHostKeyChecking") && log.contains("BatchMode"),
+        "{log}"
+    );
+}
+
+#[test]
+fn an_ssh_that_fails_is_told_and_not_waited_for() {
+    let world = World::new();
+    world
+        .apply()
+        .set("repo", "git@git.example.com:toggles.git")
+        .env(
+            "GIT_SSH_COMMAND",
+            "sh -c 'echo Permission denied >&2; exit 255' ssh",
+        )
+        .exit(1)
+        .stderr_contains(&["Permission denied"])
+        .any_stdout();
+}

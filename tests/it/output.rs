@@ -1,0 +1,310 @@
+//! What people read, to the byte.
+
+use crate::support::{Answer, World, doc};
+
+/// A world with something of every kind.
+fn of_every_kind() -> World {
+    let world = World::new();
+    for toggle in ["bad", "gone", "pay", "same"] {
+        world.repo.file(&format!("shop/prod/{toggle}.yaml"), doc(18));
+    }
+    world.repo.commit("Add all");
+    world.settle();
+    world
+        .repo
+        .file("shop/prod/bad.yaml", doc(18).replace("select: 1", "select: 7"))
+        .file("shop/prod/new.yaml", doc(30))
+        .file("shop/prod/pay.yaml", doc(21))
+        .remove("shop/prod/gone.yaml")
+        .file("shop/test/first.yaml", doc(1))
+        .commit("Ask for 21 years\n\nThe law has changed.");
+    world
+}
+
+#[test]
+fn a_plan_as_text() {
+    of_every_kind().plan().exit(4).stdout(r#"Plan for $REPO refs/heads/main <short> → https://$SERVICE
+
+shop/prod
+  + create shop/prod/new  <short> Ask for 21 years
+      new, ENABLED
+      variations `off` = `false`, `on` = `true`
+      rule `adults` serves `on`: `age` > `30` (number)
+      default serve `off`
+      disabled serve `off`
+  ~ update shop/prod/pay  <short> Ask for 21 years
+      rule `adults`: condition changed: `age` > `18` (number) → `age` > `21` (number)
+      @@ -14,7 +14,7 @@
+                 subject: age
+                 predicate: ">"
+                 objects:
+      -            - "18"
+      +            - "21"
+             serve: { select: 1 }
+         disabledServe: { select: 0 }
+         defaultServe: { select: 0 }
+
+held shop/prod/bad
+    the document is invalid; what was last applied stays
+
+orphan shop/prod/gone
+    the file is gone; `--on-remove keep` leaves the toggle as it is
+
+held shop/test/first
+    nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied
+
+error[select-out-of-range]: `select` is 7, but the last variation is 1
+  --> shop/prod/bad.yaml:10:24
+   |
+10 |       serve: { select: 7 }
+   |                        ^
+   |
+   = help: the first variation is 0
+
+
+2 to publish: 1 create, 1 update · 2 held · 1 orphan
+"#);
+}
+
+#[test]
+fn a_plan_as_markdown() {
+    of_every_kind().plan().set("output", "markdown").exit(4).stdout(r#"### gitoggle plan
+
+2 to publish: 1 create, 1 update · 2 held · 1 orphan
+
+` $REPO ` ` refs/heads/main ` ` <short> `
+
+* **held** ` shop/prod/bad `: ` the document is invalid; what was last applied stays `
+* **orphan** ` shop/prod/gone `: `` the file is gone; `--on-remove keep` leaves the toggle as it is ``
+* **held** ` shop/test/first `: `` nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied ``
+* **select-out-of-range** ` shop/prod/bad.yaml:10:24 `: `` `select` is 7, but the last variation is 1 ``
+
+<details><summary>create <code>shop/prod/new</code></summary>
+
+` <short> Ask for 21 years `
+
+```diff
+new, ENABLED
+variations `off` = `false`, `on` = `true`
+rule `adults` serves `on`: `age` > `30` (number)
+default serve `off`
+disabled serve `off`
+```
+
+</details>
+
+<details><summary>update <code>shop/prod/pay</code></summary>
+
+` <short> Ask for 21 years `
+
+```diff
+rule `adults`: condition changed: `age` > `18` (number) → `age` > `21` (number)
+@@ -14,7 +14,7 @@
+           subject: age
+           predicate: ">"
+           objects:
+-            - "18"
++            - "21"
+       serve: { select: 1 }
+   disabledServe: { select: 0 }
+   defaultServe: { select: 0 }
+```
+
+</details>
+
+"#);
+}
+
+#[test]
+fn a_plan_for_github() {
+    of_every_kind().plan().set("output", "github").exit(4).stdout(r#"::error file=shop/prod/bad.yaml,line=10,col=24,title=select-out-of-range::`select` is 7, but the last variation is 1 (the first variation is 0)
+### gitoggle plan
+
+2 to publish: 1 create, 1 update · 2 held · 1 orphan
+
+` $REPO ` ` refs/heads/main ` ` <short> `
+
+* **held** ` shop/prod/bad `: ` the document is invalid; what was last applied stays `
+* **orphan** ` shop/prod/gone `: `` the file is gone; `--on-remove keep` leaves the toggle as it is ``
+* **held** ` shop/test/first `: `` nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied ``
+* **select-out-of-range** ` shop/prod/bad.yaml:10:24 `: `` `select` is 7, but the last variation is 1 ``
+
+<details><summary>create <code>shop/prod/new</code></summary>
+
+` <short> Ask for 21 years `
+
+```diff
+new, ENABLED
+variations `off` = `false`, `on` = `true`
+rule `adults` serves `on`: `age` > `30` (number)
+default serve `off`
+disabled serve `off`
+```
+
+</details>
+
+<details><summary>update <code>shop/prod/pay</code></summary>
+
+` <short> Ask for 21 years `
+
+```diff
+rule `adults`: condition changed: `age` > `18` (number) → `age` > `21` (number)
+@@ -14,7 +14,7 @@
+           subject: age
+           predicate: ">"
+           objects:
+-            - "18"
++            - "21"
+       serve: { select: 1 }
+   disabledServe: { select: 0 }
+   defaultServe: { select: 0 }
+```
+
+</details>
+
+"#);
+}
+
+#[test]
+fn an_apply_as_text() {
+    let world = of_every_kind();
+    world.service.answers([
+        Answer::applied(),
+        Answer::json(422, r#"{"message": "no such attribute"}"#),
+    ]);
+    world
+        .apply()
+        .exit(1)
+        .stdout_contains(&[
+            "applied shop/prod/new (create) <short> Ask for 21 years\n",
+            "refused shop/prod/pay (update) <short> Ask for 21 years\n  the service answered 422: no such attribute\n",
+            "held shop/prod/bad\n    the document is invalid; what was last applied stays\n",
+            "orphan shop/prod/gone\n    the file is gone; `--on-remove keep` leaves the toggle as it is\n",
+            "applied 1 of 2 changes\n",
+        ])
+        .never_says(&["Nothing to do", "nothing to publish"])
+        .any_stderr();
+}
+
+#[test]
+fn an_apply_with_nothing_to_do() {
+    World::with_pay_applied().apply().exit(0).stdout(
+        r#"Plan for $REPO refs/heads/main <short> → https://$SERVICE
+Nothing to do.
+"#,
+    );
+}
+
+#[test]
+fn an_apply_for_github_tells_what_failed() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world
+        .service
+        .answers([Answer::json(422, r#"{"message": "no such attribute"}"#)]);
+    world
+        .apply()
+        .set("output", "github")
+        .exit(1)
+        .stdout(
+            r#"refused shop/prod/pay (update) <short> Change pay
+  the service answered 422: no such attribute
+### gitoggle plan
+
+1 to publish: 1 update
+
+` $REPO ` ` refs/heads/main ` ` <short> `
+
+
+<details><summary>update <code>shop/prod/pay</code></summary>
+
+` <short> Change pay `
+
+```diff
+rule `adults`: condition changed: `age` > `18` (number) → `age` > `21` (number)
+@@ -14,7 +14,7 @@
+           subject: age
+           predicate: ">"
+           objects:
+-            - "18"
++            - "21"
+       serve: { select: 1 }
+   disabledServe: { select: 0 }
+   defaultServe: { select: 0 }
+```
+
+</details>
+
+applied 0 of 1 change
+"#,
+        )
+        .any_stderr();
+}
+
+#[test]
+fn a_status_as_text() {
+    of_every_kind().status().exit(4).stdout(r#"$REPO refs/heads/main at <short>
+held     shop/prod/bad    <short>  the document is invalid; what was last applied stays
+orphan   shop/prod/gone   <short>  the file is gone; `--on-remove keep` leaves the toggle as it is
+pending  shop/prod/new    ----------  create is due
+pending  shop/prod/pay    <short>  update is due
+in sync  shop/prod/same   <short>
+held     shop/test/first  ----------  nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied
+6 toggles: 2 held, 2 pending, 1 orphan, 1 in sync
+"#);
+}
+
+#[test]
+fn a_validation_as_text() {
+    of_every_kind().validate().exit(3).stdout(
+        r#"error[select-out-of-range]: `select` is 7, but the last variation is 1
+  --> shop/prod/bad.yaml:10:24
+   |
+10 |       serve: { select: 7 }
+   |                        ^
+   |
+   = help: the first variation is 0
+
+checked 5 documents: 1 error
+"#,
+    );
+}
+
+#[test]
+fn a_validation_for_github() {
+    of_every_kind().validate().set("output", "github").exit(3).stdout(r#"::error file=shop/prod/bad.yaml,line=10,col=24,title=select-out-of-range::`select` is 7, but the last variation is 1
+checked 5 documents: 1 error
+"#);
+}
+
+#[test]
+fn mistakes_in_the_settings() {
+    let world = World::new();
+    world
+        .apply()
+        .set("base-url", "http://toggles.example.com")
+        .set("timeout", "10")
+        .without_env("GITOGGLE_TOKEN")
+        .exit(64)
+        .stderr(
+            r#"error: 3 mistakes in the settings
+  --base-url: write `https://…`; `http` is refused, because secrets would be sent in the clear
+  --timeout: `10` needs a unit: write `10s`, `10m` or `10h`
+  token: missing; give GITOGGLE_TOKEN or --token-file
+"#,
+        );
+}
+
+#[test]
+fn an_error_with_its_cause_and_a_hint() {
+    let world = World::new();
+    world.plan().set("repo", world.path("nowhere")).exit(1).stderr(
+        r#"error: cannot read the source
+  caused by: there is no repository at `$TMP/nowhere`
+hint: give the top folder of a work tree, a bare repository or a URL as `--repo`
+"#,
+    );
+}

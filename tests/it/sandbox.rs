@@ -1,0 +1,144 @@
+//! The service and the demonstration that come with the program.
+
+use serde_json::Value;
+
+use crate::support::command::Running;
+use crate::support::{Gitoggle, World, content, doc, eventually};
+
+/// A sandbox at a port of its own, and how to publish to it.
+struct Sandbox {
+    world: World,
+    port: u16,
+    _running: Running,
+}
+
+impl Sandbox {
+    fn start(faults: &str) -> Self {
+        let world = World::new();
+        let port = std::net::TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| listener.local_addr())
+            .expect("loopback has ports")
+            .port();
+        let running = world
+            .bare("sandbox")
+            .set("listen", format!("127.0.0.1:{port}"))
+            .set("ca-out", world.path("ca.pem"))
+            .set("history-file", world.path("history.jsonl"))
+            .args(faults)
+            .env("GITOGGLE_SANDBOX_TOKEN", "for-this-test")
+            .start();
+        eventually("the sandbox to listen", || {
+            std::net::TcpStream::connect(("127.0.0.1", port)).ok()?;
+            std::fs::read_to_string(world.path("ca.pem"))
+                .is_ok_and(|text| text.contains("END CERTIFICATE"))
+                .then_some(())
+        });
+        Self {
+            world,
+            port,
+            _running: running,
+        }
+    }
+
+    fn apply(&self) -> Gitoggle {
+        self.world
+            .apply()
+            .set("base-url", format!("https://127.0.0.1:{}", self.port))
+            .set("ca-file", self.world.path("ca.pem"))
+            .env("GITOGGLE_TOKEN", "for-this-test")
+    }
+
+    fn history(&self) -> Vec<Value> {
+        std::fs::read_to_string(self.world.path("history.jsonl"))
+            .unwrap_or_default()
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("one JSON object a line"))
+            .collect()
+    }
+}
+
+#[test]
+fn the_sandbox_keeps_what_was_published() {
+    let sandbox = Sandbox::start("");
+    sandbox
+        .world
+        .repo
+        .file("shop/prod/pay.yaml", doc(18))
+        .commit("Add pay");
+    sandbox.apply().set("first-pass", "assert").exit(0).any_output();
+    let history = sandbox.history();
+    assert_eq!(history.len(), 1, "{history:?}");
+    assert_eq!(history[0]["comment"], "Add pay");
+    assert_eq!(history[0]["disabled"], false);
+    assert_eq!(history[0]["content"], content(18));
+    sandbox.apply().exit(0).any_output();
+    assert_eq!(sandbox.history().len(), 1);
+}
+
+#[test]
+fn the_sandbox_wants_its_token() {
+    let sandbox = Sandbox::start("");
+    sandbox
+        .world
+        .repo
+        .file("shop/prod/pay.yaml", doc(18))
+        .commit("Add pay");
+    sandbox
+        .apply()
+        .env("GITOGGLE_TOKEN", "another")
+        .set("first-pass", "assert")
+        .exit(1)
+        .never_says(&["another"])
+        .any_output();
+    let stored = sandbox.history().iter().any(|line| line["status"] == 200);
+    assert!(!stored, "{:?}", sandbox.history());
+}
+
+#[test]
+fn everything_arrives_in_spite_of_the_accidents_that_the_sandbox_can_have() {
+    let sandbox =
+        Sandbox::start("--fail-rate=0.2 --drop-rate=0.2 --too-many-rate=0.1 --latency=3ms --seed=7");
+    for environment in ["prod", "test"] {
+        for toggle in ["a", "b", "c"] {
+            sandbox
+                .world
+                .repo
+                .file(&format!("shop/{environment}/{toggle}.yaml"), doc(18));
+        }
+    }
+    sandbox.world.repo.commit("Add six");
+    let mut silent = false;
+    for _ in 0..10 {
+        let before = sandbox.history().len();
+        sandbox
+            .apply()
+            .set("first-pass", "assert")
+            .exit_in(&[0, 1])
+            .any_output();
+        silent = before > 0 && sandbox.history().len() == before;
+        if silent {
+            break;
+        }
+    }
+    assert!(silent, "it ends: {:?}", sandbox.history());
+    sandbox.apply().exit(0).any_output();
+}
+
+#[test]
+fn the_demonstration_runs_through_and_leaves_nothing_behind() {
+    let world = World::new();
+    let place = world.path("tmp");
+    std::fs::create_dir(&place).unwrap();
+    world
+        .bare("demo")
+        .env("TMPDIR", &place)
+        .exit(0)
+        .stderr("")
+        .stdout_contains(&[
+            "pull request",
+            "PATCH /api/projects/",
+            "never two open for one toggle",
+        ]);
+    assert_eq!(std::fs::read_dir(&place).unwrap().count(), 0);
+    assert_eq!(world.service.connections(), 0);
+}
