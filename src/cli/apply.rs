@@ -111,7 +111,7 @@ fn text(report: &Report, rest: &str) -> String {
     }
     text.push_str(rest);
     let recorded = report.plan.records().len();
-    if recorded > 0 && !report.sendings.is_empty() || recorded > 0 && report.plan.changes().is_empty() {
+    if recorded > 0 && report.plan.approve().is_ok() {
         let _ = writeln!(
             text,
             "recorded without publishing: {}",

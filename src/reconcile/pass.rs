@@ -73,7 +73,7 @@ enum Looked {
     /// There is nothing to do, and that was known before looking closer.
     Same(Snapshot, Duration),
     /// This is the plan.
-    Planned(Snapshot, Look, Duration),
+    Planned(Snapshot, Box<Look>, Duration),
 }
 
 impl Reconciler {
@@ -142,7 +142,7 @@ impl Reconciler {
         let (reconciler, looked) = blocking(self, Self::look).await;
         let (snapshot, look, looked) = match looked {
             Err(error) => return (reconciler, Err(error)),
-            Ok(Looked::Planned(snapshot, look, took)) => (snapshot, look, took),
+            Ok(Looked::Planned(snapshot, look, took)) => (snapshot, *look, took),
             Ok(Looked::Same(snapshot, looked)) => {
                 let rules = &reconciler.config.rules;
                 let plan = Plan::nothing(look::source_info(&snapshot, rules), rules.base_url.clone());
@@ -178,7 +178,7 @@ impl Reconciler {
         };
         let suspension = look::suspension(view, now());
         let plan = look::look(&snapshot, view, &self.config.rules, &self.parked, suspension)?;
-        Ok(Looked::Planned(snapshot, Look { plan, notes }, took))
+        Ok(Looked::Planned(snapshot, Box::new(Look { plan, notes }), took))
     }
 
     /// Does what the plan says, as far as it is approved, and records it.
@@ -226,13 +226,13 @@ impl Reconciler {
             now: now(),
         };
         let changes = approved.plan().changes().iter();
-        let changes = changes
+        let changes: Vec<_> = changes
             .map(|change| (change.id.clone(), sent(change, head.revision)))
             .collect();
         let limits = self.config.limits;
         let documents = snapshot.clone();
         let (reconciler, journal) = blocking(self, move |reconciler| {
-            start(&mut reconciler.store, head, changes, &documents)
+            start(&mut reconciler.store, head, &changes, &documents)
         })
         .await;
         let journal = match journal {
@@ -305,11 +305,11 @@ impl Reconciler {
 fn start(
     store: &mut Store,
     head: PassHead,
-    changes: Vec<(ToggleId, Sent)>,
+    changes: &[(ToggleId, Sent)],
     snapshot: &Snapshot,
 ) -> Result<Journal, Error> {
     let documents = Documents::new(snapshot)?;
-    Ok(store.start(&head, &changes, |object| documents.read(object))?)
+    Ok(store.start(&head, changes, |object| documents.read(object))?)
 }
 
 /// Runs blocking work on the reconciler away from the async threads.
