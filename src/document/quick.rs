@@ -329,4 +329,30 @@ mod tests {
         }
         assert!(accepted > 1000, "{accepted}");
     }
+
+    #[test]
+    fn random_edits_never_make_the_two_parsers_disagree() {
+        let marks = b" \n-:#,\"'[]{}~0ax?!&*|>%@`=<.+/\\\t";
+        let cases = std::env::var("QUICK_CASES").map_or(20_000, |n| n.parse().expect("a number"));
+        let (mut state, mut accepted) = (1_u64, 0);
+        let mut below = |limit: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as usize % limit
+        };
+        for _ in 0..cases {
+            let mut text = SEED.to_owned();
+            for _ in 0..1 + below(3) {
+                let (at, from) = (below(text.len()), below(text.len()));
+                let to = text.len().min(from + below(40));
+                match below(4) {
+                    0 => text.insert(at, char::from(marks[below(marks.len())])),
+                    1 => drop(text.remove(at)),
+                    2 => text.replace_range(at..=at, &char::from(marks[below(marks.len())]).to_string()),
+                    _ => text.insert_str(at, &text[from..to].to_owned()),
+                }
+            }
+            accepted += usize::from(agrees(&text));
+        }
+        assert!(accepted > cases / 100, "{accepted}");
+    }
 }
