@@ -17,7 +17,6 @@ mod layout;
 mod meaning;
 mod node;
 mod print;
-#[cfg(test)]
 mod quick;
 mod raw;
 mod render;
@@ -126,7 +125,7 @@ impl File<'_> {
                 return self.with_positions(loaded, None);
             }
         }
-        let parsed = serde_yaml::from_str::<RawDocument>(self.text);
+        let parsed = self.parse();
         let is_clean = |document: &RawDocument| meaning::check(document, self.kind).is_empty();
         match parsed {
             Ok(document) if is_clean(&document) => match document.complete() {
@@ -138,6 +137,22 @@ impl File<'_> {
             },
             Ok(document) => self.with_positions(yaml::load(self.text), Some(Ok(document))),
             Err(error) => self.with_positions(yaml::load(self.text), Some(Err(error))),
+        }
+    }
+
+    /// Reads the plain subset in one quick pass, and everything else as it always was. Debug builds, and so all
+    /// tests, hold the one to the other.
+    fn parse(&self) -> serde_yaml::Result<RawDocument> {
+        match quick::parse(self.text) {
+            Some(quick) => {
+                debug_assert_eq!(
+                    serde_yaml::from_str::<RawDocument>(self.text).ok().as_ref(),
+                    Some(&quick),
+                    "the quick reader and the ordinary one disagree"
+                );
+                Ok(quick)
+            }
+            None => serde_yaml::from_str(self.text),
         }
     }
 

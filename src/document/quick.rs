@@ -313,6 +313,19 @@ mod tests {
     }
 
     #[test]
+    fn the_samples_are_read() {
+        let files = [
+            include_str!("../../examples/toggles/shop/production/new-checkout.yaml"),
+            include_str!("../../examples/toggles/shop/production/free-shipping-from.yaml"),
+            include_str!("../../examples/toggles/shop/staging/new-checkout.yaml"),
+            include_str!("../../examples/toggles/search/production/ranking.yaml"),
+        ];
+        for text in files {
+            assert!(agrees(text), "{text}");
+        }
+    }
+
+    #[test]
     fn an_edit_never_makes_the_two_parsers_disagree() {
         const EDITS: [&str; 24] = [
             " ", "  ", "\n", "\n  ", "- ", ": ", ":", "#", " #", ", ", "\"", "'", "[", "]", "{", "}", "-",
@@ -337,7 +350,7 @@ mod tests {
         let (mut state, mut accepted) = (1_u64, 0);
         let mut below = |limit: usize| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (state >> 33) as usize % limit
+            usize::try_from(state >> 33).expect("31 bits fit") % limit
         };
         for _ in 0..cases {
             let mut text = SEED.to_owned();

@@ -275,7 +275,7 @@ checked 5 documents: 1 error
 
 #[test]
 fn a_validation_for_github() {
-    of_every_kind().validate().set("output", "github").exit(3).stdout(r#"::error file=shop/prod/bad.yaml,line=10,col=24,title=select-out-of-range::`select` is 7, but the last variation is 1
+    of_every_kind().validate().set("output", "github").exit(3).stdout(r#"::error file=shop/prod/bad.yaml,line=10,col=24,title=select-out-of-range::`select` is 7, but the last variation is 1 (the first variation is 0)
 checked 5 documents: 1 error
 "#);
 }
