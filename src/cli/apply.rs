@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::config::{OutputFormat, Settings};
+use crate::document::Color;
 use crate::model::escaped;
 use crate::plan::render;
 use crate::reconcile::{Around, Reconciler, Report, Sending};
@@ -70,13 +71,21 @@ fn verdict(report: &Report) -> Verdict {
 fn rendered(report: &Report, settings: &Settings) -> Result<String, Failure> {
     match settings.output {
         OutputFormat::Json => json(report),
-        OutputFormat::Human => Ok(text(
-            report,
-            &render::text(&report.plan.without_changes(), color(settings)),
-        )),
+        OutputFormat::Human => Ok(text(report, &rest(report, color(settings)))),
         OutputFormat::Markdown | OutputFormat::Github => {
             Ok(text(report, &plan::rendered(&report.plan, settings)?))
         }
+    }
+}
+
+/// What the plan says besides its changes, where it says something or had none.
+fn rest(report: &Report, color: Color) -> String {
+    let rest = report.plan.without_changes();
+    let is_told = !report.sendings.is_empty() && rest.leaves_nothing() && rest.findings().is_empty();
+    if is_told {
+        String::new()
+    } else {
+        render::text(&rest, color)
     }
 }
 
@@ -102,7 +111,7 @@ fn text(report: &Report, rest: &str) -> String {
     }
     text.push_str(rest);
     let recorded = report.plan.records().len();
-    if recorded > 0 && !report.sendings.is_empty() || recorded > 0 && report.plan.changes().is_empty() {
+    if recorded > 0 && report.plan.approve().is_ok() {
         let _ = writeln!(
             text,
             "recorded without publishing: {}",

@@ -9,6 +9,7 @@ mod apply;
 mod demo;
 mod plan;
 mod progress;
+mod run;
 mod sandbox;
 mod setup;
 mod show;
@@ -66,7 +67,7 @@ fn run(invocation: &Invocation) -> Result<Verdict, Failure> {
         Asked::Apply => apply::run(&settings),
         Asked::Demo(args) => demo::run(&settings, args),
         Asked::Plan { look, exit } => plan::run(&settings, *look, *exit),
-        Asked::Run => Err(Failure::failed("not yet")),
+        Asked::Run => run::run(&settings),
         Asked::Sandbox(args) => sandbox::run(&settings, args),
         Asked::Schema => schema(),
         Asked::Status => status::run(&settings),

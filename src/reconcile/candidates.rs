@@ -82,7 +82,7 @@ where
         return work();
     }
     thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         let mut all = Read::default();
         for worker in workers {
             let (candidates, findings) = worker

@@ -100,6 +100,9 @@ struct Walk<'a, S, A> {
 
 type Outcome<S, A> = Result<(), CompareError<<S as Trees>::Error, <A as Trees>::Error>>;
 
+/// Documents, by the toggle they claim.
+type Placed = Vec<(ToggleId, File)>;
+
 /// How deep the folder of an environment lies.
 const ENVIRONMENT_DEPTH: usize = 2;
 
@@ -149,11 +152,7 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
     }
 
     /// Sorts the files of one folder of the source into documents and findings.
-    fn documents<'e>(
-        &mut self,
-        prefix: &str,
-        entries: impl Iterator<Item = &'e Entry>,
-    ) -> Vec<(ToggleId, File)> {
+    fn documents<'e>(&mut self, prefix: &str, entries: impl Iterator<Item = &'e Entry>) -> Placed {
         let mut documents = Vec::new();
         for entry in entries.filter(|entry| entry.kind == EntryKind::Blob) {
             match std::str::from_utf8(&entry.name) {
@@ -217,13 +216,7 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
     }
 
     /// Compares the given documents of one environment, in which `count` toggles are applied.
-    fn environment(
-        &mut self,
-        desired: Vec<(ToggleId, File)>,
-        applied: Vec<(ToggleId, File)>,
-        count: usize,
-        left: Left,
-    ) {
+    fn environment(&mut self, desired: Placed, applied: Placed, count: usize, left: Left) {
         let mut sides: BTreeMap<ToggleId, (Vec<File>, Option<File>)> = BTreeMap::new();
         let Some(environment) = desired
             .iter()
@@ -279,8 +272,7 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
 
     /// Compares file by file, for layouts whose folders are not those of the state.
     fn everything(&mut self, roots: Roots) -> Outcome<S, A> {
-        let mut environments: BTreeMap<EnvironmentId, (Vec<(ToggleId, File)>, Vec<(ToggleId, File)>)> =
-            BTreeMap::new();
+        let mut environments: BTreeMap<EnvironmentId, (Placed, Placed)> = BTreeMap::new();
         let mut folders = vec![(String::new(), roots.source)];
         while let Some((prefix, folder)) = folders.pop() {
             let entries = self.source_entries(Some(folder))?;
@@ -399,7 +391,7 @@ fn stem(name: &[u8]) -> &[u8] {
 }
 
 /// The documents among some files of one folder of the state, whose layout is always the default one.
-fn applied_documents<'e>(prefix: &str, entries: impl Iterator<Item = &'e Entry>) -> Vec<(ToggleId, File)> {
+fn applied_documents<'e>(prefix: &str, entries: impl Iterator<Item = &'e Entry>) -> Placed {
     let layout = Layout::default();
     entries
         .filter_map(|entry| {

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::document::{Layout, MOST_FILES};
 use crate::model::{CommitId, ObjectId, Sent, ServiceKind, Suspension, ToggleId, Trees};
-use crate::plan::{Draft, History, Input, MassChange, Plan, Policy, SourceInfo};
+use crate::plan::{Candidate, Desired, Draft, History, Input, MassChange, Plan, Policy, SourceInfo};
 use crate::source::{self, Relation, Snapshot, Source};
 use crate::state::{PassMemory, View};
 
@@ -15,6 +15,7 @@ use super::Error;
 use super::candidates::{self, Reading};
 use super::compare::{Comparison, Roots, compare};
 use super::pass::{Config, now};
+use super::schedule::Parked;
 use super::standing::standing;
 use super::status::{SourceStatus, Status};
 use super::worktree::Folder;
@@ -257,7 +258,7 @@ pub(crate) fn look(
     snapshot: &Snapshot,
     view: &View,
     rules: &Rules,
-    parked: &BTreeMap<ToggleId, String>,
+    parked: &BTreeMap<ToggleId, Parked>,
     suspended: Option<Suspension>,
 ) -> Result<Plan, Error> {
     let from = From {
@@ -280,7 +281,7 @@ fn look_at<S, F>(
     from: &From<'_, F>,
     view: &View,
     rules: &Rules,
-    parked: &BTreeMap<ToggleId, String>,
+    parked: &BTreeMap<ToggleId, Parked>,
     suspended: Option<Suspension>,
 ) -> Result<Plan, Error>
 where
@@ -344,6 +345,7 @@ where
             .map(|environment| (environment, LOST.to_owned()))
             .collect(),
     };
+    let refused = still_refused(&candidates, parked);
     let input = Input {
         source: source_info(snapshot, rules),
         base_url: rules
@@ -353,11 +355,26 @@ where
         candidates,
         applied_counts,
         environment_holds,
-        refused: parked.clone(),
+        refused,
         suspended,
         findings,
     };
     attribute(Draft::new(input, &rules.policy), snapshot)
+}
+
+/// The parked toggles whose document is still the one that was refused.
+fn still_refused(
+    candidates: &[Candidate],
+    parked: &BTreeMap<ToggleId, Parked>,
+) -> BTreeMap<ToggleId, String> {
+    let candidates = candidates.iter().filter_map(|candidate| {
+        let parked = parked.get(&candidate.id)?;
+        match &candidate.desired {
+            Desired::Document { object, .. } if *object != parked.object => None,
+            _ => Some((candidate.id.clone(), parked.reason.clone())),
+        }
+    });
+    candidates.collect()
 }
 
 const LOST: &str = "all of its documents are gone, which is more often a mistake than meant; \

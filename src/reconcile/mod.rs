@@ -6,6 +6,7 @@
 mod candidates;
 mod check;
 mod compare;
+mod driver;
 mod error;
 mod heartbeat;
 mod lanes;
@@ -15,12 +16,14 @@ mod pass;
 mod publish;
 mod record;
 mod report;
+mod schedule;
 mod standing;
 mod status;
 mod trigger;
 mod worktree;
 
 pub use check::{Checked, Place, check};
+pub use driver::Driver;
 pub use error::Error;
 pub use heartbeat::Heartbeat;
 pub use look::{Checkout, Files, HistoryRule, Look, Rules, Standing, plan, status};

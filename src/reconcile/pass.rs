@@ -20,6 +20,7 @@ use super::look::{self, First, Look, Rules};
 use super::publish::{Limits, Progress, Published, Publishing, publish, sent};
 use super::record::{self, Documents};
 use super::report::Report;
+use super::schedule::Parked;
 
 /// How often a pass starts over because the source vanished or another process was faster.
 const STARTS: usize = 5;
@@ -64,15 +65,15 @@ pub struct Reconciler {
     source: Source,
     store: Store,
     /// Toggles that are not tried again yet, with the reason; the driver's to fill.
-    pub(crate) parked: BTreeMap<ToggleId, String>,
+    pub(crate) parked: BTreeMap<ToggleId, Parked>,
 }
 
 /// What looking decided.
 enum Looked {
     /// There is nothing to do, and that was known before looking closer.
-    Same(Snapshot),
+    Same(Snapshot, Duration),
     /// This is the plan.
-    Planned(Snapshot, Look),
+    Planned(Snapshot, Box<Look>, Duration),
 }
 
 impl Reconciler {
@@ -115,11 +116,6 @@ impl Reconciler {
         &mut self.store
     }
 
-    /// Returns the source, to look up whether it moved.
-    pub(crate) fn source(&mut self) -> &mut Source {
-        &mut self.source
-    }
-
     /// Makes one pass and gives the reconciler back, whatever came of it. What goes wrong with one toggle is in the
     /// report.
     ///
@@ -144,13 +140,13 @@ impl Reconciler {
 
     async fn attempt(self, around: &Around, started: Instant) -> (Self, Result<Report, Error>) {
         let (reconciler, looked) = blocking(self, Self::look).await;
-        let (snapshot, look) = match looked {
+        let (snapshot, look, looked) = match looked {
             Err(error) => return (reconciler, Err(error)),
-            Ok(Looked::Planned(snapshot, look)) => (snapshot, look),
-            Ok(Looked::Same(snapshot)) => {
+            Ok(Looked::Planned(snapshot, look, took)) => (snapshot, *look, took),
+            Ok(Looked::Same(snapshot, looked)) => {
                 let rules = &reconciler.config.rules;
                 let plan = Plan::nothing(look::source_info(&snapshot, rules), rules.base_url.clone());
-                return (reconciler, Ok(Report::nothing(plan, started.elapsed())));
+                return (reconciler, Ok(Report::nothing(plan, started.elapsed(), looked)));
             }
         };
         let plan = Arc::new(look.plan);
@@ -163,23 +159,26 @@ impl Reconciler {
                 stopped,
                 notes: look.notes,
                 took,
+                looked,
             }
         });
         (reconciler, report)
     }
 
     fn look(&mut self) -> Result<Looked, Error> {
+        let began = Instant::now();
         let snapshot = self.source.look()?;
+        let took = began.elapsed();
         self.store.refresh(SHARED_WAIT, now())?;
         let view = self.store.view();
         let notes = match look::first(&snapshot, view, &self.config.rules)? {
-            First::Same if self.parked.is_empty() => return Ok(Looked::Same(snapshot)),
+            First::Same if self.parked.is_empty() => return Ok(Looked::Same(snapshot, took)),
             First::Same => Vec::new(),
             First::Changed(notes) => notes,
         };
         let suspension = look::suspension(view, now());
         let plan = look::look(&snapshot, view, &self.config.rules, &self.parked, suspension)?;
-        Ok(Looked::Planned(snapshot, Look { plan, notes }))
+        Ok(Looked::Planned(snapshot, Box::new(Look { plan, notes }), took))
     }
 
     /// Does what the plan says, as far as it is approved, and records it.
@@ -227,13 +226,13 @@ impl Reconciler {
             now: now(),
         };
         let changes = approved.plan().changes().iter();
-        let changes = changes
+        let changes: Vec<_> = changes
             .map(|change| (change.id.clone(), sent(change, head.revision)))
             .collect();
         let limits = self.config.limits;
         let documents = snapshot.clone();
         let (reconciler, journal) = blocking(self, move |reconciler| {
-            start(&mut reconciler.store, head, changes, &documents)
+            start(&mut reconciler.store, head, &changes, &documents)
         })
         .await;
         let journal = match journal {
@@ -306,11 +305,11 @@ impl Reconciler {
 fn start(
     store: &mut Store,
     head: PassHead,
-    changes: Vec<(ToggleId, Sent)>,
+    changes: &[(ToggleId, Sent)],
     snapshot: &Snapshot,
 ) -> Result<Journal, Error> {
     let documents = Documents::new(snapshot)?;
-    Ok(store.start(&head, &changes, |object| documents.read(object))?)
+    Ok(store.start(&head, changes, |object| documents.read(object))?)
 }
 
 /// Runs blocking work on the reconciler away from the async threads.

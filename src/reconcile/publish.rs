@@ -120,7 +120,7 @@ async fn raised(stop: &mut watch::Receiver<bool>) {
         *stop = quiet;
         return;
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// What all workers share. The mutexes are held for a few instructions, by every worker, never across an `.await`.
@@ -214,36 +214,36 @@ impl Worker {
         if let Err(error) = self.publishing.journal.finish(begun, finish(&outcome)) {
             return Err(self.abandon(job, error));
         }
-        self.decide(job, outcome, generation);
+        self.decide(job, &outcome, generation);
         Ok(())
     }
 
-    fn decide(&self, job: Job, outcome: Outcome, generation: u64) {
+    fn decide(&self, job: Job, outcome: &Outcome, generation: u64) {
         let toggle = &self.publishing.plan.changes()[job.change].id;
         let world = World {
             tries: job.attempt,
             jitter: fastrand::f64(),
             token: self.token(generation),
         };
-        let decision = retry::decide(&outcome, world);
+        let decision = retry::decide(outcome, world);
         if let Pass::HoldBack(wait) = decision.pass {
             self.lanes().hold(Instant::now() + wait);
         }
         match decision.toggle {
-            Again::After(wait) => self.again(job, Instant::now() + wait, &outcome),
-            Again::Never => self.settle(job, ended(&outcome)),
+            Again::After(wait) => self.again(job, Instant::now() + wait, outcome),
+            Again::Never => self.settle(job, ended(outcome)),
             Again::Now if decision.pass == Pass::ReloadToken && self.reload() == TokenChange::Same => {
-                self.settle(job, ended(&outcome));
-                self.end(StopReason::from_outcome(&outcome));
+                self.settle(job, ended(outcome));
+                self.end(StopReason::from_outcome(outcome));
             }
-            Again::Now => self.again(job, Instant::now(), &outcome),
+            Again::Now => self.again(job, Instant::now(), outcome),
         }
         match decision.pass {
-            Pass::End => self.end(StopReason::from_outcome(&outcome)),
+            Pass::End => self.end(StopReason::from_outcome(outcome)),
             Pass::RefuseProject => drop(self.standing().forbidden.insert(toggle.project().to_owned())),
             Pass::GoOn | Pass::HoldBack(_) | Pass::ReloadToken => {}
         }
-        if self.standing().breaker.note(toggle, &outcome) == Circuit::Open {
+        if self.standing().breaker.note(toggle, outcome) == Circuit::Open {
             self.end(StopReason::Breaker(outcome.to_string()));
         }
     }

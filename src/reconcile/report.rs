@@ -95,18 +95,27 @@ pub struct Report {
     pub notes: Vec<String>,
     /// How long it took.
     pub took: Duration,
+    /// How long looking at the source took, a fetch included.
+    pub looked: Duration,
 }
 
 impl Report {
     /// The report of a pass that knew that there was nothing to do.
-    pub(crate) fn nothing(plan: Plan, took: Duration) -> Self {
+    pub(crate) fn nothing(plan: Plan, took: Duration, looked: Duration) -> Self {
         Self {
             plan: Arc::new(plan),
             sendings: Vec::new(),
             stopped: None,
             notes: Vec::new(),
             took,
+            looked,
         }
+    }
+
+    /// Returns whether there was nothing to publish, record or tell.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.sendings.is_empty() && self.stopped.is_none() && self.plan.is_empty()
     }
 
     /// Returns every change with how it ended, in the plan's order.

@@ -96,6 +96,12 @@ impl Source {
         Snapshot::take(folder, resolved, &config.root, config.first_parent, None)
     }
 
+    /// Returns whether the repository is on this machine, where a look-up costs microseconds.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.config.location.local_path().is_some()
+    }
+
     /// Returns the commit that the ref leads to now, by one look-up and without a fetch.
     ///
     /// # Errors

@@ -39,7 +39,6 @@ impl Size {
 
 /// A bare repository made by `git fast-import`.
 pub(crate) struct Fixture {
-    pub(crate) size: Size,
     pub(crate) repo: PathBuf,
 }
 
@@ -78,7 +77,7 @@ impl Fixture {
         drop(stream);
         assert!(import.wait().expect("it was started").success());
         run(Command::new("git").arg("-C").arg(&repo).args(["repack", "-adq"]));
-        Self { size, repo }
+        Self { repo }
     }
 
     /// Returns the output of a git command in the repository, trimmed.

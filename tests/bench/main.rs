@@ -293,15 +293,20 @@ impl Sandbox {
     /// Returns how many publishes arrived, and the time between the first and the last.
     fn first_to_last(&self) -> (usize, Duration) {
         let text = std::fs::read_to_string(&self.history).expect("the sandbox keeps its history");
-        let times: Vec<u64> = text
+        let times: Vec<jiff::Timestamp> = text
             .lines()
-            .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok()?["received_us"].as_u64())
+            .filter_map(|line| {
+                serde_json::from_str::<serde_json::Value>(line).ok()?["at"]
+                    .as_str()?
+                    .parse()
+                    .ok()
+            })
             .collect();
         let (first, last) = (
             times.iter().min().expect("something came"),
-            times.iter().max().expect("same"),
+            times.iter().max().expect("something came"),
         );
-        (times.len(), Duration::from_micros(last - first))
+        (times.len(), last.duration_since(*first).unsigned_abs())
     }
 
     fn load(&self, folder: &Path, count: usize) -> Option<f64> {

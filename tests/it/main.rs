@@ -11,6 +11,7 @@
 mod architecture;
 mod commands;
 mod crash;
+mod deploy;
 mod first_pass;
 mod history;
 mod network;
@@ -20,6 +21,7 @@ mod output;
 mod plan;
 mod publish;
 mod rails;
+mod readme;
 mod sandbox;
 mod secrets;
 mod settings;

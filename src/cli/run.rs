@@ -1,0 +1,281 @@
+//! `gitoggle run`: the daemon and the sidecar.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::admin::{self, Admin};
+use crate::config::{Listen, Settings};
+use crate::model::escaped;
+use crate::notice::{Notifier, Receiver, ReceiverFormat, Told};
+use crate::plan::{Change, Plan};
+use crate::reconcile::{
+    Control, Driver, Heartbeat, Metrics, Progress, PublishOutcome, Sending, Status, Trigger,
+};
+use crate::service::Outcome;
+use crate::source::{CacheMode, Source, watch as watcher};
+use crate::telemetry::ANNOUNCEMENT;
+use crate::transport::{Network, RepoUrl, SecretSource};
+
+use super::failure::{Failure, Verdict};
+use super::{setup, show, signals};
+
+pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(Failure::failed)?;
+    let verdict = runtime.block_on(serve(settings));
+    // A fetch that hangs must not keep the process: what it does is only a cache.
+    runtime.shutdown_background();
+    verdict
+}
+
+async fn serve(settings: &Settings) -> Result<Verdict, Failure> {
+    let config = setup::config(settings, CacheMode::Keep)?;
+    let stop = signals::stop_on_signal().map_err(Failure::failed)?;
+    let listener = listener(settings.listen).await?;
+    let trigger = Trigger::default();
+    let (control, commands) = Control::new(trigger.clone());
+    let (sender, status) = watch::channel(Status::default());
+    let metrics = Metrics::new();
+    let heartbeat = Heartbeat::new(Duration::from_secs(90).max(settings.poll_interval * 3));
+    reload_on_hangup(control.clone()).map_err(Failure::failed)?;
+    let network = Network {
+        ca_file: settings.ca_file.clone(),
+        ..Network::default()
+    };
+    tell_people(settings, &network, &metrics, &status, &config.state_dir);
+    let watching = watched(settings, &status, &trigger);
+    if let Some(listener) = listener {
+        let admin = Admin {
+            status: status.clone(),
+            control,
+            heartbeat: heartbeat.clone(),
+            metrics: metrics.clone(),
+            stale_after: settings.stale_after,
+            admin_token: settings.admin_token.clone(),
+            webhook_secret: settings.webhook_secret.clone(),
+            repo: followed(&config.source),
+        };
+        tokio::spawn(admin::serve(listener, admin, ended(stop.clone())));
+    }
+    let host = config
+        .service
+        .as_ref()
+        .map(|service| service.base_url.host().to_owned())
+        .unwrap_or_default();
+    let driver = Driver {
+        config,
+        poll_interval: settings.poll_interval,
+        progress: Arc::new(Observer {
+            host,
+            metrics: metrics.clone(),
+        }),
+        trigger,
+        commands,
+        status: sender,
+        metrics,
+        heartbeat,
+    };
+    driver.run(stop).await;
+    watching.abort();
+    tracing::info!("stopped");
+    Ok(Verdict::Clean)
+}
+
+async fn listener(listen: Listen) -> Result<Option<TcpListener>, Failure> {
+    let Listen::Address(address) = listen else {
+        return Ok(None);
+    };
+    let listener = TcpListener::bind(address).await;
+    let listener = listener
+        .map_err(|error| Failure::failed(show::Attempt::new(format!("cannot listen on {address}"), error)))?;
+    let address = listener.local_addr().unwrap_or(address);
+    tracing::info!(%address, "listening");
+    Ok(Some(listener))
+}
+
+async fn ended(mut stop: watch::Receiver<bool>) {
+    let _ = stop.wait_for(|stop| *stop).await;
+}
+
+/// SIGHUP is a trigger like any other; secrets and the CA file are read anew at every pass anyway.
+fn reload_on_hangup(control: Control) -> std::io::Result<()> {
+    let mut hangup = signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            control.trigger().fire();
+        }
+    });
+    Ok(())
+}
+
+/// The repository that webhooks must be about: the source, or the `origin` of the checkout that is the source.
+fn followed(config: &crate::source::SourceConfig) -> Option<RepoUrl> {
+    match config.location.local_path() {
+        None => Some(config.location.clone()),
+        Some(_) => Source::new(config.clone())
+            .origin_url()
+            .ok()
+            .flatten()?
+            .parse()
+            .ok(),
+    }
+}
+
+/// Watches a local repository, as a hint to look sooner. Where that cannot be had it is said once; the ref is looked up
+/// every second all the same.
+fn watched(
+    settings: &Settings,
+    status: &watch::Receiver<Status>,
+    trigger: &Trigger,
+) -> tokio::task::JoinHandle<()> {
+    let path = settings.repo.local_path().map(Path::to_owned);
+    let reference = settings.reference.clone();
+    let (trigger, mut status) = (trigger.clone(), status.clone());
+    tokio::spawn(async move {
+        let Some(path) = path else { return };
+        let fire = move || trigger.fire();
+        let mut watcher = match watcher::watch(&path, reference.as_deref(), fire) {
+            Ok(watcher) => watcher,
+            Err(error) => {
+                let reason = escaped(&error.to_string()).to_string();
+                tracing::warn!(
+                    reason,
+                    "no file events; the ref is looked up every second instead"
+                );
+                return;
+            }
+        };
+        let mut seen = None;
+        let mut is_told = false;
+        while status.changed().await.is_ok() {
+            let revision = status.borrow_and_update().source.revision;
+            if revision == seen {
+                continue;
+            }
+            seen = revision;
+            if let Err(error) = watcher.renew()
+                && !is_told
+            {
+                is_told = true;
+                tracing::warn!(reason = %error, "not every file event arrives; the ref is looked up every second");
+            }
+        }
+    })
+}
+
+/// Sends notices of what changed, each once, also across restarts.
+fn tell_people(
+    settings: &Settings,
+    network: &Network,
+    metrics: &Metrics,
+    status: &watch::Receiver<Status>,
+    state_dir: &Path,
+) {
+    let standard = settings.notify_url.as_ref().map(|url| Receiver {
+        url: SecretSource::Value(crate::transport::Secret::new(url.clone())),
+        format: ReceiverFormat::Standard(settings.notify_secret.clone()),
+    });
+    let slack = settings.notify_slack_url.clone();
+    let slack = slack.map(|url| Receiver {
+        url,
+        format: ReceiverFormat::Slack,
+    });
+    let mut notifiers = Vec::new();
+    for receiver in standard.into_iter().chain(slack) {
+        let (notifier, courier) = Notifier::new(receiver, network.clone(), metrics.clone());
+        tokio::spawn(courier);
+        notifiers.push(notifier);
+    }
+    if notifiers.is_empty() {
+        return;
+    }
+    let file = state_dir.join("told.json");
+    let mut status = status.clone();
+    tokio::spawn(async move {
+        let mut told = read_told(&file);
+        while status.changed().await.is_ok() {
+            let now = status.borrow_and_update().clone();
+            let Some(notice) = told.tell(&now) else { continue };
+            // On record first: a notice that is lost is better than one that comes with every restart.
+            if let Err(error) = write_told(&file, &told) {
+                tracing::warn!(reason = %error, "what was told is not on record; it may be told again");
+            }
+            notifiers
+                .iter()
+                .for_each(|notifier| notifier.tell(notice.clone()));
+        }
+    });
+}
+
+fn read_told(file: &PathBuf) -> Told {
+    std::fs::read(file)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .unwrap_or_default()
+}
+
+fn write_told(file: &Path, told: &Told) -> std::io::Result<()> {
+    use std::io::Write;
+    let mut new = tempfile::NamedTempFile::new_in(file.parent().unwrap_or(Path::new(".")))?;
+    new.write_all(&serde_json::to_vec(told)?)?;
+    new.as_file().sync_all()?;
+    new.persist(file)?;
+    Ok(())
+}
+
+/// Counts and logs what a pass does.
+struct Observer {
+    host: String,
+    metrics: Metrics,
+}
+
+impl Progress for Observer {
+    fn begins(&self, plan: &Plan) {
+        let source = plan.source();
+        tracing::info!(
+            target: ANNOUNCEMENT,
+            host = self.host,
+            reference = source.reference,
+            revision = %source.revision,
+            changes = plan.changes().len(),
+            "publishing"
+        );
+    }
+
+    fn sent(&self, change: &Change, sending: &Sending, _: usize, _: usize) {
+        match sending {
+            Sending::Applied => {
+                let since = jiff::Timestamp::now()
+                    .as_second()
+                    .saturating_sub(change.commit.committed_at);
+                self.metrics
+                    .applied_after(Duration::from_secs(u64::try_from(since).unwrap_or_default()));
+                tracing::info!(toggle = %change.id, commit = %change.commit.id, "published");
+            }
+            Sending::Failed { reason } => tracing::warn!(toggle = %change.id, reason, "refused"),
+            Sending::Pending { reason } => tracing::warn!(toggle = %change.id, reason, "not confirmed"),
+            Sending::NotSent => {}
+        }
+    }
+
+    fn answered(&self, outcome: &Outcome, took: Duration) {
+        let outcome = match outcome {
+            Outcome::Applied { .. } => PublishOutcome::Applied,
+            Outcome::Busy { .. } => PublishOutcome::Busy,
+            Outcome::Forbidden { .. } => PublishOutcome::Forbidden,
+            Outcome::Lost { .. } => PublishOutcome::Lost,
+            Outcome::Misrouted { .. } => PublishOutcome::Misrouted,
+            Outcome::Refused { .. } => PublishOutcome::Refused,
+            Outcome::Unauthorised { .. } => PublishOutcome::Unauthorised,
+        };
+        self.metrics.published(outcome, took);
+    }
+}
