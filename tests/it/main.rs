@@ -11,6 +11,7 @@
 mod architecture;
 mod commands;
 mod crash;
+mod daemon;
 mod deploy;
 mod first_pass;
 mod history;
