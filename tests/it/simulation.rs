@@ -31,6 +31,11 @@ const TOGGLES: [&str; 8] = [
 
 #[test]
 fn whatever_happens_the_service_ends_up_with_what_the_last_commit_says() {
+    seeds(SEEDS, |seed| Simulation::new(seed).run());
+}
+
+/// Runs that many seeds, several at once, and names those that fail.
+pub(crate) fn seeds(count: u64, run: impl Fn(u64) + Sync) {
     let number = |name: &str| {
         std::env::var(name)
             .ok()
@@ -38,7 +43,7 @@ fn whatever_happens_the_service_ends_up_with_what_the_last_commit_says() {
     };
     let seeds = match number("GITOGGLE_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..number("GITOGGLE_SEEDS").unwrap_or(SEEDS),
+        None => 0..number("GITOGGLE_SEEDS").unwrap_or(count),
     };
     let next = AtomicU64::new(seeds.start);
     let failed = Mutex::new(Vec::new());
@@ -50,7 +55,7 @@ fn whatever_happens_the_service_ends_up_with_what_the_last_commit_says() {
                     if !seeds.contains(&seed) {
                         return;
                     }
-                    if catch_unwind(AssertUnwindSafe(|| Simulation::new(seed).run())).is_err() {
+                    if catch_unwind(AssertUnwindSafe(|| run(seed))).is_err() {
                         failed.lock().unwrap().push(seed);
                     }
                 }
@@ -99,14 +104,23 @@ struct Simulation {
 }
 
 /// How the service behaves at the moment.
-struct Trouble {
+pub(crate) struct Trouble {
     rng: Rng,
     /// Of 100 requests, how many meet trouble.
-    share: u32,
+    pub(crate) share: u32,
 }
 
 impl Trouble {
-    fn answer(&mut self) -> Answer {
+    /// Makes a service that is well.
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            rng: Rng::with_seed(seed ^ 0xbad),
+            share: 0,
+        }
+    }
+
+    /// Decides about one request.
+    pub(crate) fn answer(&mut self) -> Answer {
         if self.rng.u32(0..100) >= self.share {
             return Answer::applied();
         }
@@ -125,10 +139,7 @@ impl Trouble {
 impl Simulation {
     fn new(seed: u64) -> Self {
         let world = World::new();
-        let trouble = Arc::new(Mutex::new(Trouble {
-            rng: Rng::with_seed(seed ^ 0xbad),
-            share: 0,
-        }));
+        let trouble = Arc::new(Mutex::new(Trouble::new(seed)));
         let shared = Arc::clone(&trouble);
         world.service.always(move |_| shared.lock().unwrap().answer());
         let remote = (seed % 3 == 2).then(|| Repo::bare(&world.path("remote.git")));
