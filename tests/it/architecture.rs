@@ -63,6 +63,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "config",
             "document",
             "model",
+            "notice",
             "plan",
             "reconcile",
             "sandbox",
