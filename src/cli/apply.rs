@@ -22,11 +22,7 @@ const LOCK_WAIT: Duration = Duration::from_secs(60);
 
 pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
     let config = setup::config(settings, CacheMode::Keep)?;
-    let host = config
-        .service
-        .as_ref()
-        .map(|service| service.base_url.host().to_owned())
-        .unwrap_or_default();
+    let host = setup::service(&config);
     let reconciler = Reconciler::open(config, LOCK_WAIT)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -78,14 +74,12 @@ fn rendered(report: &Report, settings: &Settings) -> Result<String, Failure> {
     }
 }
 
-/// What the plan says besides its changes, where it says something or had none.
+/// What there is to say besides what became of the changes: the whole plan where none was tried.
 fn rest(report: &Report, color: Color) -> String {
-    let rest = report.plan.without_changes();
-    let is_told = !report.sendings.is_empty() && rest.leaves_nothing() && rest.findings().is_empty();
-    if is_told {
-        String::new()
-    } else {
-        render::text(&rest, color)
+    match (report.sendings.is_empty(), report.plan.approve()) {
+        (true, Ok(_)) => render::text(&report.plan, color),
+        (true, Err(stopped)) => format!("{}{stopped}\n", render::text(&report.plan, color)),
+        (false, _) => render::rest(&report.plan, color),
     }
 }
 

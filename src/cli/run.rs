@@ -65,11 +65,7 @@ async fn serve(settings: &Settings) -> Result<Verdict, Failure> {
         };
         tokio::spawn(admin::serve(listener, admin, ended(stop.clone())));
     }
-    let host = config
-        .service
-        .as_ref()
-        .map(|service| service.base_url.host().to_owned())
-        .unwrap_or_default();
+    let host = setup::service(&config);
     let driver = Driver {
         config,
         poll_interval: settings.poll_interval,

@@ -66,6 +66,16 @@ pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Fai
     })
 }
 
+/// Returns the service as people are told where things go: its host, and port and path where it has them.
+pub(crate) fn service(config: &Config) -> String {
+    let url = config
+        .service
+        .as_ref()
+        .map(|service| service.base_url.to_string())
+        .unwrap_or_default();
+    url.trim_start_matches("https://").to_owned()
+}
+
 /// Builds the source alone, which is all that `validate` needs.
 pub(crate) fn source(settings: &Settings, mode: CacheMode) -> SourceConfig {
     SourceConfig {

@@ -48,27 +48,6 @@ pub(super) fn json(value: &serde_json::Value) -> Result<String, Failure> {
     Ok(shown)
 }
 
-/// Findings as workflow commands that GitHub shows beside the lines they are about.
-pub(super) fn annotations(findings: &[Diagnostic]) -> String {
-    let mut text = String::new();
-    for finding in findings {
-        let kind = match finding.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-        };
-        let _ = writeln!(
-            text,
-            "::{kind} file={},line={},col={},title={}::{}",
-            property(&finding.path),
-            finding.line.max(1),
-            finding.column.max(1),
-            property(finding.id),
-            data(&finding.message),
-        );
-    }
-    text
-}
-
 /// Findings as a Markdown list.
 pub(super) fn markdown(findings: &[Diagnostic]) -> String {
     let mut text = String::new();
@@ -91,14 +70,4 @@ pub(super) fn markdown(findings: &[Diagnostic]) -> String {
         text.push('\n');
     }
     text
-}
-
-/// Escapes what follows the last `::` of a workflow command.
-fn data(text: &str) -> String {
-    escaped(text).to_string().replace('%', "%25")
-}
-
-/// Escapes a property of a workflow command.
-fn property(text: &str) -> String {
-    data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -19,7 +19,11 @@ pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
         note(&format!("note: {text}\n"))?;
     }
     print(&match settings.output {
-        OutputFormat::Json => show::json(&status.to_json(&readiness(&status)))?,
+        OutputFormat::Json => {
+            let mut value = status.to_json(&readiness(&status));
+            value["version"] = 1.into();
+            show::json(&value)?
+        }
         OutputFormat::Human | OutputFormat::Markdown | OutputFormat::Github => text(&status),
     })?;
     let failed = status

@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::config::{OutputFormat, Settings};
 use crate::document::{self, Diagnostic, Severity};
 use crate::model::escaped;
+use crate::plan::render;
 use crate::reconcile::{self, Checked, Place};
 use crate::source::{CacheMode, worktree};
 
@@ -122,7 +123,7 @@ fn rendered(checked: &Checked, settings: &Settings) -> Result<String, Failure> {
             },
             "findings": findings,
         }))?,
-        OutputFormat::Github => show::annotations(findings) + &summary + "\n",
+        OutputFormat::Github => render::annotations(findings) + &summary + "\n",
         OutputFormat::Markdown => show::markdown(findings) + &summary + "\n",
     })
 }

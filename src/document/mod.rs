@@ -17,6 +17,8 @@ mod layout;
 mod meaning;
 mod node;
 mod print;
+#[cfg(test)]
+mod quick;
 mod raw;
 mod render;
 mod schema;

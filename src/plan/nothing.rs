@@ -21,15 +21,6 @@ impl Plan {
         }
     }
 
-    /// Returns what the plan says besides its changes, for a report that says what became of those.
-    #[must_use]
-    pub fn without_changes(&self) -> Self {
-        Self {
-            changes: Vec::new(),
-            ..self.clone()
-        }
-    }
-
     /// Returns whether there is nothing left to tell the next time besides the changes: nothing is held, pending,
     /// failed, unknown, invalid or an orphan.
     #[must_use]

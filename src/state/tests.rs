@@ -19,7 +19,8 @@ const URL: &str = "https://toggles.example/api";
 
 pub(super) fn options() -> Options {
     Options {
-        wait: Duration::ZERO,
+        // Not zero: a child that another test is just starting holds every open file, a lock too, until it runs.
+        wait: Duration::from_secs(2),
         base_url: URL.to_owned(),
         now: 1_000,
         crash: None,

@@ -1,7 +1,7 @@
 //! The form for a pull request's comment, and for a CI system's log.
 
 use super::{count, defused, diff, notes, summary, told};
-use crate::document::Severity;
+use crate::document::{Diagnostic, Severity};
 use crate::model::escaped;
 use crate::plan::{Change, Plan};
 
@@ -70,29 +70,35 @@ pub fn markdown(plan: &Plan) -> String {
 /// Returns one workflow command per finding, then the Markdown.
 #[must_use]
 pub fn github(plan: &Plan) -> String {
-    let mut out = String::new();
-    for finding in plan.findings() {
-        let level = match finding.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-        };
-        let help = finding
-            .help
-            .as_ref()
-            .map_or_else(String::new, |help| format!(" ({help})"));
-        let message = escaped(&format!("{}{help}", finding.message)).to_string();
-        let file = property(&finding.path);
-        let place = match finding.line {
-            0 => String::new(),
-            line => format!(",line={line},col={}", finding.column),
-        };
-        let text = data(&message).replace("##[", "#\\#[");
-        out.push_str(&format!(
-            "::{level} file={file}{place},title={}::{text}\n",
-            property(finding.id)
-        ));
-    }
-    out + &markdown(plan)
+    annotations(plan.findings()) + &markdown(plan)
+}
+
+/// Returns findings as workflow commands, which GitHub shows beside the lines they are about.
+#[must_use]
+pub fn annotations(findings: &[Diagnostic]) -> String {
+    findings.iter().map(annotation).collect()
+}
+
+fn annotation(finding: &Diagnostic) -> String {
+    let level = match finding.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    };
+    let help = finding
+        .help
+        .as_ref()
+        .map_or_else(String::new, |help| format!(" ({help})"));
+    let message = escaped(&format!("{}{help}", finding.message)).to_string();
+    let file = property(&escaped(&finding.path).to_string());
+    let place = match finding.line {
+        0 => String::new(),
+        line => format!(",line={line},col={}", finding.column),
+    };
+    let text = data(&message).replace("##[", "#\\#[");
+    format!(
+        "::{level} file={file}{place},title={}::{text}\n",
+        property(finding.id)
+    )
 }
 
 fn data(text: &str) -> String {

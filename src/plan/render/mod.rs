@@ -8,8 +8,8 @@ mod markdown;
 mod text;
 
 pub use json::json;
-pub use markdown::{github, markdown};
-pub use text::text;
+pub use markdown::{annotations, github, markdown};
+pub use text::{rest, text};
 
 use std::collections::BTreeMap;
 

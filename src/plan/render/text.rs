@@ -49,6 +49,16 @@ pub fn text(plan: &Plan, color: Color) -> String {
     if shown > AT_ALL {
         line(&mut out, &format!("  … and {} more", shown - AT_ALL));
     }
+    out.push_str(&rest(plan, color));
+    line(&mut out, &format!("\n{}", summary(plan)));
+    defused(&out)
+}
+
+/// Returns what a plan says besides its changes: what is held, orphans and findings. Each line is ended; empty where
+/// there is nothing to say.
+#[must_use]
+pub fn rest(plan: &Plan, color: Color) -> String {
+    let mut out = String::new();
     for ((environment, state, reason), (number, first)) in notes(plan) {
         let who = match number {
             0 => environment.to_string(),
@@ -63,7 +73,6 @@ pub fn text(plan: &Plan, color: Color) -> String {
     if !plan.findings().is_empty() {
         line(&mut out, &format!("\n{}", render(plan.findings(), color)));
     }
-    line(&mut out, &format!("\n{}", summary(plan)));
     defused(&out)
 }
 

@@ -1,0 +1,358 @@
+//! The plain subset of YAML in which documents are mostly written, read in one pass.
+//!
+//! A `Some` is what the ordinary parser would have said; everything else is `None`, and the ordinary parser
+//! decides. Nothing here reports an error. Printable ASCII only: no tabs, escapes, properties, block scalars or
+//! values over several lines.
+
+use super::raw::{RawCondition, RawContent, RawDocument, RawRule, RawServe, RawVariation, Text};
+
+/// Returns the document, or `None` where `text` is not plainly one.
+pub(super) fn parse(text: &str) -> Option<RawDocument> {
+    if !text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n')) {
+        return None;
+    }
+    let mut lines = Vec::with_capacity(64);
+    for line in text.split('\n') {
+        let rest = line.trim_start_matches(' ');
+        if !rest.is_empty() && !rest.starts_with('#') {
+            lines.push((line.len() - rest.len(), rest));
+        }
+    }
+    let mut reader = Reader {
+        lines,
+        at: 0,
+        rest: "",
+        indent: 0,
+        flow: 0,
+    };
+    let &(0, _) = reader.lines.first()? else {
+        return None;
+    };
+    let document = reader.block_mapping(0)?;
+    (reader.at == reader.lines.len()).then_some(document)
+}
+
+struct Reader<'a> {
+    /// Indentation and content of every line that has some.
+    lines: Vec<(usize, &'a str)>,
+    at: usize,
+    /// What is left of the line before `at`.
+    rest: &'a str,
+    /// The column of the innermost block mapping.
+    indent: usize,
+    flow: usize,
+}
+
+trait Mapping: Default {
+    fn set(&mut self, key: &str, reader: &mut Reader<'_>) -> Option<()>;
+}
+
+/// Fills a field once.
+fn once<T>(field: &mut Option<T>, value: Option<T>) -> Option<()> {
+    let value = value?;
+    field.replace(value).is_none().then_some(())
+}
+
+impl<'a> Reader<'a> {
+    fn skip(&mut self) {
+        self.rest = self.rest.trim_start_matches(' ');
+    }
+
+    fn take(&mut self, what: char) -> Option<()> {
+        self.rest = self.rest.strip_prefix(what)?;
+        Some(())
+    }
+
+    /// Requires that a line ends here, but for a comment.
+    fn end(&mut self) -> Option<()> {
+        let rest = self.rest.trim_start_matches(' ');
+        let is_end = rest.is_empty() || (rest.starts_with('#') && rest.len() < self.rest.len());
+        is_end.then_some(())
+    }
+
+    fn key(&mut self) -> Option<&'a str> {
+        let length = self.rest.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let (key, rest) = self.rest.split_at(length);
+        self.rest = rest.strip_prefix(':')?;
+        (self.rest.is_empty() || self.rest.starts_with(' ')).then_some(key)
+    }
+
+    fn block_mapping<M: Mapping>(&mut self, indent: usize) -> Option<M> {
+        let outer = std::mem::replace(&mut self.indent, indent);
+        let mut mapping = M::default();
+        while let Some(&(column, rest)) = self.lines.get(self.at) {
+            if column < indent || (column == indent && rest.starts_with("- ")) {
+                break;
+            }
+            if column > indent {
+                return None;
+            }
+            self.at += 1;
+            self.rest = rest;
+            let key = self.key()?;
+            mapping.set(key, self)?;
+        }
+        self.indent = outer;
+        Some(mapping)
+    }
+
+    fn mapping<M: Mapping>(&mut self) -> Option<M> {
+        if self.flow == 0 && self.end().is_some() {
+            let &(column, _) = self.lines.get(self.at)?;
+            return if column > self.indent {
+                self.block_mapping(column)
+            } else {
+                None
+            };
+        }
+        self.skip();
+        self.flow_mapping()
+    }
+
+    fn flow_mapping<M: Mapping>(&mut self) -> Option<M> {
+        self.take('{')?;
+        self.flow += 1;
+        let mut mapping = M::default();
+        loop {
+            self.skip();
+            let key = self.key()?;
+            mapping.set(key, self)?;
+            self.skip();
+            if self.take(',').is_none() {
+                break;
+            }
+        }
+        self.take('}')?;
+        self.close()?;
+        Some(mapping)
+    }
+
+    fn close(&mut self) -> Option<()> {
+        self.flow -= 1;
+        if self.flow == 0 { self.end() } else { Some(()) }
+    }
+
+    fn sequence<T>(&mut self, item: fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let mut items = Vec::new();
+        if self.flow > 0 || self.end().is_none() {
+            self.skip();
+            self.take('[')?;
+            self.flow += 1;
+            self.skip();
+            while !self.rest.starts_with(']') {
+                items.push(item(self)?);
+                self.skip();
+                if self.take(',').is_none() {
+                    break;
+                }
+                self.skip();
+                if self.rest.starts_with(']') {
+                    return None;
+                }
+            }
+            self.take(']')?;
+            self.close()?;
+            return Some(items);
+        }
+        let &(column, _) = self.lines.get(self.at)?;
+        if column < self.indent {
+            return None;
+        }
+        while let Some(&(found, line)) = self.lines.get(self.at) {
+            if found != column || !line.starts_with("- ") {
+                break;
+            }
+            let rest = line[1..].trim_start_matches(' ');
+            self.lines[self.at] = (column + line.len() - rest.len(), rest);
+            self.rest = rest;
+            items.push(item(self)?);
+        }
+        (!items.is_empty()).then_some(items)
+    }
+
+    fn mapping_item<M: Mapping>(&mut self) -> Option<M> {
+        if self.flow > 0 {
+            return self.flow_mapping();
+        }
+        if self.rest.starts_with('{') {
+            self.at += 1;
+            return self.flow_mapping();
+        }
+        let column = self.lines.get(self.at)?.0;
+        self.block_mapping(column)
+    }
+
+    fn text_item(&mut self) -> Option<Text> {
+        if self.flow == 0 {
+            self.at += 1;
+        }
+        self.scalar().map(|text| Text(text.to_owned()))
+    }
+
+    fn text(&mut self) -> Option<String> {
+        self.skip();
+        self.scalar().map(str::to_owned)
+    }
+
+    fn scalar(&mut self) -> Option<&'a str> {
+        let text = match self.rest.as_bytes().first()? {
+            quote @ (b'"' | b'\'') => {
+                let inner = &self.rest[1..];
+                let length = inner.bytes().position(|byte| byte == *quote)?;
+                self.rest = &inner[length + 1..];
+                let text = &inner[..length];
+                if text.contains('\\') || self.rest.starts_with(['\'', '"', ':']) {
+                    return None;
+                }
+                text
+            }
+            _ => self.plain()?,
+        };
+        if self.flow == 0 {
+            self.end()?;
+        }
+        Some(text)
+    }
+
+    fn plain(&mut self) -> Option<&'a str> {
+        let flow = self.flow > 0;
+        let is_inner =
+            |byte: u8| byte.is_ascii_alphanumeric() || b" _./+-()".contains(&byte) || (byte == b',' && !flow);
+        let bytes = self.rest.as_bytes();
+        if !bytes.first()?.is_ascii_alphanumeric() {
+            return None;
+        }
+        let length = bytes.iter().take_while(|byte| is_inner(**byte)).count();
+        let text = self.rest[..length].trim_end_matches(' ');
+        self.rest = &self.rest[text.len()..];
+        (!text.eq_ignore_ascii_case("null")).then_some(text)
+    }
+
+    fn boolean(&mut self) -> Option<bool> {
+        self.skip();
+        match self.rest.starts_with(['t', 'f']).then(|| self.plain())?? {
+            "true" => self.done(true),
+            "false" => self.done(false),
+            _ => None,
+        }
+    }
+
+    fn index(&mut self) -> Option<u32> {
+        self.skip();
+        let text = self.plain()?;
+        let is_plain = text.len() < 9 && text.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_plain || (text.len() > 1 && text.starts_with('0')) {
+            return None;
+        }
+        let index = text.parse().ok()?;
+        self.done(index)
+    }
+
+    fn done<T>(&mut self, value: T) -> Option<T> {
+        if self.flow == 0 {
+            self.end()?;
+        }
+        Some(value)
+    }
+}
+
+macro_rules! mapping {
+    ($kind:ty { $($key:literal => $field:ident: $read:expr),* $(,)? }) => {
+        impl Mapping for $kind {
+            fn set(&mut self, key: &str, reader: &mut Reader<'_>) -> Option<()> {
+                match key {
+                    $($key => once(&mut self.$field, $read(reader)),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+mapping!(RawDocument { "disabled" => disabled: Reader::boolean, "content" => content: Reader::mapping });
+mapping!(RawContent {
+    "rules" => rules: |reader: &mut Reader<'_>| reader.sequence(Reader::mapping_item),
+    "disabledServe" => disabled_serve: Reader::mapping,
+    "defaultServe" => default_serve: Reader::mapping,
+    "variations" => variations: |reader: &mut Reader<'_>| reader.sequence(Reader::mapping_item),
+});
+mapping!(RawRule {
+    "name" => name: Reader::text,
+    "serve" => serve: Reader::mapping,
+    "conditions" => conditions: |reader: &mut Reader<'_>| reader.sequence(Reader::mapping_item),
+});
+mapping!(RawCondition {
+    "type" => kind: Reader::text,
+    "subject" => subject: Reader::text,
+    "predicate" => predicate: Reader::text,
+    "objects" => objects: |reader: &mut Reader<'_>| reader.sequence(Reader::text_item),
+});
+mapping!(RawServe { "select" => select: Reader::index, "variation" => variation: Reader::text });
+mapping!(RawVariation {
+    "value" => value: Reader::text,
+    "name" => name: Reader::text,
+    "description" => description: Reader::text,
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEED: &str = "# Owned\ndisabled: false\ncontent:\n  variations:\n    - { name: \"v0\", value: \"1\", description: \"a b\" }\n    - name: on, off\n      value: 1.10 # why\n  rules:\n    - name: rule-0\n      conditions:\n        - type: string\n          subject: city\n          predicate: is one of\n          objects: [\"Paris\", 'x', 1.10]\n        - { type: number, subject: age, predicate: \">\", objects: [\"18\"] }\n      serve: { select: 1 }\n  disabledServe: { select: 0 }\n  defaultServe:\n    variation: on\n";
+
+    fn agrees(text: &str) -> bool {
+        let Some(quick) = parse(text) else { return false };
+        let ordinary = serde_yaml::from_str::<RawDocument>(text);
+        assert_eq!(Some(quick), ordinary.ok(), "{text}");
+        true
+    }
+
+    #[test]
+    fn the_usual_document_is_read() {
+        assert!(agrees(SEED));
+    }
+
+    #[test]
+    fn an_edit_never_makes_the_two_parsers_disagree() {
+        const EDITS: [&str; 24] = [
+            " ", "  ", "\n", "\n  ", "- ", ": ", ":", "#", " #", ", ", "\"", "'", "[", "]", "{", "}", "-",
+            "~", "null", "0", "? ", "---\n", "\t", "\n\n    ",
+        ];
+        let mut accepted = 0;
+        for at in 0..=SEED.len() {
+            for removed in 0..4 {
+                let tail = SEED.get(at + removed..).unwrap_or_default();
+                for edit in EDITS {
+                    accepted += usize::from(agrees(&format!("{}{edit}{tail}", &SEED[..at])));
+                }
+            }
+        }
+        assert!(accepted > 1000, "{accepted}");
+    }
+
+    #[test]
+    fn random_edits_never_make_the_two_parsers_disagree() {
+        let marks = b" \n-:#,\"'[]{}~0ax?!&*|>%@`=<.+/\\\t";
+        let cases = std::env::var("QUICK_CASES").map_or(20_000, |n| n.parse().expect("a number"));
+        let (mut state, mut accepted) = (1_u64, 0);
+        let mut below = |limit: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as usize % limit
+        };
+        for _ in 0..cases {
+            let mut text = SEED.to_owned();
+            for _ in 0..1 + below(3) {
+                let (at, from) = (below(text.len()), below(text.len()));
+                let to = text.len().min(from + below(40));
+                match below(4) {
+                    0 => text.insert(at, char::from(marks[below(marks.len())])),
+                    1 => drop(text.remove(at)),
+                    2 => text.replace_range(at..=at, &char::from(marks[below(marks.len())]).to_string()),
+                    _ => text.insert_str(at, &text[from..to].to_owned()),
+                }
+            }
+            accepted += usize::from(agrees(&text));
+        }
+        assert!(accepted > cases / 100, "{accepted}");
+    }
+}
