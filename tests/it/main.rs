@@ -11,6 +11,8 @@
 mod architecture;
 mod commands;
 mod crash;
+mod daemon;
+mod daemon_simulation;
 mod deploy;
 mod first_pass;
 mod history;

@@ -43,6 +43,7 @@ fn a_plan_contacts_nobody_and_writes_nothing() {
 fn a_plan_works_on_a_state_that_cannot_be_written() {
     let world = with_a_change();
     let expected = world.plan().set("output", "json").exit(0).json();
+    let _protected = crate::support::files::protect(&world.state());
     let found = world.plan().set("output", "json").by_nobody().exit(0).json();
     assert_eq!(found["changes"], expected["changes"]);
 }

@@ -169,18 +169,17 @@ fn killed(world: &World) {
 }
 
 /// Rewrites the announcement as if it had been made an hour ago.
-fn age(remote: &Repo) {
-    let name = remote
-        .git(&["for-each-ref", "--format=%(refname)"])
-        .lines()
-        .find(|name| {
-            remote
-                .git(&["cat-file", "commit", name])
-                .contains("Gitoggle-Renewed: ")
-        })
-        .expect("the job announced itself")
-        .to_owned();
-    let text = remote.git(&["cat-file", "commit", &name]);
+pub(crate) fn age(remote: &Repo) {
+    let refs = remote.git(&["for-each-ref", "--format=%(refname)"]);
+    let announced = |name: &&str| {
+        remote
+            .git(&["cat-file", "commit", name])
+            .contains("Gitoggle-Renewed: ")
+    };
+    let Some(name) = refs.lines().find(announced) else {
+        return;
+    };
+    let text = remote.git(&["cat-file", "commit", name]);
     let aged: Vec<_> = text
         .lines()
         .map(|line| match line.strip_prefix("Gitoggle-Renewed: ") {
@@ -191,7 +190,7 @@ fn age(remote: &Repo) {
     let file = remote.path().join("aged");
     std::fs::write(&file, aged.join("\n") + "\n").unwrap();
     let id = remote.git(&["hash-object", "-t", "commit", "-w", &file.display().to_string()]);
-    remote.git(&["update-ref", &name, &id]);
+    remote.git(&["update-ref", name, &id]);
 }
 
 #[test]
@@ -281,7 +280,10 @@ fn a_remote_that_takes_nothing_stops_the_pass_before_its_first_request() {
         .commit("Change pay");
     let own = disk(&world, "nobody");
     std::fs::create_dir(&own).unwrap();
-    std::os::unix::fs::chown(&own, Some(65534), Some(65534)).unwrap();
+    if crate::support::command::is_root() {
+        std::os::unix::fs::chown(&own, Some(65534), Some(65534)).unwrap();
+    }
+    let _protected = crate::support::files::protect(remote.path());
     job(&world, "nobody")
         .by_nobody()
         .exit(1)
@@ -332,4 +334,61 @@ fn without_a_base_url_several_states_are_listed() {
         .exit_in(&[1, 4, 64])
         .says(&["other", "toggles", "--state-name"]);
     plan(Some("other")).exit(0).any_output();
+}
+
+#[test]
+fn following_history_explicitly_changes_nothing_else() {
+    let (world, remote) = shared();
+    job(&world, "second")
+        .set("history", "follow")
+        .exit(0)
+        .any_output();
+    world.nothing_sent();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    job(&world, "third").set("history", "follow").exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    assert_eq!(
+        remote.content("refs/gitoggle/toggles/applied", "shop/prod/pay.yaml"),
+        doc(21)
+    );
+}
+
+#[test]
+fn a_create_in_every_environment_is_shared() {
+    let world = World::new();
+    let remote = Repo::bare(&world.path("remote.git"));
+    for toggle in ["shop/prod/a", "shop/test/a", "web/prod/a"] {
+        world.repo.file(&format!("{toggle}.yaml"), doc(18));
+    }
+    world.repo.commit("Add all");
+    job(&world, "first")
+        .set("first-pass", "assert")
+        .exit(0)
+        .any_output();
+    assert_eq!(remote.files("refs/gitoggle/toggles/applied").len(), 3);
+    job(&world, "second").exit(0).any_output();
+}
+
+#[test]
+fn a_machine_that_comes_back_does_not_repeat_what_another_one_has_resolved() {
+    let (world, remote) = shared();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.service.answers([Answer::stores_and_hangs()]);
+    let run = job(&world, "crashed").start();
+    world.service.wait_for(1);
+    run.kill();
+    world.service.sender_died();
+    age(&remote);
+    world.service.take();
+
+    job(&world, "other").exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    job(&world, "crashed").exit(0).any_output();
+    world.nothing_sent();
 }

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +12,7 @@ use fastrand::Rng;
 use serde_json::Value;
 
 use crate::support::document::reformatted;
-use crate::support::{Answer, Repo, Request, World, body, doc, eventually};
+use crate::support::{Answer, Gitoggle, Repo, Request, World, body, doc, eventually};
 
 /// How many seeds are run when nobody says otherwise, and how many at once (they mostly wait).
 const SEEDS: u64 = 30;
@@ -30,6 +31,11 @@ const TOGGLES: [&str; 8] = [
 
 #[test]
 fn whatever_happens_the_service_ends_up_with_what_the_last_commit_says() {
+    seeds(SEEDS, |seed| Simulation::new(seed).run());
+}
+
+/// Runs that many seeds, several at once, and names those that fail.
+pub(crate) fn seeds(count: u64, run: impl Fn(u64) + Sync) {
     let number = |name: &str| {
         std::env::var(name)
             .ok()
@@ -37,7 +43,7 @@ fn whatever_happens_the_service_ends_up_with_what_the_last_commit_says() {
     };
     let seeds = match number("GITOGGLE_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..number("GITOGGLE_SEEDS").unwrap_or(SEEDS),
+        None => 0..number("GITOGGLE_SEEDS").unwrap_or(count),
     };
     let next = AtomicU64::new(seeds.start);
     let failed = Mutex::new(Vec::new());
@@ -49,7 +55,7 @@ fn whatever_happens_the_service_ends_up_with_what_the_last_commit_says() {
                     if !seeds.contains(&seed) {
                         return;
                     }
-                    if catch_unwind(AssertUnwindSafe(|| Simulation::new(seed).run())).is_err() {
+                    if catch_unwind(AssertUnwindSafe(|| run(seed))).is_err() {
                         failed.lock().unwrap().push(seed);
                     }
                 }
@@ -88,20 +94,33 @@ struct Simulation {
     commits: Vec<BTreeMap<String, File>>,
     age: u32,
     trouble: Arc<Mutex<Trouble>>,
+    /// Where the state is shared, if it is.
+    remote: Option<Repo>,
+    /// The disk that the last pass ran on, where the state is shared.
+    disk: PathBuf,
     believed: BTreeMap<String, Believed>,
     stored: BTreeMap<String, Value>,
     story: Vec<String>,
 }
 
 /// How the service behaves at the moment.
-struct Trouble {
+pub(crate) struct Trouble {
     rng: Rng,
     /// Of 100 requests, how many meet trouble.
-    share: u32,
+    pub(crate) share: u32,
 }
 
 impl Trouble {
-    fn answer(&mut self) -> Answer {
+    /// Makes a service that is well.
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            rng: Rng::with_seed(seed ^ 0xbad),
+            share: 0,
+        }
+    }
+
+    /// Decides about one request.
+    pub(crate) fn answer(&mut self) -> Answer {
         if self.rng.u32(0..100) >= self.share {
             return Answer::applied();
         }
@@ -120,14 +139,14 @@ impl Trouble {
 impl Simulation {
     fn new(seed: u64) -> Self {
         let world = World::new();
-        let trouble = Arc::new(Mutex::new(Trouble {
-            rng: Rng::with_seed(seed ^ 0xbad),
-            share: 0,
-        }));
+        let trouble = Arc::new(Mutex::new(Trouble::new(seed)));
         let shared = Arc::clone(&trouble);
         world.service.always(move |_| shared.lock().unwrap().answer());
+        let remote = (seed % 3 == 2).then(|| Repo::bare(&world.path("remote.git")));
         Self {
             seed,
+            remote,
+            disk: PathBuf::new(),
             rng: Rng::with_seed(seed),
             world,
             commits: vec![BTreeMap::new()],
@@ -155,11 +174,7 @@ impl Simulation {
             self.edit(toggle);
         }
         self.commit("begin");
-        self.world
-            .apply()
-            .set("first-pass", "assert")
-            .exit(0)
-            .any_output();
+        self.apply().set("first-pass", "assert").exit(0).any_output();
         self.account(false);
         for _ in 0..self.rng.usize(4..9) {
             for _ in 0..self.rng.usize(0..3) {
@@ -280,9 +295,27 @@ impl Simulation {
         self.commit("after the force-push");
     }
 
+    /// Begins an apply: always with the same disk, or with one of several or none where the state is shared.
+    fn apply(&mut self) -> Gitoggle {
+        let run = self.world.apply();
+        let Some(remote) = &self.remote else {
+            return run;
+        };
+        self.disk = self.world.path(&format!("disk-{}", self.rng.u32(0..3)));
+        if self.rng.u32(0..4) == 0 {
+            drop(std::fs::remove_dir_all(&self.disk));
+        }
+        run.set("state-dir", &self.disk)
+            .set("state-remote", remote.path())
+            .set("state-name", "toggles")
+            .set("history", "follow")
+    }
+
     fn pass(&mut self) {
-        let told = self.world.apply().exit_in(&[0, 1, 3]);
-        drop(told.any_output());
+        self.apply().exit_in(&[0, 1, 3]).any_output();
+        if self.remote.is_some() && self.trouble.lock().unwrap().share > 0 {
+            drop(std::fs::remove_dir_all(&self.disk));
+        }
         self.story.push(format!("pass: {}", self.told()));
         self.account(false);
         self.compare_state();
@@ -290,13 +323,18 @@ impl Simulation {
 
     fn killed_pass(&mut self) {
         let count = self.rng.usize(0..5);
-        let mut run = self.world.apply().start();
+        let mut run = self.apply().start();
         eventually("requests, or the end", || {
             (self.world.service.count() >= count || run.has_ended()).then_some(())
         });
         let killed = !run.has_ended();
         run.kill();
         self.world.service.sender_died();
+        if let Some(remote) = &self.remote {
+            // Its announcement would be waited for while it is fresh.
+            crate::shared::age(remote);
+            drop(std::fs::remove_dir_all(&self.disk));
+        }
         self.story.push(format!("killed pass ({count}): {}", self.told()));
         self.account(killed);
     }
@@ -330,13 +368,18 @@ impl Simulation {
         }
         if killed {
             let sent: BTreeSet<_> = requests.iter().map(Request::toggle).collect();
-            self.doubt(last.into_values().collect(), &sent);
+            // With the disk, the outcomes are lost that had not been shared yet.
+            let open = match self.remote {
+                Some(_) => sent.clone(),
+                None => last.into_values().collect(),
+            };
+            self.doubt(open, &sent);
         }
     }
 
     /// A process that died was waiting for the last answer of each lane, or had put on record what it was going to
     /// send next.
-    fn doubt(&mut self, last: BTreeSet<String>, sent: &BTreeSet<String>) {
+    fn doubt(&mut self, open: BTreeSet<String>, sent: &BTreeSet<String>) {
         let due = self
             .head()
             .clone()
@@ -349,7 +392,7 @@ impl Simulation {
             .filter(|(toggle, wanted)| !sent.contains(toggle) && self.believed.get(toggle) != Some(wanted))
             .map(|(toggle, _)| toggle)
             .collect();
-        for toggle in last.into_iter().chain(next) {
+        for toggle in open.into_iter().chain(next) {
             self.believed.insert(toggle, Believed::Unknown);
         }
     }
@@ -384,10 +427,14 @@ impl Simulation {
 
     /// What is recorded as applied is what the service was last told, or nobody claims to know.
     fn compare_state(&mut self) {
-        let state = Repo::at(&self.world.state().join("state.git"));
-        for path in state.files("refs/gitoggle/applied") {
+        let own = Repo::at(&self.world.state().join("state.git"));
+        let (state, name) = match &self.remote {
+            Some(remote) => (remote, "refs/gitoggle/toggles/applied"),
+            None => (&own, "refs/gitoggle/applied"),
+        };
+        for path in state.files(name) {
             let toggle = path.trim_end_matches(".yaml");
-            let text = state.content("refs/gitoggle/applied", &path);
+            let text = state.content(name, &path);
             let Some(Believed::Confirmed(confirmed)) = self.believed.get(toggle) else {
                 continue;
             };
@@ -421,7 +468,7 @@ impl Simulation {
             }
         }
         let broken = self.head().values().any(|file| *file == File::Broken);
-        self.world.apply().exit(if broken { 3 } else { 0 }).any_output();
+        self.apply().exit(if broken { 3 } else { 0 }).any_output();
         assert_eq!(self.told(), "", "the second pass is silent");
     }
 }

@@ -165,7 +165,7 @@ fn without_a_record_there_is_no_publish() {
         .repo
         .file("shop/prod/pay.yaml", doc(21))
         .commit("Change pay");
-    // Another user may read the state folder and not write there.
+    let _protected = crate::support::files::protect(&world.state());
     world
         .apply()
         .by_nobody()

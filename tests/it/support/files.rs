@@ -71,3 +71,32 @@ pub(crate) fn copy(from: &Path, to: &Path) {
         }
     }
 }
+
+/// A folder that nobody but root can write to, until this is dropped.
+#[derive(Debug)]
+#[must_use = "the protection ends with this"]
+pub(crate) struct Protected {
+    modes: Vec<(PathBuf, u32)>,
+}
+
+/// Takes the right to write away from everything below `root`.
+pub(crate) fn protect(root: &Path) -> Protected {
+    let mut modes = Vec::new();
+    for path in listing(root).into_keys().rev() {
+        let mode = std::fs::symlink_metadata(&path).unwrap().mode() & 0o7777;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode & !0o222)).unwrap();
+        modes.push((path, mode));
+    }
+    Protected { modes }
+}
+
+impl Drop for Protected {
+    fn drop(&mut self) {
+        for (path, mode) in self.modes.iter().rev() {
+            drop(std::fs::set_permissions(
+                path,
+                std::fs::Permissions::from_mode(*mode),
+            ));
+        }
+    }
+}

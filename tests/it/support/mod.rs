@@ -6,6 +6,7 @@ pub(crate) mod command;
 pub(crate) mod document;
 pub(crate) mod files;
 pub(crate) mod git_host;
+pub(crate) mod http;
 pub(crate) mod proxy;
 pub(crate) mod ran;
 pub(crate) mod repo;

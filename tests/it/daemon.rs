@@ -1,0 +1,448 @@
+//! `gitoggle run`: the same pass for ever, and its face.
+
+use std::time::Duration;
+
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::{Value, json};
+
+use crate::support::command::Running;
+use crate::support::http::Face;
+use crate::support::{Answer, Gitoggle, Request, World, body, doc, eventually};
+
+const ADMIN: &str = "admin-token-4711";
+const HOOK: &str = "hook-secret-0815";
+
+/// Begins a daemon that looks again only when something happens, or once an hour.
+fn daemon(world: &World, face: Face) -> Gitoggle {
+    let admin = world.write("admin-token", &format!("{ADMIN}\n"));
+    world
+        .daemon()
+        .set("listen", face.address())
+        .set("poll-interval", "1h")
+        .set("admin-token-file", admin)
+}
+
+/// Starts it and waits until it is ready.
+fn ready(run: Gitoggle, face: Face) -> Running {
+    let running = run.start();
+    eventually("readiness", || {
+        face.get("/readyz").filter(|reply| reply.status == 200)
+    });
+    running
+}
+
+fn admin(face: Face, path: &str, body: &str) -> u16 {
+    let bearer = format!("Bearer {ADMIN}");
+    face.post(
+        path,
+        &[("Authorization", &bearer), ("Content-Type", "application/json")],
+        body.as_bytes(),
+    )
+    .status
+}
+
+/// Returns the state of one toggle.
+fn state(face: Face, toggle: &str) -> Option<String> {
+    let status = face.get("/api/status")?.json();
+    let line = status["toggles"]
+        .as_array()?
+        .iter()
+        .find(|line| line["toggle"] == toggle)?
+        .clone();
+    Some(line["state"].as_str()?.to_owned())
+}
+
+#[test]
+fn a_commit_is_noticed_and_published() {
+    let world = World::with_pay_applied();
+    let face = Face::free();
+    let running = ready(daemon(&world, face), face);
+    for age in [21, 22] {
+        world
+            .repo
+            .file("shop/prod/pay.yaml", doc(age))
+            .commit("Change pay");
+        world.service.wait_for(1);
+        eventually("the outcome", || {
+            (state(face, "shop/prod/pay")? == "in_sync").then_some(())
+        });
+        world.sent(&[("shop/prod/pay", body(age, "Change pay"))]);
+    }
+    running.terminate();
+    assert_eq!(running.wait(), Some(0));
+    world.nothing_sent();
+    // What it did is on record.
+    world.apply().exit(0).any_output();
+    world.nothing_sent();
+}
+
+#[test]
+fn a_swapped_link_is_noticed() {
+    let world = World::with_pay_applied();
+    let first = world.repo.linked("main", &world.path("first"));
+    let link = world.path("current");
+    std::os::unix::fs::symlink(first.path(), &link).unwrap();
+    let face = Face::free();
+    let _running = ready(daemon(&world, face).set("repo", &link), face);
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    let second = world.repo.linked("main", &world.path("second"));
+    let next = world.path("next");
+    std::os::unix::fs::symlink(second.path(), &next).unwrap();
+    std::fs::rename(&next, &link).unwrap();
+    world.service.wait_for(1);
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+}
+
+#[test]
+fn what_is_in_flight_is_finished_when_it_is_asked_to_end() {
+    let world = World::with_pay_applied();
+    let face = Face::free();
+    let running = ready(daemon(&world, face), face);
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .file("shop/prod/zoo.yaml", doc(3))
+        .commit("Change both");
+    world
+        .service
+        .answers([Answer::applied().slowly(Duration::from_millis(500))]);
+    world.service.wait_for(1);
+    running.terminate();
+    assert_eq!(running.wait(), Some(0));
+    world.sent(&[("shop/prod/pay", body(21, "Change both"))]);
+    world.apply().exit(0).any_output();
+    world.sent(&[("shop/prod/zoo", body(3, "Change both"))]);
+}
+
+#[test]
+fn a_second_signal_leaves_at_once() {
+    let world = World::with_pay_applied();
+    let face = Face::free();
+    let running = ready(daemon(&world, face).set("timeout", "60s"), face);
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.service.answers([Answer::stores_and_hangs()]);
+    world.service.wait_for(1);
+    let start = std::time::Instant::now();
+    running.terminate();
+    // The first one is being heard as long as the face still answers or has just gone; the second one follows.
+    eventually("the first signal's effect", || {
+        face.get("/readyz")
+            .is_none_or(|reply| reply.status == 503)
+            .then_some(())
+    });
+    running.terminate();
+    running.wait();
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    world.service.sender_died();
+    world.service.take();
+    // It was journalled, so the next one knows.
+    world.apply().exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+}
+
+#[test]
+fn its_face_tells_how_it_is() {
+    let world = World::with_pay_applied();
+    world.repo.file("shop/prod/bad.yaml", "nonsense\n").commit("Bad");
+    let face = Face::free();
+    let _running = ready(daemon(&world, face), face);
+    assert_eq!(face.get("/healthz").unwrap().status, 200);
+    assert_eq!(face.get("/nowhere").unwrap().status, 404);
+    let status = face.get("/api/status").unwrap().json();
+    assert_eq!(status["ready"], json!(true));
+    assert_eq!(status["source"]["ref"], json!("refs/heads/main"));
+    assert_eq!(status["source"]["revision"], json!(world.repo.head()));
+    assert_eq!(status["suspended"], Value::Null);
+    assert!(
+        status["last_pass"]["at"].is_number() || status["last_pass"]["at"].is_string(),
+        "{status}"
+    );
+    assert!(status["last_pass"]["took_ms"].is_number(), "{status}");
+    assert_eq!(state(face, "shop/prod/bad").as_deref(), Some("held"));
+    assert_eq!(state(face, "shop/prod/pay").as_deref(), Some("in_sync"));
+    let metrics = face.get("/metrics").unwrap().body;
+    for name in [
+        "gitoggle_passes_total",
+        "gitoggle_pass_duration_seconds",
+        "gitoggle_publishes_total",
+        "gitoggle_publish_duration_seconds",
+        "gitoggle_toggles",
+        "gitoggle_last_success_timestamp_seconds",
+        "gitoggle_source_fetch_duration_seconds",
+        "gitoggle_commit_to_applied_seconds",
+        "gitoggle_suspended",
+        "gitoggle_build_info",
+    ] {
+        assert!(
+            metrics.contains(&format!("# TYPE {name}")) || metrics.contains(name),
+            "{name} in {metrics}"
+        );
+    }
+    assert!(
+        metrics.contains(r#"gitoggle_toggles{state="held"} 1"#),
+        "{metrics}"
+    );
+}
+
+#[test]
+fn it_is_not_ready_while_its_token_is_refused() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world
+        .service
+        .always(|_| Answer::json(401, r#"{"message": "who are you?"}"#));
+    let face = Face::free();
+    let _running = daemon(&world, face).start();
+    world.service.wait_for(1);
+    let reply = eventually("the end of the pass", || {
+        face.get("/readyz")
+            .filter(|reply| reply.body.contains("token") || reply.body.contains("401"))
+    });
+    assert_eq!(reply.status, 503);
+    assert_eq!(face.get("/healthz").unwrap().status, 200);
+}
+
+#[test]
+fn orders_need_the_admin_token() {
+    let world = World::with_pay_applied();
+    let face = Face::free();
+    let _running = ready(daemon(&world, face), face);
+    for path in ["/reconcile", "/suspend", "/resume"] {
+        for headers in [
+            &[][..],
+            &[("Authorization", "Bearer wrong")],
+            &[("Authorization", ADMIN)],
+        ] {
+            let status = face.post(path, headers, b"{}").status;
+            assert!(status == 401 || status == 403, "{path} {headers:?}: {status}");
+        }
+    }
+    assert_eq!(admin(face, "/reconcile", ""), 202);
+    drop(_running);
+
+    let face = Face::free();
+    let _running = ready(daemon(&world, face).unset("admin-token-file"), face);
+    assert_eq!(admin(face, "/suspend", "{}"), 403);
+}
+
+#[test]
+fn a_refused_toggle_is_parked_until_its_document_changes_or_somebody_asks() {
+    let world = World::with_pay_applied();
+    let face = Face::free();
+    let _running = ready(daemon(&world, face), face);
+    world
+        .service
+        .always(|request: &Request| match request.toggle() == "shop/prod/pay" {
+            true => Answer::json(422, r#"{"message": "no such attribute"}"#),
+            false => Answer::applied(),
+        });
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    eventually("the refusal", || {
+        (state(face, "shop/prod/pay")? == "failed").then_some(())
+    });
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    assert_eq!(
+        face.get("/readyz").unwrap().status,
+        200,
+        "a single failure does not count"
+    );
+
+    world.repo.file("shop/prod/zoo.yaml", doc(3)).commit("Add zoo");
+    eventually("the other one", || {
+        (state(face, "shop/prod/zoo")? == "in_sync").then_some(())
+    });
+    world.sent(&[("shop/prod/zoo", body(3, "Add zoo"))]);
+
+    world.service.always(|_| Answer::applied());
+    assert_eq!(admin(face, "/reconcile", ""), 202);
+    eventually("another try", || {
+        (state(face, "shop/prod/pay")? == "in_sync").then_some(())
+    });
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+}
+
+#[test]
+fn a_suspended_daemon_plans_and_publishes_nothing_even_after_a_restart() {
+    let world = World::with_pay_applied();
+    let face = Face::free();
+    let running = ready(daemon(&world, face), face);
+    assert_eq!(
+        admin(face, "/suspend", r#"{"reason": "release freeze", "for": "2h"}"#),
+        200
+    );
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    eventually("the plan", || {
+        (state(face, "shop/prod/pay")? == "pending").then_some(())
+    });
+    let status = face.get("/api/status").unwrap().json();
+    assert_eq!(status["suspended"]["reason"], json!("release freeze"));
+    world.nothing_sent();
+    running.terminate();
+    assert_eq!(running.wait(), Some(0));
+
+    world.apply().exit(4).says(&["release freeze"]);
+    world.nothing_sent();
+
+    let face = Face::free();
+    let _running = daemon(&world, face).start();
+    eventually("the plan", || {
+        (state(face, "shop/prod/pay")? == "pending").then_some(())
+    });
+    world.nothing_sent();
+    assert_eq!(admin(face, "/resume", ""), 200);
+    eventually("the publish", || {
+        (state(face, "shop/prod/pay")? == "in_sync").then_some(())
+    });
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+}
+
+fn signature(secret: &str, body: &[u8]) -> String {
+    let mut mac = Hmac::<sha2::Sha256>::new_from_slice(secret.as_bytes()).expect("any length will do");
+    mac.update(body);
+    let hex: String = mac
+        .finalize()
+        .into_bytes()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    format!("sha256={hex}")
+}
+
+#[test]
+fn a_webhook_is_a_trigger_when_it_is_authentic() {
+    let world = World::with_pay_applied();
+    let secret = world.write("hook", &format!("{HOOK}\n"));
+    let face = Face::free();
+    let run = daemon(&world, face).set("webhook-secret-file", secret);
+    let _running = ready(run, face);
+    let event =
+        br#"{"ref": "refs/heads/main", "repository": {"clone_url": "https://example.com/toggles.git"}}"#;
+    let post = |headers: &[(&str, &str)], body: &[u8]| face.post("/webhook/github", headers, body).status;
+    let good = signature(HOOK, event);
+    let bad = signature("another", event);
+    let headers = |signature: &str| -> Vec<(String, String)> {
+        [
+            ("X-Hub-Signature-256", signature),
+            ("X-GitHub-Event", "push"),
+            ("Content-Type", "application/json"),
+        ]
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
+    };
+    let send = |signature: &str, body: &[u8]| {
+        let headers = headers(signature);
+        let headers: Vec<_> = headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        post(&headers, body)
+    };
+    let accepted = send(&good, event);
+    assert!(accepted == 202 || accepted == 200, "{accepted}");
+    assert_eq!(send(&bad, event), 401);
+    assert_eq!(send(&good, b"{}"), 401, "the signature is of another body");
+    assert_eq!(post(&[("Content-Type", "application/json")], event), 401);
+    let large = vec![b'x'; 1024 * 1024 + 1];
+    assert_eq!(send(&signature(HOOK, &large), &large), 413);
+}
+
+#[test]
+fn without_a_webhook_secret_there_are_no_webhooks() {
+    let world = World::with_pay_applied();
+    let face = Face::free();
+    let _running = ready(daemon(&world, face), face);
+    for host in ["github", "gitlab", "gitea", "generic"] {
+        assert_eq!(face.post(&format!("/webhook/{host}"), &[], b"{}").status, 404);
+    }
+}
+
+#[test]
+fn one_writes_and_the_other_takes_over() {
+    let world = World::with_pay_applied();
+    let (left, right) = (Face::free(), Face::free());
+    let first = ready(daemon(&world, left), left);
+    let _second = daemon(&world, right).start();
+    let reply = eventually("the second one's face", || right.get("/readyz"));
+    assert_eq!(reply.status, 503, "{}", reply.body);
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.service.wait_for(1);
+    first.terminate();
+    assert_eq!(first.wait(), Some(0));
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    eventually("the second one to take over", || {
+        right.get("/readyz").filter(|reply| reply.status == 200)
+    });
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(22))
+        .commit("Change again");
+    world.service.wait_for(1);
+    world.sent(&[("shop/prod/pay", body(22, "Change again"))]);
+}
+
+#[test]
+fn a_newer_commit_wins_over_the_retry_of_an_older_one() {
+    let world = World::with_pay_applied();
+    let face = Face::free();
+    let _running = ready(daemon(&world, face), face);
+    world.service.always(|_| Answer::status(503));
+    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Older");
+    world.service.wait_for(1);
+    world.repo.file("shop/prod/pay.yaml", doc(22)).commit("Newer");
+    eventually("the newer one", || {
+        world
+            .service
+            .requests()
+            .iter()
+            .any(|request| request.comment() == "Newer")
+            .then_some(())
+    });
+    world.service.always(|_| Answer::applied());
+    eventually("the end", || {
+        (state(face, "shop/prod/pay")? == "in_sync").then_some(())
+    });
+    let comments: Vec<_> = world.service.take().iter().map(Request::comment).collect();
+    let newer = comments.iter().position(|comment| comment == "Newer").unwrap();
+    assert!(
+        comments[newer..].iter().all(|comment| comment == "Newer"),
+        "{comments:?}"
+    );
+}
+
+#[test]
+fn a_source_that_is_away_for_a_while_is_waited_for() {
+    let world = World::with_pay_applied();
+    let away = world.path("away");
+    std::fs::rename(world.repo.path(), &away).unwrap();
+    let face = Face::free();
+    let _running = daemon(&world, face).set("poll-interval", "1s").start();
+    let reply = eventually("a failed pass", || {
+        face.get("/readyz")
+            .filter(|reply| reply.status == 503 && reply.body.contains("failed"))
+    });
+    assert!(reply.body.contains("repo"), "{}", reply.body);
+    std::fs::rename(&away, world.repo.path()).unwrap();
+    eventually("readiness", || {
+        face.get("/readyz").filter(|reply| reply.status == 200)
+    });
+    world.nothing_sent();
+}

@@ -1,0 +1,80 @@
+//! The smallest HTTP client, for the daemon's face on loopback.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+
+use serde_json::Value;
+
+/// The daemon's face at one port.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Face {
+    port: u16,
+}
+
+/// One answer.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    /// The status.
+    pub(crate) status: u16,
+    /// The body.
+    pub(crate) body: String,
+}
+
+impl Reply {
+    /// Returns the body as JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
+    }
+}
+
+impl Face {
+    /// Finds a port that is free now.
+    pub(crate) fn free() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be listened on");
+        Self {
+            port: listener.local_addr().expect("it has an address").port(),
+        }
+    }
+
+    /// Returns the address for `--listen`.
+    pub(crate) fn address(self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Asks; `None` when nobody listens (yet).
+    pub(crate) fn get(self, path: &str) -> Option<Reply> {
+        self.ask("GET", path, &[], b"")
+    }
+
+    /// Posts; panics when nobody listens.
+    pub(crate) fn post(self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+        self.ask("POST", path, headers, body).expect("the daemon listens")
+    }
+
+    fn ask(self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Option<Reply> {
+        let mut stream = TcpStream::connect(self.address()).ok()?;
+        let mut head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n",
+            self.address()
+        );
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        head.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
+        // A server may refuse a body before it has read it all.
+        drop(
+            stream
+                .write_all(head.as_bytes())
+                .and_then(|()| stream.write_all(body)),
+        );
+        let mut bytes = Vec::new();
+        drop(stream.read_to_end(&mut bytes));
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let (head, body) = text.split_once("\r\n\r\n")?;
+        let status = head.split(' ').nth(1)?.parse().ok()?;
+        Some(Reply {
+            status,
+            body: body.to_owned(),
+        })
+    }
+}
