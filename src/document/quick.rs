@@ -361,7 +361,10 @@ mod tests {
                     0 => text.insert(at, char::from(marks[below(marks.len())])),
                     1 => drop(text.remove(at)),
                     2 => text.replace_range(at..=at, &char::from(marks[below(marks.len())]).to_string()),
-                    _ => text.insert_str(at, &text[from..to].to_owned()),
+                    _ => {
+                        let copy = text[from..to].to_owned();
+                        text.insert_str(at, &copy);
+                    }
                 }
             }
             accepted += usize::from(agrees(&text));

@@ -20,6 +20,15 @@ const ALIVE: i64 = 60;
 /// How often a remote that somebody else uses is looked at again.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Whose record counts after a fetch.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Adopted {
+    /// Ours: the remote has the same, or less.
+    Ours,
+    /// Theirs: somebody else moved it.
+    Theirs,
+}
+
 /// The remote as it was seen last.
 #[derive(Debug)]
 pub(crate) struct Link {
@@ -82,11 +91,20 @@ impl Store {
             Some(intent) => intent.applied,
             None => at,
         };
-        self.adopt(applied)?;
+        let adopted = self.adopt(applied)?;
+        let is_ours = intent
+            .as_ref()
+            .is_some_and(|intent| Some(&intent.pass) == pass.as_ref());
+        if adopted == Adopted::Theirs && pass.is_some() && !is_ours {
+            self.supersede();
+        }
         // Our own intent says less than our own journal.
         if let Some(intent) = intent.filter(|intent| Some(&intent.pass) != pass.as_ref()) {
             let listed = intent::listed(&self.repository, intent.list)?;
             self.import(&listed)?;
+        }
+        if adopted == Adopted::Theirs {
+            self.rewrite_journal()?;
         }
         if let Some(link) = &mut self.link {
             link.at = at;
@@ -95,19 +113,19 @@ impl Store {
     }
 
     /// Makes the remote's applied commit ours. Where somebody else moved it, what we did not push is in doubt.
-    fn adopt(&mut self, applied: Option<CommitId>) -> Result<(), Error> {
+    fn adopt(&mut self, applied: Option<CommitId>) -> Result<Adopted, Error> {
         let ours = repository::look_up(&self.repository, APPLIED)?;
         if ours == applied {
-            return Ok(());
+            return Ok(Adopted::Ours);
         }
         let Some(new) = applied else {
             // There is nothing there (any more): what we know is what there is.
             self.unpublished = true;
-            return Ok(());
+            return Ok(Adopted::Ours);
         };
         if ours.map_or(Ok(false), |ours| self.descends(ours, new))? {
             self.unpublished = true;
-            return Ok(());
+            return Ok(Adopted::Ours);
         }
         let tip = view::tip_at(&self.repository, new)?;
         self.check_base_url(&tip.base_url)?;
@@ -119,7 +137,16 @@ impl Store {
             Moved::Done => {}
         }
         self.view.replace_tip(Some(tip));
-        Ok(())
+        Ok(Adopted::Theirs)
+    }
+
+    /// Drops what our last pass left open. Whoever moved the record since could do so only from our announcement: each
+    /// toggle of it was unknown to them, and is settled in their record or on their list.
+    fn supersede(&mut self) {
+        let toggles: Vec<ToggleId> = self.ledger.entries().map(|(id, _)| id.clone()).collect();
+        for id in &toggles {
+            self.ledger.forget_toggle(id);
+        }
     }
 
     /// Adds what another process announced and we do not know yet to our unknown toggles.

@@ -85,7 +85,6 @@ pub(crate) fn report(what: &str, ours: Duration, beside: &str, theirs: Duration,
     let ratio = ours.as_secs_f64() / theirs.as_secs_f64();
     let verdict = if ratio <= limit { "ok" } else { "OVER" };
     println!(
-        "{what:<44} {:>9.2?}   {beside:<34} {theirs:>9.2?}   ratio {ratio:>5.2} (limit {limit})  {verdict}",
-        ours
+        "{what:<44} {ours:>9.2?}   {beside:<34} {theirs:>9.2?}   ratio {ratio:>5.2} (limit {limit})  {verdict}"
     );
 }
