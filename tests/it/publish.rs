@@ -19,7 +19,7 @@ fn a_merged_file_becomes_exactly_one_patch() {
     world
         .apply()
         .exit(0)
-        .says(&["127.0.0.1", "refs/heads/main", "<rev>", "shop/prod/pay"]);
+        .says(&["$SERVICE", "refs/heads/main", "<rev>", "shop/prod/pay"]);
 
     let requests = world.sent(&[(
         "shop/prod/pay",
