@@ -40,10 +40,10 @@ impl Remote {
     }
 
     fn plan(&self) -> Gitoggle {
-        self.world.plan().set("repo", self.url()).set(
-            "ca-file",
-            crate::support::certificate::Authority::trusted().file(),
-        )
+        self.world
+            .plan()
+            .set("repo", self.url())
+            .set("ca-file", self.world.ca())
     }
 
     /// Commits a change of `pay` and pushes it.

@@ -390,7 +390,10 @@ fn five_busy_toggles_in_a_row_end_the_pass() {
 #[test]
 fn a_certificate_that_nobody_vouches_for_is_not_the_service() {
     let world = waiting();
-    let stranger = crate::support::certificate::Authority::other().file();
+    let stranger = world.write(
+        "stranger.pem",
+        crate::support::certificate::Authority::other().pem(),
+    );
     for run in [
         world.apply().unset("ca-file"),
         world.apply().set("ca-file", stranger),

@@ -175,13 +175,29 @@ fn an_apply_as_text() {
     world
         .apply()
         .exit(1)
-        .stdout_contains(&[
-            "applied shop/prod/new (create) <short> Ask for 21 years\n",
-            "refused shop/prod/pay (update) <short> Ask for 21 years\n  the service answered 422: no such attribute\n",
-            "held shop/prod/bad\n    the document is invalid; what was last applied stays\n",
-            "orphan shop/prod/gone\n    the file is gone; `--on-remove keep` leaves the toggle as it is\n",
-            "applied 1 of 2 changes\n",
-        ])
+        .stdout(r#"applied shop/prod/new (create) <short> Ask for 21 years
+refused shop/prod/pay (update) <short> Ask for 21 years
+  the service answered 422: no such attribute
+
+held shop/prod/bad
+    the document is invalid; what was last applied stays
+
+orphan shop/prod/gone
+    the file is gone; `--on-remove keep` leaves the toggle as it is
+
+held shop/test/first
+    nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied
+
+error[select-out-of-range]: `select` is 7, but the last variation is 1
+  --> shop/prod/bad.yaml:10:24
+   |
+10 |       serve: { select: 7 }
+   |                        ^
+   |
+   = help: the first variation is 0
+
+applied 1 of 2 changes
+"#)
         .never_says(&["Nothing to do", "nothing to publish"])
         .any_stderr();
 }

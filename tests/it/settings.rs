@@ -51,10 +51,7 @@ fn everything_can_come_from_variables() {
         .bare("apply")
         .env("GITOGGLE_REPO", world.repo.path())
         .env("GITOGGLE_BASE_URL", world.service.url())
-        .env(
-            "GITOGGLE_CA_FILE",
-            crate::support::certificate::Authority::trusted().file(),
-        )
+        .env("GITOGGLE_CA_FILE", world.ca())
         .env("GITOGGLE_STATE_DIR", world.state())
         .env("GITOGGLE_ONLY", "nothing/**  shop/**")
         .env("GITOGGLE_TOKEN", TOKEN)

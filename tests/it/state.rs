@@ -373,11 +373,14 @@ fn the_default_state_folder_is_keyed_by_the_source_as_given() {
     assert!(folders >= 1, "in the platform's state folder");
 }
 
+/// Something that happens to a state folder.
+type Damage = fn(&std::path::Path);
+
 #[test]
 fn a_state_folder_of_nonsense_is_told_and_nothing_is_sent() {
-    let damages: [(&str, fn(&std::path::Path)); 4] = [
+    let damages: [(&str, Damage); 4] = [
         ("journal", |state| {
-            std::fs::write(state.join("journal"), "nonsense\nnonsense\n").unwrap()
+            std::fs::write(state.join("journal"), "nonsense\nnonsense\n").unwrap();
         }),
         ("ref", |state| {
             let git = Repo::at(&state.join("state.git"));
@@ -386,7 +389,7 @@ fn a_state_folder_of_nonsense_is_told_and_nothing_is_sent() {
             git.git(&["update-ref", "refs/gitoggle/applied", &commit]);
         }),
         ("objects", |state| {
-            std::fs::remove_dir_all(state.join("state.git/objects")).unwrap()
+            std::fs::remove_dir_all(state.join("state.git/objects")).unwrap();
         }),
         ("a file in its place", |state| {
             std::fs::remove_dir_all(state).unwrap();

@@ -1,16 +1,14 @@
 //! One certificate authority for the whole test run, and another one that nobody should trust.
 
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-use tempfile::TempDir;
 
-/// An authority, the file it is trusted by, and what a server needs to speak in its name.
+/// An authority, the certificate it is trusted by, and what a server needs to speak in its name.
 pub(crate) struct Authority {
-    folder: TempDir,
+    pem: String,
     server: Arc<ServerConfig>,
 }
 
@@ -27,9 +25,9 @@ impl Authority {
         OTHER.get_or_init(Self::make)
     }
 
-    /// Returns the PEM file of the authority.
-    pub(crate) fn file(&self) -> PathBuf {
-        self.folder.path().join("ca.pem")
+    /// Returns the authority's certificate.
+    pub(crate) fn pem(&self) -> &str {
+        &self.pem
     }
 
     /// Returns the configuration of a TLS server for `localhost` and `127.0.0.1`.
@@ -50,8 +48,6 @@ impl Authority {
         let leaf_key = KeyPair::generate().unwrap();
         let leaf_certificate = leaf.signed_by(&leaf_key, &issuer).unwrap();
 
-        let folder = crate::support::files::folder();
-        std::fs::write(folder.path().join("ca.pem"), authority_certificate.pem()).unwrap();
         let server = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap()
@@ -62,7 +58,7 @@ impl Authority {
             )
             .unwrap();
         Self {
-            folder,
+            pem: authority_certificate.pem(),
             server: Arc::new(server),
         }
     }

@@ -27,6 +27,7 @@ impl World {
     pub(crate) fn new() -> Self {
         let folder = super::files::folder();
         std::fs::create_dir(folder.path().join("home")).unwrap();
+        std::fs::write(folder.path().join("ca.pem"), Authority::trusted().pem()).unwrap();
         let repo = Repo::new(&folder.path().join("repo"));
         Self {
             folder,
@@ -97,6 +98,11 @@ impl World {
         self.path("state")
     }
 
+    /// Returns the file that says whom to trust.
+    pub(crate) fn ca(&self) -> PathBuf {
+        self.path("ca.pem")
+    }
+
     /// Returns a path in this world.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
@@ -144,7 +150,7 @@ impl World {
         self.local(verb)
             .set("state-dir", self.state())
             .set("base-url", self.service.url())
-            .set("ca-file", Authority::trusted().file())
+            .set("ca-file", self.ca())
             .env("GITOGGLE_TOKEN", TOKEN)
     }
 
