@@ -1,0 +1,131 @@
+//! The dashboard and the alerts ask for metrics that there are.
+
+use std::collections::BTreeSet;
+
+use gitoggle::reconcile::{Metrics, MetricsFormat};
+use serde_json::Value;
+
+use super::{beginning, document, items, text, word};
+
+fn exposed() -> String {
+    Metrics::new().encode(MetricsFormat::Text)
+}
+
+fn names(text: &str) -> BTreeSet<&str> {
+    beginning(text, "gitoggle_", |c| c.is_ascii_lowercase() || c == '_')
+}
+
+/// The values that `label` is compared with in `expression`.
+fn compared<'e>(expression: &'e str, label: &str) -> Vec<&'e str> {
+    let after = ["=\"", "=~\"", "!=\""].map(|operator| format!("{label}{operator}"));
+    after
+        .iter()
+        .flat_map(|begin| expression.match_indices(begin.as_str()))
+        .filter_map(|(start, begin)| expression[start + begin.len()..].split('"').next())
+        .flat_map(|values| values.split('|'))
+        .collect()
+}
+
+fn check_expression(expression: &str) {
+    let exposed = exposed();
+    for name in names(expression) {
+        let is_there = exposed
+            .lines()
+            .any(|line| line.split(['{', ' ']).next() == Some(name));
+        assert!(is_there, "{name} in {expression}");
+    }
+    for label in ["outcome", "result", "state"] {
+        for value in compared(expression, label) {
+            let pair = format!("{label}=\"{value}\"");
+            assert!(exposed.contains(&pair), "{pair} in {expression}");
+        }
+    }
+    let count = |c| expression.matches(c).count();
+    assert_eq!((count('('), count('{')), (count(')'), count('}')), "{expression}");
+}
+
+fn dashboard() -> Value {
+    serde_json::from_str(&text("grafana.json")).unwrap()
+}
+
+fn alerts() -> Vec<Value> {
+    let rules = document("prometheus/alerts.yaml");
+    let groups = items(&rules["groups"]);
+    groups.flat_map(|group| items(&group["rules"])).cloned().collect()
+}
+
+#[test]
+fn the_dashboard_asks_for_metrics_that_there_are() {
+    let dashboard = dashboard();
+    let targets: Vec<&Value> = items(&dashboard["panels"])
+        .flat_map(|panel| items(&panel["targets"]))
+        .collect();
+    assert!(targets.len() > 10, "{}", targets.len());
+    for target in targets {
+        check_expression(word(&target["expr"]));
+    }
+    for variable in items(&dashboard["templating"]["list"]) {
+        check_expression(variable["definition"].as_str().unwrap_or_default());
+    }
+}
+
+#[test]
+fn the_dashboard_shows_every_metric() {
+    let (exposed, dashboard) = (exposed(), text("grafana.json"));
+    let families = exposed
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
+    for family in families {
+        assert!(dashboard.contains(family), "{family} is on no panel");
+    }
+}
+
+#[test]
+fn panels_have_a_number_and_a_place_of_their_own() {
+    let dashboard = dashboard();
+    let mut ids = BTreeSet::new();
+    let mut cells = BTreeSet::new();
+    for panel in items(&dashboard["panels"]) {
+        assert!(ids.insert(panel["id"].as_u64().unwrap()), "{}", panel["title"]);
+        assert!(!word(&panel["description"]).is_empty() && !word(&panel["title"]).is_empty());
+        let [x, y, w, h] = ["x", "y", "w", "h"].map(|side| panel["gridPos"][side].as_u64().unwrap());
+        assert!(x + w <= 24, "{}", panel["title"]);
+        for cell in (x..x + w).flat_map(|x| (y..y + h).map(move |y| (x, y))) {
+            assert!(cells.insert(cell), "{} lies over another", panel["title"]);
+        }
+    }
+}
+
+#[test]
+fn alerts_ask_for_metrics_that_there_are_and_say_what_to_do() {
+    let mut seen = BTreeSet::new();
+    for alert in alerts() {
+        let name = word(&alert["alert"]).to_owned();
+        assert!(
+            name.starts_with("Gitoggle") && seen.insert(name.clone()),
+            "{name}"
+        );
+        let expression = word(&alert["expr"]);
+        check_expression(expression);
+        assert!(!names(expression).is_empty(), "{name}");
+        let severity = word(&alert["labels"]["severity"]);
+        assert!(["critical", "warning"].contains(&severity), "{name}: {severity}");
+        for key in ["summary", "description", "runbook"] {
+            assert!(word(&alert["annotations"][key]).len() > 20, "{name}: {key}");
+        }
+    }
+    assert!(seen.len() >= 7, "{seen:?}");
+}
+
+#[test]
+fn an_expression_about_something_unknown_is_noticed() {
+    for expression in [
+        "gitoggle_passes",
+        "gitoggle_toggles{state=\"lost\"}",
+        "gitoggle_publishes_total{outcome=~\"busy|tired\"}",
+        "sum(gitoggle_toggles",
+    ] {
+        let result = std::panic::catch_unwind(|| check_expression(expression));
+        assert!(result.is_err(), "{expression}");
+    }
+}
