@@ -243,6 +243,33 @@ fn the_program_runs_from_a_root_folder_that_holds_nothing_else() {
     }
 }
 
+/// `ca-certificates` of the image puts them there.
+#[test]
+fn https_works_with_the_certificate_authorities_of_the_image() {
+    let bundle = Path::new("/etc/ssl/certs/ca-certificates.crt");
+    let folder = tempfile::tempdir().unwrap();
+    root(folder.path());
+    let args =
+        "plan --repo https://127.0.0.1:1/a.git --base-url https://toggles.example --state-dir /tmp/state";
+    let Some(without) = run(folder.path(), args) else {
+        skipped("this user may not change the root folder");
+        return;
+    };
+    let complaint = "No CA certificates";
+    let told = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told(&without).contains(complaint), "{}", told(&without));
+    if !bundle.exists() {
+        skipped("this machine has no certificate authorities where Debian puts them");
+        return;
+    }
+    let inside = folder.path().join(bundle.strip_prefix("/").unwrap());
+    std::fs::create_dir_all(inside.parent().unwrap()).unwrap();
+    std::fs::copy(bundle, inside).unwrap();
+    let with = run(folder.path(), args).unwrap();
+    assert!(told(&with).contains("refused"), "{}", told(&with));
+    assert!(!told(&with).contains(complaint), "{}", told(&with));
+}
+
 #[expect(
     clippy::print_stderr,
     reason = "who runs the tests should know what was not tested"
