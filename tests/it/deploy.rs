@@ -43,7 +43,11 @@ fn every_variable_exists() {
 
 #[test]
 fn no_file_decides_about_a_first_pass() {
-    for (path, text) in files() {
+    // The chart's schema names it to refuse it.
+    let files = files()
+        .into_iter()
+        .filter(|(path, _)| !path.ends_with("values.schema.json"));
+    for (path, text) in files {
         let code = text.lines().filter(|line| !line.trim_start().starts_with('#'));
         let lines: Vec<&str> = code
             .filter(|line| line.to_lowercase().replace('-', "_").contains("first_pass"))
@@ -65,7 +69,9 @@ fn the_port_is_the_default_one_and_yaml_parses() {
         for line in listens {
             assert!(line.contains(&format!(":{port}")), "{}: {line}", path.display());
         }
-        if path.extension().is_some_and(|extension| extension == "yaml") {
+        // Templates are YAML only once they are filled in.
+        let is_template = path.components().any(|part| part.as_os_str() == "templates");
+        if path.extension().is_some_and(|extension| extension == "yaml") && !is_template {
             for document in serde_yaml::Deserializer::from_str(&text) {
                 let parsed: Result<serde_json::Value, _> = serde::Deserialize::deserialize(document);
                 assert!(parsed.unwrap().is_object(), "{}", path.display());
