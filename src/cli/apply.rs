@@ -10,8 +10,9 @@ use crate::config::{OutputFormat, Settings};
 use crate::document::Color;
 use crate::model::escaped;
 use crate::plan::render;
-use crate::reconcile::{Around, Reconciler, Report, Sending};
+use crate::reconcile::{self, Around, Config, Reconciler, Report, Sending};
 use crate::source::CacheMode;
+use crate::state;
 
 use super::failure::{Failure, Verdict};
 use super::progress::Bar;
@@ -23,14 +24,14 @@ const LOCK_WAIT: Duration = Duration::from_secs(60);
 pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
     let config = setup::config(settings, CacheMode::Keep)?;
     let host = setup::service(&config);
-    let reconciler = Reconciler::open(config, LOCK_WAIT)?;
+    let reconciler = open(config)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build();
     let bar = Arc::new(Bar::new(host, settings.log_format));
     let report = runtime.map_err(Failure::failed)?.block_on(async {
-        let progress = Arc::clone(&bar) as Arc<dyn crate::reconcile::Progress>;
+        let progress = Arc::clone(&bar) as Arc<dyn reconcile::Progress>;
         let around = Around {
             stop: signals::stop_on_signal().map_err(Failure::failed)?,
             progress,
@@ -54,6 +55,17 @@ pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
         }
     }
     Ok(verdict(&report))
+}
+
+/// Takes the state's lock; who has to wait is told for whom, for in CI nobody would know why it takes so long.
+fn open(config: Config) -> Result<Reconciler, Failure> {
+    match Reconciler::open(config.clone(), Duration::ZERO) {
+        Err(reconcile::Error::State(state::Error::Locked { holder, .. })) => {
+            note(&format!("waiting for {holder}, which is writing to this state\n"))?;
+            Ok(Reconciler::open(config, LOCK_WAIT)?)
+        }
+        opened => Ok(opened?),
+    }
 }
 
 fn verdict(report: &Report) -> Verdict {

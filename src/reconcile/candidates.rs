@@ -44,37 +44,36 @@ where
 {
     let wanted = |one: &Difference| reading.scope.contains(&one.id) || reading.unknown.contains_key(&one.id);
     let count = differences.len();
-    // Handed out in small parts, so that what was read is let go of while the rest is still read.
+    // Handed out in small parts, so that what was read is let go of while the rest is still read. Reading goes on under
+    // the same lock: libgit2 locks so often that two readers are slower than one, and the other thread parses meanwhile.
     let parts = Mutex::new(differences.into_iter().filter(wanted));
     let work = || -> Result<Read, E> {
         let mut all = Read::default();
-        let mut reader = None;
+        let (source, applied) = open()?;
+        let reader = Reader {
+            source,
+            applied,
+            reading,
+        };
         loop {
-            let part: Vec<Difference> = parts
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
+            let mut parts = parts.lock().unwrap_or_else(PoisonError::into_inner);
+            let part = parts
                 .by_ref()
                 .take(PART)
-                .collect();
+                .map(|difference| reader.load(difference));
+            let part = part.collect::<Result<Vec<_>, _>>()?;
+            drop(parts);
             if part.is_empty() {
                 return Ok(all);
             }
-            let reader = match &mut reader {
-                Some(reader) => reader,
-                none => {
-                    let (source, applied) = open()?;
-                    none.insert(Reader {
-                        source,
-                        applied,
-                        reading,
-                    })
-                }
-            };
-            for difference in part {
-                reader.read(difference, &mut all)?;
+            for loaded in part {
+                reader.read(loaded, &mut all);
             }
         }
     };
+    if count == 0 {
+        return Ok(Read::default());
+    }
     let threads = thread::available_parallelism()
         .map_or(1, NonZero::get)
         .min(count.div_ceil(PART));
@@ -101,39 +100,71 @@ struct Reader<'a, S, A> {
     reading: Reading<'a>,
 }
 
+/// A difference with the contents that it takes to decide about it.
+struct Loaded {
+    difference: Difference,
+    desired: Option<Blob>,
+    applied: Option<Blob>,
+}
+
 impl<S: Trees, A: Trees> Reader<'_, S, A> {
-    fn read(&self, difference: Difference, into: &mut Read) -> Result<(), CompareError<S::Error, A::Error>> {
-        let desired = self.desired(&difference, &mut into.1)?;
-        let applied = self.applied(&difference, &desired)?;
+    fn load(&self, difference: Difference) -> Result<Loaded, CompareError<S::Error, A::Error>> {
+        let desired = match difference.desired.as_slice() {
+            [file] => Some(
+                self.source
+                    .blob(file.id, LARGEST_DOCUMENT)
+                    .map_err(CompareError::Source)?,
+            ),
+            _ => None,
+        };
+        let applied = match (&difference.applied, &self.applied) {
+            (Some(file), Some(trees)) => Some(
+                trees
+                    .blob(file.id, LARGEST_DOCUMENT)
+                    .map_err(CompareError::Applied)?,
+            ),
+            _ => None,
+        };
+        Ok(Loaded {
+            difference,
+            desired,
+            applied,
+        })
+    }
+
+    fn read(&self, loaded: Loaded, into: &mut Read) {
+        let Loaded {
+            difference,
+            desired,
+            applied,
+        } = loaded;
+        let desired = self.desired(&difference, desired.as_ref(), &mut into.1);
+        let applied = self.applied(&difference, applied.as_ref());
         into.0.push(Candidate {
             id: difference.id,
             desired,
             applied,
         });
-        Ok(())
     }
 
     fn desired(
         &self,
         difference: &Difference,
+        blob: Option<&Blob>,
         findings: &mut Vec<Diagnostic>,
-    ) -> Result<Desired, CompareError<S::Error, A::Error>> {
-        let file = match difference.desired.as_slice() {
-            [] => return Ok(self.absent(difference)),
-            [file] => file,
-            [first, ..] => {
-                return Ok(Desired::Invalid {
+    ) -> Desired {
+        let (file, blob) = match (difference.desired.as_slice(), blob) {
+            ([], _) => return self.absent(difference),
+            ([file], Some(blob)) => (file, blob),
+            ([first, ..], _) => {
+                return Desired::Invalid {
                     path: first.path.clone(),
-                });
+                };
             }
         };
-        let blob = self
-            .source
-            .blob(file.id, LARGEST_DOCUMENT)
-            .map_err(CompareError::Source)?;
-        let (payload, found) = parse(file, &blob, self.reading);
+        let (payload, found) = parse(file, blob, self.reading);
         findings.extend(found);
-        Ok(match payload {
+        match payload {
             Some(payload) => Desired::Document {
                 path: file.path.clone(),
                 format: file.format.as_str().to_owned(),
@@ -143,7 +174,7 @@ impl<S: Trees, A: Trees> Reader<'_, S, A> {
             None => Desired::Invalid {
                 path: file.path.clone(),
             },
-        })
+        }
     }
 
     fn absent(&self, difference: &Difference) -> Desired {
@@ -158,31 +189,18 @@ impl<S: Trees, A: Trees> Reader<'_, S, A> {
         }
     }
 
-    fn applied(
-        &self,
-        difference: &Difference,
-        desired: &Desired,
-    ) -> Result<Applied, CompareError<S::Error, A::Error>> {
+    fn applied(&self, difference: &Difference, blob: Option<&Blob>) -> Applied {
         if let Some(sent) = self.reading.unknown.get(&difference.id) {
-            return Ok(Applied::Unknown { sent: sent.clone() });
+            return Applied::Unknown { sent: sent.clone() };
         }
         if let Some(sent) = self.reading.settled.get(&difference.id) {
-            return Ok(settled(sent));
+            return settled(sent);
         }
-        let (Some(file), Some(trees)) = (&difference.applied, &self.applied) else {
-            return Ok(Applied::Nothing);
+        let (Some(file), Some(blob)) = (&difference.applied, blob) else {
+            return Applied::Nothing;
         };
         let format = file.format.as_str().to_owned();
-        if matches!(desired, Desired::Invalid { .. }) {
-            return Ok(Applied::Unreadable {
-                object: file.id,
-                format,
-            });
-        }
-        let blob = trees
-            .blob(file.id, LARGEST_DOCUMENT)
-            .map_err(CompareError::Applied)?;
-        Ok(match parse(file, &blob, self.reading).0 {
+        match parse(file, blob, self.reading).0 {
             Some(payload) => Applied::Document {
                 object: file.id,
                 format,
@@ -192,7 +210,7 @@ impl<S: Trees, A: Trees> Reader<'_, S, A> {
                 object: file.id,
                 format,
             },
-        })
+        }
     }
 }
 

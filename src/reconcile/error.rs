@@ -64,7 +64,7 @@ impl Error {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::NoDocuments { .. } => Some("check `--ref`, `--root` and `--layout`; nothing was changed".into()),
+            Self::NoDocuments { .. } => Some("check `--ref`, `--root` and `--layout`; `gitoggle validate` says what is wrong with the files; nothing was changed".into()),
             Self::Rewritten { .. } => Some("`--history follow` applies the rewritten history".into()),
             Self::Stale { .. } => Some(
                 "an old job was run again, or the clone is shallow: run the newest one with its whole history \

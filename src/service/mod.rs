@@ -1,6 +1,6 @@
 //! The service's client: one PATCH per toggle, and what its answer means.
 //!
-//! [`Client`] sends; [`classify`] turns an answer into an [`Outcome`] and [`retry`] an outcome into what comes
+//! [`Client`] sends; [`classify()`] turns an answer into an [`Outcome`] and [`retry`] an outcome into what comes
 //! next, both as pure functions that read like the table they are tested against. Who is sent when is not decided
 //! here, and nothing but the documented endpoint is called.
 //!

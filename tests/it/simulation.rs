@@ -313,9 +313,6 @@ impl Simulation {
 
     fn pass(&mut self) {
         self.apply().exit_in(&[0, 1, 3]).any_output();
-        if self.remote.is_some() && self.trouble.lock().unwrap().share > 0 {
-            drop(std::fs::remove_dir_all(&self.disk));
-        }
         self.story.push(format!("pass: {}", self.told()));
         self.account(false);
         self.compare_state();
@@ -333,7 +330,6 @@ impl Simulation {
         if let Some(remote) = &self.remote {
             // Its announcement would be waited for while it is fresh.
             crate::shared::age(remote);
-            drop(std::fs::remove_dir_all(&self.disk));
         }
         self.story.push(format!("killed pass ({count}): {}", self.told()));
         self.account(killed);

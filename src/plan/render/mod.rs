@@ -1,6 +1,6 @@
 //! A plan for people and for machines.
 //!
-//! All foreign text is escaped, and whole outputs are [`defused`] once more: a CI system finds commands anywhere in
+//! All foreign text is escaped, and whole outputs are defused once more: a CI system finds commands anywhere in
 //! a line or behind white space at its start.
 
 mod json;
