@@ -39,6 +39,11 @@ pub(crate) fn side_by_side(
     )
 }
 
+/// Runs a command once and returns its largest resident size, in MiB.
+pub(crate) fn peak_mib(command: &mut Command) -> u64 {
+    once(command).1
+}
+
 fn once(command: &mut Command) -> (Duration, u64) {
     command
         .stdin(Stdio::null())
