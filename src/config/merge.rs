@@ -152,7 +152,12 @@ impl Merged {
             .and_then(|line| line.said.first());
         let repos = match given {
             Some(repo) => vec![repo],
-            None => std::iter::once(".").chain(own.map(String::as_str)).collect(),
+            // A file cannot free itself by naming another repository; but `/`, in which services start, is no source.
+            None => (own.is_none() || folder.parent().is_some())
+                .then_some(".")
+                .into_iter()
+                .chain(own.map(String::as_str))
+                .collect(),
         };
         match repos
             .iter()
