@@ -10,12 +10,13 @@ mod object;
 mod scope;
 mod sent;
 mod targeting;
-pub(crate) mod tree;
+mod tree;
 
 pub use commit::{Commit, CommitId};
 pub use escape::{escaped, is_harmful};
 pub use id::{EnvironmentId, IdError, Key, KeyError, ToggleId};
-pub use object::{Blob, Entry, EntryKind, ObjectId, ObjectIdError, Trees};
+pub use object::{Blob, EntryKind, ObjectId, ObjectIdError, Trees};
 pub use scope::{Scope, ScopeError};
 pub use sent::{Action, Sent, Suspension};
 pub use targeting::{Condition, Content, Payload, Rule, Serve, ServiceKind, Targeting, Variation};
+pub use tree::{Differing, Entries, Entry, Malformed, Tree};

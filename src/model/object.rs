@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::tree::Tree;
+
 /// The id of a Git blob, tree or commit (SHA-1, 20 bytes).
 #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ObjectId(pub [u8; 20]);
@@ -65,17 +67,6 @@ pub enum EntryKind {
     Other,
 }
 
-/// One entry of one tree.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Entry {
-    /// The file or folder name as Git has it, which need not be UTF-8.
-    pub name: Vec<u8>,
-    /// What it is.
-    pub kind: EntryKind,
-    /// The id of its content.
-    pub id: ObjectId,
-}
-
 /// Read access to the trees and blobs of one repository: the source's and the state's are both one.
 ///
 /// Not shared between threads; each thread opens its own.
@@ -83,11 +74,14 @@ pub trait Trees {
     /// What reading can fail with.
     type Error;
 
-    /// Returns the entries of `tree`, in the order Git keeps them.
+    /// Returns the tree of that id.
     ///
     /// # Errors
     /// When the object is missing, broken or no tree.
-    fn entries(&self, tree: ObjectId) -> Result<Vec<Entry>, Self::Error>;
+    fn tree(&self, tree: ObjectId) -> Result<Tree, Self::Error>;
+
+    /// Returns the tree of that id where this repository happens to hold it, which is no error if not.
+    fn find_tree(&self, tree: ObjectId) -> Option<Tree>;
 
     /// Returns the content of `blob`, or [`Blob::TooLarge`] without reading it where it has more than `limit`
     /// bytes, so that a hostile file costs nothing.

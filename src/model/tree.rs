@@ -1,17 +1,116 @@
-//! The format of a Git tree: `mode SP name NUL id`, sorted.
+//! The format of a Git tree, `mode SP name NUL id`, sorted; and the one way to walk two of them side by side.
 
-use super::{Entry, EntryKind, ObjectId};
+use std::cmp::Ordering;
+use std::sync::Arc;
 
-/// One entry, borrowed from the bytes of its tree.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct RawEntry<'a> {
-    pub(crate) mode: u32,
-    pub(crate) name: &'a [u8],
-    pub(crate) id: ObjectId,
+use super::{EntryKind, ObjectId};
+
+/// One tree: a folder's entries, as the bytes that Git keeps. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    bytes: Arc<[u8]>,
+    files: usize,
 }
 
-impl RawEntry<'_> {
-    pub(crate) const fn kind(&self) -> EntryKind {
+/// Bytes that are no tree.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("the tree is malformed")]
+pub struct Malformed;
+
+impl Tree {
+    /// Takes the bytes of a tree, as Git has them.
+    ///
+    /// # Errors
+    /// When they are none.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
+        let (mut rest, mut files) = (bytes, 0);
+        while !rest.is_empty() {
+            let (entry, after) = split(rest).ok_or(Malformed)?;
+            files += usize::from(entry.kind() == EntryKind::Blob);
+            rest = after;
+        }
+        let bytes = bytes.into();
+        Ok(Self { bytes, files })
+    }
+
+    /// Returns the tree without any entry.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::of([])
+    }
+
+    /// Returns the tree of `entries`, in any order.
+    #[must_use]
+    pub fn of<'a>(entries: impl IntoIterator<Item = Entry<'a>>) -> Self {
+        let mut entries: Vec<_> = entries.into_iter().collect();
+        entries.sort_by(Entry::order);
+        let mut bytes = Vec::with_capacity(entries.len() * 48);
+        let blobs = entries.iter().filter(|entry| entry.kind() == EntryKind::Blob);
+        let files = blobs.count();
+        for entry in entries {
+            bytes.extend_from_slice(format!("{:o} ", entry.mode).as_bytes());
+            bytes.extend_from_slice(entry.name);
+            bytes.push(0);
+            bytes.extend_from_slice(&entry.id.0);
+        }
+        let bytes = bytes.into();
+        Self { bytes, files }
+    }
+
+    /// Returns the entries, in the order Git keeps them.
+    #[must_use]
+    pub fn entries(&self) -> Entries<'_> {
+        Entries(&self.bytes)
+    }
+
+    /// Returns the entry of that name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<Entry<'_>> {
+        self.entries().find(|entry| entry.name == name.as_bytes())
+    }
+
+    /// Returns how many files there are, folders and links not counted.
+    #[must_use]
+    pub const fn files(&self) -> usize {
+        self.files
+    }
+
+    /// Returns the bytes, as Git has them.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// One entry of one tree.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Entry<'a> {
+    /// The mode as Git has it: kind and permissions.
+    pub mode: u32,
+    /// The file or folder name as Git has it, which need not be UTF-8.
+    pub name: &'a [u8],
+    /// The id of its content.
+    pub id: ObjectId,
+}
+
+impl<'a> Entry<'a> {
+    /// Returns the entry of a regular file.
+    #[must_use]
+    pub const fn file(name: &'a [u8], id: ObjectId) -> Self {
+        let mode = 0o100_644;
+        Self { mode, name, id }
+    }
+
+    /// Returns the entry of a folder.
+    #[must_use]
+    pub const fn folder(name: &'a [u8], id: ObjectId) -> Self {
+        let mode = 0o040_000;
+        Self { mode, name, id }
+    }
+
+    /// Returns what it is.
+    #[must_use]
+    pub const fn kind(&self) -> EntryKind {
         match self.mode & 0o170_000 {
             0o040_000 => EntryKind::Tree,
             0o100_000 => EntryKind::Blob,
@@ -19,16 +118,8 @@ impl RawEntry<'_> {
         }
     }
 
-    pub(crate) fn owned(&self) -> Entry {
-        Entry {
-            name: self.name.to_vec(),
-            kind: self.kind(),
-            id: self.id,
-        }
-    }
-
     /// Returns whether both are one thing to Git, which knows of a file's mode only whether it is executable.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
+    fn is_same(&self, other: &Self) -> bool {
         let canonical = |mode: u32| match mode & 0o170_000 {
             0o100_000 => 0o100_000 | (mode & 0o100),
             kind => kind,
@@ -37,7 +128,7 @@ impl RawEntry<'_> {
     }
 
     /// Orders as Git does: a folder's name as if it ended in a slash.
-    pub(crate) fn order(&self, other: &Self) -> std::cmp::Ordering {
+    fn order(&self, other: &Self) -> Ordering {
         let common = self.name.len().min(other.name.len());
         self.name[..common].cmp(&other.name[..common]).then_with(|| {
             let next = |entry: &Self| match (entry.name.get(common), entry.kind()) {
@@ -50,33 +141,22 @@ impl RawEntry<'_> {
     }
 }
 
-/// The entries of a tree's bytes. A malformed entry gives `Err` once, and then nothing.
-pub(crate) struct Entries<'a>(&'a [u8]);
-
-impl<'a> Entries<'a> {
-    pub(crate) const fn new(tree: &'a [u8]) -> Self {
-        Self(tree)
-    }
-}
-
-/// A tree's bytes that are no tree.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Malformed;
+/// The entries of one tree, in Git's order.
+#[derive(Clone, Debug)]
+pub struct Entries<'a>(&'a [u8]);
 
 impl<'a> Iterator for Entries<'a> {
-    type Item = Result<RawEntry<'a>, Malformed>;
+    type Item = Entry<'a>;
 
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let parsed = parse(self.0);
-        self.0 = parsed.map_or(&[], |(_, rest)| rest);
-        Some(parsed.map(|(entry, _)| entry).ok_or(Malformed))
+    fn next(&mut self) -> Option<Entry<'a>> {
+        let (entry, rest) = split(self.0)?;
+        self.0 = rest;
+        Some(entry)
     }
 }
 
-fn parse(bytes: &[u8]) -> Option<(RawEntry<'_>, &[u8])> {
+/// Takes the first entry off.
+fn split(bytes: &[u8]) -> Option<(Entry<'_>, &[u8])> {
     let space = bytes.iter().take(8).position(|byte| *byte == b' ')?;
     let mode = bytes[..space].iter().try_fold(0, |mode: u32, digit| {
         (b'0'..=b'7')
@@ -86,7 +166,7 @@ fn parse(bytes: &[u8]) -> Option<(RawEntry<'_>, &[u8])> {
     let rest = &bytes[space + 1..];
     let end = rest.iter().position(|byte| *byte == 0)?;
     let (id, after) = rest[end + 1..].split_first_chunk::<20>()?;
-    let entry = RawEntry {
+    let entry = Entry {
         mode,
         name: &rest[..end],
         id: ObjectId(*id),
@@ -94,24 +174,133 @@ fn parse(bytes: &[u8]) -> Option<(RawEntry<'_>, &[u8])> {
     Some((entry, after))
 }
 
+/// The entries in which two trees differ, in Git's order: what is only in one of them stands alone.
+#[derive(Clone, Debug)]
+pub struct Differing<'a> {
+    a: &'a [u8],
+    b: &'a [u8],
+}
+
+impl<'a> Differing<'a> {
+    /// Walks `a` and `b` side by side.
+    #[must_use]
+    pub fn new(a: &'a Tree, b: &'a Tree) -> Self {
+        Self {
+            a: &a.bytes,
+            b: &b.bytes,
+        }
+    }
+}
+
+impl<'a> Iterator for Differing<'a> {
+    type Item = (Option<Entry<'a>>, Option<Entry<'a>>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let Some((a, after_a)) = split(self.a) else {
+                let (b, after_b) = split(self.b)?;
+                self.b = after_b;
+                return Some((None, Some(b)));
+            };
+            // Most entries are the same in both: that is seen without taking the second one apart.
+            let (first, _) = self.a.split_at(self.a.len() - after_a.len());
+            if let Some(after_b) = self.b.strip_prefix(first) {
+                (self.a, self.b) = (after_a, after_b);
+                continue;
+            }
+            let Some((b, after_b)) = split(self.b) else {
+                self.a = after_a;
+                return Some((Some(a), None));
+            };
+            let order = a.order(&b);
+            if order.is_le() {
+                self.a = after_a;
+            }
+            if order.is_ge() {
+                self.b = after_b;
+            }
+            match order {
+                Ordering::Equal if a.is_same(&b) => {}
+                Ordering::Equal => return Some((Some(a), Some(b))),
+                Ordering::Less => return Some((Some(a), None)),
+                Ordering::Greater => return Some((None, Some(b))),
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
     use super::*;
+
+    const fn id(byte: u8) -> ObjectId {
+        ObjectId([byte; 20])
+    }
 
     #[test]
     fn a_tree_that_ends_early_is_malformed_and_never_read_past_its_end() {
-        let mut tree = b"100644 a\0".to_vec();
-        tree.extend([7; 20]);
-        tree.extend(b"40000 b\0");
-        tree.extend([8; 20]);
-        let entries: Vec<_> = Entries::new(&tree).collect::<Result<_, _>>().unwrap();
-        assert_eq!(
-            entries.iter().map(|entry| entry.name).collect::<Vec<_>>(),
-            [b"a", b"b"]
-        );
-        assert_eq!(entries[1].kind(), EntryKind::Tree);
-        for end in (1..tree.len()).filter(|end| *end != 29) {
-            assert!(Entries::new(&tree[..end]).any(|entry| entry.is_err()), "{end}");
+        let tree = Tree::of([Entry::folder(b"b", id(8)), Entry::file(b"a", id(7))]);
+        let names: Vec<&[u8]> = tree.entries().map(|entry| entry.name).collect();
+        assert_eq!(names, [b"a", b"b"]);
+        assert_eq!(tree.get("b").unwrap().kind(), EntryKind::Tree);
+        assert_eq!(tree.files(), 1);
+        let bytes = tree.bytes();
+        for end in (1..bytes.len()).filter(|end| *end != 29) {
+            assert!(Tree::parse(&bytes[..end]).is_err(), "{end}");
+        }
+        assert_eq!(Tree::parse(bytes).unwrap().files(), 1);
+    }
+
+    #[test]
+    fn only_the_executable_bit_of_a_mode_is_a_difference() {
+        let tree = |mode| {
+            let entry = Entry::file(b"a", id(1));
+            Tree::of([Entry { mode, ..entry }])
+        };
+        let differ = |a, b| Differing::new(&tree(a), &tree(b)).count();
+        assert_eq!(differ(0o100_644, 0o100_664), 0);
+        assert_eq!(differ(0o100_644, 0o100_755), 1);
+        assert_eq!(differ(0o100_644, 0o120_644), 1);
+    }
+
+    type Folder = BTreeMap<String, (bool, u8)>;
+
+    fn folder() -> impl Strategy<Value = Folder> {
+        proptest::collection::btree_map("[ab.-]{1,3}", (any::<bool>(), 0..3_u8), 0..12)
+    }
+
+    fn tree(folder: &Folder) -> Tree {
+        Tree::of(folder.iter().map(|(name, (is_folder, byte))| match is_folder {
+            true => Entry::folder(name.as_bytes(), id(*byte)),
+            false => Entry::file(name.as_bytes(), id(*byte)),
+        }))
+    }
+
+    proptest! {
+        #[test]
+        fn what_differs_is_what_two_maps_say(a in folder(), b in folder()) {
+            // A file and a folder of one name are two entries to Git, which sorts them apart.
+            let keyed = |folder: &Folder| -> BTreeMap<(String, bool), u8> {
+                folder.iter().map(|(name, (is_folder, byte))| ((name.clone(), *is_folder), *byte)).collect()
+            };
+            let (a_map, b_map) = (keyed(&a), keyed(&b));
+            let mut expected: Vec<_> = a_map.keys().chain(b_map.keys()).cloned().collect();
+            expected.retain(|key| a_map.get(key) != b_map.get(key));
+            expected.sort();
+            expected.dedup();
+            let (a, b) = (tree(&a), tree(&b));
+            let mut found: Vec<_> = Differing::new(&a, &b)
+                .map(|(a, b)| {
+                    let entry = a.or(b).unwrap();
+                    (String::from_utf8(entry.name.to_vec()).unwrap(), entry.kind() == EntryKind::Tree)
+                })
+                .collect();
+            found.sort();
+            prop_assert_eq!(found, expected);
         }
     }
 }

@@ -3,11 +3,10 @@
 //! Nothing is read or parsed here. With the default layout both trees have one shape, so that a commit that
 //! touches ten files costs ten folders; any other layout is compared file by file (DESIGN, section 4, "Compare").
 
-use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::document::{Diagnostic, Format, Layout, Place, tree};
-use crate::model::{Entry, EntryKind, EnvironmentId, ObjectId, ToggleId, Trees};
+use crate::model::{Differing, Entry, EntryKind, EnvironmentId, ObjectId, ToggleId, Tree, Trees};
 
 /// One document on either side.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -118,28 +117,26 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
             self.found.any_document = true;
             return Ok(());
         }
-        let ours = self.source_entries(source)?;
-        let theirs = self.applied_entries(applied)?;
-        self.found.files += blobs(&ours).count();
+        // The older one first: Git keeps it as what differs from the newer one, which is then at hand.
+        let theirs = self.applied_tree(applied)?;
+        let ours = self.source_tree(source)?;
+        self.found.files += ours.files();
         if depth == ENVIRONMENT_DEPTH {
             self.environment_folder(prefix, &ours, &theirs);
         } else {
-            self.documents(prefix, ours.iter());
+            self.documents(prefix, ours.entries());
         }
         self.subfolders(prefix, depth, &ours, &theirs)
     }
 
-    fn subfolders(&mut self, prefix: &str, depth: usize, ours: &[Entry], theirs: &[Entry]) -> Outcome<S, A> {
+    fn subfolders(&mut self, prefix: &str, depth: usize, ours: &Tree, theirs: &Tree) -> Outcome<S, A> {
         let mut pairs: BTreeMap<&[u8], (Option<ObjectId>, Option<ObjectId>)> = BTreeMap::new();
-        for entry in ours
-            .iter()
-            .filter(|entry| entry.kind == EntryKind::Tree && !is_hidden(&entry.name))
-        {
-            pairs.entry(&entry.name).or_default().0 = Some(entry.id);
+        for entry in folders(ours).filter(|entry| !is_hidden(entry.name)) {
+            pairs.entry(entry.name).or_default().0 = Some(entry.id);
         }
         if depth < ENVIRONMENT_DEPTH {
-            for entry in theirs.iter().filter(|entry| entry.kind == EntryKind::Tree) {
-                pairs.entry(&entry.name).or_default().1 = Some(entry.id);
+            for entry in folders(theirs) {
+                pairs.entry(entry.name).or_default().1 = Some(entry.id);
             }
         }
         for (name, (source, applied)) in pairs {
@@ -152,13 +149,13 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
     }
 
     /// Sorts the files of one folder of the source into documents and findings.
-    fn documents<'e>(&mut self, prefix: &str, entries: impl Iterator<Item = &'e Entry>) -> Placed {
+    fn documents<'e>(&mut self, prefix: &str, entries: impl Iterator<Item = Entry<'e>>) -> Placed {
         let mut documents = Vec::new();
-        for entry in entries.filter(|entry| entry.kind == EntryKind::Blob) {
-            match std::str::from_utf8(&entry.name) {
+        for entry in entries.filter(is_file) {
+            match std::str::from_utf8(entry.name) {
                 Ok(name) => documents.extend(self.place(join(prefix, name), entry.id)),
-                Err(_) if is_hidden(&entry.name) => {}
-                Err(_) => self.not_utf8(prefix, &entry.name),
+                Err(_) if is_hidden(entry.name) => {}
+                Err(_) => self.not_utf8(prefix, entry.name),
             }
         }
         documents
@@ -185,17 +182,16 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
 
     /// Compares the folder of one environment. Files that are the same on both sides are passed over by name and id,
     /// unless another file could claim the same toggle.
-    fn environment_folder(&mut self, prefix: &str, ours: &[Entry], theirs: &[Entry]) {
-        let (ours, theirs): (Vec<_>, Vec<_>) = (blobs(ours).collect(), blobs(theirs).collect());
-        let (mut same, mut differing) = (0, BTreeSet::new());
-        for (our, their) in pairs(&ours, &theirs) {
-            match (our, their) {
-                (Some(our), Some(their)) if our.id == their.id => same += 1,
-                (Some(entry), _) | (None, Some(entry)) => {
-                    differing.insert(stem(&entry.name).to_ascii_lowercase());
-                }
-                (None, None) => {}
+    fn environment_folder(&mut self, prefix: &str, ours: &Tree, theirs: &Tree) {
+        let (mut same, mut differing) = (ours.files(), HashSet::new());
+        for (our, their) in Differing::new(ours, theirs) {
+            let (our, their) = (our.filter(is_file), their.filter(is_file));
+            if our.map(|entry| entry.id) == their.map(|entry| entry.id) {
+                continue;
             }
+            same -= usize::from(our.is_some());
+            let names = our.into_iter().chain(their).map(|entry| stem(entry.name));
+            differing.extend(names.map(<[u8]>::to_ascii_lowercase));
         }
         let folder = format!("{prefix}/");
         let always = self
@@ -207,12 +203,16 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
         if differing.is_empty() {
             return;
         }
-        let wanted = |entry: &&Entry| differing.contains(&stem(&entry.name).to_ascii_lowercase());
-        let count = theirs.len();
-        let desired = self.documents(prefix, ours.into_iter().filter(wanted));
-        let recorded = applied_documents(prefix, theirs.into_iter().filter(wanted));
+        let mut folded = Vec::new();
+        let mut wanted = |entry: &Entry<'_>| {
+            folded.clear();
+            folded.extend(stem(entry.name).iter().map(u8::to_ascii_lowercase));
+            differing.contains(&folded)
+        };
+        let desired = self.documents(prefix, ours.entries().filter(&mut wanted));
+        let recorded = applied_documents(prefix, theirs.entries().filter(&mut wanted));
         let left = if same == 0 { Left::OnlyThese } else { Left::Others };
-        self.environment(desired, recorded, count, left);
+        self.environment(desired, recorded, theirs.files(), left);
     }
 
     /// Compares the given documents of one environment, in which `count` toggles are applied.
@@ -273,35 +273,32 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
     /// Compares file by file, for layouts whose folders are not those of the state.
     fn everything(&mut self, roots: Roots) -> Outcome<S, A> {
         let mut environments: BTreeMap<EnvironmentId, (Placed, Placed)> = BTreeMap::new();
-        let mut folders = vec![(String::new(), roots.source)];
-        while let Some((prefix, folder)) = folders.pop() {
-            let entries = self.source_entries(Some(folder))?;
-            self.found.files += blobs(&entries).count();
-            for (id, file) in self.documents(&prefix, entries.iter()) {
+        let mut left = vec![(String::new(), roots.source)];
+        while let Some((prefix, folder)) = left.pop() {
+            let tree = self.source_tree(Some(folder))?;
+            self.found.files += tree.files();
+            for (id, file) in self.documents(&prefix, tree.entries()) {
                 environments
                     .entry(id.environment())
                     .or_default()
                     .0
                     .push((id, file));
             }
-            let inner = entries
-                .iter()
-                .filter(|e| e.kind == EntryKind::Tree && !is_hidden(&e.name));
-            folders.extend(inner.map(|e| (join(&prefix, &String::from_utf8_lossy(&e.name)), e.id)));
+            let inner = folders(&tree).filter(|entry| !is_hidden(entry.name));
+            left.extend(inner.map(|entry| (join(&prefix, &String::from_utf8_lossy(entry.name)), entry.id)));
         }
-        let mut folders: Vec<(String, ObjectId)> =
-            roots.applied.map(|id| (String::new(), id)).into_iter().collect();
-        while let Some((prefix, folder)) = folders.pop() {
-            let entries = self.applied_entries(Some(folder))?;
-            for (id, file) in applied_documents(&prefix, blobs(&entries)) {
+        left.extend(roots.applied.map(|id| (String::new(), id)));
+        while let Some((prefix, folder)) = left.pop() {
+            let tree = self.applied_tree(Some(folder))?;
+            for (id, file) in applied_documents(&prefix, tree.entries()) {
                 environments
                     .entry(id.environment())
                     .or_default()
                     .1
                     .push((id, file));
             }
-            let inner = entries.iter().filter(|e| e.kind == EntryKind::Tree);
-            folders.extend(inner.map(|e| (join(&prefix, &String::from_utf8_lossy(&e.name)), e.id)));
+            let inner = folders(&tree);
+            left.extend(inner.map(|entry| (join(&prefix, &String::from_utf8_lossy(entry.name)), entry.id)));
         }
         for (desired, applied) in environments.into_values() {
             let count = applied.len();
@@ -334,19 +331,22 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
         join(self.root, path)
     }
 
-    fn source_entries(&self, tree: Option<ObjectId>) -> Result<Vec<Entry>, CompareError<S::Error, A::Error>> {
-        tree.map_or(Ok(Vec::new()), |tree| {
-            self.source.entries(tree).map_err(CompareError::Source)
-        })
+    fn source_tree(&self, tree: Option<ObjectId>) -> Result<Tree, CompareError<S::Error, A::Error>> {
+        tree.map_or_else(
+            || Ok(Tree::empty()),
+            |tree| self.source.tree(tree).map_err(CompareError::Source),
+        )
     }
 
-    fn applied_entries(
-        &self,
-        tree: Option<ObjectId>,
-    ) -> Result<Vec<Entry>, CompareError<S::Error, A::Error>> {
-        match (tree, self.applied) {
-            (Some(tree), Some(applied)) => applied.entries(tree).map_err(CompareError::Applied),
-            _ => Ok(Vec::new()),
+    /// Reads an applied tree where the source has it too, as that of an earlier commit: beside its successor it costs
+    /// little, and the search for commits asks for it again.
+    fn applied_tree(&self, tree: Option<ObjectId>) -> Result<Tree, CompareError<S::Error, A::Error>> {
+        let (Some(tree), Some(applied)) = (tree, self.applied) else {
+            return Ok(Tree::empty());
+        };
+        match self.source.find_tree(tree) {
+            Some(found) => Ok(found),
+            None => applied.tree(tree).map_err(CompareError::Applied),
         }
     }
 }
@@ -358,29 +358,12 @@ enum Left {
     Others,
 }
 
-/// Pairs two lists of files, both sorted by name as Git sorts files, by name.
-fn pairs<'e>(
-    ours: &[&'e Entry],
-    theirs: &[&'e Entry],
-) -> impl Iterator<Item = (Option<&'e Entry>, Option<&'e Entry>)> {
-    let (mut ours, mut theirs) = (ours.iter().copied().peekable(), theirs.iter().copied().peekable());
-    std::iter::from_fn(move || {
-        let order = match (ours.peek(), theirs.peek()) {
-            (Some(our), Some(their)) => our.name.cmp(&their.name),
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (None, None) => return None,
-        };
-        Some(match order {
-            Ordering::Less => (ours.next(), None),
-            Ordering::Equal => (ours.next(), theirs.next()),
-            Ordering::Greater => (None, theirs.next()),
-        })
-    })
+fn is_file(entry: &Entry<'_>) -> bool {
+    entry.kind() == EntryKind::Blob
 }
 
-fn blobs(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
-    entries.iter().filter(|entry| entry.kind == EntryKind::Blob)
+fn folders(tree: &Tree) -> impl Iterator<Item = Entry<'_>> {
+    tree.entries().filter(|entry| entry.kind() == EntryKind::Tree)
 }
 
 /// A file's name without its last extension.
@@ -391,11 +374,12 @@ fn stem(name: &[u8]) -> &[u8] {
 }
 
 /// The documents among some files of one folder of the state, whose layout is always the default one.
-fn applied_documents<'e>(prefix: &str, entries: impl Iterator<Item = &'e Entry>) -> Placed {
+fn applied_documents<'e>(prefix: &str, entries: impl Iterator<Item = Entry<'e>>) -> Placed {
     let layout = Layout::default();
     entries
+        .filter(is_file)
         .filter_map(|entry| {
-            let path = join(prefix, std::str::from_utf8(&entry.name).ok()?);
+            let path = join(prefix, std::str::from_utf8(entry.name).ok()?);
             match layout.place(path.as_bytes()) {
                 Place::Document { id, format } => Some((
                     id,
@@ -436,41 +420,29 @@ mod tests {
 
     /// Trees made of paths and contents; ids follow from content, as Git's do.
     #[derive(Default)]
-    struct Memory(HashMap<ObjectId, Vec<Entry>>);
+    struct Memory(HashMap<ObjectId, Tree>);
 
-    fn id_of(text: &str) -> ObjectId {
-        let digest = Sha1::digest(text);
+    fn id_of(content: impl AsRef<[u8]>) -> ObjectId {
+        let digest = Sha1::digest(content);
         ObjectId(digest.as_slice().try_into().unwrap())
     }
 
     impl Memory {
-        fn tree(&mut self, files: &[(&str, &str)]) -> ObjectId {
+        fn keep(&mut self, files: &[(&str, &str)]) -> ObjectId {
             let mut folders: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
             let mut entries = Vec::new();
             for (path, content) in files {
                 match path.split_once('/') {
                     Some((folder, rest)) => folders.entry(folder).or_default().push((rest, content)),
-                    None => {
-                        let id = id_of(content);
-                        entries.push(Entry {
-                            name: path.as_bytes().to_vec(),
-                            kind: EntryKind::Blob,
-                            id,
-                        });
-                    }
+                    None => entries.push(Entry::file(path.as_bytes(), id_of(content))),
                 }
             }
             for (folder, files) in folders {
-                let id = self.tree(&files);
-                entries.push(Entry {
-                    name: folder.as_bytes().to_vec(),
-                    kind: EntryKind::Tree,
-                    id,
-                });
+                entries.push(Entry::folder(folder.as_bytes(), self.keep(&files)));
             }
-            entries.sort_by(|a, b| a.name.cmp(&b.name));
-            let id = id_of(&format!("{entries:?}"));
-            self.0.insert(id, entries);
+            let tree = Tree::of(entries);
+            let id = id_of(tree.bytes());
+            self.0.insert(id, tree);
             id
         }
     }
@@ -478,8 +450,12 @@ mod tests {
     impl Trees for Memory {
         type Error = Infallible;
 
-        fn entries(&self, tree: ObjectId) -> Result<Vec<Entry>, Infallible> {
+        fn tree(&self, tree: ObjectId) -> Result<Tree, Infallible> {
             Ok(self.0[&tree].clone())
+        }
+
+        fn find_tree(&self, tree: ObjectId) -> Option<Tree> {
+            self.0.get(&tree).cloned()
         }
 
         fn blob(&self, _: ObjectId, _: usize) -> Result<Blob, Infallible> {
@@ -495,8 +471,8 @@ mod tests {
     ) -> Comparison {
         let mut trees = Memory::default();
         let roots = Roots {
-            source: trees.tree(source),
-            applied: Some(trees.tree(applied)),
+            source: trees.keep(source),
+            applied: Some(trees.keep(applied)),
         };
         let always = always.iter().map(|id| id.parse().unwrap()).collect();
         let found = compare(&trees, Some(&trees), roots, &layout.parse().unwrap(), "", &always);

@@ -118,9 +118,9 @@ fn applied(view: &View) -> Result<BTreeSet<ToggleId>, state::Error> {
     let mut toggles = BTreeSet::new();
     let mut folders = vec![(String::new(), tip.tree)];
     while let Some((prefix, folder)) = folders.pop() {
-        for entry in reader.entries(folder)? {
-            let path = join(&prefix, &String::from_utf8_lossy(&entry.name));
-            match entry.kind {
+        for entry in reader.tree(folder)?.entries() {
+            let path = join(&prefix, &String::from_utf8_lossy(entry.name));
+            match entry.kind() {
                 EntryKind::Tree => folders.push((path, entry.id)),
                 EntryKind::Blob => {
                     if let crate::document::Place::Document { id, .. } = layout.place(path.as_bytes()) {

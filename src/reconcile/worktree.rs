@@ -10,7 +10,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use crate::document::{Format, LARGEST_DOCUMENT};
-use crate::model::{Blob, Entry, EntryKind, ObjectId, Trees};
+use crate::model::{Blob, Entry, ObjectId, Tree, Trees};
 use crate::source::worktree::{WorkKind, WorkTree, blob_id};
 use crate::source::{self};
 
@@ -20,7 +20,7 @@ pub(crate) struct Folder(Arc<Files>);
 
 #[derive(Debug, Default)]
 struct Files {
-    trees: HashMap<ObjectId, Vec<Entry>>,
+    trees: HashMap<ObjectId, Tree>,
     blobs: HashMap<ObjectId, Blob>,
 }
 
@@ -29,7 +29,7 @@ impl Folder {
     pub(crate) fn open(folder: &Path, root: &str) -> Result<Self, source::Error> {
         let tree = WorkTree::open(folder, root)?;
         let mut files = Files::default();
-        let mut folders: BTreeMap<Vec<u8>, Vec<Entry>> = BTreeMap::from([(Vec::new(), Vec::new())]);
+        let mut folders: BTreeMap<Vec<u8>, Vec<Child>> = BTreeMap::from([(Vec::new(), Vec::new())]);
         for file in tree
             .files()?
             .into_iter()
@@ -40,15 +40,16 @@ impl Folder {
                 true => files.keep(tree.content(&file.path, LARGEST_DOCUMENT)?, &file.path)?,
                 false => made_up(b"file", &file.path),
             };
-            enter(&mut folders, parent).push(Entry {
-                name: name.to_vec(),
-                kind: EntryKind::Blob,
-                id,
-            });
+            enter(&mut folders, parent).push(Child::File(name.to_vec(), id));
         }
         files.trees = folders
             .into_iter()
-            .map(|(path, entries)| (made_up(b"tree", &path), entries))
+            .map(|(path, children)| {
+                (
+                    made_up(b"tree", &path),
+                    Tree::of(children.iter().map(Child::entry)),
+                )
+            })
             .collect();
         Ok(Self(Arc::new(files)))
     }
@@ -73,8 +74,12 @@ impl Files {
 impl Trees for Folder {
     type Error = source::Error;
 
-    fn entries(&self, tree: ObjectId) -> Result<Vec<Entry>, source::Error> {
-        Ok(self.0.trees.get(&tree).cloned().unwrap_or_default())
+    fn tree(&self, id: ObjectId) -> Result<Tree, source::Error> {
+        self.find_tree(id).ok_or(source::Error::MissingObject(id))
+    }
+
+    fn find_tree(&self, id: ObjectId) -> Option<Tree> {
+        self.0.trees.get(&id).cloned()
     }
 
     fn blob(&self, blob: ObjectId, _: usize) -> Result<Blob, source::Error> {
@@ -86,16 +91,27 @@ impl Trees for Folder {
     }
 }
 
-/// Returns the entries of `folder`, entering it and those above it where they are new.
-fn enter<'a>(folders: &'a mut BTreeMap<Vec<u8>, Vec<Entry>>, folder: &[u8]) -> &'a mut Vec<Entry> {
+/// What lies in a folder.
+enum Child {
+    File(Vec<u8>, ObjectId),
+    Folder(Vec<u8>, ObjectId),
+}
+
+impl Child {
+    fn entry(&self) -> Entry<'_> {
+        match self {
+            Self::File(name, id) => Entry::file(name, *id),
+            Self::Folder(name, id) => Entry::folder(name, *id),
+        }
+    }
+}
+
+/// Returns what lies in `folder`, entering it and those above it where they are new.
+fn enter<'a>(folders: &'a mut BTreeMap<Vec<u8>, Vec<Child>>, folder: &[u8]) -> &'a mut Vec<Child> {
     if !folders.contains_key(folder) {
         let (parent, name) = split(folder);
-        let entry = Entry {
-            name: name.to_vec(),
-            kind: EntryKind::Tree,
-            id: made_up(b"tree", folder),
-        };
-        enter(folders, parent).push(entry);
+        let child = Child::Folder(name.to_vec(), made_up(b"tree", folder));
+        enter(folders, parent).push(child);
     }
     folders.entry(folder.to_vec()).or_default()
 }

@@ -6,15 +6,13 @@
 //! an open path.
 
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
-use std::sync::Arc;
 
 use git2::Oid;
 
 use super::Parents;
 use super::error::Error;
 use super::reader::{Reader, object_id, oid};
-use crate::model::tree::{Entries, RawEntry};
-use crate::model::{EntryKind, ObjectId};
+use crate::model::{Differing, Entry, EntryKind, ObjectId, Tree, Trees};
 
 /// The paths that no commit has taken yet, as a tree of folders.
 #[derive(Default)]
@@ -182,10 +180,10 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Trees as bytes, shared between a commit and the next: one's parent is the other's own.
+/// Trees, shared between a commit and the next: one's parent is the other's own.
 struct TreeCache<'a> {
     reader: &'a Reader,
-    trees: HashMap<ObjectId, Arc<[u8]>>,
+    trees: HashMap<ObjectId, Tree>,
     bytes: usize,
 }
 
@@ -200,20 +198,20 @@ impl<'a> TreeCache<'a> {
         }
     }
 
-    fn tree(&mut self, id: Option<ObjectId>) -> Result<Arc<[u8]>, Error> {
+    fn tree(&mut self, id: Option<ObjectId>) -> Result<Tree, Error> {
         let Some(id) = id else {
-            return Ok(Arc::from([]));
+            return Ok(Tree::empty());
         };
         if let Some(tree) = self.trees.get(&id) {
-            return Ok(Arc::clone(tree));
+            return Ok(tree.clone());
         }
         let tree = self.reader.tree(id)?;
         if self.bytes > Self::MOST_BYTES {
             self.trees.clear();
             self.bytes = 0;
         }
-        self.bytes += tree.len();
-        self.trees.insert(id, Arc::clone(&tree));
+        self.bytes += tree.bytes().len();
+        self.trees.insert(id, tree.clone());
         Ok(tree)
     }
 
@@ -228,9 +226,8 @@ impl<'a> TreeCache<'a> {
         if a == b || open.children.is_empty() {
             return Ok(moved);
         }
-        let (bytes_a, bytes_b) = (self.tree(a)?, self.tree(b)?);
-        for pair in Pairs::new(&bytes_a, &bytes_b) {
-            let (old, new) = pair.map_err(|_| Error::MalformedTree(a.or(b).unwrap_or(ObjectId([0; 20]))))?;
+        let (a, b) = (self.tree(a)?, self.tree(b)?);
+        for (old, new) in Differing::new(&a, &b) {
             let Some(name) = old.or(new).map(|entry| entry.name) else {
                 continue;
             };
@@ -250,58 +247,10 @@ impl<'a> TreeCache<'a> {
     }
 }
 
-fn folder(entry: Option<RawEntry<'_>>) -> Option<ObjectId> {
+fn folder(entry: Option<Entry<'_>>) -> Option<ObjectId> {
     entry
         .filter(|entry| entry.kind() == EntryKind::Tree)
         .map(|entry| entry.id)
-}
-
-/// The entries in which two trees differ, in Git's order.
-struct Pairs<'a> {
-    a: std::iter::Peekable<Entries<'a>>,
-    b: std::iter::Peekable<Entries<'a>>,
-}
-
-type Pair<'a> = (Option<RawEntry<'a>>, Option<RawEntry<'a>>);
-
-impl<'a> Pairs<'a> {
-    fn new(a: &'a [u8], b: &'a [u8]) -> Self {
-        Self {
-            a: Entries::new(a).peekable(),
-            b: Entries::new(b).peekable(),
-        }
-    }
-
-    fn pair(&mut self) -> Option<Result<Pair<'a>, crate::model::tree::Malformed>> {
-        let order = match (self.a.peek(), self.b.peek()) {
-            (None, None) => return None,
-            (Some(Err(_)), _) | (_, Some(Err(_))) => return Some(Err(crate::model::tree::Malformed)),
-            (Some(_), None) => std::cmp::Ordering::Less,
-            (None, Some(_)) => std::cmp::Ordering::Greater,
-            (Some(Ok(a)), Some(Ok(b))) => a.order(b),
-        };
-        let a = self.a.next_if(|_| order.is_le()).transpose();
-        let b = self.b.next_if(|_| order.is_ge()).transpose();
-        Some(a.and_then(|a| b.map(|b| (a, b))))
-    }
-}
-
-impl<'a> Iterator for Pairs<'a> {
-    type Item = Result<Pair<'a>, crate::model::tree::Malformed>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            match self.pair()? {
-                Ok((Some(a), Some(b))) if a.is_same(&b) => {}
-                Err(malformed) => {
-                    self.a = Entries::new(&[]).peekable();
-                    self.b = Entries::new(&[]).peekable();
-                    return Some(Err(malformed));
-                }
-                pair => return Some(pair),
-            }
-        }
-    }
 }
 
 /// Returns whether `object` is at `path` (counted from the top) in any commit of the history of `start`.
@@ -339,12 +288,9 @@ fn lookup(
         if !seen.insert((depth, tree)) {
             return Ok(None);
         }
-        let bytes = trees.tree(Some(tree))?;
-        let entry = Entries::new(&bytes)
-            .flatten()
-            .find(|entry| entry.name == part.as_bytes());
+        let folder = trees.tree(Some(tree))?;
         let last = depth + 1 == parts.len();
-        match entry.map(|entry| (entry.kind(), entry.id)) {
+        match folder.get(part).map(|entry| (entry.kind(), entry.id)) {
             Some((EntryKind::Tree, id)) if !last => tree = id,
             Some((EntryKind::Blob, id)) if last => return Ok(Some(id)),
             _ => return Ok(None),

@@ -4,21 +4,20 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use git2::{ObjectType, Oid, Repository, RepositoryOpenFlags};
+use git2::{ObjectType, OdbLookupFlags, Oid, Repository, RepositoryOpenFlags};
 
 use super::error::{Error, cannot_open};
-use crate::model::tree::Entries;
-use crate::model::{Blob, Entry, ObjectId, Trees};
+use crate::model::{Blob, ObjectId, Tree, Trees};
 
-/// The raw trees that the readers of one snapshot share. Contended only for a look-up at a time.
+/// The trees that the readers of one snapshot share. Contended only for a look-up at a time.
 #[derive(Debug, Default)]
-pub(super) struct Memory(Mutex<HashMap<ObjectId, Arc<[u8]>>>);
+pub(super) struct Memory(Mutex<HashMap<ObjectId, Tree>>);
 
 impl Memory {
     /// How many trees are kept: a plan of some changes reads few, and one of all of them gains nothing.
     const MOST: usize = 512;
 
-    fn recall(&self, id: ObjectId) -> Option<Arc<[u8]>> {
+    fn recall(&self, id: ObjectId) -> Option<Tree> {
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -26,10 +25,10 @@ impl Memory {
             .cloned()
     }
 
-    fn keep(&self, id: ObjectId, tree: &Arc<[u8]>) {
+    fn keep(&self, id: ObjectId, tree: &Tree) {
         let mut trees = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if trees.len() < Self::MOST {
-            trees.insert(id, Arc::clone(tree));
+            trees.insert(id, tree.clone());
         }
     }
 }
@@ -60,16 +59,6 @@ impl Reader {
         })
     }
 
-    /// Returns the bytes of a tree, which history asks for again after a comparison has read it.
-    pub(super) fn tree(&self, id: ObjectId) -> Result<Arc<[u8]>, Error> {
-        if let Some(tree) = self.memory.recall(id) {
-            return Ok(tree);
-        }
-        let tree: Arc<[u8]> = self.object(id, ObjectType::Tree)?;
-        self.memory.keep(id, &tree);
-        Ok(tree)
-    }
-
     fn odb(&self, wanted: ObjectId) -> Result<git2::Odb<'_>, Error> {
         self.repository.odb().map_err(|error| self.explain(wanted, error))
     }
@@ -78,11 +67,12 @@ impl Reader {
         &self.repository
     }
 
-    /// Returns the bytes of `id`, which must be of `kind`.
-    pub(super) fn object<T: for<'a> From<&'a [u8]>>(
+    /// Returns what `take` makes of the bytes of `id`, which must be of `kind`.
+    fn object<T>(
         &self,
         id: ObjectId,
         kind: ObjectType,
+        take: impl FnOnce(&[u8]) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let oid = oid(id)?;
         let odb = self.odb(id)?;
@@ -90,7 +80,7 @@ impl Reader {
         if object.kind() != kind {
             return Err(Error::WrongType(id, kind.str()));
         }
-        Ok(T::from(object.data()))
+        take(object.data())
     }
 
     /// Says why `id` could not be read: vanished, a partial clone, or damage.
@@ -117,15 +107,28 @@ impl std::fmt::Debug for Reader {
 impl Trees for Reader {
     type Error = Error;
 
-    fn entries(&self, tree: ObjectId) -> Result<Vec<Entry>, Error> {
-        let bytes = self.tree(tree)?;
-        Entries::new(&bytes)
-            .map(|entry| {
-                entry
-                    .map(|entry| entry.owned())
-                    .map_err(|_| Error::MalformedTree(tree))
-            })
-            .collect()
+    fn tree(&self, id: ObjectId) -> Result<Tree, Error> {
+        if let Some(tree) = self.memory.recall(id) {
+            return Ok(tree);
+        }
+        let tree = self.object(id, ObjectType::Tree, |bytes| {
+            Tree::parse(bytes).map_err(|_| Error::MalformedTree(id))
+        })?;
+        self.memory.keep(id, &tree);
+        Ok(tree)
+    }
+
+    fn find_tree(&self, id: ObjectId) -> Option<Tree> {
+        // Asked without a refresh, which would list the packs again for each tree that is not here.
+        let here = |id| -> Result<bool, Error> {
+            let odb = self.odb(id)?;
+            Ok(odb.exists_ext(oid(id)?, OdbLookupFlags::NO_REFRESH))
+        };
+        match self.memory.recall(id) {
+            Some(tree) => Some(tree),
+            None if here(id).unwrap_or_default() => self.tree(id).ok(),
+            None => None,
+        }
     }
 
     fn blob(&self, blob: ObjectId, limit: usize) -> Result<Blob, Error> {
@@ -134,7 +137,7 @@ impl Trees for Reader {
         if size > limit {
             return Ok(Blob::TooLarge(size as u64));
         }
-        self.object(blob, ObjectType::Blob).map(Blob::Content)
+        self.object(blob, ObjectType::Blob, |bytes| Ok(Blob::Content(bytes.to_vec())))
     }
 }
 

@@ -9,8 +9,7 @@ use super::error::Error;
 use super::reader::{Memory, Reader, object_id};
 use super::resolve::Resolved;
 use super::{Parents, history, message};
-use crate::model::tree::Entries;
-use crate::model::{Commit, CommitId, EntryKind, ObjectId};
+use crate::model::{Commit, CommitId, EntryKind, ObjectId, Trees};
 
 /// One commit of the source, and what can be asked about it. Cheap to clone; reading opens the repository anew.
 #[derive(Clone, Debug)]
@@ -210,11 +209,8 @@ fn no_root(root: &str, id: ObjectId) -> Error {
 fn root_tree(reader: &Reader, top: ObjectId, root: &str, id: ObjectId) -> Result<ObjectId, Error> {
     let mut tree = top;
     for part in root.split('/').filter(|part| !part.is_empty()) {
-        let bytes: Vec<u8> = reader.object(tree, git2::ObjectType::Tree)?;
-        let entry = Entries::new(&bytes)
-            .flatten()
-            .find(|entry| entry.name == part.as_bytes());
-        let entry = entry.ok_or_else(|| no_root(root, id))?;
+        let folder = reader.tree(tree)?;
+        let entry = folder.get(part).ok_or_else(|| no_root(root, id))?;
         if entry.kind() != EntryKind::Tree {
             return Err(Error::RootIsNoFolder {
                 root: root.to_owned(),
@@ -224,6 +220,6 @@ fn root_tree(reader: &Reader, top: ObjectId, root: &str, id: ObjectId) -> Result
         tree = entry.id;
     }
     // Reads the tree, so that what is missing is told here and not in the middle of a pass.
-    let _: Vec<u8> = reader.object(tree, git2::ObjectType::Tree)?;
+    reader.tree(tree)?;
     Ok(tree)
 }

@@ -142,7 +142,15 @@ fn a_swapped_symlink_is_followed_and_an_old_snapshot_stays_readable() {
     std::fs::rename(at("next"), at("current")).unwrap();
     repo.git(&["worktree", "remove", "--force", at("one").to_str().unwrap()]);
     assert_eq!(revision(&mut source), second);
-    assert_eq!(old.reader().unwrap().entries(old.root_tree()).unwrap().len(), 1);
+    assert_eq!(
+        old.reader()
+            .unwrap()
+            .tree(old.root_tree())
+            .unwrap()
+            .entries()
+            .count(),
+        1
+    );
 }
 
 #[test]
@@ -165,16 +173,21 @@ fn entries_have_their_kinds_and_large_blobs_are_not_read() {
     repo.commit("all kinds");
     let snapshot = source(repo.path()).look().unwrap();
     let reader = snapshot.reader().unwrap();
-    let entries = reader.entries(snapshot.root_tree()).unwrap();
-    let kinds: Vec<_> = entries.iter().map(|entry| (&*entry.name, entry.kind)).collect();
+    let tree = reader.tree(snapshot.root_tree()).unwrap();
+    let kinds: Vec<_> = tree.entries().map(|entry| (entry.name, entry.kind())).collect();
     assert_eq!(
         kinds,
         [(&b"folder"[..], EntryKind::Tree), (b"link", EntryKind::Other)]
     );
-    let file = reader.entries(entries[0].id).unwrap()[0].id;
+    let file = reader
+        .tree(tree.get("folder").unwrap().id)
+        .unwrap()
+        .get("file")
+        .unwrap()
+        .id;
     assert_eq!(reader.blob(file, 5).unwrap(), Blob::Content(b"12345".to_vec()));
     assert_eq!(reader.blob(file, 4).unwrap(), Blob::TooLarge(5));
-    assert!(matches!(reader.entries(file), Err(Error::WrongType(..))));
+    assert!(matches!(reader.tree(file), Err(Error::WrongType(..))));
     assert!(matches!(
         reader.blob(ObjectId([1; 20]), 5),
         Err(Error::MissingObject(_))

@@ -11,7 +11,7 @@ use super::error::Error;
 use super::local;
 use super::reader::object_id;
 use super::snapshot::components;
-use crate::model::{Blob, EntryKind, ObjectId};
+use crate::model::{Blob, ObjectId};
 
 /// A folder of files, and the rules of what is ignored in it.
 pub struct WorkTree {
@@ -35,15 +35,6 @@ pub enum WorkKind {
     File,
     /// A symbolic link, a nested repository or something special: not followed.
     Other,
-}
-
-impl From<WorkKind> for EntryKind {
-    fn from(kind: WorkKind) -> Self {
-        match kind {
-            WorkKind::File => Self::Blob,
-            WorkKind::Other => Self::Other,
-        }
-    }
 }
 
 /// Returns the top folder of the work tree that `path` lies in, if it lies in one.

@@ -6,8 +6,7 @@ use git2::{ObjectType, Repository};
 
 use super::error::Error;
 use super::repository::{self, oid};
-use crate::model::tree::Entries;
-use crate::model::{Blob, Entry, ObjectId, Trees};
+use crate::model::{Blob, ObjectId, Tree, Trees};
 
 /// Read access to the state's objects, through a handle of its own: one per thread.
 pub struct Reader {
@@ -53,17 +52,20 @@ pub(crate) fn read(repository: &Repository, id: ObjectId, kind: ObjectType) -> R
     Ok(object.data().to_vec())
 }
 
+pub(crate) fn tree(repository: &Repository, id: ObjectId) -> Result<Tree, git2::Error> {
+    let bytes = read(repository, id, ObjectType::Tree)?;
+    Tree::parse(&bytes).map_err(|_| git2::Error::from_str(&format!("the tree {id} is malformed")))
+}
+
 impl Trees for Reader {
     type Error = Error;
 
-    fn entries(&self, tree: ObjectId) -> Result<Vec<Entry>, Error> {
-        let bytes = self.bytes(tree, ObjectType::Tree)?;
-        let entries = Entries::new(&bytes).map(|entry| entry.map(|entry| entry.owned()));
-        let malformed = |_| {
-            let error = git2::Error::from_str(&format!("the tree {tree} is malformed"));
-            Error::repository(&self.path)(error)
-        };
-        entries.collect::<Result<_, _>>().map_err(malformed)
+    fn tree(&self, id: ObjectId) -> Result<Tree, Error> {
+        tree(&self.repository, id).map_err(Error::repository(&self.path))
+    }
+
+    fn find_tree(&self, id: ObjectId) -> Option<Tree> {
+        self.tree(id).ok()
     }
 
     fn blob(&self, blob: ObjectId, limit: usize) -> Result<Blob, Error> {

@@ -3,13 +3,13 @@
 //! Nothing is stored per toggle: each commit names its revision, and what it changed is what its tree and its parent's
 //! disagree about.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::Error;
 use super::reader::Reader;
 use super::repository::{object_id, oid};
 use super::{record, view};
-use crate::model::{CommitId, Entry, ObjectId, ToggleId, Trees};
+use crate::model::{CommitId, Differing, ObjectId, ToggleId, Tree, Trees};
 
 pub(crate) fn applied(
     reader: &Reader,
@@ -61,18 +61,14 @@ fn descend(
     if before == Some(after) {
         return Ok(());
     }
-    let before = before
-        .map(|tree| reader.entries(tree))
-        .transpose()?
-        .unwrap_or_default();
-    let before: HashMap<&[u8], &Entry> = before.iter().map(|entry| (&*entry.name, entry)).collect();
-    for entry in reader.entries(after)? {
-        let other = before.get(&*entry.name).filter(|other| other.kind == entry.kind);
-        if other.is_some_and(|other| other.id == entry.id) {
+    let before = before.map_or_else(|| Ok(Tree::empty()), |tree| reader.tree(tree))?;
+    let after = reader.tree(after)?;
+    for (other, entry) in Differing::new(&before, &after) {
+        let Some(entry) = entry else {
             continue;
-        }
-        let name = String::from_utf8_lossy(&entry.name);
-        match entry.kind {
+        };
+        let name = String::from_utf8_lossy(entry.name);
+        match entry.kind() {
             crate::model::EntryKind::Tree => {
                 let prefix = format!("{prefix}{name}/");
                 descend(reader, other.map(|other| other.id), entry.id, &prefix, changed)?;

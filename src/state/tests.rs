@@ -120,11 +120,11 @@ pub(super) fn applied(view: &View) -> BTreeMap<String, String> {
     let (Some(tip), Some(reader)) = (view.tip(), view.reader().unwrap()) else {
         return found;
     };
-    for project in reader.entries(tip.tree).unwrap() {
-        for environment in reader.entries(project.id).unwrap() {
-            for toggle in reader.entries(environment.id).unwrap() {
-                let name = [project.name.clone(), environment.name.clone(), toggle.name]
-                    .map(|name| String::from_utf8(name).unwrap())
+    for project in reader.tree(tip.tree).unwrap().entries() {
+        for environment in reader.tree(project.id).unwrap().entries() {
+            for toggle in reader.tree(environment.id).unwrap().entries() {
+                let name = [project.name, environment.name, toggle.name]
+                    .map(|name| std::str::from_utf8(name).unwrap())
                     .join("/");
                 let Blob::Content(content) = reader.blob(toggle.id, 1024).unwrap() else {
                     panic!("too large")

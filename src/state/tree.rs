@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use git2::{ObjectType, Repository};
+use git2::Repository;
 
 use super::error::Error;
 use super::pack::{Kind, Object};
 use super::reader;
-use crate::model::{ObjectId, ToggleId};
+use crate::model::{Entry, EntryKind, ObjectId, ToggleId, Tree};
 
 /// The extensions a document may have; a toggle has one document, whichever its extension.
 const FORMATS: [&str; 3] = ["yaml", "yml", "json"];
@@ -19,7 +19,7 @@ pub(crate) type Put = Option<(String, ObjectId)>;
 type Environments<'a> = BTreeMap<&'a str, Vec<(&'a str, &'a Put)>>;
 
 /// Entries by name, folders with a slash behind: this is the order Git keeps them in.
-type Entries = BTreeMap<Vec<u8>, (&'static str, ObjectId)>;
+type Entries = BTreeMap<Vec<u8>, (u32, ObjectId)>;
 
 /// Returns the id of `base` with `changes` made, and the trees that are new.
 pub(crate) fn splice(
@@ -57,7 +57,10 @@ fn put_document(toggles: &mut Entries, toggle: &str, put: Option<&(String, Objec
         toggles.remove(format!("{toggle}.{format}").as_bytes());
     }
     if let Some((format, object)) = put {
-        toggles.insert(format!("{toggle}.{format}").into_bytes(), ("100644", *object));
+        toggles.insert(
+            format!("{toggle}.{format}").into_bytes(),
+            (Entry::file(b"", *object).mode, *object),
+        );
     }
 }
 
@@ -67,7 +70,7 @@ fn put_folder(parent: &mut Entries, name: &str, content: &Entries, new: &mut Vec
         parent.remove(&key);
     } else {
         let id = write(content, new);
-        parent.insert(key, ("40000", id));
+        parent.insert(key, (Entry::folder(b"", id).mode, id));
     }
 }
 
@@ -80,49 +83,22 @@ fn entries(repository: &Repository, tree: Option<ObjectId>) -> Result<Entries, E
     let Some(tree) = tree else {
         return Ok(Entries::new());
     };
-    let broken = || {
-        let error = git2::Error::from_str(&format!("tree {tree} is malformed"));
-        Error::repository(repository.path())(error)
-    };
-    let bytes =
-        reader::read(repository, tree, ObjectType::Tree).map_err(Error::repository(repository.path()))?;
-    let mut entries = Entries::new();
-    let mut rest = &bytes[..];
-    while !rest.is_empty() {
-        let space = rest.iter().position(|byte| *byte == b' ').ok_or_else(broken)?;
-        let end = rest.iter().position(|byte| *byte == 0).ok_or_else(broken)?;
-        let id = rest.get(end + 1..end + 21).ok_or_else(broken)?;
-        let mut name = rest.get(space + 1..end).ok_or_else(broken)?.to_vec();
-        // State is written by gitoggle, which has two modes; whatever else somebody put there stays what it is.
-        let mode = match &rest[..space] {
-            b"40000" => "40000",
-            b"100755" => "100755",
-            b"120000" => "120000",
-            b"160000" => "160000",
-            _ => "100644",
-        };
-        if mode == "40000" {
-            name.push(b'/');
-        }
-        entries.insert(
-            name,
-            (mode, ObjectId(id.try_into().expect("twenty bytes were taken"))),
-        );
-        rest = &rest[end + 21..];
-    }
-    Ok(entries)
+    let tree = reader::tree(repository, tree).map_err(Error::repository(repository.path()))?;
+    // State is written by gitoggle, which has two modes; whatever else somebody put there stays what it is.
+    let entries = tree.entries().map(|entry| match entry.kind() {
+        EntryKind::Tree => ([entry.name, b"/"].concat(), (entry.mode, entry.id)),
+        EntryKind::Blob | EntryKind::Other => (entry.name.to_vec(), (entry.mode, entry.id)),
+    });
+    Ok(entries.collect())
 }
 
 fn write(entries: &Entries, new: &mut Vec<Object>) -> ObjectId {
-    let mut bytes = Vec::with_capacity(entries.len() * 48);
-    for (name, (mode, id)) in entries {
-        bytes.extend_from_slice(mode.as_bytes());
-        bytes.push(b' ');
-        bytes.extend_from_slice(name.strip_suffix(b"/").unwrap_or(name));
-        bytes.push(0);
-        bytes.extend_from_slice(&id.0);
-    }
-    let object = Object::new(Kind::Tree, bytes);
+    let tree = Tree::of(entries.iter().map(|(name, (mode, id))| Entry {
+        mode: *mode,
+        name: name.strip_suffix(b"/").unwrap_or(name),
+        id: *id,
+    }));
+    let object = Object::new(Kind::Tree, tree.bytes().to_vec());
     let id = object.id;
     new.push(object);
     id
