@@ -1,6 +1,7 @@
 //! The format of a Git tree, `mode SP name NUL id`, sorted; and the one way to walk two of them side by side.
 
 use std::cmp::Ordering;
+use std::ffi::CStr;
 use std::sync::Arc;
 
 use super::{EntryKind, ObjectId};
@@ -157,21 +158,21 @@ impl<'a> Iterator for Entries<'a> {
 
 /// Takes the first entry off.
 fn split(bytes: &[u8]) -> Option<(Entry<'_>, &[u8])> {
-    let space = bytes.iter().take(8).position(|byte| *byte == b' ')?;
-    let mode = bytes[..space].iter().try_fold(0, |mode: u32, digit| {
-        (b'0'..=b'7')
-            .contains(digit)
-            .then(|| mode << 3 | u32::from(digit - b'0'))
-    })?;
-    let rest = &bytes[space + 1..];
-    let end = rest.iter().position(|byte| *byte == 0)?;
-    let (id, after) = rest[end + 1..].split_first_chunk::<20>()?;
-    let entry = Entry {
-        mode,
-        name: &rest[..end],
-        id: ObjectId(*id),
+    let (mode, rest) = match bytes.strip_prefix(b"100644 ") {
+        Some(rest) => (0o100_644, rest),
+        None => any_mode(bytes)?,
     };
-    Some((entry, after))
+    let name = CStr::from_bytes_until_nul(rest).ok()?.to_bytes();
+    let (id, after) = rest[name.len() + 1..].split_first_chunk()?;
+    let id = ObjectId(*id);
+    Some((Entry { mode, name, id }, after))
+}
+
+fn any_mode(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let space = bytes.iter().take(8).position(|byte| *byte == b' ')?;
+    let mode = std::str::from_utf8(&bytes[..space]).ok()?;
+    let mode = u32::from_str_radix(mode, 8).ok()?;
+    Some((mode, &bytes[space + 1..]))
 }
 
 /// The entries in which two trees differ, in Git's order: what is only in one of them stands alone.

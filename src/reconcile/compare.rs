@@ -3,7 +3,7 @@
 //! Nothing is read or parsed here. With the default layout both trees have one shape, so that a commit that
 //! touches ten files costs ten folders; any other layout is compared file by file (DESIGN, section 4, "Compare").
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::document::{Diagnostic, Format, Layout, Place, tree};
 use crate::model::{Differing, Entry, EntryKind, EnvironmentId, ObjectId, ToggleId, Tree, Trees};
@@ -183,7 +183,7 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
     /// Compares the folder of one environment. Files that are the same on both sides are passed over by name and id,
     /// unless another file could claim the same toggle.
     fn environment_folder(&mut self, prefix: &str, ours: &Tree, theirs: &Tree) {
-        let (mut same, mut differing) = (ours.files(), HashSet::new());
+        let (mut same, mut differing) = (ours.files(), Vec::new());
         for (our, their) in Differing::new(ours, theirs) {
             let (our, their) = (our.filter(is_file), their.filter(is_file));
             if our.map(|entry| entry.id) == their.map(|entry| entry.id) {
@@ -203,14 +203,15 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
         if differing.is_empty() {
             return;
         }
-        let mut folded = Vec::new();
-        let mut wanted = |entry: &Entry<'_>| {
-            folded.clear();
-            folded.extend(stem(entry.name).iter().map(u8::to_ascii_lowercase));
-            differing.contains(&folded)
+        differing.sort_unstable();
+        let wanted = |entry: &Entry<'_>| {
+            let folded = stem(entry.name).iter().map(u8::to_ascii_lowercase);
+            differing
+                .binary_search_by(|one| one.iter().copied().cmp(folded.clone()))
+                .is_ok()
         };
-        let desired = self.documents(prefix, ours.entries().filter(&mut wanted));
-        let recorded = applied_documents(prefix, theirs.entries().filter(&mut wanted));
+        let desired = self.documents(prefix, ours.entries().filter(wanted));
+        let recorded = applied_documents(prefix, theirs.entries().filter(wanted));
         let left = if same == 0 { Left::OnlyThese } else { Left::Others };
         self.environment(desired, recorded, theirs.files(), left);
     }

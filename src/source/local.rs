@@ -1,12 +1,12 @@
 //! A repository on this machine: opened in place, anew at each look, and only read.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use git2::{Repository, RepositoryOpenFlags};
 
 use super::error::{Error, cannot_open};
 use super::resolve::{Resolved, resolve};
-use crate::transport;
+use crate::transport::{self, Handles};
 
 /// Opens the repository at `path`: a work tree, a bare one, a linked work tree, or a symbolic link to one. Never
 /// one further up.
@@ -16,12 +16,11 @@ pub(super) fn open(path: &Path) -> Result<Repository, Error> {
     Repository::open_ext(path, RepositoryOpenFlags::NO_SEARCH, none).map_err(|error| cannot_open(path, error))
 }
 
-/// Resolves `reference` in the repository at `path`; also returns the folder that holds its objects.
-pub(super) fn look_up(path: &Path, reference: Option<&str>) -> Result<(PathBuf, Resolved), Error> {
+/// Resolves `reference` in the repository at `path`, and returns both.
+pub(super) fn look_up(path: &Path, reference: Option<&str>) -> Result<(Handles, Resolved), Error> {
     let repository = open(path)?;
-    let folder = repository.commondir().to_owned();
     match resolve(&repository, reference) {
-        Ok(resolved) => Ok((folder, resolved)),
+        Ok(resolved) => Ok((Handles::of(repository), resolved)),
         Err(_) if !repository.path().exists() => Err(Error::Vanished(path.to_owned())),
         Err(error) => Err(error),
     }

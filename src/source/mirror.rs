@@ -15,7 +15,7 @@ use super::reader::{object_id, oid};
 use super::resolve::{self, Resolved};
 use super::{CacheMode, Snapshot, SourceConfig};
 use crate::model::CommitId;
-use crate::transport::{self, Advertised, GitError, advertised, with_remote};
+use crate::transport::{self, Advertised, GitError, Handles, advertised, with_remote};
 
 /// What the wanted ref is called in the mirror.
 const WANTED: &str = "refs/gitoggle/source";
@@ -89,7 +89,7 @@ impl Mirror {
     fn snapshot(&self, config: &SourceConfig, folder: &Path, resolved: Resolved) -> Result<Snapshot, Error> {
         let temporary = self.temporary.clone().filter(|own| own.path() == folder);
         Snapshot::take(
-            folder.to_owned(),
+            Handles::new(folder.to_owned()),
             resolved,
             &config.root,
             config.first_parent,

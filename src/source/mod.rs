@@ -92,8 +92,8 @@ impl Source {
         let Some(path) = config.location.local_path() else {
             return self.mirror.look(config);
         };
-        let (folder, resolved) = local::look_up(path, config.reference.as_deref())?;
-        Snapshot::take(folder, resolved, &config.root, config.first_parent, None)
+        let (handles, resolved) = local::look_up(path, config.reference.as_deref())?;
+        Snapshot::take(handles, resolved, &config.root, config.first_parent, None)
     }
 
     /// Returns whether the repository is on this machine, where a look-up costs microseconds.

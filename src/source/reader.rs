@@ -1,24 +1,36 @@
 //! Reading trees and blobs of one repository.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use git2::{ObjectType, OdbLookupFlags, Oid, Repository, RepositoryOpenFlags};
+use git2::{ObjectType, OdbLookupFlags, Oid, Repository};
 
 use super::error::{Error, cannot_open};
 use crate::model::{Blob, ObjectId, Tree, Trees};
+use crate::transport::{Handle, Handles};
 
-/// The trees that the readers of one snapshot share. Contended only for a look-up at a time.
-#[derive(Debug, Default)]
-pub(super) struct Memory(Mutex<HashMap<ObjectId, Tree>>);
+/// What the readers of one snapshot share: open repositories, and trees that one of them has read. Contended only for
+/// a look-up at a time.
+#[derive(Debug)]
+pub(super) struct Memory {
+    handles: Arc<Handles>,
+    trees: Mutex<HashMap<ObjectId, Tree>>,
+}
 
 impl Memory {
     /// How many trees are kept: a plan of some changes reads few, and one of all of them gains nothing.
     const MOST: usize = 512;
 
+    pub(super) fn new(handles: Handles) -> Self {
+        Self {
+            handles: Arc::new(handles),
+            trees: Mutex::default(),
+        }
+    }
+
     fn recall(&self, id: ObjectId) -> Option<Tree> {
-        self.0
+        self.trees
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .get(&id)
@@ -26,7 +38,7 @@ impl Memory {
     }
 
     fn keep(&self, id: ObjectId, tree: &Tree) {
-        let mut trees = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
         if trees.len() < Self::MOST {
             trees.insert(id, tree.clone());
         }
@@ -35,35 +47,31 @@ impl Memory {
 
 /// Read access to a snapshot's objects, through a handle of its own: one per thread.
 pub struct Reader {
-    repository: Repository,
-    /// Trees that this or another reader of the same snapshot has read.
+    repository: Handle,
     memory: Arc<Memory>,
-    /// The folder that holds the objects: where it is gone, the repository vanished.
-    folder: PathBuf,
 }
 
 impl Reader {
-    pub(super) fn open(folder: &Path, memory: Arc<Memory>) -> Result<Self, Error> {
+    pub(super) fn open(memory: Arc<Memory>) -> Result<Self, Error> {
         // Objects need neither the work tree nor its link, either of which may be swapped meanwhile.
-        let flags = RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::BARE;
-        let none: [&str; 0] = [];
-        let repository =
-            Repository::open_ext(folder, flags, none).map_err(|error| match folder.exists() {
-                true => cannot_open(folder, error),
-                false => Error::Vanished(folder.to_owned()),
-            })?;
-        Ok(Self {
-            repository,
-            memory,
-            folder: folder.to_owned(),
-        })
+        let folder = memory.handles.folder();
+        let repository = memory.handles.open().map_err(|error| match folder.exists() {
+            true => cannot_open(folder, error),
+            false => Error::Vanished(folder.to_owned()),
+        })?;
+        Ok(Self { repository, memory })
+    }
+
+    /// Returns the folder that holds the objects: where it is gone, the repository vanished.
+    fn folder(&self) -> &Path {
+        self.memory.handles.folder()
     }
 
     fn odb(&self, wanted: ObjectId) -> Result<git2::Odb<'_>, Error> {
         self.repository.odb().map_err(|error| self.explain(wanted, error))
     }
 
-    pub(super) const fn repository(&self) -> &Repository {
+    pub(super) fn repository(&self) -> &Repository {
         &self.repository
     }
 
@@ -85,11 +93,11 @@ impl Reader {
 
     /// Says why `id` could not be read: vanished, a partial clone, or damage.
     pub(super) fn explain(&self, id: ObjectId, error: git2::Error) -> Error {
-        if !self.folder.join("objects").exists() {
-            return Error::Vanished(self.folder.clone());
+        if !self.folder().join("objects").exists() {
+            return Error::Vanished(self.folder().to_owned());
         }
         match error.code() {
-            git2::ErrorCode::NotFound if is_partial(&self.folder) => Error::PartialClone(id),
+            git2::ErrorCode::NotFound if is_partial(self.folder()) => Error::PartialClone(id),
             git2::ErrorCode::NotFound => Error::MissingObject(id),
             _ => error.into(),
         }
@@ -99,7 +107,7 @@ impl Reader {
 impl std::fmt::Debug for Reader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Reader")
-            .field("folder", &self.folder)
+            .field("folder", &self.folder())
             .finish_non_exhaustive()
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::error::Error;
@@ -10,11 +9,11 @@ use super::reader::{Memory, Reader, object_id};
 use super::resolve::Resolved;
 use super::{Parents, history, message};
 use crate::model::{Commit, CommitId, EntryKind, ObjectId, Trees};
+use crate::transport::Handles;
 
 /// One commit of the source, and what can be asked about it. Cheap to clone; reading opens the repository anew.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    folder: PathBuf,
     reference: String,
     commit: Commit,
     root: String,
@@ -48,16 +47,16 @@ pub enum Relation {
 }
 
 impl Snapshot {
-    /// Takes the snapshot of `resolved` in the repository whose objects are in `folder`.
+    /// Takes the snapshot of `resolved` in the repository of `handles`.
     pub(super) fn take(
-        folder: PathBuf,
+        handles: Handles,
         resolved: Resolved,
         root: &str,
         parents: Parents,
         temporary: Option<Arc<tempfile::TempDir>>,
     ) -> Result<Self, Error> {
-        let memory = Arc::default();
-        let reader = Reader::open(&folder, Arc::clone(&memory))?;
+        let memory = Arc::new(Memory::new(handles));
+        let reader = Reader::open(Arc::clone(&memory))?;
         let id = object_id(resolved.commit);
         let commit = reader.repository().find_commit(resolved.commit);
         let commit = commit.map_err(|error| reader.explain(id, error))?;
@@ -69,7 +68,6 @@ impl Snapshot {
         };
         let commit = message::commit(&commit);
         Ok(Self {
-            folder,
             reference: resolved.reference,
             commit,
             root,
@@ -117,7 +115,7 @@ impl Snapshot {
     /// # Errors
     /// [`Error::Vanished`] where the repository is gone.
     pub fn reader(&self) -> Result<Reader, Error> {
-        Reader::open(&self.folder, Arc::clone(&self.memory))
+        Reader::open(Arc::clone(&self.memory))
     }
 
     /// Returns for each of `paths` (counted from the root) the commit that `git log -1 REVISION -- path` names.

@@ -1,25 +1,26 @@
 //! Reading what was applied: the trees and blobs of `state.git`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use git2::{ObjectType, Repository};
 
 use super::error::Error;
-use super::repository::{self, oid};
+use super::repository::oid;
 use crate::model::{Blob, ObjectId, Tree, Trees};
+use crate::transport::{Handle, Handles};
 
 /// Read access to the state's objects, through a handle of its own: one per thread.
 pub struct Reader {
     path: PathBuf,
-    repository: Repository,
+    repository: Handle,
 }
 
 impl Reader {
-    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
-        Ok(Self {
-            path: path.to_owned(),
-            repository: repository::open(path)?,
-        })
+    pub(crate) fn open(handles: &Arc<Handles>) -> Result<Self, Error> {
+        let path = handles.folder().to_owned();
+        let repository = handles.open().map_err(Error::repository(&path))?;
+        Ok(Self { path, repository })
     }
 
     pub(crate) fn repository(&self) -> &Repository {

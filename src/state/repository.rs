@@ -4,21 +4,20 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use git2::{Oid, Repository, RepositoryInitOptions, RepositoryOpenFlags};
+use git2::{Oid, Repository, RepositoryInitOptions};
 
 use super::crash::Crash;
 use super::error::Error;
 use super::files;
 use crate::model::{CommitId, ObjectId};
+use crate::transport;
 
 /// Where what was applied is recorded.
 pub(crate) const APPLIED: &str = "refs/gitoggle/applied";
 
 /// Opens the repository at exactly `path`.
 pub(crate) fn open(path: &Path) -> Result<Repository, Error> {
-    let flags = RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::BARE;
-    let none: [&str; 0] = [];
-    Repository::open_ext(path, flags, none).map_err(Error::repository(path))
+    transport::open(path).map_err(Error::repository(path))
 }
 
 /// Opens the repository, made where it is missing, with the left-overs of a process that died cleared away.

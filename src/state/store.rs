@@ -22,6 +22,7 @@ use super::tree::{self, Put};
 use super::view::{self, View};
 use super::{files, merge};
 use crate::model::{Action, CommitId, ObjectId, Sent, Suspension, ToggleId};
+use crate::transport::Handles;
 
 /// How to open a [`Store`].
 #[derive(Clone)]
@@ -97,13 +98,14 @@ impl Store {
         let journal = files::read(&dir.join("journal"))?;
         let Replay { ledger, header } = view::parse_journal(dir, journal.as_deref().unwrap_or_default())?;
         let tip = view::tip(&repository, APPLIED)?;
+        let handles = Arc::new(Handles::new(dir.join("state.git")));
         let pass = header.as_ref().and_then(|header| header.pass.clone());
         let replay = Replay {
             ledger: Ledger::default(),
             header,
         };
         let mut store = Self {
-            view: View::new(dir, tip, replay)?,
+            view: View::new(dir, Some(handles), tip, replay)?,
             dir: dir.to_owned(),
             repository,
             base_url: options.base_url,

@@ -1,7 +1,7 @@
 //! State as a reader sees it: no lock, nothing written, and a writer may be at work.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use tempfile::TempDir;
@@ -17,6 +17,7 @@ use super::repository::{self, APPLIED, oid};
 use super::revisions;
 use super::shared::Shared;
 use crate::model::{CommitId, Sent, Suspension, ToggleId};
+use crate::transport::Handles;
 
 /// How often reading starts over because a writer cut the journal meanwhile.
 const TRIES: usize = 20;
@@ -31,7 +32,7 @@ pub struct Unknown {
 /// What is recorded, at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct View {
-    repository: Option<PathBuf>,
+    repository: Option<Arc<Handles>>,
     tip: Option<Tip>,
     base_url: Option<String>,
     unknown: BTreeMap<ToggleId, Unknown>,
@@ -54,12 +55,12 @@ impl View {
             let bytes = files::read(&dir.join("journal"))?.unwrap_or_default();
             let replay = parse_journal(dir, &bytes);
             // The record is read after the journal: what moves from one to the other is seen twice, never not at all.
-            let tip = tip_in(&dir.join("state.git"))?;
+            let (repository, tip) = record_in(&dir.join("state.git"))?;
             tries += 1;
             if tries < TRIES && header_of(dir)? != first_line(&bytes) {
                 continue;
             }
-            return Self::new(dir, tip, replay?);
+            return Self::new(dir, repository, tip, replay?);
         }
     }
 
@@ -75,15 +76,14 @@ impl View {
         let at = shared.seen(&repository)?;
         let intent = at.map(|at| intent::parse(&repository, at)).transpose()?.flatten();
         let applied = intent.as_ref().map_or(at, |intent| intent.applied);
-        let local = dir.join("state.git");
-        let ours = tip_in(&local)?;
-        let is_ours = match (&ours, applied) {
-            (None, applied) => applied.is_none(),
-            (Some(_), None) => true,
-            (Some(ours), Some(applied)) => {
+        let (local, ours) = record_in(&dir.join("state.git"))?;
+        let is_ours = match (&local, &ours, applied) {
+            (Some(local), Some(ours), Some(applied)) => {
                 ours.commit == applied
-                    || repository::descends(&repository::open(&local)?, ours.commit, applied)?
+                    || repository::descends(Reader::open(local)?.repository(), ours.commit, applied)?
             }
+            (_, Some(_), None) => true,
+            (_, _, applied) => applied.is_none(),
         };
         if !is_ours {
             ledger.doubt(|_| true);
@@ -98,19 +98,24 @@ impl View {
             true => ours,
             false => applied.map(|applied| tip_at(&repository, applied)).transpose()?,
         };
-        let mut view = Self::new(dir, tip, Replay { ledger, header })?;
-        if !is_ours {
-            view.repository = Some(path);
-            view.temporary = temporary;
-        }
+        let (repository, temporary) = match is_ours {
+            true => (local, None),
+            false => (Some(Arc::new(Handles::new(path))), temporary),
+        };
+        let mut view = Self::new(dir, repository, tip, Replay { ledger, header })?;
+        view.temporary = temporary;
         Ok(view)
     }
 
-    pub(crate) fn new(dir: &Path, tip: Option<Tip>, replay: Replay) -> Result<Self, Error> {
-        let repository = dir.join("state.git");
+    pub(crate) fn new(
+        dir: &Path,
+        repository: Option<Arc<Handles>>,
+        tip: Option<Tip>,
+        replay: Replay,
+    ) -> Result<Self, Error> {
         let base_url = tip.as_ref().map(|tip| tip.base_url.clone());
         let mut view = Self {
-            repository: repository.exists().then_some(repository),
+            repository,
             base_url: base_url.or(replay.header.map(|header| header.base_url)),
             tip,
             refusals: memory::refusals(dir),
@@ -202,7 +207,7 @@ impl View {
     /// # Errors
     /// When the repository cannot be opened.
     pub fn reader(&self) -> Result<Option<Reader>, Error> {
-        self.repository.as_deref().map(Reader::open).transpose()
+        self.repository.as_ref().map(Reader::open).transpose()
     }
 
     /// Returns the source revision at which each of `toggles` was last applied, found in one walk over the history of
@@ -228,11 +233,14 @@ pub(crate) fn parse_journal(dir: &Path, bytes: &[u8]) -> Result<Replay, Error> {
     })
 }
 
-fn tip_in(path: &Path) -> Result<Option<Tip>, Error> {
-    match path.exists() {
-        true => tip(&repository::open(path)?, APPLIED),
-        false => Ok(None),
+/// Returns the repository at `path`, if there is one, and what is recorded in it.
+fn record_in(path: &Path) -> Result<(Option<Arc<Handles>>, Option<Tip>), Error> {
+    if !path.exists() {
+        return Ok((None, None));
     }
+    let handles = Arc::new(Handles::new(path.to_owned()));
+    let tip = tip(Reader::open(&handles)?.repository(), APPLIED)?;
+    Ok((Some(handles), tip))
 }
 
 /// Returns what the ref `name` says.

@@ -8,6 +8,7 @@
 mod access;
 mod certificate;
 mod git;
+mod handles;
 mod libgit2;
 mod network;
 mod repo_url;
@@ -16,6 +17,7 @@ mod secret;
 pub use access::{GitAccess, GitCredentials};
 pub use certificate::{CertificateFault, certificate_fault};
 pub use git::{Advertised, GitError, Offered, advertised, with_remote};
+pub use handles::{Handle, Handles, open};
 pub use libgit2::libgit2;
 pub use network::{Network, NetworkError, provider};
 pub use repo_url::{RepoUrl, RepoUrlError};
