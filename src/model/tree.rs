@@ -1,7 +1,6 @@
 //! The format of a Git tree, `mode SP name NUL id`, sorted; and the one way to walk two of them side by side.
 
 use std::cmp::Ordering;
-use std::ffi::CStr;
 use std::sync::Arc;
 
 use super::{EntryKind, ObjectId};
@@ -162,9 +161,9 @@ fn split(bytes: &[u8]) -> Option<(Entry<'_>, &[u8])> {
         Some(rest) => (0o100_644, rest),
         None => any_mode(bytes)?,
     };
-    let name = CStr::from_bytes_until_nul(rest).ok()?.to_bytes();
-    let (id, after) = rest[name.len() + 1..].split_first_chunk()?;
-    let id = ObjectId(*id);
+    let end = memchr::memchr(0, rest)?;
+    let (id, after) = rest[end + 1..].split_first_chunk()?;
+    let (name, id) = (&rest[..end], ObjectId(*id));
     Some((Entry { mode, name, id }, after))
 }
 

@@ -1,13 +1,14 @@
-//! From candidates to a plan, in two steps: commits are looked up only for what would be published.
+//! From decisions to a plan, in two steps: commits are looked up only for what would be published.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::decide::{Decided, Decision, Outcome, Wanted};
 use super::value::same_environment;
 use super::{
-    Applied, Before, Candidate, Change, Desired, FirstPass, Held, HoldReason, Input, Kept, MassChange,
-    OnRemove, Orphan, OrphanReason, Plan, Policy, Rail, Record, Recorded, Resend, Trailer,
+    Before, Change, Held, HoldReason, Input, Kept, MassChange, Orphan, OrphanReason, Plan, Policy, Rail,
+    Resend, Trailer,
 };
-use crate::model::{Action, Commit, EnvironmentId, ObjectId, Payload, Sent, ToggleId};
+use crate::model::{Action, Commit, EnvironmentId, ObjectId, ToggleId};
 
 /// A plan whose changes have no commits yet. Nothing is held by a rail so far, because a commit's trailer decides.
 #[derive(Clone, Debug)]
@@ -19,51 +20,21 @@ pub struct Draft {
     plan: Plan,
 }
 
-/// A change without its commit.
-#[derive(Clone, Debug)]
-struct Wanted {
-    id: ToggleId,
-    action: Action,
-    payload: Payload,
-    before: Before,
-    path: String,
-    format: String,
-    object: ObjectId,
-    /// The journalled comment of a re-send.
-    again: Option<String>,
-}
-
-/// What becomes of one candidate.
-enum Decision {
-    Hold(HoldReason),
-    Nothing,
-    Orphan(String, OrphanReason, Outcome),
-    Publish(Wanted),
-    Record(Record),
-}
-
-/// Whether the outcome of the last publish is known.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Outcome {
-    Known,
-    Unknown,
-}
-
 impl Draft {
-    /// Decides about every candidate on its own.
+    /// Puts together what was decided about every toggle on its own.
     #[must_use]
     pub fn new(input: Input, policy: &Policy) -> Self {
         let Input {
             source,
             base_url,
-            mut candidates,
+            mut decided,
             applied_counts,
             environment_holds,
             refused,
             suspended,
             mut findings,
         } = input;
-        candidates.sort_by(|a, b| a.id.cmp(&b.id));
+        decided.sort_by(|a, b| a.id.cmp(&b.id));
         findings.sort();
         let mut draft = Self {
             policy: policy.clone(),
@@ -82,40 +53,21 @@ impl Draft {
                 on_invalid: policy.on_invalid,
             },
         };
-        let mut environment: Option<EnvironmentId> = None;
-        for candidate in candidates {
-            let here = match environment.take() {
-                Some(last) if candidate.id.is_in(&last) => last,
-                _ => candidate.id.environment(),
-            };
-            draft.decide(candidate, &here, &refused);
-            environment = Some(here);
+        for Decided { id, decision } in decided {
+            match decision {
+                Decision::Nothing => {}
+                Decision::Hold(reason) => draft.hold(id, reason),
+                Decision::Orphan(path, reason, outcome) => draft.list(Orphan { id, path, reason }, outcome),
+                Decision::Record(record) => draft.plan.records.push(record),
+                Decision::Publish(wanted) => match refused.get(&id) {
+                    Some(refused) if refused.is_about(&wanted) => {
+                        draft.hold(id, HoldReason::Refused(refused.reason.clone()));
+                    }
+                    _ => draft.wanted.push(*wanted),
+                },
+            }
         }
         draft
-    }
-
-    fn decide(
-        &mut self,
-        candidate: Candidate,
-        environment: &EnvironmentId,
-        refused: &BTreeMap<ToggleId, String>,
-    ) {
-        let id = candidate.id.clone();
-        let held_with = self.plan.environment_holds.get(environment);
-        let is_first_pass = self
-            .applied_counts
-            .get(environment)
-            .is_none_or(|count| *count == 0);
-        match decide(candidate, held_with, is_first_pass, &self.policy) {
-            Decision::Nothing => {}
-            Decision::Hold(reason) => self.hold(id, reason),
-            Decision::Orphan(path, reason, outcome) => self.list(Orphan { id, path, reason }, outcome),
-            Decision::Record(record) => self.plan.records.push(record),
-            Decision::Publish(wanted) => match refused.get(&id) {
-                Some(reason) => self.hold(id, HoldReason::Refused(reason.clone())),
-                None => self.wanted.push(wanted),
-            },
-        }
     }
 
     fn hold(&mut self, id: ToggleId, reason: HoldReason) {
@@ -256,148 +208,4 @@ fn removal_comment(commit: &Commit, max: usize) -> String {
         Some(room) if room > 0 => commit.comment(room) + SUFFIX,
         _ => commit.comment(max),
     }
-}
-
-fn decide(
-    candidate: Candidate,
-    held_with: Option<&String>,
-    is_first_pass: bool,
-    policy: &Policy,
-) -> Decision {
-    let Candidate { id, desired, applied } = candidate;
-    let is_unknown = matches!(applied, Applied::Unknown { .. });
-    if !policy.scope.contains(&id) {
-        return if is_unknown {
-            Decision::Hold(HoldReason::Unknown(Kept::OutsideScope))
-        } else {
-            Decision::Nothing
-        };
-    }
-    match desired {
-        Desired::Invalid { .. } if is_unknown => Decision::Hold(HoldReason::Unknown(Kept::Invalid)),
-        Desired::Invalid { .. } => Decision::Hold(HoldReason::Invalid),
-        Desired::Absent { .. } if matches!(applied, Applied::Nothing) => Decision::Nothing,
-        _ if held_with.is_some() => {
-            Decision::Hold(HoldReason::Environment(held_with.cloned().unwrap_or_default()))
-        }
-        Desired::Absent { path } => orphan(id, path, applied, policy.on_remove),
-        Desired::Document {
-            path,
-            format,
-            object,
-            payload,
-        } => {
-            let recorded = Recorded {
-                id,
-                object,
-                format,
-                path,
-            };
-            wanted(recorded, payload, applied, is_first_pass, policy.first_pass)
-        }
-    }
-}
-
-/// Decides about a valid document.
-fn wanted(
-    recorded: Recorded,
-    payload: Payload,
-    applied: Applied,
-    is_first_pass: bool,
-    first_pass: Option<FirstPass>,
-) -> Decision {
-    let publish = |recorded: Recorded, action, payload, before, again| {
-        let Recorded {
-            id,
-            object,
-            format,
-            path,
-        } = recorded;
-        Decision::Publish(Wanted {
-            id,
-            action,
-            payload,
-            before,
-            path,
-            format,
-            object,
-            again,
-        })
-    };
-    match applied {
-        Applied::Nothing => match first_pass {
-            None if is_first_pass => Decision::Hold(HoldReason::FirstPass),
-            Some(FirstPass::Adopt) if is_first_pass => Decision::Record(Record::Adopt(recorded)),
-            _ => publish(recorded, Action::Create, payload, Before::Nothing, None),
-        },
-        Applied::Document { payload: before, .. } if before == payload => {
-            Decision::Record(Record::SameMeaning(recorded))
-        }
-        Applied::Document { payload: before, .. } => {
-            publish(recorded, Action::Update, payload, Before::Applied(before), None)
-        }
-        Applied::Unreadable { .. } => publish(recorded, Action::Update, payload, Before::Unreadable, None),
-        Applied::Unknown { sent } => {
-            let is_same = sent.object == recorded.object || sent.payload == payload;
-            let before = Before::Unknown(sent.payload.clone());
-            match sent.action {
-                // What a `disable` sent is not the document of its blob, so a returning file is a newer one.
-                Action::Disable => publish(recorded, Action::Update, payload, before, None),
-                action if is_same => publish(recorded, action, sent.payload, before, Some(sent.comment)),
-                action => publish(recorded, action, payload, before, None),
-            }
-        }
-    }
-}
-
-/// Decides about a toggle that is applied, or unknown, and whose file is gone.
-fn orphan(id: ToggleId, path: String, applied: Applied, on_remove: OnRemove) -> Decision {
-    let outcome = match applied {
-        Applied::Unknown { .. } => Outcome::Unknown,
-        Applied::Document { .. } | Applied::Nothing | Applied::Unreadable { .. } => Outcome::Known,
-    };
-    match on_remove {
-        OnRemove::Keep => return Decision::Orphan(path, OrphanReason::Keep, outcome),
-        OnRemove::Forget => return Decision::Record(Record::Forget { id }),
-        OnRemove::Disable => {}
-    }
-    let (object, format, before, again) = match applied {
-        Applied::Nothing => return Decision::Nothing,
-        Applied::Unreadable { .. } => return Decision::Orphan(path, OrphanReason::Unreadable, outcome),
-        // There is nothing to say to the service: it is disabled.
-        Applied::Document { payload, .. } if payload.is_disabled() => {
-            return Decision::Record(Record::Forget { id });
-        }
-        Applied::Document {
-            object,
-            format,
-            payload,
-        } => (object, format, Before::Applied(payload), None),
-        Applied::Unknown { sent } => {
-            let Sent {
-                action,
-                payload,
-                comment,
-                object,
-                format,
-                path: _,
-                revision: _,
-            } = sent;
-            let again = (action == Action::Disable).then_some(comment);
-            (object, format, Before::Unknown(payload), again)
-        }
-    };
-    let Some(payload) = before.payload().map(Payload::disabled) else {
-        return Decision::Nothing;
-    };
-    Decision::Publish(Wanted {
-        id,
-        action: Action::Disable,
-        payload,
-        before,
-        path,
-        format,
-        object,
-        again,
-    })
 }

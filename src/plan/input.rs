@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::decide::{Decided, Wanted};
 use crate::document::Diagnostic;
-use crate::model::{CommitId, EnvironmentId, ObjectId, Payload, Sent, Suspension, ToggleId};
+use crate::model::{Action, CommitId, EnvironmentId, ObjectId, Payload, Sent, Suspension, ToggleId};
 
 /// Everything a plan depends on besides the policy.
 #[derive(Clone, Debug)]
@@ -12,18 +13,35 @@ pub struct Input {
     pub source: SourceInfo,
     /// The service, where it is known.
     pub base_url: Option<String>,
-    /// The toggles whose object differs from what is applied, and the unknown ones; each toggle once.
-    pub candidates: Vec<Candidate>,
+    /// What was decided about the toggles whose object differs from what is applied, and the unknown ones; each toggle
+    /// once.
+    pub decided: Vec<Decided>,
     /// How many toggles are applied per environment; absent or 0 makes it a first pass.
     pub applied_counts: BTreeMap<EnvironmentId, usize>,
     /// Environments nothing may be done to, with the reason.
     pub environment_holds: BTreeMap<EnvironmentId, String>,
-    /// Toggles that the service refused and that are not tried again yet, with what it said.
-    pub refused: BTreeMap<ToggleId, String>,
+    /// Toggles that the service refused and that are not tried again yet.
+    pub refused: BTreeMap<ToggleId, Refused>,
     /// Whether publishing is suspended.
     pub suspended: Option<Suspension>,
     /// What was found in the documents in scope.
     pub findings: Vec<Diagnostic>,
+}
+
+/// What the service refused.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Refused {
+    /// The document.
+    pub object: ObjectId,
+    /// What the service said.
+    pub reason: String,
+}
+
+impl Refused {
+    /// Returns whether `wanted` is what was refused. Another document is worth a try.
+    pub(super) fn is_about(&self, wanted: &Wanted) -> bool {
+        wanted.action == Action::Disable || wanted.object == self.object
+    }
 }
 
 /// Where the documents of a plan come from.

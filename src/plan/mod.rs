@@ -4,6 +4,7 @@
 //! one place (published, held, recorded, or an orphan; an orphan whose last outcome is unknown is also held), and
 //! the plan of a world in which a plan was carried out is empty.
 
+mod decide;
 mod draft;
 mod input;
 mod nothing;
@@ -15,8 +16,9 @@ mod tests;
 mod value;
 
 pub use crate::document::Color;
+pub use decide::{Decided, Deciding};
 pub use draft::Draft;
-pub use input::{Applied, Candidate, Desired, History, Input, SourceInfo};
+pub use input::{Applied, Candidate, Desired, History, Input, Refused, SourceInfo};
 pub use policy::{FirstPass, Limit, MassChange, OnInvalid, OnRemove, Policy, Rail, Trailer};
 pub use sentences::sentences;
 pub use value::{

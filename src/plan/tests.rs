@@ -1,7 +1,9 @@
 //! The rules of a plan, as tables and properties.
 
 use super::*;
-use crate::model::{Commit, CommitId, Content, ObjectId, Payload, Serve, Targeting, Variation};
+use crate::model::{
+    Commit, CommitId, Content, EnvironmentId, ObjectId, Payload, Serve, Targeting, Variation,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn payload(disabled: bool) -> Payload {
@@ -20,7 +22,13 @@ fn payload(disabled: bool) -> Payload {
     Payload::new(&Targeting { disabled, content })
 }
 
-fn input(count: usize, applied_count: usize, update: usize) -> Input {
+/// What a plan is made of, before anything is decided.
+struct World {
+    candidates: Vec<Candidate>,
+    applied_counts: BTreeMap<EnvironmentId, usize>,
+}
+
+fn world(count: usize, applied_count: usize, update: usize) -> World {
     let candidates = (0..count).map(|at| Candidate {
         id: format!("p/e/t{at:03}").parse().unwrap(),
         desired: Desired::Document {
@@ -40,7 +48,25 @@ fn input(count: usize, applied_count: usize, update: usize) -> Input {
         },
     });
     let id: crate::model::ToggleId = "p/e/t".parse().unwrap();
-    Input {
+    World {
+        candidates: candidates.collect(),
+        applied_counts: BTreeMap::from([(id.environment(), applied_count)]),
+    }
+}
+
+fn plan(world: World, policy: &Policy, message: &str) -> Plan {
+    let World {
+        candidates,
+        applied_counts,
+    } = world;
+    let environment_holds = BTreeMap::new();
+    let deciding = Deciding {
+        policy,
+        applied_counts: &applied_counts,
+        environment_holds: &environment_holds,
+    };
+    let decided = candidates.into_iter().map(|one| deciding.decide(one)).collect();
+    let input = Input {
         source: SourceInfo {
             repo: "r".into(),
             reference: "main".into(),
@@ -48,16 +74,13 @@ fn input(count: usize, applied_count: usize, update: usize) -> Input {
             history: History::Complete,
         },
         base_url: None,
-        candidates: candidates.collect(),
-        applied_counts: BTreeMap::from([(id.environment(), applied_count)]),
-        environment_holds: BTreeMap::new(),
+        decided,
+        applied_counts,
+        environment_holds,
         refused: BTreeMap::new(),
         suspended: None,
         findings: vec![],
-    }
-}
-
-fn plan(input: Input, policy: &Policy, message: &str) -> Plan {
+    };
     let draft = Draft::new(input, policy);
     let commit = Commit {
         id: CommitId(ObjectId([4; 20])),
@@ -81,7 +104,7 @@ fn a_ratio_trips_when_greater_and_never_below_ten_applied() {
         (30, 100, false),
         (31, 100, true),
     ] {
-        let plan = plan(input(updates, applied, updates), &Policy::default(), "m");
+        let plan = plan(world(updates, applied, updates), &Policy::default(), "m");
         assert_eq!(plan.has_held(), trips, "{updates} of {applied}");
         assert_eq!(plan.changes().is_empty(), trips);
     }
@@ -90,19 +113,19 @@ fn a_ratio_trips_when_greater_and_never_below_ten_applied() {
 #[test]
 fn creates_do_not_trip_the_ratio_and_a_trailer_lifts_it() {
     assert_eq!(
-        plan(input(50, 10, 0), &Policy::default(), "m").changes().len(),
+        plan(world(50, 10, 0), &Policy::default(), "m").changes().len(),
         50
     );
     let message = "m\n\nGitoggle-Allow: mass-change";
     assert_eq!(
-        plan(input(9, 10, 9), &Policy::default(), message).changes().len(),
+        plan(world(9, 10, 9), &Policy::default(), message).changes().len(),
         9
     );
     let policy = Policy {
         trailer: Trailer::Ignored,
         ..Policy::default()
     };
-    let held = plan(input(9, 10, 9), &policy, message);
+    let held = plan(world(9, 10, 9), &policy, message);
     assert_eq!(held.held().len(), 9);
     assert!(!held.held()[0].reason.to_string().contains("trailer"));
 }
@@ -115,7 +138,7 @@ fn a_first_pass_is_held_adopted_or_asserted() {
         (Some(FirstPass::Assert), (5, 0, 0)),
     ] {
         let plan = plan(
-            input(5, 0, 0),
+            world(5, 0, 0),
             &Policy {
                 first_pass: choice,
                 ..Policy::default()
@@ -133,7 +156,7 @@ fn a_first_pass_is_held_adopted_or_asserted() {
 #[test]
 fn hostile_text_starts_no_line_and_leaves_no_fence() {
     let plan = plan(
-        input(2, 20, 1),
+        world(2, 20, 1),
         &Policy::default(),
         "::error::x ##[group] ``` \u{202e}",
     );
@@ -158,11 +181,11 @@ fn hostile_text_starts_no_line_and_leaves_no_fence() {
 
 #[test]
 fn the_digest_knows_no_commits() {
-    let digest = |message| plan(input(3, 20, 2), &Policy::default(), message).digest();
+    let digest = |message| plan(world(3, 20, 2), &Policy::default(), message).digest();
     assert_eq!(digest("a"), digest("b"));
     assert_ne!(
         digest("a"),
-        plan(input(2, 20, 2), &Policy::default(), "a").digest()
+        plan(world(2, 20, 2), &Policy::default(), "a").digest()
     );
 }
 
@@ -178,12 +201,12 @@ fn an_unknown_toggle_is_sent_again_or_kept_and_reported() {
         revision: CommitId(ObjectId([5; 20])),
     };
     let with = |action, desired: Option<Desired>| {
-        let mut input = input(1, 0, 0);
-        input.candidates[0].applied = Applied::Unknown { sent: sent(action) };
+        let mut world = world(1, 0, 0);
+        world.candidates[0].applied = Applied::Unknown { sent: sent(action) };
         if let Some(desired) = desired {
-            input.candidates[0].desired = desired;
+            world.candidates[0].desired = desired;
         }
-        plan(input, &Policy::default(), "new")
+        plan(world, &Policy::default(), "new")
     };
     use crate::model::Action;
     let same = with(Action::Update, None);

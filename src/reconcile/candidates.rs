@@ -1,4 +1,5 @@
-//! From differences to candidates: what differs by object id is read, parsed and checked, on every core there is.
+//! From differences to decisions: what differs by object id is read, parsed, checked and decided about, on every core
+//! there is.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -7,7 +8,7 @@ use std::thread;
 
 use crate::document::{self, Diagnostic, LARGEST_DOCUMENT};
 use crate::model::{Action, Blob, Payload, Scope, Sent, ServiceKind, ToggleId, Trees};
-use crate::plan::{Applied, Candidate, Desired};
+use crate::plan::{Applied, Candidate, Decided, Deciding, Desired};
 
 use super::compare::{CompareError, Difference, File, join};
 
@@ -27,13 +28,15 @@ pub(crate) struct Reading<'a> {
     pub(crate) settled: &'a BTreeMap<ToggleId, Sent>,
 }
 
-/// Candidates for a plan, and what is wrong with their documents.
-pub(crate) type Read = (Vec<Candidate>, Vec<Diagnostic>);
+/// What is decided about each toggle, and what is wrong with the documents.
+pub(crate) type Read = (Vec<Decided>, Vec<Diagnostic>);
 
-/// Reads and checks both sides of every difference in scope. `open` gives each thread its own readers.
-pub(crate) fn candidates<S, A, E, F>(
+/// Reads and checks both sides of every difference in scope, and decides about it at once, so that what is not going to
+/// be published is let go of. `open` gives each thread its own readers.
+pub(crate) fn decided<S, A, E, F>(
     differences: Vec<Difference>,
     reading: Reading<'_>,
+    deciding: Deciding<'_>,
     open: F,
 ) -> Result<Read, E>
 where
@@ -54,6 +57,7 @@ where
             source,
             applied,
             reading,
+            deciding,
         };
         loop {
             let mut parts = parts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -84,10 +88,10 @@ where
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         let mut all = Read::default();
         for worker in workers {
-            let (candidates, findings) = worker
+            let (decided, findings) = worker
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-            all.0.extend(candidates);
+            all.0.extend(decided);
             all.1.extend(findings);
         }
         Ok(all)
@@ -98,6 +102,7 @@ struct Reader<'a, S, A> {
     source: S,
     applied: Option<A>,
     reading: Reading<'a>,
+    deciding: Deciding<'a>,
 }
 
 /// A difference with the contents that it takes to decide about it.
@@ -140,11 +145,11 @@ impl<S: Trees, A: Trees> Reader<'_, S, A> {
         } = loaded;
         let desired = self.desired(&difference, desired.as_ref(), &mut into.1);
         let applied = self.applied(&difference, applied.as_ref());
-        into.0.push(Candidate {
+        into.0.push(self.deciding.decide(Candidate {
             id: difference.id,
             desired,
             applied,
-        });
+        }));
     }
 
     fn desired(

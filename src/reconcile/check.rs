@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use crate::document::{Diagnostic, Layout};
 use crate::model::{ObjectId, Scope, ServiceKind, Trees};
+use crate::plan::{Deciding, Policy};
 use crate::source::{self, Source, SourceConfig};
 use crate::state;
 
 use super::Error;
-use super::candidates::{Reading, candidates};
+use super::candidates::{Reading, decided};
 use super::compare::{Difference, Roots, compare, join};
 use super::worktree::Folder;
 
@@ -98,8 +99,15 @@ impl Run<'_> {
             unknown: &nothing,
             settled: &nothing,
         };
+        let deciding = Deciding {
+            policy: &Policy::default(),
+            applied_counts: &BTreeMap::new(),
+            environment_holds: &BTreeMap::new(),
+        };
         let (_, mut findings) =
-            candidates::<S, state::Reader, Error, _>(found.differences, reading, || Ok((open()?, None)))?;
+            decided::<S, state::Reader, Error, _>(found.differences, reading, deciding, || {
+                Ok((open()?, None))
+            })?;
         findings.extend(found.findings);
         findings.sort();
         Ok(Checked { documents, findings })

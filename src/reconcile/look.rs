@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::document::{Layout, MOST_FILES};
 use crate::model::{CommitId, ObjectId, Sent, ServiceKind, Suspension, ToggleId, Trees};
-use crate::plan::{Candidate, Desired, Draft, History, Input, MassChange, Plan, Policy, SourceInfo};
+use crate::plan::{Deciding, Draft, History, Input, MassChange, Plan, Policy, Refused, SourceInfo};
 use crate::source::{self, Relation, Snapshot, Source};
 use crate::state::{PassMemory, View};
 
@@ -15,7 +15,6 @@ use super::Error;
 use super::candidates::{self, Reading};
 use super::compare::{Comparison, Roots, compare};
 use super::pass::{Config, now};
-use super::schedule::Parked;
 use super::standing::standing;
 use super::status::{SourceStatus, Status};
 use super::worktree::Folder;
@@ -258,7 +257,7 @@ pub(crate) fn look(
     snapshot: &Snapshot,
     view: &View,
     rules: &Rules,
-    parked: &BTreeMap<ToggleId, Parked>,
+    parked: &BTreeMap<ToggleId, Refused>,
     suspended: Option<Suspension>,
 ) -> Result<Plan, Error> {
     let from = From {
@@ -281,7 +280,7 @@ fn look_at<S, F>(
     from: &From<'_, F>,
     view: &View,
     rules: &Rules,
-    parked: &BTreeMap<ToggleId, Parked>,
+    parked: &BTreeMap<ToggleId, Refused>,
     suspended: Option<Suspension>,
 ) -> Result<Plan, Error>
 where
@@ -334,10 +333,6 @@ where
     for id in settled.keys() {
         *applied_counts.entry(id.environment()).or_default() += 1;
     }
-    let (candidates, mut findings) =
-        candidates::candidates(differences, reading, || Ok::<_, Error>((open()?, view.reader()?)))?;
-    findings.extend(tree_findings);
-    findings.sort();
     let environment_holds = match rules.policy.mass_change {
         MassChange::Allowed => BTreeMap::new(),
         MassChange::Held => lost
@@ -345,36 +340,30 @@ where
             .map(|environment| (environment, LOST.to_owned()))
             .collect(),
     };
-    let refused = still_refused(&candidates, parked);
+    let deciding = Deciding {
+        policy: &rules.policy,
+        applied_counts: &applied_counts,
+        environment_holds: &environment_holds,
+    };
+    let (decided, mut findings) = candidates::decided(differences, reading, deciding, || {
+        Ok::<_, Error>((open()?, view.reader()?))
+    })?;
+    findings.extend(tree_findings);
+    findings.sort();
     let input = Input {
         source: source_info(snapshot, rules),
         base_url: rules
             .base_url
             .clone()
             .or_else(|| view.tip().map(|tip| tip.base_url.clone())),
-        candidates,
+        decided,
         applied_counts,
         environment_holds,
-        refused,
+        refused: parked.clone(),
         suspended,
         findings,
     };
     attribute(Draft::new(input, &rules.policy), snapshot)
-}
-
-/// The parked toggles whose document is still the one that was refused.
-fn still_refused(
-    candidates: &[Candidate],
-    parked: &BTreeMap<ToggleId, Parked>,
-) -> BTreeMap<ToggleId, String> {
-    let candidates = candidates.iter().filter_map(|candidate| {
-        let parked = parked.get(&candidate.id)?;
-        match &candidate.desired {
-            Desired::Document { object, .. } if *object != parked.object => None,
-            _ => Some((candidate.id.clone(), parked.reason.clone())),
-        }
-    });
-    candidates.collect()
 }
 
 const LOST: &str = "all of its documents are gone, which is more often a mistake than meant; \

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
 use crate::model::{Sent, ToggleId};
-use crate::plan::{Approved, Plan};
+use crate::plan::{Approved, Plan, Refused};
 use crate::service::{Client, ClientConfig};
 use crate::source::{Snapshot, Source, SourceConfig};
 use crate::state::{Journal, Options, PassHead, Shared, Store, View};
@@ -20,7 +20,6 @@ use super::look::{self, First, Look, Rules};
 use super::publish::{Limits, Progress, Published, Publishing, publish, sent};
 use super::record::{self, Documents};
 use super::report::Report;
-use super::schedule::Parked;
 
 /// How often a pass starts over because the source vanished or another process was faster.
 const STARTS: usize = 5;
@@ -65,7 +64,7 @@ pub struct Reconciler {
     source: Source,
     store: Store,
     /// Toggles that are not tried again yet, with the reason; the driver's to fill.
-    pub(crate) parked: BTreeMap<ToggleId, Parked>,
+    pub(crate) parked: BTreeMap<ToggleId, Refused>,
 }
 
 /// What looking decided.

@@ -3,19 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::model::{ObjectId, ToggleId};
+use crate::model::ToggleId;
+use crate::plan::Refused;
 use crate::service::retry::{self, PROBE_INTERVAL};
 
 use super::report::{Report, Sending, StopReason};
-
-/// A toggle that is not tried again while its document is still this one.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Parked {
-    /// The document.
-    pub(crate) object: ObjectId,
-    /// What the service said.
-    pub(crate) reason: String,
-}
 
 /// How a pass ended, as far as the next one depends on it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -24,8 +16,8 @@ pub(crate) struct Ended {
     interrupted: bool,
     unauthorised: bool,
     applied: Vec<ToggleId>,
-    refused: Vec<(ToggleId, Parked)>,
-    pending: Vec<(ToggleId, Parked)>,
+    refused: Vec<(ToggleId, Refused)>,
+    pending: Vec<(ToggleId, Refused)>,
 }
 
 impl Ended {
@@ -44,7 +36,7 @@ impl Ended {
             ..Self::default()
         };
         for (change, sending) in report.lines() {
-            let parked = |reason: &str| Parked {
+            let parked = |reason: &str| Refused {
                 object: change.object,
                 reason: reason.to_owned(),
             };
@@ -62,7 +54,7 @@ impl Ended {
 /// Why a toggle waits, and until when; for good where it was refused.
 #[derive(Clone, Debug)]
 struct Waiting {
-    parked: Parked,
+    parked: Refused,
     until: Option<Instant>,
     failures: u32,
 }
@@ -109,7 +101,7 @@ impl Schedule {
     }
 
     /// Returns the toggles that the next pass leaves alone.
-    pub(crate) fn parked(&self, now: Instant) -> BTreeMap<ToggleId, Parked> {
+    pub(crate) fn parked(&self, now: Instant) -> BTreeMap<ToggleId, Refused> {
         let waits = |waiting: &&Waiting| waiting.until.is_none_or(|until| now < until);
         let waiting = self.waiting.iter().filter(|(_, waiting)| waits(waiting));
         waiting
@@ -157,7 +149,7 @@ impl Schedule {
     }
 
     /// Toggles that alone get no answer while others succeed wait longer and longer, up to an hour.
-    fn set_aside(&mut self, pending: &[(ToggleId, Parked)], now: Instant, jitter: f64) {
+    fn set_aside(&mut self, pending: &[(ToggleId, Refused)], now: Instant, jitter: f64) {
         for (id, parked) in pending {
             let failures = self.waiting.get(id).map_or(0, |waiting| waiting.failures) + 1;
             let wait = retry::lone_backoff(failures, 0.5 + jitter / 2.0);
@@ -179,6 +171,7 @@ fn around(interval: Duration, jitter: f64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::ObjectId;
 
     const INTERVAL: Duration = Duration::from_secs(30);
 
@@ -186,8 +179,8 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn parked() -> Parked {
-        Parked {
+    fn parked() -> Refused {
+        Refused {
             object: ObjectId([1; 20]),
             reason: "no".into(),
         }

@@ -1,0 +1,217 @@
+//! What becomes of one toggle, decided on its own: nothing here knows of another toggle, of commits or of rails.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Applied, Before, Candidate, Desired, FirstPass, HoldReason, Kept, OnRemove, OrphanReason, Policy, Record,
+    Recorded,
+};
+use crate::model::{Action, EnvironmentId, ObjectId, Payload, Sent, ToggleId};
+
+/// What deciding needs to know besides the toggle.
+#[derive(Clone, Copy, Debug)]
+pub struct Deciding<'a> {
+    /// The rules.
+    pub policy: &'a Policy,
+    /// How many toggles are applied per environment; absent or 0 makes it a first pass.
+    pub applied_counts: &'a BTreeMap<EnvironmentId, usize>,
+    /// Environments nothing may be done to, with the reason.
+    pub environment_holds: &'a BTreeMap<EnvironmentId, String>,
+}
+
+impl Deciding<'_> {
+    /// Decides about one toggle. What is held for its first pass keeps no content: there may be very many of them.
+    #[must_use]
+    pub fn decide(&self, candidate: Candidate) -> Decided {
+        let id = candidate.id.clone();
+        let environment = id.environment();
+        let is_first_pass = self
+            .applied_counts
+            .get(&environment)
+            .is_none_or(|count| *count == 0);
+        let held_with = self.environment_holds.get(&environment);
+        let decision = decide(candidate, held_with, is_first_pass, self.policy);
+        Decided { id, decision }
+    }
+}
+
+/// What becomes of one toggle.
+#[derive(Clone, Debug)]
+pub struct Decided {
+    pub(super) id: ToggleId,
+    pub(super) decision: Decision,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Decision {
+    Hold(HoldReason),
+    Nothing,
+    Orphan(String, OrphanReason, Outcome),
+    Publish(Box<Wanted>),
+    Record(Record),
+}
+
+/// Whether the outcome of the last publish is known.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Outcome {
+    Known,
+    Unknown,
+}
+
+/// A change without its commit.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    pub(super) id: ToggleId,
+    pub(super) action: Action,
+    pub(super) payload: Payload,
+    pub(super) before: Before,
+    pub(super) path: String,
+    pub(super) format: String,
+    pub(super) object: ObjectId,
+    /// The journalled comment of a re-send.
+    pub(super) again: Option<String>,
+}
+
+fn decide(
+    candidate: Candidate,
+    held_with: Option<&String>,
+    is_first_pass: bool,
+    policy: &Policy,
+) -> Decision {
+    let Candidate { id, desired, applied } = candidate;
+    let is_unknown = matches!(applied, Applied::Unknown { .. });
+    if !policy.scope.contains(&id) {
+        return if is_unknown {
+            Decision::Hold(HoldReason::Unknown(Kept::OutsideScope))
+        } else {
+            Decision::Nothing
+        };
+    }
+    match desired {
+        Desired::Invalid { .. } if is_unknown => Decision::Hold(HoldReason::Unknown(Kept::Invalid)),
+        Desired::Invalid { .. } => Decision::Hold(HoldReason::Invalid),
+        Desired::Absent { .. } if matches!(applied, Applied::Nothing) => Decision::Nothing,
+        _ if held_with.is_some() => {
+            Decision::Hold(HoldReason::Environment(held_with.cloned().unwrap_or_default()))
+        }
+        Desired::Absent { path } => orphan(id, path, applied, policy.on_remove),
+        Desired::Document {
+            path,
+            format,
+            object,
+            payload,
+        } => {
+            let recorded = Recorded {
+                id,
+                object,
+                format,
+                path,
+            };
+            wanted(recorded, payload, applied, is_first_pass, policy.first_pass)
+        }
+    }
+}
+
+/// Decides about a valid document.
+fn wanted(
+    recorded: Recorded,
+    payload: Payload,
+    applied: Applied,
+    is_first_pass: bool,
+    first_pass: Option<FirstPass>,
+) -> Decision {
+    let publish = |recorded: Recorded, action, payload, before, again| {
+        let Recorded {
+            id,
+            object,
+            format,
+            path,
+        } = recorded;
+        Decision::Publish(Box::new(Wanted {
+            id,
+            action,
+            payload,
+            before,
+            path,
+            format,
+            object,
+            again,
+        }))
+    };
+    match applied {
+        Applied::Nothing => match first_pass {
+            None if is_first_pass => Decision::Hold(HoldReason::FirstPass),
+            Some(FirstPass::Adopt) if is_first_pass => Decision::Record(Record::Adopt(recorded)),
+            _ => publish(recorded, Action::Create, payload, Before::Nothing, None),
+        },
+        Applied::Document { payload: before, .. } if before == payload => {
+            Decision::Record(Record::SameMeaning(recorded))
+        }
+        Applied::Document { payload: before, .. } => {
+            publish(recorded, Action::Update, payload, Before::Applied(before), None)
+        }
+        Applied::Unreadable { .. } => publish(recorded, Action::Update, payload, Before::Unreadable, None),
+        Applied::Unknown { sent } => {
+            let is_same = sent.object == recorded.object || sent.payload == payload;
+            let before = Before::Unknown(sent.payload.clone());
+            match sent.action {
+                // What a `disable` sent is not the document of its blob, so a returning file is a newer one.
+                Action::Disable => publish(recorded, Action::Update, payload, before, None),
+                action if is_same => publish(recorded, action, sent.payload, before, Some(sent.comment)),
+                action => publish(recorded, action, payload, before, None),
+            }
+        }
+    }
+}
+
+/// Decides about a toggle that is applied, or unknown, and whose file is gone.
+fn orphan(id: ToggleId, path: String, applied: Applied, on_remove: OnRemove) -> Decision {
+    let outcome = match applied {
+        Applied::Unknown { .. } => Outcome::Unknown,
+        Applied::Document { .. } | Applied::Nothing | Applied::Unreadable { .. } => Outcome::Known,
+    };
+    match on_remove {
+        OnRemove::Keep => return Decision::Orphan(path, OrphanReason::Keep, outcome),
+        OnRemove::Forget => return Decision::Record(Record::Forget { id }),
+        OnRemove::Disable => {}
+    }
+    let (object, format, before, again) = match applied {
+        Applied::Nothing => return Decision::Nothing,
+        Applied::Unreadable { .. } => return Decision::Orphan(path, OrphanReason::Unreadable, outcome),
+        // There is nothing to say to the service: it is disabled.
+        Applied::Document { payload, .. } if payload.is_disabled() => {
+            return Decision::Record(Record::Forget { id });
+        }
+        Applied::Document {
+            object,
+            format,
+            payload,
+        } => (object, format, Before::Applied(payload), None),
+        Applied::Unknown { sent } => {
+            let Sent {
+                action,
+                payload,
+                comment,
+                object,
+                format,
+                path: _,
+                revision: _,
+            } = sent;
+            let again = (action == Action::Disable).then_some(comment);
+            (object, format, Before::Unknown(payload), again)
+        }
+    };
+    let Some(payload) = before.payload().map(Payload::disabled) else {
+        return Decision::Nothing;
+    };
+    Decision::Publish(Box::new(Wanted {
+        id,
+        action: Action::Disable,
+        payload,
+        before,
+        path,
+        format,
+        object,
+        again,
+    }))
+}
