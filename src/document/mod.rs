@@ -119,13 +119,24 @@ struct File<'a> {
 impl File<'_> {
     /// One parse for a valid file; a second one, with positions, where the bytes or the first give reason.
     fn yaml(&self) -> Document {
-        if !yaml::is_harmless(self.text) {
+        let quick = quick::parse(self.text);
+        if quick.is_none() && !yaml::is_harmless(self.text) {
             let loaded = yaml::load(self.text);
             if loaded.root.is_none() || !loaded.findings.is_empty() {
                 return self.with_positions(loaded, None);
             }
         }
-        let parsed = self.parse();
+        let parsed = match quick {
+            Some(document) => {
+                debug_assert_eq!(
+                    serde_yaml::from_str::<RawDocument>(self.text).as_ref().ok(),
+                    Some(&document),
+                    "the quick reader and the ordinary one disagree"
+                );
+                Ok(document)
+            }
+            None => serde_yaml::from_str(self.text),
+        };
         let is_clean = |document: &RawDocument| meaning::check(document, self.kind).is_empty();
         match parsed {
             Ok(document) if is_clean(&document) => match document.complete() {
@@ -137,22 +148,6 @@ impl File<'_> {
             },
             Ok(document) => self.with_positions(yaml::load(self.text), Some(Ok(document))),
             Err(error) => self.with_positions(yaml::load(self.text), Some(Err(error))),
-        }
-    }
-
-    /// Reads the plain subset in one quick pass, and everything else as it always was. Debug builds, and so all
-    /// tests, hold the one to the other.
-    fn parse(&self) -> serde_yaml::Result<RawDocument> {
-        match quick::parse(self.text) {
-            Some(quick) => {
-                debug_assert_eq!(
-                    serde_yaml::from_str::<RawDocument>(self.text).ok().as_ref(),
-                    Some(&quick),
-                    "the quick reader and the ordinary one disagree"
-                );
-                Ok(quick)
-            }
-            None => serde_yaml::from_str(self.text),
         }
     }
 
