@@ -15,22 +15,27 @@ struct Escaped<'a>(&'a str);
 
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for character in self.0.chars() {
+        let mut rest = self.0;
+        while let Some((at, character)) = rest.char_indices().find(|(_, c)| is_harmful(*c)) {
+            f.write_str(&rest[..at])?;
             match character {
                 '\n' => f.write_str("\\n")?,
                 '\r' => f.write_str("\\r")?,
                 '\t' => f.write_str("\\t")?,
-                c if is_harmful(c) => write!(f, "\\u{{{:x}}}", u32::from(c))?,
-                c => fmt::Write::write_char(f, c)?,
+                c => write!(f, "\\u{{{:x}}}", u32::from(c))?,
             }
+            rest = &rest[at + character.len_utf8()..];
         }
-        Ok(())
+        f.write_str(rest)
     }
 }
 
 /// Returns whether `c` is a control character, a Unicode line break, or one that reorders or hides text.
 #[must_use]
 pub fn is_harmful(c: char) -> bool {
+    if matches!(c, ' '..='~') {
+        return false;
+    }
     c.is_control()
         || matches!(
             c,

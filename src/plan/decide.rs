@@ -29,8 +29,10 @@ impl Deciding<'_> {
             .applied_counts
             .get(&environment)
             .is_none_or(|count| *count == 0);
-        let held_with = self.environment_holds.get(&environment);
-        let decision = decide(candidate, held_with, is_first_pass, self.policy);
+        let mut decision = decide(candidate, is_first_pass, self.policy);
+        if let Some(reason) = self.environment_holds.get(&environment) {
+            decision = held_with(decision, HoldReason::Environment(reason.clone()));
+        }
         Decided { id, decision }
     }
 }
@@ -70,14 +72,25 @@ pub(super) struct Wanted {
     pub(super) object: ObjectId,
     /// The journalled comment of a re-send.
     pub(super) again: Option<String>,
+    /// Why it is not published, where that is known without looking at another toggle.
+    pub(super) held: Option<HoldReason>,
 }
 
-fn decide(
-    candidate: Candidate,
-    held_with: Option<&String>,
-    is_first_pass: bool,
-    policy: &Policy,
-) -> Decision {
+/// Holds what would be done, for a reason that lies with its environment.
+fn held_with(decision: Decision, reason: HoldReason) -> Decision {
+    match decision {
+        Decision::Publish(wanted) => Decision::Publish(Box::new(Wanted {
+            held: Some(reason),
+            ..*wanted
+        })),
+        Decision::Orphan(..) | Decision::Record(_) | Decision::Hold(HoldReason::FirstPass) => {
+            Decision::Hold(reason)
+        }
+        Decision::Hold(_) | Decision::Nothing => decision,
+    }
+}
+
+fn decide(candidate: Candidate, is_first_pass: bool, policy: &Policy) -> Decision {
     let Candidate { id, desired, applied } = candidate;
     let is_unknown = matches!(applied, Applied::Unknown { .. });
     if !policy.scope.contains(&id) {
@@ -91,9 +104,6 @@ fn decide(
         Desired::Invalid { .. } if is_unknown => Decision::Hold(HoldReason::Unknown(Kept::Invalid)),
         Desired::Invalid { .. } => Decision::Hold(HoldReason::Invalid),
         Desired::Absent { .. } if matches!(applied, Applied::Nothing) => Decision::Nothing,
-        _ if held_with.is_some() => {
-            Decision::Hold(HoldReason::Environment(held_with.cloned().unwrap_or_default()))
-        }
         Desired::Absent { path } => orphan(id, path, applied, policy.on_remove),
         Desired::Document {
             path,
@@ -136,6 +146,7 @@ fn wanted(
             format,
             object,
             again,
+            held: None,
         }))
     };
     match applied {
@@ -213,5 +224,6 @@ fn orphan(id: ToggleId, path: String, applied: Applied, on_remove: OnRemove) -> 
         format,
         object,
         again,
+        held: None,
     }))
 }

@@ -59,19 +59,21 @@ impl Draft {
                 Decision::Hold(reason) => draft.hold(id, reason),
                 Decision::Orphan(path, reason, outcome) => draft.list(Orphan { id, path, reason }, outcome),
                 Decision::Record(record) => draft.plan.records.push(record),
-                Decision::Publish(wanted) => match refused.get(&id) {
-                    Some(refused) if refused.is_about(&wanted) => {
-                        draft.hold(id, HoldReason::Refused(refused.reason.clone()));
+                Decision::Publish(mut wanted) => {
+                    if let Some(refused) = refused.get(&id).filter(|refused| refused.is_about(&wanted)) {
+                        let reason = || HoldReason::Refused(refused.reason.clone());
+                        wanted.held.get_or_insert_with(reason);
                     }
-                    _ => draft.wanted.push(*wanted),
-                },
+                    draft.wanted.push(*wanted);
+                }
             }
         }
         draft
     }
 
     fn hold(&mut self, id: ToggleId, reason: HoldReason) {
-        self.plan.held.push(Held { id, reason });
+        let change = None;
+        self.plan.held.push(Held { id, reason, change });
     }
 
     /// Lists an orphan; one whose outcome is unknown is pending too.
@@ -95,7 +97,7 @@ impl Draft {
         let disables = self
             .wanted
             .iter()
-            .filter(|wanted| wanted.action == Action::Disable);
+            .filter(|wanted| wanted.action == Action::Disable && wanted.held.is_none());
         disables
             .map(|wanted| (wanted.id.clone(), wanted.path.clone(), wanted.object))
             .collect()
@@ -108,8 +110,10 @@ impl Draft {
     pub fn attribute(mut self, commits: &BTreeMap<String, Commit>, confirmed: &BTreeSet<ToggleId>) -> Plan {
         let wanted = std::mem::take(&mut self.wanted);
         let mut changes = Vec::with_capacity(wanted.len());
-        for wanted in wanted {
-            if wanted.action == Action::Disable && !confirmed.contains(&wanted.id) {
+        let mut held = Vec::new();
+        for mut wanted in wanted {
+            let reason = wanted.held.take();
+            if reason.is_none() && wanted.action == Action::Disable && !confirmed.contains(&wanted.id) {
                 let outcome = match wanted.before {
                     Before::Unknown(_) => Outcome::Unknown,
                     Before::Applied(_) | Before::Nothing | Before::Unreadable => Outcome::Known,
@@ -117,13 +121,37 @@ impl Draft {
                 let (id, path) = (wanted.id, wanted.path);
                 let reason = OrphanReason::NotInHistory;
                 self.list(Orphan { id, path, reason }, outcome);
-            } else {
-                changes.push(self.change(wanted, commits));
+                continue;
+            }
+            let change = self.change(wanted, commits);
+            match reason {
+                Some(reason) => held.push((reason, change)),
+                None => changes.push(change),
             }
         }
-        for lane in changes.chunk_by(|a, b| same_environment(&a.id, &b.id)) {
-            self.pass_rails(lane);
+        let lanes = changes.chunk_by(|a, b| same_environment(&a.id, &b.id));
+        let rails = lanes.filter_map(|lane| self.rail(lane));
+        let rails: BTreeMap<EnvironmentId, Rail> =
+            rails.map(|rail| (rail.environment.clone(), rail)).collect();
+        for change in changes {
+            // A re-send was let through before, so no rail counts or holds it.
+            let rail = match change.resend {
+                Resend::No => rails.get(&change.id.environment()),
+                Resend::Same => None,
+            };
+            let rail = rail.map(|rail| HoldReason::Rail(Box::new(rail.clone())));
+            match rail.or_else(|| self.suspended.clone()) {
+                Some(reason) => held.push((reason, change)),
+                None => self.plan.changes.push(change),
+            }
         }
+        self.plan
+            .held
+            .extend(held.into_iter().map(|(reason, change)| Held {
+                id: change.id.clone(),
+                reason,
+                change: Some(Box::new(change)),
+            }));
         self.plan.held.sort_by(|a, b| a.id.cmp(&b.id));
         self.plan.orphans.sort_by(|a, b| a.id.cmp(&b.id));
         self.plan
@@ -145,6 +173,7 @@ impl Draft {
             format,
             object,
             again,
+            held: _,
         } = wanted;
         let resend = if again.is_some() { Resend::Same } else { Resend::No };
         let comment = again.unwrap_or_else(|| match action {
@@ -162,23 +191,6 @@ impl Draft {
             commit,
             comment,
             resend,
-        }
-    }
-
-    /// Lets the changes of one environment through, or holds them. A re-send was let through before, so no rail
-    /// counts or holds it.
-    fn pass_rails(&mut self, lane: &[Change]) {
-        let rail = self.rail(lane);
-        for change in lane {
-            let reason = match (&rail, &self.suspended) {
-                (Some(rail), _) if change.resend == Resend::No => HoldReason::Rail(Box::new(rail.clone())),
-                (_, Some(suspended)) => suspended.clone(),
-                _ => {
-                    self.plan.changes.push(change.clone());
-                    continue;
-                }
-            };
-            self.hold(change.id.clone(), reason);
         }
     }
 

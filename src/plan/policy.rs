@@ -162,6 +162,17 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     })
 }
 
+/// Returns how much of `applied` is `changed`, with as many digits as it takes not to read like the limit.
+fn percent(changed: usize, applied: usize, max: f64) -> String {
+    const MOST_DIGITS: usize = 4;
+    #[expect(clippy::cast_precision_loss, reason = "no environment has 2^52 toggles")]
+    let ratio = changed as f64 / applied as f64 * 100.0;
+    let shown = |ratio: f64, digits| format!("{ratio:.digits$} %");
+    let mut digits = (0..=MOST_DIGITS).map(|digits| (shown(ratio, digits), shown(max * 100.0, digits)));
+    let differing = digits.find(|(ratio, max)| ratio != max);
+    differing.map_or_else(|| shown(ratio, MOST_DIGITS), |(ratio, _)| ratio)
+}
+
 /// A limit that an environment's changes are over. Its text has the numbers, the setting and the ways past it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rail {
@@ -207,9 +218,9 @@ impl std::fmt::Display for Rail {
             )?,
             Limit::Ratio { applied, max } => write!(
                 f,
-                "{changed} of {applied} applied toggles would be updated or disabled ({} %), more than \
+                "{changed} of {applied} applied toggles would be updated or disabled ({}), more than \
                  `max_change_ratio: {max}` allows",
-                changed * 100 / applied
+                percent(*changed, *applied, *max)
             )?,
         }
         f.write_str("; if this is meant, use `--allow-mass-change`")?;

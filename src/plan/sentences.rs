@@ -153,26 +153,20 @@ fn compare_variations(
         };
         let old = &before[from];
         if old.name != *name {
-            out.push(format!(
-                "variation {} renamed to {}",
-                quoted(&old.name),
-                quoted(name)
-            ));
+            out.push(format!("variation {}", from_to(&old.name, "renamed to", name)));
         }
         if old.value != *value {
             out.push(format!(
-                "variation {} value: {} → {}",
+                "variation {} value: {}",
                 quoted(name),
-                quoted(&old.value),
-                quoted(value)
+                from_to(&old.value, "→", value)
             ));
         }
         if old.description != *description {
             out.push(format!(
-                "variation {} description: {} → {}",
+                "variation {} description: {}",
                 quoted(name),
-                quoted(&old.description),
-                quoted(description)
+                from_to(&old.description, "→", description)
             ));
         }
     }
@@ -289,12 +283,29 @@ fn list(items: impl ExactSizeIterator<Item = String>) -> String {
     }
 }
 
+/// The most characters of a text that are shown.
+const LONGEST: usize = 80;
+
 /// Text in backticks, harmless and of bounded length.
 fn quoted(text: &str) -> String {
-    const LONGEST: usize = 80;
     let short: String = text.chars().take(LONGEST).collect();
     let more = if short.len() < text.len() { "…" } else { "" };
     format!("`{}{more}`", escaped(&short))
+}
+
+/// Two texts in backticks that differ, and so read differently: of long ones, from shortly before they part.
+fn from_to(old: &str, word: &str, new: &str) -> String {
+    const BEFORE: usize = 10;
+    let common = old.chars().zip(new.chars()).take_while(|(old, new)| old == new);
+    let common = common.count();
+    if common < LONGEST {
+        return format!("{} {word} {}", quoted(old), quoted(new));
+    }
+    let part = |text: &str| {
+        let rest: String = text.chars().skip(common - BEFORE).collect();
+        quoted(&rest).replacen('`', "`…", 1)
+    };
+    format!("{} {word} {}", part(old), part(new))
 }
 
 fn name(serve: Serve, variations: &[Variation]) -> String {

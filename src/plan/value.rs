@@ -88,6 +88,9 @@ pub struct Held {
     pub id: ToggleId,
     /// Why.
     pub reason: HoldReason,
+    /// What it would be, were it not held. Not there for what is invalid, or for a first pass that nobody has chosen:
+    /// there may be very many of those.
+    pub change: Option<Box<Change>>,
 }
 
 /// Why a toggle is left alone.

@@ -13,7 +13,7 @@ pub fn json(plan: &Plan) -> Value {
     let changes: Vec<Value> = plan.changes().iter().map(change).collect();
     let held = plan.held().iter().map(|held| {
         value!({"toggle": held.id, "state": held.reason.state(), "kind": held.reason.kind(),
-            "reason": held.reason.to_string()})
+            "reason": held.reason.to_string(), "change": held.change.as_deref().map(change)})
     });
     let orphans = plan.orphans().iter();
     let orphans = orphans.map(
@@ -44,6 +44,6 @@ fn change(change: &crate::plan::Change) -> Value {
     value!({
         "toggle": change.id, "action": change.action, "disabled": after.disabled, "content": after.content,
         "before": change.before.payload(), "commit": {"id": change.commit.id, "subject": change.commit.subject()},
-        "comment": change.comment, "path": change.path, "sentences": told(change),
+        "comment": change.comment, "path": change.path, "sentences": told(change).sentences,
     })
 }

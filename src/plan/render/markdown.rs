@@ -1,6 +1,6 @@
 //! The form for a pull request's comment, and for a CI system's log.
 
-use super::{count, defused, diff, notes, summary, told};
+use super::{Told, count, defused, notes, summary, told};
 use crate::document::{Diagnostic, Severity};
 use crate::model::escaped;
 use crate::plan::{Change, Plan};
@@ -20,22 +20,15 @@ pub fn markdown(plan: &Plan) -> String {
         code(&source.reference),
         code(&source.revision.short())
     )];
-    parts.extend(
-        notes(plan)
-            .into_iter()
-            .map(|((environment, state, reason), (number, first))| {
-                let who = match number {
-                    0 => code(&environment.to_string()),
-                    1 => code(&first),
-                    _ => format!(
-                        "{} in {}",
-                        count(number, "toggle"),
-                        code(&environment.to_string())
-                    ),
-                };
-                format!("* **{state}** {who}: {}\n", code(&reason))
-            }),
-    );
+    parts.extend(notes(plan).into_iter().map(|note| {
+        let environment = code(&note.environment.to_string());
+        let who = match note.toggles.as_slice() {
+            [] => environment,
+            [one] => code(&one.to_string()),
+            some => format!("{} in {environment}", count(some.len(), "toggle")),
+        };
+        format!("* **{}** {who}: {}\n", note.state, code(&note.reason))
+    }));
     parts.extend(plan.findings().iter().map(|finding| {
         let place = format!("{}:{}:{}", finding.path, finding.line, finding.column);
         format!(
@@ -48,7 +41,10 @@ pub fn markdown(plan: &Plan) -> String {
     parts.push("\n".to_owned());
     let mut out = String::new();
     let (mut used, mut left_out) = (0, 0);
-    for part in parts.into_iter().chain(plan.changes().iter().map(change)) {
+    let changes = plan.changes().iter().map(|item| change(item, None));
+    let held = plan.held().iter();
+    let held = held.filter_map(|held| Some(change(held.change.as_deref()?, Some(held.reason.state()))));
+    for part in parts.into_iter().chain(changes).chain(held) {
         // Counted after defusing, which may add characters.
         let part = defused(&part);
         let length = part.chars().count();
@@ -109,17 +105,17 @@ fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
 
-fn change(change: &Change) -> String {
+/// Shows one change, and whether it is `held` or the like.
+fn change(change: &Change, state: Option<&str>) -> String {
     let commit = format!("{} {}", change.commit.id.short(), change.commit.subject());
-    let body = told(change)
-        .into_iter()
-        .chain(diff(change))
-        .collect::<Vec<_>>()
-        .join("\n");
+    let Told { mut sentences, diff } = told(change);
+    sentences.extend(diff);
+    let body = sentences.join("\n");
     let fence = "`".repeat((longest_run(&body) + 1).max(3));
     let (action, id) = (change.action.as_str(), &change.id);
+    let state = state.map_or_else(String::new, |state| format!("<b>{state}</b> "));
     format!(
-        "<details><summary>{action} <code>{id}</code></summary>\n\n{}\n\n{fence}diff\n{body}\n{fence}\n\n</details>\n\n",
+        "<details><summary>{state}{action} <code>{id}</code></summary>\n\n{}\n\n{fence}diff\n{body}\n{fence}\n\n</details>\n\n",
         code(&commit)
     )
 }

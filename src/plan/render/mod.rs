@@ -15,16 +15,29 @@ use std::collections::BTreeMap;
 
 use super::{Change, Plan, Resend, sentences};
 use crate::document::print;
-use crate::model::{Action, EnvironmentId, escaped};
+use crate::model::{Action, EnvironmentId, Payload, Targeting, ToggleId, escaped};
+
+/// What a change does.
+struct Told {
+    /// In words.
+    sentences: Vec<String>,
+    /// The lines of a unified diff, harmless, each with its sign; empty for a create.
+    diff: Vec<String>,
+}
+
+fn told(change: &Change) -> Told {
+    let before = change.before.payload().map(Payload::targeting);
+    let after = change.payload.targeting();
+    Told {
+        sentences: in_words(change, before.as_ref(), &after),
+        diff: before.map_or_else(Vec::new, |before| diff(&before, &after)),
+    }
+}
 
 /// Returns what a change does, in words.
-fn told(change: &Change) -> Vec<String> {
+fn in_words(change: &Change, before: Option<&Targeting>, after: &Targeting) -> Vec<String> {
     use super::Before;
     let mut out = Vec::new();
-    let before = change
-        .before
-        .payload()
-        .map(super::super::model::Payload::targeting);
     match &change.before {
         Before::Unknown(_) if change.resend == Resend::Same => {
             out.push("sent before with an unknown outcome: the same again".to_owned());
@@ -35,18 +48,14 @@ fn told(change: &Change) -> Vec<String> {
         Before::Unreadable => out.push("what was applied can no longer be read".to_owned()),
         Before::Applied(_) | Before::Nothing => {}
     }
-    out.extend(sentences(before.as_ref(), &change.payload.targeting()));
+    out.extend(sentences(before, after));
     out
 }
 
-/// Returns the lines of a unified diff, harmless, each with its sign; empty for a create.
-fn diff(change: &Change) -> Vec<String> {
+fn diff(before: &Targeting, after: &Targeting) -> Vec<String> {
     const MOST_BYTES: usize = 256 * 1024;
     const MOST_LINES: usize = 80;
-    let Some(before) = change.before.payload() else {
-        return Vec::new();
-    };
-    let (before, after) = (print(&before.targeting()), print(&change.payload.targeting()));
+    let (before, after) = (print(before), print(after));
     if before.len() + after.len() > MOST_BYTES {
         return vec![" (too large for a diff)".to_owned()];
     }
@@ -64,31 +73,49 @@ fn diff(change: &Change) -> Vec<String> {
     lines
 }
 
-/// Returns held toggles and orphans grouped by environment and reason: reason, how many, the first of them.
-fn notes(plan: &Plan) -> BTreeMap<(EnvironmentId, &'static str, String), (usize, String)> {
-    let mut notes = BTreeMap::new();
+/// What is held, failed, pending or an orphan for one reason in one environment.
+struct Note<'a> {
+    environment: EnvironmentId,
+    state: &'static str,
+    /// One line of harmless text.
+    reason: String,
+    /// The toggles it is about; none where it is about the environment itself.
+    toggles: Vec<&'a ToggleId>,
+    /// What would be done, as far as it is known.
+    changes: Vec<&'a Change>,
+}
+
+/// Returns held toggles and orphans, grouped by environment and reason.
+fn notes(plan: &Plan) -> Vec<Note<'_>> {
+    type Toggles<'a> = Vec<(&'a ToggleId, Option<&'a Change>)>;
+    let mut notes: BTreeMap<(EnvironmentId, &'static str, String), Toggles<'_>> = BTreeMap::new();
     for (environment, reason) in plan.environment_holds() {
         let key = (environment.clone(), "held", escaped(reason).to_string());
-        notes.insert(key, (0, String::new()));
+        notes.entry(key).or_default();
     }
-    let held = plan
-        .held()
-        .iter()
-        .map(|held| (&held.id, held.reason.state(), held.reason.to_string()));
-    let orphans = plan
-        .orphans()
-        .iter()
-        .map(|orphan| (&orphan.id, "orphan", orphan.reason.to_string()));
-    for (id, state, reason) in held.chain(orphans) {
-        let note = notes
-            .entry((id.environment(), state, reason))
-            .or_insert((0, String::new()));
-        note.0 += 1;
-        if note.0 == 1 {
-            note.1 = id.to_string();
-        }
+    for held in plan.held() {
+        let key = (
+            held.id.environment(),
+            held.reason.state(),
+            held.reason.to_string(),
+        );
+        let toggles = notes.entry(key).or_default();
+        toggles.push((&held.id, held.change.as_deref()));
     }
+    for orphan in plan.orphans() {
+        let key = (orphan.id.environment(), "orphan", orphan.reason.to_string());
+        notes.entry(key).or_default().push((&orphan.id, None));
+    }
+    let notes = notes.into_iter();
     notes
+        .map(|((environment, state, reason), toggles)| Note {
+            environment,
+            state,
+            reason,
+            changes: toggles.iter().filter_map(|(_, change)| *change).collect(),
+            toggles: toggles.into_iter().map(|(id, _)| id).collect(),
+        })
+        .collect()
 }
 
 /// Returns `1 toggle` with the right plural.

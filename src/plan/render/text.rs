@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{count, defused, diff, notes, summary, told};
-use crate::document::{Color, render};
+use super::{Note, Told, count, defused, notes, summary, told};
+use crate::document::{Color, Severity, render};
 use crate::model::{Action, escaped};
 use crate::plan::{Change, History, Plan};
 
@@ -33,23 +33,22 @@ pub fn text(plan: &Plan, color: Color) -> String {
             "The history is cut: comments are the message of the revision itself.",
         );
     }
-    let mut shown = 0;
+    let mut changes = Changes { shown: 0, color };
     for lane in plan.lanes() {
         line(
             &mut out,
             &format!("\n{}", paint(&lane.environment.to_string(), "1", color)),
         );
-        for item in lane.changes {
-            shown += 1;
-            if shown <= AT_ALL {
-                change(&mut out, item, shown <= IN_FULL, color);
-            }
-        }
+        changes.list(&mut out, &lane.changes);
     }
-    if shown > AT_ALL {
-        line(&mut out, &format!("  … and {} more", shown - AT_ALL));
+    for note in notes(plan) {
+        head(&mut out, &note, color);
+        changes.list(&mut out, &note.changes);
     }
-    out.push_str(&rest(plan, color));
+    if changes.shown > AT_ALL {
+        line(&mut out, &format!("  … and {} more", changes.shown - AT_ALL));
+    }
+    findings(&mut out, plan, color);
     line(&mut out, &format!("\n{}", summary(plan)));
     defused(&out)
 }
@@ -59,21 +58,56 @@ pub fn text(plan: &Plan, color: Color) -> String {
 #[must_use]
 pub fn rest(plan: &Plan, color: Color) -> String {
     let mut out = String::new();
-    for ((environment, state, reason), (number, first)) in notes(plan) {
-        let who = match number {
-            0 => environment.to_string(),
-            1 => first,
-            _ => format!("{environment}: {}", count(number, "toggle")),
-        };
-        line(
-            &mut out,
-            &format!("\n{} {who}\n    {reason}", paint(state, "33", color)),
-        );
+    for note in notes(plan) {
+        head(&mut out, &note, color);
     }
-    if !plan.findings().is_empty() {
-        line(&mut out, &format!("\n{}", render(plan.findings(), color)));
-    }
+    findings(&mut out, plan, color);
     defused(&out)
+}
+
+fn head(out: &mut String, note: &Note<'_>, color: Color) {
+    let who = match note.toggles.as_slice() {
+        [] => note.environment.to_string(),
+        [one] => one.to_string(),
+        some => format!("{}: {}", note.environment, count(some.len(), "toggle")),
+    };
+    let state = paint(note.state, "33", color);
+    line(out, &format!("\n{state} {who}\n    {}", note.reason));
+}
+
+/// Shows every error, and the first warnings.
+fn findings(out: &mut String, plan: &Plan, color: Color) {
+    const MOST_WARNINGS: usize = 100;
+    let mut warnings = 0;
+    let shown = plan.findings().iter().filter(|finding| {
+        warnings += usize::from(finding.severity == Severity::Warning);
+        finding.severity == Severity::Error || warnings <= MOST_WARNINGS
+    });
+    let shown: Vec<_> = shown.cloned().collect();
+    if !shown.is_empty() {
+        line(out, &format!("\n{}", render(&shown, color)));
+    }
+    if warnings > MOST_WARNINGS {
+        let more = count(warnings - MOST_WARNINGS, "more warning");
+        line(out, &format!("… and {more}: `gitoggle validate` lists them"));
+    }
+}
+
+/// Lists changes, as many as anybody reads.
+struct Changes {
+    shown: usize,
+    color: Color,
+}
+
+impl Changes {
+    fn list(&mut self, out: &mut String, changes: &[&Change]) {
+        for item in changes {
+            self.shown += 1;
+            if self.shown <= AT_ALL {
+                change(out, item, self.shown <= IN_FULL, self.color);
+            }
+        }
+    }
 }
 
 fn line(out: &mut String, text: &str) {
@@ -99,10 +133,11 @@ fn change(out: &mut String, change: &Change, is_full: bool, color: Color) {
     if !is_full {
         return;
     }
-    for sentence in told(change) {
+    let Told { sentences, diff } = told(change);
+    for sentence in sentences {
         line(out, &format!("      {sentence}"));
     }
-    for text in diff(change) {
+    for text in diff {
         let painted = match text.chars().next() {
             Some('+') => paint(&text, "32", color),
             Some('-') => paint(&text, "31", color),
