@@ -13,7 +13,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_gitoggle");
 const USER: u32 = 65532;
 
 /// What the runtime stage of the image has for programs to link to.
-const LIBRARIES: &[&str] = &["ld-linux", "libc.so", "libgcc_s.so", "libm.so", "libz.so"];
+const LIBRARIES: &[&str] = &["ld-linux", "libc.so", "libgcc_s.so", "libm.so"];
 
 /// Instructions of the Dockerfile, each on one line.
 fn instructions() -> Vec<String> {

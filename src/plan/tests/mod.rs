@@ -1,0 +1,258 @@
+//! The rules of a plan, as tables, properties and inline snapshots.
+
+mod orphans;
+mod outputs;
+mod properties;
+mod rules;
+mod sentences;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::*;
+use crate::document::Diagnostic;
+use crate::model::{
+    Action, Commit, CommitId, Content, EnvironmentId, ObjectId, Payload, Sent, Serve, Suspension, Targeting,
+    ToggleId, Variation,
+};
+
+/// A document: what it means, and its blob. Two blobs may mean the same.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Doc {
+    meaning: u8,
+    blob: u8,
+}
+
+/// A document whose meaning and blob have one number.
+const fn doc(number: u8) -> Doc {
+    Doc {
+        meaning: number,
+        blob: number,
+    }
+}
+
+impl Doc {
+    const fn object(self) -> ObjectId {
+        ObjectId([self.blob; 20])
+    }
+
+    /// An odd meaning is a disabled toggle.
+    fn payload(self) -> Payload {
+        let serve = Serve { select: 0 };
+        let variation = |name: &str, value: u8| Variation {
+            value: value.to_string(),
+            name: name.into(),
+            description: String::new(),
+        };
+        let content = Content {
+            rules: vec![],
+            disabled_serve: serve,
+            default_serve: serve,
+            variations: vec![variation("a", self.meaning / 2)],
+        };
+        let disabled = self.meaning % 2 == 1;
+        Payload::new(&Targeting { disabled, content })
+    }
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Want {
+    Document(Doc),
+    Invalid,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Known {
+    Document(Doc),
+    Unknown(Action, Doc),
+    Unreadable,
+}
+
+/// What a plan is made of, before anything is decided.
+#[derive(Clone, Debug, Default)]
+struct World {
+    desired: BTreeMap<ToggleId, Want>,
+    applied: BTreeMap<ToggleId, Known>,
+    environment_holds: BTreeMap<EnvironmentId, String>,
+    refused: BTreeMap<ToggleId, Refused>,
+    suspended: Option<Suspension>,
+    findings: Vec<Diagnostic>,
+    /// Of every commit.
+    message: String,
+}
+
+fn id(text: &str) -> ToggleId {
+    text.parse().unwrap()
+}
+
+impl World {
+    /// `applied` toggles `p/e/t000…`, of which the first `update` have another document now, and `create` new ones.
+    fn of(applied: usize, update: usize, create: usize) -> Self {
+        let mut world = Self {
+            message: "m".into(),
+            ..Self::default()
+        };
+        for at in 0..applied + create {
+            let wanted = if at < update { doc(4) } else { doc(2) };
+            world
+                .desired
+                .insert(id(&format!("p/e/t{at:03}")), Want::Document(wanted));
+        }
+        for at in 0..applied {
+            world
+                .applied
+                .insert(id(&format!("p/e/t{at:03}")), Known::Document(doc(2)));
+        }
+        world
+    }
+
+    fn want(mut self, toggle: &str, want: Want) -> Self {
+        self.desired.insert(id(toggle), want);
+        self
+    }
+
+    fn knows(mut self, toggle: &str, known: Known) -> Self {
+        self.applied.insert(id(toggle), known);
+        self
+    }
+
+    fn message(mut self, message: &str) -> Self {
+        message.clone_into(&mut self.message);
+        self
+    }
+
+    fn candidates(&self) -> Vec<Candidate> {
+        let toggles: BTreeSet<&ToggleId> = self.desired.keys().chain(self.applied.keys()).collect();
+        let candidates = toggles.into_iter().map(|id| Candidate {
+            id: id.clone(),
+            desired: self.wanted(id),
+            applied: self.known(id),
+        });
+        let is_same = |one: &Candidate| match (&one.desired, &one.applied) {
+            (Desired::Document { object, .. }, Applied::Document { object: other, .. }) => object == other,
+            _ => false,
+        };
+        candidates.filter(|one| !is_same(one)).collect()
+    }
+
+    fn wanted(&self, id: &ToggleId) -> Desired {
+        let path = format!("{id}.yaml");
+        match self.desired.get(id) {
+            None => Desired::Absent { path },
+            Some(Want::Invalid) => Desired::Invalid { path },
+            Some(Want::Document(doc)) => Desired::Document {
+                path,
+                format: "yaml".into(),
+                object: doc.object(),
+                payload: doc.payload(),
+            },
+        }
+    }
+
+    fn known(&self, id: &ToggleId) -> Applied {
+        let format = "yaml".to_owned();
+        match self.applied.get(id) {
+            None => Applied::Nothing,
+            Some(Known::Unreadable) => {
+                let object = ObjectId([9; 20]);
+                Applied::Unreadable { object, format }
+            }
+            Some(Known::Document(doc)) => Applied::Document {
+                object: doc.object(),
+                format,
+                payload: doc.payload(),
+            },
+            Some(Known::Unknown(action, doc)) => Applied::Unknown {
+                sent: Sent {
+                    action: *action,
+                    payload: doc.payload(),
+                    comment: "as journalled".into(),
+                    object: doc.object(),
+                    format,
+                    path: format!("{id}.yaml"),
+                    revision: CommitId(ObjectId([5; 20])),
+                },
+            },
+        }
+    }
+
+    fn applied_counts(&self) -> BTreeMap<EnvironmentId, usize> {
+        let mut counts = BTreeMap::new();
+        for (id, known) in &self.applied {
+            let is_applied = !matches!(known, Known::Unknown(..));
+            *counts.entry(id.environment()).or_default() += usize::from(is_applied);
+        }
+        counts
+    }
+
+    fn plan(&self, policy: &Policy) -> Plan {
+        self.plan_of(self.candidates(), policy)
+    }
+
+    /// Plans with the candidates in the order given; every orphan's document is found in the history.
+    fn plan_of(&self, candidates: Vec<Candidate>, policy: &Policy) -> Plan {
+        let applied_counts = self.applied_counts();
+        let deciding = Deciding {
+            policy,
+            applied_counts: &applied_counts,
+            environment_holds: &self.environment_holds,
+        };
+        let decided = candidates.into_iter().map(|one| deciding.decide(one)).collect();
+        let input = Input {
+            source: SourceInfo {
+                repo: "https://git.example.com/toggles".into(),
+                reference: "refs/heads/main".into(),
+                revision: CommitId(ObjectId([3; 20])),
+                history: History::Complete,
+            },
+            base_url: Some("https://toggles.example.com".into()),
+            decided,
+            applied_counts,
+            environment_holds: self.environment_holds.clone(),
+            refused: self.refused.clone(),
+            suspended: self.suspended.clone(),
+            findings: self.findings.clone(),
+        };
+        let draft = Draft::new(input, policy);
+        let commit = Commit {
+            id: CommitId(ObjectId([4; 20])),
+            message: self.message.clone(),
+            committed_at: 0,
+        };
+        let commits = draft
+            .paths()
+            .into_iter()
+            .map(|path| (path, commit.clone()))
+            .collect();
+        let confirmed = draft
+            .orphans_to_disable()
+            .into_iter()
+            .map(|(id, ..)| id)
+            .collect();
+        draft.attribute(&commits, &confirmed)
+    }
+
+    /// Returns the world in which everything that `plan` says was done.
+    fn after(mut self, plan: &Plan) -> Self {
+        let wanted = self.desired.clone();
+        let document = |id: &ToggleId| match wanted.get(id) {
+            Some(Want::Document(doc)) => Known::Document(*doc),
+            other => panic!("{id} is published or recorded, and the repository has {other:?}"),
+        };
+        for change in plan.changes() {
+            let id = change.id.clone();
+            match change.action {
+                Action::Disable => drop(self.applied.remove(&id)),
+                Action::Create | Action::Update => drop(self.applied.insert(id, document(&change.id))),
+            }
+        }
+        for record in plan.records() {
+            match record {
+                Record::Forget { id } => drop(self.applied.remove(id)),
+                Record::Adopt(recorded) | Record::SameMeaning(recorded) => {
+                    self.applied.insert(recorded.id.clone(), document(&recorded.id));
+                }
+            }
+        }
+        self
+    }
+}

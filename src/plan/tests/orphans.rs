@@ -1,0 +1,101 @@
+//! What becomes of a toggle whose file is gone.
+
+use super::*;
+
+#[test]
+fn a_file_that_is_gone_is_what_on_remove_says() {
+    let gone = |known| World::of(3, 0, 0).knows("p/e/x", known);
+    for (on_remove, known, expected) in [
+        (OnRemove::Keep, Known::Document(doc(2)), (0, 1, 0)),
+        (OnRemove::Forget, Known::Document(doc(2)), (0, 0, 1)),
+        (OnRemove::Disable, Known::Document(doc(2)), (1, 0, 0)),
+        // It is disabled already: there is nothing to say.
+        (OnRemove::Disable, Known::Document(doc(3)), (0, 0, 1)),
+        (OnRemove::Disable, Known::Unreadable, (0, 1, 0)),
+        (
+            OnRemove::Disable,
+            Known::Unknown(Action::Update, doc(2)),
+            (1, 0, 0),
+        ),
+        (OnRemove::Keep, Known::Unknown(Action::Update, doc(2)), (0, 1, 0)),
+        (
+            OnRemove::Forget,
+            Known::Unknown(Action::Update, doc(2)),
+            (0, 0, 1),
+        ),
+    ] {
+        let policy = Policy {
+            on_remove,
+            ..Policy::default()
+        };
+        let plan = gone(known).plan(&policy);
+        let found = (plan.changes().len(), plan.orphans().len(), plan.records().len());
+        assert_eq!(found, expected, "{on_remove:?} of {known:?}");
+        for change in plan.changes() {
+            assert_eq!(change.payload, doc(3).payload(), "the applied content, disabled");
+            assert_eq!(change.comment, "m (file removed)");
+        }
+        let is_pending = plan
+            .held()
+            .iter()
+            .any(|held| held.reason == HoldReason::Unknown(Kept::Orphan));
+        assert_eq!(
+            is_pending,
+            (on_remove, expected.1) == (OnRemove::Keep, 1) && matches!(known, Known::Unknown(..))
+        );
+    }
+}
+
+#[test]
+fn the_comment_of_a_removal_keeps_its_suffix_within_the_limit() {
+    for (max, expected) in [
+        (1024, "a long message (file removed)"),
+        (20, "a lo… (file removed)"),
+        (16, "… (file removed)"),
+        (15, "a long message"),
+        (6, "a lon…"),
+    ] {
+        let policy = Policy {
+            on_remove: OnRemove::Disable,
+            comment_max_chars: max,
+            ..Policy::default()
+        };
+        let world = World::of(3, 0, 0).knows("p/e/x", Known::Document(doc(2)));
+        let plan = world.message("a long message").plan(&policy);
+        assert_eq!(plan.changes()[0].comment, expected, "{max}");
+    }
+}
+
+#[test]
+fn an_orphan_whose_document_no_commit_holds_is_not_disabled() {
+    let world = World::of(3, 0, 0).knows("p/e/x", Known::Document(doc(2)));
+    let policy = Policy {
+        on_remove: OnRemove::Disable,
+        ..Policy::default()
+    };
+    let applied_counts = world.applied_counts();
+    let deciding = Deciding {
+        policy: &policy,
+        applied_counts: &applied_counts,
+        environment_holds: &world.environment_holds,
+    };
+    let decided = world
+        .candidates()
+        .into_iter()
+        .map(|one| deciding.decide(one))
+        .collect();
+    let whole = world.plan(&policy);
+    let input = Input {
+        source: whole.source().clone(),
+        base_url: None,
+        decided,
+        applied_counts: applied_counts.clone(),
+        environment_holds: BTreeMap::new(),
+        refused: BTreeMap::new(),
+        suspended: None,
+        findings: vec![],
+    };
+    let plan = Draft::new(input, &policy).attribute(&BTreeMap::new(), &BTreeSet::new());
+    assert!(plan.changes().is_empty());
+    assert_eq!(plan.orphans()[0].reason, OrphanReason::NotInHistory);
+}

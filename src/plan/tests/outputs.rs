@@ -1,0 +1,518 @@
+//! Every form of one plan that has something of everything.
+
+use super::*;
+use crate::document::{self, Format};
+use crate::model::{Blob, ServiceKind, escaped};
+
+fn rich() -> Plan {
+    let mut world = World::of(10, 3, 0)
+        .message("Raise it\n::error::x ##[group] ``` \u{202e}@you")
+        .want("p/e/bad", Want::Invalid)
+        .want("q/e/new", Want::Document(doc(2)))
+        .knows("q/e/changed", Known::Document(doc(2)))
+        .want("q/e/changed", Want::Document(doc(5)))
+        .knows("q/e/gone", Known::Document(doc(2)))
+        .want("q/e/refused", Want::Document(doc(4)))
+        .knows("q/e/refused", Known::Document(doc(2)))
+        .want("r/e/first", Want::Document(doc(2)));
+    let refused = Refused {
+        object: doc(4).object(),
+        reason: "::error::no\n".into(),
+    };
+    world.refused.insert(id("q/e/refused"), refused);
+    let text = "disabled: false\ncolour: \"::error::\u{1b}[31m ``` ##[group]\"\n";
+    let blob = Blob::Content(text.into());
+    world.findings = document::read("p/e/bad.yaml", Format::Yaml, &blob, ServiceKind::Documented).diagnostics;
+    world.findings.truncate(2);
+    let policy = Policy {
+        max_change_count: Some(2),
+        ..Policy::default()
+    };
+    world.plan(&policy)
+}
+
+#[test]
+fn the_text_is_for_people() {
+    insta::assert_snapshot!(render::text(&rich(), Color::Never), @r#"
+    Plan for https://git.example.com/toggles refs/heads/main 0303030303 → https://toggles.example.com
+
+    q/e
+      ~ update q/e/changed  0404040404 Raise it
+          ENABLED → DISABLED
+          variation `a` value: `1` → `2`
+          @@ -1,8 +1,8 @@
+          -disabled: false
+          +disabled: true
+           content:
+             variations:
+               - name: a
+          -      value: "1"
+          +      value: "2"
+                 description: ""
+             rules: []
+             disabledServe: { select: 0 }
+      + create q/e/new  0404040404 Raise it
+          new, ENABLED
+          variations `a` = `1`
+          default serve `a`
+          disabled serve `a`
+
+    held p/e: 3 toggles
+        3 changes are more than `max_change_count: 2` allows; if this is meant, use `--allow-mass-change` or put the trailer `Gitoggle-Allow: mass-change` on the commit
+      ~ update p/e/t000  0404040404 Raise it
+          variation `a` value: `1` → `2`
+          @@ -2,7 +2,7 @@
+           content:
+             variations:
+               - name: a
+          -      value: "1"
+          +      value: "2"
+                 description: ""
+             rules: []
+             disabledServe: { select: 0 }
+      ~ update p/e/t001  0404040404 Raise it
+          variation `a` value: `1` → `2`
+          @@ -2,7 +2,7 @@
+           content:
+             variations:
+               - name: a
+          -      value: "1"
+          +      value: "2"
+                 description: ""
+             rules: []
+             disabledServe: { select: 0 }
+      ~ update p/e/t002  0404040404 Raise it
+          variation `a` value: `1` → `2`
+          @@ -2,7 +2,7 @@
+           content:
+             variations:
+               - name: a
+          -      value: "1"
+          +      value: "2"
+                 description: ""
+             rules: []
+             disabledServe: { select: 0 }
+
+    held p/e/bad
+        the document is invalid; what was last applied stays
+
+    failed q/e/refused
+        refused by the service: ::error::no\n
+      ~ update q/e/refused  0404040404 Raise it
+          variation `a` value: `1` → `2`
+          @@ -2,7 +2,7 @@
+           content:
+             variations:
+               - name: a
+          -      value: "1"
+          +      value: "2"
+                 description: ""
+             rules: []
+             disabledServe: { select: 0 }
+
+    orphan q/e/gone
+        the file is gone; `--on-remove keep` leaves the toggle as it is
+
+    held r/e/first
+        nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied
+
+    error[missing-field]: a document needs `content`
+     --> p/e/bad.yaml:1:1
+      |
+    1 | disabled: false
+      | ^^^^^^^^^^^^^^^
+      |
+      = help: every document states `disabled` and `content`
+
+    error[unknown-key]: a document has no `colour`
+     --> p/e/bad.yaml:2:1
+      |
+    2 | colour: "::error::\u{1b}[31m ``` #\#[group]"
+      | ^^^^^^
+      |
+      = help: a document has `disabled` and `content`
+
+
+    2 to publish: 1 create, 1 update · 5 held · 1 failed · 1 orphan
+    "#);
+}
+
+#[test]
+fn the_coloured_text_is_the_text_with_colours() {
+    let coloured = render::text(&rich(), Color::Always);
+    let mut plain = String::new();
+    for (at, part) in coloured.split('\u{1b}').enumerate() {
+        plain.push_str(if at == 0 {
+            part
+        } else {
+            part.split_once('m').unwrap().1
+        });
+    }
+    assert_eq!(plain, render::text(&rich(), Color::Never));
+    let lines = coloured
+        .lines()
+        .filter(|line| line.contains("q/e/changed") || line.contains("disabled: "));
+    let lines: Vec<String> = lines.map(|line| escaped(line).to_string()).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+      \u{1b}[33m~ update q/e/changed\u{1b}[0m  \u{1b}[2m0404040404 Raise it\u{1b}[0m
+          \u{1b}[31m-disabled: false\u{1b}[0m
+          \u{1b}[32m+disabled: true\u{1b}[0m
+    \u{1b}[1m\u{1b}[94m1\u{1b}[0m \u{1b}[1m\u{1b}[94m|\u{1b}[0m disabled: false
+    "#);
+}
+
+#[test]
+fn the_markdown_is_for_a_pull_request() {
+    insta::assert_snapshot!(render::markdown(&rich()), @r#"
+    ### gitoggle plan
+
+    2 to publish: 1 create, 1 update · 5 held · 1 failed · 1 orphan
+
+    ` https://git.example.com/toggles ` ` refs/heads/main ` ` 0303030303 `
+
+    * **held** 3 toggles in ` p/e `: `` 3 changes are more than `max_change_count: 2` allows; if this is meant, use `--allow-mass-change` or put the trailer `Gitoggle-Allow: mass-change` on the commit ``
+    * **held** ` p/e/bad `: ` the document is invalid; what was last applied stays `
+    * **failed** ` q/e/refused `: ` refused by the service: ::error::no\n `
+    * **orphan** ` q/e/gone `: `` the file is gone; `--on-remove keep` leaves the toggle as it is ``
+    * **held** ` r/e/first `: `` nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied ``
+    * **missing-field** ` p/e/bad.yaml:1:1 `: `` a document needs `content` ``
+    * **unknown-key** ` p/e/bad.yaml:2:1 `: `` a document has no `colour` ``
+
+    <details><summary>update <code>q/e/changed</code></summary>
+
+    ` 0404040404 Raise it `
+
+    ```diff
+    ENABLED → DISABLED
+    variation `a` value: `1` → `2`
+    @@ -1,8 +1,8 @@
+    -disabled: false
+    +disabled: true
+     content:
+       variations:
+         - name: a
+    -      value: "1"
+    +      value: "2"
+           description: ""
+       rules: []
+       disabledServe: { select: 0 }
+    ```
+
+    </details>
+
+    <details><summary>create <code>q/e/new</code></summary>
+
+    ` 0404040404 Raise it `
+
+    ```diff
+    new, ENABLED
+    variations `a` = `1`
+    default serve `a`
+    disabled serve `a`
+    ```
+
+    </details>
+
+    <details><summary><b>held</b> update <code>p/e/t000</code></summary>
+
+    ` 0404040404 Raise it `
+
+    ```diff
+    variation `a` value: `1` → `2`
+    @@ -2,7 +2,7 @@
+     content:
+       variations:
+         - name: a
+    -      value: "1"
+    +      value: "2"
+           description: ""
+       rules: []
+       disabledServe: { select: 0 }
+    ```
+
+    </details>
+
+    <details><summary><b>held</b> update <code>p/e/t001</code></summary>
+
+    ` 0404040404 Raise it `
+
+    ```diff
+    variation `a` value: `1` → `2`
+    @@ -2,7 +2,7 @@
+     content:
+       variations:
+         - name: a
+    -      value: "1"
+    +      value: "2"
+           description: ""
+       rules: []
+       disabledServe: { select: 0 }
+    ```
+
+    </details>
+
+    <details><summary><b>held</b> update <code>p/e/t002</code></summary>
+
+    ` 0404040404 Raise it `
+
+    ```diff
+    variation `a` value: `1` → `2`
+    @@ -2,7 +2,7 @@
+     content:
+       variations:
+         - name: a
+    -      value: "1"
+    +      value: "2"
+           description: ""
+       rules: []
+       disabledServe: { select: 0 }
+    ```
+
+    </details>
+
+    <details><summary><b>failed</b> update <code>q/e/refused</code></summary>
+
+    ` 0404040404 Raise it `
+
+    ```diff
+    variation `a` value: `1` → `2`
+    @@ -2,7 +2,7 @@
+     content:
+       variations:
+         - name: a
+    -      value: "1"
+    +      value: "2"
+           description: ""
+       rules: []
+       disabledServe: { select: 0 }
+    ```
+
+    </details>
+    "#);
+}
+
+#[test]
+fn the_form_for_github_has_annotations_before_the_markdown() {
+    let plan = rich();
+    let all = render::github(&plan);
+    let annotations = all.strip_suffix(&render::markdown(&plan)).unwrap();
+    insta::assert_snapshot!(annotations, @r#"
+    ::error file=p/e/bad.yaml,line=1,col=1,title=missing-field::a document needs `content` (every document states `disabled` and `content`)
+    ::error file=p/e/bad.yaml,line=2,col=1,title=unknown-key::a document has no `colour` (a document has `disabled` and `content`)
+    "#);
+}
+
+#[test]
+fn the_json_is_for_machines() {
+    let mut json = render::json(&rich());
+    let held = &json["held"][1];
+    assert_eq!(
+        (&held["kind"], &held["change"]["action"]),
+        (&"rail".into(), &"update".into())
+    );
+    for list in ["changes", "held"] {
+        json[list].as_array_mut().unwrap().truncate(1);
+    }
+    let json = serde_json::to_string_pretty(&json).unwrap();
+    insta::assert_snapshot!(json.replace('\u{202e}', "\\u202e"), @r#"
+    {
+      "changes": [
+        {
+          "action": "update",
+          "before": {
+            "content": {
+              "defaultServe": {
+                "select": 0
+              },
+              "disabledServe": {
+                "select": 0
+              },
+              "rules": [],
+              "variations": [
+                {
+                  "description": "",
+                  "name": "a",
+                  "value": "1"
+                }
+              ]
+            },
+            "disabled": false
+          },
+          "comment": "Raise it\n::error::x ##[group] ``` \u202e@you",
+          "commit": {
+            "id": "0404040404040404040404040404040404040404",
+            "subject": "Raise it"
+          },
+          "content": {
+            "defaultServe": {
+              "select": 0
+            },
+            "disabledServe": {
+              "select": 0
+            },
+            "rules": [],
+            "variations": [
+              {
+                "description": "",
+                "name": "a",
+                "value": "2"
+              }
+            ]
+          },
+          "disabled": true,
+          "path": "q/e/changed.yaml",
+          "sentences": [
+            "ENABLED → DISABLED",
+            "variation `a` value: `1` → `2`"
+          ],
+          "toggle": "q/e/changed"
+        }
+      ],
+      "digest": "sha256:010284c3a7e39e8b20ab85ebd6c7469609297226e6f5c832a57eaf1984addf34",
+      "findings": [
+        {
+          "column": 1,
+          "file": "p/e/bad.yaml",
+          "help": "every document states `disabled` and `content`",
+          "id": "missing-field",
+          "line": 1,
+          "message": "a document needs `content`",
+          "severity": "error"
+        },
+        {
+          "column": 1,
+          "file": "p/e/bad.yaml",
+          "help": "a document has `disabled` and `content`",
+          "id": "unknown-key",
+          "line": 2,
+          "message": "a document has no `colour`",
+          "severity": "error"
+        }
+      ],
+      "held": [
+        {
+          "change": null,
+          "kind": "invalid",
+          "reason": "the document is invalid; what was last applied stays",
+          "state": "held",
+          "toggle": "p/e/bad"
+        }
+      ],
+      "orphans": [
+        {
+          "path": "q/e/gone.yaml",
+          "reason": "the file is gone; `--on-remove keep` leaves the toggle as it is",
+          "toggle": "q/e/gone"
+        }
+      ],
+      "source": {
+        "base_url": "https://toggles.example.com",
+        "ref": "refs/heads/main",
+        "repo": "https://git.example.com/toggles",
+        "revision": "0303030303030303030303030303030303030303",
+        "shallow": false
+      },
+      "summary": {
+        "changes": 2,
+        "failed": 1,
+        "held": 6,
+        "held_environments": {},
+        "invalid": 1,
+        "orphans": 1,
+        "records": 0,
+        "text": "2 to publish: 1 create, 1 update · 5 held · 1 failed · 1 orphan"
+      },
+      "version": 1
+    }
+    "#);
+}
+
+#[test]
+fn nothing_to_do_is_one_line() {
+    let plan = World::of(3, 0, 0).plan(&Policy::default());
+    assert!(plan.is_empty());
+    insta::assert_snapshot!(render::text(&plan, Color::Never), @r#"
+    Plan for https://git.example.com/toggles refs/heads/main 0303030303 → https://toggles.example.com
+    Nothing to do.
+    "#);
+}
+
+#[test]
+fn hostile_text_starts_no_line_and_leaves_no_fence() {
+    let plan = rich();
+    for text in [
+        render::text(&plan, Color::Never),
+        render::markdown(&plan),
+        render::rest(&plan, Color::Never),
+    ] {
+        assert!(
+            !text.contains(['\u{1b}', '\u{202e}']) && !text.contains("##["),
+            "{text}"
+        );
+        assert!(
+            !text.lines().any(|line| line.trim_start().starts_with("::")),
+            "{text}"
+        );
+    }
+    let annotations = render::annotations(plan.findings());
+    assert_eq!(annotations.lines().count(), plan.findings().len());
+    assert!(!annotations.contains("##[") && !annotations.contains('\u{1b}'));
+}
+
+#[test]
+fn a_flood_is_cut_and_says_by_how_much() {
+    let world = World::of(2000, 600, 0);
+    let policy = Policy {
+        max_change_ratio: 1.0,
+        ..Policy::default()
+    };
+    let text = render::text(&world.plan(&policy), Color::Never);
+    assert!(text.contains("  … and 100 more\n"), "{text}");
+    assert_eq!(text.matches("~ update").count(), 500);
+    assert_eq!(text.matches("      @@").count(), 50);
+    let held = render::text(
+        &world.plan(&Policy {
+            max_change_ratio: 0.1,
+            ..policy
+        }),
+        Color::Never,
+    );
+    assert_eq!(held.matches("~ update").count(), 500);
+    assert!(
+        held.contains("held p/e: 600 toggles") && held.contains("  … and 100 more\n"),
+        "{held}"
+    );
+    let markdown = render::markdown(&world.plan(&Policy {
+        max_change_ratio: 1.0,
+        ..Policy::default()
+    }));
+    assert!(markdown.chars().count() <= 60_000 && markdown.contains("more entries did not fit"));
+}
+
+#[test]
+fn many_warnings_are_cut_in_the_text_and_no_error_is() {
+    let read = |path: &str, text: &str| {
+        let blob = Blob::Content(text.into());
+        document::read(path, Format::Yaml, &blob, ServiceKind::Documented).diagnostics
+    };
+    let mut world = World::of(3, 1, 0);
+    let lonely = "disabled: false\ncontent:\n  variations: [{ name: a, value: b }]\n  rules: []\n  \
+                  disabledServe: { select: 0 }\n  defaultServe: { select: 0 }\n";
+    for at in 0..150 {
+        world.findings.extend(read(&format!("p/e/t{at:03}.yaml"), lonely));
+    }
+    let warnings = world.findings.len();
+    assert!(warnings >= 150);
+    world.findings.extend(read("z/z/z.yaml", ""));
+    let text = render::text(&world.plan(&Policy::default()), Color::Never);
+    assert_eq!(
+        text.matches("warning[").count() + text.matches("warning:").count(),
+        100,
+        "{text}"
+    );
+    assert!(text.contains("z/z/z.yaml"), "{text}");
+    assert!(
+        text.contains(&format!("… and {} more warnings", warnings - 100)),
+        "{text}"
+    );
+}

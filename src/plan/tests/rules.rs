@@ -1,0 +1,326 @@
+//! Rails, first passes, orphans and everything else that decides, as tables.
+
+use super::*;
+use crate::model::Scope;
+
+fn reasons(plan: &Plan) -> Vec<(&str, &str)> {
+    let held = plan.held().iter();
+    held.map(|held| (held.id.as_str(), held.reason.kind())).collect()
+}
+
+fn published(plan: &Plan) -> Vec<(&str, Action)> {
+    let changes = plan.changes().iter();
+    changes
+        .map(|change| (change.id.as_str(), change.action))
+        .collect()
+}
+
+#[test]
+fn a_ratio_trips_when_greater_and_never_below_ten_applied() {
+    for (updates, applied, trips) in [
+        (3, 10, false),
+        (4, 10, true),
+        (9, 9, false),
+        (30, 100, false),
+        (31, 100, true),
+    ] {
+        let plan = World::of(applied, updates, 0).plan(&Policy::default());
+        assert_eq!(plan.has_held(), trips, "{updates} of {applied}");
+        assert_eq!(plan.changes().is_empty(), trips);
+    }
+}
+
+#[test]
+fn a_share_over_its_limit_never_reads_like_the_limit() {
+    for (updates, applied, max, shown) in [
+        (4, 10, 0.3, "(40 %)"),
+        (301, 1000, 0.3, "(30.1 %)"),
+        (30_001, 100_000, 0.3, "(30.001 %)"),
+        (199, 300, 0.66, "(66.3 %)"),
+    ] {
+        let environment = id("p/e/t").environment();
+        let policy = Policy {
+            max_change_ratio: max,
+            ..Policy::default()
+        };
+        let text = policy
+            .ratio_rail(&environment, updates, applied)
+            .unwrap()
+            .to_string();
+        assert!(text.contains(shown), "{text}");
+    }
+}
+
+#[test]
+fn creates_do_not_trip_the_ratio_and_a_trailer_lifts_it() {
+    let default = Policy::default();
+    assert_eq!(World::of(10, 0, 50).plan(&default).changes().len(), 50);
+    let world = World::of(10, 9, 0).message("m\n\nGitoggle-Allow: mass-change");
+    assert_eq!(world.plan(&default).changes().len(), 9);
+    let policy = Policy {
+        trailer: Trailer::Ignored,
+        ..Policy::default()
+    };
+    let held = world.plan(&policy);
+    assert_eq!(held.held().len(), 9);
+    assert!(!held.held()[0].reason.to_string().contains("trailer"));
+    let policy = Policy {
+        mass_change: MassChange::Allowed,
+        ..policy
+    };
+    assert_eq!(world.plan(&policy).changes().len(), 9);
+}
+
+#[test]
+fn a_count_counts_everything_and_holds_its_environment_alone() {
+    for (updates, creates, max, trips) in [
+        (1, 1, 2, false),
+        (1, 2, 2, true),
+        (0, 3, 2, true),
+        (1, 0, 0, true),
+    ] {
+        let world = World::of(20, updates, creates)
+            .knows("q/e/a", Known::Document(doc(2)))
+            .want("q/e/a", Want::Document(doc(2)));
+        let policy = Policy {
+            max_change_count: Some(max),
+            ..Policy::default()
+        };
+        let plan = world.plan(&policy);
+        assert_eq!(plan.has_held(), trips, "{updates} + {creates} against {max}");
+        assert!(reasons(&plan).iter().all(|(_, kind)| *kind == "rail"));
+        let other = world.want("q/e/a", Want::Document(doc(4)));
+        let others = other.plan(&policy);
+        let others = published(&others)
+            .iter()
+            .filter(|(id, _)| id.starts_with("q/"))
+            .count();
+        assert_eq!(others, usize::from(max > 0));
+    }
+}
+
+#[test]
+fn what_is_held_says_what_it_would_be() {
+    let suspension = Suspension {
+        reason: Some("freeze".into()),
+        until: None,
+    };
+    let refused = Refused {
+        object: doc(4).object(),
+        reason: "no".into(),
+    };
+    let toggle = id("p/e/t000");
+    let world = World::of(20, 1, 0);
+    let held = |world: World, policy: &Policy| world.plan(policy).held().to_vec();
+    let count = Policy {
+        max_change_count: Some(0),
+        ..Policy::default()
+    };
+    let cases = [
+        (held(world.clone(), &count), "rail"),
+        (
+            held(
+                World {
+                    suspended: Some(suspension),
+                    ..world.clone()
+                },
+                &Policy::default(),
+            ),
+            "suspended",
+        ),
+        (
+            held(
+                World {
+                    refused: BTreeMap::from([(toggle.clone(), refused.clone())]),
+                    ..world.clone()
+                },
+                &Policy::default(),
+            ),
+            "refused",
+        ),
+        (
+            held(
+                World {
+                    environment_holds: BTreeMap::from([(toggle.environment(), "why".into())]),
+                    ..world.clone()
+                },
+                &Policy::default(),
+            ),
+            "environment",
+        ),
+    ];
+    for (held, kind) in cases {
+        let [held] = held.as_slice() else {
+            panic!("{kind}: {held:?}")
+        };
+        assert_eq!(held.reason.kind(), kind);
+        let change = held.change.as_ref().unwrap();
+        assert_eq!(
+            (&change.id, change.action, &change.payload),
+            (&toggle, Action::Update, &doc(4).payload())
+        );
+        assert_eq!(change.comment, "m");
+    }
+    // Another document than the refused one is worth a try.
+    let newer = World {
+        refused: BTreeMap::from([(
+            toggle.clone(),
+            Refused {
+                object: doc(5).object(),
+                ..refused
+            },
+        )]),
+        ..world
+    };
+    assert_eq!(
+        published(&newer.plan(&Policy::default())),
+        [("p/e/t000", Action::Update)]
+    );
+}
+
+#[test]
+fn a_first_pass_is_held_adopted_or_asserted() {
+    for (choice, counts) in [
+        (None, (0, 5, 0)),
+        (Some(FirstPass::Adopt), (0, 0, 5)),
+        (Some(FirstPass::Assert), (5, 0, 0)),
+    ] {
+        let policy = Policy {
+            first_pass: choice,
+            ..Policy::default()
+        };
+        let plan = World::of(0, 0, 5).plan(&policy);
+        let found = (plan.changes().len(), plan.held().len(), plan.records().len());
+        assert_eq!(found, counts, "{choice:?}");
+        assert!(plan.held().iter().all(|held| held.change.is_none()));
+    }
+}
+
+#[test]
+fn an_unknown_toggle_is_sent_again_or_kept_and_reported() {
+    let with = |action, want: Option<Want>| {
+        let world = World::of(3, 0, 0).knows("p/e/x", Known::Unknown(action, doc(2)));
+        match want {
+            Some(want) => world.want("p/e/x", want),
+            None => world,
+        }
+    };
+    let plan = |world: World| world.plan(&Policy::default());
+    let same = plan(with(Action::Update, Some(Want::Document(doc(2)))));
+    assert_eq!(
+        (same.changes()[0].resend, same.changes()[0].comment.as_str()),
+        (Resend::Same, "as journalled")
+    );
+    let newer = plan(with(Action::Update, Some(Want::Document(doc(4)))));
+    assert_eq!(
+        (newer.changes()[0].resend, newer.changes()[0].comment.as_str()),
+        (Resend::No, "m")
+    );
+    let returned = plan(with(Action::Disable, Some(Want::Document(doc(2)))));
+    assert_eq!(
+        (returned.changes()[0].resend, returned.changes()[0].action),
+        (Resend::No, Action::Update)
+    );
+    let invalid = plan(with(Action::Update, Some(Want::Invalid)));
+    assert_eq!(invalid.held()[0].reason, HoldReason::Unknown(Kept::Invalid));
+    let gone = plan(with(Action::Update, None));
+    assert_eq!(
+        (gone.orphans().len(), gone.held()[0].reason.state()),
+        (1, "pending")
+    );
+    let policy = Policy {
+        scope: Scope::new(&["other/**"]).unwrap(),
+        ..Policy::default()
+    };
+    let outside = with(Action::Update, Some(Want::Document(doc(4)))).plan(&policy);
+    assert_eq!(reasons(&outside), [("p/e/x", "unknown")]);
+    assert!(outside.changes().is_empty());
+}
+
+#[test]
+fn a_rail_does_not_hold_what_was_let_through_before() {
+    let policy = Policy {
+        max_change_count: Some(0),
+        ..Policy::default()
+    };
+    let world = World::of(3, 1, 0)
+        .knows("p/e/x", Known::Unknown(Action::Update, doc(2)))
+        .want("p/e/x", Want::Document(doc(2)));
+    let plan = world.plan(&policy);
+    assert_eq!(published(&plan), [("p/e/x", Action::Update)]);
+    assert_eq!(reasons(&plan), [("p/e/t000", "rail")]);
+}
+
+#[test]
+fn what_is_invalid_or_unreadable_stands_alone() {
+    let world = World::of(3, 0, 0)
+        .want("p/e/bad", Want::Invalid)
+        .want("p/e/old", Want::Document(doc(2)))
+        .knows("p/e/old", Known::Unreadable)
+        .want("p/e/new", Want::Document(doc(2)));
+    let plan = world.plan(&Policy::default());
+    assert_eq!(
+        published(&plan),
+        [("p/e/new", Action::Create), ("p/e/old", Action::Update)]
+    );
+    assert_eq!(reasons(&plan), [("p/e/bad", "invalid")]);
+    assert!(plan.approve().is_ok());
+    let policy = Policy {
+        on_invalid: OnInvalid::Stop,
+        ..Policy::default()
+    };
+    let stopped = world.plan(&policy);
+    assert_eq!(stopped.changes(), plan.changes(), "the reviewer still sees them");
+    assert_eq!(stopped.approve().unwrap_err(), Stopped { invalid: 1 });
+}
+
+#[test]
+fn outside_the_scope_nothing_happens_and_nothing_is_an_orphan() {
+    let policy = Policy {
+        scope: Scope::new(&["p/f/*"]).unwrap(),
+        on_remove: OnRemove::Disable,
+        ..Policy::default()
+    };
+    let world = World::of(3, 3, 3)
+        .knows("p/e/gone", Known::Document(doc(2)))
+        .want("p/e/bad", Want::Invalid);
+    let plan = world.plan(&policy);
+    assert!(plan.is_empty(), "{plan:?}");
+}
+
+#[test]
+fn what_becomes_disabled_goes_first_and_then_by_path() {
+    let world = World::of(10, 0, 0)
+        .want("p/e/t001", Want::Document(doc(4)))
+        .want("p/e/t003", Want::Document(doc(5)))
+        .want("p/e/t002", Want::Document(doc(3)))
+        .want("p/a/new", Want::Document(doc(2)))
+        .knows("p/a/x", Known::Document(doc(2)))
+        .want("p/a/x", Want::Document(doc(2)));
+    let plan = world.plan(&Policy::default());
+    let lanes = plan.lanes();
+    let order = lanes.iter().map(|lane| {
+        let ids = lane.changes.iter().map(|change| change.id.toggle());
+        (lane.environment.to_string(), ids.collect::<Vec<_>>())
+    });
+    let order: Vec<_> = order.collect();
+    let expected = [
+        ("p/a".to_owned(), vec!["new"]),
+        ("p/e".to_owned(), vec!["t002", "t003", "t001"]),
+    ];
+    assert_eq!(order, expected);
+}
+
+#[test]
+fn the_digest_knows_no_commits_and_nothing_that_is_held() {
+    let digest = |message: &str, updates| {
+        World::of(20, updates, 0)
+            .message(message)
+            .plan(&Policy::default())
+            .digest()
+    };
+    assert_eq!(digest("a", 2), digest("b", 2));
+    assert_ne!(digest("a", 2), digest("a", 1));
+    let nothing = World::of(20, 0, 0).plan(&Policy::default()).digest();
+    assert_eq!(digest("a", 20), nothing, "a rail holds all of them");
+}

@@ -1,0 +1,78 @@
+//! Sentences tell every difference and no other.
+
+use proptest::prelude::*;
+
+use crate::model::{Condition, Content, Rule, Serve, Targeting, Variation};
+use crate::plan::sentences;
+
+fn any_targeting() -> impl Strategy<Value = Targeting> {
+    let variation = ("[ab]", "[xy]", "[d]?").prop_map(|(name, value, description)| Variation {
+        value,
+        name,
+        description,
+    });
+    let objects = proptest::collection::vec("[12]", 0..3);
+    let condition = ("[st]", "[<>]", objects).prop_map(|(subject, predicate, objects)| Condition {
+        kind: "number".into(),
+        subject,
+        predicate,
+        objects,
+    });
+    let rule = ("[rq]?", 0_u32..3, proptest::collection::vec(condition, 0..3)).prop_map(
+        |(name, select, conditions)| Rule {
+            name,
+            serve: Serve { select },
+            conditions,
+        },
+    );
+    (
+        any::<bool>(),
+        proptest::collection::vec(rule, 0..4),
+        proptest::collection::vec(variation, 0..4),
+        0_u32..3,
+        0_u32..3,
+    )
+        .prop_map(|(disabled, rules, variations, a, b)| {
+            let (disabled_serve, default_serve) = (Serve { select: a }, Serve { select: b });
+            Targeting {
+                disabled,
+                content: Content {
+                    rules,
+                    disabled_serve,
+                    default_serve,
+                    variations,
+                },
+            }
+        })
+}
+
+proptest! {
+    #[test]
+    fn there_is_no_sentence_exactly_when_two_targetings_are_equal(a in any_targeting(), b in any_targeting()) {
+        prop_assert!(sentences(Some(&a), &a).is_empty());
+        prop_assert_eq!(sentences(Some(&a), &b).is_empty(), a == b);
+    }
+}
+
+#[test]
+fn two_long_texts_are_shown_from_where_they_part() {
+    let targeting = |end: &str| {
+        let serve = Serve { select: 0 };
+        let value = format!("{}{end}", "x".repeat(200));
+        let variation = Variation {
+            value,
+            name: "a".into(),
+            description: String::new(),
+        };
+        let content = Content {
+            rules: vec![],
+            disabled_serve: serve,
+            default_serve: serve,
+            variations: vec![variation],
+        };
+        let disabled = false;
+        Targeting { disabled, content }
+    };
+    let told = sentences(Some(&targeting("one")), &targeting("two"));
+    assert_eq!(told, ["variation `a` value: `…xxxxxxxxxxone` → `…xxxxxxxxxxtwo`"]);
+}
