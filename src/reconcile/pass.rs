@@ -149,6 +149,7 @@ impl Reconciler {
                 return (reconciler, Ok(Report::nothing(plan, started.elapsed(), looked)));
             }
         };
+        around.progress.looked(snapshot.revision());
         let plan = Arc::new(look.plan);
         let (reconciler, published) = reconciler.carry_out(&plan, &snapshot, around).await;
         let report = published.map(|Published { sendings, stopped }| {

@@ -33,6 +33,11 @@ pub struct Limits {
 
 /// Is told of every request that ended, while others are under way.
 pub trait Progress: Send + Sync {
+    /// The pass has seen what it is about: the source at this revision.
+    fn looked(&self, revision: CommitId) {
+        let _ = revision;
+    }
+
     /// The first request is about to leave.
     fn begins(&self, plan: &Plan) {
         let _ = plan;
