@@ -76,11 +76,16 @@ impl Answer {
         }
     }
 
+    /// Says nothing, and leaves the connection open.
+    pub(crate) fn hangs() -> Self {
+        Self::new(Act::Hang)
+    }
+
     /// Takes the request, and never answers.
     pub(crate) fn stores_and_hangs() -> Self {
         Self {
             stores: Stores::Yes,
-            ..Self::new(Act::Hang)
+            ..Self::hangs()
         }
     }
 

@@ -171,6 +171,18 @@ impl Gitoggle {
         Running { child }
     }
 
+    /// Starts it with all that it says going to a file.
+    pub(crate) fn start_logged(self, log: &Path) -> Running {
+        let file = std::fs::File::create(log).expect("a log can be made");
+        let child = self
+            .command()
+            .stdout(file.try_clone().expect("a file can be shared"))
+            .stderr(file)
+            .spawn()
+            .expect("the program can be started");
+        Running { child }
+    }
+
     /// Starts it with its outputs kept.
     pub(crate) fn start_piped(&self) -> Child {
         self.command()
