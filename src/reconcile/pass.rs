@@ -202,12 +202,15 @@ impl Reconciler {
             Err(error) => return (reconciler, Err(error)),
         };
         let (plan, snapshot) = (Arc::clone(plan), snapshot.clone());
-        blocking(reconciler, move |reconciler| {
+        let recorded = blocking(reconciler, move |reconciler| {
             let Self { config, store, .. } = reconciler;
             record::record(store, &plan, &snapshot, &published, &config.rules, now())?;
             Ok(published)
-        })
-        .await
+        });
+        match recorded.await {
+            (reconciler, Err(error)) => reconciler.abandon(error).await,
+            done => done,
+        }
     }
 
     async fn publish(

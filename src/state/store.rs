@@ -330,6 +330,8 @@ impl Store {
     ) -> Result<(), Error> {
         if let Some(writer) = self.writer.take() {
             self.ledger = writer.journal().snapshot()?;
+            // What was confirmed must be known to the next pass, whatever else fails here.
+            self.view.replace_ledger(&self.ledger);
         }
         self.conclude()?;
         if refusals != *self.view.refusals() {
