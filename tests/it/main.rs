@@ -13,6 +13,7 @@ mod commands;
 mod crash;
 mod daemon;
 mod daemon_faults;
+mod daemon_notices;
 mod daemon_resources;
 mod daemon_signals;
 mod daemon_simulation;
