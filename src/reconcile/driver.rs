@@ -20,7 +20,7 @@ use super::report::Report;
 use super::schedule::Ended;
 use super::scout::{Looking, Scout};
 use super::standing;
-use super::status::{LastPass, PassResult, SourceStatus, Status};
+use super::status::{LastPass, PassResult, SourceStatus, Status, Success};
 use super::{Command, Error, Heartbeat, Metrics, Trigger, Writing};
 
 /// How often a local ref is looked up, and how often a follower tries to become the writer.
@@ -301,7 +301,8 @@ impl Driver {
                 };
             }
             if !matches!(outcome, PassResult::Failed(_)) {
-                status.last_success = Some(at);
+                let when = Instant::now();
+                status.last_success = Some(Success { at, when });
             }
             let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
             status.last_pass = Some(LastPass {

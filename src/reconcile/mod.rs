@@ -34,5 +34,7 @@ pub use metrics::{Metrics, MetricsFormat, PublishOutcome, Writing};
 pub use pass::{Around, Config, Reconciler};
 pub use publish::{Limits, Progress, Quiet};
 pub use report::{Report, Sending, StopReason};
-pub use status::{LastPass, PassResult, Readiness, Role, SourceStatus, Status, ToggleState, ToggleStatus};
+pub use status::{
+    LastPass, PassResult, Readiness, Role, SourceStatus, Status, Success, ToggleState, ToggleStatus,
+};
 pub use trigger::{Command, Control, ControlError, Trigger};
