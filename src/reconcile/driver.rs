@@ -121,7 +121,7 @@ impl Driver {
         let look_due = memory.schedule.look_due().filter(|_| !scout.is_local());
         tokio::select! {
             biased;
-            _ = stop.wait_for(|stop| *stop) => Woken::Stop,
+            () = raised(stop) => Woken::Stop,
             Some(command) = self.commands.recv() => Woken::Command(command),
             () = self.trigger.fired() => Woken::Look,
             () = sleep_until(due) => Woken::Look,
@@ -203,7 +203,7 @@ impl Driver {
         let (writer, result) = loop {
             tokio::select! {
                 done = &mut pass => break done,
-                _ = stop.wait_for(|stop| *stop) => {
+                () = raised(stop) => {
                     if about.borrow().is_none() {
                         // It only looks, which may take as long as a remote likes.
                         return None;
@@ -353,4 +353,9 @@ impl Driver {
                 .collect(),
         )
     }
+}
+
+/// Waits until `stop` is raised, or nobody is left to raise it; holds nothing of it afterwards.
+pub(super) async fn raised(stop: &mut watch::Receiver<bool>) {
+    let _ = stop.wait_for(|stop| *stop).await;
 }

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 
 use crate::state;
 
-use super::driver::{Driver, TICK};
+use super::driver::{Driver, TICK, raised};
 use super::memory::chain;
 use super::pass::{Reconciler, now};
 use super::status::{LastPass, PassResult, Role};
@@ -28,7 +28,7 @@ impl Driver {
         let opened = tokio::select! {
             opened = opening => opened,
             // Shared state may hang; nothing is lost that the next process does not find.
-            _ = stop.wait_for(|stop| *stop) => return None,
+            () = raised(stop) => return None,
         };
         match opened.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())) {
             Ok(reconciler) => {
@@ -73,7 +73,7 @@ impl Driver {
     pub(super) async fn wait_as_follower(&mut self, stop: &mut watch::Receiver<bool>) {
         tokio::select! {
             () = sleep(TICK) => {}
-            _ = stop.wait_for(|stop| *stop) => {}
+            () = raised(stop) => {}
             Some(command) = self.commands.recv() => match command {
                 Command::Suspend(_, reply) | Command::Resume(reply) => {
                     let _ = reply.send(Err("this process is not the writer; ask the one that is".into()));

@@ -38,3 +38,6 @@ pub use status::{
     LastPass, PassResult, Readiness, Role, SourceStatus, Status, Success, ToggleState, ToggleStatus,
 };
 pub use trigger::{Command, Control, ControlError, Trigger};
+
+#[cfg(test)]
+mod driver_tests;

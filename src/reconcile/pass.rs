@@ -17,7 +17,7 @@ use crate::state::{Journal, Options, PassHead, Shared, Store, View};
 
 use super::Error;
 use super::look::{self, First, Look, Rules};
-use super::publish::{Limits, Progress, Published, Publishing, publish, sent};
+use super::publish::{Limits, Progress, Published, Publishing, publish, raised, sent};
 use super::record::{self, Documents};
 use super::report::Report;
 use super::schedule::Parked;
@@ -273,7 +273,7 @@ impl Reconciler {
         let published = loop {
             tokio::select! {
                 published = &mut published => break published,
-                Ok(_) = asked.wait_for(|stop| *stop), if !*halt.borrow() => drop(halt.send(true)),
+                () = raised(&mut asked) => drop(halt.send_replace(true)),
                 _ = checkpoint.tick(), if broken.is_none() => {
                     let (back, folded) = blocking(reconciler, move |reconciler| {
                         record::checkpoint(&mut reconciler.store, PassHead { now: now(), ..head })

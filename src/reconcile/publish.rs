@@ -119,7 +119,7 @@ pub(crate) async fn publish(publishing: Publishing) -> Result<Published, state::
 }
 
 /// Waits until `stop` is raised; for ever where nobody is left to raise it, and once only.
-async fn raised(stop: &mut watch::Receiver<bool>) {
+pub(super) async fn raised(stop: &mut watch::Receiver<bool>) {
     if stop.wait_for(|stop| *stop).await.is_ok() {
         let (_never, quiet) = watch::channel(false);
         *stop = quiet;
