@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::support::certificate::Authority;
 use crate::support::git_host::Door;
-use crate::support::{Answer, Daemon, Remote, Request, World, body, doc, eventually};
+use crate::support::{Answer, Daemon, Remote, Repo, Request, World, body, doc, eventually};
 
 /// Something that a test changes while the harness looks at it.
 struct Shared<T>(Arc<Mutex<T>>);
@@ -356,5 +356,45 @@ fn git_credentials_rotate_without_a_restart() {
         .world
         .sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
     assert_eq!(daemon.said("pw-1") + daemon.said("pw-2"), 0, "{}", daemon.log());
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_rewritten_history_that_is_not_to_be_followed_stops_everything_until_it_is_back() {
+    let remote = Remote::settled(Door::Open);
+    let daemon = remote.daemon(|run| run.set("poll-interval", "200ms").set("history", "refuse"));
+    let first = remote.world.repo.head();
+    remote.push(21, "A second one");
+    remote.world.service.wait_for(1);
+    daemon.has_seen(&remote.world.repo.head());
+    let second = remote.world.repo.head();
+    remote.world.service.take();
+    remote.world.repo.force(&first);
+    remote.push(22, "Another second one");
+    daemon.is_unready_for(&["history was rewritten"]);
+    remote.world.repo.force(&second);
+    remote.push(23, "A third one");
+    remote.world.service.wait_for(1);
+    daemon.is_ready();
+    remote.world.sent(&[("shop/prod/pay", body(23, "A third one"))]);
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_branch_that_vanishes_is_told_and_nothing_is_taken_for_removed() {
+    let remote = Remote::settled(Door::Open);
+    let daemon = remote.daemon(|run| {
+        run.set("poll-interval", "200ms")
+            .set("ref", "main")
+            .set("on-remove", "disable")
+    });
+    let hosted = Repo::at(&remote.world.path("hosted/toggles.git"));
+    hosted.git(&["update-ref", "-d", "refs/heads/main"]);
+    daemon.is_unready_for(&["cannot read the source", "main"]);
+    remote.world.nothing_sent();
+    remote.push(21, "It is back");
+    remote.world.service.wait_for(1);
+    daemon.is_ready();
+    remote.world.sent(&[("shop/prod/pay", body(21, "It is back"))]);
     daemon.ends_in_peace();
 }

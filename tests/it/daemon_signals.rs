@@ -164,6 +164,28 @@ fn an_interrupt_is_the_same_order() {
     world.nothing_sent();
 }
 
+#[test]
+fn a_power_cut_of_the_writer_hands_what_was_open_to_the_one_that_waits() {
+    let world = World::with_pay_applied();
+    let first = Daemon::ready(&world, |run| run.set("timeout", "60s"));
+    let second = Daemon::start(&world, |run| run);
+    second.is_unready_for(&["another process is the writer"]);
+    world.service.answers([Answer::stores_and_hangs()]);
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.service.wait_for(1);
+    first.kill();
+    world.service.sender_died();
+    second.is_ready();
+    world.sent(&[
+        ("shop/prod/pay", body(21, "Change pay")),
+        ("shop/prod/pay", body(21, "Change pay")),
+    ]);
+    second.ends_in_peace();
+}
+
 /// Kills the daemon after each number of requests; what comes after is what the one before could not know.
 #[test]
 fn a_power_cut_after_any_request_repeats_only_what_was_open() {

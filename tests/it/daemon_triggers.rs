@@ -1,7 +1,6 @@
 //! What makes a daemon look, how often, and what a newer commit does to the retry of an older one.
 
-use std::time::Duration;
-
+use crate::support::answer::Gate;
 use crate::support::git_host::Door;
 use crate::support::{Answer, Daemon, Remote, Request, World, body, doc, eventually};
 
@@ -29,9 +28,8 @@ fn signal(daemon: &Daemon, name: &str) {
 fn a_burst_of_triggers_during_a_pass_is_one_more_pass() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run);
-    world
-        .service
-        .answers([Answer::applied().slowly(Duration::from_secs(2))]);
+    let gate = Gate::default();
+    world.service.answers([Answer::applied().behind(&gate)]);
     world
         .repo
         .file("shop/prod/pay.yaml", doc(21))
@@ -39,12 +37,10 @@ fn a_burst_of_triggers_during_a_pass_is_one_more_pass() {
     world.service.wait_for(1);
     // This pass is open until the service has answered.
     let before = daemon.passes();
-    for number in 0..200 {
-        match number % 10 {
-            0 => signal(&daemon, "-HUP"),
-            _ => assert_eq!(daemon.order("/reconcile", ""), 202),
-        }
+    for _ in 0..200 {
+        assert_eq!(daemon.order("/reconcile", ""), 202);
     }
+    gate.open();
     eventually("the pass, and one more", || {
         (daemon.passes() >= before + 2.0).then_some(())
     });
@@ -194,4 +190,62 @@ fn a_suspension_with_an_end_survives_a_restart_and_ends_by_itself() {
     assert_eq!(daemon.status().unwrap()["suspended"], serde_json::Value::Null);
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
     daemon.ends_in_peace();
+}
+
+#[test]
+fn the_head_of_a_linked_work_tree_is_followed_wherever_it_goes() {
+    let world = World::with_pay_applied();
+    let tree = world.repo.linked("main", &world.path("tree"));
+    let daemon = Daemon::ready(&world, |run| run.set("repo", tree.path()));
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    // The branch has moved, and this work tree is on no branch.
+    let passes = daemon.passes();
+    assert_eq!(daemon.order("/reconcile", ""), 202);
+    eventually("a look", || (daemon.passes() > passes).then_some(()));
+    world.nothing_sent();
+    tree.checkout(&world.repo.head());
+    world.service.wait_for(1);
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    daemon.has_seen(&world.repo.head());
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_bare_repository_whose_refs_are_packed_is_followed() {
+    let world = World::with_pay_applied();
+    let bare = world.repo.clone_bare(&world.path("bare.git"));
+    let daemon = Daemon::ready(&world, |run| run.set("repo", bare.path()));
+    for age in [21, 22] {
+        bare.git(&["pack-refs", "--all"]);
+        world
+            .repo
+            .file("shop/prod/pay.yaml", doc(age))
+            .commit("Change pay");
+        let to = bare.path().display().to_string();
+        world.repo.git(&["push", "--quiet", &to, "main"]);
+        world.service.wait_for(1);
+        world.sent(&[("shop/prod/pay", body(age, "Change pay"))]);
+    }
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_remote_that_has_not_moved_is_looked_up_and_not_fetched_and_the_service_is_left_alone() {
+    let remote = Remote::settled(Door::Open);
+    let connections = remote.world.service.connections();
+    let daemon = remote.daemon(|run| run.set("poll-interval", "100ms"));
+    let passes = daemon.passes();
+    eventually("ten more passes", || {
+        (daemon.passes() >= passes + 10.0).then_some(())
+    });
+    daemon.ends_in_peace();
+    let asked = remote.asked();
+    assert!(asked.len() >= 10, "{asked:?}");
+    for asked in asked {
+        assert_eq!(asked, "GET /toggles.git/info/refs?service=git-upload-pack");
+    }
+    assert_eq!(remote.world.service.connections(), connections);
 }
