@@ -10,14 +10,15 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::{
-    Checkout, Config, Control, Driver, Heartbeat, HistoryRule, Limits, Metrics, PassResult, Quiet, Rules,
-    Status, Trigger,
+    Around, Checkout, Config, Control, Driver, Heartbeat, HistoryRule, Limits, Metrics, PassResult, Progress,
+    Quiet, Reconciler, Rules, Sending, Status, StopReason, Trigger,
 };
 use crate::document::Layout;
 use crate::model::{ServiceKind, Suspension};
-use crate::plan::{FirstPass, Policy};
+use crate::plan::{Change, FirstPass, Policy};
+use crate::service::{ClientConfig, Outcome};
 use crate::source::testing::{Repo, config};
-use crate::transport::RepoUrl;
+use crate::transport::{Network, RepoUrl, Secret, SecretSource};
 
 const INTERVAL: Duration = Duration::from_secs(30);
 
@@ -240,4 +241,44 @@ async fn it_ends_at_once_while_it_waits_and_answers_orders_no_more() {
     };
     assert!(control.suspend(order).await.is_err());
     assert!(control.reconcile().await.is_err());
+}
+
+/// Fails as soon as a request leaves.
+struct Silence;
+
+impl Progress for Silence {
+    fn sent(&self, _: &Change, _: &Sending, _: usize, _: usize) {}
+
+    fn answered(&self, outcome: &Outcome, _: Duration) {
+        panic!("a request left: {outcome}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pass_that_is_asked_to_end_while_it_looks_sends_nothing() {
+    let (repo, state) = (Repo::new(), tempfile::tempdir().unwrap());
+    repo.commit_file("shop/prod/pay.yaml", DOCUMENT);
+    let base_url = "https://127.0.0.1:9".parse().unwrap();
+    let config = Config {
+        service: Some(ClientConfig {
+            base_url,
+            token: SecretSource::Value(Secret::new("token".to_owned())),
+            network: Network::default(),
+            timeout: Duration::from_secs(1),
+        }),
+        ..settings(repo.path(), state.path(), FirstPass::Assert)
+    };
+    let (_stop, stopped) = watch::channel(true);
+    let around = Around {
+        stop: stopped,
+        progress: Arc::new(Silence),
+    };
+    let mut reconciler = Reconciler::open(config, Duration::ZERO).unwrap();
+    for _ in 0..50 {
+        let (back, report) = reconciler.pass(&around).await;
+        let report = report.unwrap();
+        assert_eq!(report.stopped, Some(StopReason::Interrupted));
+        assert_eq!(report.sendings, [Sending::NotSent]);
+        reconciler = back;
+    }
 }

@@ -96,6 +96,10 @@ pub(crate) struct Publishing {
 pub(crate) async fn publish(publishing: Publishing) -> Result<Published, state::Error> {
     let worker = Arc::new(Worker::new(publishing));
     let mut stop = worker.publishing.stop.clone();
+    if *stop.borrow() {
+        // Before any worker could be faster than the order to end.
+        worker.end(StopReason::Interrupted);
+    }
     let mut workers = JoinSet::new();
     for _ in 0..worker.publishing.limits.in_flight.min(worker.total) {
         workers.spawn(Arc::clone(&worker).work());
