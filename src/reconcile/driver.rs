@@ -8,10 +8,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, interval_at, sleep_until};
 
 use crate::model::{CommitId, Suspension};
+use crate::state::Store;
 
 use super::memory::{Memory, chain, outcome};
 use super::pass::{Around, Config, Reconciler, now};
@@ -155,6 +156,17 @@ impl Driver {
         writer
     }
 
+    /// Answers an order to write nothing while a pass looks: nothing is in flight, nothing will be, and a look may take
+    /// as long as a remote likes. It is carried out once the pass has ended, as any order is.
+    fn hear(&self, command: Command) -> Command {
+        let Command::Suspend(suspension, reply) = command else {
+            return command;
+        };
+        let done = Store::suspend_meanwhile(&self.config.state_dir, suspension.clone());
+        let _ = reply.send(done.map_err(|error| chain(&error)));
+        Command::Suspend(suspension, oneshot::channel().0)
+    }
+
     fn suspended(&self, done: &Result<(), String>, suspension: Option<Suspension>) {
         if done.is_ok() {
             self.metrics.writing(if suspension.is_some() {
@@ -218,7 +230,8 @@ impl Driver {
                     if matches!(command, Command::Suspend(..)) {
                         halt();
                     }
-                    orders.push(command);
+                    let is_looking = about.borrow().is_none();
+                    orders.push(if is_looking { self.hear(command) } else { command });
                 }
                 _ = tick.tick() => {
                     self.heartbeat.beat();

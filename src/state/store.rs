@@ -353,6 +353,15 @@ impl Store {
         self.view.replace_memory(&self.dir)
     }
 
+    /// As [`Store::suspend`], while this process's store in `dir` is busy with a look. It does not know of it until it
+    /// is told as well.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn suspend_meanwhile(dir: &Path, suspension: Suspension) -> Result<(), Error> {
+        memory::keep_suspension(dir, Some(suspension), &Crash::default())
+    }
+
     /// Takes the order to write nothing back.
     ///
     /// # Errors

@@ -249,3 +249,29 @@ fn a_remote_that_has_not_moved_is_looked_up_and_not_fetched_and_the_service_is_l
     }
     assert_eq!(remote.world.service.connections(), connections);
 }
+
+#[test]
+fn an_order_to_publish_nothing_is_not_held_up_by_a_remote_that_hangs() {
+    let remote = Remote::settled(Door::Open);
+    let daemon = remote.daemon(|run| run);
+    let gate = Gate::default();
+    let closed = gate.clone();
+    let root = remote.world.path("hosted");
+    remote
+        .host
+        .always(move |request| crate::support::git_host::answer(&root, &Door::Open, request).behind(&closed));
+    remote.push(21, "Ask for 21 years");
+    remote.host.take();
+    assert_eq!(daemon.order("/reconcile", ""), 202);
+    remote.host.wait_for(1);
+    assert_eq!(daemon.order("/suspend", "{}"), 200);
+    gate.open();
+    daemon.becomes("shop/prod/pay", "pending");
+    remote.world.nothing_sent();
+    assert_eq!(daemon.order("/resume", ""), 200);
+    remote.world.service.wait_for(1);
+    remote
+        .world
+        .sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
+    daemon.ends_in_peace();
+}
