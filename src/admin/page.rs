@@ -90,8 +90,8 @@ fn facts(page: &mut String, status: &Status) -> fmt::Result {
         let (at, result, took) = (time(pass.at), pass.result.as_str(), pass.took_ms);
         writeln!(page, "<tr><th>Last pass<td>{at}: {result}, in {took} ms")?;
     }
-    if let Some(at) = status.last_success {
-        writeln!(page, "<tr><th>Last success<td>{}", time(at))?;
+    if let Some(success) = status.last_success {
+        writeln!(page, "<tr><th>Last success<td>{}", time(success.at))?;
     }
     writeln!(page, "</table>")
 }

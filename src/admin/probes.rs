@@ -15,8 +15,8 @@ use crate::reconcile::{MetricsFormat, Readiness, Status};
 impl Admin {
     /// Returns whether the daemon is ready now.
     pub(super) fn readiness(&self) -> Readiness {
-        let stale_after = i64::try_from(self.stale_after.as_secs()).unwrap_or(i64::MAX);
-        self.status.borrow().readiness(super::now(), stale_after)
+        let now = tokio::time::Instant::now();
+        self.status.borrow().readiness(now, self.stale_after)
     }
 }
 

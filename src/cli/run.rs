@@ -196,12 +196,17 @@ fn tell_people(
     let file = state_dir.join("told.json");
     let mut status = status.clone();
     tokio::spawn(async move {
-        let mut told = read_told(&file);
+        let mut told = None;
         while status.changed().await.is_ok() {
             let now = status.borrow_and_update().clone();
+            // While another process is the writer, it is the one who tells, and what it told is on record then.
+            if now.last_success.is_none() {
+                continue;
+            }
+            let told = told.get_or_insert_with(|| read_told(&file));
             let Some(notice) = told.tell(&now) else { continue };
             // On record first: a notice that is lost is better than one that comes with every restart.
-            if let Err(error) = write_told(&file, &told) {
+            if let Err(error) = write_told(&file, told) {
                 tracing::warn!(reason = %error, "what was told is not on record; it may be told again");
             }
             notifiers

@@ -3,28 +3,29 @@
 //! A trigger says nothing but "look": poll, file event, webhook and `POST /reconcile` are the same thing. The driver owns
 //! the reconciler, so that nobody else can write; it ends when asked and never because the world is bad.
 //!
-//! What is due when is decided in [`Schedule`], a value; here it is only waited for.
+//! What is due when is decided in `Schedule`, a value; here it is only waited for.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, MissedTickBehavior, interval, interval_at, sleep_until};
 
 use crate::model::{CommitId, Suspension};
-use crate::source::Source;
-use crate::state;
+use crate::state::Store;
 
+use super::memory::{Memory, chain, outcome};
 use super::pass::{Around, Config, Reconciler, now};
 use super::publish::Progress;
-use super::report::{Report, StopReason};
-use super::schedule::{Ended, Schedule};
+use super::report::Report;
+use super::schedule::Ended;
+use super::scout::{Looking, Scout};
 use super::standing;
-use super::status::{LastPass, PassResult, Role, SourceStatus, Status};
+use super::status::{LastPass, PassResult, SourceStatus, Status, Success};
 use super::{Command, Error, Heartbeat, Metrics, Trigger, Writing};
 
 /// How often a local ref is looked up, and how often a follower tries to become the writer.
-const TICK: Duration = Duration::from_secs(1);
+pub(super) const TICK: Duration = Duration::from_secs(1);
 
 /// How long an open pass may take to end once the driver is asked to.
 const GRACE: Duration = Duration::from_secs(25);
@@ -49,18 +50,13 @@ pub struct Driver {
     pub heartbeat: Heartbeat,
 }
 
-/// What the loop remembers between passes.
-struct Memory {
-    schedule: Schedule,
-    /// The revision that the last pass looked at.
-    seen: Option<CommitId>,
-    /// Why the last pass failed, to say once that it did and once that it is over.
-    trouble: Option<String>,
-}
-
 /// What ended a wait.
 enum Woken {
+    /// The source elsewhere is to be looked up.
+    Ask,
     Command(Command),
+    /// The source elsewhere was looked up.
+    Found(Option<CommitId>),
     Look,
     Stop,
     Tick,
@@ -69,12 +65,8 @@ enum Woken {
 impl Driver {
     /// Makes passes until `stop` is raised; then nothing new starts, and what is open ends or is given up after 25 s.
     pub async fn run(mut self, mut stop: watch::Receiver<bool>) {
-        let mut memory = Memory {
-            schedule: Schedule::new(self.poll_interval),
-            seen: None,
-            trouble: None,
-        };
-        let mut scout = Source::new(self.config.source.clone());
+        let mut memory = Memory::new(self.poll_interval);
+        let mut scout = Scout::new(self.config.source.clone());
         let mut reconciler = None;
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -82,15 +74,21 @@ impl Driver {
             .send_modify(|status| status.source.repo.clone_from(&self.config.rules.repo));
         while !*stop.borrow() {
             self.heartbeat.beat();
-            let Some(writer) = self.writer(reconciler.take()).await else {
+            let Some(writer) = self.writer(reconciler.take(), &mut stop).await else {
                 self.wait_as_follower(&mut stop).await;
                 continue;
             };
-            let woken = self.woken(&memory, &mut tick, &mut stop).await;
+            let woken = self.woken(&memory, &mut scout, &mut tick, &mut stop).await;
             let is_due = match woken {
                 Woken::Stop => break,
                 Woken::Look => true,
-                Woken::Tick => memory.moved(&mut scout),
+                Woken::Ask => {
+                    memory.schedule.looked(Instant::now(), fastrand::f64());
+                    scout.ask();
+                    false
+                }
+                Woken::Found(found) => memory.is_news(found),
+                Woken::Tick => memory.is_news(scout.glance()),
                 Woken::Command(command) => {
                     reconciler = Some(self.obey(command, writer, &mut memory));
                     continue;
@@ -113,79 +111,23 @@ impl Driver {
         }
     }
 
-    /// Returns the reconciler, taking the state's lock where it is not held yet.
-    async fn writer(&mut self, held: Option<Reconciler>) -> Option<Reconciler> {
-        if held.is_some() {
-            return held;
-        }
-        let config = self.config.clone();
-        let opened = tokio::task::spawn_blocking(move || Reconciler::open(config, Duration::ZERO)).await;
-        match opened.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())) {
-            Ok(reconciler) => {
-                tracing::info!("this process is the writer");
-                self.status.send_modify(|status| status.role = Role::Writer);
-                Some(reconciler)
-            }
-            Err(Error::State(state::Error::Locked { holder, .. })) => {
-                let role = Role::Follower(holder.to_string());
-                if self.status.borrow().role != role {
-                    tracing::info!(%holder, "another process is the writer; waiting for it to end");
-                }
-                self.status.send_modify(|status| status.role = role);
-                None
-            }
-            Err(error) => {
-                let reason = chain(&error);
-                let is_news = match &self.status.borrow().last_pass {
-                    Some(LastPass {
-                        result: PassResult::Failed(before),
-                        ..
-                    }) => *before != reason,
-                    _ => true,
-                };
-                if is_news {
-                    tracing::error!(reason, "the state cannot be used");
-                }
-                let last_pass = LastPass {
-                    at: now(),
-                    result: PassResult::Failed(reason),
-                    took_ms: 0,
-                };
-                self.status.send_modify(|status| {
-                    status.role = Role::Writer;
-                    status.last_pass = Some(last_pass);
-                });
-                None
-            }
-        }
-    }
-
-    async fn wait_as_follower(&mut self, stop: &mut watch::Receiver<bool>) {
-        tokio::select! {
-            () = sleep(TICK) => {}
-            _ = stop.wait_for(|stop| *stop) => {}
-            Some(command) = self.commands.recv() => match command {
-                Command::Suspend(_, reply) | Command::Resume(reply) => {
-                    let _ = reply.send(Err("this process is not the writer; ask the one that is".into()));
-                }
-                Command::RetryParked => {}
-            }
-        }
-    }
-
     async fn woken(
         &mut self,
         memory: &Memory,
+        scout: &mut Scout,
         tick: &mut tokio::time::Interval,
         stop: &mut watch::Receiver<bool>,
     ) -> Woken {
-        let due = memory.schedule.due().into();
+        let due = memory.schedule.due();
+        let look_due = memory.schedule.look_due().filter(|_| !scout.is_local());
         tokio::select! {
             biased;
-            _ = stop.wait_for(|stop| *stop) => Woken::Stop,
+            () = raised(stop) => Woken::Stop,
             Some(command) = self.commands.recv() => Woken::Command(command),
             () = self.trigger.fired() => Woken::Look,
-            () = tokio::time::sleep_until(due) => Woken::Look,
+            () = sleep_until(due) => Woken::Look,
+            () = sleep_until(look_due.unwrap_or(due)), if look_due.is_some() => Woken::Ask,
+            found = scout.answer() => Woken::Found(found),
             _ = tick.tick() => Woken::Tick,
         }
     }
@@ -193,6 +135,7 @@ impl Driver {
     /// Carries out what an operator said, between passes.
     fn obey(&self, command: Command, mut writer: Reconciler, memory: &mut Memory) -> Reconciler {
         match command {
+            // Who asks for this fires the trigger too, and once is enough.
             Command::RetryParked => memory.schedule.forgive(),
             Command::Suspend(suspension, reply) => {
                 let done = writer
@@ -200,16 +143,28 @@ impl Driver {
                     .suspend(suspension.clone())
                     .map_err(|error| chain(&error));
                 self.suspended(&done, Some(suspension));
+                self.trigger.fire();
                 let _ = reply.send(done);
             }
             Command::Resume(reply) => {
                 let done = writer.store().resume().map_err(|error| chain(&error));
                 self.suspended(&done, None);
+                self.trigger.fire();
                 let _ = reply.send(done);
             }
         }
-        self.trigger.fire();
         writer
+    }
+
+    /// Answers an order to write nothing while a pass looks: nothing is in flight, nothing will be, and a look may take
+    /// as long as a remote likes. It is carried out once the pass has ended, as any order is.
+    fn hear(&self, command: Command) -> Command {
+        let Command::Suspend(suspension, reply) = command else {
+            return command;
+        };
+        let done = Store::suspend_meanwhile(&self.config.state_dir, suspension.clone());
+        let _ = reply.send(done.map_err(|error| chain(&error)));
+        Command::Suspend(suspension, oneshot::channel().0)
     }
 
     fn suspended(&self, done: &Result<(), String>, suspension: Option<Suspension>) {
@@ -229,25 +184,43 @@ impl Driver {
         &mut self,
         mut writer: Reconciler,
         memory: &mut Memory,
-        scout: &mut Source,
+        scout: &mut Scout,
         stop: &mut watch::Receiver<bool>,
     ) -> Option<Reconciler> {
         writer.parked = memory.schedule.parked(Instant::now());
         let (halt, halted) = watch::channel(false);
+        let halt = || {
+            halt.send_replace(true);
+        };
+        let (looked, about) = watch::channel(None);
         let around = Around {
             stop: halted,
-            progress: Arc::clone(&self.progress),
+            progress: Arc::new(Looking {
+                looked,
+                inner: Arc::clone(&self.progress),
+            }),
         };
-        let began = memory.look(scout);
+        let overtaken = |found: Option<CommitId>| {
+            let about = *about.borrow();
+            about.is_some() && found.is_some() && found != about
+        };
+        let began = scout.glance();
         let mut orders = Vec::new();
         let mut tick = interval(TICK);
+        let mut poll = interval_at(Instant::now() + self.poll_interval, self.poll_interval);
+        poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut is_triggered = false;
         let pass = writer.pass(&around);
         tokio::pin!(pass);
         let (writer, result) = loop {
             tokio::select! {
                 done = &mut pass => break done,
-                _ = stop.wait_for(|stop| *stop), if !*halt.borrow() => {
-                    let _ = halt.send(true);
+                () = raised(stop) => {
+                    if about.borrow().is_none() {
+                        // It only looks, which may take as long as a remote likes.
+                        return None;
+                    }
+                    halt();
                     match tokio::time::timeout(GRACE, &mut pass).await {
                         Ok(done) => break done,
                         Err(_) => return None,
@@ -255,19 +228,34 @@ impl Driver {
                 }
                 Some(command) = self.commands.recv() => {
                     if matches!(command, Command::Suspend(..)) {
-                        let _ = halt.send(true);
+                        halt();
                     }
-                    orders.push(command);
+                    let is_looking = about.borrow().is_none();
+                    orders.push(if is_looking { self.hear(command) } else { command });
                 }
                 _ = tick.tick() => {
                     self.heartbeat.beat();
-                    let found = memory.look(scout);
-                    if found.is_some() && found != began {
-                        let _ = halt.send(true);
+                    if overtaken(scout.glance()) {
+                        halt();
+                    }
+                }
+                // A repository elsewhere may be ahead of this pass, which may be retrying for a while.
+                () = self.trigger.fired(), if !scout.is_local() => {
+                    is_triggered = true;
+                    scout.ask();
+                }
+                _ = poll.tick() => scout.ask(),
+                found = scout.answer() => {
+                    if overtaken(found) {
+                        halt();
                     }
                 }
             }
         };
+        if is_triggered {
+            self.trigger.fire();
+        }
+        memory.seen = about.borrow().or(began);
         let mut writer = self.ended(writer, result, memory).await;
         for order in orders {
             writer = self.obey(order, writer, memory);
@@ -301,6 +289,10 @@ impl Driver {
         memory.tell(&outcome);
         let (writer, toggles) = self.toggles(writer, result.as_ref().ok()).await;
         let suspended = super::look::suspension(writer.view(), at);
+        if let Some(until) = suspended.as_ref().and_then(|suspension| suspension.until) {
+            let left = Duration::from_secs(u64::try_from(until.saturating_sub(at)).unwrap_or_default());
+            memory.schedule.no_later_than(Instant::now() + left);
+        }
         self.metrics.writing(if suspended.is_some() {
             Writing::Suspended
         } else {
@@ -322,7 +314,8 @@ impl Driver {
                 };
             }
             if !matches!(outcome, PassResult::Failed(_)) {
-                status.last_success = Some(at);
+                let when = Instant::now();
+                status.last_success = Some(Success { at, when });
             }
             let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
             status.last_pass = Some(LastPass {
@@ -375,53 +368,7 @@ impl Driver {
     }
 }
 
-impl Memory {
-    /// Looks up a local ref; a remote one is looked up by the pass, at its interval.
-    fn look(&self, scout: &mut Source) -> Option<CommitId> {
-        scout.is_local().then(|| scout.look_up().ok()).flatten()
-    }
-
-    fn moved(&self, scout: &mut Source) -> bool {
-        let found = self.look(scout);
-        found.is_some() && found != self.seen
-    }
-
-    /// Says once that passes fail, and once that they do not any more.
-    fn tell(&mut self, outcome: &PassResult) {
-        match outcome {
-            PassResult::Failed(reason) if self.trouble.as_ref() != Some(reason) => {
-                tracing::error!(reason, "the pass failed");
-                self.trouble = Some(reason.clone());
-            }
-            PassResult::Failed(_) => {}
-            PassResult::Noop | PassResult::Success => {
-                if self.trouble.take().is_some() {
-                    tracing::info!("recovered");
-                }
-            }
-        }
-    }
-}
-
-fn outcome(result: &Result<Report, String>) -> PassResult {
-    match result {
-        Err(reason) => PassResult::Failed(reason.clone()),
-        Ok(report) => match &report.stopped {
-            Some(StopReason::Interrupted) => PassResult::Success,
-            Some(reason) => PassResult::Failed(reason.to_string()),
-            None if report.is_nothing() => PassResult::Noop,
-            None => PassResult::Success,
-        },
-    }
-}
-
-/// An error with its causes, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
+/// Waits until `stop` is raised, or nobody is left to raise it; holds nothing of it afterwards.
+pub(super) async fn raised(stop: &mut watch::Receiver<bool>) {
+    let _ = stop.wait_for(|stop| *stop).await;
 }

@@ -7,16 +7,19 @@ mod candidates;
 mod check;
 mod compare;
 mod driver;
+mod election;
 mod error;
 mod heartbeat;
 mod lanes;
 mod look;
+mod memory;
 mod metrics;
 mod pass;
 mod publish;
 mod record;
 mod report;
 mod schedule;
+mod scout;
 mod standing;
 mod status;
 mod trigger;
@@ -31,5 +34,10 @@ pub use metrics::{Metrics, MetricsFormat, PublishOutcome, Writing};
 pub use pass::{Around, Config, Reconciler};
 pub use publish::{Limits, Progress, Quiet};
 pub use report::{Report, Sending, StopReason};
-pub use status::{LastPass, PassResult, Readiness, Role, SourceStatus, Status, ToggleState, ToggleStatus};
+pub use status::{
+    LastPass, PassResult, Readiness, Role, SourceStatus, Status, Success, ToggleState, ToggleStatus,
+};
 pub use trigger::{Command, Control, ControlError, Trigger};
+
+#[cfg(test)]
+mod driver_tests;

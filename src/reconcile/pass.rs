@@ -17,7 +17,7 @@ use crate::state::{Journal, Options, PassHead, Shared, Store, View};
 
 use super::Error;
 use super::look::{self, First, Look, Rules};
-use super::publish::{Limits, Progress, Published, Publishing, publish, sent};
+use super::publish::{Limits, Progress, Published, Publishing, publish, raised, sent};
 use super::record::{self, Documents};
 use super::report::Report;
 
@@ -148,6 +148,7 @@ impl Reconciler {
                 return (reconciler, Ok(Report::nothing(plan, started.elapsed(), looked)));
             }
         };
+        around.progress.looked(snapshot.revision());
         let plan = Arc::new(look.plan);
         let (reconciler, published) = reconciler.carry_out(&plan, &snapshot, around).await;
         let report = published.map(|Published { sendings, stopped }| {
@@ -200,12 +201,15 @@ impl Reconciler {
             Err(error) => return (reconciler, Err(error)),
         };
         let (plan, snapshot) = (Arc::clone(plan), snapshot.clone());
-        blocking(reconciler, move |reconciler| {
+        let recorded = blocking(reconciler, move |reconciler| {
             let Self { config, store, .. } = reconciler;
             record::record(store, &plan, &snapshot, &published, &config.rules, now())?;
             Ok(published)
-        })
-        .await
+        });
+        match recorded.await {
+            (reconciler, Err(error)) => reconciler.abandon(error).await,
+            done => done,
+        }
     }
 
     async fn publish(
@@ -268,7 +272,7 @@ impl Reconciler {
         let published = loop {
             tokio::select! {
                 published = &mut published => break published,
-                Ok(_) = asked.wait_for(|stop| *stop), if !*halt.borrow() => drop(halt.send(true)),
+                () = raised(&mut asked) => drop(halt.send_replace(true)),
                 _ = checkpoint.tick(), if broken.is_none() => {
                     let (back, folded) = blocking(reconciler, move |reconciler| {
                         record::checkpoint(&mut reconciler.store, PassHead { now: now(), ..head })

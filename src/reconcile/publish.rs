@@ -33,6 +33,11 @@ pub struct Limits {
 
 /// Is told of every request that ended, while others are under way.
 pub trait Progress: Send + Sync {
+    /// The pass has seen what it is about: the source at this revision.
+    fn looked(&self, revision: CommitId) {
+        let _ = revision;
+    }
+
     /// The first request is about to leave.
     fn begins(&self, plan: &Plan) {
         let _ = plan;
@@ -91,6 +96,10 @@ pub(crate) struct Publishing {
 pub(crate) async fn publish(publishing: Publishing) -> Result<Published, state::Error> {
     let worker = Arc::new(Worker::new(publishing));
     let mut stop = worker.publishing.stop.clone();
+    if *stop.borrow() {
+        // Before any worker could be faster than the order to end.
+        worker.end(StopReason::Interrupted);
+    }
     let mut workers = JoinSet::new();
     for _ in 0..worker.publishing.limits.in_flight.min(worker.total) {
         workers.spawn(Arc::clone(&worker).work());
@@ -114,7 +123,7 @@ pub(crate) async fn publish(publishing: Publishing) -> Result<Published, state::
 }
 
 /// Waits until `stop` is raised; for ever where nobody is left to raise it, and once only.
-async fn raised(stop: &mut watch::Receiver<bool>) {
+pub(super) async fn raised(stop: &mut watch::Receiver<bool>) {
     if stop.wait_for(|stop| *stop).await.is_ok() {
         let (_never, quiet) = watch::channel(false);
         *stop = quiet;

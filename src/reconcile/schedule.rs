@@ -1,7 +1,9 @@
 //! When the next pass is due, and which toggles it leaves alone: decisions, as values.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::model::ToggleId;
 use crate::plan::Refused;
@@ -64,6 +66,8 @@ struct Waiting {
 pub(crate) struct Schedule {
     interval: Duration,
     due: Instant,
+    /// When a source elsewhere is to be looked up, where that is sooner.
+    look_due: Instant,
     failures: u32,
     waiting: BTreeMap<ToggleId, Waiting>,
     /// The token that was not accepted, and until when it is not tried again.
@@ -73,9 +77,11 @@ pub(crate) struct Schedule {
 impl Schedule {
     /// The first pass is due at once.
     pub(crate) fn new(interval: Duration) -> Self {
+        let now = Instant::now();
         Self {
             interval,
-            due: Instant::now(),
+            due: now,
+            look_due: now,
             failures: 0,
             waiting: BTreeMap::new(),
             rejected: None,
@@ -85,6 +91,22 @@ impl Schedule {
     /// Returns when the next pass is due.
     pub(crate) fn due(&self) -> Instant {
         self.due
+    }
+
+    /// Returns when the source is to be looked up because the next pass is later than that: the wait after a failure
+    /// is for the retry of what was seen, not for what is newer.
+    pub(crate) fn look_due(&self) -> Option<Instant> {
+        (self.look_due < self.due).then_some(self.look_due)
+    }
+
+    /// The source is being looked up, and nothing else is known to have changed.
+    pub(crate) fn looked(&mut self, now: Instant, jitter: f64) {
+        self.look_due = now + around(self.interval, jitter);
+    }
+
+    /// Makes a pass due then, at the latest.
+    pub(crate) fn no_later_than(&mut self, then: Instant) {
+        self.due = self.due.min(then);
     }
 
     /// Returns whether a pass may be made with this token: one that was not accepted is probed every five minutes.
@@ -98,6 +120,7 @@ impl Schedule {
     /// Puts a pass off that is not allowed yet; the token may change meanwhile, so it is asked for again.
     pub(crate) fn postpone(&mut self, now: Instant, jitter: f64) {
         self.due = now + around(self.interval, jitter);
+        self.look_due = self.due;
     }
 
     /// Returns the toggles that the next pass leaves alone.
@@ -146,6 +169,7 @@ impl Schedule {
             .filter_map(|waiting| waiting.until)
             .filter(|until| *until > now);
         self.due = aside.chain([now + next]).min().unwrap_or(now + next);
+        self.looked(now, jitter);
     }
 
     /// Toggles that alone get no answer while others succeed wait longer and longer, up to an hour.
@@ -204,6 +228,41 @@ mod tests {
         assert_eq!(waits, [2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300, 300]);
         schedule.ended(&Ended::default(), None, now, 0.5);
         assert_eq!(schedule.due(), now + INTERVAL);
+    }
+
+    #[test]
+    fn while_a_failed_pass_waits_for_its_retry_the_source_is_looked_up_at_its_interval() {
+        let now = Instant::now();
+        let mut schedule = Schedule::new(INTERVAL);
+        schedule.ended(&Ended::default(), None, now, 0.5);
+        assert_eq!(schedule.look_due(), None, "the pass itself looks");
+        let failed = Ended {
+            failed: true,
+            ..Ended::default()
+        };
+        for _ in 0..9 {
+            schedule.ended(&failed, None, now, 0.5);
+        }
+        assert_eq!(schedule.due(), now + Duration::from_secs(225));
+        let mut looks = Vec::new();
+        while let Some(due) = schedule.look_due() {
+            looks.push((due - now).as_secs());
+            schedule.looked(due, 0.5);
+        }
+        assert_eq!(looks, [30, 60, 90, 120, 150, 180, 210]);
+        schedule.postpone(now, 0.5);
+        assert_eq!(schedule.look_due(), None, "nothing is sent with this token");
+    }
+
+    #[test]
+    fn a_pass_can_be_due_sooner_and_never_later() {
+        let now = Instant::now();
+        let mut schedule = Schedule::new(INTERVAL);
+        schedule.ended(&Ended::default(), None, now, 0.5);
+        schedule.no_later_than(now + INTERVAL * 2);
+        assert_eq!(schedule.due(), now + INTERVAL);
+        schedule.no_later_than(now + INTERVAL / 2);
+        assert_eq!(schedule.due(), now + INTERVAL / 2);
     }
 
     #[test]

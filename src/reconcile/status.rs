@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
+use tokio::time::Instant;
 
 use crate::model::{CommitId, Suspension, ToggleId};
 
@@ -111,6 +113,15 @@ pub struct LastPass {
     pub took_ms: u64,
 }
 
+/// When a pass last succeeded.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Success {
+    /// In seconds since 1970-01-01 UTC, for people.
+    pub at: i64,
+    /// By the clock that nobody sets: what tells how long ago it was.
+    pub when: Instant,
+}
+
 /// Whether this process may write.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub enum Role {
@@ -130,8 +141,8 @@ pub struct Status {
     pub source: SourceStatus,
     /// The pass that ended last.
     pub last_pass: Option<LastPass>,
-    /// When a pass last succeeded, in seconds since 1970-01-01 UTC.
-    pub last_success: Option<i64>,
+    /// When a pass of this process last succeeded.
+    pub last_success: Option<Success>,
     /// Whether this process may write.
     pub role: Role,
     /// The order to write nothing, if there is one.
@@ -167,10 +178,10 @@ impl fmt::Display for Readiness {
 }
 
 impl Status {
-    /// Returns whether the daemon is ready at `now` (seconds since 1970-01-01 UTC), where a success older than
-    /// `stale_after` seconds counts for nothing (DESIGN, section 9, `/readyz`).
+    /// Returns whether the daemon is ready at `now`, where a success older than `stale_after` counts for nothing (DESIGN,
+    /// section 9, `/readyz`).
     #[must_use]
-    pub fn readiness(&self, now: i64, stale_after: i64) -> Readiness {
+    pub fn readiness(&self, now: Instant, stale_after: Duration) -> Readiness {
         match &self.role {
             Role::Starting => return Readiness::Unready("starting: no pass has ended yet".into()),
             Role::Follower(holder) => {
@@ -188,10 +199,12 @@ impl Status {
         let Some(success) = self.last_success else {
             return Readiness::Unready("starting: no pass has succeeded yet".into());
         };
-        let age = now.saturating_sub(success);
+        let age = now.saturating_duration_since(success.when);
         if age > stale_after {
             return Readiness::Unready(format!(
-                "stale: the last success was {age} s ago, and {stale_after} s are allowed"
+                "stale: the last success was {} s ago, and {} s are allowed",
+                age.as_secs(),
+                stale_after.as_secs()
             ));
         }
         Readiness::Ready
@@ -223,7 +236,7 @@ impl Status {
 mod tests {
     use super::*;
 
-    fn ready() -> Status {
+    fn ready(when: Instant) -> Status {
         Status {
             role: Role::Writer,
             last_pass: Some(LastPass {
@@ -231,21 +244,23 @@ mod tests {
                 result: PassResult::Noop,
                 took_ms: 1,
             }),
-            last_success: Some(100),
+            last_success: Some(Success { at: 100, when }),
             ..Status::default()
         }
     }
 
     #[test]
     fn ready_means_a_fresh_success_by_the_writer() {
-        assert_eq!(ready().readiness(110, 10), Readiness::Ready);
+        let when = Instant::now();
+        let (now, allowed) = (when + Duration::from_secs(11), Duration::from_secs(10));
+        assert_eq!(ready(when).readiness(when + allowed, allowed), Readiness::Ready);
         let failed = PassResult::Failed("the service refused the token (401)".into());
         for (status, reason) in [
             (Status::default(), "starting: no pass has ended yet"),
             (
                 Status {
                     role: Role::Follower("pid 7 on a".into()),
-                    ..ready()
+                    ..ready(when)
                 },
                 "another process is the writer: pid 7 on a",
             ),
@@ -256,26 +271,23 @@ mod tests {
                         result: failed,
                         took_ms: 1,
                     }),
-                    ..ready()
+                    ..ready(when)
                 },
                 "the last pass failed: the service refused the token (401)",
             ),
             (
                 Status {
                     last_success: None,
-                    ..ready()
+                    ..ready(when)
                 },
                 "starting: no pass has succeeded yet",
             ),
             (
-                Status {
-                    last_success: Some(99),
-                    ..ready()
-                },
+                ready(when),
                 "stale: the last success was 11 s ago, and 10 s are allowed",
             ),
         ] {
-            assert_eq!(status.readiness(110, 10).reason(), Some(reason));
+            assert_eq!(status.readiness(now, allowed).reason(), Some(reason));
         }
     }
 }

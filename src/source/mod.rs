@@ -138,6 +138,6 @@ mod history_tests;
 #[cfg(test)]
 mod mirror_tests;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;

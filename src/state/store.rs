@@ -332,6 +332,8 @@ impl Store {
     ) -> Result<(), Error> {
         if let Some(writer) = self.writer.take() {
             self.ledger = writer.journal().snapshot()?;
+            // What was confirmed must be known to the next pass, whatever else fails here.
+            self.view.replace_ledger(&self.ledger);
         }
         self.conclude()?;
         if refusals != *self.view.refusals() {
@@ -351,6 +353,15 @@ impl Store {
     pub fn suspend(&mut self, suspension: Suspension) -> Result<(), Error> {
         memory::keep_suspension(&self.dir, Some(suspension), &self.crash)?;
         self.view.replace_memory(&self.dir)
+    }
+
+    /// As [`Store::suspend`], while this process's store in `dir` is busy with a look. It does not know of it until it
+    /// is told as well.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn suspend_meanwhile(dir: &Path, suspension: Suspension) -> Result<(), Error> {
+        memory::keep_suspension(dir, Some(suspension), &Crash::default())
     }
 
     /// Takes the order to write nothing back.

@@ -2,15 +2,12 @@
 
 use std::time::Duration;
 
-use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 
 use crate::support::command::Running;
+use crate::support::daemon::ADMIN;
 use crate::support::http::Face;
 use crate::support::{Answer, Gitoggle, Request, World, body, doc, eventually};
-
-const ADMIN: &str = "admin-token-4711";
-const HOOK: &str = "hook-secret-0815";
 
 /// Begins a daemon that looks again only when something happens, or once an hour.
 fn daemon(world: &World, face: Face) -> Gitoggle {
@@ -309,57 +306,6 @@ fn a_suspended_daemon_plans_and_publishes_nothing_even_after_a_restart() {
         (state(face, "shop/prod/pay")? == "in_sync").then_some(())
     });
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
-}
-
-fn signature(secret: &str, body: &[u8]) -> String {
-    let mut mac = Hmac::<sha2::Sha256>::new_from_slice(secret.as_bytes()).expect("any length will do");
-    mac.update(body);
-    let hex: String = mac
-        .finalize()
-        .into_bytes()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    format!("sha256={hex}")
-}
-
-#[test]
-fn a_webhook_is_a_trigger_when_it_is_authentic() {
-    let world = World::with_pay_applied();
-    let secret = world.write("hook", &format!("{HOOK}\n"));
-    let face = Face::free();
-    let run = daemon(&world, face).set("webhook-secret-file", secret);
-    let _running = ready(run, face);
-    let event =
-        br#"{"ref": "refs/heads/main", "repository": {"clone_url": "https://example.com/toggles.git"}}"#;
-    let post = |headers: &[(&str, &str)], body: &[u8]| face.post("/webhook/github", headers, body).status;
-    let good = signature(HOOK, event);
-    let bad = signature("another", event);
-    let headers = |signature: &str| -> Vec<(String, String)> {
-        [
-            ("X-Hub-Signature-256", signature),
-            ("X-GitHub-Event", "push"),
-            ("Content-Type", "application/json"),
-        ]
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-        .collect()
-    };
-    let send = |signature: &str, body: &[u8]| {
-        let headers = headers(signature);
-        let headers: Vec<_> = headers
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()))
-            .collect();
-        post(&headers, body)
-    };
-    let accepted = send(&good, event);
-    assert!(accepted == 202 || accepted == 200, "{accepted}");
-    assert_eq!(send(&bad, event), 401);
-    assert_eq!(send(&good, b"{}"), 401, "the signature is of another body");
-    assert_eq!(post(&[("Content-Type", "application/json")], event), 401);
-    let large = vec![b'x'; 1024 * 1024 + 1];
-    assert_eq!(send(&signature(HOOK, &large), &large), 413);
 }
 
 #[test]

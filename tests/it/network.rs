@@ -1,77 +1,10 @@
 //! Sources and state on other hosts: HTTPS and ssh.
 
 use crate::support::git_host::{self, Door};
-use crate::support::{Answer, Gitoggle, Repo, Service, TOKEN, World, body, doc};
+use crate::support::{Answer, Remote, Repo, TOKEN, World, body, doc};
 
 /// `Basic ada:pw-5678`, as it goes over the wire.
 const ADA: &str = "Basic YWRhOnB3LTU2Nzg=";
-
-/// A world whose repository is on a Git host.
-struct Remote {
-    world: World,
-    host: Service,
-}
-
-impl Remote {
-    fn new(door: Door) -> Self {
-        let world = World::new();
-        world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
-        std::fs::create_dir(world.path("hosted")).unwrap();
-        world.repo.clone_bare(&world.path("hosted/toggles.git"));
-        let host = git_host::start(&world.path("hosted"), door);
-        Self { world, host }
-    }
-
-    /// A world in which what is on the host was applied.
-    fn settled(door: Door) -> Self {
-        let remote = Self::new(door);
-        remote.apply().set("first-pass", "assert").exit(0).any_output();
-        remote.world.sent(&[("shop/prod/pay", body(18, "Add pay"))]);
-        remote.host.take();
-        remote
-    }
-
-    fn url(&self) -> String {
-        format!("{}/toggles.git", self.host.url())
-    }
-
-    fn apply(&self) -> Gitoggle {
-        self.world.apply().set("repo", self.url())
-    }
-
-    fn plan(&self) -> Gitoggle {
-        self.world
-            .plan()
-            .set("repo", self.url())
-            .set("ca-file", self.world.ca())
-    }
-
-    /// Commits a change of `pay` and pushes it.
-    fn push(&self, age: u32, message: &str) {
-        self.world
-            .repo
-            .file("shop/prod/pay.yaml", doc(age))
-            .commit(message);
-        let to = self.world.path("hosted/toggles.git").display().to_string();
-        self.world.repo.git(&["push", "--quiet", "--force", &to, "main"]);
-    }
-
-    /// What was asked of the host since somebody last looked: method and path.
-    fn asked(&self) -> Vec<String> {
-        let requests = self.host.take();
-        requests
-            .iter()
-            .map(|request| {
-                assert_ne!(
-                    request.header("authorization"),
-                    Some(TOKEN),
-                    "the token is not for the Git host"
-                );
-                format!("{} {}", request.method, request.path)
-            })
-            .collect()
-    }
-}
 
 #[test]
 fn a_repository_on_another_host_is_mirrored_and_a_remote_that_has_not_moved_is_not_fetched() {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Answer, Repo, Service, World, body, content, doc};
+use crate::support::{Answer, Repo, Service, SmallDisk, World, body, content, doc};
 
 /// A world in which a publish of `doc(21)` was cut off after it left: nobody knows what came of it.
 pub(crate) fn interrupted() -> World {
@@ -232,53 +232,6 @@ fn recovers(world: &World, sent: &[crate::support::Request]) {
     }
     world.apply().exit(0).any_output();
     world.nothing_sent();
-}
-
-/// A disk of one megabyte under the state folder; only root can have one.
-struct SmallDisk {
-    folder: std::path::PathBuf,
-}
-
-impl SmallDisk {
-    fn over(world: &World) -> Option<Self> {
-        let folder = world.state();
-        let aside = world.path("aside");
-        std::fs::rename(&folder, &aside).unwrap();
-        std::fs::create_dir(&folder).unwrap();
-        let mounted = std::process::Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=1m,mode=755", "tmpfs"])
-            .arg(&folder)
-            .stderr(std::process::Stdio::null())
-            .status()
-            .is_ok_and(|status| status.success());
-        let disk = mounted.then_some(Self { folder });
-        crate::support::files::copy(&aside, &world.state());
-        disk
-    }
-
-    /// Leaves that many KiB free.
-    fn fill_up_to(&self, free: u32) {
-        use std::io::Write;
-        let mut file = std::fs::File::create(self.folder.join("filler")).unwrap();
-        while file.write_all(&[0; 4096]).is_ok() {}
-        let size = file.metadata().unwrap().len();
-        file.set_len(size.saturating_sub(u64::from(free) * 1024)).unwrap();
-    }
-
-    fn make_room(&self) {
-        std::fs::remove_file(self.folder.join("filler")).unwrap();
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        drop(
-            std::process::Command::new("umount")
-                .arg("-l")
-                .arg(&self.folder)
-                .status(),
-        );
-    }
 }
 
 #[test]

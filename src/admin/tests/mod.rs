@@ -17,8 +17,8 @@ use super::{Admin, now, serve};
 use crate::model::Suspension;
 use crate::notice::{SigningKey, hmac_sha256};
 use crate::reconcile::{
-    Command, Control, Heartbeat, LastPass, Metrics, PassResult, Role, SourceStatus, Status, ToggleState,
-    ToggleStatus, Trigger,
+    Command, Control, Heartbeat, LastPass, Metrics, PassResult, Role, SourceStatus, Status, Success,
+    ToggleState, ToggleStatus, Trigger,
 };
 use crate::transport::{Secret, SecretSource};
 
@@ -157,7 +157,10 @@ fn ready() -> Status {
             result: PassResult::Success,
             took_ms: 12,
         }),
-        last_success: Some(now()),
+        last_success: Some(Success {
+            at: now(),
+            when: tokio::time::Instant::now(),
+        }),
         role: Role::Writer,
         suspended: None,
         toggles: Arc::new(vec![ToggleStatus {

@@ -15,11 +15,8 @@ async fn health_is_about_the_loop_and_readiness_about_the_world() {
         (503, "the last pass failed: 401\\n::error\n")
     );
     assert_eq!(face.get("/healthz").await.body(), "ok\n");
-    face.status.send_modify(|status| {
-        *status = ready();
-        status.last_success = Some(now() - 1000);
-    });
-    let answer = face.get("/readyz").await;
+    let late = Face::with(|admin| admin.stale_after = Duration::ZERO).await;
+    let answer = late.get("/readyz").await;
     assert_eq!(answer.status(), 503);
     assert!(answer.body().starts_with("stale: "), "{}", answer.body());
 

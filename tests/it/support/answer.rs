@@ -1,5 +1,7 @@
 //! What the test service does with one request.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// One answer of the test service, well behaved or not.
@@ -8,8 +10,25 @@ pub(crate) struct Answer {
     pub(super) act: Act,
     /// How long it thinks first.
     pub(super) latency: Duration,
+    /// What has to be opened first.
+    pub(super) gate: Option<Gate>,
     /// Whether the request has taken effect, whatever is answered.
     pub(super) stores: Stores,
+}
+
+/// Holds an answer back until a test opens it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Gate(Arc<AtomicBool>);
+
+impl Gate {
+    /// Lets all answers through that wait, and those to come.
+    pub(crate) fn open(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -76,11 +95,16 @@ impl Answer {
         }
     }
 
+    /// Says nothing, and leaves the connection open.
+    pub(crate) fn hangs() -> Self {
+        Self::new(Act::Hang)
+    }
+
     /// Takes the request, and never answers.
     pub(crate) fn stores_and_hangs() -> Self {
         Self {
             stores: Stores::Yes,
-            ..Self::new(Act::Hang)
+            ..Self::hangs()
         }
     }
 
@@ -119,6 +143,12 @@ impl Answer {
         self
     }
 
+    /// Waits for `gate` first.
+    pub(crate) fn behind(mut self, gate: &Gate) -> Self {
+        self.gate = Some(gate.clone());
+        self
+    }
+
     fn new(act: Act) -> Self {
         let stores = match &act {
             Act::Reply { status, .. } if (200..300).contains(status) => Stores::Yes,
@@ -127,6 +157,7 @@ impl Answer {
         Self {
             act,
             latency: Duration::ZERO,
+            gate: None,
             stores,
         }
     }

@@ -127,6 +127,14 @@ impl Gitoggle {
         self
     }
 
+    /// Runs it in a user namespace of its own, after `script`, which may set that namespace's limits.
+    pub(crate) fn within_user_namespace(self, script: &str) -> Self {
+        let mut run = self.after(script);
+        let unshare = ["unshare", "--user", "--map-root-user"].map(str::to_owned);
+        run.before.splice(0..0, unshare);
+        run
+    }
+
     /// Runs it and states its exit code; what it printed is to be stated on what this returns.
     #[track_caller]
     pub(crate) fn exit(self, code: i32) -> Ran {
@@ -166,6 +174,18 @@ impl Gitoggle {
             .command()
             .stdout(Stdio::null())
             .stderr(Stdio::null())
+            .spawn()
+            .expect("the program can be started");
+        Running { child }
+    }
+
+    /// Starts it with all that it says going to a file.
+    pub(crate) fn start_logged(self, log: &Path) -> Running {
+        let file = std::fs::File::create(log).expect("a log can be made");
+        let child = self
+            .command()
+            .stdout(file.try_clone().expect("a file can be shared"))
+            .stderr(file)
             .spawn()
             .expect("the program can be started");
         Running { child }

@@ -3,22 +3,28 @@
 pub(crate) mod answer;
 pub(crate) mod certificate;
 pub(crate) mod command;
+pub(crate) mod daemon;
 pub(crate) mod document;
 pub(crate) mod files;
 pub(crate) mod git_host;
 pub(crate) mod http;
 pub(crate) mod proxy;
 pub(crate) mod ran;
+pub(crate) mod remote;
 pub(crate) mod repo;
 pub(crate) mod service;
+pub(crate) mod small_disk;
 pub(crate) mod text;
 pub(crate) mod wait;
 pub(crate) mod world;
 
 pub(crate) use answer::Answer;
 pub(crate) use command::Gitoggle;
+pub(crate) use daemon::Daemon;
 pub(crate) use document::{body, content, doc};
+pub(crate) use remote::Remote;
 pub(crate) use repo::Repo;
 pub(crate) use service::{Request, Service};
+pub(crate) use small_disk::SmallDisk;
 pub(crate) use wait::eventually;
 pub(crate) use world::{TOKEN, World};

@@ -241,6 +241,9 @@ fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     while let Some(request) = read_request(&mut tls, &mut pending)? {
         let (number, answer) = shared.take_in(request);
         std::thread::sleep(answer.latency);
+        if let Some(gate) = &answer.gate {
+            super::eventually("a gate to be opened", || gate.is_open().then_some(()));
+        }
         // Over before the other side can know it, so that an overlap is never the service's own doing.
         if !matches!(answer.act, Act::Hang) {
             shared

@@ -1,0 +1,74 @@
+//! What the driver remembers between passes, and what it says when passes fail and when they do not any more.
+
+use std::time::Duration;
+
+use crate::model::CommitId;
+
+use super::report::{Report, StopReason};
+use super::schedule::Schedule;
+use super::status::PassResult;
+
+/// What the loop remembers between passes.
+pub(super) struct Memory {
+    pub(super) schedule: Schedule,
+    /// The revision that the last pass was about; nothing where it could not even see one, so that whatever is found
+    /// then is news.
+    pub(super) seen: Option<CommitId>,
+    /// Why the last pass failed, to say once that it did and once that it is over.
+    trouble: Option<String>,
+}
+
+impl Memory {
+    pub(super) fn new(interval: Duration) -> Self {
+        Self {
+            schedule: Schedule::new(interval),
+            seen: None,
+            trouble: None,
+        }
+    }
+
+    /// Returns whether the ref was found to lead elsewhere than the last pass saw.
+    pub(super) fn is_news(&self, found: Option<CommitId>) -> bool {
+        found.is_some() && found != self.seen
+    }
+
+    /// Says once that passes fail, and once that they do not any more.
+    pub(super) fn tell(&mut self, outcome: &PassResult) {
+        match outcome {
+            PassResult::Failed(reason) if self.trouble.as_ref() != Some(reason) => {
+                tracing::error!(reason, "the pass failed");
+                self.trouble = Some(reason.clone());
+            }
+            PassResult::Failed(_) => {}
+            PassResult::Noop | PassResult::Success => {
+                if self.trouble.take().is_some() {
+                    tracing::info!("recovered");
+                }
+            }
+        }
+    }
+}
+
+/// Says in a word how a pass ended.
+pub(super) fn outcome(result: &Result<Report, String>) -> PassResult {
+    match result {
+        Err(reason) => PassResult::Failed(reason.clone()),
+        Ok(report) => match &report.stopped {
+            Some(StopReason::Interrupted) => PassResult::Success,
+            Some(reason) => PassResult::Failed(reason.to_string()),
+            None if report.is_nothing() => PassResult::Noop,
+            None => PassResult::Success,
+        },
+    }
+}
+
+/// An error with its causes, on one line.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,106 @@
+//! Where the ref leads between and during passes: what tells the driver that a pass is due, or that an open one has
+//! been overtaken. It only looks; what counts is what a pass sees.
+//!
+//! A repository on this machine is glanced at every second, for microseconds. One behind a URL is asked when the driver
+//! says so, in the background and by one look-up of the ref.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::model::CommitId;
+use crate::plan::{Change, Plan};
+use crate::service::Outcome;
+use crate::source::{CacheMode, Source, SourceConfig};
+
+use super::publish::Progress;
+use super::report::Sending;
+
+/// Looks where the ref leads.
+#[derive(Debug)]
+pub(super) struct Scout {
+    config: SourceConfig,
+    source: Source,
+    asking: Option<JoinHandle<Option<CommitId>>>,
+    /// Whether somebody asked again meanwhile, who may know of something newer than the answer.
+    again: bool,
+}
+
+impl Scout {
+    pub(super) fn new(config: SourceConfig) -> Self {
+        let config = SourceConfig {
+            mode: CacheMode::Untouched,
+            ..config
+        };
+        Self {
+            source: Source::new(config.clone()),
+            config,
+            asking: None,
+            again: false,
+        }
+    }
+
+    /// Returns whether the repository is on this machine.
+    pub(super) fn is_local(&self) -> bool {
+        self.source.is_local()
+    }
+
+    /// Returns where a ref on this machine leads now; nothing where it cannot be read, or is elsewhere.
+    pub(super) fn glance(&mut self) -> Option<CommitId> {
+        self.is_local().then(|| self.source.look_up().ok()).flatten()
+    }
+
+    /// Asks a repository behind a URL; [`Scout::answer`] waits for what comes of it.
+    pub(super) fn ask(&mut self) {
+        if self.is_local() {
+            return;
+        }
+        if self.asking.is_some() {
+            self.again = true;
+            return;
+        }
+        let mut source = Source::new(self.config.clone());
+        self.asking = Some(tokio::task::spawn_blocking(move || source.look_up().ok()));
+    }
+
+    /// Waits for an answer, for ever where nobody was asked; nothing where the repository could not be reached. Can be
+    /// given up and called again.
+    pub(super) async fn answer(&mut self) -> Option<CommitId> {
+        let Some(asking) = &mut self.asking else {
+            return std::future::pending().await;
+        };
+        let found = asking.await;
+        self.asking = None;
+        if std::mem::take(&mut self.again) {
+            self.ask();
+        }
+        found.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
+    }
+}
+
+/// Remembers what a pass is about, once it has looked.
+pub(super) struct Looking {
+    pub(super) looked: watch::Sender<Option<CommitId>>,
+    pub(super) inner: Arc<dyn Progress>,
+}
+
+impl Progress for Looking {
+    fn looked(&self, revision: CommitId) {
+        self.looked.send_replace(Some(revision));
+        self.inner.looked(revision);
+    }
+
+    fn begins(&self, plan: &Plan) {
+        self.inner.begins(plan);
+    }
+
+    fn sent(&self, change: &Change, sending: &Sending, done: usize, total: usize) {
+        self.inner.sent(change, sending, done, total);
+    }
+
+    fn answered(&self, outcome: &Outcome, took: Duration) {
+        self.inner.answered(outcome, took);
+    }
+}

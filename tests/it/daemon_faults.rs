@@ -1,0 +1,400 @@
+//! What a daemon goes through: hosts and services that are slow, silent, gone or not what they say. It says what is
+//! wrong, never ends because of it, and goes on by itself once it is over.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::support::certificate::Authority;
+use crate::support::git_host::Door;
+use crate::support::{Answer, Daemon, Remote, Repo, Request, World, body, doc, eventually};
+
+/// Something that a test changes while the harness looks at it.
+struct Shared<T>(Arc<Mutex<T>>);
+
+impl<T: Clone> Shared<T> {
+    fn new(value: T) -> Self {
+        Self(Arc::new(Mutex::new(value)))
+    }
+
+    fn is(&self) -> T {
+        self.0.lock().unwrap().clone()
+    }
+
+    fn becomes(&self, value: T) {
+        *self.0.lock().unwrap() = value;
+    }
+
+    fn share(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+fn is_fetch(request: &Request) -> bool {
+    request.method == "POST" && request.path.ends_with("/git-upload-pack")
+}
+
+/// A world with seven toggles that were applied, and a change of all of them that was not.
+fn seven_changed() -> World {
+    let world = World::new();
+    change_seven(&world, 18, "Add");
+    world.settle();
+    change_seven(&world, 21, "Change");
+    world
+}
+
+fn change_seven(world: &World, age: u32, message: &str) {
+    for number in 0..7 {
+        world.repo.file(&format!("shop/prod/t{number}.yaml"), doc(age));
+    }
+    world.repo.commit(message);
+}
+
+/// Waits until the service has confirmed the change of each of the seven.
+#[track_caller]
+fn seven_arrive(world: &World, daemon: &Daemon) {
+    for number in 0..7 {
+        daemon.becomes(&format!("shop/prod/t{number}"), "in_sync");
+    }
+    daemon.is_ready();
+    let confirmed = world.service.take();
+    let confirmed: Vec<_> = confirmed.iter().filter(|request| request.confirmed).collect();
+    for number in 0..7 {
+        let toggle = format!("shop/prod/t{number}");
+        let bodies: Vec<_> = confirmed
+            .iter()
+            .filter(|request| request.toggle() == toggle)
+            .map(|request| request.body())
+            .collect();
+        assert_eq!(bodies, [body(21, "Change")], "{toggle}: confirmed once");
+    }
+}
+
+#[test]
+fn a_remote_that_hangs_in_the_middle_of_a_fetch_is_told_and_keeps_nobody_from_ending() {
+    let remote = Remote::settled(Door::Open);
+    let daemon = remote.daemon(|run| run.set("stale-after", "1s").set("poll-interval", "500ms"));
+    remote.host_answers(|request| is_fetch(request).then(Answer::stores_and_hangs));
+    remote.push(21, "Ask for 21 years");
+    eventually("the fetch", || {
+        remote.host.requests().iter().any(is_fetch).then_some(())
+    });
+    daemon.is_unready_for(&["stale"]);
+    daemon.ends_in_peace();
+    remote.world.nothing_sent();
+    remote.host_answers(|_| None);
+    remote.apply().exit(0).any_output();
+    remote
+        .world
+        .sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
+}
+
+#[test]
+fn a_fetch_that_breaks_off_is_made_again() {
+    let remote = Remote::settled(Door::Open);
+    let breaks = Shared::new(true);
+    let broken = breaks.share();
+    remote.host_answers(move |request| {
+        let half = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-result\r\n\
+            Content-Length: 4000\r\n\r\n0008NAK\n";
+        (is_fetch(request) && broken.is()).then(|| Answer::raw(half))
+    });
+    let daemon = remote.daemon(|run| run.set("poll-interval", "1s"));
+    remote.push(21, "Ask for 21 years");
+    daemon.is_unready_for(&["cannot read the source", "127.0.0.1"]);
+    remote.world.nothing_sent();
+    breaks.becomes(false);
+    daemon.is_ready();
+    remote
+        .world
+        .sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_remote_that_answers_slowly_is_waited_for() {
+    let remote = Remote::settled(Door::Open);
+    let daemon = remote.daemon(|run| run.set("poll-interval", "100ms"));
+    let root = remote.world.path("hosted");
+    remote.host.always(move |request| {
+        crate::support::git_host::answer(&root, &Door::Open, request).slowly(Duration::from_millis(200))
+    });
+    for age in [21, 22] {
+        remote.push(age, "Change pay");
+        remote.world.service.wait_for(1);
+        remote.world.sent(&[("shop/prod/pay", body(age, "Change pay"))]);
+    }
+    daemon.is_ready();
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_remote_that_was_away_is_followed_again_without_a_new_commit() {
+    for away in [Answer::closes(), Answer::status(503), Answer::html(200)] {
+        let remote = Remote::settled(Door::Open);
+        let gone = Shared::new(false);
+        let is_gone = gone.share();
+        remote.host_answers(move |_| is_gone.is().then(|| away.clone()));
+        let daemon = remote.daemon(|run| run.set("poll-interval", "200ms"));
+        gone.becomes(true);
+        remote.push(21, "Meanwhile");
+        daemon.is_unready_for(&["cannot read the source", "127.0.0.1"]);
+        daemon.says(&["\"error\"", "the pass failed"]);
+        remote.world.nothing_sent();
+        gone.becomes(false);
+        remote.world.service.wait_for(1);
+        daemon.is_ready();
+        daemon.says(&["recovered"]);
+        remote.world.sent(&[("shop/prod/pay", body(21, "Meanwhile"))]);
+        assert_eq!(daemon.said("the pass failed"), 1, "{}", daemon.log());
+        daemon.ends_in_peace();
+    }
+}
+
+#[test]
+fn a_remote_that_comes_back_rewritten_is_followed_and_it_is_said() {
+    let remote = Remote::settled(Door::Open);
+    let before = remote.world.repo.head();
+    let gone = Shared::new(false);
+    let is_gone = gone.share();
+    remote.host_answers(move |_| is_gone.is().then(Answer::closes));
+    let daemon = remote.daemon(|run| run.set("poll-interval", "200ms"));
+    remote.push(21, "A mistake");
+    remote.world.service.wait_for(1);
+    daemon.has_seen(&remote.world.repo.head());
+    remote.world.service.take();
+
+    gone.becomes(true);
+    daemon.is_unready_for(&["cannot read the source"]);
+    remote.world.repo.force(&before);
+    remote.push(22, "What was meant");
+    gone.becomes(false);
+    remote.world.service.wait_for(1);
+    remote
+        .world
+        .sent(&[("shop/prod/pay", body(22, "What was meant"))]);
+    daemon.says(&["\"warn\"", "history was rewritten"]);
+    daemon.has_seen(&remote.world.repo.head());
+    let told = daemon.said("history was rewritten");
+    let passes = daemon.passes();
+    eventually("two more passes", || {
+        (daemon.passes() >= passes + 2.0).then_some(())
+    });
+    assert_eq!(daemon.said("history was rewritten"), told, "it is said once");
+    remote.world.nothing_sent();
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_name_that_does_not_resolve_is_told() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::start(&world, |run| {
+        run.set("repo", "https://git.nowhere.invalid/toggles.git")
+    });
+    daemon.is_unready_for(&["cannot read the source", "git.nowhere.invalid"]);
+    daemon.ends_in_peace();
+
+    let world = seven_changed();
+    let daemon = Daemon::start(&world, |run| {
+        run.set("base-url", "https://toggles.nowhere.invalid")
+            .set("state-dir", world.path("other-state"))
+            .set("first-pass", "assert")
+    });
+    daemon.is_unready_for(&["the last pass failed", "toggles.nowhere.invalid"]);
+    daemon.ends_in_peace();
+    world.nothing_sent();
+}
+
+#[test]
+fn a_wrong_certificate_authority_is_told_and_the_right_one_heals_without_a_restart() {
+    let remote = Remote::settled(Door::Open);
+    remote.push(21, "Ask for 21 years");
+    remote.host.take();
+    remote.world.write("ca.pem", Authority::other().pem());
+    let daemon = Daemon::start(&remote.world, |run| {
+        run.set("repo", remote.url()).set("poll-interval", "200ms")
+    });
+    daemon.is_unready_for(&["cannot read the source", "certificate", "127.0.0.1"]);
+    assert_eq!(remote.host.count(), 0, "nothing is said to who is not trusted");
+    remote.world.write("ca.pem", Authority::trusted().pem());
+    remote.world.service.wait_for(1);
+    daemon.is_ready();
+    remote
+        .world
+        .sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
+
+    // The service's certificate is judged by the same file.
+    remote.world.write("ca.pem", "");
+    daemon.is_unready_for(&["ca.pem"]);
+    remote.world.write("ca.pem", Authority::trusted().pem());
+    daemon.is_ready();
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_service_with_a_wrong_certificate_gets_nothing_until_the_authority_is_trusted() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| run.set("poll-interval", "1s"));
+    world.write("ca.pem", Authority::other().pem());
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    daemon.is_unready_for(&["certificate"]);
+    world.nothing_sent();
+    world.write("ca.pem", Authority::trusted().pem());
+    daemon.becomes("shop/prod/pay", "in_sync");
+    daemon.is_ready();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_service_that_accepts_and_says_nothing_is_told_and_gets_everything_once_it_speaks() {
+    let world = seven_changed();
+    world.service.always(|_| Answer::hangs());
+    let daemon = Daemon::start(&world, |run| {
+        run.set("timeout", "100ms").set("poll-interval", "1s")
+    });
+    daemon.is_unready_for(&["the last pass failed", "in a row", "--timeout"]);
+    assert!(
+        daemon.metric("gitoggle_publishes_total{outcome=\"lost\"}") >= Some(5.0),
+        "{:?}",
+        daemon.face.get("/metrics")
+    );
+    world.service.always(|_| Answer::applied());
+    seven_arrive(&world, &daemon);
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_service_that_refuses_connections_gets_everything_once_it_is_there() {
+    let world = seven_changed();
+    // A port of which nobody has heard stands in for a service that is down.
+    let down = crate::support::http::Face::free();
+    let proxy = crate::support::proxy::Proxy::to(&down.address());
+    let daemon = Daemon::start(&world, |run| {
+        run.set("poll-interval", "1s").env("HTTPS_PROXY", proxy.url())
+    });
+    daemon.is_unready_for(&["the last pass failed"]);
+    world.nothing_sent();
+    proxy.leads_to(&format!("127.0.0.1:{}", world.service.port()));
+    seven_arrive(&world, &daemon);
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn the_token_rotates_without_a_restart() {
+    let world = World::with_pay_applied();
+    let token = world.write("token", "old-token\n");
+    let accepted = Shared::new("old-token");
+    let valid = accepted.share();
+    world.service.always(move |request| {
+        let known = request.header("authorization") == Some(valid.is());
+        match known {
+            true => Answer::applied(),
+            false => Answer::json(401, r#"{"message": "who are you?"}"#),
+        }
+    });
+    let daemon = Daemon::ready(&world, |run| {
+        run.without_env("GITOGGLE_TOKEN")
+            .set("token-file", &token)
+            .set("poll-interval", "200ms")
+    });
+    accepted.becomes("new-token");
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    daemon.is_unready_for(&["401"]);
+    let tried = world.service.count();
+    let before = daemon.passes();
+    world.write("token", "new-token\n");
+    daemon.becomes("shop/prod/pay", "in_sync");
+    daemon.is_ready();
+    assert!(daemon.passes() > before);
+    let requests = world.service.take();
+    let (refused, taken) = requests.split_at(tried);
+    assert!(
+        refused.len() <= 2,
+        "the old token is tried once, and once more after its file was read again: {refused:?}"
+    );
+    assert_eq!(taken.len(), 1);
+    assert_eq!(taken[0].header("authorization"), Some("new-token"));
+    assert_eq!(
+        daemon.said("old-token") + daemon.said("new-token"),
+        0,
+        "{}",
+        daemon.log()
+    );
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn git_credentials_rotate_without_a_restart() {
+    // `ada:pw-1` and `ada:pw-2`.
+    let (old, new) = ("Basic YWRhOnB3LTE=", "Basic YWRhOnB3LTI=");
+    let remote = Remote::settled(Door::Open);
+    let accepted = Shared::new(old);
+    let valid = accepted.share();
+    remote.host_answers(move |request| {
+        (request.header("authorization") != Some(valid.is()))
+            .then(|| Answer::status(401).header("WWW-Authenticate", "Basic realm=\"git\""))
+    });
+    let password = remote.world.write("password", "pw-1\n");
+    let daemon = remote.daemon(|run| {
+        run.set("git-username", "ada")
+            .set("git-password-file", &password)
+            .set("poll-interval", "200ms")
+    });
+    accepted.becomes(new);
+    remote.push(21, "Ask for 21 years");
+    daemon.is_unready_for(&["cannot read the source", "credentials"]);
+    remote.world.write("password", "pw-2\n");
+    remote.world.service.wait_for(1);
+    daemon.is_ready();
+    remote
+        .world
+        .sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
+    assert_eq!(daemon.said("pw-1") + daemon.said("pw-2"), 0, "{}", daemon.log());
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_rewritten_history_that_is_not_to_be_followed_stops_everything_until_it_is_back() {
+    let remote = Remote::settled(Door::Open);
+    let daemon = remote.daemon(|run| run.set("poll-interval", "200ms").set("history", "refuse"));
+    let first = remote.world.repo.head();
+    remote.push(21, "A second one");
+    remote.world.service.wait_for(1);
+    daemon.has_seen(&remote.world.repo.head());
+    let second = remote.world.repo.head();
+    remote.world.service.take();
+    remote.world.repo.force(&first);
+    remote.push(22, "Another second one");
+    daemon.is_unready_for(&["history was rewritten"]);
+    remote.world.repo.force(&second);
+    remote.push(23, "A third one");
+    remote.world.service.wait_for(1);
+    daemon.is_ready();
+    remote.world.sent(&[("shop/prod/pay", body(23, "A third one"))]);
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_branch_that_vanishes_is_told_and_nothing_is_taken_for_removed() {
+    let remote = Remote::settled(Door::Open);
+    let daemon = remote.daemon(|run| {
+        run.set("poll-interval", "200ms")
+            .set("ref", "main")
+            .set("on-remove", "disable")
+    });
+    let hosted = Repo::at(&remote.world.path("hosted/toggles.git"));
+    hosted.git(&["update-ref", "-d", "refs/heads/main"]);
+    daemon.is_unready_for(&["cannot read the source", "main"]);
+    remote.world.nothing_sent();
+    remote.push(21, "It is back");
+    remote.world.service.wait_for(1);
+    daemon.is_ready();
+    remote.world.sent(&[("shop/prod/pay", body(21, "It is back"))]);
+    daemon.ends_in_peace();
+}

@@ -1,0 +1,246 @@
+//! Notices: people are told once of every toggle that fails, recovers, is held or released, and never again while
+//! nothing changes.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Daemon, Gitoggle, Request, Service, World, body, doc, eventually};
+
+const SECRET: &str = "whsec_Z2l0b2dnbGUtdGVzdHM=";
+
+/// A world in which the service refuses whatever a commit of that message asks for.
+fn refusing(message: &'static str) -> World {
+    let world = World::with_pay_applied();
+    world
+        .service
+        .always(move |request| match request.comment() == message {
+            true => Answer::json(422, r#"{"message": "no such attribute"}"#),
+            false => Answer::applied(),
+        });
+    world
+}
+
+/// Has the daemon tell `receiver`, signed.
+fn telling<'a>(world: &World, receiver: &'a Service) -> impl Fn(Gitoggle) -> Gitoggle + use<'a> {
+    let secret = world.write("notify-secret", &format!("{SECRET}\n"));
+    move |run| {
+        run.set("notify-url", format!("{}/told", receiver.url()))
+            .set("notify-secret-file", &secret)
+            .set("poll-interval", "200ms")
+    }
+}
+
+/// Returns the next message to the receiver as `toggle change` lines, and forgets it.
+#[track_caller]
+fn told(receiver: &Service) -> Vec<String> {
+    receiver.wait_for(1);
+    let mut requests = receiver.take();
+    assert_eq!(requests.len(), 1, "one message at a time: {requests:?}");
+    let request = requests.remove(0);
+    assert!(is_signed(&request, SECRET), "{request:?}");
+    lines(&request.body())
+}
+
+fn lines(message: &Value) -> Vec<String> {
+    let changes = message["data"]["changes"].as_array().expect("a list");
+    let line = |change: &Value| {
+        let text = |member: &str| change[member].as_str().expect("a text").to_owned();
+        format!("{} {}", text("toggle"), text("change"))
+    };
+    changes.iter().map(line).collect()
+}
+
+/// Checks a message as any receiver of Standard Webhooks does.
+fn is_signed(request: &Request, secret: &str) -> bool {
+    let header = |name: &str| request.header(name).unwrap_or_default();
+    let (id, at) = (header("webhook-id"), header("webhook-timestamp"));
+    let key = STANDARD.decode(secret.trim_start_matches("whsec_")).unwrap();
+    let mut mac = Hmac::<sha2::Sha256>::new_from_slice(&key).expect("any length will do");
+    mac.update(format!("{id}.{at}.").as_bytes());
+    mac.update(&request.bytes);
+    let signature = format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()));
+    let age = at
+        .parse()
+        .map(|at: i64| jiff::Timestamp::now().as_second().abs_diff(at));
+    !id.is_empty() && age.is_ok_and(|age| age < 300) && header("webhook-signature") == signature
+}
+
+#[track_caller]
+fn more_passes(daemon: &Daemon, count: f64) {
+    let before = daemon.passes();
+    eventually("more passes", || {
+        (daemon.passes() >= before + count).then_some(())
+    });
+}
+
+#[test]
+fn every_change_of_state_is_told_once_signed_and_grouped_by_commit() {
+    let world = refusing("Break both");
+    let receiver = Service::start();
+    let telling = telling(&world, &receiver);
+    let daemon = Daemon::ready(&world, &telling);
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .file("shop/prod/zoo.yaml", doc(3))
+        .commit("Break both");
+    receiver.wait_for(1);
+    let message = receiver.requests()[0].clone();
+    assert_eq!(message.method, "POST");
+    assert_eq!(message.path, "/told");
+    assert_eq!(message.header("content-type"), Some("application/json"));
+    assert_eq!(message.body()["type"], "toggles.changed");
+    let data = &message.body()["data"];
+    assert_eq!(data["revision"], world.repo.head());
+    assert_eq!(
+        data["counts"],
+        json!({ "failed": 2, "held": 0, "recovered": 0, "released": 0 })
+    );
+    assert!(
+        data["changes"][0]["reason"]
+            .as_str()
+            .is_some_and(|reason| reason.contains("no such attribute")),
+        "{data}"
+    );
+    assert_eq!(told(&receiver), ["shop/prod/pay failed", "shop/prod/zoo failed"]);
+
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(22))
+        .commit("Repair pay");
+    assert_eq!(told(&receiver), ["shop/prod/pay recovered"]);
+    world
+        .repo
+        .file("shop/prod/pay.yaml", "nonsense\n")
+        .commit("Spoil pay");
+    assert_eq!(told(&receiver), ["shop/prod/pay held"]);
+    more_passes(&daemon, 3.0);
+    daemon.ends_in_peace();
+
+    // A restart repeats nothing either, though it tries again what was refused.
+    let daemon = Daemon::ready(&world, &telling);
+    daemon.becomes("shop/prod/zoo", "failed");
+    more_passes(&daemon, 3.0);
+    assert_eq!(receiver.count(), 0, "{:?}", receiver.requests());
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(22))
+        .file("shop/prod/zoo.yaml", doc(4))
+        .commit("Repair both");
+    assert_eq!(
+        told(&receiver),
+        ["shop/prod/zoo recovered", "shop/prod/pay released"]
+    );
+    daemon.ends_in_peace();
+    assert_eq!(receiver.count(), 0);
+}
+
+#[test]
+fn who_takes_over_does_not_repeat_what_was_told() {
+    let world = refusing("Break pay");
+    let receiver = Service::start();
+    let telling = telling(&world, &receiver);
+    let first = Daemon::ready(&world, &telling);
+    let second = Daemon::start(&world, &telling);
+    second.is_unready_for(&["another process is the writer"]);
+    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Break pay");
+    assert_eq!(told(&receiver), ["shop/prod/pay failed"]);
+    first.ends_in_peace();
+    second.is_ready();
+    second.becomes("shop/prod/pay", "failed");
+    more_passes(&second, 2.0);
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(22))
+        .commit("Repair pay");
+    assert_eq!(told(&receiver), ["shop/prod/pay recovered"]);
+    second.ends_in_peace();
+}
+
+#[test]
+fn slack_gets_a_text_and_its_url_is_a_secret() {
+    let world = refusing("Break pay");
+    let receiver = Service::start();
+    let path = "services/T000/B000/s3cr3t-path";
+    let url = world.write("slack-url", &format!("{}/{path}\n", receiver.url()));
+    let daemon = Daemon::ready(&world, |run| run.set("notify-slack-url-file", url).arg("-vv"));
+    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Break pay");
+    receiver.wait_for(1);
+    let requests = receiver.take();
+    assert_eq!(requests.len(), 1);
+    assert_eq!(requests[0].path, format!("/{path}"));
+    let message = requests[0].body();
+    let text = message["text"].as_str().unwrap();
+    for needle in ["1 failed", "`shop/prod/pay`", "no such attribute"] {
+        assert!(text.contains(needle), "{text}");
+    }
+    assert_eq!(requests[0].header("authorization"), None);
+    assert_eq!(daemon.said("s3cr3t-path"), 0, "{}", daemon.log());
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_receiver_that_is_not_there_costs_nothing_but_a_metric() {
+    let world = refusing("Break pay");
+    let nobody = crate::support::http::Face::free();
+    let daemon = Daemon::ready(&world, |run| {
+        run.set("notify-url", format!("https://{}/told", nobody.address()))
+    });
+    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Break pay");
+    daemon.becomes("shop/prod/pay", "failed");
+    world.service.take();
+    world.repo.file("shop/prod/zoo.yaml", doc(3)).commit("Add zoo");
+    daemon.becomes("shop/prod/zoo", "in_sync");
+    world.sent(&[("shop/prod/zoo", body(3, "Add zoo"))]);
+    daemon.is_ready();
+    eventually("the metric", || {
+        (daemon.metric("gitoggle_notices_failed_total")? >= 1.0).then_some(())
+    });
+    daemon.is_ready();
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_receiver_that_says_nothing_holds_up_neither_a_publish_nor_the_end() {
+    let world = refusing("Break pay");
+    let receiver = Service::start();
+    receiver.always(|_| Answer::hangs());
+    let daemon = Daemon::ready(&world, |run| {
+        run.set("notify-url", format!("{}/told", receiver.url()))
+    });
+    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Break pay");
+    receiver.wait_for(1);
+    world.service.take();
+    world.repo.file("shop/prod/zoo.yaml", doc(3)).commit("Add zoo");
+    world.service.wait_for(1);
+    world.sent(&[("shop/prod/zoo", body(3, "Add zoo"))]);
+    daemon.ends_in_peace();
+    assert_eq!(receiver.count(), 1, "the one that hangs");
+}
+
+#[test]
+fn the_secret_that_notices_are_signed_with_rotates_without_a_restart() {
+    let world = refusing("Break pay");
+    let receiver = Service::start();
+    let telling = telling(&world, &receiver);
+    let daemon = Daemon::ready(&world, &telling);
+    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Break pay");
+    assert_eq!(told(&receiver), ["shop/prod/pay failed"]);
+    let another = "whsec_YW5vdGhlcg==";
+    world.write("notify-secret", another);
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(22))
+        .commit("Repair pay");
+    receiver.wait_for(1);
+    let requests = receiver.take();
+    assert_eq!(requests.len(), 1);
+    assert!(
+        is_signed(&requests[0], another) && !is_signed(&requests[0], SECRET),
+        "{requests:?}"
+    );
+    assert_eq!(lines(&requests[0].body()), ["shop/prod/pay recovered"]);
+    daemon.ends_in_peace();
+}

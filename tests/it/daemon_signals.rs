@@ -1,0 +1,254 @@
+//! SIGTERM in the middle of anything: nothing new starts, what is in flight is recorded, the exit code is 0.
+
+use std::time::Duration;
+
+use crate::support::git_host::Door;
+use crate::support::{Answer, Daemon, Remote, Repo, World, body, doc, eventually};
+
+#[test]
+fn in_the_middle_of_a_pass_of_many_toggles() {
+    let world = World::new();
+    let toggles: Vec<_> = (0..60).map(|number| format!("shop/prod/t{number:02}")).collect();
+    let change_all = |age, message: &str| {
+        for toggle in &toggles {
+            world.repo.file(&format!("{toggle}.yaml"), doc(age));
+        }
+        world
+            .repo
+            .commit(&format!("{message}\n\nGitoggle-Allow: mass-change"));
+    };
+    change_all(18, "Add");
+    world.settle();
+    let daemon = Daemon::ready(&world, |run| run);
+    world
+        .service
+        .always(|_| Answer::applied().slowly(Duration::from_millis(20)));
+    change_all(21, "Change");
+    world.service.wait_for(7);
+    daemon.ends_in_peace();
+    let before: Vec<_> = world.service.take();
+    assert!(before.len() < toggles.len(), "it was in the middle");
+    world.apply().exit(0).any_output();
+    let after = world.service.take();
+    let told: Vec<_> = before
+        .iter()
+        .chain(&after)
+        .map(crate::support::Request::toggle)
+        .collect();
+    assert_eq!(told, toggles, "each once, in order");
+}
+
+#[test]
+fn while_a_pass_waits_to_try_again() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| run);
+    world
+        .service
+        .always(|_| Answer::status(503).header("Retry-After", "50"));
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.service.wait_for(1);
+    daemon.ends_in_peace();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    world.service.always(|_| Answer::applied());
+    world.apply().exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+}
+
+#[test]
+fn while_the_next_pass_waits_for_its_time() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    // A longer wait than any pass makes ends the pass.
+    world
+        .service
+        .always(|_| Answer::status(503).header("Retry-After", "3600"));
+    let daemon = Daemon::start(&world, |run| run);
+    daemon.is_unready_for(&["the last pass failed"]);
+    daemon.ends_in_peace();
+    let sent = world.service.take();
+    assert!(
+        sent.iter()
+            .all(|request| request.body() == body(21, "Change pay"))
+    );
+    world.service.always(|_| Answer::applied());
+    world.apply().exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+}
+
+#[test]
+fn as_the_follower_of_another() {
+    let world = World::with_pay_applied();
+    let writer = Daemon::ready(&world, |run| run);
+    let follower = Daemon::start(&world, |run| run);
+    follower.is_unready_for(&["another process is the writer", &writer.id().to_string()]);
+    follower.says(&["another process is the writer", "waiting"]);
+    follower.ends_in_peace();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.service.wait_for(1);
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    writer.ends_in_peace();
+}
+
+#[test]
+fn while_a_publish_is_in_flight_that_never_gets_an_answer() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| run.set("timeout", "500ms"));
+    world.service.always(|_| Answer::stores_and_hangs());
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.service.wait_for(1);
+    daemon.ends_in_peace();
+    let sent = world.service.take();
+    assert_eq!(sent.len(), 1, "it timed out and was not tried again");
+    world.service.always(|_| Answer::applied());
+    world
+        .status()
+        .exit_in(&[0, 1, 4])
+        .says(&["shop/prod/pay", "pending"]);
+    world.apply().exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+}
+
+#[test]
+fn while_a_remote_that_is_looked_up_says_nothing() {
+    let remote = Remote::settled(Door::Open);
+    remote.host_answers(|_| Some(Answer::hangs()));
+    let daemon = Daemon::start(&remote.world, |run| run.set("repo", remote.url()));
+    remote.host.wait_for(1);
+    daemon.is_unready_for(&["no pass has"]);
+    daemon.ends_in_peace();
+    remote.world.nothing_sent();
+}
+
+#[test]
+fn while_shared_state_that_is_fetched_says_nothing() {
+    let remote = Remote::settled(Door::Open);
+    Repo::bare(&remote.world.path("hosted/state.git"));
+    remote.host_answers(|request| request.path.starts_with("/state.git").then(Answer::hangs));
+    let daemon = Daemon::start(&remote.world, |run| {
+        run.set("repo", remote.url())
+            .set("state-remote", format!("{}/state.git", remote.host.url()))
+            .set("state-dir", remote.world.path("other-state"))
+    });
+    eventually("a look at the state", || {
+        let asked = remote.host.requests();
+        asked
+            .iter()
+            .any(|request| request.path.starts_with("/state.git"))
+            .then_some(())
+    });
+    daemon.ends_in_peace();
+    remote.world.nothing_sent();
+}
+
+#[test]
+fn an_interrupt_is_the_same_order() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| run);
+    let status = std::process::Command::new("kill")
+        .args(["-INT", &daemon.id().to_string()])
+        .status();
+    assert!(status.is_ok_and(|status| status.success()));
+    assert_eq!(daemon.wait(), Some(0));
+    world.nothing_sent();
+}
+
+#[test]
+fn a_power_cut_of_the_writer_hands_what_was_open_to_the_one_that_waits() {
+    let world = World::with_pay_applied();
+    let first = Daemon::ready(&world, |run| run.set("timeout", "60s"));
+    let second = Daemon::start(&world, |run| run);
+    second.is_unready_for(&["another process is the writer"]);
+    world.service.answers([Answer::stores_and_hangs()]);
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.service.wait_for(1);
+    first.kill();
+    world.service.sender_died();
+    second.is_ready();
+    world.sent(&[
+        ("shop/prod/pay", body(21, "Change pay")),
+        ("shop/prod/pay", body(21, "Change pay")),
+    ]);
+    second.ends_in_peace();
+}
+
+/// Kills the daemon after each number of requests; what comes after is what the one before could not know.
+#[test]
+fn a_power_cut_after_any_request_repeats_only_what_was_open() {
+    const TOGGLES: [&str; 4] = ["shop/prod/a", "shop/prod/b", "web/prod/a", "web/prod/b"];
+    let world = World::new();
+    let change_all = |age| {
+        for toggle in TOGGLES {
+            world.repo.file(&format!("{toggle}.yaml"), doc(age));
+        }
+        world.repo.commit(&format!("Ask for {age} years"));
+    };
+    change_all(1);
+    world.settle();
+    let mut daemon = Daemon::ready(&world, |run| run);
+    for (age, count) in (2..).zip([0, 1, 1, 2, 2, 3, 3, 4, 4]) {
+        world
+            .service
+            .always(|_| Answer::applied().slowly(Duration::from_millis(5)));
+        change_all(age);
+        world.service.wait_for(count);
+        daemon.kill();
+        world.service.sender_died();
+        let before = world.service.take();
+        daemon = Daemon::ready(&world, |run| run);
+        daemon.has_seen(&world.repo.head());
+        for toggle in TOGGLES {
+            daemon.becomes(toggle, "in_sync");
+        }
+        let after = world.service.take();
+        for toggle in TOGGLES {
+            let of = |requests: &[crate::support::Request]| -> Vec<_> {
+                let of_toggle = requests.iter().filter(|request| request.toggle() == toggle);
+                of_toggle.map(crate::support::Request::body).collect()
+            };
+            let told = [of(&before), of(&after)].concat();
+            assert!((1..=2).contains(&told.len()), "{toggle} after {count}: {told:?}");
+            assert!(
+                told.iter()
+                    .all(|told| *told == body(age, &format!("Ask for {age} years"))),
+                "{toggle} after {count}: {told:?}"
+            );
+        }
+        for lane in ["shop/prod", "web/prod"] {
+            let sent: Vec<_> = before
+                .iter()
+                .map(crate::support::Request::toggle)
+                .filter(|toggle| toggle.starts_with(lane))
+                .collect();
+            let again: Vec<_> = after
+                .iter()
+                .map(crate::support::Request::toggle)
+                .filter(|toggle| sent.contains(toggle))
+                .collect();
+            assert!(
+                again.iter().all(|toggle| Some(toggle) == sent.last()),
+                "after {count}: only the last of {sent:?} can have been open, and {again:?} are sent again"
+            );
+        }
+        for request in before.iter().chain(&after) {
+            assert_eq!(request.open_for_toggle, 1);
+        }
+    }
+    daemon.ends_in_peace();
+    world.apply().exit(0).any_output();
+    world.nothing_sent();
+}

@@ -1,0 +1,277 @@
+//! What makes a daemon look, how often, and what a newer commit does to the retry of an older one.
+
+use crate::support::answer::Gate;
+use crate::support::git_host::Door;
+use crate::support::{Answer, Daemon, Remote, Request, World, body, doc, eventually};
+
+/// A service that is busy for everybody, for longer than any test waits.
+fn busy_for_long(_: &Request) -> Answer {
+    Answer::status(503).header("Retry-After", "50")
+}
+
+/// Is busy for long with the older document, and takes the newer one.
+fn busy_with_older(request: &Request) -> Answer {
+    match request.comment() == "Older" {
+        true => busy_for_long(request),
+        false => Answer::applied(),
+    }
+}
+
+fn signal(daemon: &Daemon, name: &str) {
+    let status = std::process::Command::new("kill")
+        .args([name, &daemon.id().to_string()])
+        .status();
+    assert!(status.is_ok_and(|status| status.success()));
+}
+
+#[test]
+fn a_burst_of_triggers_during_a_pass_is_one_more_pass() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| run);
+    let gate = Gate::default();
+    world.service.answers([Answer::applied().behind(&gate)]);
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.service.wait_for(1);
+    // This pass is open until the service has answered.
+    let before = daemon.passes();
+    for _ in 0..200 {
+        assert_eq!(daemon.order("/reconcile", ""), 202);
+    }
+    gate.open();
+    eventually("the pass, and one more", || {
+        (daemon.passes() >= before + 2.0).then_some(())
+    });
+    // Whatever else the burst had caused would come before this one.
+    assert_eq!(daemon.order("/reconcile", ""), 202);
+    eventually("the last pass", || {
+        (daemon.passes() >= before + 3.0).then_some(())
+    });
+    daemon.is_ready();
+    assert_eq!(daemon.passes(), before + 3.0);
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_hang_up_is_a_look() {
+    let remote = Remote::settled(Door::Open);
+    let daemon = remote.daemon(|run| run);
+    remote.push(21, "Ask for 21 years");
+    signal(&daemon, "-HUP");
+    remote.world.service.wait_for(1);
+    remote
+        .world
+        .sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_newer_commit_on_a_remote_ends_the_retry_of_an_older_one_at_the_next_poll() {
+    let remote = Remote::settled(Door::Open);
+    let daemon = remote.daemon(|run| run.set("poll-interval", "200ms"));
+    remote.world.service.always(busy_with_older);
+    remote.push(21, "Older");
+    remote.world.service.wait_for(1);
+    remote.push(22, "Newer");
+    remote.world.service.wait_for(2);
+    daemon.becomes("shop/prod/pay", "in_sync");
+    remote.world.sent(&[
+        ("shop/prod/pay", body(21, "Older")),
+        ("shop/prod/pay", body(22, "Newer")),
+    ]);
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_newer_commit_on_a_remote_ends_the_retry_of_an_older_one_when_somebody_says_so() {
+    let remote = Remote::settled(Door::Open);
+    let daemon = remote.daemon(|run| run);
+    remote.world.service.always(busy_with_older);
+    remote.push(21, "Older");
+    assert_eq!(daemon.order("/reconcile", ""), 202);
+    remote.world.service.wait_for(1);
+    remote.push(22, "Newer");
+    assert_eq!(daemon.order("/reconcile", ""), 202);
+    remote.world.service.wait_for(2);
+    daemon.becomes("shop/prod/pay", "in_sync");
+    remote.world.sent(&[
+        ("shop/prod/pay", body(21, "Older")),
+        ("shop/prod/pay", body(22, "Newer")),
+    ]);
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_newer_commit_in_a_local_repository_ends_the_retry_of_an_older_one() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| run);
+    world.service.always(busy_with_older);
+    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Older");
+    world.service.wait_for(1);
+    world.repo.file("shop/prod/pay.yaml", doc(22)).commit("Newer");
+    world.service.wait_for(2);
+    daemon.becomes("shop/prod/pay", "in_sync");
+    world.sent(&[
+        ("shop/prod/pay", body(21, "Older")),
+        ("shop/prod/pay", body(22, "Newer")),
+    ]);
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_commit_that_reverts_an_unknown_one_sends_what_it_goes_back_to() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| run);
+    world.service.always(busy_with_older);
+    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Older");
+    world.service.wait_for(1);
+    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Go back");
+    world.service.wait_for(2);
+    daemon.becomes("shop/prod/pay", "in_sync");
+    world.sent(&[
+        ("shop/prod/pay", body(21, "Older")),
+        ("shop/prod/pay", body(18, "Go back")),
+    ]);
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_parked_toggle_is_tried_again_when_its_document_changes() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| run.set("poll-interval", "200ms"));
+    world.service.always(|request| match request.comment().as_str() {
+        "Refused" => Answer::json(422, r#"{"message": "no such attribute"}"#),
+        _ => Answer::applied(),
+    });
+    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Refused");
+    daemon.becomes("shop/prod/pay", "failed");
+    let passes = daemon.passes();
+    eventually("three more passes", || {
+        (daemon.passes() >= passes + 3.0).then_some(())
+    });
+    world.sent(&[("shop/prod/pay", body(21, "Refused"))]);
+    world.repo.file("shop/prod/zoo.yaml", doc(1)).commit("Another");
+    daemon.becomes("shop/prod/zoo", "in_sync");
+    world.sent(&[("shop/prod/zoo", body(1, "Another"))]);
+    world.repo.file("shop/prod/pay.yaml", doc(22)).commit("Repaired");
+    daemon.becomes("shop/prod/pay", "in_sync");
+    world.sent(&[("shop/prod/pay", body(22, "Repaired"))]);
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_suspension_with_an_end_survives_a_restart_and_ends_by_itself() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| run);
+    let order = r#"{"reason": "release freeze", "for": "4s"}"#;
+    assert_eq!(daemon.order("/suspend", order), 200);
+    let until = daemon.status().unwrap()["suspended"]["until"].as_i64().unwrap();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    daemon.becomes("shop/prod/pay", "pending");
+    assert_eq!(daemon.metric("gitoggle_suspended"), Some(1.0));
+    daemon.ends_in_peace();
+
+    let daemon = Daemon::start(&world, |run| run);
+    daemon.becomes("shop/prod/pay", "pending");
+    assert_eq!(daemon.status().unwrap()["suspended"]["until"], until);
+    world.service.wait_for(1);
+    assert!(
+        jiff::Timestamp::now().as_second() >= until,
+        "it was not sent before"
+    );
+    daemon.becomes("shop/prod/pay", "in_sync");
+    assert_eq!(daemon.metric("gitoggle_suspended"), Some(0.0));
+    assert_eq!(daemon.status().unwrap()["suspended"], serde_json::Value::Null);
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn the_head_of_a_linked_work_tree_is_followed_wherever_it_goes() {
+    let world = World::with_pay_applied();
+    let tree = world.repo.linked("main", &world.path("tree"));
+    let daemon = Daemon::ready(&world, |run| run.set("repo", tree.path()));
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    // The branch has moved, and this work tree is on no branch.
+    let passes = daemon.passes();
+    assert_eq!(daemon.order("/reconcile", ""), 202);
+    eventually("a look", || (daemon.passes() > passes).then_some(()));
+    world.nothing_sent();
+    tree.checkout(&world.repo.head());
+    world.service.wait_for(1);
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    daemon.has_seen(&world.repo.head());
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_bare_repository_whose_refs_are_packed_is_followed() {
+    let world = World::with_pay_applied();
+    let bare = world.repo.clone_bare(&world.path("bare.git"));
+    let daemon = Daemon::ready(&world, |run| run.set("repo", bare.path()));
+    for age in [21, 22] {
+        bare.git(&["pack-refs", "--all"]);
+        world
+            .repo
+            .file("shop/prod/pay.yaml", doc(age))
+            .commit("Change pay");
+        let to = bare.path().display().to_string();
+        world.repo.git(&["push", "--quiet", &to, "main"]);
+        world.service.wait_for(1);
+        world.sent(&[("shop/prod/pay", body(age, "Change pay"))]);
+    }
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_remote_that_has_not_moved_is_looked_up_and_not_fetched_and_the_service_is_left_alone() {
+    let remote = Remote::settled(Door::Open);
+    let connections = remote.world.service.connections();
+    let daemon = remote.daemon(|run| run.set("poll-interval", "100ms"));
+    let passes = daemon.passes();
+    eventually("ten more passes", || {
+        (daemon.passes() >= passes + 10.0).then_some(())
+    });
+    daemon.ends_in_peace();
+    let asked = remote.asked();
+    assert!(asked.len() >= 10, "{asked:?}");
+    for asked in asked {
+        assert_eq!(asked, "GET /toggles.git/info/refs?service=git-upload-pack");
+    }
+    assert_eq!(remote.world.service.connections(), connections);
+}
+
+#[test]
+fn an_order_to_publish_nothing_is_not_held_up_by_a_remote_that_hangs() {
+    let remote = Remote::settled(Door::Open);
+    let daemon = remote.daemon(|run| run);
+    let gate = Gate::default();
+    let closed = gate.clone();
+    let root = remote.world.path("hosted");
+    remote
+        .host
+        .always(move |request| crate::support::git_host::answer(&root, &Door::Open, request).behind(&closed));
+    remote.push(21, "Ask for 21 years");
+    remote.host.take();
+    assert_eq!(daemon.order("/reconcile", ""), 202);
+    remote.host.wait_for(1);
+    assert_eq!(daemon.order("/suspend", "{}"), 200);
+    gate.open();
+    daemon.becomes("shop/prod/pay", "pending");
+    remote.world.nothing_sent();
+    assert_eq!(daemon.order("/resume", ""), 200);
+    remote.world.service.wait_for(1);
+    remote
+        .world
+        .sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
+    daemon.ends_in_peace();
+}

@@ -1,0 +1,252 @@
+//! Webhooks, as a running daemon takes them: an authentic one about what is followed is a look, all else is nothing.
+
+use base64::Engine as _;
+use hmac::{Hmac, KeyInit, Mac};
+
+use crate::support::daemon::ADMIN;
+use crate::support::git_host::Door;
+use crate::support::{Daemon, Remote, World, body};
+
+const SECRET: &str = "hook-secret-0815";
+
+type Headers = Vec<(&'static str, String)>;
+
+fn mac(secret: &str, parts: &[&[u8]]) -> Vec<u8> {
+    let mut mac = Hmac::<sha2::Sha256>::new_from_slice(secret.as_bytes()).expect("any length will do");
+    parts.iter().for_each(|part| mac.update(part));
+    mac.finalize().into_bytes().to_vec()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn github(secret: &str, body: &[u8]) -> Headers {
+    vec![
+        (
+            "X-Hub-Signature-256",
+            format!("sha256={}", hex(&mac(secret, &[body]))),
+        ),
+        ("X-GitHub-Event", "push".to_owned()),
+    ]
+}
+
+fn gitea(secret: &str, body: &[u8]) -> Headers {
+    vec![
+        ("X-Gitea-Signature", hex(&mac(secret, &[body]))),
+        ("X-Gitea-Event", "push".to_owned()),
+    ]
+}
+
+fn gitlab(secret: &str, _: &[u8]) -> Headers {
+    vec![
+        ("X-Gitlab-Token", secret.to_owned()),
+        ("X-Gitlab-Event", "Push Hook".to_owned()),
+    ]
+}
+
+fn generic(secret: &str, body: &[u8]) -> Headers {
+    standard("msg_1", 0, secret, body)
+}
+
+/// Signs as Standard Webhooks has it, with a clock that is so many seconds off.
+fn standard(id: &str, off: i64, secret: &str, body: &[u8]) -> Headers {
+    let at = (jiff::Timestamp::now().as_second() + off).to_string();
+    let signed = mac(secret, &[id.as_bytes(), b".", at.as_bytes(), b".", body]);
+    let signature = base64::engine::general_purpose::STANDARD.encode(signed);
+    vec![
+        ("webhook-id", id.to_owned()),
+        ("webhook-timestamp", at),
+        ("webhook-signature", format!("v1,{signature}")),
+    ]
+}
+
+/// How a host signs a body with a secret.
+type Sign = fn(&str, &[u8]) -> Headers;
+
+const HOSTS: [(&str, Sign); 4] = [
+    ("github", github),
+    ("gitlab", gitlab),
+    ("gitea", gitea),
+    ("generic", generic),
+];
+
+fn post(daemon: &Daemon, host: &str, headers: &Headers, body: &[u8]) -> u16 {
+    let headers: Vec<_> = headers
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    daemon
+        .face
+        .post(&format!("/webhook/{host}"), &headers, body)
+        .status
+}
+
+fn daemon(remote: &Remote) -> Daemon {
+    let secret = remote.world.write("hook", &format!("{SECRET}\n"));
+    remote.daemon(|run| run.set("webhook-secret-file", secret))
+}
+
+/// A push of `reference` of the repository at `url`, as the hosts describe it.
+fn push(url: &str, reference: &str) -> Vec<u8> {
+    let event = serde_json::json!({
+        "ref": reference,
+        "repository": { "clone_url": url },
+        "project": { "git_http_url": url },
+    });
+    event.to_string().into_bytes()
+}
+
+/// States that what was just posted led to no look at the host. Looks come one after the other, so the look that
+/// is asked for now ends after any that was asked for before.
+#[track_caller]
+fn led_to_nothing(remote: &Remote, daemon: &Daemon) {
+    assert_eq!(remote.asked(), [] as [String; 0]);
+    let before = daemon.passes();
+    assert_eq!(daemon.order("/reconcile", ""), 202);
+    crate::support::eventually("the pass that was asked for", || {
+        (daemon.passes() >= before + 1.0).then_some(())
+    });
+    assert_eq!(
+        remote.asked(),
+        ["GET /toggles.git/info/refs?service=git-upload-pack"],
+        "the look that was asked for, and no other"
+    );
+}
+
+#[test]
+fn an_authentic_push_of_every_host_is_a_look_at_once() {
+    let remote = Remote::settled(Door::Open);
+    let daemon = daemon(&remote);
+    let event = push(&remote.url(), "refs/heads/main");
+    for (age, (host, sign)) in (21..).zip(HOSTS) {
+        remote.push(age, host);
+        assert_eq!(post(&daemon, host, &sign(SECRET, &event), &event), 202, "{host}");
+        remote.world.service.wait_for(1);
+        daemon.becomes("shop/prod/pay", "in_sync");
+        remote.world.sent(&[("shop/prod/pay", body(age, host))]);
+    }
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_forged_or_malformed_webhook_is_refused_and_leads_to_nothing() {
+    let remote = Remote::settled(Door::Open);
+    let daemon = daemon(&remote);
+    remote.push(21, "Not to be noticed yet");
+    remote.host.take();
+    let event = push(&remote.url(), "refs/heads/main");
+    for (host, sign) in HOSTS {
+        assert_eq!(
+            post(&daemon, host, &sign("another", &event), &event),
+            401,
+            "{host}"
+        );
+        assert_eq!(
+            post(&daemon, host, &Vec::new(), &event),
+            401,
+            "{host}: not signed"
+        );
+    }
+    for (host, sign) in HOSTS.into_iter().filter(|(host, _)| *host != "gitlab") {
+        let status = post(&daemon, host, &sign(SECRET, b"{}"), &event);
+        assert_eq!(status, 401, "{host}: signed for another body");
+    }
+    for off in [-301, 301] {
+        let headers = standard("msg_2", off, SECRET, &event);
+        assert_eq!(post(&daemon, "generic", &headers, &event), 401, "{off} s off");
+    }
+    for nonsense in [&b"{"[..], b"[]", b"\xff\xfe"] {
+        let status = post(&daemon, "github", &github(SECRET, nonsense), nonsense);
+        assert_eq!(status, 400, "authentic, and no JSON object");
+    }
+    let large = vec![b' '; (1 << 20) + 1];
+    for (host, sign) in HOSTS {
+        assert_eq!(post(&daemon, host, &sign(SECRET, &large), &large), 413, "{host}");
+    }
+    assert_eq!(daemon.face.get("/webhook/github").unwrap().status, 405);
+    remote.world.nothing_sent();
+    assert_eq!(remote.asked(), [] as [String; 0]);
+    assert!(daemon.said("a webhook was refused") > 0);
+    assert_eq!(daemon.said(SECRET), 0, "{}", daemon.log());
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_webhook_about_something_else_or_delivered_before_is_200_and_nothing() {
+    let remote = Remote::settled(Door::Open);
+    let daemon = daemon(&remote);
+    remote.host.take();
+    for event in [
+        push(&remote.url(), "refs/heads/other"),
+        push(&remote.url().replace("toggles", "others"), "refs/heads/main"),
+    ] {
+        for (host, sign) in HOSTS {
+            assert_eq!(post(&daemon, host, &sign(SECRET, &event), &event), 200, "{host}");
+        }
+    }
+    let event = push(&remote.url(), "refs/heads/main");
+    let mut ping = github(SECRET, &event);
+    ping[1].1 = "ping".to_owned();
+    assert_eq!(post(&daemon, "github", &ping, &event), 200);
+    led_to_nothing(&remote, &daemon);
+
+    for (host, id) in [
+        ("github", "X-GitHub-Delivery"),
+        ("gitea", "X-Gitea-Delivery"),
+        ("gitlab", "X-Gitlab-Event-UUID"),
+        ("generic", "webhook-id"),
+    ] {
+        let (_, sign) = HOSTS.into_iter().find(|(known, _)| *known == host).unwrap();
+        let mut headers = sign(SECRET, &event);
+        if host != "generic" {
+            headers.push((id, "4711".to_owned()));
+        }
+        let before = daemon.passes();
+        assert_eq!(post(&daemon, host, &headers, &event), 202, "{host}");
+        crate::support::eventually("the look", || (daemon.passes() > before).then_some(()));
+        remote.host.take();
+        assert_eq!(post(&daemon, host, &headers, &event), 200, "{host}: again");
+        led_to_nothing(&remote, &daemon);
+    }
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn webhooks_are_limited_and_nothing_else_suffers() {
+    let world = World::with_pay_applied();
+    let secret = world.write("hook", SECRET);
+    let daemon = Daemon::ready(&world, |run| run.set("webhook-secret-file", secret));
+    let statuses: Vec<_> = (0..2000)
+        .map(|_| post(&daemon, "github", &Vec::new(), b"{}"))
+        .take_while(|status| *status == 401)
+        .collect();
+    assert!(
+        (300..2000).contains(&statuses.len()),
+        "a burst is heard, a flood is not: {}",
+        statuses.len()
+    );
+    assert_eq!(daemon.order("/reconcile", ""), 202);
+    daemon.is_ready();
+    world.nothing_sent();
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn the_webhook_secret_and_the_admin_token_rotate_without_a_restart() {
+    let remote = Remote::settled(Door::Open);
+    let daemon = daemon(&remote);
+    let event = push(&remote.url(), "refs/heads/main");
+    remote.world.write("hook", "another-secret\n");
+    assert_eq!(post(&daemon, "github", &github(SECRET, &event), &event), 401);
+    let again = github("another-secret", &event);
+    assert_eq!(post(&daemon, "github", &again, &event), 202);
+
+    remote.world.write("admin-token", "another-token\n");
+    assert_eq!(daemon.order("/reconcile", ""), 401, "{ADMIN} is the old one");
+    let headers = [("Authorization", "Bearer another-token")];
+    assert_eq!(daemon.face.post("/reconcile", &headers, b"").status, 202);
+    std::fs::remove_file(remote.world.path("hook")).unwrap();
+    assert_eq!(post(&daemon, "github", &again, &event), 503, "it cannot be read");
+    daemon.ends_in_peace();
+}
