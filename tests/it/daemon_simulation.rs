@@ -10,8 +10,9 @@ use serde_json::Value;
 
 use crate::simulation::{Trouble, seeds};
 use crate::support::command::Running;
+use crate::support::git_host::{self, Door};
 use crate::support::http::Face;
-use crate::support::{Gitoggle, Request, World, content, doc, eventually};
+use crate::support::{Answer, Gitoggle, Repo, Request, Service, World, content, doc, eventually};
 
 const TOGGLES: [&str; 5] = [
     "shop/prod/a",
@@ -27,10 +28,17 @@ fn a_daemon_gets_everything_there_in_the_end_and_in_order() {
     seeds(6, |seed| Life::new(seed).live());
 }
 
+#[test]
+fn so_does_one_that_follows_a_host_which_is_in_trouble_too() {
+    seeds(3, |seed| Life::new(seed).with_host().live());
+}
+
 struct Life {
     rng: Rng,
     world: World,
     trouble: Arc<Mutex<Trouble>>,
+    /// The Git host, where the daemon follows one; it closes connections as often as the service is in trouble.
+    host: Option<Service>,
     face: Face,
     running: Option<Running>,
     age: u32,
@@ -55,12 +63,37 @@ impl Life {
             rng: Rng::with_seed(seed),
             world,
             trouble,
+            host: None,
             face: Face::free(),
             running: None,
             age: 0,
             head: BTreeMap::new(),
             sent: Vec::new(),
             story: vec![format!("seed {seed}")],
+        }
+    }
+
+    fn with_host(mut self) -> Self {
+        let root = self.world.path("hosted");
+        Repo::bare(&root.join("toggles.git"));
+        let host = Service::start();
+        let (trouble, mut rng) = (Arc::clone(&self.trouble), self.rng.fork());
+        host.always(move |request| {
+            let is_in_trouble = rng.u32(0..100) < trouble.lock().unwrap().share / 2;
+            match is_in_trouble {
+                true => Answer::closes(),
+                false => git_host::answer(&root, &Door::Open, request),
+            }
+        });
+        self.host = Some(host);
+        self
+    }
+
+    /// Has what is committed where the daemon looks.
+    fn push(&self) {
+        if self.host.is_some() {
+            let to = self.world.path("hosted/toggles.git").display().to_string();
+            self.world.repo.git(&["push", "--quiet", &to, "main"]);
         }
     }
 
@@ -74,6 +107,7 @@ impl Life {
             self.edit(toggle);
         }
         self.world.repo.commit("begin");
+        self.push();
         self.world.settle();
         self.start();
         for _ in 0..self.rng.usize(6..14) {
@@ -116,6 +150,7 @@ impl Life {
             edited.push(format!("{toggle}={}", self.age));
         }
         self.world.repo.commit(&edited.join(", "));
+        self.push();
         self.story.push(format!("commit: {}", edited.join(", ")));
     }
 
@@ -126,8 +161,12 @@ impl Life {
     }
 
     fn daemon(&self) -> Gitoggle {
-        self.world
-            .daemon()
+        let daemon = self.world.daemon();
+        let daemon = match &self.host {
+            Some(host) => daemon.set("repo", format!("{}/toggles.git", host.url())),
+            None => daemon,
+        };
+        daemon
             .set("listen", self.face.address())
             .set("poll-interval", "1s")
             .env("GITOGGLE_ADMIN_TOKEN", ADMIN.trim_start_matches("Bearer "))
