@@ -1,6 +1,7 @@
 //! Why there was no pass. What goes wrong with one toggle is data, in the report.
 
-use crate::model::CommitId;
+use crate::document::Diagnostic;
+use crate::model::{CommitId, escaped};
 use crate::service::ClientError;
 use crate::{source, state};
 
@@ -11,7 +12,10 @@ use super::compare::CompareError;
 #[non_exhaustive]
 pub enum Error {
     /// The source holds no document at all, which never means that everything was removed.
-    #[error("no file at {revision} is a document: {files} files were looked at under `{root}`")]
+    #[error(
+        "no file at {revision} is a document: {files} files were looked at under `{root}`{}",
+        told(findings)
+    )]
     NoDocuments {
         /// The revision that was looked at.
         revision: CommitId,
@@ -19,6 +23,8 @@ pub enum Error {
         root: String,
         /// How many files were looked at.
         files: usize,
+        /// What is wrong with their paths.
+        findings: Vec<Diagnostic>,
     },
     /// Something is to be published and no service is named.
     #[error("no service is named")]
@@ -57,6 +63,18 @@ pub enum Error {
     /// More files than a repository of toggles has.
     #[error("{0} files are more than a targeting repository may hold")]
     TooManyFiles(usize),
+}
+
+/// Says the first of `findings`, and how many there are.
+fn told(findings: &[Diagnostic]) -> String {
+    let [first, rest @ ..] = findings else {
+        return String::new();
+    };
+    let more = match rest.len() {
+        0 => String::new(),
+        more => format!(" (and {more} more like it)"),
+    };
+    format!("; `{}`: {}{more}", escaped(&first.path), escaped(&first.message))
 }
 
 impl Error {

@@ -384,6 +384,7 @@ fn sound(comparison: &Comparison, snapshot: &Snapshot, rules: &Rules) -> Result<
             revision: snapshot.revision(),
             root,
             files: comparison.files,
+            findings: comparison.findings.clone(),
         });
     }
     Ok(())

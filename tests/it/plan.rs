@@ -364,3 +364,22 @@ fn the_machine_readable_result_of_an_apply_names_every_outcome() {
     );
     assert_eq!(report["changes"].as_array().map(Vec::len), Some(2));
 }
+
+#[test]
+fn where_no_path_is_a_documents_the_first_of_them_says_why() {
+    let world = World::new();
+    world
+        .repo
+        .file("sh op/prod/a.yaml", doc(1))
+        .file("sh op/prod/b.yaml", doc(1));
+    world.repo.commit("Mistype the project");
+    for run in [world.plan(), world.apply()] {
+        run.exit(1).says(&[
+            "no file at",
+            "`sh op/prod/a.yaml`:",
+            "(and 1 more like it)",
+            "gitoggle validate",
+        ]);
+    }
+    world.nothing_sent();
+}

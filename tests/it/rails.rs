@@ -191,3 +191,22 @@ fn on_invalid_stop_publishes_nothing_while_a_document_is_invalid() {
         "what is out of scope stops nobody"
     );
 }
+
+#[test]
+fn a_reviewer_sees_what_is_held() {
+    let world = applied(10);
+    change(&world, 4, "Raise the age");
+    world.plan().exit(4).says(&[
+        "held shop/prod: 4 toggles",
+        "~ update shop/prod/t00",
+        "Raise the age",
+        "`age` > `18` (number) → `age` > `21` (number)",
+    ]);
+    let json = world.plan().set("output", "json").exit(4).json();
+    assert_eq!(json["changes"].as_array().map(Vec::len), Some(0));
+    for held in json["held"].as_array().expect("a list") {
+        assert_eq!(held["change"]["action"], "update");
+        assert_eq!(held["change"]["toggle"], held["toggle"]);
+    }
+    world.nothing_sent();
+}
