@@ -78,10 +78,12 @@ where
     if count == 0 {
         return Ok(Read::default());
     }
-    let threads = thread::available_parallelism()
-        .map_or(1, NonZero::get)
-        .min(count.div_ceil(PART));
-    if threads <= 1 {
+    // How many cores there are takes ten system calls to find out, which few differences are not worth.
+    let threads = match count.div_ceil(PART) {
+        1 => 1,
+        parts => thread::available_parallelism().map_or(1, NonZero::get).min(parts),
+    };
+    if threads == 1 {
         return work();
     }
     thread::scope(|scope| {

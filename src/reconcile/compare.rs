@@ -203,11 +203,12 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
         if differing.is_empty() {
             return;
         }
-        differing.sort_unstable();
+        // Read backwards: names of one folder differ soonest at their ends.
+        differing.sort_unstable_by(|a: &Vec<u8>, b| a.iter().rev().cmp(b.iter().rev()));
         let wanted = |entry: &Entry<'_>| {
-            let folded = stem(entry.name).iter().map(u8::to_ascii_lowercase);
+            let folded = stem(entry.name).iter().rev().map(u8::to_ascii_lowercase);
             differing
-                .binary_search_by(|one| one.iter().copied().cmp(folded.clone()))
+                .binary_search_by(|one| one.iter().rev().copied().cmp(folded.clone()))
                 .is_ok()
         };
         let desired = self.documents(prefix, ours.entries().filter(wanted));
