@@ -262,22 +262,25 @@ pub fn program() -> Clap {
         .arg_required_else_help(true)
         .subcommand_value_name("COMMAND")
         .infer_subcommands(false);
-    COMMANDS
-        .iter()
-        .fold(program, |program, (name, command, short, long)| {
-            program.subcommand(subcommand(name, *command, short, long))
-        })
+    COMMANDS.iter().fold(program, |program, (name, _, short, long)| {
+        let subcommand = Clap::new(*name)
+            .about(*short)
+            .long_about(*long)
+            .after_help("--help says more, -h less");
+        program.subcommand(subcommand.defer(with_flags))
+    })
 }
 
-fn subcommand(name: &'static str, command: Command, short: &'static str, long: &'static str) -> Clap {
-    let clap = Clap::new(name)
-        .about(short)
-        .long_about(long)
-        .after_help("--help says more, -h less");
-    let clap = own(command).into_iter().fold(clap, Clap::arg);
+/// Adds the flags of a command, which only the one that was typed needs.
+fn with_flags(clap: Clap) -> Clap {
+    let named = COMMANDS.iter().find(|(name, ..)| *name == clap.get_name());
+    let Some((_, command, ..)) = named else {
+        return clap;
+    };
+    let clap = own(*command).into_iter().fold(clap, Clap::arg);
     let groups = settings()
         .iter()
-        .filter(|setting| setting.commands.contains(&command))
+        .filter(|setting| setting.commands.contains(command))
         .flat_map(flag);
     let clap = groups.fold(clap, Clap::arg);
     [verbose(), quiet()].into_iter().fold(clap, Clap::arg)

@@ -23,11 +23,12 @@ impl Tree {
     /// # Errors
     /// When they are none.
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
-        let (mut rest, mut files) = (bytes, 0);
-        while !rest.is_empty() {
-            let (entry, after) = split(rest).ok_or(Malformed)?;
+        let (mut entries, mut files) = (Entries(bytes), 0);
+        for entry in entries.by_ref() {
             files += usize::from(entry.kind() == EntryKind::Blob);
-            rest = after;
+        }
+        if !entries.0.is_empty() {
+            return Err(Malformed);
         }
         let bytes = bytes.into();
         Ok(Self { bytes, files })
