@@ -5,20 +5,26 @@
 
 #![allow(clippy::print_stdout, reason = "a benchmark is there to print")]
 
+mod daemon;
 mod fixture;
 mod measure;
+mod sandbox;
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use fixture::{Fixture, LARGE, run};
 use measure::{median, report, side_by_side};
+use sandbox::Sandbox;
 
 use gitoggle::source::{CacheMode, Parents, Source, SourceConfig};
 use gitoggle::transport::{GitAccess, Network, RepoUrl};
+
+/// The program's own allocator, so that what is measured in this process costs what it costs there.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const GITOGGLE: &str = env!("CARGO_BIN_EXE_gitoggle");
 const BASE_URL: &str = "https://toggles.invalid";
@@ -30,25 +36,31 @@ fn main() {
         .collect();
     let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str()));
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
-    println!(
-        "generating {} toggles and {} commits …",
-        LARGE.total(),
-        LARGE.commits
-    );
-    let bench = Bench {
-        folder: folder.path().to_owned(),
-        fixture: Fixture::generate(folder.path(), LARGE),
-    };
-    for (name, measure) in [
+    let measures = [
         ("noop pass", Bench::noop_pass as fn(&Bench)),
         ("small plan", Bench::small_plan),
         ("cold plan", Bench::cold_plan),
         ("commits", Bench::commits),
         ("apply", Bench::apply),
-    ] {
-        if wants(name) {
+    ];
+    if measures.iter().any(|(name, _)| wants(name)) {
+        println!(
+            "generating {} toggles and {} commits …",
+            LARGE.total(),
+            LARGE.commits
+        );
+        let bench = Bench {
+            folder: folder.path().to_owned(),
+            fixture: Fixture::generate(folder.path(), LARGE),
+        };
+        for (_, measure) in measures.iter().filter(|(name, _)| wants(name)) {
             measure(&bench);
         }
+    }
+    if wants("daemon") {
+        let folder = folder.path().join("daemon");
+        std::fs::create_dir(&folder).expect("a folder can be made");
+        daemon::measure(&folder);
     }
 }
 
@@ -246,91 +258,5 @@ impl Bench {
             .arg(&self.fixture.repo)
             .args(["diff", "--name-only", from, to]);
         command
-    }
-}
-
-/// `gitoggle sandbox` as a process of its own.
-struct Sandbox {
-    child: Child,
-    url: String,
-    ca: PathBuf,
-    history: PathBuf,
-}
-
-impl Sandbox {
-    fn start(folder: &Path) -> Self {
-        let (ca, history) = (folder.join("ca.pem"), folder.join("history.jsonl"));
-        let mut child = Command::new(GITOGGLE)
-            .args(["sandbox", "--listen", "127.0.0.1:0"])
-            .args([
-                "--ca-out".as_ref(),
-                ca.as_os_str(),
-                "--history-file".as_ref(),
-                history.as_os_str(),
-            ])
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the sandbox starts");
-        let mut lines = BufReader::new(child.stdout.take().expect("stdout is piped")).lines();
-        let url = lines
-            .find_map(|line| {
-                let line = line.expect("the sandbox prints text");
-                line.split_whitespace()
-                    .find(|word| word.starts_with("https://"))
-                    .map(ToOwned::to_owned)
-            })
-            .expect("the sandbox prints its URL");
-        std::thread::spawn(move || lines.for_each(drop));
-        Self {
-            child,
-            url,
-            ca,
-            history,
-        }
-    }
-
-    /// Returns how many publishes arrived, and the time between the first and the last.
-    fn first_to_last(&self) -> (usize, Duration) {
-        let text = std::fs::read_to_string(&self.history).expect("the sandbox keeps its history");
-        let times: Vec<jiff::Timestamp> = text
-            .lines()
-            .filter_map(|line| {
-                serde_json::from_str::<serde_json::Value>(line).ok()?["at"]
-                    .as_str()?
-                    .parse()
-                    .ok()
-            })
-            .collect();
-        let (first, last) = (
-            times.iter().min().expect("something came"),
-            times.iter().max().expect("something came"),
-        );
-        (times.len(), last.duration_since(*first).unsigned_abs())
-    }
-
-    fn load(&self, folder: &Path, count: usize) -> Option<f64> {
-        let body = folder.join("body.json");
-        let content = r#"{"comment":"Change number 999","disabled":false,"content":{"rules":[{"name":"rule-0","serve":{"select":0},"conditions":[{"type":"string","subject":"city","predicate":"is one of","objects":["city-1","city-999","Paris"]},{"type":"number","subject":"age","predicate":">","objects":["18"]}]},{"name":"rule-1","serve":{"select":1},"conditions":[{"type":"string","subject":"city","predicate":"is one of","objects":["city-1","city-999","Paris"]},{"type":"number","subject":"age","predicate":">","objects":["19"]}]}],"disabledServe":{"select":0},"defaultServe":{"select":1},"variations":[{"value":"999","name":"v0","description":"variation 0 of 1"},{"value":"1009","name":"v1","description":"variation 1 of 1"}]}}"#;
-        std::fs::write(&body, content).ok()?;
-        let target = format!("{}/api/projects/p/environments/e/toggles/t/targeting", self.url);
-        let output = Command::new("h2load")
-            .args(["--h1", "-c", "64", "-t", "1", "-n", &count.to_string()])
-            .args(["-H", ":method: PATCH", "-H", "Authorization: sandbox-token"])
-            .args(["-H", "Content-Type: application/json", "-d"])
-            .arg(&body)
-            .arg(target)
-            .output()
-            .ok()?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(text.contains(&format!("{count} succeeded")), "{text}");
-        let rate = text.lines().find_map(|line| line.strip_prefix("finished in "))?;
-        rate.split(", ").nth(1)?.trim_end_matches(" req/s").parse().ok()
-    }
-}
-
-impl Drop for Sandbox {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

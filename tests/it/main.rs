@@ -30,6 +30,7 @@ mod plan;
 mod publish;
 mod rails;
 mod readme;
+mod recovery;
 mod sandbox;
 mod secrets;
 mod settings;

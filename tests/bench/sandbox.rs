@@ -1,0 +1,105 @@
+//! The sandbox as a child process, and a load generator against it.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::GITOGGLE;
+
+/// `gitoggle sandbox` as a process of its own.
+pub(crate) struct Sandbox {
+    child: Child,
+    pub(crate) url: String,
+    pub(crate) ca: PathBuf,
+    history: PathBuf,
+}
+
+impl Sandbox {
+    pub(crate) fn start(folder: &Path) -> Self {
+        let (ca, history) = (folder.join("ca.pem"), folder.join("history.jsonl"));
+        let mut child = Command::new(GITOGGLE)
+            .args(["sandbox", "--listen", "127.0.0.1:0"])
+            .args([
+                "--ca-out".as_ref(),
+                ca.as_os_str(),
+                "--history-file".as_ref(),
+                history.as_os_str(),
+            ])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the sandbox starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("stdout is piped")).lines();
+        let url = lines
+            .find_map(|line| {
+                let line = line.expect("the sandbox prints text");
+                line.split_whitespace()
+                    .find(|word| word.starts_with("https://"))
+                    .map(ToOwned::to_owned)
+            })
+            .expect("the sandbox prints its URL");
+        std::thread::spawn(move || lines.for_each(drop));
+        Self {
+            child,
+            url,
+            ca,
+            history,
+        }
+    }
+
+    /// Returns when each publish arrived, by the path of its document.
+    pub(crate) fn arrivals(&self) -> BTreeMap<String, Vec<Timestamp>> {
+        let text = std::fs::read_to_string(&self.history).expect("the sandbox keeps its history");
+        let mut arrivals: BTreeMap<String, Vec<Timestamp>> = BTreeMap::new();
+        for line in text.lines() {
+            let line: serde_json::Value = serde_json::from_str(line).expect("each line is JSON");
+            let text = |name: &str| {
+                line[name]
+                    .as_str()
+                    .unwrap_or_else(|| panic!("no {name} in {line}"))
+            };
+            let at = text("at").parse().expect("a time");
+            arrivals.entry(text("toggle").to_owned()).or_default().push(at);
+        }
+        arrivals
+    }
+
+    /// Returns how many publishes arrived, and the time between the first and the last.
+    pub(crate) fn first_to_last(&self) -> (usize, Duration) {
+        let times: Vec<Timestamp> = self.arrivals().into_values().flatten().collect();
+        let (first, last) = (
+            times.iter().min().expect("something came"),
+            times.iter().max().expect("something came"),
+        );
+        (times.len(), last.duration_since(*first).unsigned_abs())
+    }
+
+    pub(crate) fn load(&self, folder: &Path, count: usize) -> Option<f64> {
+        let body = folder.join("body.json");
+        let content = r#"{"comment":"Change number 999","disabled":false,"content":{"rules":[{"name":"rule-0","serve":{"select":0},"conditions":[{"type":"string","subject":"city","predicate":"is one of","objects":["city-1","city-999","Paris"]},{"type":"number","subject":"age","predicate":">","objects":["18"]}]},{"name":"rule-1","serve":{"select":1},"conditions":[{"type":"string","subject":"city","predicate":"is one of","objects":["city-1","city-999","Paris"]},{"type":"number","subject":"age","predicate":">","objects":["19"]}]}],"disabledServe":{"select":0},"defaultServe":{"select":1},"variations":[{"value":"999","name":"v0","description":"variation 0 of 1"},{"value":"1009","name":"v1","description":"variation 1 of 1"}]}}"#;
+        std::fs::write(&body, content).ok()?;
+        let target = format!("{}/api/projects/p/environments/e/toggles/t/targeting", self.url);
+        let output = Command::new("h2load")
+            .args(["--h1", "-c", "64", "-t", "1", "-n", &count.to_string()])
+            .args(["-H", ":method: PATCH", "-H", "Authorization: sandbox-token"])
+            .args(["-H", "Content-Type: application/json", "-d"])
+            .arg(&body)
+            .arg(target)
+            .output()
+            .ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(text.contains(&format!("{count} succeeded")), "{text}");
+        let rate = text.lines().find_map(|line| line.strip_prefix("finished in "))?;
+        rate.split(", ").nth(1)?.trim_end_matches(" req/s").parse().ok()
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
