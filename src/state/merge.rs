@@ -17,23 +17,30 @@ use crate::model::ObjectId;
 /// How many packs may lie there.
 const MANY: usize = 50;
 
-/// A pack of more bytes is left as it is: merging is for the small ones, so that it costs what they hold and not
-/// what the state holds.
-const SMALL: u64 = 8 * 1024 * 1024;
+/// Whether packs were merged.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Merged {
+    /// There were few.
+    Nothing,
+    /// Some are gone, which handles that are open do not notice.
+    Packs,
+}
 
-/// Merges the small packs into one where there are too many.
+/// Merges the smaller packs into one where there are too many.
 ///
 /// Nothing is dropped, whether a ref reaches it or not: what a merged pack held is in the new one before it goes.
-pub(crate) fn if_many(repository: &Repository, crash: &Crash) -> Result<(), Error> {
+pub(crate) fn if_many(repository: &Repository, crash: &Crash) -> Result<Merged, Error> {
     let folder = repository.path().join("objects/pack");
     let packs = packs(&folder)?;
     if packs.len() <= MANY {
-        return Ok(());
+        return Ok(Merged::Nothing);
     }
     let size = |path: &PathBuf| fs::metadata(path).map_or(u64::MAX, |file| file.len());
-    let small: Vec<PathBuf> = packs.iter().filter(|path| size(path) <= SMALL).cloned().collect();
-    // Medium packs pile up as well, just more slowly: then everything is merged.
-    let old = if small.len() * 2 > MANY { small } else { packs };
+    let mut sized: Vec<(u64, PathBuf)> = packs.into_iter().map(|path| (size(&path), path)).collect();
+    sized.sort();
+    let sizes: Vec<u64> = sized.iter().map(|(size, _)| *size).collect();
+    let old = sized.into_iter().take(smaller(&sizes));
+    let old: Vec<PathBuf> = old.map(|(_, path)| path).collect();
     let broken = || Error::repository(repository.path());
     let odb = repository.odb().map_err(broken())?;
     let objects = objects_in(&old)?;
@@ -55,7 +62,28 @@ pub(crate) fn if_many(repository: &Repository, crash: &Crash) -> Result<(), Erro
     let new = folder.join(format!("pack-{name}.pack"));
     check(&new, &objects)?;
     delete(&folder, old.iter().filter(|path| **path != new), crash)?;
-    odb.refresh().map_err(broken())
+    Ok(Merged::Packs)
+}
+
+/// Returns how many of the packs, from the smallest on, to merge so that each one is at least twice as large as all
+/// smaller ones together. Every byte is then written a few times over years, and most merges cost what the last passes
+/// wrote (`git repack --geometric`).
+fn smaller(sizes: &[u64]) -> usize {
+    let pairs = sizes
+        .windows(2)
+        .rposition(|pair| pair[1] < pair[0].saturating_mul(2));
+    let Some(last) = pairs else {
+        return 0;
+    };
+    let mut count = last + 2;
+    let mut total: u64 = sizes[..count]
+        .iter()
+        .fold(0, |total, size| total.saturating_add(*size));
+    while let Some(next) = sizes.get(count).filter(|next| **next < total.saturating_mul(2)) {
+        total = total.saturating_add(*next);
+        count += 1;
+    }
+    count
 }
 
 fn packs(folder: &Path) -> Result<Vec<PathBuf>, Error> {
@@ -126,4 +154,27 @@ fn delete<'a>(folder: &Path, packs: impl Iterator<Item = &'a PathBuf>, crash: &C
         }
     }
     files::sync_folder(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::smaller;
+
+    #[test]
+    fn the_packs_that_stay_grow_by_doubling() {
+        for (sizes, count) in [
+            (&[][..], 0),
+            (&[5], 0),
+            (&[1, 2, 4, 8], 0),
+            (&[1, 1], 2),
+            (&[1, 1, 1, 100], 3),
+            (&[1, 1, 1, 5, 100], 4),
+            (&[1, 1, 1, 6, 100], 3),
+            (&[1, 2, 4, 7, 100], 4),
+            (&[10, 10, 10, 50, 100], 5),
+            (&[u64::MAX, u64::MAX], 0),
+        ] {
+            assert_eq!(smaller(sizes), count, "{sizes:?}");
+        }
+    }
 }

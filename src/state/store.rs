@@ -9,18 +9,19 @@ use git2::Repository;
 
 use super::crash::{Crash, CrashHook};
 use super::error::Error;
+use super::files;
 use super::journal::{self, Cut, Journal, Writer};
 use super::ledger::{Entry, Header, Ledger, Replay};
 use super::link::Link;
 use super::lock::{self, Lock};
 use super::memory::{self, PassMemory, Refusal};
+use super::merge::{self, Merged};
 use super::pack::{self, Kind, Object, PackWriter};
 use super::record::{self, Origin, Tip, Why};
 use super::repository::{self, APPLIED, Moved};
 use super::shared::Shared;
 use super::tree::{self, Put};
 use super::view::{self, View};
-use super::{files, merge};
 use crate::model::{Action, CommitId, ObjectId, Sent, Suspension, ToggleId};
 use crate::transport::Handles;
 
@@ -317,7 +318,18 @@ impl Store {
             None => self.rewrite_journal()?,
         }
         self.view.replace_ledger(&self.ledger);
-        merge::if_many(&self.repository, &self.crash)
+        match merge::if_many(&self.repository, &self.crash)? {
+            Merged::Nothing => Ok(()),
+            Merged::Packs => self.reopen(),
+        }
+    }
+
+    /// Lets go of the packs that were merged: libgit2 keeps them open, files and memory, for as long as any handle lives
+    /// that saw them.
+    fn reopen(&mut self) -> Result<(), Error> {
+        self.view.close();
+        self.repository = repository::open(&self.dir.join("state.git"))?;
+        Ok(())
     }
 
     /// Closes the journal and keeps what the pass leaves behind besides: `memory` for the next one where nothing was

@@ -409,6 +409,20 @@ fn a_crash_at_any_point_forgets_nothing_that_may_have_been_sent() {
     assert!(died > 30, "only {died} crash points");
 }
 
+/// Returns how many files below `dir` are gone and still open in this process.
+fn deleted_and_open(dir: &Path) -> usize {
+    let Ok(open) = std::fs::read_dir("/proc/self/fd") else {
+        return 0;
+    };
+    let targets = open
+        .flatten()
+        .filter_map(|file| std::fs::read_link(file.path()).ok());
+    let below = targets.filter(|target| target.starts_with(dir));
+    below
+        .filter(|target| target.to_string_lossy().ends_with(" (deleted)"))
+        .count()
+}
+
 #[test]
 fn packs_are_merged_and_nothing_is_lost_under_any_ref() {
     let dir = tempfile::tempdir().unwrap();
@@ -436,6 +450,11 @@ fn packs_are_merged_and_nothing_is_lost_under_any_ref() {
             .is_some_and(|extension| extension == "pack")
     });
     assert!(packs.count() <= 51);
+    assert_eq!(
+        deleted_and_open(dir.path()),
+        0,
+        "packs that were merged are held open"
+    );
     git(dir.path(), &["fsck", "--strict", "--full"]);
     assert_eq!(
         git(dir.path(), &["cat-file", "blob", "refs/heads/mine:a/b/c.yaml"]).trim(),

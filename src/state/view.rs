@@ -145,6 +145,13 @@ impl View {
             .collect();
     }
 
+    /// Lets go of what is open of the repository.
+    pub(crate) fn close(&self) {
+        if let Some(repository) = &self.repository {
+            repository.close();
+        }
+    }
+
     pub(crate) fn replace_tip(&mut self, tip: Option<Tip>) {
         if let Some(tip) = &tip {
             self.base_url = Some(tip.base_url.clone());

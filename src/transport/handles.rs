@@ -53,6 +53,11 @@ impl Handles {
         })
     }
 
+    /// Closes the handle that waits.
+    pub fn close(&self) {
+        *self.idle() = None;
+    }
+
     fn idle(&self) -> MutexGuard<'_, Option<Repository>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -128,7 +128,8 @@ fn every_variable_exists() {
 
 #[test]
 fn every_flag_of_a_command_that_is_written_down_exists() {
-    let program = args::program();
+    let mut program = args::program();
+    program.build();
     let mut seen = 0;
     for (path, text) in files(&folder()) {
         for command in program.get_subcommands() {
