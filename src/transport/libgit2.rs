@@ -9,6 +9,7 @@ use super::git;
 /// * A repository may belong to another user (a sidecar's does): nothing in it is ever executed here.
 /// * Remotes can be reached through our own transports.
 /// * Objects are not hashed again at every read, as git itself does not either.
+/// * Objects are not kept in memory: who needs one twice keeps it, and a daemon does not grow.
 ///
 /// # Errors
 /// When libgit2 refuses a setting.
@@ -26,6 +27,7 @@ pub fn libgit2() -> Result<(), git2::Error> {
 )]
 fn setup() -> Result<(), git2::Error> {
     git2::opts::strict_hash_verification(false);
+    git2::opts::enable_caching(false);
     // SAFETY: neither may run beside other uses of what it sets: the table of transports, and the check of owners.
     // They run once, inside a `OnceLock` that every user of Git in this process passes before its first repository
     // or remote. The factory is a function: it captures nothing that could end before the process does.
