@@ -17,6 +17,12 @@ use crate::model::{CommitId, Sent, ToggleId};
 /// For how long after its last renewal an intent means that its pass is going on, in seconds.
 const ALIVE: i64 = 60;
 
+/// Returns whether a pass is going on whose intent was renewed at `renewed`, by its clock, and has stayed the same for
+/// `unmoved` while we looked: a clock elsewhere may be ahead, and its process dead.
+fn is_alive(clock: i64, renewed: i64, unmoved: Duration) -> bool {
+    clock - renewed < ALIVE && unmoved < Duration::from_secs(ALIVE.unsigned_abs())
+}
+
 /// How often a remote that somebody else uses is looked at again.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -66,6 +72,7 @@ impl Store {
         let Some(link) = &self.link else { return Ok(()) };
         let (shared, pass) = (link.shared.clone(), link.pass.clone());
         let began = Instant::now();
+        let mut watched = (None, began);
         let (at, intent) = loop {
             let at = shared.fetch(&self.repository, &self.crash)?;
             let intent = at
@@ -76,7 +83,15 @@ impl Store {
             let foreign = intent
                 .as_ref()
                 .filter(|intent| Some(&intent.pass) != pass.as_ref());
-            let alive = foreign.filter(|intent| intent.renewed.is_some_and(|at| clock - at < ALIVE));
+            if watched.0 != at {
+                watched = (at, Instant::now());
+            }
+            let unmoved = watched.1.elapsed();
+            let alive = foreign.filter(|intent| {
+                intent
+                    .renewed
+                    .is_some_and(|renewed| is_alive(clock, renewed, unmoved))
+            });
             let Some(alive) = alive else { break (at, intent) };
             let left = wait.saturating_sub(began.elapsed());
             if left.is_zero() {
@@ -300,6 +315,27 @@ impl Store {
         Origin {
             revision: head.revision,
             base_url: &self.base_url,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_intent_is_alive_while_it_is_renewed_by_whatever_clock() {
+        for (clock, renewed, unmoved, alive) in [
+            (1000, 1000, 0, true),
+            (1000, 941, 0, true),
+            (1000, 940, 0, false),
+            // A clock that is a day ahead: alive until nothing was renewed for a minute.
+            (1000, 87_400, 0, true),
+            (1000, 87_400, 59, true),
+            (1000, 87_400, 60, false),
+        ] {
+            let found = is_alive(clock, renewed, Duration::from_secs(unmoved));
+            assert_eq!(found, alive, "{clock} {renewed} {unmoved}");
         }
     }
 }

@@ -163,7 +163,10 @@ fn defused(text: &str) -> String {
         if line.trim_start().starts_with("::") {
             out.push('\\');
         }
-        out.push_str(&line.replace("##[", "#\\#["));
+        match line.contains("##[") {
+            true => out.push_str(&line.replace("##[", "#\\#[")),
+            false => out.push_str(line),
+        }
     }
     out
 }
