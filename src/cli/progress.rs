@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::config::LogFormat;
 use crate::model::escaped;
@@ -62,8 +62,11 @@ impl Progress for Bar {
             false => ProgressDrawTarget::hidden(),
         };
         let bar = ProgressBar::with_draw_target(Some(plan.changes().len() as u64), target);
-        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} · {per_sec} · {eta} left")
-            .expect("the template is well formed");
+        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} · {rate}/s · {eta} left")
+            .expect("the template is well formed")
+            .with_key("rate", |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+                let _ = write!(out, "{:.0}", state.per_sec());
+            });
         let _ = self.bar.set(bar.with_style(style));
     }
 
