@@ -6,6 +6,7 @@
 
 mod decide;
 mod draft;
+mod held;
 mod input;
 mod nothing;
 mod policy;
@@ -18,10 +19,10 @@ mod value;
 pub use crate::document::Color;
 pub use decide::{Decided, Deciding};
 pub use draft::Draft;
+pub use held::{Held, HoldReason, Kept};
 pub use input::{Applied, Candidate, Desired, History, Input, Refused, SourceInfo};
 pub use policy::{FirstPass, Limit, MassChange, OnInvalid, OnRemove, Policy, Rail, Trailer};
 pub use sentences::sentences;
 pub use value::{
-    Approved, Before, Change, Held, HoldReason, Kept, Lane, Orphan, OrphanReason, Plan, Record, Recorded,
-    Resend, Stopped, Verdict,
+    Approved, Before, Change, Lane, Orphan, OrphanReason, Plan, Record, Recorded, Resend, Stopped, Verdict,
 };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sha2::{Digest as _, Sha256};
 
 use super::policy::hex;
-use super::{OnInvalid, Rail, SourceInfo};
+use super::{Held, HoldReason, OnInvalid, SourceInfo};
 use crate::document::{Diagnostic, Severity};
 use crate::model::{Action, Commit, EnvironmentId, ObjectId, Payload, ToggleId};
 
@@ -79,112 +79,6 @@ pub enum Resend {
     No,
     /// The body and comment of an unknown one, again.
     Same,
-}
-
-/// A toggle that is deliberately left alone.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Held {
-    /// The toggle.
-    pub id: ToggleId,
-    /// Why.
-    pub reason: HoldReason,
-    /// What it would be, were it not held. Not there for what is invalid, or for a first pass that nobody has chosen:
-    /// there may be very many of those.
-    pub change: Option<Box<Change>>,
-}
-
-/// Why a toggle is left alone.
-#[derive(Clone, Debug, PartialEq)]
-pub enum HoldReason {
-    /// Its whole environment is, with this reason.
-    Environment(String),
-    /// Nothing is applied in its environment, and `--first-pass` is not given.
-    FirstPass,
-    /// Its document is invalid.
-    Invalid,
-    /// Its environment is over a limit.
-    Rail(Box<Rail>),
-    /// The service refused it and said this; it is not tried again yet.
-    Refused(String),
-    /// Publishing is suspended, with this reason.
-    Suspended(Option<String>),
-    /// Its last outcome is unknown, and it cannot be sent again.
-    Unknown(Kept),
-}
-
-/// Why an unknown toggle is not sent again.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Kept {
-    /// Its document is invalid.
-    Invalid,
-    /// Its file is gone.
-    Orphan,
-    /// It is outside `--only`.
-    OutsideScope,
-}
-
-impl HoldReason {
-    /// Returns the toggle's state in the words of `status`: `failed`, `held` or `pending`.
-    #[must_use]
-    pub fn state(&self) -> &'static str {
-        match self {
-            Self::Environment(_) | Self::FirstPass | Self::Invalid | Self::Rail(_) => "held",
-            Self::Refused(_) => "failed",
-            Self::Suspended(_) | Self::Unknown(_) => "pending",
-        }
-    }
-
-    /// Returns a stable word for the kind of reason.
-    #[must_use]
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Environment(_) => "environment",
-            Self::FirstPass => "first_pass",
-            Self::Invalid => "invalid",
-            Self::Rail(_) => "rail",
-            Self::Refused(_) => "refused",
-            Self::Suspended(_) => "suspended",
-            Self::Unknown(_) => "unknown",
-        }
-    }
-
-    /// Returns whether a document is invalid.
-    #[must_use]
-    pub fn is_invalid(&self) -> bool {
-        matches!(self, Self::Invalid | Self::Unknown(Kept::Invalid))
-    }
-
-    /// Returns whether it is what exit code 4 is about: somebody has to decide.
-    fn is_stop(&self) -> bool {
-        matches!(
-            self,
-            Self::Environment(_) | Self::FirstPass | Self::Rail(_) | Self::Suspended(_)
-        )
-    }
-}
-
-impl std::fmt::Display for HoldReason {
-    /// One line of harmless text.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        use crate::model::escaped;
-        match self {
-            Self::Environment(reason) => escaped(reason).fmt(f),
-            Self::FirstPass => f.write_str(
-                "nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records \
-                 it as already applied",
-            ),
-            Self::Invalid => f.write_str("the document is invalid; what was last applied stays"),
-            Self::Rail(rail) => rail.fmt(f),
-            Self::Refused(reason) => write!(f, "refused by the service: {}", escaped(reason)),
-            Self::Suspended(None) => f.write_str("publishing is suspended"),
-            Self::Suspended(Some(reason)) => write!(f, "publishing is suspended: {}", escaped(reason)),
-            Self::Unknown(kept) => f.write_str(match kept {
-                Kept::Invalid => "the outcome of the last publish is unknown, and the document is now invalid",
-                Kept::Orphan => "the outcome of the last publish is unknown, and the file is now gone",
-                Kept::OutsideScope => "the outcome of the last publish is unknown, and the toggle is outside `--only`",
-            }),
-        }
-    }
 }
 
 /// A toggle that is applied and whose file is gone.

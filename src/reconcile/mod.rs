@@ -40,4 +40,6 @@ pub use status::{
 pub use trigger::{Command, Control, ControlError, Trigger};
 
 #[cfg(test)]
+mod compare_tests;
+#[cfg(test)]
 mod driver_tests;
