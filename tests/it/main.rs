@@ -17,6 +17,7 @@ mod daemon_notices;
 mod daemon_resources;
 mod daemon_signals;
 mod daemon_simulation;
+mod daemon_ssh;
 mod daemon_triggers;
 mod daemon_webhooks;
 mod deploy;
