@@ -200,3 +200,25 @@ fn with_too_few_watches_the_ref_is_looked_up_and_that_is_said_once() {
     });
     daemon.ends_in_peace();
 }
+
+#[test]
+fn a_checkout_that_is_mounted_read_only_is_followed() {
+    let world = World::with_pay_applied();
+    let repo = world.repo.path().display().to_string();
+    let mount = format!(
+        "mount --bind '{repo}' '{repo}' && mount -o remount,bind,ro '{repo}' && ! touch '{repo}/x' 2>/dev/null || exit 9"
+    );
+    let inside = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"];
+    let can = Command::new(inside[0]).args(&inside[1..]).arg(&mount).output();
+    if !can.is_ok_and(|output| output.status.success()) {
+        return;
+    }
+    let daemon = Daemon::ready(&world, |run| run.within_user_namespace(&mount));
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.service.wait_for(1);
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    daemon.ends_in_peace();
+}

@@ -127,10 +127,10 @@ impl Gitoggle {
         self
     }
 
-    /// Runs it in a user namespace of its own, after `script`, which may set that namespace's limits.
+    /// Runs it in a namespace of users and mounts of its own, after `script`, which may set that one's limits.
     pub(crate) fn within_user_namespace(self, script: &str) -> Self {
         let mut run = self.after(script);
-        let unshare = ["unshare", "--user", "--map-root-user"].map(str::to_owned);
+        let unshare = ["unshare", "--user", "--map-root-user", "--mount"].map(str::to_owned);
         run.before.splice(0..0, unshare);
         run
     }
