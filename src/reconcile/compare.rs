@@ -183,15 +183,16 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
     /// Compares the folder of one environment. Files that are the same on both sides are passed over by name and id,
     /// unless another file could claim the same toggle.
     fn environment_folder(&mut self, prefix: &str, ours: &Tree, theirs: &Tree) {
-        let (mut same, mut differing) = (ours.files(), Vec::new());
+        let (mut desired, mut recorded, mut differing) = (Vec::new(), Vec::new(), Vec::new());
         for (our, their) in Differing::new(ours, theirs) {
             let (our, their) = (our.filter(is_file), their.filter(is_file));
             if our.map(|entry| entry.id) == their.map(|entry| entry.id) {
                 continue;
             }
-            same -= usize::from(our.is_some());
             let names = our.into_iter().chain(their).map(|entry| stem(entry.name));
             differing.extend(names.map(<[u8]>::to_ascii_lowercase));
+            desired.extend(our);
+            recorded.extend(their);
         }
         let folder = format!("{prefix}/");
         let always = self
@@ -199,20 +200,31 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
             .iter()
             .filter_map(|id| id.as_str().strip_prefix(folder.as_str()));
         differing.extend(always.map(|toggle| toggle.to_ascii_lowercase().into_bytes()));
+        let same = ours.files() - desired.len();
         self.found.any_document |= same > 0;
         if differing.is_empty() {
             return;
         }
-        // Read backwards: names of one folder differ soonest at their ends.
+        // A file that is the same on both sides may still claim a toggle that differs. Names are read backwards: those
+        // of one folder differ soonest at their ends.
         differing.sort_unstable_by(|a: &Vec<u8>, b| a.iter().rev().cmp(b.iter().rev()));
-        let wanted = |entry: &Entry<'_>| {
+        let is_wanted = |entry: &Entry<'_>| {
             let folded = stem(entry.name).iter().rev().map(u8::to_ascii_lowercase);
             differing
                 .binary_search_by(|one| one.iter().rev().copied().cmp(folded.clone()))
                 .is_ok()
         };
-        let desired = self.documents(prefix, ours.entries().filter(wanted));
-        let recorded = applied_documents(prefix, theirs.entries().filter(wanted));
+        let is_new = |entry: &Entry<'_>| desired.binary_search_by(|one| one.name.cmp(entry.name)).is_err();
+        let siblings = ours.entries().filter(is_file).filter(is_wanted).filter(is_new);
+        let siblings: Vec<_> = siblings.collect();
+        let with_siblings = |mut entries: Vec<_>| {
+            entries.extend_from_slice(&siblings);
+            entries.sort_by_key(|entry: &Entry<'_>| entry.name);
+            entries.into_iter()
+        };
+        let recorded = applied_documents(prefix, with_siblings(recorded));
+        let desired = with_siblings(desired);
+        let desired = self.documents(prefix, desired);
         let left = if same == 0 { Left::OnlyThese } else { Left::Others };
         self.environment(desired, recorded, theirs.files(), left);
     }
