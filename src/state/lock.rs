@@ -16,6 +16,9 @@ use crate::model::escaped;
 /// How often a lock that somebody has is tried again.
 const PATIENCE: Duration = Duration::from_millis(50);
 
+/// For how long waiting goes without saying.
+const UNTOLD: Duration = Duration::from_secs(1);
+
 /// Who holds a lock, as the holder wrote it.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Holder {
@@ -52,6 +55,13 @@ impl fmt::Display for Holder {
     }
 }
 
+/// Returns what the lock file at `path` says.
+fn holder(path: &Path) -> Holder {
+    let text = fs::read(path).ok();
+    text.and_then(|text| serde_json::from_slice(&text).ok())
+        .unwrap_or_default()
+}
+
 /// The lock, held until dropped.
 #[derive(Debug)]
 pub(crate) struct Lock {
@@ -69,19 +79,21 @@ impl Lock {
             .write(true)
             .open(&path)
             .map_err(|error| cannot_write(dir, "open", &path, error))?;
-        let deadline = Instant::now() + wait;
+        let (began, mut told) = (Instant::now(), false);
         loop {
             match file.try_lock() {
                 Ok(()) => break,
-                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                Err(TryLockError::WouldBlock) if began.elapsed() < wait => {
+                    if !told && began.elapsed() > UNTOLD {
+                        told = true;
+                        tracing::warn!(holder = %holder(&path), "the state is in use; waiting for it");
+                    }
                     thread::sleep(PATIENCE.min(wait));
                 }
                 Err(TryLockError::WouldBlock) => {
-                    let holder = fs::read(&path).ok();
-                    let holder = holder.and_then(|text| serde_json::from_slice(&text).ok());
                     return Err(Error::Locked {
                         dir: dir.to_owned(),
-                        holder: holder.unwrap_or_default(),
+                        holder: holder(&path),
                     });
                 }
                 Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path)(error)),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::command::Running;
 use crate::support::daemon::ADMIN;
 use crate::support::http::Face;
-use crate::support::{Answer, Gitoggle, Request, World, body, doc, eventually};
+use crate::support::{Answer, Daemon, Gitoggle, Request, World, body, doc, eventually};
 
 /// Begins a daemon that looks again only when something happens, or once an hour.
 fn daemon(world: &World, face: Face) -> Gitoggle {
@@ -390,5 +390,20 @@ fn a_source_that_is_away_for_a_while_is_waited_for() {
     eventually("readiness", || {
         face.get("/readyz").filter(|reply| reply.status == 200)
     });
+    world.nothing_sent();
+}
+
+#[test]
+fn an_apply_beside_a_daemon_says_that_it_waits_and_goes_on_when_the_daemon_ends() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| run);
+    let log = world.path("apply.log");
+    let apply = world.apply().start_logged(&log);
+    eventually("a word about waiting", || {
+        let said = std::fs::read_to_string(&log).unwrap_or_default();
+        (said.contains("the state is in use; waiting for it") && said.contains("process ")).then_some(())
+    });
+    daemon.ends_in_peace();
+    assert_eq!(apply.wait(), Some(0));
     world.nothing_sent();
 }
