@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use git2::{Repository, RepositoryOpenFlags};
+use git2::Repository;
 
 use super::error::{Error, cannot_open};
 use super::resolve::{Resolved, resolve};
@@ -11,9 +11,7 @@ use crate::transport::{self, Handles};
 /// Opens the repository at `path`: a work tree, a bare one, a linked work tree, or a symbolic link to one. Never
 /// one further up.
 pub(super) fn open(path: &Path) -> Result<Repository, Error> {
-    transport::libgit2()?;
-    let none: [&str; 0] = [];
-    Repository::open_ext(path, RepositoryOpenFlags::NO_SEARCH, none).map_err(|error| cannot_open(path, error))
+    transport::open(path).map_err(|error| cannot_open(path, error))
 }
 
 /// Resolves `reference` in the repository at `path`, and returns both.

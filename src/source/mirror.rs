@@ -57,7 +57,6 @@ impl Mirror {
     }
 
     pub(super) fn look(&mut self, config: &SourceConfig) -> Result<Snapshot, Error> {
-        transport::libgit2()?;
         let wanted = wanted(config)?;
         if let Some(snapshot) = self.current(config, &wanted) {
             return snapshot;
@@ -137,7 +136,7 @@ impl Mirror {
                 Arc::clone(self.temporary.insert(Arc::new(folder)))
             }
         };
-        let repository = Repository::open_bare(folder.path())?;
+        let repository = transport::open_bare(folder.path())?;
         let resolved = fetch(&repository, config, wanted)?;
         self.distrusted = false;
         self.snapshot(config, folder.path(), resolved)
@@ -252,15 +251,15 @@ fn tip(repository: &Repository) -> Option<Oid> {
 
 /// Opens the mirror in `folder` where it is one of this source.
 fn open(folder: &Path, config: &SourceConfig) -> Option<Repository> {
-    let repository = Repository::open_bare(folder).ok()?;
+    let repository = transport::open_bare(folder).ok()?;
     let url = repository.config().ok()?.get_string(URL_KEY).ok()?;
     (url == config.location.to_string()).then_some(repository)
 }
 
 fn init(folder: &Path, config: &SourceConfig) -> Result<Repository, Error> {
     let mut options = git2::RepositoryInitOptions::new();
-    options.bare(true).external_template(false);
-    let repository = Repository::init_opts(folder, &options)?;
+    options.bare(true);
+    let repository = transport::init(folder, &mut options)?;
     repository
         .config()?
         .set_str(URL_KEY, &config.location.to_string())?;
@@ -278,7 +277,7 @@ fn lend(repository: &Repository, lender: Option<&Repository>) -> Result<(), Erro
     std::fs::create_dir_all(repository.path().join("objects/info"))
         .and_then(|()| std::fs::write(&alternates, line))
         .map_err(|error| io("write", alternates, error))?;
-    let repository = Repository::open_bare(repository.path())?;
+    let repository = transport::open_bare(repository.path())?;
     repository.reference(WANTED, commit, true, "borrowed")?;
     Ok(())
 }

@@ -24,10 +24,9 @@ impl Sample {
     /// # Errors
     /// When it cannot be written.
     pub fn create(folder: &Path) -> Result<Self, Error> {
-        transport::libgit2()?;
         let mut options = RepositoryInitOptions::new();
-        options.initial_head("main").external_template(false);
-        let repository = Repository::init_opts(folder, &options)?;
+        options.initial_head("main");
+        let repository = transport::init(folder, &mut options)?;
         Ok(Self {
             folder: folder.to_owned(),
             repository,

@@ -17,7 +17,7 @@ pub(crate) const APPLIED: &str = "refs/gitoggle/applied";
 
 /// Opens the repository at exactly `path`.
 pub(crate) fn open(path: &Path) -> Result<Repository, Error> {
-    transport::open(path).map_err(Error::repository(path))
+    transport::open_bare(path).map_err(Error::repository(path))
 }
 
 /// Opens the repository, made where it is missing, with the left-overs of a process that died cleared away.
@@ -32,12 +32,8 @@ pub(crate) fn open_or_create(path: &Path, crash: &Crash) -> Result<Repository, E
             _ => {}
         }
         let mut options = RepositoryInitOptions::new();
-        options
-            .bare(true)
-            .no_reinit(true)
-            .external_template(false)
-            .initial_head("gitoggle");
-        Repository::init_opts(&young, &options).map_err(Error::repository(&young))?;
+        options.bare(true).no_reinit(true).initial_head("gitoggle");
+        transport::init(&young, &mut options).map_err(Error::repository(&young))?;
         crash.at("repository: made")?;
         fs::rename(&young, path).map_err(Error::io("create", path))?;
         files::sync_parent(path)?;

@@ -5,10 +5,10 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use git2::{ObjectType, PushOptions, RemoteCallbacks, Repository, RepositoryOpenFlags};
+use git2::{ObjectType, PushOptions, RemoteCallbacks, Repository, RepositoryInitOptions};
 use tempfile::TempDir;
 
 use super::crash::Crash;
@@ -16,7 +16,7 @@ use super::error::Error;
 use super::pack::{self, Kind, Object};
 use super::repository::{self, Moved, object_id, oid};
 use crate::model::{CommitId, ObjectId};
-use crate::transport::{GitAccess, RepoUrl, advertised, with_remote};
+use crate::transport::{self, GitAccess, RepoUrl, advertised, with_remote};
 
 /// Where the remote's ref is put after a fetch, and taken from for a push.
 const INCOMING: &str = "refs/gitoggle/incoming";
@@ -52,7 +52,7 @@ impl Shared {
     pub fn list(remote: &RepoUrl, access: &GitAccess) -> Result<Vec<String>, Error> {
         let refs: Vec<String> = match remote.local_path() {
             Some(path) => {
-                let repository = open(path).map_err(failed(remote))?;
+                let repository = transport::open(path).map_err(failed(remote))?;
                 let names = repository
                     .references_glob("refs/gitoggle/*")
                     .and_then(|references| {
@@ -98,7 +98,7 @@ impl Shared {
         let Some(path) = self.remote.local_path() else {
             return self.fetch_url(into, &name);
         };
-        let remote = open(path).map_err(failed(&self.remote))?;
+        let remote = transport::open(path).map_err(failed(&self.remote))?;
         let tip = repository::look_up(&remote, &name)?;
         if let Some(tip) = tip {
             copy(&remote, into, tip, crash)?;
@@ -109,11 +109,12 @@ impl Shared {
     /// Opens the remote to be read: itself where it is on this machine, else what is fetched into a temporary folder.
     pub(crate) fn open_to_read(&self) -> Result<(PathBuf, Repository, Option<Arc<TempDir>>), Error> {
         if let Some(path) = self.remote.local_path() {
-            let remote = open(path).map_err(failed(&self.remote))?;
+            let remote = transport::open(path).map_err(failed(&self.remote))?;
             return Ok((remote.commondir().to_owned(), remote, None));
         }
         let folder = tempfile::tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
-        let repository = Repository::init_bare(folder.path()).map_err(Error::repository(folder.path()))?;
+        let repository = transport::init(folder.path(), RepositoryInitOptions::new().bare(true));
+        let repository = repository.map_err(Error::repository(folder.path()))?;
         if let Some(seen) = self.fetch_url(&repository, &self.reference()?)? {
             let id = oid(seen.0).and_then(|id| repository.reference(INCOMING, id, true, "fetched").map(drop));
             id.map_err(Error::repository(folder.path()))?;
@@ -164,7 +165,7 @@ impl Shared {
         crash.at("shared: to be pushed")?;
         let moved = match self.remote.local_path() {
             Some(path) => {
-                let remote = open(path).map_err(failed(&self.remote))?;
+                let remote = transport::open(path).map_err(failed(&self.remote))?;
                 copy(from, &remote, new, crash)?;
                 clear_dead_lock(&remote, &name);
                 repository::move_ref(&remote, &name, expected, new, crash)
@@ -234,12 +235,6 @@ fn failed<E: std::error::Error + Send + Sync + 'static>(
         remote,
         source: Box::new(source),
     }
-}
-
-/// Opens a repository on this machine, bare or not.
-pub(crate) fn open(path: &Path) -> Result<Repository, git2::Error> {
-    let none: [&str; 0] = [];
-    Repository::open_ext(path, RepositoryOpenFlags::NO_SEARCH, none)
 }
 
 /// A process that was killed between locking and moving a ref leaves a lock that nobody else may remove early.

@@ -6,7 +6,9 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use git2::{Repository, RepositoryOpenFlags};
+use git2::Repository;
+
+use super::repository::open_bare;
 
 /// The handles on one repository. The last one that was let go of waits for the next reader.
 pub struct Handles {
@@ -45,7 +47,7 @@ impl Handles {
         let waiting = self.idle().take();
         let repository = match waiting {
             Some(repository) => repository,
-            None => open(&self.folder)?,
+            None => open_bare(&self.folder)?,
         };
         Ok(Handle {
             repository: Some(repository),
@@ -67,16 +69,6 @@ impl fmt::Debug for Handles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Handles").field(&self.folder).finish()
     }
-}
-
-/// Opens the repository at exactly `folder`, whatever it says of a work tree.
-///
-/// # Errors
-/// When there is none, or it is damaged.
-pub fn open(folder: &Path) -> Result<Repository, git2::Error> {
-    let flags = RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::BARE;
-    let none: [&str; 0] = [];
-    Repository::open_ext(folder, flags, none)
 }
 
 /// One open repository, given back when it is dropped.

@@ -12,15 +12,16 @@ mod handles;
 mod libgit2;
 mod network;
 mod repo_url;
+mod repository;
 mod secret;
 
 pub use access::{GitAccess, GitCredentials};
 pub use certificate::{CertificateFault, certificate_fault};
 pub use git::{Advertised, GitError, Offered, advertised, with_remote};
-pub use handles::{Handle, Handles, open};
-pub use libgit2::libgit2;
+pub use handles::{Handle, Handles};
 pub use network::{Network, NetworkError, provider};
 pub use repo_url::{RepoUrl, RepoUrlError};
+pub use repository::{init, open, open_bare};
 pub use secret::{Secret, SecretError, SecretSource};
 
 #[cfg(test)]

@@ -176,6 +176,16 @@ fn unsafe_code_is_in_one_place_of_transport_at_most() {
 }
 
 #[test]
+fn repositories_are_opened_by_transport_which_sets_libgit2_up_before() {
+    let openers: Vec<_> = sources()
+        .into_iter()
+        .filter(|file| file.code.contains("Repository::open") || file.code.contains("Repository::init"))
+        .map(|file| file.path)
+        .collect();
+    assert_eq!(openers, ["transport/repository.rs"]);
+}
+
+#[test]
 fn every_module_says_what_it_is_for() {
     let silent: Vec<_> = walk(Path::new(env!("CARGO_MANIFEST_DIR")).join("src").as_path())
         .into_iter()

@@ -1,6 +1,7 @@
 //! Where documents can come from, and what no source is.
 
-use crate::support::{Repo, World, body, doc};
+use crate::support::git_host::Door;
+use crate::support::{Remote, Repo, World, body, doc};
 
 /// Applies from another place and states that exactly the waiting change was sent.
 #[track_caller]
@@ -103,6 +104,19 @@ fn nothing_in_a_repositorys_configuration_is_executed() {
     world.apply().exit(0).any_output();
     assert!(!trap.exists());
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+}
+
+#[test]
+fn the_git_configuration_of_whoever_runs_it_is_not_read() {
+    let remote = Remote::settled(Door::Open);
+    let elsewhere = "[url \"https://elsewhere.invalid/\"]\n\tinsteadOf = https://\n";
+    for (age, configuration) in [(21, elsewhere), (22, "[core\nno configuration at all")] {
+        remote.world.write("home/.gitconfig", configuration);
+        remote.push(age, "Change pay");
+        remote.apply().exit(0).any_output();
+        let sent = [("shop/prod/pay", body(age, "Change pay"))];
+        remote.world.sent(&sent);
+    }
 }
 
 #[test]

@@ -12,7 +12,8 @@ mod ssh;
 
 pub use error::{GitError, Offered};
 
-use super::{GitAccess, RepoUrl, libgit2};
+use super::libgit2::libgit2;
+use super::{GitAccess, RepoUrl};
 use crate::model::ObjectId;
 use connection::Ticket;
 use ssh::Environment;
