@@ -52,7 +52,7 @@ pub struct Rule {
 }
 
 /// One condition on one attribute.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Condition {
     /// The kind of condition: `number`, `string`, …

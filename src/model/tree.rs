@@ -10,6 +10,7 @@ use super::{EntryKind, ObjectId};
 pub struct Tree {
     bytes: Arc<[u8]>,
     files: usize,
+    others: usize,
 }
 
 /// Bytes that are no tree.
@@ -23,15 +24,18 @@ impl Tree {
     /// # Errors
     /// When they are none.
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
-        let (mut entries, mut files) = (Entries(bytes), 0);
+        let (mut entries, mut files, mut others) = (Entries(bytes), 0, 0);
         for entry in entries.by_ref() {
-            files += usize::from(entry.kind() == EntryKind::Blob);
+            match entry.kind() {
+                EntryKind::Blob => files += 1,
+                EntryKind::Tree | EntryKind::Other => others += 1,
+            }
         }
         if !entries.0.is_empty() {
             return Err(Malformed);
         }
         let bytes = bytes.into();
-        Ok(Self { bytes, files })
+        Ok(Self { bytes, files, others })
     }
 
     /// Returns the tree without any entry.
@@ -48,6 +52,7 @@ impl Tree {
         let mut bytes = Vec::with_capacity(entries.len() * 48);
         let blobs = entries.iter().filter(|entry| entry.kind() == EntryKind::Blob);
         let files = blobs.count();
+        let others = entries.len() - files;
         for entry in entries {
             bytes.extend_from_slice(format!("{:o} ", entry.mode).as_bytes());
             bytes.extend_from_slice(entry.name);
@@ -55,13 +60,22 @@ impl Tree {
             bytes.extend_from_slice(&entry.id.0);
         }
         let bytes = bytes.into();
-        Self { bytes, files }
+        Self { bytes, files, others }
     }
 
     /// Returns the entries, in the order Git keeps them.
     #[must_use]
     pub fn entries(&self) -> Entries<'_> {
         Entries(&self.bytes)
+    }
+
+    /// Returns the folders among the entries, in Git's order; soon where there is none.
+    pub fn folders(&self) -> impl Iterator<Item = Entry<'_>> {
+        let entries = match self.others {
+            0 => Entries(&[]),
+            _ => self.entries(),
+        };
+        entries.filter(|entry| entry.kind() == EntryKind::Tree)
     }
 
     /// Returns the entry of that name.

@@ -1,6 +1,7 @@
 //! What changes, in words.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
 
 use crate::model::{Condition, Content, Rule, Serve, Targeting, Variation, escaped};
 
@@ -76,18 +77,13 @@ fn compare(before: &Content, after: &Content, out: &mut Vec<String>) {
     ] {
         out.extend(serve(b, a).map(|text| format!("{what} serve: {text}")));
     }
-    let json = |rule: &Rule| serde_json::to_string(&(&rule.name, &rule.conditions)).unwrap_or_default();
     let mut pairs = Pairs::new(before.rules.len(), rules.len());
-    pairs.by(&before.rules, rules, |rule| Some(json(rule)));
+    pairs.by(&before.rules, rules, |rule| Some((&rule.name, &rule.conditions)));
     pairs.by(&before.rules, rules, |rule| {
-        (!rule.name.is_empty()).then(|| rule.name.clone())
+        (!rule.name.is_empty()).then_some(&rule.name)
     });
-    pairs.by(&before.rules, rules, |rule| {
-        serde_json::to_string(&rule.conditions).ok()
-    });
-    pairs.by(&before.rules, rules, |rule| {
-        rule.name.is_empty().then(String::new)
-    });
+    pairs.by(&before.rules, rules, |rule| Some(&rule.conditions));
+    pairs.by(&before.rules, rules, |rule| rule.name.is_empty().then_some(()));
     for at in pairs.removed() {
         out.push(format!("{} removed", label(&before.rules[at], at)));
     }
@@ -126,14 +122,8 @@ fn compare_variations(
     out: &mut Vec<String>,
 ) -> Vec<Option<usize>> {
     let mut pairs = Pairs::new(before.len(), after.len());
-    pairs.by(before, after, |variation| Some(variation.name.clone()));
-    let keyed = |list: &[Variation]| -> Vec<_> {
-        let keys = list.iter().enumerate();
-        keys.map(|(at, variation)| (at, variation.value.clone(), variation.description.clone()))
-            .collect()
-    };
-    let (old, new) = (keyed(before), keyed(after));
-    pairs.by(&old, &new, |key| Some(key.clone()));
+    pairs.by(before, after, |variation| Some(&variation.name));
+    pairs.by(&places(before), &places(after), Some);
     for at in pairs.removed() {
         out.push(format!("variation {} removed", quoted(&before[at].name)));
     }
@@ -185,13 +175,21 @@ fn compare_variations(
     map
 }
 
+/// What tells variations apart whose names do not: where each stands, and what else it is.
+fn places(variations: &[Variation]) -> Vec<(usize, &str, &str)> {
+    let places = variations.iter().enumerate();
+    places
+        .map(|(at, variation)| (at, variation.value.as_str(), variation.description.as_str()))
+        .collect()
+}
+
 fn compare_conditions(rule: &str, before: &[Condition], after: &[Condition], out: &mut Vec<String>) {
     let mut pairs = Pairs::new(before.len(), after.len());
-    pairs.by(before, after, |condition| serde_json::to_string(condition).ok());
+    pairs.by(before, after, Some);
     pairs.by(before, after, |condition| {
-        Some(format!("{:?}", (&condition.subject, &condition.predicate)))
+        Some((&condition.subject, &condition.predicate))
     });
-    pairs.by(before, after, |condition| Some(condition.subject.clone()));
+    pairs.by(before, after, |condition| Some(&condition.subject));
     for at in pairs.removed() {
         out.push(format!("{rule}: condition removed: {}", condition(&before[at])));
     }
@@ -220,7 +218,7 @@ fn changed(before: &Condition, after: &Condition) -> String {
         return format!("{} → {}", condition(before), condition(after));
     }
     let mut pairs = Pairs::new(before.objects.len(), objects.len());
-    pairs.by(&before.objects, objects, |object| Some(object.clone()));
+    pairs.by(&before.objects, objects, Some);
     let mut parts = Vec::new();
     let added: Vec<&String> = objects
         .iter()
@@ -340,7 +338,7 @@ impl Pairs {
     }
 
     /// Pairs what has no partner yet and an equal key, first come first served.
-    fn by<T, K: Eq + std::hash::Hash>(&mut self, before: &[T], after: &[T], key: impl Fn(&T) -> Option<K>) {
+    fn by<'t, T, K: Eq + Hash>(&mut self, before: &'t [T], after: &'t [T], key: impl Fn(&'t T) -> Option<K>) {
         let mut free: HashMap<K, VecDeque<usize>> = HashMap::new();
         for (at, item) in before.iter().enumerate().filter(|(at, _)| !self.taken[*at]) {
             if let Some(key) = key(item) {

@@ -131,11 +131,11 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
 
     fn subfolders(&mut self, prefix: &str, depth: usize, ours: &Tree, theirs: &Tree) -> Outcome<S, A> {
         let mut pairs: BTreeMap<&[u8], (Option<ObjectId>, Option<ObjectId>)> = BTreeMap::new();
-        for entry in folders(ours).filter(|entry| !is_hidden(entry.name)) {
+        for entry in ours.folders().filter(|entry| !is_hidden(entry.name)) {
             pairs.entry(entry.name).or_default().0 = Some(entry.id);
         }
         if depth < ENVIRONMENT_DEPTH {
-            for entry in folders(theirs) {
+            for entry in theirs.folders() {
                 pairs.entry(entry.name).or_default().1 = Some(entry.id);
             }
         }
@@ -298,7 +298,7 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
                     .0
                     .push((id, file));
             }
-            let inner = folders(&tree).filter(|entry| !is_hidden(entry.name));
+            let inner = tree.folders().filter(|entry| !is_hidden(entry.name));
             left.extend(inner.map(|entry| (join(&prefix, &String::from_utf8_lossy(entry.name)), entry.id)));
         }
         left.extend(roots.applied.map(|id| (String::new(), id)));
@@ -311,7 +311,7 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
                     .1
                     .push((id, file));
             }
-            let inner = folders(&tree);
+            let inner = tree.folders();
             left.extend(inner.map(|entry| (join(&prefix, &String::from_utf8_lossy(entry.name)), entry.id)));
         }
         for (desired, applied) in environments.into_values() {
@@ -374,10 +374,6 @@ enum Left {
 
 fn is_file(entry: &Entry<'_>) -> bool {
     entry.kind() == EntryKind::Blob
-}
-
-fn folders(tree: &Tree) -> impl Iterator<Item = Entry<'_>> {
-    tree.entries().filter(|entry| entry.kind() == EntryKind::Tree)
 }
 
 /// A file's name without its last extension.
