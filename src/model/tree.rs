@@ -176,10 +176,28 @@ fn split(bytes: &[u8]) -> Option<(Entry<'_>, &[u8])> {
         Some(rest) => (0o100_644, rest),
         None => any_mode(bytes)?,
     };
-    let end = memchr::memchr(0, rest)?;
+    let end = first_nul(rest)?;
     let (id, after) = rest[end + 1..].split_first_chunk()?;
     let (name, id) = (&rest[..end], ObjectId(*id));
     Some((Entry { mode, name, id }, after))
+}
+
+/// Returns where the first NUL is. Names are short: eight bytes at a time, in line, take half as long as a call of the
+/// search for long texts.
+fn first_nul(bytes: &[u8]) -> Option<usize> {
+    const LOWEST: u64 = 0x0101_0101_0101_0101;
+    let mut at = 0;
+    while let Some(word) = bytes[at..].first_chunk() {
+        let word = u64::from_le_bytes(*word);
+        // The highest bit of the first byte that is zero, and maybe of later ones.
+        let zeros = word.wrapping_sub(LOWEST) & !word & (LOWEST << 7);
+        if zeros != 0 {
+            return Some(at + (zeros.trailing_zeros() / 8) as usize);
+        }
+        at += 8;
+    }
+    let rest = bytes[at..].iter().position(|byte| *byte == 0);
+    rest.map(|rest| at + rest)
 }
 
 fn any_mode(bytes: &[u8]) -> Option<(u32, &[u8])> {
@@ -296,6 +314,11 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_first_nul_is_found(bytes in proptest::collection::vec(prop_oneof![0..3_u8, 126..130_u8], 0..40)) {
+            prop_assert_eq!(first_nul(&bytes), bytes.iter().position(|byte| *byte == 0));
+        }
+
         #[test]
         fn what_differs_is_what_two_maps_say(a in folder(), b in folder()) {
             // A file and a folder of one name are two entries to Git, which sorts them apart.
