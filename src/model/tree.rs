@@ -9,8 +9,9 @@ use super::{EntryKind, ObjectId};
 #[derive(Clone, Debug)]
 pub struct Tree {
     bytes: Arc<[u8]>,
+    /// Where each entry ends.
+    ends: Arc<[usize]>,
     files: usize,
-    others: usize,
 }
 
 /// Bytes that are no tree.
@@ -24,18 +25,18 @@ impl Tree {
     /// # Errors
     /// When they are none.
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
-        let (mut entries, mut files, mut others) = (Entries(bytes), 0, 0);
-        for entry in entries.by_ref() {
-            match entry.kind() {
-                EntryKind::Blob => files += 1,
-                EntryKind::Tree | EntryKind::Other => others += 1,
-            }
+        let (mut rest, mut files) = (bytes, 0);
+        let mut ends = Vec::with_capacity(bytes.len() / 32);
+        while let Some(Place { mode, end, .. }) = first_place(rest) {
+            files += usize::from(kind(mode) == EntryKind::Blob);
+            rest = &rest[end..];
+            ends.push(bytes.len() - rest.len());
         }
-        if !entries.0.is_empty() {
+        if !rest.is_empty() {
             return Err(Malformed);
         }
-        let bytes = bytes.into();
-        Ok(Self { bytes, files, others })
+        let (bytes, ends) = (bytes.into(), ends.into());
+        Ok(Self { bytes, ends, files })
     }
 
     /// Returns the tree without any entry.
@@ -50,17 +51,18 @@ impl Tree {
         let mut entries: Vec<_> = entries.into_iter().collect();
         entries.sort_by(Entry::order);
         let mut bytes = Vec::with_capacity(entries.len() * 48);
+        let mut ends = Vec::with_capacity(entries.len());
         let blobs = entries.iter().filter(|entry| entry.kind() == EntryKind::Blob);
         let files = blobs.count();
-        let others = entries.len() - files;
         for entry in entries {
             bytes.extend_from_slice(format!("{:o} ", entry.mode).as_bytes());
             bytes.extend_from_slice(entry.name);
             bytes.push(0);
             bytes.extend_from_slice(&entry.id.0);
+            ends.push(bytes.len());
         }
-        let bytes = bytes.into();
-        Self { bytes, files, others }
+        let (bytes, ends) = (bytes.into(), ends.into());
+        Self { bytes, ends, files }
     }
 
     /// Returns the entries, in the order Git keeps them.
@@ -71,9 +73,9 @@ impl Tree {
 
     /// Returns the folders among the entries, in Git's order; soon where there is none.
     pub fn folders(&self) -> impl Iterator<Item = Entry<'_>> {
-        let entries = match self.others {
-            0 => Entries(&[]),
-            _ => self.entries(),
+        let entries = match self.files == self.ends.len() {
+            true => Entries(&[]),
+            false => self.entries(),
         };
         entries.filter(|entry| entry.kind() == EntryKind::Tree)
     }
@@ -126,11 +128,7 @@ impl<'a> Entry<'a> {
     /// Returns what it is.
     #[must_use]
     pub const fn kind(&self) -> EntryKind {
-        match self.mode & 0o170_000 {
-            0o040_000 => EntryKind::Tree,
-            0o100_000 => EntryKind::Blob,
-            _ => EntryKind::Other,
-        }
+        kind(self.mode)
     }
 
     /// Returns whether both are one thing to Git, which knows of a file's mode only whether it is executable.
@@ -170,16 +168,40 @@ impl<'a> Iterator for Entries<'a> {
     }
 }
 
+const fn kind(mode: u32) -> EntryKind {
+    match mode & 0o170_000 {
+        0o040_000 => EntryKind::Tree,
+        0o100_000 => EntryKind::Blob,
+        _ => EntryKind::Other,
+    }
+}
+
 /// Takes the first entry off.
 fn split(bytes: &[u8]) -> Option<(Entry<'_>, &[u8])> {
-    let (mode, rest) = match bytes.strip_prefix(b"100644 ") {
-        Some(rest) => (0o100_644, rest),
-        None => any_mode(bytes)?,
-    };
-    let end = first_nul(rest)?;
-    let (id, after) = rest[end + 1..].split_first_chunk()?;
-    let (name, id) = (&rest[..end], ObjectId(*id));
+    let Place { mode, name, end } = first_place(bytes)?;
+    let (entry, after) = bytes.split_at(end);
+    let id = ObjectId(*entry.last_chunk()?);
+    let name = &entry[name..end - ID - 1];
     Some((Entry { mode, name, id }, after))
+}
+
+/// Where the first entry's name begins, and where the entry ends.
+struct Place {
+    mode: u32,
+    name: usize,
+    end: usize,
+}
+
+/// How many bytes an id has.
+const ID: usize = 20;
+
+fn first_place(bytes: &[u8]) -> Option<Place> {
+    let (mode, name) = match bytes.starts_with(b"100644 ") {
+        true => (0o100_644, 7),
+        false => any_mode(bytes)?,
+    };
+    let end = name + first_nul(&bytes[name..])? + 1 + ID;
+    (end <= bytes.len()).then_some(Place { mode, name, end })
 }
 
 /// Returns where the first NUL is. Names are short: eight bytes at a time, in line, take half as long as a call of the
@@ -200,18 +222,19 @@ fn first_nul(bytes: &[u8]) -> Option<usize> {
     rest.map(|rest| at + rest)
 }
 
-fn any_mode(bytes: &[u8]) -> Option<(u32, &[u8])> {
+/// Returns the mode and where the name begins.
+fn any_mode(bytes: &[u8]) -> Option<(u32, usize)> {
     let space = bytes.iter().take(8).position(|byte| *byte == b' ')?;
     let mode = std::str::from_utf8(&bytes[..space]).ok()?;
     let mode = u32::from_str_radix(mode, 8).ok()?;
-    Some((mode, &bytes[space + 1..]))
+    Some((mode, space + 1))
 }
 
 /// The entries in which two trees differ, in Git's order: what is only in one of them stands alone.
 #[derive(Clone, Debug)]
 pub struct Differing<'a> {
-    a: &'a [u8],
-    b: &'a [u8],
+    a: Side<'a>,
+    b: Side<'a>,
 }
 
 impl<'a> Differing<'a> {
@@ -219,9 +242,17 @@ impl<'a> Differing<'a> {
     #[must_use]
     pub fn new(a: &'a Tree, b: &'a Tree) -> Self {
         Self {
-            a: &a.bytes,
-            b: &b.bytes,
+            a: Side::of(a),
+            b: Side::of(b),
         }
+    }
+
+    /// Passes over the entries that come next on both sides, most of them in most trees, without taking them apart.
+    fn pass_over_the_same(&mut self) {
+        let same = common_length(self.a.bytes, self.b.bytes);
+        let entries = self.a.entries_within(same);
+        self.a.pass_over(entries);
+        self.b.pass_over(entries);
     }
 }
 
@@ -230,36 +261,80 @@ impl<'a> Iterator for Differing<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let Some((a, after_a)) = split(self.a) else {
-                let (b, after_b) = split(self.b)?;
-                self.b = after_b;
-                return Some((None, Some(b)));
+            self.pass_over_the_same();
+            let (a, b) = (self.a.first(), self.b.first());
+            let order = match (&a, &b) {
+                (Some(a), Some(b)) => a.order(b),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => return None,
             };
-            // Most entries are the same in both: that is seen without taking the second one apart.
-            let (first, _) = self.a.split_at(self.a.len() - after_a.len());
-            if let Some(after_b) = self.b.strip_prefix(first) {
-                (self.a, self.b) = (after_a, after_b);
-                continue;
-            }
-            let Some((b, after_b)) = split(self.b) else {
-                self.a = after_a;
-                return Some((Some(a), None));
-            };
-            let order = a.order(&b);
             if order.is_le() {
-                self.a = after_a;
+                self.a.pass_over(1);
             }
             if order.is_ge() {
-                self.b = after_b;
+                self.b.pass_over(1);
             }
             match order {
-                Ordering::Equal if a.is_same(&b) => {}
-                Ordering::Equal => return Some((Some(a), Some(b))),
-                Ordering::Less => return Some((Some(a), None)),
-                Ordering::Greater => return Some((None, Some(b))),
+                Ordering::Equal if a.zip(b).is_some_and(|(a, b)| a.is_same(&b)) => {}
+                Ordering::Equal => return Some((a, b)),
+                Ordering::Less => return Some((a, None)),
+                Ordering::Greater => return Some((None, b)),
             }
         }
     }
+}
+
+/// What is left of one tree.
+#[derive(Clone, Debug)]
+struct Side<'a> {
+    bytes: &'a [u8],
+    /// Where its entries end, counted from the start of the tree.
+    ends: &'a [usize],
+    start: usize,
+}
+
+impl<'a> Side<'a> {
+    fn of(tree: &'a Tree) -> Self {
+        Self {
+            bytes: &tree.bytes,
+            ends: &tree.ends,
+            start: 0,
+        }
+    }
+
+    fn first(&self) -> Option<Entry<'a>> {
+        split(self.bytes).map(|(entry, _)| entry)
+    }
+
+    /// Returns how many entries end within the next `length` bytes.
+    fn entries_within(&self, length: usize) -> usize {
+        match self.ends.first() {
+            Some(end) if *end <= self.start + length => {
+                self.ends.partition_point(|end| *end <= self.start + length)
+            }
+            _ => 0,
+        }
+    }
+
+    fn pass_over(&mut self, entries: usize) {
+        let (passed, left) = self.ends.split_at(entries);
+        let end = passed.last().copied().unwrap_or(self.start);
+        self.bytes = &self.bytes[end - self.start..];
+        (self.ends, self.start) = (left, end);
+    }
+}
+
+/// Returns how many bytes two texts have in common at their start.
+fn common_length(a: &[u8], b: &[u8]) -> usize {
+    fn blocks<const SIZE: usize>(a: &[u8], b: &[u8]) -> usize {
+        let (a, b) = (a.as_chunks::<SIZE>().0, b.as_chunks::<SIZE>().0);
+        let same = a.iter().zip(b).take_while(|(a, b)| a == b);
+        same.count() * SIZE
+    }
+    let mut length = blocks::<128>(a, b);
+    length += blocks::<8>(&a[length..], &b[length..]);
+    length + blocks::<1>(&a[length..], &b[length..])
 }
 
 #[cfg(test)]
@@ -306,6 +381,22 @@ mod tests {
         proptest::collection::btree_map("[ab.-]{1,3}", (any::<bool>(), 0..3_u8), 0..12)
     }
 
+    /// Two folders: of any content, or a large one with a few edits.
+    fn folders() -> impl Strategy<Value = (Folder, Folder)> {
+        let large = proptest::collection::btree_map("[ab]{8}|[a-c]{1,2}", (any::<bool>(), 0..3_u8), 0..60);
+        let edited = (large, folder(), 0..9_u8).prop_map(|(before, edits, removed)| {
+            let mut after = before.clone();
+            after.extend(edits.into_iter().take(3));
+            let mut at = 0;
+            after.retain(|_, _| {
+                at += 1;
+                at != removed
+            });
+            (before, after)
+        });
+        prop_oneof![(folder(), folder()), edited]
+    }
+
     fn tree(folder: &Folder) -> Tree {
         Tree::of(folder.iter().map(|(name, (is_folder, byte))| match is_folder {
             true => Entry::folder(name.as_bytes(), id(*byte)),
@@ -320,7 +411,7 @@ mod tests {
         }
 
         #[test]
-        fn what_differs_is_what_two_maps_say(a in folder(), b in folder()) {
+        fn what_differs_is_what_two_maps_say((a, b) in folders()) {
             // A file and a folder of one name are two entries to Git, which sorts them apart.
             let keyed = |folder: &Folder| -> BTreeMap<(String, bool), u8> {
                 folder.iter().map(|(name, (is_folder, byte))| ((name.clone(), *is_folder), *byte)).collect()

@@ -208,11 +208,21 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
         // A file that is the same on both sides may still claim a toggle that differs. Names are read backwards: those
         // of one folder differ soonest at their ends.
         differing.sort_unstable_by(|a: &Vec<u8>, b| a.iter().rev().cmp(b.iter().rev()));
+        let mut last_letters = [false; 256];
+        for last in differing.iter().filter_map(|name| name.last()) {
+            last_letters[usize::from(*last)] = true;
+        }
         let is_wanted = |entry: &Entry<'_>| {
-            let folded = stem(entry.name).iter().rev().map(u8::to_ascii_lowercase);
-            differing
-                .binary_search_by(|one| one.iter().rev().copied().cmp(folded.clone()))
-                .is_ok()
+            let mut folded = stem(entry.name)
+                .iter()
+                .rev()
+                .map(u8::to_ascii_lowercase)
+                .peekable();
+            let may_be = folded.peek().is_some_and(|last| last_letters[usize::from(*last)]);
+            may_be
+                && differing
+                    .binary_search_by(|one| one.iter().rev().copied().cmp(folded.clone()))
+                    .is_ok()
         };
         let is_new = |entry: &Entry<'_>| desired.binary_search_by(|one| one.name.cmp(entry.name)).is_err();
         let siblings = ours.entries().filter(is_file).filter(is_wanted).filter(is_new);

@@ -181,7 +181,12 @@ impl Worker {
 
     async fn work(self: Arc<Self>) -> Result<(), state::Error> {
         loop {
-            // Listening begins before looking, so that what changes in between is not missed.
+            let next = self.lanes().next(Instant::now());
+            if let Next::Send(job) = next {
+                self.send(job).await?;
+                continue;
+            }
+            // Listening begins before looking again, so that what changes in between is not missed.
             let mut changed = pin!(self.changed.notified());
             changed.as_mut().enable();
             let next = self.lanes().next(Instant::now());

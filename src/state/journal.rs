@@ -52,6 +52,12 @@ enum Command {
     Snapshot(Sender<Result<Ledger, Error>>),
 }
 
+/// One line of a batch, for the ledger.
+enum Recorded {
+    Intent(Box<(ToggleId, Entry)>),
+    Outcome(u64, Finish),
+}
+
 /// What leaves the journal, because it is recorded elsewhere.
 #[derive(Debug, Default)]
 pub(crate) struct Cut {
@@ -235,15 +241,17 @@ impl Writing {
     fn append(&mut self, batch: Vec<Command>) -> Result<(), Error> {
         let mut text = String::new();
         let mut waiting = Vec::new();
+        let mut recorded = Vec::new();
         for command in batch {
             match command {
                 Command::Begin(line, entry, reply) => {
                     text.push_str(&line);
-                    waiting.push((entry, reply));
+                    waiting.push(reply);
+                    recorded.push(Recorded::Intent(entry));
                 }
                 Command::Finish(number, finish) => {
                     text.push_str(&outcome_line(number, finish));
-                    self.ledger.finish(number, finish);
+                    recorded.push(Recorded::Outcome(number, finish));
                 }
                 Command::Close(_) | Command::Cut(..) | Command::Snapshot(_) => {}
             }
@@ -254,16 +262,22 @@ impl Writing {
         self.crash.at("journal: to be written")?;
         self.write(&text, !waiting.is_empty());
         self.crash.at("journal: written")?;
-        for (entry, reply) in waiting {
-            let answer = match &self.failed {
-                Some(source) => Err(self.cannot_write(source)),
-                None => {
-                    self.ledger.intend(entry.0, entry.1);
-                    Ok(())
-                }
-            };
+        // Requests leave as soon as they may; the book is kept while they are under way.
+        for reply in waiting {
+            let answer = self
+                .failed
+                .as_ref()
+                .map_or(Ok(()), |source| Err(self.cannot_write(source)));
             // A lane that no longer waits will not send: its intent stays, as unknown.
             let _ = reply.send(answer);
+        }
+        for line in recorded {
+            match line {
+                Recorded::Intent(entry) if self.failed.is_none() => self.ledger.intend(entry.0, entry.1),
+                // What was not written will not be sent.
+                Recorded::Intent(_) => {}
+                Recorded::Outcome(number, finish) => self.ledger.finish(number, finish),
+            }
         }
         Ok(())
     }
