@@ -63,17 +63,19 @@ impl Body {
         if bytes.trim_ascii().is_empty() {
             return Self::Empty;
         }
-        if !is_json(&bytes, length) {
-            return Self::Other {
-                begins: beginning(&bytes, secret),
-            };
-        }
         // Only an object says something; a list would fill the fields in their order.
-        match serde_json::from_slice::<Said>(&bytes) {
-            Ok(said) if bytes.trim_ascii_start().starts_with(b"{") => said.body(secret),
-            Ok(_) | Err(_) => Self::Json {
+        if bytes.trim_ascii_start().starts_with(b"{")
+            && let Ok(said) = serde_json::from_slice::<Said>(&bytes)
+        {
+            return said.body(secret);
+        }
+        match is_json(&bytes, length) {
+            true => Self::Json {
                 code: None,
                 message: None,
+            },
+            false => Self::Other {
+                begins: beginning(&bytes, secret),
             },
         }
     }

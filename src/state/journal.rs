@@ -165,6 +165,7 @@ impl Writer {
             header,
             ledger,
             file,
+            text: String::new(),
             failed: None,
             crash,
             _lock: lock,
@@ -206,6 +207,8 @@ struct Writing {
     header: Header,
     ledger: Ledger,
     file: File,
+    /// The lines of the last batch: memory for those of the next.
+    text: String,
     /// Set once the file could not be written: its end may be torn, so nothing is appended until it is cut.
     failed: Option<Arc<std::io::Error>>,
     crash: Crash,
@@ -239,28 +242,28 @@ impl Writing {
 
     /// Appends a batch: one write, and one sync where somebody waits for it. Only a crash point is an error.
     fn append(&mut self, batch: Vec<Command>) -> Result<(), Error> {
-        let mut text = String::new();
+        self.text.clear();
         let mut waiting = Vec::new();
         let mut recorded = Vec::new();
         for command in batch {
             match command {
                 Command::Begin(line, entry, reply) => {
-                    text.push_str(&line);
+                    self.text.push_str(&line);
                     waiting.push(reply);
                     recorded.push(Recorded::Intent(entry));
                 }
                 Command::Finish(number, finish) => {
-                    text.push_str(&outcome_line(number, finish));
+                    self.text.push_str(&outcome_line(number, finish));
                     recorded.push(Recorded::Outcome(number, finish));
                 }
                 Command::Close(_) | Command::Cut(..) | Command::Snapshot(_) => {}
             }
         }
-        if text.is_empty() {
+        if self.text.is_empty() {
             return Ok(());
         }
         self.crash.at("journal: to be written")?;
-        self.write(&text, !waiting.is_empty());
+        self.write(!waiting.is_empty());
         self.crash.at("journal: written")?;
         // Requests leave as soon as they may; the book is kept while they are under way.
         for reply in waiting {
@@ -282,14 +285,17 @@ impl Writing {
         Ok(())
     }
 
-    fn write(&mut self, text: &str, sync: bool) {
+    fn write(&mut self, sync: bool) {
         if self.failed.is_some() {
             return;
         }
-        let written = self.file.write_all(text.as_bytes()).and_then(|()| match sync {
-            true => self.file.sync_data(),
-            false => Ok(()),
-        });
+        let written = self
+            .file
+            .write_all(self.text.as_bytes())
+            .and_then(|()| match sync {
+                true => self.file.sync_data(),
+                false => Ok(()),
+            });
         self.failed = written.err().map(Arc::new);
     }
 
@@ -394,6 +400,7 @@ mod tests {
             },
             ledger,
             file: File::options().write(true).open("/dev/full").unwrap(),
+            text: String::new(),
             failed: None,
             crash: Crash::default(),
             _lock: Arc::new(lock),
