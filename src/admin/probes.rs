@@ -80,7 +80,8 @@ impl Shared {
         {
             return answer.body.clone();
         }
-        let body = Bytes::from(format!("{}\n", status.to_json(&readiness)));
+        let json = serde_json::to_string(&status.shown(&readiness)).expect("a status always has a JSON form");
+        let body = Bytes::from(json + "\n");
         *last = Some(StatusAnswer {
             status,
             readiness,

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
+use serde::Serialize;
 
 use crate::config::{OutputFormat, Settings};
 use crate::document::Color;
-use crate::model::escaped;
+use crate::model::{ToggleId, escaped};
 use crate::plan::render;
 use crate::reconcile::{self, Around, Config, Reconciler, Report, Sending};
 use crate::source::CacheMode;
@@ -44,7 +44,7 @@ pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
     for text in &report.notes {
         note(&format!("note: {text}\n"))?;
     }
-    print(&rendered(&report, settings)?)?;
+    show(&report, settings)?;
     if let Some(stopped) = &report.stopped {
         note(&format!(
             "error: the pass ended early: {}\n",
@@ -76,13 +76,12 @@ fn verdict(report: &Report) -> Verdict {
     plan::held(&report.plan).and(failed)
 }
 
-fn rendered(report: &Report, settings: &Settings) -> Result<String, Failure> {
+fn show(report: &Report, settings: &Settings) -> Result<(), Failure> {
     match settings.output {
-        OutputFormat::Json => json(report),
-        OutputFormat::Human => Ok(text(report, &rest(report, color(settings)))),
-        OutputFormat::Markdown | OutputFormat::Github => {
-            Ok(text(report, &plan::rendered(&report.plan, settings)?))
-        }
+        OutputFormat::Github => print(&text(report, &render::github(&report.plan))),
+        OutputFormat::Human => print(&text(report, &rest(report, color(settings)))),
+        OutputFormat::Json => show::json(&Outcome::of(report)),
+        OutputFormat::Markdown => print(&text(report, &render::markdown(&report.plan))),
     }
 }
 
@@ -135,22 +134,43 @@ fn text(report: &Report, rest: &str) -> String {
     text
 }
 
-fn json(report: &Report) -> Result<String, Failure> {
-    let mut value = render::json(&report.plan);
-    let results: Vec<_> = report
-        .lines()
-        .map(|(change, sending)| {
+/// The plan as JSON, and what came of it.
+#[derive(Serialize)]
+struct Outcome<'a> {
+    #[serde(flatten)]
+    plan: render::Json<'a>,
+    results: Vec<Line<'a>>,
+    stopped: Option<String>,
+    notes: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    toggle: &'a ToggleId,
+    result: &'static str,
+    reason: Option<&'a str>,
+}
+
+impl<'a> Outcome<'a> {
+    fn of(report: &'a Report) -> Self {
+        let results = report.lines().map(|(change, sending)| {
             let (result, reason) = match sending {
                 Sending::Applied => ("applied", None),
-                Sending::Failed { reason } => ("failed", Some(reason)),
+                Sending::Failed { reason } => ("failed", Some(reason.as_str())),
                 Sending::NotSent => ("not_sent", None),
-                Sending::Pending { reason } => ("pending", Some(reason)),
+                Sending::Pending { reason } => ("pending", Some(reason.as_str())),
             };
-            json!({ "toggle": change.id, "result": result, "reason": reason })
-        })
-        .collect();
-    value["results"] = results.into();
-    value["stopped"] = report.stopped.as_ref().map(ToString::to_string).into();
-    value["notes"] = report.notes.clone().into();
-    show::json(&value)
+            Line {
+                toggle: &change.id,
+                result,
+                reason,
+            }
+        });
+        Self {
+            plan: render::json(&report.plan),
+            results: results.collect(),
+            stopped: report.stopped.as_ref().map(ToString::to_string),
+            notes: &report.notes,
+        }
+    }
 }

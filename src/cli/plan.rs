@@ -19,18 +19,13 @@ pub(super) fn run(settings: &Settings, look: Look, exit: Exit) -> Result<Verdict
     for text in notes {
         note(&format!("note: {text}\n"))?;
     }
-    print(&rendered(&plan, settings)?)?;
+    match settings.output {
+        OutputFormat::Github => print(&render::github(&plan)),
+        OutputFormat::Human => print(&render::text(&plan, color(settings))),
+        OutputFormat::Json => show::json(&render::json(&plan)),
+        OutputFormat::Markdown => print(&render::markdown(&plan)),
+    }?;
     Ok(verdict(&plan, exit))
-}
-
-/// The plan in the form that was asked for.
-pub(super) fn rendered(plan: &Plan, settings: &Settings) -> Result<String, Failure> {
-    Ok(match settings.output {
-        OutputFormat::Github => render::github(plan),
-        OutputFormat::Human => render::text(plan, color(settings)),
-        OutputFormat::Json => show::json(&render::json(plan))?,
-        OutputFormat::Markdown => render::markdown(plan),
-    })
 }
 
 fn verdict(plan: &Plan, exit: Exit) -> Verdict {

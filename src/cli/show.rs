@@ -1,9 +1,14 @@
 //! Small pieces of what commands print.
 
 use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use serde::Serialize;
 
 use crate::document::{Diagnostic, Severity};
-use crate::model::{escaped, is_harmful};
+use crate::model::is_harmful;
+use crate::plan::render::code;
+use crate::telemetry::Stream;
 
 use super::failure::Failure;
 
@@ -29,23 +34,40 @@ pub(super) fn counted(count: usize, noun: &str) -> String {
     }
 }
 
-/// A JSON value as it is printed: what could reorder or hide text on a terminal is escaped, which means the same.
-pub(super) fn json(value: &serde_json::Value) -> Result<String, Failure> {
-    let text = serde_json::to_string_pretty(value).map_err(Failure::failed)?;
-    let mut shown = String::with_capacity(text.len() + 1);
-    for character in text.chars() {
-        match character {
-            '\n' => shown.push('\n'),
-            character if is_harmful(character) => {
-                for unit in character.encode_utf16(&mut [0; 2]) {
-                    let _ = write!(shown, "\\u{unit:04x}");
-                }
+/// Prints a value as JSON; what could reorder or hide text on a terminal is escaped, which means the same.
+pub(super) fn json(value: &impl Serialize) -> Result<(), Failure> {
+    let written = Stream::Stdout.print_with(|to| {
+        serde_json::to_writer_pretty(Harmless(&mut *to), value)?;
+        to.write_all(b"\n")
+    });
+    written.map_err(Failure::failed)
+}
+
+/// Escapes what JSON lets through and a terminal should not see.
+struct Harmless<W>(W);
+
+impl<W: Write> Write for Harmless<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // Whole pieces of text come, never half a character.
+        let text = std::str::from_utf8(bytes).map_err(io::Error::other)?;
+        let mut done = 0;
+        for (at, character) in text.char_indices() {
+            if !is_harmful(character) || character == '\n' {
+                continue;
             }
-            character => shown.push(character),
+            self.0.write_all(&bytes[done..at])?;
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                write!(self.0, "\\u{unit:04x}")?;
+            }
+            done = at + character.len_utf8();
         }
+        self.0.write_all(&bytes[done..])?;
+        Ok(bytes.len())
     }
-    shown.push('\n');
-    Ok(shown)
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Findings as a Markdown list.
@@ -57,14 +79,8 @@ pub(super) fn markdown(findings: &[Diagnostic]) -> String {
             Severity::Error => "**error**",
             Severity::Warning => "warning",
         };
-        let code = |text: &str| escaped(text).to_string().replace('`', "'");
-        let _ = writeln!(
-            text,
-            "- {kind} `{}` `{}`: `{}`",
-            code(&place),
-            finding.id,
-            code(&finding.message)
-        );
+        let (place, message) = (code(&place), code(&finding.message));
+        let _ = writeln!(text, "* {kind} {place} `{}`: {message}", finding.id);
     }
     if !text.is_empty() {
         text.push('\n');

@@ -3,9 +3,12 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use crate::config::{OutputFormat, Settings};
 use crate::model::escaped;
-use crate::reconcile::{self, Readiness, SourceStatus, Status, ToggleState, ToggleStatus};
+use crate::plan::render::code;
+use crate::reconcile::{self, Readiness, Shown, SourceStatus, Status, ToggleState, ToggleStatus};
 use crate::source::CacheMode;
 
 use super::failure::{Failure, Verdict};
@@ -18,20 +21,28 @@ pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
     for text in &look.notes {
         note(&format!("note: {text}\n"))?;
     }
-    print(&match settings.output {
-        OutputFormat::Json => {
-            let mut value = status.to_json(&readiness(&status));
-            value["version"] = 1.into();
-            show::json(&value)?
-        }
-        OutputFormat::Human | OutputFormat::Markdown | OutputFormat::Github => text(&status),
-    })?;
+    match settings.output {
+        OutputFormat::Github | OutputFormat::Markdown => print(&markdown(&status)),
+        OutputFormat::Human => print(&text(&status)),
+        OutputFormat::Json => show::json(&Versioned {
+            version: 1,
+            status: status.shown(&readiness(&status)),
+        }),
+    }?;
     let failed = status
         .toggles
         .iter()
         .any(|toggle| toggle.state == ToggleState::Failed);
     let failed = if failed { Verdict::Failed } else { Verdict::Clean };
     Ok(plan::held(&look.plan).and(failed))
+}
+
+/// The form for machines.
+#[derive(Serialize)]
+struct Versioned<'a> {
+    version: u32,
+    #[serde(flatten)]
+    status: Shown<'a>,
 }
 
 /// Ready means, for one look, that every toggle is in sync.
@@ -91,6 +102,46 @@ fn text(status: &Status) -> String {
         let _ = writeln!(text, "{word:<8} {toggle:<width$}  {revision}{reason}");
     }
     text + &counts(toggles) + "\n"
+}
+
+/// What is not in sync, for a pull request's comment or a job's summary.
+fn markdown(status: &Status) -> String {
+    const MOST: usize = 200;
+    let Status { source, toggles, .. } = status;
+    let mut text = format!(
+        "### gitoggle status\n\n{}\n\n{}",
+        counts(toggles),
+        code(&source.repo)
+    );
+    if let (Some(reference), Some(revision)) = (&source.reference, source.revision) {
+        let _ = write!(text, " {} {}", code(reference), code(&revision.short()));
+    }
+    text.push_str("\n\n");
+    if let Some(suspension) = &status.suspended {
+        let reason = suspension.reason.as_deref().unwrap_or("no reason given");
+        let _ = writeln!(text, "* **suspended**: {}", code(reason));
+    }
+    let behind = || {
+        toggles
+            .iter()
+            .filter(|toggle| toggle.state != ToggleState::InSync)
+    };
+    for toggle in behind().take(MOST) {
+        let state = toggle.state.as_str();
+        let _ = write!(text, "* **{state}** {}", code(toggle.toggle.as_str()));
+        if let Some(reason) = &toggle.reason {
+            let _ = write!(text, ": {}", code(reason));
+        }
+        text.push('\n');
+    }
+    let more = behind().count().saturating_sub(MOST);
+    if more > 0 {
+        let _ = writeln!(
+            text,
+            "\n{more} more are not in sync; `gitoggle status` shows them."
+        );
+    }
+    text
 }
 
 fn counts(toggles: &Arc<Vec<ToggleStatus>>) -> String {

@@ -34,7 +34,7 @@ pub(super) fn run(settings: &Settings, paths: &[PathBuf]) -> Result<Verdict, Fai
         all.documents += documents;
         all.findings.extend(findings);
     }
-    print(&rendered(&all, settings)?)?;
+    show(&all, settings)?;
     let invalid = all
         .findings
         .iter()
@@ -103,16 +103,16 @@ fn outside_file(path: &Path) -> Failure {
     .hint("give a folder, which is taken as a root, or name the file's repository with `--repo`")
 }
 
-fn rendered(checked: &Checked, settings: &Settings) -> Result<String, Failure> {
+fn show(checked: &Checked, settings: &Settings) -> Result<(), Failure> {
     let Checked { documents, findings } = checked;
     let summary = summary(*documents, findings);
-    Ok(match settings.output {
+    match settings.output {
         OutputFormat::Human => {
             let mut text = document::render(findings, color(settings));
             if !text.is_empty() {
                 text.push('\n');
             }
-            text + &summary + "\n"
+            print(&(text + &summary + "\n"))
         }
         OutputFormat::Json => show::json(&json!({
             "version": 1,
@@ -122,10 +122,10 @@ fn rendered(checked: &Checked, settings: &Settings) -> Result<String, Failure> {
                 "warnings": count(findings, Severity::Warning),
             },
             "findings": findings,
-        }))?,
-        OutputFormat::Github => render::annotations(findings) + &summary + "\n",
-        OutputFormat::Markdown => show::markdown(findings) + &summary + "\n",
-    })
+        })),
+        OutputFormat::Github => print(&(render::annotations(findings) + &summary + "\n")),
+        OutputFormat::Markdown => print(&(show::markdown(findings) + &summary + "\n")),
+    }
 }
 
 fn summary(documents: usize, findings: &[Diagnostic]) -> String {

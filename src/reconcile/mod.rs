@@ -35,7 +35,7 @@ pub use pass::{Around, Config, Reconciler};
 pub use publish::{Limits, Progress, Quiet};
 pub use report::{Report, Sending, StopReason};
 pub use status::{
-    LastPass, PassResult, Readiness, Role, SourceStatus, Status, Success, ToggleState, ToggleStatus,
+    LastPass, PassResult, Readiness, Role, Shown, SourceStatus, Status, Success, ToggleState, ToggleStatus,
 };
 pub use trigger::{Command, Control, ControlError, Trigger};
 

@@ -210,9 +210,9 @@ impl Status {
         Readiness::Ready
     }
 
-    /// Returns the JSON of `/api/status` and of `gitoggle status -o json` (DESIGN, section 9).
+    /// Returns what `/api/status` and `gitoggle status -o json` show (DESIGN, section 9), to be serialised.
     #[must_use]
-    pub fn to_json(&self, readiness: &Readiness) -> serde_json::Value {
+    pub fn shown<'a>(&'a self, readiness: &'a Readiness) -> Shown<'a> {
         let Self {
             source,
             last_pass,
@@ -221,15 +221,26 @@ impl Status {
             suspended,
             toggles,
         } = self;
-        serde_json::json!({
-            "ready": *readiness == Readiness::Ready,
-            "reason": readiness.reason(),
-            "source": source,
-            "last_pass": last_pass,
-            "suspended": suspended,
-            "toggles": toggles.as_slice(),
-        })
+        Shown {
+            ready: *readiness == Readiness::Ready,
+            reason: readiness.reason(),
+            source,
+            last_pass: last_pass.as_ref(),
+            suspended: suspended.as_ref(),
+            toggles,
+        }
     }
+}
+
+/// A status as JSON. Made by [`Status::shown`].
+#[derive(Debug, Serialize)]
+pub struct Shown<'a> {
+    ready: bool,
+    reason: Option<&'a str>,
+    source: &'a SourceStatus,
+    last_pass: Option<&'a LastPass>,
+    suspended: Option<&'a Suspension>,
+    toggles: &'a [ToggleStatus],
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Writing to stdout and stderr. Whoever closes a pipe has read enough: that is no error.
 
 use std::ffi::OsStr;
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 
 use crate::config::ColorChoice;
 
@@ -48,9 +48,17 @@ impl Stream {
     /// # Errors
     /// When it cannot be written for another reason than that nobody reads it any more.
     pub fn print(self, text: &str) -> io::Result<()> {
+        self.print_with(|to| to.write_all(text.as_bytes()))
+    }
+
+    /// Lets `write` write to it, in large pieces, and flushes it.
+    ///
+    /// # Errors
+    /// As [`Self::print`].
+    pub fn print_with(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
         match self {
-            Self::Stderr => write(&mut io::stderr().lock(), text),
-            Self::Stdout => write(&mut io::stdout().lock(), text),
+            Self::Stderr => print(io::stderr().lock(), write),
+            Self::Stdout => print(io::stdout().lock(), write),
         }
     }
 }
@@ -65,8 +73,9 @@ fn colour(choice: ColorChoice, terminal: Colour, no_color: Option<&OsStr>) -> Co
     }
 }
 
-fn write(to: &mut impl Write, text: &str) -> io::Result<()> {
-    match to.write_all(text.as_bytes()).and_then(|()| to.flush()) {
+fn print(to: impl Write, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut to = BufWriter::new(to);
+    match write(&mut to).and_then(|()| to.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }
@@ -90,8 +99,9 @@ mod tests {
 
     #[test]
     fn a_closed_pipe_is_no_error_and_a_full_disk_is() {
-        assert!(write(&mut Broken(ErrorKind::BrokenPipe), "x").is_ok());
-        assert!(write(&mut Broken(ErrorKind::StorageFull), "x").is_err());
+        let print = |kind| print(Broken(kind), |to| to.write_all(b"x"));
+        assert!(print(ErrorKind::BrokenPipe).is_ok());
+        assert!(print(ErrorKind::StorageFull).is_err());
     }
 
     #[test]

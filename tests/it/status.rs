@@ -106,3 +106,22 @@ fn status_is_versioned_json() {
     let json = world.status().set("output", "json").exit(0).json();
     assert_eq!(json["version"], 1, "{json}");
 }
+
+#[test]
+fn the_markdown_names_what_is_not_in_sync() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/bad.yaml", "nonsense\n")
+        .file("shop/prod/pay.yaml", doc(20))
+        .commit("All kinds of things");
+    for output in ["markdown", "github"] {
+        world.status().set("output", output).exit(3).stdout(
+            "### gitoggle status\n\n\
+             2 toggles: 1 held, 1 pending\n\n\
+             ` $REPO ` ` refs/heads/main ` ` <short> `\n\n\
+             * **held** ` shop/prod/bad `: ` the document is invalid; what was last applied stays `\n\
+             * **pending** ` shop/prod/pay `: ` update is due `\n",
+        );
+    }
+}

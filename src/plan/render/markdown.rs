@@ -121,7 +121,8 @@ fn change(change: &Change, state: Option<&str>) -> String {
 }
 
 /// Returns `text`, harmless, as a code span that it cannot leave.
-fn code(text: &str) -> String {
+#[must_use]
+pub fn code(text: &str) -> String {
     let text = escaped(text).to_string();
     let ticks = "`".repeat(longest_run(&text) + 1);
     format!("{ticks} {text} {ticks}")

@@ -7,8 +7,8 @@ mod json;
 mod markdown;
 mod text;
 
-pub use json::json;
-pub use markdown::{annotations, github, markdown};
+pub use json::{Json, json};
+pub use markdown::{annotations, code, github, markdown};
 pub use text::{rest, text};
 
 use std::collections::BTreeMap;

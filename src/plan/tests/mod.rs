@@ -80,6 +80,11 @@ struct World {
     message: String,
 }
 
+/// The form for machines, as they read it.
+fn json(plan: &Plan) -> serde_json::Value {
+    serde_json::to_value(render::json(plan)).unwrap()
+}
+
 fn id(text: &str) -> ToggleId {
     text.parse().unwrap()
 }

@@ -304,7 +304,7 @@ fn the_form_for_github_has_annotations_before_the_markdown() {
 
 #[test]
 fn the_json_is_for_machines() {
-    let mut json = render::json(&rich());
+    let mut json = json(&rich());
     let held = &json["held"][1];
     assert_eq!(
         (&held["kind"], &held["change"]["action"]),

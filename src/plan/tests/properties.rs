@@ -84,7 +84,7 @@ proptest! {
     ) {
         let (sorted, shuffled) = (world.plan(&policy), world.plan_of(candidates, &policy));
         prop_assert_eq!(sorted.digest(), shuffled.digest());
-        prop_assert_eq!(render::json(&sorted), render::json(&shuffled));
+        prop_assert_eq!(json(&sorted), json(&shuffled));
         prop_assert_eq!(render::text(&sorted, Color::Never), render::text(&shuffled, Color::Never));
     }
 
