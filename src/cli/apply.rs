@@ -102,7 +102,7 @@ fn text(report: &Report, rest: &str) -> String {
             Sending::Applied => ("applied", None),
             Sending::Failed { reason } => ("refused", Some(reason.as_str())),
             Sending::NotSent => ("not sent", None),
-            Sending::Pending { reason } => ("not confirmed", Some(reason.as_str())),
+            Sending::Pending { reason } => ("pending", Some(reason.as_str())),
         };
         let commit = format!(
             "{} {}",

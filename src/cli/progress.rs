@@ -77,7 +77,7 @@ impl Progress for Bar {
         match sending {
             Sending::Applied => tracing::info!(toggle = %change.id, commit = %change.commit.id, "published"),
             Sending::Failed { reason } => tracing::warn!(toggle = %change.id, reason, "refused"),
-            Sending::Pending { reason } => tracing::warn!(toggle = %change.id, reason, "not confirmed"),
+            Sending::Pending { reason } => tracing::warn!(toggle = %change.id, reason, "pending"),
             Sending::NotSent => {}
         }
     }

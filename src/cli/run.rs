@@ -27,6 +27,7 @@ use super::{setup, show, signals};
 pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
+        .thread_keep_alive(Duration::from_millis(500))
         .enable_all()
         .build();
     let runtime = runtime.map_err(Failure::failed)?;
@@ -262,7 +263,7 @@ impl Progress for Observer {
                 tracing::info!(toggle = %change.id, commit = %change.commit.id, "published");
             }
             Sending::Failed { reason } => tracing::warn!(toggle = %change.id, reason, "refused"),
-            Sending::Pending { reason } => tracing::warn!(toggle = %change.id, reason, "not confirmed"),
+            Sending::Pending { reason } => tracing::warn!(toggle = %change.id, reason, "pending"),
             Sending::NotSent => {}
         }
     }

@@ -346,6 +346,8 @@ impl Store {
             self.ledger = writer.journal().snapshot()?;
             // What was confirmed must be known to the next pass, whatever else fails here.
             self.view.replace_ledger(&self.ledger);
+            // What was read of the packs stays in memory for as long as they are open, and the next pass may be far.
+            self.reopen()?;
         }
         self.conclude()?;
         if refusals != *self.view.refusals() {
