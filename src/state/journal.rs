@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use super::crash::Crash;
 use super::error::Error;
 use super::files;
-use super::ledger::{Entry, Finish, Header, Ledger, header_line, intent_line, outcome_line};
+use super::ledger::{Cut, Entry, Finish, Header, Ledger, header_line, intent_line, outcome_line};
 use super::lock::Lock;
 use crate::model::{CommitId, Sent, ToggleId};
 
@@ -56,14 +56,6 @@ enum Command {
 enum Recorded {
     Intent(Box<(ToggleId, Entry)>),
     Outcome(u64, Finish),
-}
-
-/// What leaves the journal, because it is recorded elsewhere.
-#[derive(Debug, Default)]
-pub(crate) struct Cut {
-    pub(crate) folded: Vec<u64>,
-    pub(crate) doubtful: Vec<u64>,
-    pub(crate) forgotten: Vec<ToggleId>,
 }
 
 impl Journal {
@@ -131,12 +123,6 @@ impl Journal {
             .send(command(reply))
             .map_err(|_| Error::JournalClosed)?;
         answer.recv().map_err(|_| Error::JournalClosed)
-    }
-}
-
-impl Cut {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.folded.is_empty() && self.doubtful.is_empty() && self.forgotten.is_empty()
     }
 }
 
@@ -336,11 +322,7 @@ impl Writing {
 
     fn cut(&mut self, cut: &Cut) -> Result<(), Error> {
         let mut ledger = self.ledger.clone();
-        ledger.forget(&cut.folded);
-        ledger.doubt(|entry| cut.doubtful.contains(&entry.number));
-        for id in &cut.forgotten {
-            ledger.forget_toggle(id);
-        }
+        ledger.cut(cut);
         self.header.id = fresh_id();
         self.file = rewrite(&self.path, &self.header, &ledger, &self.crash)?;
         self.ledger = ledger;

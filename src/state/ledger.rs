@@ -116,8 +116,17 @@ impl Ledger {
         })
     }
 
+    /// Drops what is recorded elsewhere, and takes back what cannot be trusted.
+    pub(crate) fn cut(&mut self, cut: &Cut) {
+        self.forget(&cut.folded);
+        self.doubt(|entry| cut.doubtful.contains(&entry.number));
+        for id in &cut.forgotten {
+            self.forget_toggle(id);
+        }
+    }
+
     /// Drops what was recorded.
-    pub(crate) fn forget(&mut self, numbers: &[u64]) {
+    fn forget(&mut self, numbers: &[u64]) {
         let numbers: std::collections::HashSet<u64> = numbers.iter().copied().collect();
         self.toggles.retain(|_, entries| {
             entries.retain(|entry| !numbers.contains(&entry.number));
@@ -151,6 +160,20 @@ impl Ledger {
 
     pub(crate) fn highest(&self) -> u64 {
         self.highest
+    }
+}
+
+/// What leaves the journal, because it is recorded elsewhere.
+#[derive(Debug, Default)]
+pub(crate) struct Cut {
+    pub(crate) folded: Vec<u64>,
+    pub(crate) doubtful: Vec<u64>,
+    pub(crate) forgotten: Vec<ToggleId>,
+}
+
+impl Cut {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.folded.is_empty() && self.doubtful.is_empty() && self.forgotten.is_empty()
     }
 }
 

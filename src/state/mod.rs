@@ -29,6 +29,7 @@ mod shared;
 mod store;
 mod tree;
 mod view;
+mod work;
 
 pub use crash::CrashHook;
 pub use error::Error;
@@ -39,8 +40,9 @@ pub use memory::{PassMemory, Refusal};
 pub use reader::Reader;
 pub use record::Tip;
 pub use shared::Shared;
-pub use store::{Options, PassHead, Record, Store};
+pub use store::{Options, PassHead, Store};
 pub use view::{Unknown, View};
+pub use work::Record;
 
 #[cfg(test)]
 mod shared_tests;

@@ -10,8 +10,8 @@ use git2::Repository;
 use super::crash::{Crash, CrashHook};
 use super::error::Error;
 use super::files;
-use super::journal::{self, Cut, Journal, Writer};
-use super::ledger::{Entry, Header, Ledger, Replay};
+use super::journal::{self, Journal, Writer};
+use super::ledger::{Cut, Entry, Header, Ledger, Replay};
 use super::link::Link;
 use super::lock::{self, Lock};
 use super::memory::{self, PassMemory, Refusal};
@@ -20,9 +20,10 @@ use super::pack::{self, Kind, Object, PackWriter};
 use super::record::{self, Origin, Tip, Why};
 use super::repository::{self, APPLIED, Moved};
 use super::shared::Shared;
-use super::tree::{self, Put};
+use super::tree;
 use super::view::{self, View};
-use crate::model::{Action, CommitId, ObjectId, Sent, Suspension, ToggleId};
+use super::work::{Record, Work};
+use crate::model::{CommitId, ObjectId, Sent, Suspension, ToggleId};
 use crate::transport::Handles;
 
 /// How to open a [`Store`].
@@ -47,25 +48,6 @@ pub struct PassHead {
     pub revision: CommitId,
     /// The time, in seconds since 1970-01-01 UTC.
     pub now: i64,
-}
-
-/// A change to what is recorded that needs no request.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Record {
-    /// The document counts as applied: it was adopted, or means the same as the one before.
-    Put {
-        /// The toggle.
-        id: ToggleId,
-        /// The document's blob.
-        object: ObjectId,
-        /// The document's extension: `yaml`, `yml` or `json`.
-        format: String,
-    },
-    /// Nothing is applied any more, and nothing is unknown.
-    Remove {
-        /// The toggle.
-        id: ToggleId,
-    },
 }
 
 /// State, open for writing: one per state folder.
@@ -151,7 +133,7 @@ impl Store {
             let work = self.work(&self.ledger, &[])?;
             let cut = self.commit(&head, work, IfSame::Nothing, nothing)?;
             self.tell(&head, &self.ledger.clone(), &cut)?;
-            apply_cut(&mut self.ledger, &cut);
+            self.ledger.cut(&cut);
             self.rewrite_journal()?;
         } else if !journal.is_empty() && !journal.ends_with(b"\n") {
             self.rewrite_journal()?;
@@ -166,7 +148,7 @@ impl Store {
         link.head = Some(*head);
         if self.unpublished || !cut.is_empty() {
             let mut left = ledger.clone();
-            apply_cut(&mut left, cut);
+            left.cut(cut);
             self.publish(&left)?;
         }
         self.unpublished = false;
@@ -306,7 +288,7 @@ impl Store {
         let cut = self.commit(head, work, if_same, documents)?;
         self.tell(head, &ledger, &cut)?;
         self.ledger = ledger;
-        apply_cut(&mut self.ledger, &cut);
+        self.ledger.cut(&cut);
         match journal {
             Some(journal) => {
                 journal.rebase(self.view.tip().map(|tip| tip.commit));
@@ -503,52 +485,6 @@ enum IfSame {
     Commit,
     /// It was recorded before the process died.
     Nothing,
-}
-
-/// What one commit is about.
-#[derive(Debug, Default)]
-struct Work {
-    changes: BTreeMap<ToggleId, Put>,
-    why: BTreeMap<ToggleId, Why>,
-    cut: Cut,
-}
-
-impl Work {
-    fn folded(&mut self, id: &ToggleId, entry: &Entry) {
-        let Sent {
-            action,
-            object,
-            format,
-            ..
-        } = &entry.sent;
-        let put = match action {
-            Action::Disable => None,
-            Action::Create | Action::Update => Some((format.clone(), *object)),
-        };
-        self.changes.insert(id.clone(), put);
-        self.why.insert(id.clone(), Why::Sent(*action));
-        self.cut.folded.push(entry.number);
-    }
-
-    fn recorded(&mut self, record: &Record) {
-        let (id, put, why) = match record {
-            Record::Put { id, object, format } => (id, Some((format.clone(), *object)), Why::Recorded),
-            Record::Remove { id } => {
-                self.cut.forgotten.push(id.clone());
-                (id, None, Why::Forgotten)
-            }
-        };
-        self.changes.insert(id.clone(), put);
-        self.why.insert(id.clone(), why);
-    }
-}
-
-fn apply_cut(ledger: &mut Ledger, cut: &Cut) {
-    ledger.forget(&cut.folded);
-    ledger.doubt(|entry| cut.doubtful.contains(&entry.number));
-    for id in &cut.forgotten {
-        ledger.forget_toggle(id);
-    }
 }
 
 /// Returns the bytes of `object`, which must be the ones it stands for.

@@ -1,0 +1,125 @@
+//! What can be typed, and what it says.
+
+use super::*;
+
+fn typed(line: &str) -> Result<Invocation, clap::Error> {
+    parse(
+        std::iter::once("gitoggle")
+            .chain(line.split(' '))
+            .map(OsString::from),
+    )
+}
+
+#[test]
+fn the_definitions_agree_with_each_other() {
+    program().debug_assert();
+}
+
+#[test]
+fn flags_are_told_by_setting_and_only_those_of_the_command_are_taken() {
+    let plan =
+        typed("plan --ref main --only a/** --only b/** --no-allow-trailer --first-parent -o json").unwrap();
+    let expected = [
+        ("allow_trailer", vec!["false"]),
+        ("first_parent", vec!["true"]),
+        ("only", vec!["a/**", "b/**"]),
+        ("output", vec!["json"]),
+        ("ref", vec!["main"]),
+    ];
+    let expected: Flags = expected
+        .into_iter()
+        .map(|(name, said)| (name.to_owned(), said.into_iter().map(str::to_owned).collect()))
+        .collect();
+    assert_eq!(plan.flags, expected);
+    for (line, taken) in [
+        ("plan --listen none", false),
+        ("run --listen none", true),
+        ("run --allow-mass-change", false),
+        ("apply --allow-mass-change", true),
+        ("plan --token-file x", false),
+        ("apply --token x", false),
+        ("validate --base-url x", false),
+        ("schema --repo x", false),
+        ("apply -v --log-level debug", false),
+        ("plan --repo a --repo b", false),
+    ] {
+        assert_eq!(typed(line).is_ok(), taken, "{line}");
+    }
+}
+
+#[test]
+fn the_last_of_a_switch_and_its_opposite_counts() {
+    for (line, said) in [
+        ("plan --first-parent --no-first-parent", ("first_parent", "false")),
+        ("plan --no-first-parent --first-parent", ("first_parent", "true")),
+        (
+            "plan --no-allow-trailer --allow-trailer",
+            ("allow_trailer", "true"),
+        ),
+        (
+            "plan --allow-trailer --no-allow-trailer",
+            ("allow_trailer", "false"),
+        ),
+    ] {
+        let flags = typed(line).unwrap().flags;
+        assert_eq!(flags.get(said.0), Some(&vec![said.1.to_owned()]), "{line}");
+    }
+}
+
+#[test]
+fn what_is_about_one_invocation_is_no_setting() {
+    let plan = typed("plan --worktree --detailed-exitcode -vv").unwrap();
+    assert_eq!(
+        plan.asked,
+        Asked::Plan {
+            look: Look::WorkTree,
+            exit: Exit::Detailed
+        }
+    );
+    assert_eq!(plan.verbosity, Verbosity::Most);
+    assert!(plan.flags.is_empty());
+    let Asked::Sandbox(sandbox) = typed("sandbox --fail-rate 0.1 --latency 5ms --seed 7")
+        .unwrap()
+        .asked
+    else {
+        panic!("a sandbox");
+    };
+    assert_eq!((sandbox.fail_rate, sandbox.seed), (0.1, 7));
+    assert_eq!(sandbox.latency, Duration::from_millis(5));
+    assert!(typed("sandbox --fail-rate 2").is_err());
+}
+
+#[test]
+fn wrong_usage_is_64_and_help_and_version_are_0() {
+    for (line, code) in [
+        ("plan --nonsense", 64),
+        ("nonsense", 64),
+        ("--help", 0),
+        ("plan -h", 0),
+        ("--version", 0),
+    ] {
+        assert_eq!(exit_code(&typed(line).unwrap_err()), code, "{line}");
+    }
+    let bare = parse([OsString::from("gitoggle")]).unwrap_err();
+    assert_eq!(exit_code(&bare), 64);
+}
+
+#[test]
+fn no_help_is_wider_than_a_terminal_nor_ends_in_a_full_stop() {
+    let mut program = program().term_width(80);
+    program.build();
+    for command in program
+        .get_subcommands_mut()
+        .filter(|command| command.get_name() != "help")
+    {
+        for help in [command.render_help(), command.render_long_help()] {
+            for line in help.to_string().lines() {
+                assert!(line.chars().count() <= 80, "{line}");
+            }
+        }
+        for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
+            let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            assert!(!help.ends_with('.') && !help.is_empty(), "{arg}");
+        }
+    }
+}
