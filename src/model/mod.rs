@@ -4,6 +4,7 @@
 //! targeting or a glob that is not well formed: they are parsed at the border or do not exist.
 
 mod commit;
+mod differing;
 mod escape;
 mod id;
 mod object;
@@ -13,10 +14,11 @@ mod targeting;
 mod tree;
 
 pub use commit::{Commit, CommitId};
+pub use differing::Differing;
 pub use escape::{escaped, is_harmful};
 pub use id::{EnvironmentId, IdError, Key, KeyError, ToggleId};
 pub use object::{Blob, EntryKind, ObjectId, ObjectIdError, Trees};
 pub use scope::{Scope, ScopeError};
 pub use sent::{Action, Sent, Suspension};
 pub use targeting::{Condition, Content, Payload, Rule, Serve, ServiceKind, Targeting, Variation};
-pub use tree::{Differing, Entries, Entry, Malformed, Tree};
+pub use tree::{Entries, Entry, Malformed, Tree};
