@@ -3,11 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
-
-use crate::document::{Layout, MOST_FILES};
-use crate::model::{CommitId, ObjectId, Sent, ServiceKind, Suspension, ToggleId, Trees};
-use crate::plan::{Deciding, Draft, History, Input, MassChange, Plan, Policy, Refused, SourceInfo};
+use crate::document::MOST_FILES;
+use crate::model::{CommitId, ObjectId, Sent, Suspension, ToggleId, Trees};
+use crate::plan::{Deciding, Draft, History, Input, MassChange, Plan, Refused, SourceInfo};
 use crate::source::{self, Relation, Snapshot, Source};
 use crate::state::{PassMemory, View};
 
@@ -15,71 +13,10 @@ use super::Error;
 use super::candidates::{self, Reading};
 use super::compare::{Comparison, Roots, compare};
 use super::pass::{Config, now};
+use super::rules::{Checkout, HistoryRule, Rules};
 use super::standing::standing;
 use super::status::{SourceStatus, Status};
 use super::worktree::Folder;
-
-/// What shapes a plan, besides the documents.
-#[derive(Clone, Debug)]
-pub struct Rules {
-    /// The repository as it is shown.
-    pub repo: String,
-    /// The root, empty for the top.
-    pub root: String,
-    /// Where documents are.
-    pub layout: Layout,
-    /// Which checks there are.
-    pub kind: ServiceKind,
-    /// Rails and the like.
-    pub policy: Policy,
-    /// What a rewritten history means.
-    pub history: HistoryRule,
-    /// What kind of place the source is.
-    pub checkout: Checkout,
-    /// The service, where one is given.
-    pub base_url: Option<String>,
-}
-
-/// What a rewritten history means.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum HistoryRule {
-    /// It is followed, without having been told to.
-    Default,
-    /// It is followed: somebody said so.
-    Follow,
-    /// It stops the pass.
-    Refuse,
-}
-
-/// Whether the source can be an old checkout that knows less than the state.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Checkout {
-    /// A checkout, with state that others share: it may be older than what they applied.
-    Shared,
-    /// A mirror, or state of its own: the source is the truth.
-    Sole,
-}
-
-impl Rules {
-    /// Returns SHA-256, in hexadecimal, over everything that shapes a plan besides the documents.
-    fn digest(&self) -> String {
-        let Self {
-            repo: _,
-            root,
-            layout,
-            kind,
-            policy,
-            history: _,
-            checkout: _,
-            base_url,
-        } = self;
-        let text = format!("{root}\n{layout}\n{kind:?}\n{}\n{base_url:?}", policy.digest());
-        Sha256::digest(text)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
-    }
-}
 
 /// What looking led to.
 #[derive(Debug)]

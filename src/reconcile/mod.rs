@@ -18,6 +18,7 @@ mod pass;
 mod publish;
 mod record;
 mod report;
+mod rules;
 mod schedule;
 mod scout;
 mod standing;
@@ -29,11 +30,12 @@ pub use check::{Checked, Place, check};
 pub use driver::Driver;
 pub use error::Error;
 pub use heartbeat::Heartbeat;
-pub use look::{Checkout, Files, HistoryRule, Look, Rules, Standing, plan, status};
+pub use look::{Files, Look, Standing, plan, status};
 pub use metrics::{Metrics, MetricsFormat, PublishOutcome, Writing};
 pub use pass::{Around, Config, Reconciler};
 pub use publish::{Limits, Progress, Quiet};
 pub use report::{Report, Sending, StopReason};
+pub use rules::{Checkout, HistoryRule, Rules};
 pub use status::{
     LastPass, PassResult, Readiness, Role, Shown, SourceStatus, Status, Success, ToggleState, ToggleStatus,
 };

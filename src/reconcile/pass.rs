@@ -16,10 +16,11 @@ use crate::source::{Snapshot, Source, SourceConfig};
 use crate::state::{Journal, Options, PassHead, Shared, Store, View};
 
 use super::Error;
-use super::look::{self, First, Look, Rules};
+use super::look::{self, First, Look};
 use super::publish::{Limits, Progress, Published, Publishing, publish, raised, sent};
 use super::record::{self, Documents};
 use super::report::Report;
+use super::rules::Rules;
 
 /// How often a pass starts over because the source vanished or another process was faster.
 const STARTS: usize = 5;

@@ -9,9 +9,10 @@ use crate::source::{self, Snapshot};
 use crate::state::{self, PassHead, Refusal, Store};
 
 use super::Error;
-use super::look::{self, Rules};
+use super::look;
 use super::publish::Published;
 use super::report::Sending;
+use super::rules::Rules;
 
 /// Records outcomes and what needs no publish, and remembers a pass that left nothing to do.
 pub(crate) fn record(

@@ -1,0 +1,69 @@
+//! What shapes a plan besides the documents, and how two passes tell that it is the same.
+
+use sha2::{Digest, Sha256};
+
+use crate::document::Layout;
+use crate::model::ServiceKind;
+use crate::plan::Policy;
+
+/// What shapes a plan, besides the documents.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// The repository as it is shown.
+    pub repo: String,
+    /// The root, empty for the top.
+    pub root: String,
+    /// Where documents are.
+    pub layout: Layout,
+    /// Which checks there are.
+    pub kind: ServiceKind,
+    /// Rails and the like.
+    pub policy: Policy,
+    /// What a rewritten history means.
+    pub history: HistoryRule,
+    /// What kind of place the source is.
+    pub checkout: Checkout,
+    /// The service, where one is given.
+    pub base_url: Option<String>,
+}
+
+/// What a rewritten history means.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum HistoryRule {
+    /// It is followed, without having been told to.
+    Default,
+    /// It is followed: somebody said so.
+    Follow,
+    /// It stops the pass.
+    Refuse,
+}
+
+/// Whether the source can be an old checkout that knows less than the state.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Checkout {
+    /// A checkout, with state that others share: it may be older than what they applied.
+    Shared,
+    /// A mirror, or state of its own: the source is the truth.
+    Sole,
+}
+
+impl Rules {
+    /// Returns SHA-256, in hexadecimal, over everything that shapes a plan besides the documents.
+    pub(super) fn digest(&self) -> String {
+        let Self {
+            repo: _,
+            root,
+            layout,
+            kind,
+            policy,
+            history: _,
+            checkout: _,
+            base_url,
+        } = self;
+        let text = format!("{root}\n{layout}\n{kind:?}\n{}\n{base_url:?}", policy.digest());
+        Sha256::digest(text)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+}
