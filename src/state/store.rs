@@ -306,8 +306,8 @@ impl Store {
         }
     }
 
-    /// Lets go of the packs that were merged: libgit2 keeps them open, files and memory, for as long as any handle lives
-    /// that saw them.
+    /// Lets go of packs, merged ones too: libgit2 keeps them open, files and memory, for as long as any handle lives that
+    /// saw them.
     fn reopen(&mut self) -> Result<(), Error> {
         self.view.close();
         self.repository = repository::open(&self.dir.join("state.git"))?;
@@ -328,8 +328,9 @@ impl Store {
             self.ledger = writer.journal().snapshot()?;
             // What was confirmed must be known to the next pass, whatever else fails here.
             self.view.replace_ledger(&self.ledger);
-            // What was read of the packs stays in memory for as long as they are open, and the next pass may be far.
-            self.reopen()?;
+            // What was read of the packs stays in memory for as long as they are open, and the next pass may be far. Where
+            // there is no file descriptor for it, it stays as it is.
+            let _ = self.reopen();
         }
         self.conclude()?;
         if refusals != *self.view.refusals() {
