@@ -9,7 +9,8 @@ use serde::Serialize;
 use crate::config::{OutputFormat, Settings};
 use crate::document::Color;
 use crate::model::{ToggleId, escaped};
-use crate::plan::render;
+use crate::plan::Change;
+use crate::plan::render::{self, code};
 use crate::reconcile::{self, Around, Config, Reconciler, Report, Sending};
 use crate::source::CacheMode;
 use crate::state;
@@ -78,10 +79,10 @@ fn verdict(report: &Report) -> Verdict {
 
 fn show(report: &Report, settings: &Settings) -> Result<(), Failure> {
     match settings.output {
-        OutputFormat::Github => print(&text(report, &render::github(&report.plan))),
+        OutputFormat::Github => print(&markdown(report, &render::github(&report.plan))),
         OutputFormat::Human => print(&text(report, &rest(report, color(settings)))),
         OutputFormat::Json => show::json(&Outcome::of(report)),
-        OutputFormat::Markdown => print(&text(report, &render::markdown(&report.plan))),
+        OutputFormat::Markdown => print(&markdown(report, &render::markdown(&report.plan))),
     }
 }
 
@@ -98,12 +99,7 @@ fn rest(report: &Report, color: Color) -> String {
 fn text(report: &Report, rest: &str) -> String {
     let mut text = String::new();
     for (change, sending) in report.lines() {
-        let (word, reason) = match sending {
-            Sending::Applied => ("applied", None),
-            Sending::Failed { reason } => ("refused", Some(reason.as_str())),
-            Sending::NotSent => ("not sent", None),
-            Sending::Pending { reason } => ("pending", Some(reason.as_str())),
-        };
+        let (word, reason) = told(sending);
         let commit = format!(
             "{} {}",
             change.commit.id.short(),
@@ -115,6 +111,56 @@ fn text(report: &Report, rest: &str) -> String {
         }
     }
     text.push_str(rest);
+    let total = total(report);
+    if !rest.is_empty() && !total.is_empty() {
+        text.push('\n');
+    }
+    text + &total
+}
+
+/// What became of the changes, as Markdown, those that need somebody first; then the plan.
+fn markdown(report: &Report, plan: &str) -> String {
+    const MOST: usize = 200;
+    let total = total(report);
+    if total.is_empty() {
+        return plan.to_owned();
+    }
+    let mut text = format!("### gitoggle apply\n\n{total}\n");
+    let is_applied = |line: &(&Change, &Sending)| matches!(line.1, Sending::Applied);
+    let trouble = report.lines().filter(|line| !is_applied(line));
+    let lines = trouble.chain(report.lines().filter(is_applied));
+    for (change, sending) in lines.take(MOST) {
+        let (word, reason) = told(sending);
+        let (toggle, commit) = (code(change.id.as_str()), code(&change.commit.id.short()));
+        let _ = write!(
+            text,
+            "* **{word}** {toggle} ({}) {commit}",
+            change.action.as_str()
+        );
+        if let Some(reason) = reason {
+            let _ = write!(text, ": {}", code(reason));
+        }
+        text.push('\n');
+    }
+    let more = report.sendings.len().saturating_sub(MOST);
+    if more > 0 {
+        let _ = writeln!(text, "\n{more} more changes are not listed.");
+    }
+    text + "\n" + plan
+}
+
+/// The word for what became of a change, and why.
+fn told(sending: &Sending) -> (&'static str, Option<&str>) {
+    match sending {
+        Sending::Applied => ("applied", None),
+        Sending::Failed { reason } => ("refused", Some(reason)),
+        Sending::NotSent => ("not sent", None),
+        Sending::Pending { reason } => ("pending", Some(reason)),
+    }
+}
+
+fn total(report: &Report) -> String {
+    let mut text = String::new();
     let recorded = report.plan.records().len();
     if recorded > 0 && report.plan.approve().is_ok() {
         let _ = writeln!(

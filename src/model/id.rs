@@ -31,10 +31,10 @@ pub enum KeyError {
     #[error("a key has at most {LONGEST_KEY} characters, this one has {0}")]
     TooLong(usize),
     /// It begins with something other than a letter or digit.
-    #[error("a key begins with a letter or digit, not `{}`", .0.escape_default())]
+    #[error("a key begins with a letter or digit, not `{}`", super::escaped(.0.encode_utf8(&mut [0; 4])))]
     BadStart(char),
     /// It holds a character that keys do not have.
-    #[error("a key has only letters, digits, `.`, `_` and `-`, not `{}`", .0.escape_default())]
+    #[error("a key has only letters, digits, `.`, `_` and `-`, not `{}`", super::escaped(.0.encode_utf8(&mut [0; 4])))]
     BadCharacter(char),
 }
 
@@ -252,6 +252,10 @@ mod tests {
             (long.as_str(), KeyError::TooLong(129)),
         ] {
             assert_eq!(text.parse::<Key>(), Err(reason), "{text:?}");
+        }
+        for (text, shown) in [("für", "not `ü`"), ("a\u{202e}", "not `\\u{202e}`")] {
+            let reason = text.parse::<Key>().unwrap_err().to_string();
+            assert!(reason.ends_with(shown), "{reason}");
         }
         assert!("a".repeat(128).parse::<Key>().is_ok());
         assert_eq!("a/b".parse::<ToggleId>(), Err(IdError::Shape));

@@ -61,7 +61,6 @@ error[select-out-of-range]: `select` is 7, but the last variation is 1
    |
    = help: the first variation is 0
 
-
 2 to publish: 1 create, 1 update · 2 held · 1 orphan
 "#);
 }
@@ -226,8 +225,12 @@ fn an_apply_for_github_tells_what_failed() {
         .set("output", "github")
         .exit(1)
         .stdout(
-            r#"refused shop/prod/pay (update) <short> Change pay
-  the service answered 422: no such attribute
+            r#"### gitoggle apply
+
+applied 0 of 1 change
+
+* **refused** ` shop/prod/pay ` (update) ` <short> `: ` the service answered 422: no such attribute `
+
 ### gitoggle plan
 
 1 to publish: 1 update
@@ -254,7 +257,6 @@ rule `adults`: condition changed: `age` > `18` (number) → `age` > `21` (number
 
 </details>
 
-applied 0 of 1 change
 "#,
         )
         .any_stderr();

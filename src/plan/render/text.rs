@@ -85,7 +85,7 @@ fn findings(out: &mut String, plan: &Plan, color: Color) {
     });
     let shown: Vec<_> = shown.cloned().collect();
     if !shown.is_empty() {
-        line(out, &format!("\n{}", render(&shown, color)));
+        line(out, &format!("\n{}", render(&shown, color).trim_end()));
     }
     if warnings > MOST_WARNINGS {
         let more = count(warnings - MOST_WARNINGS, "more warning");

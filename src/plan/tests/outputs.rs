@@ -132,7 +132,6 @@ fn the_text_is_for_people() {
       |
       = help: a document has `disabled` and `content`
 
-
     2 to publish: 1 create, 1 update · 5 held · 1 failed · 1 orphan
     "#);
 }
