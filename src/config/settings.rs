@@ -11,7 +11,7 @@ use super::mistake::{Mistake, Mistakes};
 use super::place::state_dir;
 use super::value::Value;
 use crate::document::Layout;
-use crate::model::{Scope, ServiceKind};
+use crate::model::{Scope, ServiceKind, escaped};
 use crate::transport::{RepoUrl, Secret, SecretSource};
 
 macro_rules! choices {
@@ -247,12 +247,25 @@ pub fn load(command: Command, flags: &Flags, world: &World) -> Result<Loaded, Mi
     values.require(command);
     let built = values.settings(command, world);
     let Merged {
-        mistakes, warnings, ..
+        mistakes,
+        mut warnings,
+        ..
     } = values.0;
     match built {
-        Some(settings) if mistakes.is_empty() => Ok(Loaded { settings, warnings }),
+        Some(settings) if mistakes.is_empty() => {
+            warnings.extend(settings.only.hopeless().map(hopeless));
+            Ok(Loaded { settings, warnings })
+        }
         _ => Err(Mistakes(mistakes)),
     }
+}
+
+fn hopeless(glob: &str) -> String {
+    format!(
+        "--only `{}` matches no toggle: it is compared with all of `project/environment/toggle`, and `*` stops at a \
+         slash; `**` does not",
+        escaped(glob)
+    )
 }
 
 /// Reads typed values out of what was merged; defaults come from the table.

@@ -60,6 +60,15 @@ impl Scope {
         self.set.is_none()
     }
 
+    /// Returns the globs that no toggle can ever match: without `**`, they must have three components.
+    pub fn hopeless(&self) -> impl Iterator<Item = &str> {
+        let globs = self.globs.iter().map(String::as_str);
+        globs.filter(|glob| {
+            let is_plain = !glob.contains("**") && !glob.contains(['{', '[', '\\']);
+            is_plain && glob.split('/').count() != 3
+        })
+    }
+
     /// Returns the globs as they were given.
     #[must_use]
     pub fn globs(&self) -> &[String] {
@@ -96,6 +105,20 @@ mod tests {
             assert_eq!(Scope::new(&[glob]).unwrap().contains(&id), contains, "{glob}");
         }
         assert!(Scope::default().contains(&id));
+        let globs = [
+            "*",
+            "shop/prod",
+            "shop/*/pay",
+            "**",
+            "shop/**",
+            "{a/b/c,d/**}",
+            "a/b/c/d",
+        ];
+        let scope = Scope::new(&globs).unwrap();
+        assert_eq!(
+            scope.hopeless().collect::<Vec<_>>(),
+            ["*", "shop/prod", "a/b/c/d"]
+        );
         assert!(Scope::new(&["a{"]).is_err());
     }
 }

@@ -223,7 +223,9 @@ fn only_what_is_asked_for_is_published() {
         .collect();
     sent.sort();
     assert_eq!(sent, ["shop/prod/a", "shop/test/a", "web/prod/a"]);
-    world.apply().set("only", "*").exit(0).any_output();
+    let told = world.apply().set("only", "*").exit(0);
+    told.stderr_contains(&["--only `*` matches no toggle", "`**`"])
+        .any_stdout();
     world.nothing_sent();
 }
 
