@@ -1,0 +1,164 @@
+//! What is logged, and at which level: RUST_LOG is about gitoggle and nothing else.
+
+use std::collections::BTreeMap;
+
+use tracing::{Level, Metadata};
+use tracing_subscriber::filter::{FilterFn, LevelFilter, filter_fn};
+
+use crate::config::{Command, LogLevel};
+
+/// What is logged of which part of gitoggle.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Levels {
+    usual: LevelFilter,
+    /// By target, such as `gitoggle::source`.
+    parts: BTreeMap<String, LevelFilter>,
+}
+
+/// The target of what is said before the first request, at whatever level one logs: where it goes, and from where.
+pub const ANNOUNCEMENT: &str = "gitoggle::announcement";
+
+/// The name that all targets of ours begin with.
+const OURS: &str = "gitoggle";
+
+impl Levels {
+    /// `level` is what was set; without it, `rust_log` (as in `debug,gitoggle::source=trace`) counts as far as it
+    /// is about gitoggle, and then the command's usual level.
+    #[must_use]
+    pub fn new(command: Command, level: Option<LogLevel>, rust_log: &str) -> Self {
+        let usual = match command {
+            Command::Run => LevelFilter::INFO,
+            _ => LevelFilter::WARN,
+        };
+        let mut levels = Self {
+            usual: level.map_or(usual, filter),
+            parts: BTreeMap::new(),
+        };
+        if level.is_none() {
+            rust_log
+                .split(',')
+                .for_each(|directive| levels.take(directive.trim()));
+        }
+        levels
+    }
+
+    fn take(&mut self, directive: &str) {
+        let (target, level) = directive.split_once('=').unwrap_or((OURS, directive));
+        // The empty text is a level to `LevelFilter`.
+        let Some(level) = (!level.is_empty())
+            .then(|| level.parse::<LevelFilter>().ok())
+            .flatten()
+        else {
+            return;
+        };
+        match target == OURS {
+            true => self.usual = level,
+            false if is_ours(target) => {
+                self.parts.insert(target.to_owned(), level);
+            }
+            false => {}
+        }
+    }
+
+    /// Returns whether something of `level` from `target` is logged.
+    #[must_use]
+    pub fn enables(&self, target: &str, level: &Level) -> bool {
+        let part = self.parts.iter().rfind(|(part, _)| is_under(target, part));
+        let allowed = part.map_or(self.usual, |(_, level)| *level);
+        match is_ours(target) {
+            true => *level <= allowed || target == ANNOUNCEMENT,
+            false => *level <= self.usual.min(LevelFilter::WARN),
+        }
+    }
+
+    pub(super) fn into_filter(self) -> FilterFn<impl Fn(&Metadata<'_>) -> bool> {
+        filter_fn(move |metadata| self.enables(metadata.target(), metadata.level()))
+    }
+}
+
+fn is_ours(target: &str) -> bool {
+    is_under(target, OURS)
+}
+
+fn is_under(target: &str, part: &str) -> bool {
+    target
+        .strip_prefix(part)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+}
+
+fn filter(level: LogLevel) -> LevelFilter {
+    match level {
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rust_log_is_about_gitoggle_and_nothing_else() {
+        let levels = |rust_log| Levels::new(Command::Run, None, rust_log);
+        let crates = [
+            "hyper::proto",
+            "rustls",
+            "h2::codec",
+            "reqwest::connect",
+            "axum",
+            "gitoggle_like",
+        ];
+        for rust_log in [
+            "trace",
+            "hyper=trace,rustls=trace,h2=trace",
+            "gitoggle=trace",
+            "off,trace",
+        ] {
+            for target in crates {
+                assert!(
+                    !levels(rust_log).enables(target, &Level::INFO),
+                    "{rust_log} {target}"
+                );
+            }
+        }
+        for (rust_log, target, level, enabled) in [
+            ("", "gitoggle", Level::INFO, true),
+            ("", "gitoggle", Level::DEBUG, false),
+            ("", "hyper", Level::WARN, true),
+            ("debug", "gitoggle::source", Level::DEBUG, true),
+            (
+                "gitoggle::source=trace",
+                "gitoggle::source::mirror",
+                Level::TRACE,
+                true,
+            ),
+            (
+                "gitoggle::source=trace",
+                "gitoggle::sourcery",
+                Level::TRACE,
+                false,
+            ),
+            (
+                "gitoggle::a=off,gitoggle::a::b=info",
+                "gitoggle::a::b",
+                Level::INFO,
+                true,
+            ),
+            ("gitoggle::a=off", "gitoggle::a", Level::ERROR, false),
+            ("nonsense=,=,", "gitoggle", Level::INFO, true),
+            ("error", "hyper", Level::WARN, false),
+        ] {
+            assert_eq!(
+                levels(rust_log).enables(target, &level),
+                enabled,
+                "{rust_log} {target} {level}"
+            );
+        }
+        let set = Levels::new(Command::Run, Some(LogLevel::Error), "trace");
+        assert!(!set.enables("gitoggle", &Level::WARN));
+        assert!(!Levels::new(Command::Plan, None, "").enables("gitoggle", &Level::INFO));
+    }
+}

@@ -1,0 +1,166 @@
+//! One event as one line: escaped, and beginning with the time or a brace.
+
+use std::fmt::{self, Write as _};
+
+use serde_json::Value;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Metadata, Subscriber};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::registry::LookupSpan;
+
+use super::Colour;
+use crate::config::LogFormat;
+use crate::model::escaped;
+
+/// Writes one event as one line.
+pub(super) struct Lines {
+    pub(super) format: LogFormat,
+    pub(super) colour: Colour,
+}
+
+impl<S, N> FormatEvent<S, N> for Lines
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        _: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        let line = match self.format {
+            LogFormat::Json => json(event.metadata(), fields),
+            LogFormat::Pretty => pretty(event.metadata(), &fields, self.colour),
+        };
+        writeln!(writer, "{line}")
+    }
+}
+
+/// The message of an event and its other fields, in the order in which they were written.
+#[derive(Default)]
+struct Fields {
+    message: String,
+    others: Vec<(&'static str, Value)>,
+}
+
+impl Fields {
+    fn take(&mut self, field: &Field, value: Value) {
+        match (field.name(), value) {
+            ("message", Value::String(text)) => self.message = text,
+            (name, value) => self.others.push((name, value)),
+        }
+    }
+}
+
+impl Visit for Fields {
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.take(field, value.into());
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.take(field, format!("{value:?}").into());
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
+        let mut text = value.to_string();
+        let mut cause = value.source();
+        while let Some(error) = cause {
+            text.push_str(": ");
+            text.push_str(&error.to_string());
+            cause = error.source();
+        }
+        self.take(field, text.into());
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.take(field, value.into());
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.take(field, value.into());
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.take(field, value.into());
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.take(field, value.into());
+    }
+}
+
+fn pretty(metadata: &Metadata<'_>, fields: &Fields, colour: Colour) -> String {
+    let mut line = format!(
+        "{:.0} {} {}",
+        jiff::Timestamp::now(),
+        level(metadata, colour),
+        escaped(&fields.message)
+    );
+    for (name, value) in &fields.others {
+        let _ = match value {
+            Value::String(text) if text.is_empty() || text.contains([' ', '"', '=']) => {
+                write!(line, " {name}=\"{}\"", escaped(&text.replace('"', "'")))
+            }
+            Value::String(text) => write!(line, " {name}={}", escaped(text)),
+            value => write!(line, " {name}={value}"),
+        };
+    }
+    line
+}
+
+fn level(metadata: &Metadata<'_>, colour: Colour) -> String {
+    let level = metadata.level();
+    let code = match *level {
+        Level::ERROR => 31,
+        Level::WARN => 33,
+        Level::INFO => 32,
+        _ => 2,
+    };
+    match colour {
+        Colour::Always => format!("\u{1b}[{code}m{level:>5}\u{1b}[0m"),
+        Colour::Never => format!("{level:>5}"),
+    }
+}
+
+fn json(metadata: &Metadata<'_>, fields: Fields) -> String {
+    let mut object = serde_json::Map::new();
+    // What is ours comes last and wins over a field of that name.
+    object.extend(
+        fields
+            .others
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value)),
+    );
+    object.insert(
+        "timestamp".to_owned(),
+        format!("{:.3}", jiff::Timestamp::now()).into(),
+    );
+    object.insert(
+        "level".to_owned(),
+        metadata.level().as_str().to_lowercase().into(),
+    );
+    object.insert("target".to_owned(), metadata.target().into());
+    object.insert("message".to_owned(), fields.message.into());
+    harmless(&Value::Object(object).to_string())
+}
+
+/// Escapes, in JSON's own way, what JSON allows and a terminal does not: the values stay what they were.
+fn harmless(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    let mut units = [0; 2];
+    for c in json.chars() {
+        let mut buffer = [0; 4];
+        let same: &str = c.encode_utf8(&mut buffer);
+        match c == ' ' || c.is_ascii_graphic() || escaped(same).to_string() == same {
+            true => text.push(c),
+            false => c.encode_utf16(&mut units).iter().for_each(|unit| {
+                let _ = write!(text, "\\u{unit:04x}");
+            }),
+        }
+    }
+    text
+}
