@@ -6,6 +6,7 @@
 //! cannot say where they go: whoever can open a pull request could redirect them.
 
 mod address;
+mod choices;
 mod definition;
 mod file;
 mod merge;
@@ -17,13 +18,13 @@ mod trust;
 mod value;
 
 pub use address::StateRemote;
+pub use choices::{
+    ColorChoice, FirstPass, History, LogFormat, LogLevel, OnInvalid, OnRemove, OutputFormat, Switch,
+};
 pub use definition::{Command, Group, SettingInfo, Shape, settings};
 pub use merge::{Flags, World};
 pub use mistake::{Mistake, Mistakes};
-pub use settings::{
-    ColorChoice, FirstPass, History, Listen, Loaded, LogFormat, LogLevel, OnInvalid, OnRemove, OutputFormat,
-    Settings, Switch, load,
-};
+pub use settings::{Listen, Loaded, Settings, load};
 pub use trust::Trust;
 pub use value::{count, duration, ratio};
 
