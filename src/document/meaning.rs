@@ -8,9 +8,8 @@ use std::collections::HashMap;
 use super::check::{self, Check};
 use super::finding::{At, Finding, MOST_KEPT, Part, Spot, add, did_you_mean, shown};
 use super::node::Step;
-use super::raw::{RawCondition, RawContent, RawDocument, RawRule, RawServe, RawVariation};
+use super::raw::{RawContent, RawDocument, RawRule, RawServe, RawVariation};
 use super::select::{Names, Nowhere};
-use super::vocabulary;
 use crate::model::ServiceKind;
 
 /// Returns all findings about what `document` says.
@@ -25,13 +24,14 @@ pub(super) fn check(document: &RawDocument, kind: ServiceKind) -> Vec<Finding> {
     meaning.findings
 }
 
-struct Meaning {
+/// The checks of one document, and what they found so far.
+pub(super) struct Meaning {
     findings: Vec<Finding>,
-    kind: ServiceKind,
+    pub(super) kind: ServiceKind,
 }
 
 impl Meaning {
-    fn report(
+    pub(super) fn report(
         &mut self,
         check: &'static Check,
         spot: Spot,
@@ -226,98 +226,6 @@ impl Meaning {
                     Some(help.to_owned()),
                 );
             }
-        }
-    }
-
-    fn condition(&mut self, condition: &RawCondition, at: &At<'_>) {
-        let RawCondition {
-            kind,
-            subject,
-            predicate,
-            objects,
-        } = condition;
-        for (name, text) in [("type", kind), ("predicate", predicate)] {
-            if text.as_deref() == Some("") {
-                self.empty_text(name, at);
-            }
-        }
-        if self.kind == ServiceKind::FeatureProbe {
-            if subject.as_deref() == Some("") && kind.as_deref() != Some("segment") {
-                self.empty_text("subject", at);
-            }
-            self.vocabulary(kind.as_deref(), predicate.as_deref(), at);
-        }
-        let Some(objects) = objects else {
-            return;
-        };
-        if objects.is_empty() {
-            let help = "say what to compare with, such as `objects: [\"18\"]`";
-            let spot = at.key("objects").spot(Part::Key);
-            self.report(
-                &check::NO_OBJECTS,
-                spot,
-                "this condition compares with nothing",
-                Some(help.to_owned()),
-            );
-        }
-        let list = at.key("objects");
-        for (index, object) in objects.iter().enumerate() {
-            let problem = vocabulary::operand(self.kind, kind.as_deref().unwrap_or_default(), &object.0);
-            if let Some((check, help)) = problem {
-                let message = match check.id {
-                    "not-a-number" => format!("`{}` is no decimal number", shown(&object.0)),
-                    "bad-semver" => format!("`{}` is no semantic version", shown(&object.0)),
-                    _ => format!("`{}` is no time that the service reads", shown(&object.0)),
-                };
-                self.report(
-                    check,
-                    list.item(index).spot(Part::Value),
-                    message,
-                    Some(help.to_owned()),
-                );
-            }
-        }
-    }
-
-    fn empty_text(&mut self, name: &'static str, at: &At<'_>) {
-        let spot = at.key(name).spot(Part::Value);
-        self.report(&check::EMPTY_TEXT, spot, format!("`{name}` is empty"), None);
-    }
-
-    fn vocabulary(&mut self, kind: Option<&str>, predicate: Option<&str>, at: &At<'_>) {
-        let Some(kind) = kind.filter(|kind| !kind.is_empty()) else {
-            return;
-        };
-        let Some(predicates) = vocabulary::predicates(kind) else {
-            let help = did_you_mean(kind, vocabulary::types()).unwrap_or_else(|| {
-                format!(
-                    "the service knows `{}`",
-                    vocabulary::types().collect::<Vec<_>>().join("`, `")
-                )
-            });
-            let spot = at.key("type").spot(Part::Value);
-            let message = format!("the service knows no condition of type `{}`", shown(kind));
-            self.report(&check::UNKNOWN_CONDITION_TYPE, spot, message, Some(help));
-            return;
-        };
-        let Some(predicate) = predicate.filter(|predicate| !predicate.is_empty()) else {
-            return;
-        };
-        let spot = at.key("predicate").spot(Part::Value);
-        if kind == "number" && predicate == "between" {
-            let message = "`between` needs fields that a document does not have";
-            let help = "write two conditions, such as one with `>=` and one with `<=`: all conditions of a rule must match";
-            self.report(&check::UNSUPPORTED_BETWEEN, spot, message, Some(help.to_owned()));
-        } else if !predicates.contains(&predicate) {
-            let help = did_you_mean(predicate, predicates.iter().copied()).unwrap_or_else(|| {
-                format!("a `{}` condition has `{}`", shown(kind), predicates.join("`, `"))
-            });
-            let message = format!(
-                "a `{}` condition has no predicate `{}`",
-                shown(kind),
-                shown(predicate)
-            );
-            self.report(&check::UNKNOWN_PREDICATE, spot, message, Some(help));
         }
     }
 

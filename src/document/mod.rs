@@ -8,6 +8,7 @@
 //! `shape` live on that path alone, and on that of JSON.
 
 mod check;
+mod condition;
 mod diagnostic;
 mod finding;
 mod formats;
@@ -20,6 +21,7 @@ mod print;
 mod quick;
 mod raw;
 mod render;
+mod scalar;
 mod schema;
 mod select;
 mod shape;

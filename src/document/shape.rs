@@ -5,7 +5,7 @@
 
 use super::check::{self, Check};
 use super::finding::{Finding, Spot, add, did_you_mean, shown, suggestion};
-use super::hint::{Integer, example, integer, listed};
+use super::hint::{example, listed};
 use super::node::{Kind, Node, Span, Style, is_null};
 use super::raw::{RawCondition, RawContent, RawDocument, RawRule, RawServe, RawVariation, Text};
 
@@ -69,7 +69,8 @@ fn first_line_of(node: &Node) -> Span {
     }
 }
 
-struct Shape<'a> {
+/// What was found so far while a document is taken apart.
+pub(super) struct Shape<'a> {
     findings: &'a mut Vec<Finding>,
 }
 
@@ -82,15 +83,15 @@ struct Fields<'n> {
 
 /// One entry: what stands at a key.
 #[derive(Clone, Copy)]
-struct Field<'n> {
-    name: &'n str,
+pub(super) struct Field<'n> {
+    pub(super) name: &'n str,
     /// Where to point if the value itself takes no room.
     key: Span,
-    node: &'n Node,
+    pub(super) node: &'n Node,
 }
 
 impl Field<'_> {
-    fn span(&self) -> Span {
+    pub(super) fn span(&self) -> Span {
         match &self.node.kind {
             Kind::Scalar(..) | Kind::Refused if !self.node.span.is_empty() => self.node.span,
             _ => self.key,
@@ -99,11 +100,17 @@ impl Field<'_> {
 }
 
 impl Shape<'_> {
-    fn report(&mut self, check: &'static Check, span: Span, message: String, help: Option<String>) {
+    pub(super) fn report(
+        &mut self,
+        check: &'static Check,
+        span: Span,
+        message: String,
+        help: Option<String>,
+    ) {
         add(self.findings, Finding::at(check, span, message).maybe_help(help));
     }
 
-    fn wrong_type(&mut self, field: &Field<'_>, wanted: &str, help: Option<String>) {
+    pub(super) fn wrong_type(&mut self, field: &Field<'_>, wanted: &str, help: Option<String>) {
         let found = match &field.node.kind {
             Kind::Mapping(_) => "a mapping".to_owned(),
             Kind::Scalar(text, Style::Plain) if is_null(text) => "null".to_owned(),
@@ -324,89 +331,6 @@ impl Shape<'_> {
             name: self.required(&fields, "name").and_then(|field| self.text(&field)),
             description: fields.optional("description").and_then(|field| self.text(&field)),
         })
-    }
-
-    fn text(&mut self, field: &Field<'_>) -> Option<String> {
-        match &field.node.kind {
-            Kind::Scalar(text, Style::Plain) if is_null(text) => {
-                let name = shown(field.name);
-                let (message, help) = match text.as_str() {
-                    "" => (
-                        format!("`{name}` has no value"),
-                        "write `\"\"` for empty text".to_owned(),
-                    ),
-                    text => (
-                        format!("`{name}` is text, and this is null"),
-                        format!("write `\"{text}\"` if the text is meant"),
-                    ),
-                };
-                self.report(&check::NULL_TEXT, field.span(), message, Some(help));
-                None
-            }
-            Kind::Scalar(text, _) => Some(text.clone()),
-            _ => {
-                self.wrong_type(field, "text", None);
-                None
-            }
-        }
-    }
-
-    fn boolean(&mut self, field: &Field<'_>) -> Option<bool> {
-        if let Kind::Scalar(text, Style::Plain) = &field.node.kind {
-            match text.as_str() {
-                "true" | "True" | "TRUE" => return Some(true),
-                "false" | "False" | "FALSE" => return Some(false),
-                _ => {}
-            }
-        }
-        let help = match &field.node.kind {
-            Kind::Scalar(text, _) => match text.to_ascii_lowercase().as_str() {
-                "true" | "yes" | "on" | "y" => "write `true`, without quotes",
-                "false" | "no" | "off" | "n" => "write `false`, without quotes",
-                _ => "write `true` or `false`, without quotes",
-            },
-            _ => "write `true` or `false`",
-        };
-        self.wrong_type(field, "`true` or `false`", Some(help.to_owned()));
-        None
-    }
-
-    fn index(&mut self, field: &Field<'_>) -> Option<u32> {
-        match &field.node.kind {
-            Kind::Scalar(text, Style::Plain) => match integer(text) {
-                Integer::Index(index) => return Some(index),
-                Integer::Negative => {
-                    let help = "the first variation is 0";
-                    self.report(
-                        &check::SELECT_NEGATIVE,
-                        field.span(),
-                        format!("`select` is `{}`, below zero", shown(text)),
-                        Some(help.to_owned()),
-                    );
-                }
-                Integer::TooLarge => {
-                    let message = format!(
-                        "`select` is `{}`, and no toggle has that many variations",
-                        shown(text)
-                    );
-                    self.report(&check::SELECT_OUT_OF_RANGE, field.span(), message, None);
-                }
-                Integer::No => {
-                    let help = (!is_null(text))
-                        .then(|| "write `variation` instead of `select` to name a variation".to_owned());
-                    self.wrong_type(field, "a whole number", help);
-                }
-            },
-            Kind::Scalar(..) => {
-                self.wrong_type(
-                    field,
-                    "a whole number",
-                    Some("write it without quotes, or write `variation` to name a variation".to_owned()),
-                );
-            }
-            _ => self.wrong_type(field, "a whole number", None),
-        }
-        None
     }
 }
 
