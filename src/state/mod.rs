@@ -13,6 +13,7 @@
 mod crash;
 mod error;
 mod files;
+mod fold;
 mod intent;
 mod journal;
 mod ledger;

@@ -1,6 +1,6 @@
 //! The writer's side of state: takes the lock, recovers what a process that died left, and records passes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,19 +10,18 @@ use git2::Repository;
 use super::crash::{Crash, CrashHook};
 use super::error::Error;
 use super::files;
+use super::fold::{IfSame, document};
 use super::journal::{self, Journal, Writer};
-use super::ledger::{Cut, Entry, Header, Ledger, Replay};
+use super::ledger::{Cut, Header, Ledger, Replay};
 use super::link::Link;
 use super::lock::{self, Lock};
 use super::memory::{self, PassMemory, Refusal};
 use super::merge::{self, Merged};
-use super::pack::{self, Kind, Object, PackWriter};
-use super::record::{self, Origin, Tip, Why};
-use super::repository::{self, APPLIED, Moved};
+use super::pack::{self, Kind, PackWriter};
+use super::repository::{self, APPLIED};
 use super::shared::Shared;
-use super::tree;
 use super::view::{self, View};
-use super::work::{Record, Work};
+use super::work::Record;
 use crate::model::{CommitId, ObjectId, Sent, Suspension, ToggleId};
 use crate::transport::Handles;
 
@@ -374,100 +373,9 @@ impl Store {
         Error::repository(self.repository.path())
     }
 
-    /// Works out what is to be recorded.
-    fn work(&self, ledger: &Ledger, records: &[Record]) -> Result<Work, Error> {
-        let mut work = Work::default();
-        let mut bases = HashMap::new();
-        for (id, entry) in ledger.settled() {
-            if self.is_trusted(entry, &mut bases)? {
-                work.folded(id, entry);
-            } else {
-                work.cut.doubtful.push(entry.number);
-            }
-        }
-        for record in records {
-            work.recorded(record);
-        }
-        Ok(work)
-    }
-
-    /// Returns whether what `entry` was built on is part of what is recorded now.
-    fn is_trusted(&self, entry: &Entry, known: &mut HashMap<CommitId, bool>) -> Result<bool, Error> {
-        let Some(base) = entry.base else { return Ok(true) };
-        let Some(tip) = self.view.tip() else {
-            return Ok(false);
-        };
-        if base == tip.commit {
-            return Ok(true);
-        }
-        if let Some(trusted) = known.get(&base) {
-            return Ok(*trusted);
-        }
-        let trusted = self.descends(tip.commit, base)?;
-        known.insert(base, trusted);
-        Ok(trusted)
-    }
-
     /// Returns whether `ancestor` is part of the history of `commit`, as far as it is here.
     pub(super) fn descends(&self, commit: CommitId, ancestor: CommitId) -> Result<bool, Error> {
         repository::descends(&self.repository, commit, ancestor)
-    }
-
-    /// Writes the commit and moves the ref, and returns what may leave the journal.
-    fn commit<E>(
-        &mut self,
-        head: &PassHead,
-        work: Work,
-        if_same: IfSame,
-        mut documents: impl FnMut(ObjectId) -> Result<Vec<u8>, E>,
-    ) -> Result<Cut, Error>
-    where
-        E: std::error::Error + Send + Sync + 'static,
-    {
-        let Work { changes, why, cut } = work;
-        if changes.is_empty() {
-            return Ok(cut);
-        }
-        let odb = self.repository.odb().map_err(self.broken())?;
-        let before = self.view.tip().map(|tip| (tip.commit, tip.tree));
-        let (root, mut objects) = tree::splice(&self.repository, before.map(|(_, tree)| tree), &changes)?;
-        if if_same == IfSame::Nothing && before.is_some_and(|(_, tree)| tree == root) {
-            return Ok(cut);
-        }
-        let wanted = changes.values().flatten().map(|(_, object)| *object);
-        for object in pack::missing(&odb, wanted) {
-            objects.push(Object::new(Kind::Blob, document(object, &mut documents)?));
-        }
-        let origin = Origin {
-            revision: head.revision,
-            base_url: &self.base_url,
-        };
-        let toggles: Vec<(ToggleId, Why)> = why.into_iter().collect();
-        let message = record::message(&record::subject(&origin, &toggles), &origin, &toggles);
-        let parents: Vec<CommitId> = before.iter().map(|(commit, _)| *commit).collect();
-        let commit = record::commit(root, &parents, head.now, &message);
-        let id = CommitId(commit.id);
-        objects.push(commit);
-        pack::write(
-            &odb,
-            &self.repository.path().join("objects/pack"),
-            &objects,
-            &self.crash,
-        )?;
-        odb.refresh().map_err(self.broken())?;
-        let expected = before.map(|(commit, _)| commit);
-        match repository::move_ref(&self.repository, APPLIED, expected, id, &self.crash)? {
-            Moved::Raced => return Err(Error::Moved(APPLIED.to_owned())),
-            Moved::Done => {}
-        }
-        self.view.replace_tip(Some(Tip {
-            commit: id,
-            tree: root,
-            base_url: self.base_url.clone(),
-            revision: head.revision,
-        }));
-        self.unpublished = self.link.is_some();
-        Ok(cut)
     }
 }
 
@@ -476,32 +384,5 @@ impl std::fmt::Debug for Store {
         f.debug_struct("Store")
             .field("dir", &self.dir)
             .finish_non_exhaustive()
-    }
-}
-
-/// What to do where everything is recorded already.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum IfSame {
-    /// It was applied again, and the history says so.
-    Commit,
-    /// It was recorded before the process died.
-    Nothing,
-}
-
-/// Returns the bytes of `object`, which must be the ones it stands for.
-fn document<E>(
-    object: ObjectId,
-    documents: &mut impl FnMut(ObjectId) -> Result<Vec<u8>, E>,
-) -> Result<Vec<u8>, Error>
-where
-    E: std::error::Error + Send + Sync + 'static,
-{
-    let bytes = documents(object).map_err(|source| Error::Document {
-        object,
-        source: Box::new(source),
-    })?;
-    match pack::id_of(Kind::Blob, &bytes) == object {
-        true => Ok(bytes),
-        false => Err(Error::WrongContent { object }),
     }
 }
