@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::names::Names;
 use crate::document::{Diagnostic, Format, Layout, Place, tree};
 use crate::model::{Differing, Entry, EntryKind, EnvironmentId, ObjectId, ToggleId, Tree, Trees};
 
@@ -190,7 +191,7 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
                 continue;
             }
             let names = our.into_iter().chain(their).map(|entry| stem(entry.name));
-            differing.extend(names.map(<[u8]>::to_ascii_lowercase));
+            differing.extend(names.map(<[u8]>::to_vec));
             desired.extend(our);
             recorded.extend(their);
         }
@@ -199,31 +200,15 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
             .always
             .iter()
             .filter_map(|id| id.as_str().strip_prefix(folder.as_str()));
-        differing.extend(always.map(|toggle| toggle.to_ascii_lowercase().into_bytes()));
+        differing.extend(always.map(|toggle| toggle.as_bytes().to_vec()));
         let same = ours.files() - desired.len();
         self.found.any_document |= same > 0;
         if differing.is_empty() {
             return;
         }
-        // A file that is the same on both sides may still claim a toggle that differs. Names are read backwards: those
-        // of one folder differ soonest at their ends.
-        differing.sort_unstable_by(|a: &Vec<u8>, b| a.iter().rev().cmp(b.iter().rev()));
-        let mut last_letters = [false; 256];
-        for last in differing.iter().filter_map(|name| name.last()) {
-            last_letters[usize::from(*last)] = true;
-        }
-        let is_wanted = |entry: &Entry<'_>| {
-            let mut folded = stem(entry.name)
-                .iter()
-                .rev()
-                .map(u8::to_ascii_lowercase)
-                .peekable();
-            let may_be = folded.peek().is_some_and(|last| last_letters[usize::from(*last)]);
-            may_be
-                && differing
-                    .binary_search_by(|one| one.iter().rev().copied().cmp(folded.clone()))
-                    .is_ok()
-        };
+        // A file that is the same on both sides may still claim a toggle that differs.
+        let differing = Names::new(differing);
+        let is_wanted = |entry: &Entry<'_>| differing.contains(stem(entry.name));
         let is_new = |entry: &Entry<'_>| desired.binary_search_by(|one| one.name.cmp(entry.name)).is_err();
         let siblings = ours.entries().filter(is_file).filter(is_wanted).filter(is_new);
         let siblings: Vec<_> = siblings.collect();
