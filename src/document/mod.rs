@@ -4,8 +4,8 @@
 //! payload or at least one error, never both, and the same bytes always give the same.
 //!
 //! A valid file is parsed once, typed, and never through an untyped value (which would lose `1.10` and let
-//! duplicate keys win silently). Only where something is found is it parsed again, with positions; `node` and
-//! `shape` live on that path alone, and on that of JSON.
+//! duplicate keys win silently). Only where something is found is it parsed again, with positions; `node`,
+//! `shape` and `scalar` live on that path alone, and on that of JSON.
 
 mod check;
 mod condition;

@@ -93,7 +93,9 @@ impl Error {
             Self::State(error) => error.hint(),
             Self::TakenOver(_) => Some("run it again: what was sent meanwhile is found out about first".into()),
             Self::NoService => Some("give `--base-url` and a token".into()),
-            Self::NoWorkTree | Self::Service(_) | Self::TooManyFiles(_) => None,
+            Self::NoWorkTree => Some("leave `--worktree` out, or give a work tree as `--repo`".into()),
+            Self::Service(error) => error.hint(),
+            Self::TooManyFiles(_) => Some("name a folder of them with `--root`".into()),
         }
     }
 

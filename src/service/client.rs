@@ -44,6 +44,18 @@ pub enum ClientError {
     Unsendable,
 }
 
+impl ClientError {
+    /// Returns what to do about it, where there is something to say.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Network(error) => error.hint(),
+            Self::Token(error) => Some(error.hint()),
+            Self::Unsendable => Some("give the token alone, on one line".to_owned()),
+        }
+    }
+}
+
 /// Whether reading the token again brought another one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TokenChange {

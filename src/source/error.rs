@@ -143,8 +143,24 @@ impl Error {
             }
             Self::Extension(_) => "clone it anew, or give its URL as `--repo`",
             Self::Unborn(_) => "commit something, or name another branch with `--ref`",
+            Self::UnknownRef { .. } => {
+                "name one that is there with `--ref`; a branch that is gone removes no toggle"
+            }
+            Self::NotACommit(_) => "name a branch, a tag or a commit with `--ref`",
+            Self::Git { .. } | Self::MissingObject(_) | Self::WrongType(..) | Self::MalformedTree(_) => {
+                "run `git fsck` in the repository as this user; clone it anew if it is damaged"
+            }
+            Self::Sha256 => "give a repository with SHA-1 ids, as `git init --object-format=sha1` makes one",
+            Self::NoWorkTree(_) => {
+                "look at what is committed: `validate --ref HEAD`, or `plan` without `--worktree`"
+            }
+            Self::NoFolder(_) => "check the path and `--root`",
+            Self::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
+                "let this user read it"
+            }
+            Self::Vanished(_) => "run it again when it is back",
             Self::Remote(error) => return error.hint(),
-            _ => return None,
+            Self::Io { .. } => return None,
         };
         Some(hint.to_owned())
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::lock::Holder;
 use crate::model::ObjectId;
+use crate::transport::GitError;
 
 /// Why state could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -162,7 +163,15 @@ impl Error {
             Self::InUse { .. } | Self::Locked { .. } | Self::Raced(_) => {
                 "run it again when the other one is done".to_owned()
             }
-            _ => return None,
+            Self::Moved(_) => "leave that ref to gitoggle, and run it again".to_owned(),
+            Self::Remote { source, .. } => match source.downcast_ref::<GitError>() {
+                Some(error) => return error.hint(),
+                None => "check `--state-remote`, and what this user may read and write there".to_owned(),
+            },
+            Self::Document { .. } | Self::WrongContent { .. } => {
+                "run `git fsck` in the source; clone it anew if it is damaged".to_owned()
+            }
+            Self::Io { .. } | Self::Crashed(_) | Self::JournalClosed => return None,
         })
     }
 

@@ -44,6 +44,19 @@ pub enum NetworkError {
     Tls(#[source] reqwest::Error),
 }
 
+impl NetworkError {
+    /// Returns what to do about it, where there is something to say.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::CaFile { .. } | Self::NoCertificate(_) => {
+                Some("`--ca-file` names a PEM file that this user can read".to_owned())
+            }
+            Self::Tls(_) => None,
+        }
+    }
+}
+
 impl Network {
     /// Returns a client for HTTPS only, which follows no redirect and gives up a request after `timeout`, from
     /// connect to the last byte.

@@ -52,6 +52,14 @@ pub enum SecretError {
     },
 }
 
+impl SecretError {
+    /// Returns what to do about it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        "write the secret into the file, and let this user read it".to_owned()
+    }
+}
+
 impl SecretSource {
     /// Returns the secret, without the one line break that editors put at the end of a file.
     ///

@@ -317,12 +317,62 @@ fn mistakes_in_the_settings() {
 }
 
 #[test]
-fn an_error_with_its_cause_and_a_hint() {
+fn an_error_says_what_was_attempted_why_not_and_what_to_do() {
     let world = World::new();
-    world.plan().set("repo", world.path("nowhere")).exit(1).stderr(
-        r#"error: cannot read the source
+    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add");
+    world.write("empty", "");
+    for (setting, value, text) in [
+        (
+            "repo",
+            world.path("nowhere"),
+            "error: cannot read the source
   caused by: there is no repository at `$TMP/nowhere`
 hint: give the top folder of a work tree, a bare repository or a URL as `--repo`
-"#,
-    );
+",
+        ),
+        (
+            "ref",
+            "mian".into(),
+            "error: cannot read the source
+  caused by: there is no branch, tag or commit `mian`; there is `main`
+hint: name one that is there with `--ref`; a branch that is gone removes no toggle
+",
+        ),
+        (
+            "repo",
+            "https://127.0.0.1:1/toggles.git".into(),
+            "error: cannot read the source
+  caused by: cannot talk to `127.0.0.1:1`
+  caused by: error sending request
+  caused by: client error (Connect)
+  caused by: tcp connect error
+  caused by: Connection refused (os error 111)
+hint: check the address, the network and the proxy (`HTTPS_PROXY`, `NO_PROXY`)
+",
+        ),
+        (
+            "state-remote",
+            world.path("nowhere.git"),
+            "error: cannot use the state
+  caused by: the state remote `$TMP/nowhere.git` cannot be used
+  caused by: failed to resolve path '$TMP/nowhere.git': No such file or directory; class=Os (2); code=NotFound (-3)
+hint: check `--state-remote`, and what this user may read and write there
+",
+        ),
+    ] {
+        world.plan().set(setting, value).exit(1).stderr(text);
+    }
+    world
+        .apply()
+        .without_env("GITOGGLE_TOKEN")
+        .set("token-file", world.path("empty"))
+        .set("first-pass", "assert")
+        .exit(1)
+        .stderr(
+            "error: cannot talk to the service
+  caused by: cannot read the service's token
+  caused by: the secret file `$TMP/empty` is empty
+hint: write the secret into the file, and let this user read it
+",
+        );
 }

@@ -180,7 +180,21 @@ impl GitError {
                 "check the key, the agent and `~/.ssh/config` of this user".to_owned()
             }
             Self::Redirect { .. } => "give the address that it redirects to, if you trust it".to_owned(),
-            _ => return None,
+            Self::Forbidden { .. } => {
+                "give credentials that may read it, and for `--state-remote` write to it".to_owned()
+            }
+            Self::Network { .. } | Self::TimedOut { .. } => {
+                "check the address, the network and the proxy (`HTTPS_PROXY`, `NO_PROXY`)".to_owned()
+            }
+            Self::NotFound { .. } => "check the address, and what the credentials may read".to_owned(),
+            Self::NotGit { .. } => "give the address that `git clone` takes".to_owned(),
+            Self::Ssh { host, .. } => {
+                format!("`ssh {}` as this user may tell more", escaped(host))
+            }
+            Self::Status { .. } => "run it again when the host is well".to_owned(),
+            Self::Setup(error) => return error.hint(),
+            Self::Secret(error) => error.hint(),
+            Self::Git { .. } | Self::Local => return None,
         };
         Some(hint)
     }
