@@ -331,14 +331,14 @@ impl Driver {
         writer
     }
 
-    /// Says where every toggle stands; nothing where the pass changed nothing about it.
+    /// Says where every toggle stands; nothing where all were in sync before the pass and nothing was to be done.
     async fn toggles(
         &self,
         writer: Reconciler,
         report: Option<&Report>,
     ) -> (Reconciler, Option<Vec<super::ToggleStatus>>) {
-        let known = !self.status.borrow().toggles.is_empty();
-        let Some(report) = report.filter(|report| !(known && report.is_nothing())) else {
+        let is_said = |report: &Report| report.is_nothing() && self.status.borrow().is_in_sync();
+        let Some(report) = report.filter(|report| !is_said(report)) else {
             return (writer, None);
         };
         let report = report.clone();

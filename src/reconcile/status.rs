@@ -178,6 +178,12 @@ impl fmt::Display for Readiness {
 }
 
 impl Status {
+    /// Returns whether all toggles are known to be in sync.
+    pub(super) fn is_in_sync(&self) -> bool {
+        let is_in_sync = |toggle: &ToggleStatus| toggle.state == ToggleState::InSync;
+        !self.toggles.is_empty() && self.toggles.iter().all(is_in_sync)
+    }
+
     /// Returns whether the daemon is ready at `now`, where a success older than `stale_after` counts for nothing (DESIGN,
     /// section 9, `/readyz`).
     #[must_use]

@@ -163,6 +163,27 @@ fn a_parked_toggle_is_tried_again_when_its_document_changes() {
 }
 
 #[test]
+fn a_toggle_is_in_sync_again_when_what_kept_it_is_taken_back() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| run);
+    let is_held = || daemon.metric("gitoggle_toggles{state=\"held\"}");
+    world
+        .repo
+        .file("shop/prod/pay.yaml", "disabled: maybe\n")
+        .commit("Break it");
+    daemon.becomes("shop/prod/pay", "held");
+    assert_eq!(is_held(), Some(1.0));
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(18))
+        .commit("Take it back");
+    daemon.becomes("shop/prod/pay", "in_sync");
+    assert_eq!(is_held(), Some(0.0));
+    world.sent(&[]);
+    daemon.ends_in_peace();
+}
+
+#[test]
 fn a_suspension_with_an_end_survives_a_restart_and_ends_by_itself() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run);
