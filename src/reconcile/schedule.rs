@@ -1,18 +1,19 @@
 //! When the next pass is due, and which toggles it leaves alone: decisions, as values.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::model::ToggleId;
-use crate::plan::Refused;
+use crate::plan::{HoldReason, Plan, Refused};
 use crate::service::retry::{self, PROBE_INTERVAL};
 
 use super::report::{Report, Sending, StopReason};
 
 /// How a pass ended, as far as the next one depends on it.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Ended {
     failed: bool,
     interrupted: bool,
@@ -20,6 +21,8 @@ pub(crate) struct Ended {
     applied: Vec<ToggleId>,
     refused: Vec<(ToggleId, Refused)>,
     pending: Vec<(ToggleId, Refused)>,
+    /// What there was to do, where there was a pass.
+    plan: Option<Arc<Plan>>,
 }
 
 impl Ended {
@@ -35,22 +38,33 @@ impl Ended {
             failed: !matches!(report.stopped, None | Some(StopReason::Interrupted)),
             interrupted: report.stopped == Some(StopReason::Interrupted),
             unauthorised: matches!(report.stopped, Some(StopReason::Unauthorised(_))),
+            plan: Some(Arc::clone(&report.plan)),
             ..Self::default()
         };
         for (change, sending) in report.lines() {
-            let parked = |reason: &str| Refused {
+            let refused = |reason: &str| Refused {
                 object: change.object,
                 reason: reason.to_owned(),
             };
             match sending {
                 Sending::Applied => ended.applied.push(change.id.clone()),
-                Sending::Failed { reason } => ended.refused.push((change.id.clone(), parked(reason))),
-                Sending::Pending { reason } => ended.pending.push((change.id.clone(), parked(reason))),
+                Sending::Failed { reason } => ended.refused.push((change.id.clone(), refused(reason))),
+                Sending::Pending { reason } => ended.pending.push((change.id.clone(), refused(reason))),
                 Sending::NotSent => {}
             }
         }
         ended
     }
+}
+
+/// Returns whether `plan` wants to publish the toggle, or would if the service had not refused it.
+fn is_wanted(plan: &Plan, id: &ToggleId) -> bool {
+    let held = plan.held();
+    let is_parked = |index: usize| matches!(held[index].reason, HoldReason::Refused(_));
+    plan.changes()
+        .binary_search_by(|change| change.id.cmp(id))
+        .is_ok()
+        || held.binary_search_by(|held| held.id.cmp(id)).is_ok_and(is_parked)
 }
 
 /// Why a toggle waits, and until when; for good where it was refused.
@@ -142,6 +156,10 @@ impl Schedule {
         for id in &ended.applied {
             self.waiting.remove(id);
         }
+        if let Some(plan) = &ended.plan {
+            // What was taken back is new when it comes again.
+            self.waiting.retain(|id, _| is_wanted(plan, id));
+        }
         for (id, parked) in &ended.refused {
             let waiting = Waiting {
                 parked: parked.clone(),
@@ -150,8 +168,8 @@ impl Schedule {
             };
             self.waiting.insert(id.clone(), waiting);
         }
-        if !ended.failed && !ended.applied.is_empty() {
-            self.set_aside(&ended.pending, now, jitter);
+        if !ended.failed && !ended.interrupted {
+            self.set_aside(ended, now, jitter);
         }
         self.rejected = ended.unauthorised.then(|| (token, now + PROBE_INTERVAL));
         self.failures = match ended.failed || !ended.pending.is_empty() {
@@ -172,10 +190,15 @@ impl Schedule {
         self.looked(now, jitter);
     }
 
-    /// Toggles that alone get no answer while others succeed wait longer and longer, up to an hour.
-    fn set_aside(&mut self, pending: &[(ToggleId, Refused)], now: Instant, jitter: f64) {
-        for (id, parked) in pending {
-            let failures = self.waiting.get(id).map_or(0, |waiting| waiting.failures) + 1;
+    /// Toggles that alone get no answer while others succeed wait longer and longer, up to an hour; once they do, it
+    /// takes a success of theirs to end it, because the others may have nothing to send any more.
+    fn set_aside(&mut self, ended: &Ended, now: Instant, jitter: f64) {
+        for (id, parked) in &ended.pending {
+            let before = self.waiting.get(id).map_or(0, |waiting| waiting.failures);
+            if before == 0 && ended.applied.is_empty() {
+                continue;
+            }
+            let failures = before.saturating_add(1);
             let wait = retry::lone_backoff(failures, 0.5 + jitter / 2.0);
             let waiting = Waiting {
                 parked: parked.clone(),
@@ -304,6 +327,28 @@ mod tests {
             assert_eq!(schedule.parked(now + Duration::from_secs(wait - 1)).len(), 1);
             assert!(schedule.parked(now + Duration::from_secs(wait)).is_empty());
         }
+        // By then the others have nothing to send any more.
+        let alone = Ended {
+            applied: Vec::new(),
+            ..lone
+        };
+        for wait in [240, 480, 960, 1920, 3600, 3600] {
+            schedule.ended(&alone, None, now, 1.0);
+            assert_eq!(schedule.parked(now + Duration::from_secs(wait - 1)).len(), 1);
+            assert!(schedule.parked(now + Duration::from_secs(wait)).is_empty());
+        }
+    }
+
+    #[test]
+    fn nothing_waits_for_long_because_of_a_service_that_answers_nobody() {
+        let now = Instant::now();
+        let mut schedule = Schedule::new(INTERVAL);
+        let pending = Ended {
+            pending: vec![(id("a/b/c"), parked())],
+            ..Ended::default()
+        };
+        schedule.ended(&pending, None, now, 1.0);
+        assert!(schedule.parked(now).is_empty());
     }
 
     #[test]
@@ -322,18 +367,17 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_pass_is_followed_by_another_at_once() {
+    fn an_interrupted_pass_is_followed_by_another_at_once_over_everything() {
         let now = Instant::now();
         let mut schedule = Schedule::new(INTERVAL);
-        schedule.ended(
-            &Ended {
-                interrupted: true,
-                ..Ended::default()
-            },
-            None,
-            now,
-            0.5,
-        );
+        let interrupted = Ended {
+            interrupted: true,
+            applied: vec![id("a/b/d")],
+            pending: vec![(id("a/b/c"), parked())],
+            ..Ended::default()
+        };
+        schedule.ended(&interrupted, None, now, 0.5);
         assert_eq!(schedule.due(), now);
+        assert!(schedule.parked(now).is_empty());
     }
 }

@@ -184,6 +184,31 @@ fn a_toggle_is_in_sync_again_when_what_kept_it_is_taken_back() {
 }
 
 #[test]
+fn a_refused_change_that_was_taken_back_is_tried_again_when_it_comes_back() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| run);
+    world.service.always(|request| match request.comment().as_str() {
+        "Too early" => Answer::json(409, r#"{"message": "not before Monday"}"#),
+        _ => Answer::applied(),
+    });
+    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Too early");
+    daemon.becomes("shop/prod/pay", "failed");
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(18))
+        .commit("Take it back");
+    daemon.becomes("shop/prod/pay", "in_sync");
+    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Now");
+    world.service.wait_for(2);
+    daemon.becomes("shop/prod/pay", "in_sync");
+    world.sent(&[
+        ("shop/prod/pay", body(21, "Too early")),
+        ("shop/prod/pay", body(21, "Now")),
+    ]);
+    daemon.ends_in_peace();
+}
+
+#[test]
 fn a_suspension_with_an_end_survives_a_restart_and_ends_by_itself() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run);
