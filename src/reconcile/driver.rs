@@ -74,9 +74,15 @@ impl Driver {
             .send_modify(|status| status.source.repo.clone_from(&self.config.rules.repo));
         while !*stop.borrow() {
             self.heartbeat.beat();
-            let Some(writer) = self.writer(reconciler.take(), &mut stop).await else {
-                self.wait_as_follower(&mut stop).await;
-                continue;
+            let writer = match reconciler.take() {
+                Some(writer) => writer,
+                None => match self.elected(&mut memory, &mut stop).await {
+                    Ok(writer) => writer,
+                    Err(until) => {
+                        self.wait_for_turn(until, &mut stop).await;
+                        continue;
+                    }
+                },
             };
             let woken = self.woken(&memory, &mut scout, &mut tick, &mut stop).await;
             let is_due = match woken {
@@ -282,10 +288,7 @@ impl Driver {
                 tracing::warn!(note, "noticed");
             }
         }
-        let mark = self.token_mark();
-        memory
-            .schedule
-            .ended(&Ended::of(&result), mark, Instant::now(), fastrand::f64());
+        memory.ended(&Ended::of(&result), self.token_mark());
         memory.tell(&outcome);
         let (writer, toggles) = self.toggles(writer, result.as_ref().ok()).await;
         let suspended = super::look::suspension(writer.view(), at);
@@ -356,7 +359,7 @@ impl Driver {
     }
 
     /// What tells one token from another without keeping it; nothing where it cannot be read.
-    fn token_mark(&self) -> Option<String> {
+    pub(super) fn token_mark(&self) -> Option<String> {
         use sha2::{Digest, Sha256};
         let secret = self.config.service.as_ref()?.token.read().ok()?;
         Some(

@@ -28,7 +28,8 @@ const DOCUMENT: &str = "disabled: false\ncontent:\n  variations:\n    - { name: 
 /// A driver at work.
 struct Work {
     repo: Repo,
-    _state: tempfile::TempDir,
+    /// Kept for as long as there is work.
+    state: Option<tempfile::TempDir>,
     control: Control,
     heartbeat: Heartbeat,
     status: watch::Receiver<Status>,
@@ -48,15 +49,22 @@ impl Work {
     }
 
     fn start(first_pass: FirstPass) -> Self {
+        let state = tempfile::tempdir().unwrap();
+        let mut work = Self::on(state.path(), first_pass);
+        work.state = Some(state);
+        work
+    }
+
+    /// Starts one whose state is in this folder.
+    fn on(state: &Path, first_pass: FirstPass) -> Self {
         let repo = Repo::new();
         repo.commit_file("shop/prod/pay.yaml", DOCUMENT);
-        let state = tempfile::tempdir().unwrap();
         let trigger = Trigger::default();
         let (control, commands) = Control::new(trigger.clone());
         let (sender, status) = watch::channel(Status::default());
         let heartbeat = Heartbeat::new(INTERVAL);
         let driver = Driver {
-            config: settings(repo.path(), state.path(), first_pass),
+            config: settings(repo.path(), state, first_pass),
             poll_interval: INTERVAL,
             progress: Arc::new(Quiet),
             trigger,
@@ -68,7 +76,7 @@ impl Work {
         let (stop, stopped) = watch::channel(false);
         Self {
             repo,
-            _state: state,
+            state: None,
             control,
             heartbeat,
             status,
@@ -163,6 +171,33 @@ async fn a_pass_that_fails_at_a_commit_is_retried_after_a_growing_wait_and_not_e
     let passes = work.passes_within(Duration::from_secs(3600)).await;
     assert!((12..=36).contains(&passes), "{passes} in an hour");
     assert_eq!(work.heartbeat.stopped_for(), None, "the loop turned all the time");
+    work.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_state_that_cannot_be_opened_is_tried_again_after_a_growing_wait_and_when_somebody_asks() {
+    let state = tempfile::tempdir().unwrap();
+    let folder = state.path().join("state");
+    std::fs::write(&folder, "a file").unwrap();
+    let mut work = Work::on(&folder, FirstPass::Adopt);
+    let (_, result) = work.pass().await;
+    assert!(failed(&result), "{result:?}");
+    let passes = work.passes_within(Duration::from_secs(3600)).await;
+    assert!((12..=36).contains(&passes), "{passes} in an hour");
+    assert_eq!(work.heartbeat.stopped_for(), None, "the loop turned all the time");
+    let order = Suspension {
+        reason: None,
+        until: None,
+    };
+    let suspended = work.control.suspend(order).await.unwrap_err();
+    assert!(suspended.to_string().contains("cannot be used"), "{suspended}");
+
+    work.pass().await;
+    let start = Instant::now();
+    std::fs::remove_file(&folder).unwrap();
+    work.control.reconcile().await.unwrap();
+    while failed(&work.pass().await.1) {}
+    assert!(start.elapsed() <= Duration::from_secs(2), "{:?}", start.elapsed());
     work.end().await;
 }
 

@@ -3,38 +3,42 @@
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{Instant, interval, sleep_until};
 
 use crate::state;
 
 use super::driver::{Driver, TICK, raised};
-use super::memory::chain;
+use super::memory::{Memory, chain, outcome};
 use super::pass::{Reconciler, now};
-use super::status::{LastPass, PassResult, Role};
+use super::schedule::Ended;
+use super::status::{LastPass, Role};
 use super::{Command, Error};
 
 impl Driver {
-    /// Returns the reconciler, taking the state's lock where it is not held yet.
-    pub(super) async fn writer(
+    /// Tries to take the state's lock, and says when to try again where that cannot be had.
+    pub(super) async fn elected(
         &mut self,
-        held: Option<Reconciler>,
+        memory: &mut Memory,
         stop: &mut watch::Receiver<bool>,
-    ) -> Option<Reconciler> {
-        if held.is_some() {
-            return held;
-        }
+    ) -> Result<Reconciler, Instant> {
         let config = self.config.clone();
-        let opening = tokio::task::spawn_blocking(move || Reconciler::open(config, Duration::ZERO));
-        let opened = tokio::select! {
-            opened = opening => opened,
-            // Shared state may hang; nothing is lost that the next process does not find.
-            () = raised(stop) => return None,
+        let mut opening = tokio::task::spawn_blocking(move || Reconciler::open(config, Duration::ZERO));
+        let mut tick = interval(TICK);
+        // Shared state may hang; nothing is lost then that the next process does not find.
+        let opened = loop {
+            tokio::select! {
+                opened = &mut opening => break opened,
+                () = raised(stop) => return Err(Instant::now()),
+                Some(command) = self.commands.recv() => refuse(command, "the state is being opened; ask again"),
+                _ = tick.tick() => self.heartbeat.beat(),
+            }
         };
         match opened.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())) {
             Ok(reconciler) => {
                 tracing::info!("this process is the writer");
                 self.status.send_modify(|status| status.role = Role::Writer);
-                Some(reconciler)
+                memory.schedule.no_later_than(Instant::now());
+                Ok(reconciler)
             }
             Err(Error::State(state::Error::Locked { holder, .. })) => {
                 let role = Role::Follower(holder.to_string());
@@ -42,44 +46,57 @@ impl Driver {
                     tracing::info!(%holder, "another process is the writer; waiting for it to end");
                 }
                 self.status.send_modify(|status| status.role = role);
-                None
+                Err(Instant::now() + TICK)
             }
             Err(error) => {
-                let reason = chain(&error);
-                let is_news = match &self.status.borrow().last_pass {
-                    Some(LastPass {
-                        result: PassResult::Failed(before),
-                        ..
-                    }) => *before != reason,
-                    _ => true,
-                };
-                if is_news {
-                    tracing::error!(reason, "the state cannot be used");
-                }
-                let last_pass = LastPass {
-                    at: now(),
-                    result: PassResult::Failed(reason),
-                    took_ms: 0,
-                };
-                self.status.send_modify(|status| {
-                    status.role = Role::Writer;
-                    status.last_pass = Some(last_pass);
-                });
-                None
+                self.no_pass(&error, memory);
+                Err(memory.schedule.due())
             }
         }
     }
 
-    pub(super) async fn wait_as_follower(&mut self, stop: &mut watch::Receiver<bool>) {
-        tokio::select! {
-            () = sleep(TICK) => {}
-            () = raised(stop) => {}
-            Some(command) = self.commands.recv() => match command {
-                Command::Suspend(_, reply) | Command::Resume(reply) => {
-                    let _ = reply.send(Err("this process is not the writer; ask the one that is".into()));
+    /// Without state there is no pass: tells that, and decides when the next one is due.
+    fn no_pass(&self, error: &Error, memory: &mut Memory) {
+        let result = Err(chain(error));
+        let outcome = outcome(&result);
+        self.metrics.pass_ended(&outcome, Duration::ZERO);
+        memory.ended(&Ended::of(&result), self.token_mark());
+        memory.tell(&outcome);
+        self.status.send_modify(|status| {
+            status.role = Role::Writer;
+            status.last_pass = Some(LastPass {
+                at: now(),
+                result: outcome,
+                took_ms: 0,
+            });
+        });
+    }
+
+    /// Waits until it is time to try again, or somebody asks.
+    pub(super) async fn wait_for_turn(&mut self, until: Instant, stop: &mut watch::Receiver<bool>) {
+        let mut tick = interval(TICK);
+        loop {
+            tokio::select! {
+                () = sleep_until(until) => return,
+                () = raised(stop) => return,
+                () = self.trigger.fired() => return,
+                Some(command) = self.commands.recv() => {
+                    let why = match self.status.borrow().role {
+                        Role::Follower(_) => "this process is not the writer; ask the one that is",
+                        Role::Starting | Role::Writer => "the state cannot be used; `/readyz` says why",
+                    };
+                    refuse(command, why);
                 }
-                Command::RetryParked => {}
+                _ = tick.tick() => self.heartbeat.beat(),
             }
         }
+    }
+}
+
+/// Answers an order that nobody can carry out now.
+fn refuse(command: Command, why: &str) {
+    match command {
+        Command::Suspend(_, reply) | Command::Resume(reply) => drop(reply.send(Err(why.to_owned()))),
+        Command::RetryParked => {}
     }
 }

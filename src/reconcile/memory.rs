@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use crate::model::CommitId;
 
 use super::report::{Report, StopReason};
-use super::schedule::Schedule;
+use super::schedule::{Ended, Schedule};
 use super::status::PassResult;
 
 /// What the loop remembers between passes.
@@ -30,6 +32,11 @@ impl Memory {
     /// Returns whether the ref was found to lead elsewhere than the last pass saw.
     pub(super) fn is_news(&self, found: Option<CommitId>) -> bool {
         found.is_some() && found != self.seen
+    }
+
+    /// Takes in how a pass ended that was made with the token of this mark.
+    pub(super) fn ended(&mut self, ended: &Ended, token: Option<String>) {
+        self.schedule.ended(ended, token, Instant::now(), fastrand::f64());
     }
 
     /// Says once that passes fail, and once that they do not any more.
