@@ -146,7 +146,8 @@ pub(crate) fn first(snapshot: &Snapshot, view: &View, rules: &Rules) -> Result<F
             .into());
         }
         // A revision that a clean pass has seen was told about then.
-        let is_news = view.memory().is_none_or(|memory| memory.revision != found);
+        let is_seen = |memory: &PassMemory| memory.revision == found && memory.tip == tip.commit;
+        let is_news = !view.memory().is_some_and(is_seen);
         if tip.revision != found && is_news {
             notes.extend(history(snapshot, tip.revision, rules)?);
         }
@@ -157,10 +158,25 @@ pub(crate) fn first(snapshot: &Snapshot, view: &View, rules: &Rules) -> Result<F
             && Some(memory.tip) == view.tip().map(|tip| tip.commit)
     });
     let quiet = view.unknown().is_empty() && view.suspension().is_none();
-    Ok(if same && quiet && notes.is_empty() {
-        First::Same
-    } else {
-        First::Changed(notes)
+    Ok(
+        if same && quiet && notes.is_empty() && !is_to_be_noted(snapshot, view, rules)? {
+            First::Same
+        } else {
+            First::Changed(notes)
+        },
+    )
+}
+
+/// Returns whether this revision has to be recorded even where nothing else is: on the way to it documents were others,
+/// and whoever comes late with one of those commits must find that it is old (DESIGN, section 4, "Stale checkout").
+pub(crate) fn is_to_be_noted(snapshot: &Snapshot, view: &View, rules: &Rules) -> Result<bool, Error> {
+    let Some(tip) = view.tip().filter(|_| rules.checkout == Checkout::Shared) else {
+        return Ok(false);
+    };
+    Ok(match snapshot.relation(tip.revision)? {
+        Relation::Same => false,
+        Relation::Descends => snapshot.differed_since(tip.revision)?,
+        Relation::Behind | Relation::Diverged | Relation::Missing => true,
     })
 }
 

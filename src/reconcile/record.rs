@@ -27,7 +27,10 @@ pub(crate) fn record(
         revision: snapshot.revision(),
         now,
     };
-    let records: Vec<state::Record> = plan.records().iter().map(without_publish).collect();
+    let mut records: Vec<state::Record> = plan.records().iter().map(without_publish).collect();
+    if look::is_to_be_noted(snapshot, store.view(), rules)? {
+        records.push(state::Record::Seen);
+    }
     let documents = Documents::new(snapshot)?;
     store
         .fold(&head, &records, |object| documents.read(object))

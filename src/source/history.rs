@@ -276,6 +276,41 @@ pub(super) fn holds_object_at(
     Ok(false)
 }
 
+/// Returns whether a commit that leads to `start` and not to `since` has other folders under `root` than `start` has.
+pub(super) fn differed_since(reader: &Reader, start: Oid, since: Oid, root: &str) -> Result<bool, Error> {
+    let mut walk = reader.repository().revwalk()?;
+    walk.push(start)?;
+    walk.hide(since)?;
+    let mut trees = TreeCache::new(reader);
+    let mut now = None;
+    for id in walk {
+        let id = id.map_err(|error| reader.explain(object_id(start), error))?;
+        let commit = reader.repository().find_commit(id);
+        let commit = commit.map_err(|error| reader.explain(object_id(id), error))?;
+        let then = folders(&mut trees, object_id(commit.tree_id()), root)?;
+        if *now.get_or_insert_with(|| then.clone()) != then {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The folders under `root` that may hold documents, by name; none where there is no such root.
+fn folders(
+    trees: &mut TreeCache<'_>,
+    top: ObjectId,
+    root: &str,
+) -> Result<BTreeMap<Vec<u8>, ObjectId>, Error> {
+    let mut tree = trees.tree(Some(top))?;
+    for part in root.split('/').filter(|part| !part.is_empty()) {
+        tree = trees.tree(folder(tree.get(part)))?;
+    }
+    let shown = tree
+        .folders()
+        .filter(|entry| !matches!(entry.name.first(), Some(b'.' | b'_')));
+    Ok(shown.map(|entry| (entry.name.to_vec(), entry.id)).collect())
+}
+
 /// Returns the blob at `path` in `tree`; a tree that was looked into before gives nothing.
 fn lookup(
     trees: &mut TreeCache<'_>,

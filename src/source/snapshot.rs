@@ -155,6 +155,16 @@ impl Snapshot {
         history::holds_object_at(&self.reader()?, start, &self.full(path), object)
     }
 
+    /// Returns whether a commit after `since`, up to this one, had other documents under the root than this one has. Every
+    /// folder that may hold documents counts, and no file beside them.
+    ///
+    /// # Errors
+    /// When history cannot be read.
+    pub fn differed_since(&self, since: CommitId) -> Result<bool, Error> {
+        let (start, since) = (history::start(self.revision())?, history::start(since)?);
+        history::differed_since(&self.reader()?, start, since, &self.root)
+    }
+
     /// Returns how `other` stands to this snapshot's commit.
     ///
     /// # Errors

@@ -304,6 +304,31 @@ fn commits_are_related_as_their_history_says() {
 }
 
 #[test]
+fn documents_that_changed_and_changed_back_were_others_meanwhile() {
+    let repo = Repo::new();
+    let since = repo.commit_file("toggles/shop/prod/pay.yaml", "one");
+    let differed = |root: &str| {
+        let mut source = Source::new(SourceConfig {
+            root: root.to_owned(),
+            ..config(RepoUrl::local(repo.path()))
+        });
+        let since = CommitId(since.parse().unwrap());
+        source.look().unwrap().differed_since(since).unwrap()
+    };
+    assert!(!differed("toggles"), "there is no commit after it");
+    repo.commit_file("toggles/README.md", "what this is");
+    repo.commit_file("toggles/.github/workflows/ci.yml", "on: push");
+    repo.commit_file("toggles/_drafts/prod/pay.yaml", "later");
+    assert!(!differed("toggles"), "none of these is a document");
+    repo.commit_file("src/main.c", "int main;");
+    repo.commit_file("src/main.c", "int main = 0;");
+    assert!(!differed("toggles") && differed(""));
+    repo.commit_file("toggles/shop/prod/pay.yaml", "two");
+    repo.commit_file("toggles/shop/prod/pay.yaml", "one");
+    assert!(differed("toggles"));
+}
+
+#[test]
 fn an_object_is_found_at_its_path_in_history_and_nowhere_else() {
     let repo = Repo::new();
     repo.commit_file("x/a", "one");

@@ -58,14 +58,19 @@ impl Store {
     where
         E: std::error::Error + Send + Sync + 'static,
     {
-        let Work { changes, why, cut } = work;
-        if changes.is_empty() {
+        let Work {
+            changes,
+            why,
+            seen,
+            cut,
+        } = work;
+        if changes.is_empty() && !seen {
             return Ok(cut);
         }
         let odb = self.repository.odb().map_err(self.broken())?;
         let before = self.view.tip().map(|tip| (tip.commit, tip.tree));
         let (root, mut objects) = tree::splice(&self.repository, before.map(|(_, tree)| tree), &changes)?;
-        if if_same == IfSame::Nothing && before.is_some_and(|(_, tree)| tree == root) {
+        if !seen && if_same == IfSame::Nothing && before.is_some_and(|(_, tree)| tree == root) {
             return Ok(cut);
         }
         let wanted = changes.values().flatten().map(|(_, object)| *object);

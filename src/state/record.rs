@@ -97,6 +97,9 @@ pub(crate) fn subject(origin: &Origin<'_>, toggles: &[(ToggleId, Why)]) -> Strin
         .iter()
         .filter(|(_, why)| matches!(why, Why::Sent(_)))
         .count();
+    if toggles.is_empty() {
+        return format!("Nothing to apply at {}", origin.revision.short());
+    }
     let (verb, count) = match sent {
         0 => ("Record", toggles.len()),
         sent => ("Apply", sent),

@@ -24,6 +24,8 @@ pub enum Record {
         /// The toggle.
         id: ToggleId,
     },
+    /// Nothing else: the revision was dealt with, and others who share the state have to know.
+    Seen,
 }
 
 /// What one commit is about.
@@ -32,6 +34,8 @@ pub(crate) struct Work {
     /// What is put at each toggle's place.
     pub(crate) changes: BTreeMap<ToggleId, Put>,
     pub(crate) why: BTreeMap<ToggleId, Why>,
+    /// Whether there is a commit even if nothing is put anywhere.
+    pub(crate) seen: bool,
     /// What may leave the journal once it is recorded.
     pub(crate) cut: Cut,
 }
@@ -61,6 +65,10 @@ impl Work {
             Record::Remove { id } => {
                 self.cut.forgotten.push(id.clone());
                 (id, None, Why::Forgotten)
+            }
+            Record::Seen => {
+                self.seen = true;
+                return;
             }
         };
         self.changes.insert(id.clone(), put);

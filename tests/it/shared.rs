@@ -257,6 +257,79 @@ fn an_old_checkout_is_not_published_over_a_newer_one() {
 }
 
 #[test]
+fn an_old_job_on_a_machine_that_applied_its_commit_once_is_stale_too() {
+    let (world, _remote) = shared();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    let old = world.repo.linked("HEAD", &world.path("old"));
+    job(&world, "first").set("repo", old.path()).exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(30))
+        .commit("Change it again");
+    job(&world, "second").exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(30, "Change it again"))]);
+    job(&world, "first")
+        .set("repo", old.path())
+        .exit(4)
+        .says(&["<rev>"]);
+    world.nothing_sent();
+}
+
+#[test]
+fn a_job_that_comes_after_the_one_that_took_its_change_back_is_stale() {
+    for machine in ["first", "third"] {
+        let (world, _remote) = shared();
+        world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Too early");
+        let late = world.repo.linked("HEAD", &world.path("late"));
+        world
+            .repo
+            .file("shop/prod/pay.yaml", doc(18))
+            .commit("Take it back");
+        job(&world, machine).exit(0).any_output();
+        job(&world, "late")
+            .set("repo", late.path())
+            .exit(4)
+            .says(&["<rev>"]);
+        world.nothing_sent();
+    }
+}
+
+#[test]
+fn a_rewritten_history_that_was_followed_once_is_the_one_that_counts() {
+    let (world, _remote) = shared();
+    world
+        .repo
+        .git(&["commit", "-q", "--amend", "-m", "Add pay, in better words"]);
+    job(&world, "second").exit(4).says(&["<rev>", "--history follow"]);
+    job(&world, "second")
+        .set("history", "follow")
+        .exit(0)
+        .any_output();
+    job(&world, "third").exit(0).any_output();
+    world.nothing_sent();
+}
+
+#[test]
+fn a_job_that_has_nothing_to_do_with_toggles_leaves_the_record_alone() {
+    let (world, remote) = shared();
+    let tip = || remote.id("refs/gitoggle/toggles/applied");
+    let before = tip();
+    world.repo.file("README.md", "Toggles").commit("Say what this is");
+    world
+        .repo
+        .file(".github/workflows/ci.yml", "on: push")
+        .commit("Add CI");
+    for machine in ["first", "second", "second"] {
+        job(&world, machine).exit(0).any_output();
+        assert_eq!(tip(), before);
+    }
+}
+
+#[test]
 fn a_remote_that_cannot_be_reached_stops_the_pass() {
     let (world, _remote) = shared();
     world
