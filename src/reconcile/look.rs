@@ -49,8 +49,9 @@ pub fn plan(config: &Config, files: Files) -> Result<Look, Error> {
         service: _,
         limits: _,
     } = config;
-    let snapshot = Source::new(source.clone()).look()?;
+    // The state first, as in a pass.
     let view = view(config)?;
+    let snapshot = Source::new(source.clone()).look()?;
     match files {
         Files::Committed => plan_with(&snapshot, &view, rules),
         Files::WorkTree => {
@@ -84,8 +85,8 @@ pub struct Standing {
 /// # Errors
 /// As for [`plan`].
 pub fn status(config: &Config) -> Result<Standing, Error> {
-    let snapshot = Source::new(config.source.clone()).look()?;
     let view = view(config)?;
+    let snapshot = Source::new(config.source.clone()).look()?;
     let look = plan_with(&snapshot, &view, &config.rules)?;
     let toggles = standing(&look.plan, &view, &config.rules.policy.scope)?;
     let status = Status {

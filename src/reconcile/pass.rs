@@ -167,10 +167,12 @@ impl Reconciler {
     }
 
     fn look(&mut self) -> Result<Looked, Error> {
+        // The state first: what others apply while it is waited for must not be newer than the source that is compared.
+        // What they apply later is found when the pass announces itself.
+        self.store.refresh(SHARED_WAIT, now())?;
         let began = Instant::now();
         let snapshot = self.source.look()?;
         let took = began.elapsed();
-        self.store.refresh(SHARED_WAIT, now())?;
         let view = self.store.view();
         let notes = match look::first(&snapshot, view, &self.config.rules)? {
             First::Same if self.parked.is_empty() => return Ok(Looked::Same(snapshot, took)),

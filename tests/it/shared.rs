@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::support::{Answer, Gitoggle, Repo, Request, World, body, doc};
+use crate::support::git_host::Door;
+use crate::support::{Answer, Gitoggle, Remote, Repo, Request, World, body, doc};
 
 /// A world whose state is shared, with `pay` applied.
 fn shared() -> (World, Repo) {
@@ -295,6 +296,47 @@ fn a_job_that_comes_after_the_one_that_took_its_change_back_is_stale() {
             .exit(4)
             .says(&["<rev>"]);
         world.nothing_sent();
+    }
+}
+
+#[test]
+fn what_others_apply_while_a_job_waits_for_the_state_is_not_taken_back() {
+    let remote = Remote::new(Door::Open);
+    let source = Repo::at(&remote.world.path("hosted/toggles.git"));
+    let state = Repo::bare(&remote.world.path("hosted/state.git"));
+    let name = "refs/gitoggle/toggles/applied";
+    let job = || {
+        let url = format!("{}/state.git", remote.host.url());
+        remote
+            .apply()
+            .set("state-remote", url)
+            .set("state-name", "toggles")
+    };
+    job().set("first-pass", "assert").exit(0).any_output();
+    let before = (source.id("main"), state.id(name));
+    remote.push(21, "Change pay");
+    job().exit(0).any_output();
+    remote.world.service.take();
+    let after = (source.id("main"), state.id(name));
+
+    for moment in 1..=6 {
+        let (source, state) = (Repo::at(source.path()), Repo::at(state.path()));
+        let set = move |(main, applied): &(String, String)| {
+            source.git(&["update-ref", "refs/heads/main", main]);
+            state.git(&["update-ref", name, applied]);
+        };
+        set(&before);
+        let (mut requests, after) = (0, after.clone());
+        remote.host_answers(move |_| {
+            requests += 1;
+            if requests == moment {
+                set(&after);
+            }
+            None
+        });
+        let disk = remote.world.path(&format!("disk-{moment}"));
+        job().set("state-dir", disk).exit(0).any_output();
+        remote.world.nothing_sent();
     }
 }
 
