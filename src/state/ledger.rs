@@ -141,6 +141,13 @@ impl Ledger {
         }
     }
 
+    /// Drops what the last pass on shared state left open. Whoever moved the record since could do so only from its
+    /// announcement: each toggle of it was unknown to them, and is settled in their record or on their list.
+    pub(crate) fn supersede(&mut self) {
+        self.toggles.clear();
+        self.open.clear();
+    }
+
     /// Takes back confirmations that cannot be trusted: they become unknown.
     pub(crate) fn doubt(&mut self, doubtful: impl Fn(&Entry) -> bool) {
         for entries in self.toggles.values_mut() {

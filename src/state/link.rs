@@ -111,7 +111,7 @@ impl Store {
             .as_ref()
             .is_some_and(|intent| Some(&intent.pass) == pass.as_ref());
         if adopted == Adopted::Theirs && pass.is_some() && !is_ours {
-            self.supersede();
+            self.ledger.supersede();
         }
         // Our own intent says less than our own journal.
         if let Some(intent) = intent.filter(|intent| Some(&intent.pass) != pass.as_ref()) {
@@ -153,15 +153,6 @@ impl Store {
         }
         self.view.replace_tip(Some(tip));
         Ok(Adopted::Theirs)
-    }
-
-    /// Drops what our last pass left open. Whoever moved the record since could do so only from our announcement: each
-    /// toggle of it was unknown to them, and is settled in their record or on their list.
-    fn supersede(&mut self) {
-        let toggles: Vec<ToggleId> = self.ledger.entries().map(|(id, _)| id.clone()).collect();
-        for id in &toggles {
-            self.ledger.forget_toggle(id);
-        }
     }
 
     /// Adds what another process announced and we do not know yet to our unknown toggles.

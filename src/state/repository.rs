@@ -96,6 +96,10 @@ pub(crate) fn descends(repository: &Repository, commit: CommitId, ancestor: Comm
         oid(commit.0).map_err(broken())?,
         oid(ancestor.0).map_err(broken())?,
     );
+    // The walk itself does not tell a commit that is not here from a broken repository.
+    if !repository.odb().map_err(broken())?.exists(ancestor) {
+        return Ok(false);
+    }
     match repository.graph_descendant_of(commit, ancestor) {
         Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(false),
         descends => descends.map_err(broken()),

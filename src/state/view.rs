@@ -85,11 +85,15 @@ impl View {
             (_, Some(_), None) => true,
             (_, _, applied) => applied.is_none(),
         };
+        let pass = header.as_ref().and_then(|header| header.pass.as_ref());
+        let foreign = intent.as_ref().filter(|intent| Some(&intent.pass) != pass);
         if !is_ours {
             ledger.doubt(|_| true);
+            if pass.is_some() && (intent.is_none() || foreign.is_some()) {
+                ledger.supersede();
+            }
         }
-        let pass = header.as_ref().and_then(|header| header.pass.as_ref());
-        if let Some(intent) = intent.filter(|intent| Some(&intent.pass) != pass) {
+        if let Some(intent) = foreign {
             for (id, entry) in intent::listed(&repository, intent.list)?.entries() {
                 ledger.intend(id.clone(), entry.clone());
             }

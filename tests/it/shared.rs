@@ -121,6 +121,23 @@ fn plan_and_status_see_shared_state_and_write_nothing() {
 }
 
 #[test]
+fn plan_and_status_know_what_another_machine_applied() {
+    let (world, _remote) = shared();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    job(&world, "second").exit(0).any_output();
+    for run in [world.plan(), world.status()] {
+        run.set("state-dir", disk(&world, "first"))
+            .set("state-remote", world.path("remote.git"))
+            .set("state-name", "toggles")
+            .exit(0)
+            .any_output();
+    }
+}
+
+#[test]
 fn two_jobs_at_once_publish_everything_once() {
     let (world, _remote) = shared();
     for environment in ["a", "b", "c"] {
@@ -504,6 +521,14 @@ fn a_machine_that_comes_back_does_not_repeat_what_another_one_has_resolved() {
 
     job(&world, "other").exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    world
+        .plan()
+        .set("state-dir", disk(&world, "crashed"))
+        .set("state-remote", world.path("remote.git"))
+        .set("state-name", "toggles")
+        .arg("--detailed-exitcode")
+        .exit(0)
+        .any_output();
     job(&world, "crashed").exit(0).any_output();
     world.nothing_sent();
 }
