@@ -22,6 +22,9 @@ use super::{color, note, plan, print, setup, show, signals};
 /// How long `apply` waits for another process that is writing.
 const LOCK_WAIT: Duration = Duration::from_secs(60);
 
+/// How long it waits for another machine that is publishing: longer than the minute after which a dead one counts as such.
+const SHARED_WAIT: Duration = Duration::from_secs(90);
+
 pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
     let config = setup::config(settings, CacheMode::Keep)?;
     let host = setup::service(&config);
@@ -64,6 +67,9 @@ fn open(config: Config) -> Result<Reconciler, Failure> {
         Err(reconcile::Error::State(state::Error::Locked { holder, .. })) => {
             note(&format!("waiting for {holder}, which is writing to this state\n"))?;
             Ok(Reconciler::open(config, LOCK_WAIT)?)
+        }
+        Err(reconcile::Error::State(state::Error::InUse { .. })) => {
+            Ok(Reconciler::open(config, SHARED_WAIT)?)
         }
         opened => Ok(opened?),
     }

@@ -73,6 +73,7 @@ impl Store {
         let (shared, pass) = (link.shared.clone(), link.pass.clone());
         let began = Instant::now();
         let mut watched = (None, began);
+        let mut is_told = false;
         let (at, intent) = loop {
             let at = shared.fetch(&self.repository, &self.crash)?;
             let intent = at
@@ -99,6 +100,10 @@ impl Store {
                     name: shared.name,
                     holder: alive.holder.clone(),
                 });
+            }
+            if !is_told {
+                tracing::warn!(holder = %alive.holder, state = %shared.name, "another process is publishing; waiting for it");
+                is_told = true;
             }
             thread::sleep(PATIENCE.min(left));
         };
