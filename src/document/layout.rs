@@ -78,6 +78,8 @@ pub enum Place {
         component: String,
         /// What is wrong with it.
         error: KeyError,
+        /// The toggle that the path would claim, written like one.
+        claim: String,
     },
     /// YAML or JSON that does not match the layout: worth a warning.
     Elsewhere,
@@ -174,6 +176,19 @@ impl Layout {
         self.folders == [Part::Project, Part::Environment]
     }
 
+    /// Returns the path of a document, relative to the root.
+    #[must_use]
+    pub fn path(&self, id: &ToggleId, format: Format) -> String {
+        let folders = self.folders.iter().map(|part| match part {
+            Part::Environment => id.environment_key(),
+            Part::Literal(name) => name,
+            Part::Project => id.project(),
+        });
+        let mut path: String = folders.flat_map(|folder| [folder, "/"]).collect();
+        path.extend([id.toggle(), ".", format.as_str()]);
+        path
+    }
+
     /// Returns what `path` is. It is relative to the root, with `/` between its components.
     #[must_use]
     pub fn place(&self, path: &[u8]) -> Place {
@@ -232,9 +247,13 @@ fn document(project: &[u8], environment: &[u8], toggle: &[u8], format: Format) -
     for component in [project, environment, toggle] {
         let text = String::from_utf8_lossy(component);
         if let Err(error) = text.parse::<Key>() {
+            let claim = [project, environment, toggle]
+                .map(String::from_utf8_lossy)
+                .join("/");
             return Place::BadKey {
                 component: text.into_owned(),
                 error,
+                claim,
             };
         }
     }

@@ -51,7 +51,13 @@ impl Scope {
     /// Returns whether `toggle` is in scope.
     #[must_use]
     pub fn contains(&self, toggle: &ToggleId) -> bool {
-        self.set.as_ref().is_none_or(|set| set.is_match(toggle.as_str()))
+        self.contains_text(toggle.as_str())
+    }
+
+    /// Returns whether `claim` would be in scope, which is written like a toggle and may hold what is no key.
+    #[must_use]
+    pub fn contains_text(&self, claim: &str) -> bool {
+        self.set.as_ref().is_none_or(|set| set.is_match(claim))
     }
 
     /// Returns whether everything is in scope.

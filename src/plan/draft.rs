@@ -161,7 +161,7 @@ impl Draft {
         let max = self.policy.comment_max_chars;
         let commit = commits.get(&wanted.path).cloned().unwrap_or_else(|| Commit {
             id: self.plan.source.revision,
-            message: String::new(),
+            message: "(not committed)".to_owned(),
             committed_at: 0,
         });
         let Wanted {

@@ -6,7 +6,7 @@ use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use crate::document::{self, Diagnostic, LARGEST_DOCUMENT};
+use crate::document::{self, Diagnostic, LARGEST_DOCUMENT, Layout};
 use crate::model::{Action, Blob, Payload, Scope, Sent, ServiceKind, ToggleId, Trees};
 use crate::plan::{Applied, Candidate, Decided, Deciding, Desired};
 
@@ -22,6 +22,7 @@ pub(crate) struct Reading<'a> {
     /// What findings put before a path.
     pub(crate) root: &'a str,
     pub(crate) scope: &'a Scope,
+    pub(crate) layout: &'a Layout,
     /// What was sent and has no known outcome.
     pub(crate) unknown: &'a BTreeMap<ToggleId, Sent>,
     /// What was confirmed and is not recorded in the applied tree yet.
@@ -190,7 +191,11 @@ impl<S: Trees, A: Trees> Reader<'_, S, A> {
             .unknown
             .get(&difference.id)
             .map(|sent| sent.path.clone());
-        let applied = || difference.applied.as_ref().map(|file| file.path.clone());
+        // Where the file was in the source; the applied tree has a layout of its own.
+        let applied = || {
+            let file = difference.applied.as_ref()?;
+            Some(self.reading.layout.path(&difference.id, file.format))
+        };
         Desired::Absent {
             path: unknown.or_else(applied).unwrap_or_default(),
         }

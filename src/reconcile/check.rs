@@ -11,7 +11,7 @@ use crate::state;
 
 use super::Error;
 use super::candidates::{Reading, decided};
-use super::compare::{Difference, Roots, compare, join};
+use super::compare::{Difference, Places, Roots, compare, join};
 use super::worktree::Folder;
 
 /// Where the documents to check are.
@@ -80,8 +80,12 @@ impl Run<'_> {
             source: root_tree,
             applied: None,
         };
-        let mut found =
-            compare::<S, state::Reader>(&open()?, None, roots, self.layout, &self.root, &BTreeSet::new())?;
+        let places = Places {
+            layout: self.layout,
+            root: &self.root,
+            scope: self.scope,
+        };
+        let mut found = compare::<S, state::Reader>(&open()?, None, roots, &places, &BTreeSet::new())?;
         found
             .differences
             .retain(|difference| self.scope.contains(&difference.id) && self.wants(difference));
@@ -96,6 +100,7 @@ impl Run<'_> {
             kind: self.kind,
             root: &self.root,
             scope: self.scope,
+            layout: self.layout,
             unknown: &nothing,
             settled: &nothing,
         };

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::names::Names;
 use crate::document::{Diagnostic, Format, Layout, Place, tree};
-use crate::model::{Differing, Entry, EntryKind, EnvironmentId, ObjectId, ToggleId, Tree, Trees};
+use crate::model::{Differing, Entry, EntryKind, EnvironmentId, ObjectId, Scope, ToggleId, Tree, Trees};
 
 /// One document on either side.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -44,6 +44,16 @@ pub(crate) struct Comparison {
     pub(crate) files: usize,
 }
 
+/// Where documents are, and which of them anybody asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Places<'a> {
+    pub(crate) layout: &'a Layout,
+    /// What findings put before a path.
+    pub(crate) root: &'a str,
+    /// What is wrong with a path outside it is not told.
+    pub(crate) scope: &'a Scope,
+}
+
 /// The two trees, either of which may be missing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Roots {
@@ -61,25 +71,23 @@ pub(crate) enum CompareError<S, A> {
 }
 
 /// Compares the trees under `roots`. `always` names toggles that are differences even where both sides are equal
-/// (their last outcome is unknown); `root` is what findings put before a path.
+/// (their last outcome is unknown).
 pub(crate) fn compare<S: Trees, A: Trees>(
     source: &S,
     applied: Option<&A>,
     roots: Roots,
-    layout: &Layout,
-    root: &str,
+    places: &Places<'_>,
     always: &BTreeSet<ToggleId>,
 ) -> Result<Comparison, CompareError<S::Error, A::Error>> {
     let mut walk = Walk {
         source,
         applied,
-        layout,
-        root,
+        places: *places,
         always,
         found: Comparison::default(),
         folded: HashMap::new(),
     };
-    if layout.is_default_shape() {
+    if places.layout.is_default_shape() {
         walk.folder("", 0, Some(roots.source), roots.applied)?;
     } else {
         walk.everything(roots)?;
@@ -90,8 +98,7 @@ pub(crate) fn compare<S: Trees, A: Trees>(
 struct Walk<'a, S, A> {
     source: &'a S,
     applied: Option<&'a A>,
-    layout: &'a Layout,
-    root: &'a str,
+    places: Places<'a>,
     always: &'a BTreeSet<ToggleId>,
     found: Comparison,
     /// Every toggle that was seen, by its id in lower case.
@@ -163,17 +170,18 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
     }
 
     fn place(&mut self, path: String, id: ObjectId) -> Option<(ToggleId, File)> {
-        match self.layout.place(path.as_bytes()) {
+        match self.places.layout.place(path.as_bytes()) {
             Place::Document { id: toggle, format } => {
                 self.found.any_document = true;
                 return Some((toggle, File { path, format, id }));
             }
-            Place::BadKey { component, error } => {
+            Place::BadKey { claim, .. } if !self.places.scope.contains_text(&claim) => {}
+            Place::BadKey { component, error, .. } => {
                 let finding = tree::bad_key(&self.shown(&path), &component, &error);
                 self.found.findings.push(finding);
             }
             Place::Elsewhere => {
-                let finding = tree::elsewhere(&self.shown(&path), self.layout.pattern());
+                let finding = tree::elsewhere(&self.shown(&path), self.places.layout.pattern());
                 self.found.findings.push(finding);
             }
             Place::Ignored => {}
@@ -249,7 +257,7 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
             if let Some(file) = desired.first() {
                 self.fold(&id, &file.path);
             }
-            if desired.len() > 1 {
+            if desired.len() > 1 && self.places.scope.contains(&id) {
                 let paths: Vec<String> = desired.iter().map(|file| self.shown(&file.path)).collect();
                 self.found.findings.extend(tree::duplicate(&id, &paths));
             }
@@ -266,14 +274,14 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
         match self.folded.entry(id.as_str().to_ascii_lowercase()) {
             std::collections::hash_map::Entry::Vacant(free) => drop(free.insert(id.clone())),
             std::collections::hash_map::Entry::Occupied(taken) => {
-                let finding = tree::case_fold(id, &join(self.root, path), taken.get());
+                let finding = tree::case_fold(id, &join(self.places.root, path), taken.get());
                 self.found.findings.push(finding);
             }
         }
     }
 
     fn not_utf8(&mut self, prefix: &str, name: &[u8]) {
-        let path = [join(self.root, prefix).as_bytes(), b"/", name].concat();
+        let path = [join(self.places.root, prefix).as_bytes(), b"/", name].concat();
         self.found
             .findings
             .push(tree::not_utf8_path(path.strip_prefix(b"/").unwrap_or(&path)));
@@ -337,7 +345,7 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
     }
 
     fn shown(&self, path: &str) -> String {
-        join(self.root, path)
+        join(self.places.root, path)
     }
 
     fn source_tree(&self, tree: Option<ObjectId>) -> Result<Tree, CompareError<S::Error, A::Error>> {

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use sha1::{Digest, Sha1};
 
 use super::compare::*;
-use crate::model::{Blob, Entry, ObjectId, Tree, Trees};
+use crate::model::{Blob, Entry, ObjectId, Scope, Tree, Trees};
 
 /// Trees made of paths and contents; ids follow from content, as Git's do.
 #[derive(Default)]
@@ -60,7 +60,12 @@ fn compared(layout: &str, source: &[(&str, &str)], applied: &[(&str, &str)], alw
         applied: Some(trees.keep(applied)),
     };
     let always = always.iter().map(|id| id.parse().unwrap()).collect();
-    let found = compare(&trees, Some(&trees), roots, &layout.parse().unwrap(), "", &always);
+    let places = Places {
+        layout: &layout.parse().unwrap(),
+        root: "",
+        scope: &Scope::default(),
+    };
+    let found = compare(&trees, Some(&trees), roots, &places, &always);
     found.unwrap_or_else(|_| unreachable!("memory never fails"))
 }
 

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::document::MOST_FILES;
-use crate::model::{CommitId, ObjectId, Sent, Suspension, ToggleId, Trees};
+use crate::model::{Action, CommitId, EnvironmentId, ObjectId, Sent, Suspension, ToggleId, Trees};
 use crate::plan::{Deciding, Draft, History, Input, MassChange, Plan, Refused, SourceInfo};
 use crate::source::{self, Relation, Snapshot, Source};
 use crate::state::{PassMemory, View};
 
 use super::Error;
 use super::candidates::{self, Reading};
-use super::compare::{Comparison, Roots, compare};
+use super::compare::{Comparison, Difference, Places, Roots, compare};
 use super::pass::{Config, now};
 use super::rules::{Checkout, HistoryRule, Rules};
 use super::standing::standing;
@@ -55,6 +55,10 @@ pub fn plan(config: &Config, files: Files) -> Result<Look, Error> {
     match files {
         Files::Committed => plan_with(&snapshot, &view, rules),
         Files::WorkTree => {
+            let notes = match first(&snapshot, &view, rules)? {
+                First::Same => Vec::new(),
+                First::Changed(notes) => notes,
+            };
             let folder = source.location.local_path().ok_or(Error::NoWorkTree)?;
             let files = Folder::open(folder, &source.root)?;
             let from = From {
@@ -63,10 +67,7 @@ pub fn plan(config: &Config, files: Files) -> Result<Look, Error> {
                 open: || Ok(files.clone()),
             };
             let plan = look_at(&from, &view, rules, &BTreeMap::new(), suspension(&view, now()))?;
-            Ok(Look {
-                plan,
-                notes: Vec::new(),
-            })
+            Ok(Look { plan, notes })
         }
     }
 }
@@ -264,8 +265,11 @@ where
             &source,
             applied.as_ref(),
             roots,
-            &rules.layout,
-            &rules.root,
+            &Places {
+                layout: &rules.layout,
+                root: &rules.root,
+                scope: &rules.policy.scope,
+            },
             &always,
         )?
     };
@@ -281,16 +285,30 @@ where
         kind: rules.kind,
         root: &rules.root,
         scope: &rules.policy.scope,
+        layout: &rules.layout,
         unknown: &unknown,
         settled,
     };
-    for id in settled.keys() {
-        *applied_counts.entry(id.environment()).or_default() += 1;
+    for (id, sent) in settled {
+        let found = differences.binary_search_by(|one| one.id.cmp(id));
+        let is_applied = found.is_ok_and(|at| differences[at].applied.is_some());
+        let count = applied_counts.entry(id.environment()).or_default();
+        match (sent.action, is_applied) {
+            (Action::Create | Action::Update, false) => *count += 1,
+            (Action::Disable, true) => *count -= 1,
+            _ => {}
+        }
     }
+    let scope = &rules.policy.scope;
+    let is_ours = |environment: &EnvironmentId| {
+        let in_scope = |one: &Difference| scope.contains(&one.id) && one.id.environment() == *environment;
+        scope.is_everything() || differences.iter().any(in_scope)
+    };
     let environment_holds = match rules.policy.mass_change {
         MassChange::Allowed => BTreeMap::new(),
         MassChange::Held => lost
             .into_iter()
+            .filter(is_ours)
             .map(|environment| (environment, LOST.to_owned()))
             .collect(),
     };
@@ -360,15 +378,19 @@ pub(crate) fn source_info(snapshot: &Snapshot, rules: &Rules) -> SourceInfo {
 /// Finds the commits of all changes in one walk and completes the draft with them.
 fn attribute(draft: Draft, snapshot: &Snapshot) -> Result<Plan, Error> {
     let paths = draft.paths();
-    let commits = if paths.is_empty() {
+    let mut commits = if paths.is_empty() {
         BTreeMap::new()
     } else {
         snapshot.last_commits(&paths)?
     };
     let mut confirmed = BTreeSet::new();
     for (id, path, object) in draft.orphans_to_disable() {
-        if snapshot.holds_object_at(&path, object)? {
-            confirmed.insert(id);
+        if !snapshot.holds_object_at(&path, object)? {
+            continue;
+        }
+        confirmed.insert(id);
+        if !commits.contains_key(&path) {
+            commits.extend(snapshot.removal(&path)?.map(|commit| (path, commit)));
         }
     }
     Ok(draft.attribute(&commits, &confirmed))

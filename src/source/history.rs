@@ -253,6 +253,41 @@ fn folder(entry: Option<Entry<'_>>) -> Option<ObjectId> {
         .map(|entry| entry.id)
 }
 
+/// Returns the newest commit that does not have `path` (counted from the top) while a parent of it has. A path that is
+/// gone in one parent of a merge too is followed no further by [`last_commits`], as `git log` follows it.
+pub(super) fn removal(
+    reader: &Reader,
+    start: Oid,
+    path: &str,
+    parents: Parents,
+) -> Result<Option<Oid>, Error> {
+    let mut walk = reader.repository().revwalk()?;
+    walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::TIME)?;
+    walk.push(start)?;
+    if parents == Parents::First {
+        walk.simplify_first_parent()?;
+    }
+    let mut trees = TreeCache::new(reader);
+    let nodes = Walk::new(reader);
+    for id in walk {
+        let node = nodes.node(id.map_err(|error| reader.explain(object_id(start), error))?)?;
+        if has(&mut trees, node.tree, path)? {
+            continue;
+        }
+        for &parent in node.parents(parents) {
+            if has(&mut trees, nodes.node(parent)?.tree, path)? {
+                return Ok(Some(node.id));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Returns whether there is a file at `path` in `tree`.
+fn has(trees: &mut TreeCache<'_>, tree: ObjectId, path: &str) -> Result<bool, Error> {
+    Ok(lookup(trees, tree, path, &mut HashSet::new())?.is_some())
+}
+
 /// Returns whether `object` is at `path` (counted from the top) in any commit of the history of `start`.
 pub(super) fn holds_object_at(
     reader: &Reader,

@@ -146,6 +146,19 @@ impl Snapshot {
         Ok(answer)
     }
 
+    /// Returns the newest commit that took the file at `path` (counted from the root) away, which may be a merge that
+    /// [`Snapshot::last_commits`] does not see.
+    ///
+    /// # Errors
+    /// When history cannot be read.
+    pub fn removal(&self, path: &str) -> Result<Option<Commit>, Error> {
+        let reader = self.reader()?;
+        let start = history::start(self.revision())?;
+        let found = history::removal(&reader, start, &self.full(path), self.parents)?;
+        let commit = found.map(|id| reader.repository().find_commit(id)).transpose()?;
+        Ok(commit.map(|commit| message::commit(&commit)))
+    }
+
     /// Returns whether any commit in the history has `object` at `path` (counted from the root).
     ///
     /// # Errors

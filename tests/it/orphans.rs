@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Repo, World, body, content, doc};
+use crate::support::{Repo, Request, World, body, content, doc};
 
 /// A world in which `pay` and `search` were applied and the file of `pay` is gone.
 fn without_pay() -> World {
@@ -152,4 +152,62 @@ fn a_renamed_file_is_one_orphan_and_one_create() {
         .commit("Rename it");
     world.apply().exit(0).says(&["shop/prod/pay"]);
     world.sent(&[("shop/prod/checkout", body(18, "Rename it"))]);
+}
+
+#[test]
+fn disable_finds_the_removed_file_in_whatever_layout() {
+    for (layout, folder) in [
+        (
+            "toggles/{project}/{environment}/{toggle}.yaml",
+            "toggles/shop/prod",
+        ),
+        ("{environment}/{project}/{toggle}.yaml", "prod/shop"),
+    ] {
+        let world = World::new();
+        let file = |toggle: &str| format!("{folder}/{toggle}");
+        world
+            .repo
+            .file(&file("pay.yml"), doc(18))
+            .file(&file("zoo.yaml"), doc(30))
+            .commit("Add two");
+        let apply = || world.apply().set("layout", layout);
+        apply().set("first-pass", "assert").exit(0).any_output();
+        world.service.take();
+        world.repo.remove(&file("pay.yml")).commit("Remove pay");
+        apply().set("on-remove", "disable").exit(0).any_output();
+        let requests = world.service.take();
+        let comments: Vec<_> = requests.iter().map(Request::comment).collect();
+        assert_eq!(comments, ["Remove pay (file removed)"], "{layout}");
+    }
+}
+
+#[test]
+fn a_file_that_a_merge_removed_is_put_down_to_the_merge() {
+    let world = World::new();
+    world.repo.file("shop/prod/zoo.yaml", doc(30)).commit("Add zoo");
+    world
+        .repo
+        .branch("docs")
+        .file("README.md", "Toggles")
+        .commit("Say what this is");
+    world.repo.checkout("main");
+    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.settle();
+    world
+        .repo
+        .git(&["merge", "--quiet", "--no-ff", "--no-commit", "docs"]);
+    world
+        .repo
+        .remove("shop/prod/pay.yaml")
+        .commit("Merge docs, retire pay");
+    for first_parent in [false, true] {
+        let world = world.plan().set("on-remove", "disable").set("output", "json");
+        let plan = match first_parent {
+            false => world,
+            true => world.arg("--first-parent"),
+        };
+        let plan = plan.exit(0).json();
+        let comment = &plan["changes"][0]["comment"];
+        assert_eq!(comment, &json!("Merge docs, retire pay (file removed)"), "{plan}");
+    }
 }

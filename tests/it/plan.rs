@@ -383,3 +383,33 @@ fn where_no_path_is_a_documents_the_first_of_them_says_why() {
     }
     world.nothing_sent();
 }
+
+#[test]
+fn uncommitted_files_are_compared_with_a_state_that_is_held_as_ever() {
+    let world = World::with_pay_applied();
+    world.repo.write("shop/prod/new.yaml", doc(21));
+    let plan = world
+        .plan()
+        .arg("--worktree")
+        .set("output", "json")
+        .exit(0)
+        .json();
+    assert_eq!(plan["changes"][0]["comment"], "(not committed)", "{plan}");
+    world
+        .plan()
+        .arg("--worktree")
+        .set("base-url", "https://other.example.org")
+        .exit(4)
+        .stderr_contains(&["belongs to"])
+        .any_stdout();
+    world
+        .repo
+        .git(&["commit", "-q", "--amend", "-m", "Add pay, in better words"]);
+    world
+        .plan()
+        .arg("--worktree")
+        .set("history", "refuse")
+        .exit(4)
+        .stderr_contains(&["rewritten"])
+        .any_stdout();
+}

@@ -289,3 +289,32 @@ fn what_was_applied_is_a_commit_that_names_the_source_and_the_toggles() {
         "one commit per pass that changed something"
     );
 }
+
+#[test]
+fn trouble_outside_only_is_nobodys_business() {
+    let world = World::new();
+    world
+        .repo
+        .file("a/prod/pay.yaml", doc(18))
+        .file("b/prod/pay.yaml", doc(18))
+        .commit("Add two");
+    world.settle();
+    let apply = || world.apply().set("only", "a/**").set("on-invalid", "stop");
+    world
+        .repo
+        .file("a/prod/pay.yaml", doc(21))
+        .file("b/prod/pay.yml", doc(18))
+        .file("b/prod/bad key.yaml", doc(18))
+        .commit("Change pay, and make a mess of b");
+    apply().exit(0).any_output();
+    world.sent(&[("a/prod/pay", body(21, "Change pay, and make a mess of b"))]);
+    world.validate().set("only", "a/**").exit(0).any_output();
+    world.validate().exit(3).any_output();
+
+    world.repo.git(&["rm", "-rq", "b"]);
+    world.repo.commit("Drop b");
+    apply().exit(0).any_output();
+    world.status().set("only", "a/**").exit(0).any_output();
+    world.nothing_sent();
+    world.apply().exit(4).any_output();
+}

@@ -1,6 +1,6 @@
 //! Limits on how much one pass may change.
 
-use crate::support::{Request, World, doc};
+use crate::support::{Answer, Request, World, doc};
 
 /// A world in which that many toggles of `shop/prod` are applied.
 fn applied(count: usize) -> World {
@@ -209,4 +209,33 @@ fn a_reviewer_sees_what_is_held() {
         assert_eq!(held["change"]["toggle"], held["toggle"]);
     }
     world.nothing_sent();
+}
+
+#[test]
+fn what_a_killed_apply_had_confirmed_counts_once() {
+    let world = applied(20);
+    let some = |numbers: std::ops::Range<usize>, message: &str| {
+        for number in numbers {
+            world.repo.file(&path(number), doc(77));
+        }
+        world.repo.commit(message);
+    };
+    some(0..6, "Change six");
+    let mut count = 0;
+    world.service.always(move |_| {
+        count += 1;
+        match count {
+            6 => Answer::stores_and_hangs(),
+            _ => Answer::applied(),
+        }
+    });
+    let run = world.apply().start();
+    world.service.wait_for(6);
+    run.kill();
+    world.service.sender_died();
+    some(6..13, "Change seven others");
+    let plan = world.plan().set("output", "json").exit(4).json();
+    assert_eq!(plan["summary"]["held"], 7, "7 of 20 are over the ratio: {plan}");
+    world.service.always(|_| Answer::applied());
+    world.apply().exit(4).any_output();
 }
