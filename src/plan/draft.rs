@@ -30,7 +30,7 @@ impl Draft {
             mut decided,
             applied_counts,
             environment_holds,
-            refused,
+            parked,
             suspended,
             mut findings,
         } = input;
@@ -60,9 +60,8 @@ impl Draft {
                 Decision::Orphan(path, reason, outcome) => draft.list(Orphan { id, path, reason }, outcome),
                 Decision::Record(record) => draft.plan.records.push(record),
                 Decision::Publish(mut wanted) => {
-                    if let Some(refused) = refused.get(&id).filter(|refused| refused.is_about(&wanted)) {
-                        let reason = || HoldReason::Refused(refused.reason.clone());
-                        wanted.held.get_or_insert_with(reason);
+                    if let Some(parked) = parked.get(&id).filter(|parked| parked.is_about(&wanted)) {
+                        wanted.held.get_or_insert_with(|| parked.reason.clone());
                     }
                     draft.wanted.push(*wanted);
                 }

@@ -22,6 +22,8 @@ pub enum HoldReason {
     Environment(String),
     /// Nothing is applied in its environment, and `--first-pass` is not given.
     FirstPass,
+    /// The service was busy with it alone, and said this; it is tried again after a while.
+    Busy(String),
     /// Its document is invalid.
     Invalid,
     /// Its environment is over a limit.
@@ -52,7 +54,7 @@ impl HoldReason {
         match self {
             Self::Environment(_) | Self::FirstPass | Self::Invalid | Self::Rail(_) => "held",
             Self::Refused(_) => "failed",
-            Self::Suspended(_) | Self::Unknown(_) => "pending",
+            Self::Busy(_) | Self::Suspended(_) | Self::Unknown(_) => "pending",
         }
     }
 
@@ -60,6 +62,7 @@ impl HoldReason {
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
+            Self::Busy(_) => "busy",
             Self::Environment(_) => "environment",
             Self::FirstPass => "first_pass",
             Self::Invalid => "invalid",
@@ -90,6 +93,7 @@ impl std::fmt::Display for HoldReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         use crate::model::escaped;
         match self {
+            Self::Busy(reason) => write!(f, "tried again after a while: {}", escaped(reason)),
             Self::Environment(reason) => escaped(reason).fmt(f),
             Self::FirstPass => f.write_str(
                 "nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records \

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::HoldReason;
 use super::decide::{Decided, Wanted};
 use crate::document::Diagnostic;
 use crate::model::{Action, CommitId, EnvironmentId, ObjectId, Payload, Sent, Suspension, ToggleId};
@@ -20,25 +21,25 @@ pub struct Input {
     pub applied_counts: BTreeMap<EnvironmentId, usize>,
     /// Environments nothing may be done to, with the reason.
     pub environment_holds: BTreeMap<EnvironmentId, String>,
-    /// Toggles that the service refused and that are not tried again yet.
-    pub refused: BTreeMap<ToggleId, Refused>,
+    /// Toggles that are not tried again yet.
+    pub parked: BTreeMap<ToggleId, Parked>,
     /// Whether publishing is suspended.
     pub suspended: Option<Suspension>,
     /// What was found in the documents in scope.
     pub findings: Vec<Diagnostic>,
 }
 
-/// What the service refused.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Refused {
+/// What is not tried again yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parked {
     /// The document.
     pub object: ObjectId,
-    /// What the service said.
-    pub reason: String,
+    /// Why: the service refused it, or had no answer for it alone.
+    pub reason: HoldReason,
 }
 
-impl Refused {
-    /// Returns whether `wanted` is what was refused. Another document is worth a try.
+impl Parked {
+    /// Returns whether `wanted` is what is parked. Another document is worth a try.
     pub(super) fn is_about(&self, wanted: &Wanted) -> bool {
         wanted.action == Action::Disable || wanted.object == self.object
     }

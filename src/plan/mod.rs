@@ -20,7 +20,7 @@ pub use crate::document::Color;
 pub use decide::{Decided, Deciding};
 pub use draft::Draft;
 pub use held::{Held, HoldReason, Kept};
-pub use input::{Applied, Candidate, Desired, History, Input, Refused, SourceInfo};
+pub use input::{Applied, Candidate, Desired, History, Input, Parked, SourceInfo};
 pub use policy::{FirstPass, Limit, MassChange, OnInvalid, OnRemove, Policy, Rail, Trailer};
 pub use sentences::sentences;
 pub use value::{

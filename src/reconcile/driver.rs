@@ -87,7 +87,14 @@ impl Driver {
             let woken = self.woken(&memory, &mut scout, &mut tick, &mut stop).await;
             let is_due = match woken {
                 Woken::Stop => break,
-                Woken::Look => true,
+                Woken::Look => match memory.schedule.held_until(Instant::now()) {
+                    Some(until) => {
+                        memory.schedule.postpone(Instant::now(), until);
+                        scout.ask();
+                        memory.is_news(scout.glance())
+                    }
+                    None => true,
+                },
                 Woken::Ask => {
                     memory.schedule.looked(Instant::now(), fastrand::f64());
                     scout.ask();
@@ -102,18 +109,18 @@ impl Driver {
             };
             if !is_due {
                 reconciler = Some(writer);
-            } else if memory
-                .schedule
-                .allows(Instant::now(), self.token_mark().as_deref())
-            {
-                let Some(writer) = self.pass(writer, &mut memory, &mut scout, &mut stop).await else {
-                    break;
-                };
-                reconciler = Some(writer);
-            } else {
-                memory.schedule.postpone(Instant::now(), fastrand::f64());
-                reconciler = Some(writer);
+                continue;
             }
+            let now = Instant::now();
+            if let Some(until) = memory.schedule.rejected_until(now, self.token_mark().as_deref()) {
+                memory.schedule.postpone(now, until);
+                reconciler = Some(writer);
+                continue;
+            }
+            let Some(writer) = self.pass(writer, &mut memory, &mut scout, &mut stop).await else {
+                break;
+            };
+            reconciler = Some(writer);
         }
     }
 
@@ -194,6 +201,7 @@ impl Driver {
         stop: &mut watch::Receiver<bool>,
     ) -> Option<Reconciler> {
         writer.parked = memory.schedule.parked(Instant::now());
+        writer.late.clone_from(memory.schedule.late());
         let (halt, halted) = watch::channel(false);
         let halt = || {
             halt.send_replace(true);
@@ -210,7 +218,7 @@ impl Driver {
             let about = *about.borrow();
             about.is_some() && found.is_some() && found != about
         };
-        let began = scout.glance();
+        let (began, started) = (scout.glance(), Instant::now());
         let mut orders = Vec::new();
         let mut tick = interval(TICK);
         let mut poll = interval_at(Instant::now() + self.poll_interval, self.poll_interval);
@@ -262,7 +270,7 @@ impl Driver {
             self.trigger.fire();
         }
         memory.seen = about.borrow().or(began);
-        let mut writer = self.ended(writer, result, memory).await;
+        let mut writer = self.ended(writer, result, started.elapsed(), memory).await;
         for order in orders {
             writer = self.obey(order, writer, memory);
         }
@@ -274,22 +282,22 @@ impl Driver {
         &mut self,
         writer: Reconciler,
         result: Result<Report, Error>,
+        took: Duration,
         memory: &mut Memory,
     ) -> Reconciler {
         let at = now();
         let result = result.map_err(|error| chain(&error));
         let outcome = outcome(&result);
-        let took = result.as_ref().map(|report| report.took).unwrap_or_default();
-        self.metrics.pass_ended(&outcome, took);
         if let Ok(report) = &result {
             self.metrics.fetched(report.looked);
             memory.seen = Some(report.plan.source().revision);
-            for note in &report.notes {
-                tracing::warn!(note, "noticed");
-            }
+            memory.note(&report.notes);
         }
         memory.ended(&Ended::of(&result), self.token_mark());
-        memory.tell(&outcome);
+        if let Some(outcome) = &outcome {
+            self.metrics.pass_ended(outcome, took);
+            memory.tell(outcome);
+        }
         let (writer, toggles) = self.toggles(writer, result.as_ref().ok()).await;
         let suspended = super::look::suspension(writer.view(), at);
         if let Some(until) = suspended.as_ref().and_then(|suspension| suspension.until) {
@@ -304,7 +312,8 @@ impl Driver {
         if let Some(toggles) = &toggles {
             self.metrics.toggles(toggles);
         }
-        if !matches!(outcome, PassResult::Failed(_)) {
+        let is_success = outcome.as_ref().is_some_and(PassResult::is_success);
+        if is_success {
             self.metrics.succeeded_at(at);
         }
         self.status.send_modify(|status| {
@@ -316,16 +325,14 @@ impl Driver {
                     revision: Some(source.revision),
                 };
             }
-            if !matches!(outcome, PassResult::Failed(_)) {
+            if is_success {
                 let when = Instant::now();
                 status.last_success = Some(Success { at, when });
             }
             let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-            status.last_pass = Some(LastPass {
-                at,
-                result: outcome,
-                took_ms,
-            });
+            if let Some(result) = outcome {
+                status.last_pass = Some(LastPass { at, result, took_ms });
+            }
             status.suspended = suspended;
             if let Some(toggles) = toggles {
                 status.toggles = Arc::new(toggles);

@@ -8,10 +8,10 @@ use tokio::time::{Instant, interval, sleep_until};
 use crate::state;
 
 use super::driver::{Driver, TICK, raised};
-use super::memory::{Memory, chain, outcome};
+use super::memory::{Memory, chain};
 use super::pass::{Reconciler, now};
 use super::schedule::Ended;
-use super::status::{LastPass, Role};
+use super::status::{LastPass, PassResult, Role};
 use super::{Command, Error};
 
 impl Driver {
@@ -21,7 +21,7 @@ impl Driver {
         memory: &mut Memory,
         stop: &mut watch::Receiver<bool>,
     ) -> Result<Reconciler, Instant> {
-        let config = self.config.clone();
+        let (config, began) = (self.config.clone(), Instant::now());
         let mut opening = tokio::task::spawn_blocking(move || Reconciler::open(config, Duration::ZERO));
         let mut tick = interval(TICK);
         // Shared state may hang; nothing is lost then that the next process does not find.
@@ -49,25 +49,24 @@ impl Driver {
                 Err(Instant::now() + TICK)
             }
             Err(error) => {
-                self.no_pass(&error, memory);
+                self.no_pass(&error, began.elapsed(), memory);
                 Err(memory.schedule.due())
             }
         }
     }
 
     /// Without state there is no pass: tells that, and decides when the next one is due.
-    fn no_pass(&self, error: &Error, memory: &mut Memory) {
-        let result = Err(chain(error));
-        let outcome = outcome(&result);
-        self.metrics.pass_ended(&outcome, Duration::ZERO);
-        memory.ended(&Ended::of(&result), self.token_mark());
+    fn no_pass(&self, error: &Error, took: Duration, memory: &mut Memory) {
+        let outcome = PassResult::Failed(chain(error));
+        self.metrics.pass_ended(&outcome, took);
+        memory.ended(&Ended::of(&Err(chain(error))), self.token_mark());
         memory.tell(&outcome);
         self.status.send_modify(|status| {
             status.role = Role::Writer;
             status.last_pass = Some(LastPass {
                 at: now(),
                 result: outcome,
-                took_ms: 0,
+                took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             });
         });
     }

@@ -119,6 +119,11 @@ impl Lanes {
         self.hold = Some(self.hold.map_or(until, |other| other.max(until)));
     }
 
+    /// Returns until when everyone is held back, or was last.
+    pub(crate) fn held_until(&self) -> Option<Instant> {
+        self.hold
+    }
+
     /// Sends nothing more; what is open may end.
     pub(crate) fn close(&mut self) {
         self.closed = true;

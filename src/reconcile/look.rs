@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::document::MOST_FILES;
 use crate::model::{Action, CommitId, EnvironmentId, ObjectId, Sent, Suspension, ToggleId, Trees};
-use crate::plan::{Deciding, Draft, History, Input, MassChange, Plan, Refused, SourceInfo};
+use crate::plan::{Deciding, Draft, History, Input, MassChange, Parked, Plan, SourceInfo};
 use crate::source::{self, Relation, Snapshot, Source};
 use crate::state::{PassMemory, View};
 
@@ -212,7 +212,7 @@ pub(crate) fn look(
     snapshot: &Snapshot,
     view: &View,
     rules: &Rules,
-    parked: &BTreeMap<ToggleId, Refused>,
+    parked: &BTreeMap<ToggleId, Parked>,
     suspended: Option<Suspension>,
 ) -> Result<Plan, Error> {
     let from = From {
@@ -235,7 +235,7 @@ fn look_at<S, F>(
     from: &From<'_, F>,
     view: &View,
     rules: &Rules,
-    parked: &BTreeMap<ToggleId, Refused>,
+    parked: &BTreeMap<ToggleId, Parked>,
     suspended: Option<Suspension>,
 ) -> Result<Plan, Error>
 where
@@ -331,7 +331,7 @@ where
         decided,
         applied_counts,
         environment_holds,
-        refused: parked.clone(),
+        parked: parked.clone(),
         suspended,
         findings,
     };

@@ -18,6 +18,8 @@ pub(super) struct Memory {
     pub(super) seen: Option<CommitId>,
     /// Why the last pass failed, to say once that it did and once that it is over.
     trouble: Option<String>,
+    /// What the last pass noticed.
+    noted: Vec<String>,
 }
 
 impl Memory {
@@ -26,6 +28,7 @@ impl Memory {
             schedule: Schedule::new(interval),
             seen: None,
             trouble: None,
+            noted: Vec::new(),
         }
     }
 
@@ -37,6 +40,14 @@ impl Memory {
     /// Takes in how a pass ended that was made with the token of this mark.
     pub(super) fn ended(&mut self, ended: &Ended, token: Option<String>) {
         self.schedule.ended(ended, token, Instant::now(), fastrand::f64());
+    }
+
+    /// Says what the operator should know, once for as long as it stays the same.
+    pub(super) fn note(&mut self, notes: &[String]) {
+        for note in notes.iter().filter(|note| !self.noted.contains(note)) {
+            tracing::warn!(note, "noticed");
+        }
+        self.noted = notes.to_vec();
     }
 
     /// Says once that passes fail, and once that they do not any more.
@@ -56,17 +67,17 @@ impl Memory {
     }
 }
 
-/// Says in a word how a pass ended.
-pub(super) fn outcome(result: &Result<Report, String>) -> PassResult {
-    match result {
+/// Says in a word how a pass ended. One that was interrupted says nothing of the world: the next one does, at once.
+pub(super) fn outcome(result: &Result<Report, String>) -> Option<PassResult> {
+    Some(match result {
         Err(reason) => PassResult::Failed(reason.clone()),
         Ok(report) => match &report.stopped {
-            Some(StopReason::Interrupted) => PassResult::Success,
+            Some(StopReason::Interrupted) => return None,
             Some(reason) => PassResult::Failed(reason.to_string()),
             None if report.is_nothing() => PassResult::Noop,
             None => PassResult::Success,
         },
-    }
+    })
 }
 
 /// An error with its causes, on one line.

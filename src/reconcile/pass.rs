@@ -1,6 +1,6 @@
 //! One pass: look, plan, approve, publish, record. `apply` makes one and exits; the driver makes them for ever.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
 use crate::model::{Sent, ToggleId};
-use crate::plan::{Approved, Plan, Refused};
+use crate::plan::{Approved, Parked, Plan};
 use crate::service::{Client, ClientConfig};
 use crate::source::{Snapshot, Source, SourceConfig};
 use crate::state::{Journal, Options, PassHead, Shared, Store, View};
@@ -65,7 +65,9 @@ pub struct Reconciler {
     source: Source,
     store: Store,
     /// Toggles that are not tried again yet, with the reason; the driver's to fill.
-    pub(crate) parked: BTreeMap<ToggleId, Refused>,
+    pub(crate) parked: BTreeMap<ToggleId, Parked>,
+    /// Toggles that were tried in the pass before, without an answer that counts; the driver's to fill.
+    pub(crate) late: BTreeSet<ToggleId>,
 }
 
 /// What looking decided.
@@ -96,6 +98,7 @@ impl Reconciler {
             source,
             store,
             parked: BTreeMap::new(),
+            late: BTreeSet::new(),
         })
     }
 
@@ -152,12 +155,18 @@ impl Reconciler {
         around.progress.looked(snapshot.revision());
         let plan = Arc::new(look.plan);
         let (reconciler, published) = reconciler.carry_out(&plan, &snapshot, around).await;
-        let report = published.map(|Published { sendings, stopped }| {
+        let report = published.map(|published| {
+            let Published {
+                sendings,
+                stopped,
+                held_back,
+            } = published;
             let took = started.elapsed();
             Report {
                 plan,
                 sendings,
                 stopped,
+                held_back,
                 notes: look.notes,
                 took,
                 looked,
@@ -246,10 +255,11 @@ impl Reconciler {
             Err(error) => return (reconciler, Err(error)),
         };
         around.progress.begins(approved.plan());
-        let plan = Arc::clone(plan);
+        let (plan, late) = (Arc::clone(plan), reconciler.late.clone());
         let (stop, progress) = (around.stop.clone(), Arc::clone(&around.progress));
         let publishing = Publishing {
             plan,
+            late,
             client,
             journal,
             limits,

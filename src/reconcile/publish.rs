@@ -14,7 +14,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use crate::model::{CommitId, EnvironmentId, Sent, ToggleId};
-use crate::plan::{Change, Plan};
+use crate::plan::{Before, Change, Plan};
 use crate::service::retry::{self, Again, Breaker, Circuit, Pass, Token, World};
 use crate::service::{Certainty, Client, Outcome, Session, TokenChange};
 use crate::state::{self, Finish, Journal};
@@ -65,6 +65,8 @@ impl Progress for Quiet {
 pub(crate) struct Published {
     pub(crate) sendings: Vec<Sending>,
     pub(crate) stopped: Option<StopReason>,
+    /// For how long from now on the service wants to be left alone.
+    pub(crate) held_back: Option<Duration>,
 }
 
 impl Published {
@@ -73,6 +75,7 @@ impl Published {
         Self {
             sendings: Vec::new(),
             stopped: None,
+            held_back: None,
         }
     }
 }
@@ -81,6 +84,8 @@ impl Published {
 #[derive(Clone)]
 pub(crate) struct Publishing {
     pub(crate) plan: Arc<Plan>,
+    /// Toggles that were tried in the pass before, without an answer that counts: they wait for the others.
+    pub(crate) late: BTreeSet<ToggleId>,
     pub(crate) client: Client,
     pub(crate) journal: Journal,
     pub(crate) limits: Limits,
@@ -154,7 +159,7 @@ struct Standing {
 
 impl Worker {
     fn new(publishing: Publishing) -> Self {
-        let order = sending_order(&publishing.plan);
+        let order = sending_order(&publishing.plan, &publishing.late);
         let total = order.len();
         let Limits {
             in_flight,
@@ -254,6 +259,10 @@ impl Worker {
         }
         match decision.pass {
             Pass::End => self.end(StopReason::from_outcome(outcome)),
+            Pass::EndFor(wait) => {
+                self.lanes().hold(Instant::now() + wait);
+                self.end(StopReason::from_outcome(outcome));
+            }
             Pass::RefuseProject => drop(self.standing().forbidden.insert(toggle.project().to_owned())),
             Pass::GoOn | Pass::HoldBack(_) | Pass::ReloadToken => {}
         }
@@ -312,9 +321,11 @@ impl Worker {
 
     fn published(&self) -> Published {
         let mut standing = self.standing();
+        let held_until = self.lanes().held_until();
         Published {
             sendings: std::mem::take(&mut standing.sendings),
             stopped: standing.stopped.take(),
+            held_back: held_until.and_then(|until| until.checked_duration_since(Instant::now())),
         }
     }
 
@@ -327,14 +338,23 @@ impl Worker {
     }
 }
 
-/// The changes as indices, lane by lane, in the order in which the plan wants them sent.
-fn sending_order(plan: &Plan) -> Vec<(usize, EnvironmentId)> {
+/// The changes as indices, lane by lane, in the order in which the plan wants them sent. What was tried before waits at
+/// the end of its lane, so that a few toggles that always fail do not end every pass before the others' turn.
+fn sending_order(plan: &Plan, late: &BTreeSet<ToggleId>) -> Vec<(usize, EnvironmentId)> {
     let changes = plan.changes();
     let index = |id: &ToggleId| changes.binary_search_by(|change| change.id.cmp(id));
     let mut order = Vec::with_capacity(changes.len());
     for lane in plan.lanes() {
-        let indices = lane.changes.iter().filter_map(|change| index(&change.id).ok());
-        order.extend(indices.map(|index| (index, lane.environment.clone())));
+        let mut indices: Vec<usize> = lane
+            .changes
+            .iter()
+            .filter_map(|change| index(&change.id).ok())
+            .collect();
+        indices.sort_by_key(|index| {
+            let Change { id, before, .. } = &changes[*index];
+            matches!(before, Before::Unknown(_)) || late.contains(id)
+        });
+        order.extend(indices.into_iter().map(|index| (index, lane.environment.clone())));
     }
     order
 }

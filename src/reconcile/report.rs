@@ -91,6 +91,8 @@ pub struct Report {
     pub sendings: Vec<Sending>,
     /// Why the pass ended early, if it did.
     pub stopped: Option<StopReason>,
+    /// For how long from its end on the service wants to be left alone.
+    pub held_back: Option<Duration>,
     /// What the operator should know besides: rewritten history, a shallow clone.
     pub notes: Vec<String>,
     /// How long it took.
@@ -106,6 +108,7 @@ impl Report {
             plan: Arc::new(plan),
             sendings: Vec::new(),
             stopped: None,
+            held_back: None,
             notes: Vec::new(),
             took,
             looked,

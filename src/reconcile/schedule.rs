@@ -1,13 +1,13 @@
 //! When the next pass is due, and which toggles it leaves alone: decisions, as values.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::model::ToggleId;
-use crate::plan::{HoldReason, Plan, Refused};
+use crate::plan::{HoldReason, Parked, Plan};
 use crate::service::retry::{self, PROBE_INTERVAL};
 
 use super::report::{Report, Sending, StopReason};
@@ -18,9 +18,11 @@ pub(crate) struct Ended {
     failed: bool,
     interrupted: bool,
     unauthorised: bool,
+    /// For how long the service wants to be left alone.
+    held_back: Option<Duration>,
     applied: Vec<ToggleId>,
-    refused: Vec<(ToggleId, Refused)>,
-    pending: Vec<(ToggleId, Refused)>,
+    refused: Vec<(ToggleId, Parked)>,
+    pending: Vec<(ToggleId, Parked)>,
     /// What there was to do, where there was a pass.
     plan: Option<Arc<Plan>>,
 }
@@ -38,18 +40,19 @@ impl Ended {
             failed: !matches!(report.stopped, None | Some(StopReason::Interrupted)),
             interrupted: report.stopped == Some(StopReason::Interrupted),
             unauthorised: matches!(report.stopped, Some(StopReason::Unauthorised(_))),
+            held_back: report.held_back,
             plan: Some(Arc::clone(&report.plan)),
             ..Self::default()
         };
         for (change, sending) in report.lines() {
-            let refused = |reason: &str| Refused {
-                object: change.object,
-                reason: reason.to_owned(),
+            let parked = |reason| {
+                let object = change.object;
+                (change.id.clone(), Parked { object, reason })
             };
             match sending {
                 Sending::Applied => ended.applied.push(change.id.clone()),
-                Sending::Failed { reason } => ended.refused.push((change.id.clone(), refused(reason))),
-                Sending::Pending { reason } => ended.pending.push((change.id.clone(), refused(reason))),
+                Sending::Failed { reason } => ended.refused.push(parked(HoldReason::Refused(reason.clone()))),
+                Sending::Pending { reason } => ended.pending.push(parked(HoldReason::Busy(reason.clone()))),
                 Sending::NotSent => {}
             }
         }
@@ -60,7 +63,7 @@ impl Ended {
 /// Returns whether `plan` wants to publish the toggle, or would if the service had not refused it.
 fn is_wanted(plan: &Plan, id: &ToggleId) -> bool {
     let held = plan.held();
-    let is_parked = |index: usize| matches!(held[index].reason, HoldReason::Refused(_));
+    let is_parked = |index: usize| matches!(held[index].reason, HoldReason::Refused(_) | HoldReason::Busy(_));
     plan.changes()
         .binary_search_by(|change| change.id.cmp(id))
         .is_ok()
@@ -70,7 +73,7 @@ fn is_wanted(plan: &Plan, id: &ToggleId) -> bool {
 /// Why a toggle waits, and until when; for good where it was refused.
 #[derive(Clone, Debug)]
 struct Waiting {
-    parked: Refused,
+    parked: Parked,
     until: Option<Instant>,
     failures: u32,
 }
@@ -84,6 +87,10 @@ pub(crate) struct Schedule {
     look_due: Instant,
     failures: u32,
     waiting: BTreeMap<ToggleId, Waiting>,
+    /// Tried in the last pass, without an answer that counts.
+    late: BTreeSet<ToggleId>,
+    /// Until when the service wants to be left alone.
+    held_until: Option<Instant>,
     /// The token that was not accepted, and until when it is not tried again.
     rejected: Option<(Option<String>, Instant)>,
 }
@@ -98,6 +105,8 @@ impl Schedule {
             look_due: now,
             failures: 0,
             waiting: BTreeMap::new(),
+            late: BTreeSet::new(),
+            held_until: None,
             rejected: None,
         }
     }
@@ -123,22 +132,30 @@ impl Schedule {
         self.due = self.due.min(then);
     }
 
-    /// Returns whether a pass may be made with this token: one that was not accepted is probed every five minutes.
-    pub(crate) fn allows(&self, now: Instant, token: Option<&str>) -> bool {
-        match &self.rejected {
-            Some((rejected, until)) => now >= *until || rejected.as_deref() != token,
-            None => true,
-        }
+    /// Returns until when no pass may be made with this token: one that was not accepted is probed every five minutes.
+    pub(crate) fn rejected_until(&self, now: Instant, token: Option<&str>) -> Option<Instant> {
+        let (rejected, until) = self.rejected.as_ref()?;
+        (rejected.as_deref() == token && now < *until).then_some(*until)
     }
 
-    /// Puts a pass off that is not allowed yet; the token may change meanwhile, so it is asked for again.
-    pub(crate) fn postpone(&mut self, now: Instant, jitter: f64) {
-        self.due = now + around(self.interval, jitter);
+    /// Returns until when the service wants to be left alone: only a newer commit is worth a pass before.
+    pub(crate) fn held_until(&self, now: Instant) -> Option<Instant> {
+        self.held_until.filter(|until| now < *until)
+    }
+
+    /// Puts a pass off that is not allowed before `until`; the token may change meanwhile, so it is asked for again.
+    pub(crate) fn postpone(&mut self, now: Instant, until: Instant) {
+        self.due = until.min(now + TOKEN_LOOK);
         self.look_due = self.due;
     }
 
+    /// Returns the toggles that were tried in the last pass, without an answer that counts.
+    pub(crate) fn late(&self) -> &BTreeSet<ToggleId> {
+        &self.late
+    }
+
     /// Returns the toggles that the next pass leaves alone.
-    pub(crate) fn parked(&self, now: Instant) -> BTreeMap<ToggleId, Refused> {
+    pub(crate) fn parked(&self, now: Instant) -> BTreeMap<ToggleId, Parked> {
         let waits = |waiting: &&Waiting| waiting.until.is_none_or(|until| now < until);
         let waiting = self.waiting.iter().filter(|(_, waiting)| waits(waiting));
         waiting
@@ -159,6 +176,7 @@ impl Schedule {
         if let Some(plan) = &ended.plan {
             // What was taken back is new when it comes again.
             self.waiting.retain(|id, _| is_wanted(plan, id));
+            self.late = ended.pending.iter().map(|(id, _)| id.clone()).collect();
         }
         for (id, parked) in &ended.refused {
             let waiting = Waiting {
@@ -170,6 +188,9 @@ impl Schedule {
         }
         if !ended.failed && !ended.interrupted {
             self.set_aside(ended, now, jitter);
+        }
+        if let Some(wait) = ended.held_back {
+            self.hold(ended, now + wait);
         }
         self.rejected = ended.unauthorised.then(|| (token, now + PROBE_INTERVAL));
         self.failures = match ended.failed || !ended.pending.is_empty() {
@@ -186,8 +207,24 @@ impl Schedule {
             .values()
             .filter_map(|waiting| waiting.until)
             .filter(|until| *until > now);
-        self.due = aside.chain([now + next]).min().unwrap_or(now + next);
+        let due = aside.chain([now + next]).min().unwrap_or(now + next);
+        self.due = self.held_until.map_or(due, |until| due.max(until));
         self.looked(now, jitter);
+    }
+
+    /// Leaves the service alone until then. What was tried waits in any case; the rest is sent sooner where the pass was
+    /// interrupted, for that is what a newer commit does.
+    fn hold(&mut self, ended: &Ended, until: Instant) {
+        for (id, parked) in &ended.pending {
+            let before = self.waiting.get(id);
+            let waiting = Waiting {
+                parked: parked.clone(),
+                until: before.and_then(|before| before.until).max(Some(until)),
+                failures: before.map_or(0, |before| before.failures),
+            };
+            self.waiting.insert(id.clone(), waiting);
+        }
+        self.held_until = Some(until).filter(|_| !ended.interrupted);
     }
 
     /// Toggles that alone get no answer while others succeed wait longer and longer, up to an hour; once they do, it
@@ -210,6 +247,9 @@ impl Schedule {
     }
 }
 
+/// How often a token that was not accepted is compared with what its file holds now.
+const TOKEN_LOOK: Duration = Duration::from_secs(10);
+
 /// An interval ± 10 %, so that many daemons do not look at once.
 fn around(interval: Duration, jitter: f64) -> Duration {
     interval.mul_f64(0.9 + 0.2 * jitter.clamp(0.0, 1.0))
@@ -226,10 +266,10 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn parked() -> Refused {
-        Refused {
+    fn parked() -> Parked {
+        Parked {
             object: ObjectId([1; 20]),
-            reason: "no".into(),
+            reason: HoldReason::Refused("no".into()),
         }
     }
 
@@ -273,7 +313,7 @@ mod tests {
             schedule.looked(due, 0.5);
         }
         assert_eq!(looks, [30, 60, 90, 120, 150, 180, 210]);
-        schedule.postpone(now, 0.5);
+        schedule.postpone(now, now + INTERVAL);
         assert_eq!(schedule.look_due(), None, "nothing is sent with this token");
     }
 
@@ -361,9 +401,38 @@ mod tests {
             ..Ended::default()
         };
         schedule.ended(&rejected, Some("old".into()), now, 0.5);
-        assert!(!schedule.allows(now + Duration::from_secs(299), Some("old")));
-        assert!(schedule.allows(now + Duration::from_secs(300), Some("old")));
-        assert!(schedule.allows(now, Some("new")));
+        let probe = now + Duration::from_secs(300);
+        let rejected = |after, token| schedule.rejected_until(now + Duration::from_secs(after), Some(token));
+        assert_eq!(rejected(299, "old"), Some(probe));
+        assert_eq!(rejected(300, "old"), None);
+        assert_eq!(rejected(0, "new"), None);
+        schedule.postpone(now, probe);
+        assert_eq!(schedule.due(), now + TOKEN_LOOK, "the file may hold another one");
+        schedule.postpone(probe - Duration::from_secs(1), probe);
+        assert_eq!(schedule.due(), probe);
+    }
+
+    #[test]
+    fn a_service_that_wants_to_be_left_alone_is_unless_there_is_something_newer() {
+        let now = Instant::now();
+        let wait = Duration::from_secs(40);
+        for (failed, interrupted) in [(true, false), (false, true), (false, false)] {
+            let mut schedule = Schedule::new(INTERVAL);
+            let ended = Ended {
+                failed,
+                interrupted,
+                held_back: Some(wait),
+                pending: vec![(id("a/b/c"), parked())],
+                ..Ended::default()
+            };
+            schedule.ended(&ended, None, now, 0.5);
+            let due = if interrupted { now } else { now + wait };
+            assert_eq!(schedule.due(), due);
+            assert_eq!(schedule.held_until(now), Some(due).filter(|_| !interrupted));
+            assert_eq!(schedule.held_until(now + wait), None);
+            assert_eq!(schedule.parked(now).len(), 1, "a retry waits in any case");
+            assert!(schedule.parked(now + wait).is_empty());
+        }
     }
 
     #[test]

@@ -85,6 +85,11 @@ pub enum PassResult {
 }
 
 impl PassResult {
+    /// Returns whether there was a pass, and nothing stopped it.
+    pub(super) fn is_success(&self) -> bool {
+        !matches!(self, Self::Failed(_))
+    }
+
     /// Returns the word for it: `success`, `noop` or `error`, as in metric labels.
     #[must_use]
     pub fn as_str(&self) -> &'static str {

@@ -14,6 +14,9 @@ pub const TRIES: u32 = 4;
 /// The longest `Retry-After` that a pass waits for; a longer one ends it.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
+/// How long a `Retry-After` keeps passes from sending anything, at most.
+pub const LONGEST_HOLD: Duration = Duration::from_secs(5 * 60);
+
 /// How long nothing is sent with a token that was not accepted, before one toggle probes it.
 pub const PROBE_INTERVAL: Duration = Duration::from_secs(5 * 60);
 
@@ -67,6 +70,8 @@ pub enum Again {
 pub enum Pass {
     /// Nothing new is sent in this pass.
     End,
+    /// Nothing new is sent in this pass, nor in another one for so long.
+    EndFor(Duration),
     /// Nothing.
     GoOn,
     /// Nobody sends anything for so long.
@@ -123,7 +128,7 @@ fn busy(tries: u32, jitter: f64, retry_after: Option<Duration>) -> Decision {
     let pass = match retry_after {
         None => Pass::GoOn,
         Some(wait) if wait <= LONGEST_WAIT => Pass::HoldBack(wait),
-        Some(_) => return never(Pass::End),
+        Some(wait) => return never(Pass::EndFor(wait.min(LONGEST_HOLD))),
     };
     if tries >= TRIES {
         return never(pass);
@@ -338,8 +343,20 @@ mod tests {
                 Again::Never,
                 Pass::HoldBack(S(60)),
             ),
-            (busy(Some(61)), 1, Token::Unchecked, Again::Never, Pass::End),
-            (busy(Some(u64::MAX)), 4, Token::Unchecked, Again::Never, Pass::End),
+            (
+                busy(Some(61)),
+                1,
+                Token::Unchecked,
+                Again::Never,
+                Pass::EndFor(S(61)),
+            ),
+            (
+                busy(Some(u64::MAX)),
+                4,
+                Token::Unchecked,
+                Again::Never,
+                Pass::EndFor(LONGEST_HOLD),
+            ),
         ] {
             let world = World {
                 tries,

@@ -73,7 +73,7 @@ struct World {
     desired: BTreeMap<ToggleId, Want>,
     applied: BTreeMap<ToggleId, Known>,
     environment_holds: BTreeMap<EnvironmentId, String>,
-    refused: BTreeMap<ToggleId, Refused>,
+    parked: BTreeMap<ToggleId, Parked>,
     suspended: Option<Suspension>,
     findings: Vec<Diagnostic>,
     /// Of every commit.
@@ -213,7 +213,7 @@ impl World {
             decided,
             applied_counts,
             environment_holds: self.environment_holds.clone(),
-            refused: self.refused.clone(),
+            parked: self.parked.clone(),
             suspended: self.suspended.clone(),
             findings: self.findings.clone(),
         };

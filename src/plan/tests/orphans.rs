@@ -91,7 +91,7 @@ fn an_orphan_whose_document_no_commit_holds_is_not_disabled() {
         decided,
         applied_counts: applied_counts.clone(),
         environment_holds: BTreeMap::new(),
-        refused: BTreeMap::new(),
+        parked: BTreeMap::new(),
         suspended: None,
         findings: vec![],
     };

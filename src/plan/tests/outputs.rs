@@ -15,11 +15,11 @@ fn rich() -> Plan {
         .want("q/e/refused", Want::Document(doc(4)))
         .knows("q/e/refused", Known::Document(doc(2)))
         .want("r/e/first", Want::Document(doc(2)));
-    let refused = Refused {
+    let refused = Parked {
         object: doc(4).object(),
-        reason: "::error::no\n".into(),
+        reason: HoldReason::Refused("::error::no\n".into()),
     };
-    world.refused.insert(id("q/e/refused"), refused);
+    world.parked.insert(id("q/e/refused"), refused);
     let text = "disabled: false\ncolour: \"::error::\u{1b}[31m ``` ##[group]\"\n";
     let blob = Blob::Content(text.into());
     world.findings = document::read("p/e/bad.yaml", Format::Yaml, &blob, ServiceKind::Documented).diagnostics;

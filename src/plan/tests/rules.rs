@@ -105,9 +105,9 @@ fn what_is_held_says_what_it_would_be() {
         reason: Some("freeze".into()),
         until: None,
     };
-    let refused = Refused {
+    let refused = Parked {
         object: doc(4).object(),
-        reason: "no".into(),
+        reason: HoldReason::Refused("no".into()),
     };
     let toggle = id("p/e/t000");
     let world = World::of(20, 1, 0);
@@ -131,12 +131,28 @@ fn what_is_held_says_what_it_would_be() {
         (
             held(
                 World {
-                    refused: BTreeMap::from([(toggle.clone(), refused.clone())]),
+                    parked: BTreeMap::from([(toggle.clone(), refused.clone())]),
                     ..world.clone()
                 },
                 &Policy::default(),
             ),
             "refused",
+        ),
+        (
+            held(
+                World {
+                    parked: BTreeMap::from([(
+                        toggle.clone(),
+                        Parked {
+                            reason: HoldReason::Busy("the service answered 500".into()),
+                            ..refused.clone()
+                        },
+                    )]),
+                    ..world.clone()
+                },
+                &Policy::default(),
+            ),
+            "busy",
         ),
         (
             held(
@@ -163,9 +179,9 @@ fn what_is_held_says_what_it_would_be() {
     }
     // Another document than the refused one is worth a try.
     let newer = World {
-        refused: BTreeMap::from([(
+        parked: BTreeMap::from([(
             toggle.clone(),
-            Refused {
+            Parked {
                 object: doc(5).object(),
                 ..refused
             },
