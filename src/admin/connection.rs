@@ -14,9 +14,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Sleep;
 
 /// How many connections are open at once; others wait in the kernel's queue.
-const CONNECTIONS: usize = 64;
+const CONNECTIONS: usize = 256;
 /// From accept to close. A connection carries one request (see `server`), so this is also the longest request.
-pub(super) const LONGEST_CONNECTION: Duration = Duration::from_secs(30);
+pub(super) const LONGEST_CONNECTION: Duration = Duration::from_secs(10);
 
 /// A listener that hands out at most [`CONNECTIONS`] at once.
 pub(super) struct Gate {

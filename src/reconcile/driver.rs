@@ -117,6 +117,10 @@ impl Driver {
                 reconciler = Some(writer);
                 continue;
             }
+            if !writer.is_in_place() {
+                tracing::error!("the state folder is not the one that was opened; opening it anew");
+                continue;
+            }
             let Some(writer) = self.pass(writer, &mut memory, &mut scout, &mut stop).await else {
                 break;
             };
@@ -169,15 +173,23 @@ impl Driver {
         writer
     }
 
-    /// Answers an order to write nothing while a pass looks: nothing is in flight, nothing will be, and a look may take
-    /// as long as a remote likes. It is carried out once the pass has ended, as any order is.
+    /// Records and answers what an operator said during a pass, which may take as long as a remote or the service likes.
+    /// It is carried out once the pass has ended, as any order is.
     fn hear(&self, command: Command) -> Command {
-        let Command::Suspend(suspension, reply) = command else {
-            return command;
+        let (suspension, reply) = match command {
+            Command::RetryParked => return command,
+            Command::Suspend(suspension, reply) => (Some(suspension), reply),
+            Command::Resume(reply) => (None, reply),
         };
-        let done = Store::suspend_meanwhile(&self.config.state_dir, suspension.clone());
-        let _ = reply.send(done.map_err(|error| chain(&error)));
-        Command::Suspend(suspension, oneshot::channel().0)
+        let done = Store::switch_meanwhile(&self.config.state_dir, suspension.clone());
+        let done = done.map_err(|error| chain(&error));
+        self.suspended(&done, suspension.clone());
+        let _ = reply.send(done);
+        let answered = oneshot::channel().0;
+        match suspension {
+            Some(suspension) => Command::Suspend(suspension, answered),
+            None => Command::Resume(answered),
+        }
     }
 
     fn suspended(&self, done: &Result<(), String>, suspension: Option<Suspension>) {
@@ -244,8 +256,7 @@ impl Driver {
                     if matches!(command, Command::Suspend(..)) {
                         halt();
                     }
-                    let is_looking = about.borrow().is_none();
-                    orders.push(if is_looking { self.hear(command) } else { command });
+                    orders.push(self.hear(command));
                 }
                 _ = tick.tick() => {
                     self.heartbeat.beat();
@@ -270,11 +281,15 @@ impl Driver {
             self.trigger.fire();
         }
         memory.seen = about.borrow().or(began);
-        let mut writer = self.ended(writer, result, started.elapsed(), memory).await;
-        for order in orders {
-            writer = self.obey(order, writer, memory);
-        }
-        Some(writer)
+        // Whether to write is known before it is told where things stand; what is parked is known after.
+        let (retries, switches): (Vec<_>, Vec<_>) = orders
+            .into_iter()
+            .partition(|order| matches!(order, Command::RetryParked));
+        let obey = |writer, order| self.obey(order, writer, memory);
+        let writer = switches.into_iter().fold(writer, obey);
+        let writer = self.ended(writer, result, started.elapsed(), memory).await;
+        let obey = |writer, order| self.obey(order, writer, memory);
+        Some(retries.into_iter().fold(writer, obey))
     }
 
     /// Tells what came of a pass, and decides when the next one is due.

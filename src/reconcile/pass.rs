@@ -102,6 +102,11 @@ impl Reconciler {
         })
     }
 
+    /// Returns whether the state's folder is still the one that was opened.
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.store.is_in_place()
+    }
+
     /// Returns the state as it is recorded now.
     #[must_use]
     pub fn view(&self) -> &View {

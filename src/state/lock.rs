@@ -65,7 +65,10 @@ fn holder(path: &Path) -> Holder {
 /// The lock, held until dropped.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    _file: File,
+    file: File,
+    path: PathBuf,
+    /// Whether files keep their numbers here; some network file systems make up new ones.
+    has_numbers: bool,
 }
 
 impl Lock {
@@ -104,7 +107,26 @@ impl Lock {
             .and_then(|()| file.rewind())
             .and_then(|()| file.write_all(&holder))
             .map_err(|error| cannot_write(dir, "write", &path, error))?;
-        Ok(Self { _file: file })
+        let mut lock = Self {
+            file,
+            path,
+            has_numbers: true,
+        };
+        lock.has_numbers = lock.is_in_place();
+        Ok(lock)
+    }
+
+    /// Returns whether the file that is locked is still the one in the folder: where somebody moved the folder away, or
+    /// removed it, another process may hold the lock of what is there now.
+    pub(crate) fn is_in_place(&self) -> bool {
+        use std::os::unix::fs::MetadataExt;
+
+        let id = |found: fs::Metadata| (found.dev(), found.ino());
+        let is_same = match (self.file.metadata(), fs::metadata(&self.path)) {
+            (Ok(ours), Ok(there)) => id(ours) == id(there),
+            _ => false,
+        };
+        is_same || !self.has_numbers
     }
 }
 
@@ -135,4 +157,23 @@ pub(crate) fn host() -> String {
         .map(|name| name.trim().to_owned())
         .filter(|name| !name.is_empty())
         .unwrap_or_else(|| "localhost".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_knows_when_its_folder_was_replaced() {
+        let parent = tempfile::tempdir().unwrap();
+        let dir = parent.path().join("state");
+        create(&dir).unwrap();
+        let lock = Lock::take(&dir, Duration::ZERO, 1).unwrap();
+        assert!(lock.is_in_place());
+        fs::rename(&dir, parent.path().join("away")).unwrap();
+        assert!(!lock.is_in_place());
+        create(&dir).unwrap();
+        let other = Lock::take(&dir, Duration::ZERO, 1).unwrap();
+        assert!(other.is_in_place() && !lock.is_in_place());
+    }
 }

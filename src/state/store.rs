@@ -184,6 +184,12 @@ impl Store {
         }
     }
 
+    /// Returns whether the folder is still the one that was opened.
+    #[must_use]
+    pub fn is_in_place(&self) -> bool {
+        self.lock.is_in_place()
+    }
+
     /// Returns what is recorded, as of the last call that changed it.
     #[must_use]
     pub fn view(&self) -> &View {
@@ -351,13 +357,13 @@ impl Store {
         self.view.replace_memory(&self.dir)
     }
 
-    /// As [`Store::suspend`], while this process's store in `dir` is busy with a look. It does not know of it until it
-    /// is told as well.
+    /// As [`Store::suspend`], or as [`Store::resume`] where there is no order, while this process's store in `dir` is busy
+    /// with a pass. It does not know of it until it is told as well.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn suspend_meanwhile(dir: &Path, suspension: Suspension) -> Result<(), Error> {
-        memory::keep_suspension(dir, Some(suspension), &Crash::default())
+    pub fn switch_meanwhile(dir: &Path, suspension: Option<Suspension>) -> Result<(), Error> {
+        memory::keep_suspension(dir, suspension, &Crash::default())
     }
 
     /// Takes the order to write nothing back.

@@ -51,6 +51,49 @@ fn a_volume_that_fills_up_stops_publishing_and_heals() {
 }
 
 #[test]
+fn a_state_folder_that_is_moved_away_is_a_lost_volume() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| run.set("poll-interval", "200ms"));
+    std::fs::rename(world.state(), world.path("away")).unwrap();
+    daemon.becomes("shop/prod/pay", "held");
+    assert!(
+        daemon
+            .log()
+            .contains("the state folder is not the one that was opened")
+    );
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_state_folder_that_was_replaced_is_the_one_that_counts() {
+    let world = World::with_pay_applied();
+    world.repo.file("shop/prod/zoo.yaml", doc(18)).commit("Add zoo");
+    let daemon = Daemon::ready(&world, |run| run.set("poll-interval", "600s"));
+    world.sent(&[("shop/prod/zoo", body(18, "Add zoo"))]);
+    std::fs::rename(world.state(), world.path("away")).unwrap();
+    world
+        .apply()
+        .set("only", "shop/prod/pay")
+        .set("first-pass", "adopt")
+        .exit(0)
+        .any_output();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.service.wait_for(2);
+    daemon.becomes("shop/prod/pay", "in_sync");
+    let mut toggles: Vec<_> = world.service.take().iter().map(Request::toggle).collect();
+    toggles.sort();
+    assert_eq!(
+        toggles,
+        ["shop/prod/pay", "shop/prod/zoo"],
+        "of zoo the new folder knows nothing"
+    );
+    daemon.ends_in_peace();
+}
+
+#[test]
 fn a_volume_that_fills_up_in_the_middle_of_a_pass_loses_nothing() {
     let world = World::new();
     let toggles: Vec<_> = (0..5).map(|number| format!("shop/prod/t{number}")).collect();

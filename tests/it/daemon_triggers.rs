@@ -305,6 +305,27 @@ fn a_refused_change_that_was_taken_back_is_tried_again_when_it_comes_back() {
 }
 
 #[test]
+fn orders_are_answered_while_the_service_takes_its_time() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| run.set("timeout", "200s"));
+    let suspended = || daemon.status().unwrap()["suspended"].clone();
+    world.service.always(|_| Answer::stores_and_hangs());
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.service.wait_for(1);
+    assert_eq!(daemon.order("/suspend", r#"{"reason": "incident"}"#), 200);
+    assert_eq!(suspended()["reason"], "incident");
+    assert_eq!(daemon.metric("gitoggle_suspended"), Some(1.0));
+    assert_eq!(daemon.order("/resume", ""), 200);
+    assert_eq!(suspended(), serde_json::Value::Null);
+    assert_eq!(daemon.order("/suspend", ""), 200);
+    assert_eq!(daemon.order("/reconcile", ""), 202);
+    assert_ne!(suspended(), serde_json::Value::Null);
+}
+
+#[test]
 fn a_suspension_with_an_end_survives_a_restart_and_ends_by_itself() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run);

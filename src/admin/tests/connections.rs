@@ -34,7 +34,7 @@ async fn what_is_not_there_is_404_and_another_method_405() {
 async fn silent_clients_are_hung_up_on_and_others_get_their_place() {
     let face = Face::new().await;
     let mut silent = Vec::new();
-    for number in 0..64 {
+    for number in 0..256 {
         let mut stream = TcpStream::connect(face.address).await.unwrap();
         if number % 2 == 0 {
             stream
@@ -47,7 +47,7 @@ async fn silent_clients_are_hung_up_on_and_others_get_their_place() {
     let started = tokio::time::Instant::now();
     assert_eq!(face.get("/healthz").await.status(), 200);
     assert!(
-        started.elapsed() >= Duration::from_secs(29),
+        started.elapsed() >= Duration::from_secs(9),
         "{:?}",
         started.elapsed()
     );
