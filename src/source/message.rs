@@ -17,45 +17,14 @@ pub(super) fn commit(commit: &git2::Commit<'_>) -> Commit {
 
 /// Decodes `bytes`; what is not known or broken becomes UTF-8 with replacement characters.
 fn decode(bytes: &[u8], encoding: Option<&str>) -> String {
-    let encoding = encoding
-        .unwrap_or("utf-8")
-        .trim()
-        .to_ascii_lowercase()
-        .replace('_', "-");
-    let table = match encoding.as_str() {
-        "iso-8859-1" | "iso8859-1" | "latin1" | "latin-1" => |byte: u8| char::from(byte),
-        "iso-8859-15" | "iso8859-15" | "latin9" | "latin-9" => latin_9,
-        "windows-1252" | "cp1252" | "cp-1252" => windows_1252,
-        _ => return String::from_utf8_lossy(bytes).into_owned(),
-    };
-    bytes.iter().map(|byte| table(*byte)).collect()
-}
-
-/// Latin-1 with eight characters replaced.
-fn latin_9(byte: u8) -> char {
-    match byte {
-        0xa4 => '€',
-        0xa6 => 'Š',
-        0xa8 => 'š',
-        0xb4 => 'Ž',
-        0xb8 => 'ž',
-        0xbc => 'Œ',
-        0xbd => 'œ',
-        0xbe => 'Ÿ',
-        byte => char::from(byte),
-    }
-}
-
-/// Latin-1 with letters and punctuation in place of the second block of control characters.
-fn windows_1252(byte: u8) -> char {
-    const HIGH: [char; 32] = [
-        '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}',
-        '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
-    ];
-    match byte {
-        0x80..=0x9f => HIGH[usize::from(byte - 0x80)],
-        byte => char::from(byte),
-    }
+    let name = encoding.unwrap_or("utf-8").replace('_', "-");
+    // The names of browsers and those of iconv, which git uses, differ in dashes.
+    let names = [encoding.unwrap_or("utf-8"), &name, &name.replace('-', "")];
+    let known = names
+        .iter()
+        .find_map(|name| encoding_rs::Encoding::for_label(name.as_bytes()));
+    let decoder = known.unwrap_or(encoding_rs::UTF_8);
+    decoder.decode_without_bom_handling(bytes).0.into_owned()
 }
 
 #[cfg(test)]
@@ -71,6 +40,10 @@ mod tests {
             ("naïve".as_bytes(), None, "naïve"),
             (b"na\xefve", None, "na\u{fffd}ve"),
             (b"na\xefve", Some("klingon"), "na\u{fffd}ve"),
+            (b"na\xefve", Some("latin-1"), "naïve"),
+            (b"\x93\xfa\x96\x7b", Some("Shift_JIS"), "日本"),
+            (b"\xc6\xfc\xcb\xdc", Some("EUC-JP"), "日本"),
+            (b"\xf0\xd2\xc9", Some("KOI8-R"), "При"),
         ] {
             assert_eq!(decode(bytes, encoding), text, "{encoding:?}");
         }
