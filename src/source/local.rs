@@ -24,11 +24,21 @@ pub(super) fn look_up(path: &Path, reference: Option<&str>) -> Result<(Handles, 
     }
 }
 
-/// Returns the URL of `origin`, the only thing that is read from the repository's configuration.
+/// Returns the URL of `origin`, the only thing that is read from the repository's configuration. A relative path counts
+/// from the top of the work tree, or from a bare repository itself, as for git.
 pub(super) fn origin_url(path: &Path) -> Result<Option<String>, Error> {
-    match open(path)?.config()?.get_string("remote.origin.url") {
+    let repository = open(path)?;
+    let top = repository.workdir().unwrap_or_else(|| repository.path());
+    match repository.config()?.get_string("remote.origin.url") {
+        Ok(url) if is_relative(&url) => Ok(Some(top.join(url).to_string_lossy().into_owned())),
         Ok(url) => Ok(Some(url)),
         Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Returns whether a remote's URL is a path that is not absolute: neither `https://…` nor `host:path`.
+fn is_relative(url: &str) -> bool {
+    let first = url.split('/').next().unwrap_or_default();
+    !first.contains(':') && Path::new(url).is_relative()
 }

@@ -94,6 +94,13 @@ fn origin_is_the_sources_own_remote() {
         .exit(0)
         .any_output();
     world.nothing_sent();
+    // As for git, it counts from the work tree, wherever one is.
+    world.repo.git(&["remote", "set-url", "origin", "../remote.git"]);
+    job(&world, "fourth")
+        .set("state-remote", "origin")
+        .exit(0)
+        .any_output();
+    world.nothing_sent();
     world.repo.git(&["remote", "remove", "origin"]);
     job(&world, "third")
         .set("state-remote", "origin")
