@@ -107,8 +107,13 @@ fn compare(before: &Content, after: &Content, out: &mut Vec<String>) {
         if old.name != *name {
             out.push(format!("{label} renamed from {}", quoted(&old.name)));
         }
-        if moved[at] {
+        if moved[at] && from != at {
             out.push(format!("{label} moved from position {} to {}", from + 1, at + 1));
+        } else if moved[at] {
+            // Others moved past it.
+            let last = at.checked_sub(1).map(|last| self::label(&rules[last], last));
+            let place = last.map_or_else(|| "the first".to_owned(), |last| format!("behind {last}"));
+            out.push(format!("{label} is now {place}"));
         }
         out.extend(serve(old.serve, *now).map(|text| format!("{label} serves: {text}")));
         compare_conditions(&label, &old.conditions, &rule.conditions, out);

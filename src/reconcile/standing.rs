@@ -21,6 +21,14 @@ type Lines = BTreeMap<ToggleId, (ToggleState, Option<String>)>;
 /// When the state cannot be read.
 pub(super) fn standing(plan: &Plan, view: &View, scope: &Scope) -> Result<Vec<ToggleStatus>, Error> {
     let mut lines = planned(plan);
+    for held in plan.held() {
+        let object = held.change.as_ref().map(|change| change.object);
+        let refusal = view.refusals().get(&held.id);
+        let refusal = refusal.filter(|refusal| object.is_none_or(|object| object == refusal.object));
+        if let (Some(refusal), Some((_, Some(reason)))) = (refusal, lines.get_mut(&held.id)) {
+            reason.push_str(&format!("; the service refused it last: {}", refusal.reason));
+        }
+    }
     for change in plan.changes() {
         let reason = match view.refusals().get(&change.id) {
             Some(refusal) if refusal.object == change.object => (

@@ -125,3 +125,19 @@ fn the_markdown_names_what_is_not_in_sync() {
         );
     }
 }
+
+#[test]
+fn a_refusal_is_told_of_a_toggle_that_is_held_as_well() {
+    let world = World::new();
+    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world
+        .service
+        .always(|_| Answer::json(409, r#"{"message": "not before Monday"}"#));
+    world.apply().set("first-pass", "assert").exit(1).any_output();
+    world.status().exit(4).says(&[
+        "held",
+        "nothing is applied here yet",
+        "the service refused it last",
+        "not before Monday",
+    ]);
+}

@@ -57,7 +57,7 @@ pub fn markdown(plan: &Plan) -> String {
     }
     if left_out > 0 {
         out.push_str(&format!(
-            "\n{left_out} more entries did not fit; `gitoggle plan` shows them.\n"
+            "\n{left_out} more entries did not fit; `-o json` has them all.\n"
         ));
     }
     out

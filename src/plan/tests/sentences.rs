@@ -76,3 +76,40 @@ fn two_long_texts_are_shown_from_where_they_part() {
     let told = sentences(Some(&targeting("one")), &targeting("two"));
     assert_eq!(told, ["variation `a` value: `…xxxxxxxxxxone` → `…xxxxxxxxxxtwo`"]);
 }
+
+#[test]
+fn rules_in_another_order_are_told_by_the_fewest_that_moved() {
+    let targeting = |order: &str| {
+        let serve = Serve { select: 0 };
+        let rules = order.chars().map(|name| Rule {
+            name: name.into(),
+            serve,
+            conditions: vec![],
+        });
+        let content = Content {
+            rules: rules.collect(),
+            disabled_serve: serve,
+            default_serve: serve,
+            variations: vec![],
+        };
+        Targeting {
+            disabled: false,
+            content,
+        }
+    };
+    for (before, after, expected) in [
+        ("abc", "bca", &["rule `a` moved from position 1 to 3"][..]),
+        ("abc", "cab", &["rule `c` moved from position 3 to 1"]),
+        (
+            "abc",
+            "cba",
+            &[
+                "rule `c` moved from position 3 to 1",
+                "rule `b` is now behind rule `c`",
+            ],
+        ),
+    ] {
+        let told = sentences(Some(&targeting(before)), &targeting(after));
+        assert_eq!(told, expected, "{before} {after}");
+    }
+}
