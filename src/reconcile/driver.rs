@@ -14,11 +14,11 @@ use tokio::time::{Instant, MissedTickBehavior, interval, interval_at, sleep_unti
 use crate::model::{CommitId, Suspension};
 use crate::state::Store;
 
+use super::ended::Ended;
 use super::memory::{Memory, chain, outcome};
 use super::pass::{Around, Config, Reconciler, now};
 use super::publish::Progress;
 use super::report::Report;
-use super::schedule::Ended;
 use super::scout::{Looking, Scout};
 use super::standing;
 use super::status::{LastPass, PassResult, SourceStatus, Status, Success};

@@ -8,9 +8,9 @@ use tokio::time::{Instant, interval, sleep_until};
 use crate::state;
 
 use super::driver::{Driver, TICK, raised};
+use super::ended::Ended;
 use super::memory::{Memory, chain};
 use super::pass::{Reconciler, now};
-use super::schedule::Ended;
 use super::status::{LastPass, PassResult, Role};
 use super::{Command, Error};
 

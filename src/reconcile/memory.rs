@@ -6,8 +6,9 @@ use tokio::time::Instant;
 
 use crate::model::CommitId;
 
+use super::ended::Ended;
 use super::report::{Report, StopReason};
-use super::schedule::{Ended, Schedule};
+use super::schedule::Schedule;
 use super::status::PassResult;
 
 /// What the loop remembers between passes.

@@ -8,6 +8,7 @@ mod check;
 mod compare;
 mod driver;
 mod election;
+mod ended;
 mod error;
 mod exposition;
 mod heartbeat;

@@ -1,74 +1,15 @@
 //! When the next pass is due, and which toggles it leaves alone: decisions, as values.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::model::ToggleId;
-use crate::plan::{HoldReason, Parked, Plan};
+use crate::plan::Parked;
 use crate::service::retry::{self, PROBE_INTERVAL};
 
-use super::report::{Report, Sending, StopReason};
-
-/// How a pass ended, as far as the next one depends on it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Ended {
-    failed: bool,
-    interrupted: bool,
-    unauthorised: bool,
-    /// For how long the service wants to be left alone.
-    held_back: Option<Duration>,
-    applied: Vec<ToggleId>,
-    refused: Vec<(ToggleId, Parked)>,
-    pending: Vec<(ToggleId, Parked)>,
-    /// What there was to do, where there was a pass.
-    plan: Option<Arc<Plan>>,
-}
-
-impl Ended {
-    /// Reads it off a report, or off the fact that there is none.
-    pub(crate) fn of(result: &Result<Report, String>) -> Self {
-        let Ok(report) = result else {
-            return Self {
-                failed: true,
-                ..Self::default()
-            };
-        };
-        let mut ended = Self {
-            failed: !matches!(report.stopped, None | Some(StopReason::Interrupted)),
-            interrupted: report.stopped == Some(StopReason::Interrupted),
-            unauthorised: matches!(report.stopped, Some(StopReason::Unauthorised(_))),
-            held_back: report.held_back,
-            plan: Some(Arc::clone(&report.plan)),
-            ..Self::default()
-        };
-        for (change, sending) in report.lines() {
-            let parked = |reason| {
-                let object = change.object;
-                (change.id.clone(), Parked { object, reason })
-            };
-            match sending {
-                Sending::Applied => ended.applied.push(change.id.clone()),
-                Sending::Failed { reason } => ended.refused.push(parked(HoldReason::Refused(reason.clone()))),
-                Sending::Pending { reason } => ended.pending.push(parked(HoldReason::Busy(reason.clone()))),
-                Sending::NotSent => {}
-            }
-        }
-        ended
-    }
-}
-
-/// Returns whether `plan` wants to publish the toggle, or would if the service had not refused it.
-fn is_wanted(plan: &Plan, id: &ToggleId) -> bool {
-    let held = plan.held();
-    let is_parked = |index: usize| matches!(held[index].reason, HoldReason::Refused(_) | HoldReason::Busy(_));
-    plan.changes()
-        .binary_search_by(|change| change.id.cmp(id))
-        .is_ok()
-        || held.binary_search_by(|held| held.id.cmp(id)).is_ok_and(is_parked)
-}
+use super::ended::Ended;
 
 /// Why a toggle waits, and until when; for good where it was refused.
 #[derive(Clone, Debug)]
@@ -173,10 +114,11 @@ impl Schedule {
         for id in &ended.applied {
             self.waiting.remove(id);
         }
-        if let Some(plan) = &ended.plan {
+        if ended.is_pass() {
             // What was taken back is new when it comes again.
-            self.waiting.retain(|id, _| is_wanted(plan, id));
+            self.waiting.retain(|id, _| ended.is_wanted(id));
             self.late = ended.pending.iter().map(|(id, _)| id.clone()).collect();
+            self.rejected = None;
         }
         for (id, parked) in &ended.refused {
             let waiting = Waiting {
@@ -192,7 +134,9 @@ impl Schedule {
         if let Some(wait) = ended.held_back {
             self.hold(ended, now + wait);
         }
-        self.rejected = ended.unauthorised.then(|| (token, now + PROBE_INTERVAL));
+        if ended.unauthorised {
+            self.rejected = Some((token, now + PROBE_INTERVAL));
+        }
         self.failures = match ended.failed || !ended.pending.is_empty() {
             true => self.failures.saturating_add(1),
             false => 0,
@@ -259,6 +203,7 @@ fn around(interval: Duration, jitter: f64) -> Duration {
 mod tests {
     use super::*;
     use crate::model::ObjectId;
+    use crate::plan::HoldReason;
 
     const INTERVAL: Duration = Duration::from_secs(30);
 
