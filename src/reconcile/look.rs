@@ -169,8 +169,9 @@ pub(crate) fn first(snapshot: &Snapshot, view: &View, rules: &Rules) -> Result<F
     )
 }
 
-/// Returns whether this revision has to be recorded even where nothing else is: on the way to it documents were others,
-/// and whoever comes late with one of those commits must find that it is old (DESIGN, section 4, "Stale checkout").
+/// Returns whether this revision has to be recorded even where nothing else is: documents were others at the recorded one,
+/// which need not have been applied, or on the way, and whoever comes late with one of those commits must find that it is
+/// old (DESIGN, section 4, "Stale checkout").
 pub(crate) fn is_to_be_noted(snapshot: &Snapshot, view: &View, rules: &Rules) -> Result<bool, Error> {
     let Some(tip) = view.tip().filter(|_| rules.checkout == Checkout::Shared) else {
         return Ok(false);

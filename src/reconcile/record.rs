@@ -32,9 +32,11 @@ pub(crate) fn record(
         records.push(state::Record::Seen);
     }
     let documents = Documents::new(snapshot)?;
-    store
-        .fold(&head, &records, |object| documents.read(object))
-        .map_err(Error::mid_pass)?;
+    let folded = store.fold(&head, &records, |object| documents.read(object));
+    folded.map_err(match published.sendings.is_empty() {
+        true => Error::from,
+        false => Error::mid_pass,
+    })?;
     let done = published.stopped.is_none()
         && published
             .sendings

@@ -311,14 +311,14 @@ pub(super) fn holds_object_at(
     Ok(false)
 }
 
-/// Returns whether a commit that leads to `start` and not to `since` has other folders under `root` than `start` has.
+/// Returns whether `since`, or a commit that leads from there to `start`, has other folders under `root` than `start` has.
 pub(super) fn differed_since(reader: &Reader, start: Oid, since: Oid, root: &str) -> Result<bool, Error> {
     let mut walk = reader.repository().revwalk()?;
     walk.push(start)?;
     walk.hide(since)?;
     let mut trees = TreeCache::new(reader);
     let mut now = None;
-    for id in walk {
+    for id in walk.chain([Ok(since)]) {
         let id = id.map_err(|error| reader.explain(object_id(start), error))?;
         let commit = reader.repository().find_commit(id);
         let commit = commit.map_err(|error| reader.explain(object_id(id), error))?;

@@ -168,7 +168,7 @@ impl Snapshot {
         history::holds_object_at(&self.reader()?, start, &self.full(path), object)
     }
 
-    /// Returns whether a commit after `since`, up to this one, had other documents under the root than this one has. Every
+    /// Returns whether `since`, or a commit after it up to this one, had other documents under the root than this one has. Every
     /// folder that may hold documents counts, and no file beside them.
     ///
     /// # Errors

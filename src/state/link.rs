@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::error::Error;
 use super::intent::{self, Intent};
+use super::journal;
 use super::ledger::{Entry, Finish, Ledger};
 use super::pack::{self, Kind, Object};
 use super::record::Origin;
@@ -183,6 +184,10 @@ impl Store {
             self.ledger.finish(number, Finish::Unknown);
         }
         if changed {
+            // From here on what is open is known to the others, as after a pass of our own.
+            if let Some(link) = &mut self.link {
+                link.pass.get_or_insert_with(journal::fresh_id);
+            }
             self.rewrite_journal()?;
         }
         Ok(())

@@ -344,6 +344,81 @@ fn a_job_that_comes_after_the_one_that_took_its_change_back_is_stale() {
 }
 
 #[test]
+fn a_failed_job_that_is_run_again_after_a_revert_is_stale() {
+    let (world, _remote) = shared();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .file("shop/prod/zoo.yaml", doc(21))
+        .commit("Change pay, add zoo");
+    let old = world.repo.linked("HEAD", &world.path("old"));
+    world.service.always(|request| match request.toggle().as_str() {
+        "shop/prod/pay" => Answer::json(422, "{}"),
+        _ => Answer::applied(),
+    });
+    job(&world, "second").exit(1).any_output();
+    world.service.take();
+    world.service.always(|_| Answer::applied());
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(18))
+        .commit("Take it back");
+    job(&world, "third").exit(0).any_output();
+    job(&world, "again")
+        .set("repo", old.path())
+        .exit(4)
+        .says(&["<rev>"]);
+    world.nothing_sent();
+}
+
+#[test]
+fn two_jobs_that_only_record_do_no_harm_either() {
+    let (world, _remote) = shared();
+    for number in 0..5 {
+        let text = format!("# {number}\n{}", doc(18));
+        world
+            .repo
+            .file("shop/prod/pay.yaml", text)
+            .commit("Comment on it");
+        let runs: Vec<_> = ["left", "right", "middle"]
+            .map(|machine| job(&world, machine).start())
+            .into();
+        let codes = runs.into_iter().map(crate::support::command::Running::wait);
+        assert_eq!(codes.collect::<Vec<_>>(), [Some(0); 3]);
+    }
+    world.nothing_sent();
+}
+
+#[test]
+fn what_was_unknown_once_is_not_sent_again_by_a_machine_that_only_heard_of_it() {
+    let (world, _remote) = shared();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.service.always(|_| Answer::json(500, "{}"));
+    job(&world, "first").exit(1).any_output();
+    world.service.always(|_| Answer::applied());
+    job(&world, "heard")
+        .set("only", "shop/prod/zoo")
+        .exit(0)
+        .any_output();
+    world.service.take();
+    job(&world, "first").exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    world
+        .plan()
+        .set("state-dir", disk(&world, "heard"))
+        .set("state-remote", world.path("remote.git"))
+        .set("state-name", "toggles")
+        .arg("--detailed-exitcode")
+        .exit(0)
+        .any_output();
+    job(&world, "heard").exit(0).any_output();
+    world.nothing_sent();
+}
+
+#[test]
 fn what_others_apply_while_a_job_waits_for_the_state_is_not_taken_back() {
     let remote = Remote::new(Door::Open);
     let source = Repo::at(&remote.world.path("hosted/toggles.git"));
