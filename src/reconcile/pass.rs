@@ -274,37 +274,60 @@ impl Reconciler {
         reconciler.publish_and_fold(publishing, head).await
     }
 
-    /// Publishes, and records every few seconds what was confirmed so far.
+    /// Publishes, and records every few seconds what was confirmed so far, beside the lanes: a remote that hangs keeps
+    /// nobody from stopping them. Where it was told for too long that the pass goes on, nothing more is sent, because
+    /// another process takes over then.
     async fn publish_and_fold(
         self,
         publishing: Publishing,
         head: PassHead,
     ) -> (Self, Result<Published, Error>) {
-        let mut reconciler = self;
-        let mut broken = None;
+        let is_shared = self.config.shared.is_some();
+        let service = self.config.service.as_ref();
+        let patience = renewal_patience(service.map(|service| service.timeout).unwrap_or_default());
         let mut asked = publishing.stop.clone();
         let (halt, stop) = watch::channel(*asked.borrow());
         let mut published = pin!(publish(Publishing { stop, ..publishing }));
         let mut checkpoint = tokio::time::interval_at(tokio::time::Instant::now() + CHECKPOINT, CHECKPOINT);
         checkpoint.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let published = loop {
+        let mut told_at = tokio::time::Instant::now();
+        let (mut idle, mut folding) = (Some(self), None);
+        let (mut done, mut broken) = (None, None);
+        let reconciler = loop {
+            if done.is_some()
+                && let Some(reconciler) = idle.take()
+            {
+                break reconciler;
+            }
             tokio::select! {
-                published = &mut published => break published,
+                published = &mut published, if done.is_none() => done = Some(published),
                 () = raised(&mut asked) => drop(halt.send_replace(true)),
-                _ = checkpoint.tick(), if broken.is_none() => {
-                    let (back, folded) = blocking(reconciler, move |reconciler| {
-                        record::checkpoint(&mut reconciler.store, PassHead { now: now(), ..head })
-                    })
-                    .await;
-                    reconciler = back;
-                    if let Err(error) = folded {
-                        broken = Some(error);
-                        let _ = halt.send(true);
+                _ = checkpoint.tick(), if idle.is_some() && broken.is_none() => {
+                    let began = tokio::time::Instant::now();
+                    folding = idle.take().map(|reconciler| {
+                        let work = blocking(reconciler, move |reconciler| {
+                            record::checkpoint(&mut reconciler.store, PassHead { now: now(), ..head })
+                        });
+                        Box::pin(async move { (began, work.await) })
+                    });
+                }
+                Some((began, (back, folded))) = ended(&mut folding) => {
+                    (idle, folding) = (Some(back), None);
+                    match folded {
+                        Ok(()) => told_at = began,
+                        Err(error) => {
+                            broken = Some(error);
+                            halt.send_replace(true);
+                        }
                     }
+                }
+                () = tokio::time::sleep_until(told_at + patience), if is_shared && !*halt.borrow() => {
+                    tracing::error!("the shared state does not answer; nothing more is sent in this pass");
+                    halt.send_replace(true);
                 }
             }
         };
-        match (broken, published) {
+        match (broken, done.expect("it was waited for")) {
             (None, Ok(published)) => (reconciler, Ok(published)),
             (Some(error), _) => reconciler.abandon(error).await,
             (None, Err(error)) => reconciler.abandon(error.into()).await,
@@ -321,6 +344,21 @@ impl Reconciler {
         })
         .await
     }
+}
+
+/// Waits for what is under way, where something is.
+async fn ended<F: Future + Unpin>(work: &mut Option<F>) -> Option<F::Output> {
+    match work {
+        Some(work) => Some(work.await),
+        None => None,
+    }
+}
+
+/// For how long a pass goes on that could not say so to the others: they take over after a minute, and by then what is
+/// open has ended, which takes at most `timeout`.
+fn renewal_patience(timeout: Duration) -> Duration {
+    const LEAST: Duration = Duration::from_secs(10);
+    Duration::from_secs(55).saturating_sub(timeout).max(LEAST)
 }
 
 fn start(

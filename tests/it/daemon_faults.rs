@@ -1,6 +1,7 @@
 //! What a daemon goes through: hosts and services that are slow, silent, gone or not what they say. It says what is
 //! wrong, never ends because of it, and goes on by itself once it is over.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -396,5 +397,50 @@ fn a_branch_that_vanishes_is_told_and_nothing_is_taken_for_removed() {
     remote.world.service.wait_for(1);
     daemon.is_ready();
     remote.world.sent(&[("shop/prod/pay", body(21, "It is back"))]);
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_state_remote_that_hangs_in_the_middle_of_a_pass_keeps_nobody_from_stopping_it() {
+    let remote = Remote::new(Door::Open);
+    let world = &remote.world;
+    Repo::bare(&world.path("hosted/state.git"));
+    for number in 0..200 {
+        world.repo.file(&format!("shop/prod/t{number:03}.yaml"), doc(18));
+    }
+    world.repo.commit("Add many");
+    world
+        .service
+        .always(|_| Answer::applied().slowly(Duration::from_millis(100)));
+    let url = format!("{}/state.git", remote.host.url());
+    let daemon = Daemon::start(world, |run| {
+        run.set("state-remote", url).set("first-pass", "assert")
+    });
+    world.service.wait_for(1);
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let hangs = Arc::new(AtomicBool::new(false));
+    let hanging = Arc::clone(&hangs);
+    remote.host_answers(move |_| {
+        hanging.store(true, Ordering::SeqCst);
+        let _ = released.recv();
+        None
+    });
+    eventually("the checkpoint to hang", || {
+        hangs.load(Ordering::SeqCst).then_some(())
+    });
+    assert_eq!(daemon.order("/suspend", r#"{"reason": "incident"}"#), 200);
+    let open = world.service.count();
+    eventually("the service to be left alone", || {
+        let before = world.service.count();
+        // Three times as long as a request takes.
+        std::thread::sleep(Duration::from_millis(300));
+        (world.service.count() == before).then_some(())
+    });
+    drop(release);
+    daemon.becomes("shop/prod/t199", "pending");
+    assert!(
+        world.service.count() <= open + 1,
+        "nothing starts once it is suspended"
+    );
     daemon.ends_in_peace();
 }
