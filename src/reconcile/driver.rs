@@ -74,6 +74,7 @@ impl Driver {
             .send_modify(|status| status.source.repo.clone_from(&self.config.rules.repo));
         while !*stop.borrow() {
             self.heartbeat.beat();
+            self.expire();
             let writer = match reconciler.take() {
                 Some(writer) => writer,
                 None => match self.elected(&mut memory, &mut stop).await {
@@ -192,6 +193,14 @@ impl Driver {
         }
     }
 
+    /// Says that an order to write nothing is over once its time is, whether a pass ends then or not.
+    fn expire(&self) {
+        let is_over = |order: &Suspension| order.until.is_some_and(|until| until <= now());
+        if self.status.borrow().suspended.as_ref().is_some_and(is_over) {
+            self.suspended(&Ok(()), None);
+        }
+    }
+
     fn suspended(&self, done: &Result<(), String>, suspension: Option<Suspension>) {
         if done.is_ok() {
             self.metrics.writing(if suspension.is_some() {
@@ -260,6 +269,7 @@ impl Driver {
                 }
                 _ = tick.tick() => {
                     self.heartbeat.beat();
+                    self.expire();
                     if overtaken(scout.glance()) {
                         halt();
                     }

@@ -74,11 +74,13 @@ impl Driver {
     /// Waits until it is time to try again, or somebody asks.
     pub(super) async fn wait_for_turn(&mut self, until: Instant, stop: &mut watch::Receiver<bool>) {
         let mut tick = interval(TICK);
+        let (began, mut until) = (Instant::now(), until);
         loop {
             tokio::select! {
                 () = sleep_until(until) => return,
                 () = raised(stop) => return,
-                () = self.trigger.fired() => return,
+                // Not at once, because one commit is many file events.
+                () = self.trigger.fired() => until = until.min(began + TICK),
                 Some(command) = self.commands.recv() => {
                     let why = match self.status.borrow().role {
                         Role::Follower(_) => "this process is not the writer; ask the one that is",

@@ -1,6 +1,6 @@
 //! One pass: look, plan, approve, publish, record. `apply` makes one and exits; the driver makes them for ever.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
-use crate::model::{Sent, ToggleId};
+use crate::model::{ObjectId, Sent, ToggleId};
 use crate::plan::{Approved, Parked, Plan};
 use crate::service::{Client, ClientConfig};
 use crate::source::{Snapshot, Source, SourceConfig};
@@ -17,7 +17,7 @@ use crate::state::{Journal, Options, PassHead, Shared, Store, View};
 
 use super::Error;
 use super::look::{self, First, Look};
-use super::publish::{Limits, Progress, Published, Publishing, publish, raised, sent};
+use super::publish::{Late, Limits, Progress, Published, Publishing, publish, raised, sent};
 use super::record::{self, Documents};
 use super::report::Report;
 use super::rules::Rules;
@@ -66,8 +66,8 @@ pub struct Reconciler {
     store: Store,
     /// Toggles that are not tried again yet, with the reason; the driver's to fill.
     pub(crate) parked: BTreeMap<ToggleId, Parked>,
-    /// Toggles that were tried in the pass before, without an answer that counts; the driver's to fill.
-    pub(crate) late: BTreeSet<ToggleId>,
+    /// With which document and in which pass toggles were tried last, without an answer that counts; the driver's to fill.
+    pub(crate) late: BTreeMap<ToggleId, (ObjectId, u64)>,
 }
 
 /// What looking decided.
@@ -98,8 +98,19 @@ impl Reconciler {
             source,
             store,
             parked: BTreeMap::new(),
-            late: BTreeSet::new(),
+            late: BTreeMap::new(),
         })
+    }
+
+    /// Returns when toggles were tried last: by this process, and before that by what is still unknown.
+    fn late(&self) -> Late {
+        let unknown = self.store.view().unknown().iter();
+        let mut late: Late = unknown
+            .map(|(id, unknown)| (id.clone(), (unknown.sent.object, (0, unknown.number))))
+            .collect();
+        let tried = self.late.iter();
+        late.extend(tried.map(|(id, (object, pass))| (id.clone(), (*object, (*pass, 0)))));
+        late
     }
 
     /// Returns whether the state's folder is still the one that was opened.
@@ -260,7 +271,7 @@ impl Reconciler {
             Err(error) => return (reconciler, Err(error)),
         };
         around.progress.begins(approved.plan());
-        let (plan, late) = (Arc::clone(plan), reconciler.late.clone());
+        let (plan, late) = (Arc::clone(plan), reconciler.late());
         let (stop, progress) = (around.stop.clone(), Arc::clone(&around.progress));
         let publishing = Publishing {
             plan,

@@ -3,7 +3,7 @@
 //! Nothing is decided about *what* to send: that is the plan's. Who is next is [`Lanes`]', whether to try again is
 //! [`retry`]'s. Invariant: no request leaves without a journalled intent, and none is forgotten.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,8 +13,8 @@ use bytes::Bytes;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
-use crate::model::{CommitId, EnvironmentId, Sent, ToggleId};
-use crate::plan::{Before, Change, Plan};
+use crate::model::{CommitId, EnvironmentId, ObjectId, Sent, ToggleId};
+use crate::plan::{Change, Plan};
 use crate::service::retry::{self, Again, Breaker, Circuit, Pass, Token, World};
 use crate::service::{Certainty, Client, Outcome, Session, TokenChange};
 use crate::state::{self, Finish, Journal};
@@ -84,8 +84,8 @@ impl Published {
 #[derive(Clone)]
 pub(crate) struct Publishing {
     pub(crate) plan: Arc<Plan>,
-    /// Toggles that were tried in the pass before, without an answer that counts: they wait for the others.
-    pub(crate) late: BTreeSet<ToggleId>,
+    /// Toggles that were tried before, without an answer that counts: they wait for the others.
+    pub(crate) late: Late,
     pub(crate) client: Client,
     pub(crate) journal: Journal,
     pub(crate) limits: Limits,
@@ -338,9 +338,13 @@ impl Worker {
     }
 }
 
+/// With which document toggles were tried last, and when, in numbers that grow; what was never tried is not there.
+pub(crate) type Late = BTreeMap<ToggleId, (ObjectId, (u64, u64))>;
+
 /// The changes as indices, lane by lane, in the order in which the plan wants them sent. What was tried before waits at
-/// the end of its lane, so that a few toggles that always fail do not end every pass before the others' turn.
-fn sending_order(plan: &Plan, late: &BTreeSet<ToggleId>) -> Vec<(usize, EnvironmentId)> {
+/// the end of its lane, the last tried last, so that toggles that always fail do not end every pass before the others'
+/// turn. Another document than the one that was tried is new.
+fn sending_order(plan: &Plan, late: &Late) -> Vec<(usize, EnvironmentId)> {
     let changes = plan.changes();
     let index = |id: &ToggleId| changes.binary_search_by(|change| change.id.cmp(id));
     let mut order = Vec::with_capacity(changes.len());
@@ -351,8 +355,9 @@ fn sending_order(plan: &Plan, late: &BTreeSet<ToggleId>) -> Vec<(usize, Environm
             .filter_map(|change| index(&change.id).ok())
             .collect();
         indices.sort_by_key(|index| {
-            let Change { id, before, .. } = &changes[*index];
-            matches!(before, Before::Unknown(_)) || late.contains(id)
+            let Change { id, object, .. } = &changes[*index];
+            let tried = late.get(id).filter(|(tried, _)| tried == object);
+            tried.map(|(_, when)| *when)
         });
         order.extend(indices.into_iter().map(|index| (index, lane.environment.clone())));
     }

@@ -1,11 +1,11 @@
 //! When the next pass is due, and which toggles it leaves alone: decisions, as values.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::model::ToggleId;
+use crate::model::{ObjectId, ToggleId};
 use crate::plan::Parked;
 use crate::service::retry::{self, PROBE_INTERVAL};
 
@@ -17,6 +17,8 @@ struct Waiting {
     parked: Parked,
     until: Option<Instant>,
     failures: u32,
+    /// Whether the service asked for it, so that nobody can take it back.
+    is_asked: bool,
 }
 
 /// What is due when.
@@ -28,8 +30,10 @@ pub(crate) struct Schedule {
     look_due: Instant,
     failures: u32,
     waiting: BTreeMap<ToggleId, Waiting>,
-    /// Tried in the last pass, without an answer that counts.
-    late: BTreeSet<ToggleId>,
+    /// With which document and in which pass toggles were tried last, without an answer that counts.
+    late: BTreeMap<ToggleId, (ObjectId, u64)>,
+    /// How many passes there were.
+    passes: u64,
     /// Until when the service wants to be left alone.
     held_until: Option<Instant>,
     /// The token that was not accepted, and until when it is not tried again.
@@ -46,7 +50,8 @@ impl Schedule {
             look_due: now,
             failures: 0,
             waiting: BTreeMap::new(),
-            late: BTreeSet::new(),
+            late: BTreeMap::new(),
+            passes: 0,
             held_until: None,
             rejected: None,
         }
@@ -90,8 +95,8 @@ impl Schedule {
         self.look_due = self.due;
     }
 
-    /// Returns the toggles that were tried in the last pass, without an answer that counts.
-    pub(crate) fn late(&self) -> &BTreeSet<ToggleId> {
+    /// Returns with which document and in which pass toggles were tried last, without an answer that counts.
+    pub(crate) fn late(&self) -> &BTreeMap<ToggleId, (ObjectId, u64)> {
         &self.late
     }
 
@@ -104,20 +109,25 @@ impl Schedule {
             .collect()
     }
 
-    /// Lets every parked toggle be tried again.
+    /// Lets every parked toggle be tried again, but for those that the service wants to be left alone with.
     pub(crate) fn forgive(&mut self) {
-        self.waiting.clear();
+        self.waiting.retain(|_, waiting| waiting.is_asked);
     }
 
     /// Takes in how a pass ended; `jitter` is a random number in `0.0..=1.0`.
     pub(crate) fn ended(&mut self, ended: &Ended, token: Option<String>, now: Instant, jitter: f64) {
         for id in &ended.applied {
             self.waiting.remove(id);
+            self.late.remove(id);
         }
         if ended.is_pass() {
             // What was taken back is new when it comes again.
             self.waiting.retain(|id, _| ended.is_wanted(id));
-            self.late = ended.pending.iter().map(|(id, _)| id.clone()).collect();
+            self.passes += 1;
+            self.late.retain(|id, _| ended.is_wanted(id));
+            let tried = ended.pending.iter();
+            let tried = tried.map(|(id, parked)| (id.clone(), (parked.object, self.passes)));
+            self.late.extend(tried);
             self.rejected = None;
         }
         for (id, parked) in &ended.refused {
@@ -125,6 +135,7 @@ impl Schedule {
                 parked: parked.clone(),
                 until: None,
                 failures: 0,
+                is_asked: false,
             };
             self.waiting.insert(id.clone(), waiting);
         }
@@ -137,14 +148,20 @@ impl Schedule {
         if ended.unauthorised {
             self.rejected = Some((token, now + PROBE_INTERVAL));
         }
+        // What somebody asked for before it was due tells no more of the world, and must not make the wait longer.
+        let asked_for = Some(self.due).filter(|due| now < *due && self.failures > 0);
         self.failures = match ended.failed || !ended.pending.is_empty() {
+            true if asked_for.is_some() => self.failures,
             true => self.failures.saturating_add(1),
             false => 0,
         };
         let next = match (ended.interrupted, self.failures) {
             (true, _) => Duration::ZERO,
             (false, 0) => around(self.interval, jitter),
-            (false, failures) => retry::pass_backoff(failures, 0.5 + jitter / 2.0),
+            (false, failures) => {
+                let wait = retry::pass_backoff(failures, 0.5 + jitter / 2.0);
+                asked_for.map_or(wait, |due| wait.min(due - now))
+            }
         };
         let aside = self
             .waiting
@@ -165,6 +182,7 @@ impl Schedule {
                 parked: parked.clone(),
                 until: before.and_then(|before| before.until).max(Some(until)),
                 failures: before.map_or(0, |before| before.failures),
+                is_asked: true,
             };
             self.waiting.insert(id.clone(), waiting);
         }
@@ -185,6 +203,7 @@ impl Schedule {
                 parked: parked.clone(),
                 until: Some(now + wait),
                 failures,
+                is_asked: false,
             };
             self.waiting.insert(id.clone(), waiting);
         }
@@ -202,7 +221,6 @@ fn around(interval: Duration, jitter: f64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ObjectId;
     use crate::plan::HoldReason;
 
     const INTERVAL: Duration = Duration::from_secs(30);
@@ -230,12 +248,32 @@ mod tests {
         };
         let mut waits = Vec::new();
         for _ in 0..12 {
-            schedule.ended(&failed, None, now, 1.0);
-            waits.push((schedule.due() - now).as_secs());
+            let at = schedule.due();
+            schedule.ended(&failed, None, at, 1.0);
+            waits.push((schedule.due() - at).as_secs());
         }
         assert_eq!(waits, [2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300, 300]);
         schedule.ended(&Ended::default(), None, now, 0.5);
         assert_eq!(schedule.due(), now + INTERVAL);
+    }
+
+    #[test]
+    fn who_asks_during_an_outage_makes_nobody_wait_longer() {
+        let mut schedule = Schedule::new(INTERVAL);
+        let failed = Ended {
+            failed: true,
+            ..Ended::default()
+        };
+        for _ in 0..5 {
+            schedule.ended(&failed, None, schedule.due(), 1.0);
+        }
+        let due = schedule.due();
+        for asked in 1..10 {
+            schedule.ended(&failed, None, due - Duration::from_secs(20 - asked), 1.0);
+            assert_eq!(schedule.due(), due);
+        }
+        schedule.ended(&failed, None, due, 1.0);
+        assert_eq!(schedule.due(), due + Duration::from_secs(64));
     }
 
     #[test]
@@ -248,9 +286,11 @@ mod tests {
             failed: true,
             ..Ended::default()
         };
-        for _ in 0..9 {
-            schedule.ended(&failed, None, now, 0.5);
+        for _ in 0..8 {
+            schedule.ended(&failed, None, schedule.due(), 0.5);
         }
+        let now = schedule.due();
+        schedule.ended(&failed, None, now, 0.5);
         assert_eq!(schedule.due(), now + Duration::from_secs(225));
         let mut looks = Vec::new();
         while let Some(due) = schedule.look_due() {

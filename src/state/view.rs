@@ -27,6 +27,8 @@ const TRIES: usize = 20;
 pub struct Unknown {
     /// What was sent, to be sent again where the same document is wanted.
     pub sent: Sent,
+    /// Grows with every request that is sent.
+    pub number: u64,
 }
 
 /// What is recorded, at one moment.
@@ -139,6 +141,7 @@ impl View {
                     id.clone(),
                     Unknown {
                         sent: entry.sent.clone(),
+                        number: entry.number,
                     },
                 )
             })

@@ -224,6 +224,43 @@ fn a_few_toggles_that_always_fail_do_not_keep_the_others_from_their_turn() {
 }
 
 #[test]
+fn after_an_outage_toggles_take_turns_until_all_that_can_be_are_applied() {
+    let world = World::new();
+    let toggles = ["a1", "a2", "a3", "a4", "a5", "a6", "z1", "z2"];
+    let change = |age| {
+        for toggle in toggles {
+            world.repo.file(&format!("shop/prod/{toggle}.yaml"), doc(age));
+        }
+        world.repo.commit("Change all");
+    };
+    change(18);
+    world.settle();
+    world.service.always(|_| Answer::json(500, "{}"));
+    change(21);
+    for _ in 0..2 {
+        world.apply().exit(1).any_output();
+    }
+    world
+        .service
+        .always(|request| match request.toggle().contains("/a") {
+            true => Answer::json(500, "{}"),
+            false => Answer::applied(),
+        });
+    for _ in 0..2 {
+        world.apply().exit(1).any_output();
+    }
+    world.status().exit(0).says(&["2 in sync", "6 pending"]);
+    world.service.take();
+
+    change(30);
+    let daemon = Daemon::start(&world, |run| run);
+    for toggle in ["shop/prod/z1", "shop/prod/z2"] {
+        daemon.becomes(toggle, "in_sync");
+    }
+    daemon.ends_in_peace();
+}
+
+#[test]
 fn a_toggle_that_alone_gets_no_answer_is_pending_and_not_refused() {
     let world = World::with_pay_applied();
     world.repo.file("shop/prod/zoo.yaml", doc(18)).commit("Add zoo");
@@ -323,6 +360,25 @@ fn orders_are_answered_while_the_service_takes_its_time() {
     assert_eq!(daemon.order("/suspend", ""), 200);
     assert_eq!(daemon.order("/reconcile", ""), 202);
     assert_ne!(suspended(), serde_json::Value::Null);
+}
+
+#[test]
+fn a_suspension_whose_time_is_over_is_so_at_once() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| {
+        run.set("timeout", "200s").set("poll-interval", "600s")
+    });
+    world.service.always(|_| Answer::stores_and_hangs());
+    assert_eq!(daemon.order("/suspend", r#"{"for": "1s"}"#), 200);
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.service.wait_for(1);
+    eventually("the end of the suspension", || {
+        let over = daemon.status()?["suspended"].is_null();
+        (over && daemon.metric("gitoggle_suspended") == Some(0.0)).then_some(())
+    });
 }
 
 #[test]
