@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::decide::{Decided, Decision, Outcome, Wanted};
 use super::value::same_environment;
 use super::{
-    Before, Change, Held, HoldReason, Input, Kept, MassChange, Orphan, OrphanReason, Plan, Policy, Rail,
-    Resend, Trailer,
+    Before, Change, Held, HoldReason, Input, Kept, MassChange, OnInvalid, Orphan, OrphanReason, Plan, Policy,
+    Rail, Resend, Trailer,
 };
 use crate::model::{Action, Commit, EnvironmentId, ObjectId, ToggleId};
 
@@ -144,13 +144,18 @@ impl Draft {
                 None => self.plan.changes.push(change),
             }
         }
-        self.plan
-            .held
-            .extend(held.into_iter().map(|(reason, change)| Held {
-                id: change.id.clone(),
-                reason,
-                change: Some(Box::new(change)),
-            }));
+        let with_reason = |(reason, change): (HoldReason, Change)| Held {
+            id: change.id.clone(),
+            reason,
+            change: Some(Box::new(change)),
+        };
+        self.plan.held.extend(held.into_iter().map(with_reason));
+        if self.policy.on_invalid == OnInvalid::Stop && self.plan.has_invalid() {
+            let stopped = std::mem::take(&mut self.plan.changes).into_iter();
+            let stopped = stopped.map(|change| with_reason((HoldReason::Stopped, change)));
+            self.plan.held.extend(stopped);
+            self.plan.records.clear();
+        }
         self.plan.held.sort_by(|a, b| a.id.cmp(&b.id));
         self.plan.orphans.sort_by(|a, b| a.id.cmp(&b.id));
         self.plan

@@ -30,6 +30,8 @@ pub enum HoldReason {
     Rail(Box<Rail>),
     /// The service refused it and said this; it is not tried again yet.
     Refused(String),
+    /// Another document is invalid, and that stops everything.
+    Stopped,
     /// Publishing is suspended, with this reason.
     Suspended(Option<String>),
     /// Its last outcome is unknown, and it cannot be sent again.
@@ -52,7 +54,7 @@ impl HoldReason {
     #[must_use]
     pub fn state(&self) -> &'static str {
         match self {
-            Self::Environment(_) | Self::FirstPass | Self::Invalid | Self::Rail(_) => "held",
+            Self::Environment(_) | Self::FirstPass | Self::Invalid | Self::Rail(_) | Self::Stopped => "held",
             Self::Refused(_) => "failed",
             Self::Busy(_) | Self::Suspended(_) | Self::Unknown(_) => "pending",
         }
@@ -68,6 +70,7 @@ impl HoldReason {
             Self::Invalid => "invalid",
             Self::Rail(_) => "rail",
             Self::Refused(_) => "refused",
+            Self::Stopped => "stopped",
             Self::Suspended(_) => "suspended",
             Self::Unknown(_) => "unknown",
         }
@@ -102,6 +105,7 @@ impl std::fmt::Display for HoldReason {
             Self::Invalid => f.write_str("the document is invalid; what was last applied stays"),
             Self::Rail(rail) => rail.fmt(f),
             Self::Refused(reason) => write!(f, "refused by the service: {}", escaped(reason)),
+            Self::Stopped => f.write_str("nothing is published while a document is invalid (`on_invalid: stop`)"),
             Self::Suspended(None) => f.write_str("publishing is suspended"),
             Self::Suspended(Some(reason)) => write!(f, "publishing is suspended: {}", escaped(reason)),
             Self::Unknown(kept) => f.write_str(match kept {

@@ -340,7 +340,8 @@ where
 }
 
 const LOST: &str = "all of its documents are gone, which is more often a mistake than meant; \
-                    `--allow-mass-change` says that it is meant";
+                    `--allow-mass-change` says that it is meant, and `--on-remove` (`disable` or `forget`) what \
+                    becomes of its toggles";
 
 /// Refuses a source that would read as "everything was removed".
 fn sound(comparison: &Comparison, snapshot: &Snapshot, rules: &Rules) -> Result<(), Error> {

@@ -52,10 +52,6 @@ pub(super) fn standing(plan: &Plan, view: &View, scope: &Scope) -> Result<Vec<To
 /// When the state cannot be read.
 pub(crate) fn after(report: &Report, view: &View, scope: &Scope) -> Result<Vec<ToggleStatus>, Error> {
     let mut lines = planned(&report.plan);
-    for change in report.plan.changes().iter().skip(report.sendings.len()) {
-        let reason = "nothing is published while a document is invalid (`on_invalid: stop`)".to_owned();
-        lines.insert(change.id.clone(), (ToggleState::Held, Some(reason)));
-    }
     for (change, sending) in report.lines() {
         let line = match sending {
             Sending::Applied => (ToggleState::InSync, None),

@@ -173,11 +173,24 @@ fn on_invalid_stop_publishes_nothing_while_a_document_is_invalid() {
         .file("shop/prod/bad.yaml", "nonsense\n")
         .file("shop/prod/pay.yaml", doc(19))
         .commit("Add nonsense");
+    let plan = world.plan().set("on-invalid", "stop").set("output", "json");
+    let plan = plan.exit(3).json();
+    assert_eq!(
+        plan["changes"],
+        serde_json::json!([]),
+        "nothing of it would be sent"
+    );
+    assert_eq!(plan["summary"]["held"], 2, "{plan}");
     world
         .apply()
         .set("on-invalid", "stop")
         .exit(3)
-        .says(&["shop/prod/bad.yaml:1:1"]);
+        .says(&["shop/prod/bad.yaml:1:1", "`on_invalid: stop`"]);
+    world
+        .status()
+        .set("on-invalid", "stop")
+        .exit(3)
+        .says(&["held", "while a document is invalid"]);
     world.nothing_sent();
     world
         .apply()
