@@ -286,8 +286,8 @@ impl Reconciler {
     }
 
     /// Publishes, and records every few seconds what was confirmed so far, beside the lanes: a remote that hangs keeps
-    /// nobody from stopping them. Where it was told for too long that the pass goes on, nothing more is sent, because
-    /// another process takes over then.
+    /// nobody from stopping them. Once others could not be told for too long that the pass goes on, nothing more is sent,
+    /// because another process takes over then.
     async fn publish_and_fold(
         self,
         publishing: Publishing,
