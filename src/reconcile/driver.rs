@@ -354,9 +354,8 @@ impl Driver {
                 let when = Instant::now();
                 status.last_success = Some(Success { at, when });
             }
-            let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
             if let Some(result) = outcome {
-                status.last_pass = Some(LastPass { at, result, took_ms });
+                status.last_pass = Some(LastPass::new(at, result, took));
             }
             status.suspended = suspended;
             if let Some(toggles) = toggles {

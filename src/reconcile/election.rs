@@ -63,11 +63,7 @@ impl Driver {
         memory.tell(&outcome);
         self.status.send_modify(|status| {
             status.role = Role::Writer;
-            status.last_pass = Some(LastPass {
-                at: now(),
-                result: outcome,
-                took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-            });
+            status.last_pass = Some(LastPass::new(now(), outcome, took));
         });
     }
 

@@ -141,12 +141,11 @@ impl Reconciler {
     /// # Errors
     /// Why there was no pass, or why it could not be finished.
     pub async fn pass(self, around: &Around) -> (Self, Result<Report, Error>) {
-        let started = Instant::now();
         let mut reconciler = self;
         let mut starts = 0;
         loop {
             starts += 1;
-            let (back, result) = reconciler.attempt(around, started).await;
+            let (back, result) = reconciler.attempt(around).await;
             reconciler = back;
             match result {
                 Err(error) if error.is_passing() && starts < STARTS && !*around.stop.borrow() => {
@@ -157,7 +156,7 @@ impl Reconciler {
         }
     }
 
-    async fn attempt(self, around: &Around, started: Instant) -> (Self, Result<Report, Error>) {
+    async fn attempt(self, around: &Around) -> (Self, Result<Report, Error>) {
         let (reconciler, looked) = blocking(self, Self::look).await;
         let (snapshot, look, looked) = match looked {
             Err(error) => return (reconciler, Err(error)),
@@ -165,7 +164,7 @@ impl Reconciler {
             Ok(Looked::Same(snapshot, looked)) => {
                 let rules = &reconciler.config.rules;
                 let plan = Plan::nothing(look::source_info(&snapshot, rules), rules.base_url.clone());
-                return (reconciler, Ok(Report::nothing(plan, started.elapsed(), looked)));
+                return (reconciler, Ok(Report::nothing(plan, looked)));
             }
         };
         around.progress.looked(snapshot.revision());
@@ -177,14 +176,12 @@ impl Reconciler {
                 stopped,
                 held_back,
             } = published;
-            let took = started.elapsed();
             Report {
                 plan,
                 sendings,
                 stopped,
                 held_back,
                 notes: look.notes,
-                took,
                 looked,
             }
         });

@@ -95,22 +95,19 @@ pub struct Report {
     pub held_back: Option<Duration>,
     /// What the operator should know besides: rewritten history, a shallow clone.
     pub notes: Vec<String>,
-    /// How long it took.
-    pub took: Duration,
     /// How long looking at the source took, a fetch included.
     pub looked: Duration,
 }
 
 impl Report {
     /// The report of a pass that knew that there was nothing to do.
-    pub(crate) fn nothing(plan: Plan, took: Duration, looked: Duration) -> Self {
+    pub(crate) fn nothing(plan: Plan, looked: Duration) -> Self {
         Self {
             plan: Arc::new(plan),
             sendings: Vec::new(),
             stopped: None,
             held_back: None,
             notes: Vec::new(),
-            took,
             looked,
         }
     }

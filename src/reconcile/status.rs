@@ -118,6 +118,14 @@ pub struct LastPass {
     pub took_ms: u64,
 }
 
+impl LastPass {
+    /// One that ended like this at `at`, after `took`.
+    pub(super) fn new(at: i64, result: PassResult, took: Duration) -> Self {
+        let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        Self { at, result, took_ms }
+    }
+}
+
 /// When a pass last succeeded.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Success {

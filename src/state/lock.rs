@@ -74,6 +74,17 @@ pub(crate) struct Lock {
 impl Lock {
     /// Takes the lock of `dir`, waiting at most `wait` for another holder.
     pub(crate) fn take(dir: &Path, wait: Duration, now: i64) -> Result<Self, Error> {
+        let lock = Self::take_what_is_there(dir, wait, now)?;
+        if lock.is_in_place() {
+            return Ok(lock);
+        }
+        // The folder was replaced while another holder was waited for; where it still looks so, there are no numbers.
+        let mut lock = Self::take_what_is_there(dir, wait, now)?;
+        lock.has_numbers = lock.is_in_place();
+        Ok(lock)
+    }
+
+    fn take_what_is_there(dir: &Path, wait: Duration, now: i64) -> Result<Self, Error> {
         let path = dir.join("lock");
         let mut file = File::options()
             .create(true)
@@ -107,13 +118,11 @@ impl Lock {
             .and_then(|()| file.rewind())
             .and_then(|()| file.write_all(&holder))
             .map_err(|error| cannot_write(dir, "write", &path, error))?;
-        let mut lock = Self {
+        Ok(Self {
             file,
             path,
             has_numbers: true,
-        };
-        lock.has_numbers = lock.is_in_place();
-        Ok(lock)
+        })
     }
 
     /// Returns whether the file that is locked is still the one in the folder: where somebody moved the folder away, or
@@ -175,5 +184,21 @@ mod tests {
         create(&dir).unwrap();
         let other = Lock::take(&dir, Duration::ZERO, 1).unwrap();
         assert!(other.is_in_place() && !lock.is_in_place());
+    }
+
+    #[test]
+    fn who_waited_for_a_lock_that_was_replaced_takes_the_new_one() {
+        let parent = tempfile::tempdir().unwrap();
+        let dir = parent.path().join("state");
+        create(&dir).unwrap();
+        let lock = Lock::take(&dir, Duration::ZERO, 1).unwrap();
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| Lock::take(&dir, Duration::from_secs(30), 1).unwrap());
+            // The file alone, so that there is a folder at every moment.
+            fs::rename(dir.join("lock"), dir.join("away")).unwrap();
+            drop(lock);
+            let other = waiting.join().unwrap();
+            assert!(other.has_numbers && other.is_in_place());
+        });
     }
 }
