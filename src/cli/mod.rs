@@ -8,7 +8,6 @@ pub mod failure;
 mod apply;
 mod demo;
 mod plan;
-mod progress;
 mod run;
 mod sandbox;
 mod setup;
@@ -101,14 +100,19 @@ fn color(settings: &Settings) -> document::Color {
 
 impl From<crate::reconcile::Error> for Failure {
     fn from(error: crate::reconcile::Error) -> Self {
-        let verdict = if error.is_hold() {
-            Verdict::Held
-        } else {
-            Verdict::Failed
+        Self::of(&std::sync::Arc::new(error))
+    }
+}
+
+impl Failure {
+    /// Reports why there was no pass, or why it could not be finished.
+    fn of(error: &std::sync::Arc<crate::reconcile::Error>) -> Self {
+        let verdict = match error.is_hold() {
+            true => Verdict::Held,
+            false => Verdict::Failed,
         };
-        let hint = error.hint();
-        let failure = Self::new(verdict, error);
-        match hint {
+        let failure = Self::new(verdict, std::sync::Arc::clone(error));
+        match error.hint() {
             Some(hint) => failure.hint(hint),
             None => failure,
         }

@@ -20,7 +20,10 @@ pub(super) fn run(settings: &Settings, look: Look, exit: Exit) -> Result<Verdict
         note(&format!("note: {text}\n"))?;
     }
     match settings.output {
-        OutputFormat::Github => print(&render::github(&plan)),
+        OutputFormat::Github => {
+            print(&render::annotations(plan.findings()))?;
+            show::step_summary(&render::markdown(&plan))
+        }
         OutputFormat::Human => print(&render::text(&plan, color(settings))),
         OutputFormat::Json => show::json(&render::json(&plan)),
         OutputFormat::Markdown => print(&render::markdown(&plan)),

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use crate::document::{Diagnostic, Severity};
-use crate::model::is_harmful;
+use crate::model::{escaped, is_harmful};
 use crate::plan::render::code;
 use crate::telemetry::Stream;
 
@@ -23,14 +23,6 @@ pub(super) struct Attempt<E: std::error::Error + 'static> {
 impl<E: std::error::Error> Attempt<E> {
     pub(super) fn new(what: String, source: E) -> Self {
         Self { what, source }
-    }
-}
-
-/// "1 document", "2 documents".
-pub(super) fn counted(count: usize, noun: &str) -> String {
-    match count {
-        1 => format!("1 {noun}"),
-        _ => format!("{count} {noun}s"),
     }
 }
 
@@ -68,6 +60,24 @@ impl<W: Write> Write for Harmless<W> {
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
     }
+}
+
+/// Appends Markdown to the file that GitHub shows as the job's summary. Workflow commands go to stdout instead, where
+/// GitHub looks for them.
+pub(super) fn step_summary(markdown: &str) -> Result<(), Failure> {
+    const VARIABLE: &str = "GITHUB_STEP_SUMMARY";
+    let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) else {
+        return super::note(&format!(
+            "note: `{VARIABLE}` is not set, so there is no job summary; `-o markdown` prints it\n"
+        ));
+    };
+    let file = std::fs::OpenOptions::new().append(true).create(true).open(&path);
+    let written = file.and_then(|mut file| file.write_all(markdown.as_bytes()));
+    written.map_err(|error| {
+        let path = path.to_string_lossy();
+        let what = format!("could not write the job summary to `{}`", escaped(&path));
+        Failure::failed(Attempt::new(what, error))
+    })
 }
 
 /// Findings as a Markdown list.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::config::{OutputFormat, Settings};
-use crate::model::escaped;
+use crate::model::{counted, escaped};
 use crate::plan::render::code;
 use crate::reconcile::{self, Readiness, Shown, SourceStatus, Status, ToggleState, ToggleStatus};
 use crate::source::CacheMode;
@@ -22,7 +22,8 @@ pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
         note(&format!("note: {text}\n"))?;
     }
     match settings.output {
-        OutputFormat::Github | OutputFormat::Markdown => print(&markdown(&status)),
+        OutputFormat::Github => show::step_summary(&markdown(&status)),
+        OutputFormat::Markdown => print(&markdown(&status)),
         OutputFormat::Human => print(&text(&status)),
         OutputFormat::Json => show::json(&Versioned {
             version: 1,
@@ -54,7 +55,7 @@ fn readiness(status: &Status) -> Readiness {
         .count();
     match behind {
         0 => Readiness::Ready,
-        _ => Readiness::Unready(format!("not in sync: {}", show::counted(behind, "toggle"))),
+        _ => Readiness::Unready(format!("not in sync: {}", counted(behind, "toggle"))),
     }
 }
 
@@ -158,7 +159,7 @@ fn counts(toggles: &Arc<Vec<ToggleStatus>>) -> String {
         .collect();
     format!(
         "{}{}{}",
-        show::counted(toggles.len(), "toggle"),
+        counted(toggles.len(), "toggle"),
         if counts.is_empty() { "" } else { ": " },
         counts.join(", ")
     )

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::config::{OutputFormat, Settings};
 use crate::document::{self, Diagnostic, Severity};
-use crate::model::escaped;
+use crate::model::{counted, escaped};
 use crate::plan::render;
 use crate::reconcile::{self, Checked, Place};
 use crate::source::{CacheMode, worktree};
@@ -123,7 +123,10 @@ fn show(checked: &Checked, settings: &Settings) -> Result<(), Failure> {
             },
             "findings": findings,
         })),
-        OutputFormat::Github => print(&(render::annotations(findings) + &summary + "\n")),
+        OutputFormat::Github => {
+            print(&(render::annotations(findings) + &summary + "\n"))?;
+            show::step_summary(&(show::markdown(findings) + &summary + "\n"))
+        }
         OutputFormat::Markdown => print(&(show::markdown(findings) + &summary + "\n")),
     }
 }
@@ -133,15 +136,11 @@ fn summary(documents: usize, findings: &[Diagnostic]) -> String {
     let warnings = count(findings, Severity::Warning);
     let found = match (errors, warnings) {
         (0, 0) => "no findings".to_owned(),
-        (0, _) => show::counted(warnings, "warning"),
-        (_, 0) => show::counted(errors, "error"),
-        _ => format!(
-            "{}, {}",
-            show::counted(errors, "error"),
-            show::counted(warnings, "warning")
-        ),
+        (0, _) => counted(warnings, "warning"),
+        (_, 0) => counted(errors, "error"),
+        _ => format!("{}, {}", counted(errors, "error"), counted(warnings, "warning")),
     };
-    format!("checked {}: {found}", show::counted(documents, "document"))
+    format!("checked {}: {found}", counted(documents, "document"))
 }
 
 fn count(findings: &[Diagnostic], severity: Severity) -> usize {

@@ -11,6 +11,7 @@ mod object;
 mod scope;
 mod sent;
 mod targeting;
+mod text;
 mod tree;
 
 pub use commit::{Commit, CommitId};
@@ -21,4 +22,5 @@ pub use object::{Blob, EntryKind, ObjectId, ObjectIdError, Trees};
 pub use scope::{Scope, ScopeError};
 pub use sent::{Action, Sent, Suspension};
 pub use targeting::{Condition, Content, Payload, Rule, Serve, ServiceKind, Targeting, Variation};
+pub use text::{chain, counted};
 pub use tree::{Entries, Entry, Malformed, Tree};

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use super::policy::hex;
 use super::{Held, HoldReason, OnInvalid, SourceInfo};
 use crate::document::{Diagnostic, Severity};
-use crate::model::{Action, Commit, EnvironmentId, ObjectId, Payload, ToggleId};
+use crate::model::{Action, Commit, EnvironmentId, ObjectId, Payload, ToggleId, counted};
 
 /// Everything one pass would do. Sorted by toggle throughout.
 #[derive(Clone, Debug)]
@@ -189,7 +189,7 @@ impl<'a> Approved<'a> {
 
 /// `--on-invalid stop`, and something is invalid.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("nothing is published while {invalid} invalid document(s) are there, because of `on_invalid: stop`")]
+#[error("nothing is published because of `on_invalid: stop`: {} in scope", counted(*invalid, "invalid document"))]
 pub struct Stopped {
     /// How many documents are invalid.
     pub invalid: usize,

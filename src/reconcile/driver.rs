@@ -11,11 +11,11 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, interval_at, sleep_until};
 
-use crate::model::{CommitId, Suspension};
+use crate::model::{CommitId, Suspension, chain};
 use crate::state::Store;
 
 use super::ended::Ended;
-use super::memory::{Memory, chain, outcome};
+use super::memory::{Memory, outcome};
 use super::pass::{Around, Config, Reconciler, now};
 use super::publish::Progress;
 use super::report::Report;

@@ -5,11 +5,12 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, interval, sleep_until};
 
+use crate::model::chain;
 use crate::state;
 
 use super::driver::{Driver, TICK, raised};
 use super::ended::Ended;
-use super::memory::{Memory, chain};
+use super::memory::Memory;
 use super::pass::{Reconciler, now};
 use super::status::{LastPass, PassResult, Role};
 use super::{Command, Error};

@@ -33,7 +33,7 @@ impl Ended {
             };
         };
         let mut ended = Self {
-            failed: !matches!(report.stopped, None | Some(StopReason::Interrupted)),
+            failed: report.error.is_some() || !matches!(report.stopped, None | Some(StopReason::Interrupted)),
             interrupted: report.stopped == Some(StopReason::Interrupted),
             unauthorised: matches!(report.stopped, Some(StopReason::Unauthorised(_))),
             held_back: report.held_back,

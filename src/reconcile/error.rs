@@ -1,7 +1,7 @@
 //! Why there was no pass. What goes wrong with one toggle is data, in the report.
 
 use crate::document::Diagnostic;
-use crate::model::{CommitId, escaped};
+use crate::model::{CommitId, counted, escaped};
 use crate::service::ClientError;
 use crate::{source, state};
 
@@ -13,7 +13,8 @@ use super::compare::CompareError;
 pub enum Error {
     /// The source holds no document at all, which never means that everything was removed.
     #[error(
-        "no file at {revision} is a document: {files} files were looked at under `{root}`{}",
+        "no file at {revision} is a document: read {} under `{root}`{}",
+        counted(*files, "file"),
         told(findings)
     )]
     NoDocuments {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::model::CommitId;
+use crate::model::{CommitId, chain};
 
 use super::ended::Ended;
 use super::report::{Report, StopReason};
@@ -72,6 +72,9 @@ impl Memory {
 pub(super) fn outcome(result: &Result<Report, String>) -> Option<PassResult> {
     Some(match result {
         Err(reason) => PassResult::Failed(reason.clone()),
+        Ok(Report {
+            error: Some(error), ..
+        }) => PassResult::Failed(chain(error.as_ref())),
         Ok(report) => match &report.stopped {
             Some(StopReason::Interrupted) => return None,
             Some(reason) => PassResult::Failed(reason.to_string()),
@@ -79,15 +82,4 @@ pub(super) fn outcome(result: &Result<Report, String>) -> Option<PassResult> {
             None => PassResult::Success,
         },
     })
-}
-
-/// An error with its causes, on one line.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

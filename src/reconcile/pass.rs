@@ -143,15 +143,22 @@ impl Reconciler {
     pub async fn pass(self, around: &Around) -> (Self, Result<Report, Error>) {
         let mut reconciler = self;
         let mut starts = 0;
+        let mut earlier = None;
         loop {
             starts += 1;
             let (back, result) = reconciler.attempt(around).await;
             reconciler = back;
-            match result {
-                Err(error) if error.is_passing() && starts < STARTS && !*around.stop.borrow() => {
+            let result = Report::after(earlier.take(), result);
+            let error = match &result {
+                Ok(report) => report.error.as_deref(),
+                Err(error) => Some(error),
+            };
+            match error {
+                Some(error) if error.is_passing() && starts < STARTS && !*around.stop.borrow() => {
                     tracing::info!(reason = %error, "the pass starts over");
+                    earlier = result.ok();
                 }
-                result => return (reconciler, result),
+                _ => return (reconciler, result),
             }
         }
     }
@@ -175,11 +182,14 @@ impl Reconciler {
                 sendings,
                 stopped,
                 held_back,
+                error,
             } = published;
             Report {
                 plan,
+                earlier: Vec::new(),
                 sendings,
                 stopped,
+                error: error.map(Arc::new),
                 held_back,
                 notes: look.notes,
                 looked,
@@ -222,18 +232,19 @@ impl Reconciler {
             false => (self, Ok(Published::nothing())),
         };
         let published = match published {
-            Ok(published) => published,
-            Err(error) => return (reconciler, Err(error)),
+            Ok(published) if published.error.is_none() => published,
+            ended => return (reconciler, ended),
         };
         let (plan, snapshot) = (Arc::clone(plan), snapshot.clone());
         let recorded = blocking(reconciler, move |reconciler| {
             let Self { config, store, .. } = reconciler;
-            record::record(store, &plan, &snapshot, &published, &config.rules, now())?;
-            Ok(published)
+            let recorded = record::record(store, &plan, &snapshot, &published, &config.rules, now());
+            Ok((recorded, published))
         });
         match recorded.await {
-            (reconciler, Err(error)) => reconciler.abandon(error).await,
-            done => done,
+            (reconciler, Ok((Ok(()), published))) => (reconciler, Ok(published)),
+            (reconciler, Ok((Err(error), published))) => reconciler.abandon(published, error).await,
+            (reconciler, Err(error)) => (reconciler, Err(error)),
         }
     }
 
@@ -335,20 +346,22 @@ impl Reconciler {
                 }
             }
         };
-        match (broken, done.expect("it was waited for")) {
-            (None, Ok(published)) => (reconciler, Ok(published)),
-            (Some(error), _) => reconciler.abandon(error).await,
-            (None, Err(error)) => reconciler.abandon(error.into()).await,
+        let mut published = done.expect("the loop ends only once publishing has ended");
+        match broken.or_else(|| published.error.take()) {
+            None => (reconciler, Ok(published)),
+            Some(error) => reconciler.abandon(published, error).await,
         }
     }
 
-    /// Closes the journal of a pass that cannot go on; what it knows is kept for the next one.
-    async fn abandon<T: Send + 'static>(self, error: Error) -> (Self, Result<T, Error>) {
+    /// Closes the journal of a pass that an error ended. The journal keeps every outcome for the next pass, and the report
+    /// keeps every result.
+    async fn abandon(self, published: Published, error: Error) -> (Self, Result<Published, Error>) {
         blocking(self, |reconciler| {
             if let Err(error) = record::abandon(&mut reconciler.store) {
-                tracing::warn!(%error, "the journal could not be closed");
+                // The error that ended the pass is reported, and usually is the cause of this one.
+                tracing::debug!(%error, "could not close the journal");
             }
-            Err(error)
+            published.ended_by(error)
         })
         .await
     }

@@ -19,6 +19,7 @@ use crate::service::retry::{self, Again, Breaker, Circuit, Pass, Token, World};
 use crate::service::{Certainty, Client, Outcome, Session, TokenChange};
 use crate::state::{self, Finish, Journal};
 
+use super::Error;
 use super::lanes::{Job, Lanes, Next};
 use super::report::{Sending, StopReason};
 
@@ -67,6 +68,8 @@ pub(crate) struct Published {
     pub(crate) stopped: Option<StopReason>,
     /// For how long from now on the service wants to be left alone.
     pub(crate) held_back: Option<Duration>,
+    /// The error that ended publishing or recording, if one did.
+    pub(crate) error: Option<Error>,
 }
 
 impl Published {
@@ -76,7 +79,22 @@ impl Published {
             sendings: Vec::new(),
             stopped: None,
             held_back: None,
+            error: None,
         }
+    }
+
+    /// Adds an error that ended the pass. The first one counts: later ones follow from it. If no request has left, the
+    /// error is all there is to report.
+    ///
+    /// # Errors
+    /// The first error, if no change was tried.
+    pub(crate) fn ended_by(mut self, error: impl Into<Error>) -> Result<Self, Error> {
+        let error = self.error.take().unwrap_or_else(|| error.into());
+        if self.sendings.iter().all(|sending| *sending == Sending::NotSent) {
+            return Err(error);
+        }
+        self.error = Some(error);
+        Ok(self)
     }
 }
 
@@ -94,11 +112,9 @@ pub(crate) struct Publishing {
     pub(crate) progress: Arc<dyn Progress>,
 }
 
-/// Publishes every change of an approved plan.
-///
-/// # Errors
-/// When the journal fails: without a record there is no publish. What was open has ended by then.
-pub(crate) async fn publish(publishing: Publishing) -> Result<Published, state::Error> {
+/// Publishes every change of an approved plan. An error of the journal ends publishing, because without a record there
+/// is no publish; the open requests have ended by then, and the error is part of the result.
+pub(crate) async fn publish(publishing: Publishing) -> Published {
     let worker = Arc::new(Worker::new(publishing));
     let mut stop = worker.publishing.stop.clone();
     if *stop.borrow() {
@@ -121,9 +137,9 @@ pub(crate) async fn publish(publishing: Publishing) -> Result<Published, state::
             () = raised(&mut stop) => worker.end(StopReason::Interrupted),
         }
     }
-    match failure {
-        Some(error) => Err(error),
-        None => Ok(worker.published()),
+    Published {
+        error: failure.map(Error::from),
+        ..worker.published()
     }
 }
 
@@ -231,6 +247,7 @@ impl Worker {
             .await;
         self.publishing.progress.answered(&outcome, started.elapsed());
         if let Err(error) = self.publishing.journal.finish(begun, finish(&outcome)) {
+            self.standing().sendings[job.change] = ended(&outcome);
             return Err(self.abandon(job, error));
         }
         self.decide(job, &outcome, generation);
@@ -326,6 +343,7 @@ impl Worker {
             sendings: std::mem::take(&mut standing.sendings),
             stopped: standing.stopped.take(),
             held_back: held_until.and_then(|until| until.checked_duration_since(Instant::now())),
+            error: None,
         }
     }
 

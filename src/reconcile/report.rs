@@ -7,6 +7,8 @@ use crate::model::ToggleId;
 use crate::plan::{Change, Plan};
 use crate::service::Outcome;
 
+use super::Error;
+
 /// How publishing one change ended.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Sending {
@@ -24,6 +26,28 @@ pub enum Sending {
         /// What happened last.
         reason: String,
     },
+}
+
+impl Sending {
+    /// Returns the word for it, as in every output.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Applied => "applied",
+            Self::Failed { .. } => "failed",
+            Self::NotSent => "not_sent",
+            Self::Pending { .. } => "pending",
+        }
+    }
+
+    /// Returns why the change was not confirmed, if it was tried and was not.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Applied | Self::NotSent => None,
+            Self::Failed { reason } | Self::Pending { reason } => Some(reason),
+        }
+    }
 }
 
 /// Why a pass ended before everything was tried.
@@ -87,10 +111,14 @@ impl std::fmt::Display for StopReason {
 pub struct Report {
     /// The plan it followed.
     pub plan: Arc<Plan>,
+    /// Changes that the service confirmed before the pass started over and that are not in the plan any more.
+    pub earlier: Vec<Change>,
     /// How each change of the plan ended, in the plan's order. Empty where nothing was approved.
     pub sendings: Vec<Sending>,
     /// Why the pass ended early, if it did.
     pub stopped: Option<StopReason>,
+    /// The error that ended the pass after requests had left (DESIGN, section 3: there is always a report then).
+    pub error: Option<Arc<Error>>,
     /// For how long from its end on the service wants to be left alone.
     pub held_back: Option<Duration>,
     /// What the operator should know besides: rewritten history, a shallow clone.
@@ -104,29 +132,63 @@ impl Report {
     pub(crate) fn nothing(plan: Plan, looked: Duration) -> Self {
         Self {
             plan: Arc::new(plan),
+            earlier: Vec::new(),
             sendings: Vec::new(),
             stopped: None,
+            error: None,
             held_back: None,
             notes: Vec::new(),
             looked,
         }
     }
 
-    /// Returns whether there was nothing to publish, record or tell.
-    #[must_use]
-    pub fn is_nothing(&self) -> bool {
-        self.sendings.is_empty() && self.stopped.is_none() && self.plan.is_empty()
+    /// Continues the report of a pass that started over: what the service confirmed before stays in the report.
+    ///
+    /// # Errors
+    /// The error of `result`, if nothing was confirmed before.
+    pub(crate) fn after(earlier: Option<Self>, result: Result<Self, Error>) -> Result<Self, Error> {
+        let Some(earlier) = earlier else { return result };
+        match result {
+            Ok(mut report) => {
+                let changes = report.plan.changes();
+                let is_planned = |id| changes.binary_search_by(|change| change.id.cmp(id)).is_ok();
+                let confirmed = earlier
+                    .lines()
+                    .filter(|(_, sending)| **sending == Sending::Applied);
+                let confirmed = confirmed.map(|(change, _)| change);
+                report.earlier = confirmed
+                    .filter(|change| !is_planned(&change.id))
+                    .cloned()
+                    .collect();
+                Ok(report)
+            }
+            Err(error) => Ok(Self {
+                error: Some(Arc::new(error)),
+                ..earlier
+            }),
+        }
     }
 
-    /// Returns every change with how it ended, in the plan's order.
+    /// Returns whether there was nothing to publish, record or report.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.lines().next().is_none()
+            && self.stopped.is_none()
+            && self.error.is_none()
+            && self.plan.is_empty()
+    }
+
+    /// Returns every change with how it ended, first those confirmed before the pass started over, then in the plan's
+    /// order.
     pub fn lines(&self) -> impl Iterator<Item = (&Change, &Sending)> {
-        self.plan.changes().iter().zip(&self.sendings)
+        let earlier = self.earlier.iter().map(|change| (change, &Sending::Applied));
+        earlier.chain(self.plan.changes().iter().zip(&self.sendings))
     }
 
     /// Returns how many changes ended in a way that `wanted` says yes to.
     #[must_use]
     pub fn count(&self, wanted: impl Fn(&Sending) -> bool) -> usize {
-        self.sendings.iter().filter(|sending| wanted(sending)).count()
+        self.lines().filter(|(_, sending)| wanted(sending)).count()
     }
 
     /// Returns how many changes the service has confirmed.
@@ -138,7 +200,7 @@ impl Report {
     /// Returns whether every change was confirmed and the pass ran to its end.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.stopped.is_none() && self.applied() == self.sendings.len()
+        self.stopped.is_none() && self.error.is_none() && self.applied() == self.lines().count()
     }
 
     /// Returns the toggles that failed, with the service's words.

@@ -32,6 +32,7 @@ mod publish;
 mod rails;
 mod readme;
 mod recovery;
+mod results;
 mod sandbox;
 mod secrets;
 mod settings;

@@ -115,53 +115,45 @@ rule `adults`: condition changed: `age` > `18` (number) → `age` > `21` (number
 }
 
 #[test]
-fn a_plan_for_github() {
-    of_every_kind().plan().set("output", "github").exit(4).stdout(r#"::error file=shop/prod/bad.yaml,line=10,col=24,title=select-out-of-range::`select` is 7, but the last variation is 1 (the first variation is 0)
-### gitoggle plan
+fn a_plan_for_github_has_annotations_on_stdout_and_the_markdown_in_the_job_summary() {
+    let world = of_every_kind();
+    let plan = |output| world.plan().set("output", output);
+    let markdown = plan("markdown").exit(4).both();
+    let summary = world.write("summary.md", "# Before\n");
+    plan("github")
+        .env("GITHUB_STEP_SUMMARY", &summary)
+        .exit(4)
+        .stdout(ANNOTATION);
+    assert_eq!(world.printed(&summary), format!("# Before\n{markdown}"));
+}
 
-2 to publish: 1 create, 1 update · 2 held · 1 orphan
+const ANNOTATION: &str = "::error file=shop/prod/bad.yaml,line=10,col=24,title=select-out-of-range::`select` is 7, \
+                          but the last variation is 1 (the first variation is 0)\n";
 
-` $REPO ` ` refs/heads/main ` ` <short> `
+#[test]
+fn without_a_job_summary_nothing_but_annotations_is_on_stdout() {
+    of_every_kind()
+        .plan()
+        .set("output", "github")
+        .exit(4)
+        .stdout(ANNOTATION)
+        .stderr(
+            "note: `GITHUB_STEP_SUMMARY` is not set, so there is no job summary; `-o markdown` prints it\n",
+        );
+}
 
-* **held** ` shop/prod/bad `: ` the document is invalid; what was last applied stays `
-* **orphan** ` shop/prod/gone `: `` the file is gone; `--on-remove keep` leaves the toggle as it is ``
-* **held** ` shop/test/first `: `` nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied ``
-* **select-out-of-range** ` shop/prod/bad.yaml:10:24 `: `` `select` is 7, but the last variation is 1 ``
-
-<details><summary>create <code>shop/prod/new</code></summary>
-
-` <short> Ask for 21 years `
-
-```diff
-new, ENABLED
-variations `off` = `false`, `on` = `true`
-rule `adults` serves `on`: `age` > `30` (number)
-default serve `off`
-disabled serve `off`
-```
-
-</details>
-
-<details><summary>update <code>shop/prod/pay</code></summary>
-
-` <short> Ask for 21 years `
-
-```diff
-rule `adults`: condition changed: `age` > `18` (number) → `age` > `21` (number)
-@@ -14,7 +14,7 @@
-           subject: age
-           predicate: ">"
-           objects:
--            - "18"
-+            - "21"
-       serve: { select: 1 }
-   disabledServe: { select: 0 }
-   defaultServe: { select: 0 }
-```
-
-</details>
-
-"#);
+#[test]
+fn a_job_summary_that_cannot_be_written_is_an_error() {
+    let world = World::with_pay_applied();
+    world
+        .plan()
+        .set("output", "github")
+        .env("GITHUB_STEP_SUMMARY", world.path("no/such/folder"))
+        .exit(1)
+        .stderr(
+            "error: could not write the job summary to `$TMP/no/such/folder`\n  \
+             caused by: No such file or directory (os error 2)\n",
+        );
 }
 
 #[test]
@@ -175,7 +167,7 @@ fn an_apply_as_text() {
         .apply()
         .exit(1)
         .stdout(r#"applied shop/prod/new (create) <short> Ask for 21 years
-refused shop/prod/pay (update) <short> Ask for 21 years
+failed shop/prod/pay (update) <short> Ask for 21 years
   the service answered 422: no such attribute
 
 held shop/prod/bad
@@ -211,7 +203,7 @@ Nothing to do.
 }
 
 #[test]
-fn an_apply_for_github_tells_what_failed() {
+fn an_apply_for_github_names_what_failed_in_the_job_summary() {
     let world = World::with_pay_applied();
     world
         .repo
@@ -220,16 +212,21 @@ fn an_apply_for_github_tells_what_failed() {
     world
         .service
         .answers([Answer::json(422, r#"{"message": "no such attribute"}"#)]);
+    let summary = world.path("summary.md");
     world
         .apply()
         .set("output", "github")
+        .env("GITHUB_STEP_SUMMARY", &summary)
         .exit(1)
-        .stdout(
-            r#"### gitoggle apply
+        .stdout("")
+        .any_stderr();
+    assert_eq!(
+        world.printed(&summary),
+        r#"### gitoggle apply
 
 applied 0 of 1 change
 
-* **refused** ` shop/prod/pay ` (update) ` <short> `: ` the service answered 422: no such attribute `
+* **failed** ` shop/prod/pay ` (update) ` <short> `: ` the service answered 422: no such attribute `
 
 ### gitoggle plan
 
@@ -257,9 +254,8 @@ rule `adults`: condition changed: `age` > `18` (number) → `age` > `21` (number
 
 </details>
 
-"#,
-        )
-        .any_stderr();
+"#
+    );
 }
 
 #[test]
@@ -293,9 +289,19 @@ checked 5 documents: 1 error
 
 #[test]
 fn a_validation_for_github() {
-    of_every_kind().validate().set("output", "github").exit(3).stdout(r#"::error file=shop/prod/bad.yaml,line=10,col=24,title=select-out-of-range::`select` is 7, but the last variation is 1 (the first variation is 0)
-checked 5 documents: 1 error
-"#);
+    let world = of_every_kind();
+    let summary = world.path("summary.md");
+    world
+        .validate()
+        .set("output", "github")
+        .env("GITHUB_STEP_SUMMARY", &summary)
+        .exit(3)
+        .stdout(&format!("{ANNOTATION}checked 5 documents: 1 error\n"));
+    assert_eq!(
+        world.printed(&summary),
+        "* **error** ` shop/prod/bad.yaml:10:24 ` `select-out-of-range`: `` `select` is 7, but the last variation is 1 ``\n\n\
+         checked 5 documents: 1 error\n"
+    );
 }
 
 #[test]

@@ -115,15 +115,19 @@ fn the_markdown_names_what_is_not_in_sync() {
         .file("shop/prod/bad.yaml", "nonsense\n")
         .file("shop/prod/pay.yaml", doc(20))
         .commit("All kinds of things");
-    for output in ["markdown", "github"] {
-        world.status().set("output", output).exit(3).stdout(
-            "### gitoggle status\n\n\
-             2 toggles: 1 held, 1 pending\n\n\
-             ` $REPO ` ` refs/heads/main ` ` <short> `\n\n\
-             * **held** ` shop/prod/bad `: ` the document is invalid; what was last applied stays `\n\
-             * **pending** ` shop/prod/pay `: ` update is due `\n",
-        );
-    }
+    let markdown = "### gitoggle status\n\n\
+         2 toggles: 1 held, 1 pending\n\n\
+         ` $REPO ` ` refs/heads/main ` ` <short> `\n\n\
+         * **held** ` shop/prod/bad `: ` the document is invalid; what was last applied stays `\n\
+         * **pending** ` shop/prod/pay `: ` update is due `\n";
+    world.status().set("output", "markdown").exit(3).stdout(markdown);
+    let summary = world.path("summary.md");
+    world
+        .status()
+        .set("output", "github")
+        .env("GITHUB_STEP_SUMMARY", &summary)
+        .exit(3);
+    assert_eq!(world.printed(&summary), markdown);
 }
 
 #[test]

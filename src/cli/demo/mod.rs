@@ -246,7 +246,7 @@ impl Demo {
         for (id, count) in &counts {
             self.say(&format!(
                 "{id:<width$}  {}",
-                super::show::counted(*count, "request")
+                crate::model::counted(*count, "request")
             ))?;
         }
         self.expect(

@@ -1,8 +1,8 @@
 //! The form for a pull request's comment, and for a CI system's log.
 
-use super::{Told, count, defused, notes, summary, told};
+use super::{Told, defused, notes, summary, told};
 use crate::document::{Diagnostic, Severity};
-use crate::model::escaped;
+use crate::model::{counted, escaped};
 use crate::plan::{Change, Plan};
 
 /// Returns the plan as Markdown of at most 60,000 characters. Foreign text stands in code only, where nobody is
@@ -25,7 +25,7 @@ pub fn markdown(plan: &Plan) -> String {
         let who = match note.toggles.as_slice() {
             [] => environment,
             [one] => code(&one.to_string()),
-            some => format!("{} in {environment}", count(some.len(), "toggle")),
+            some => format!("{} in {environment}", counted(some.len(), "toggle")),
         };
         format!("* **{}** {who}: {}\n", note.state, code(&note.reason))
     }));
@@ -61,12 +61,6 @@ pub fn markdown(plan: &Plan) -> String {
         ));
     }
     out
-}
-
-/// Returns one workflow command per finding, then the Markdown.
-#[must_use]
-pub fn github(plan: &Plan) -> String {
-    annotations(plan.findings()) + &markdown(plan)
 }
 
 /// Returns findings as workflow commands, which GitHub shows beside the lines they are about.

@@ -8,14 +8,14 @@ mod markdown;
 mod text;
 
 pub use json::{Json, json};
-pub use markdown::{annotations, code, github, markdown};
+pub use markdown::{annotations, code, markdown};
 pub use text::{rest, text};
 
 use std::collections::BTreeMap;
 
 use super::{Change, Plan, Resend, sentences};
 use crate::document::print;
-use crate::model::{Action, EnvironmentId, Payload, Targeting, ToggleId, escaped};
+use crate::model::{Action, EnvironmentId, Payload, Targeting, ToggleId, counted, escaped};
 
 /// What a change does.
 struct Told {
@@ -118,11 +118,6 @@ fn notes(plan: &Plan) -> Vec<Note<'_>> {
         .collect()
 }
 
-/// Returns `1 toggle` with the right plural.
-fn count(number: usize, word: &str) -> String {
-    format!("{number} {word}{}", if number == 1 { "" } else { "s" })
-}
-
 /// Returns the one line that says it all.
 fn summary(plan: &Plan) -> String {
     let changes = plan.changes();
@@ -130,7 +125,7 @@ fn summary(plan: &Plan) -> String {
     for action in [Action::Create, Action::Update, Action::Disable] {
         let number = changes.iter().filter(|change| change.action == action).count();
         if number > 0 {
-            kinds.push(count(number, action.as_str()));
+            kinds.push(counted(number, action.as_str()));
         }
     }
     let mut parts = match changes.len() {
@@ -148,7 +143,7 @@ fn summary(plan: &Plan) -> String {
         }
     }
     if !plan.orphans().is_empty() {
-        parts.push(count(plan.orphans().len(), "orphan"));
+        parts.push(counted(plan.orphans().len(), "orphan"));
     }
     if !plan.records().is_empty() {
         parts.push(format!("{} to record without a publish", plan.records().len()));

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{Note, Told, count, defused, notes, summary, told};
-use crate::document::{Color, Severity, render};
-use crate::model::{Action, escaped};
+use super::{Note, Told, defused, notes, summary, told};
+use crate::document::{Color, Diagnostic, Severity, render};
+use crate::model::{Action, counted, escaped};
 use crate::plan::{Change, History, Plan};
 
 /// How many changes are shown in full, and how many at all.
@@ -45,23 +45,33 @@ pub fn text(plan: &Plan, color: Color) -> String {
         head(&mut out, &note, color);
         changes.list(&mut out, &note.changes);
     }
-    if changes.shown > AT_ALL {
-        line(&mut out, &format!("  … and {} more", changes.shown - AT_ALL));
-    }
+    changes.left_out(&mut out);
     findings(&mut out, plan, color);
     line(&mut out, &format!("\n{}", summary(plan)));
     defused(&out)
 }
 
-/// Returns what a plan says besides its changes: what is held, orphans and findings. Each line is ended; empty where
-/// there is nothing to say.
+/// Returns what a plan contains besides its changes: held toggles, orphans, errors, and the number of warnings, which
+/// their authors have seen in `plan` and `validate`. Each line is ended; empty if there is none of it.
 #[must_use]
 pub fn rest(plan: &Plan, color: Color) -> String {
     let mut out = String::new();
     for note in notes(plan) {
         head(&mut out, &note, color);
     }
-    findings(&mut out, plan, color);
+    let is_error = |finding: &&Diagnostic| finding.severity == Severity::Error;
+    let errors: Vec<_> = plan.findings().iter().filter(is_error).cloned().collect();
+    if !errors.is_empty() {
+        line(&mut out, &format!("\n{}", render(&errors, color).trim_end()));
+    }
+    let warnings = plan.findings().len() - errors.len();
+    if warnings > 0 {
+        let warnings = counted(warnings, "warning");
+        line(
+            &mut out,
+            &format!("\n{warnings} in changed documents; `gitoggle validate` lists them"),
+        );
+    }
     defused(&out)
 }
 
@@ -69,7 +79,7 @@ fn head(out: &mut String, note: &Note<'_>, color: Color) {
     let who = match note.toggles.as_slice() {
         [] => note.environment.to_string(),
         [one] => one.to_string(),
-        some => format!("{}: {}", note.environment, count(some.len(), "toggle")),
+        some => format!("{}: {}", note.environment, counted(some.len(), "toggle")),
     };
     let state = paint(note.state, "33", color);
     line(out, &format!("\n{state} {who}\n    {}", note.reason));
@@ -88,12 +98,12 @@ fn findings(out: &mut String, plan: &Plan, color: Color) {
         line(out, &format!("\n{}", render(&shown, color).trim_end()));
     }
     if warnings > MOST_WARNINGS {
-        let more = count(warnings - MOST_WARNINGS, "more warning");
+        let more = counted(warnings - MOST_WARNINGS, "more warning");
         line(out, &format!("… and {more}: `gitoggle validate` lists them"));
     }
 }
 
-/// Lists changes, as many as anybody reads.
+/// Lists changes: the first ones with contents, more of them without, and the number of those left out.
 struct Changes {
     shown: usize,
     color: Color,
@@ -106,6 +116,21 @@ impl Changes {
             if self.shown <= AT_ALL {
                 change(out, item, self.shown <= IN_FULL, self.color);
             }
+        }
+    }
+
+    fn left_out(&self, out: &mut String) {
+        if self.shown > AT_ALL {
+            let more = counted(self.shown - AT_ALL, "more change");
+            line(out, &format!("  … and {more}"));
+        }
+        if self.shown > IN_FULL {
+            line(
+                out,
+                &format!(
+                    "\nOnly the first {IN_FULL} changes are shown with their contents; `-o json` shows all of them."
+                ),
+            );
         }
     }
 }

@@ -291,11 +291,9 @@ fn the_markdown_is_for_a_pull_request() {
 }
 
 #[test]
-fn the_form_for_github_has_annotations_before_the_markdown() {
+fn findings_become_workflow_commands() {
     let plan = rich();
-    let all = render::github(&plan);
-    let annotations = all.strip_suffix(&render::markdown(&plan)).unwrap();
-    insta::assert_snapshot!(annotations, @r#"
+    insta::assert_snapshot!(render::annotations(plan.findings()), @r#"
     ::error file=p/e/bad.yaml,line=1,col=1,title=missing-field::a document needs `content` (every document states `disabled` and `content`)
     ::error file=p/e/bad.yaml,line=2,col=1,title=unknown-key::a document has no `colour` (a document has `disabled` and `content`)
     "#);
@@ -466,7 +464,9 @@ fn a_flood_is_cut_and_says_by_how_much() {
         ..Policy::default()
     };
     let text = render::text(&world.plan(&policy), Color::Never);
-    assert!(text.contains("  … and 100 more\n"), "{text}");
+    assert!(text.contains("  … and 100 more changes\n"), "{text}");
+    let cut = "\nOnly the first 50 changes are shown with their contents; `-o json` shows all of them.\n";
+    assert!(text.contains(cut), "{text}");
     assert_eq!(text.matches("~ update").count(), 500);
     assert_eq!(text.matches("      @@").count(), 50);
     let held = render::text(
@@ -478,7 +478,7 @@ fn a_flood_is_cut_and_says_by_how_much() {
     );
     assert_eq!(held.matches("~ update").count(), 500);
     assert!(
-        held.contains("held p/e: 600 toggles") && held.contains("  … and 100 more\n"),
+        held.contains("held p/e: 600 toggles") && held.contains("  … and 100 more changes\n"),
         "{held}"
     );
     let markdown = render::markdown(&world.plan(&Policy {

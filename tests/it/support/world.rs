@@ -85,12 +85,19 @@ impl World {
 
     /// Begins any command with no setting at all.
     pub(crate) fn bare(&self, verb: &str) -> Gitoggle {
-        Gitoggle::new(verb, &self.path("home")).normalised(
-            Normaliser::default()
-                .path(self.folder.path(), "$TMP")
-                .path(self.repo.path(), "$REPO")
-                .text(&format!("127.0.0.1:{}", self.service.port()), "$SERVICE"),
-        )
+        Gitoggle::new(verb, &self.path("home")).normalised(self.normaliser())
+    }
+
+    fn normaliser(&self) -> Normaliser {
+        Normaliser::default()
+            .path(self.folder.path(), "$TMP")
+            .path(self.repo.path(), "$REPO")
+            .text(&format!("127.0.0.1:{}", self.service.port()), "$SERVICE")
+    }
+
+    /// Returns what the program wrote to this file, normalised as its outputs are.
+    pub(crate) fn printed(&self, path: &Path) -> String {
+        self.normaliser().apply(&std::fs::read_to_string(path).unwrap())
     }
 
     /// Returns the state folder.
@@ -113,6 +120,13 @@ impl World {
         let path = self.path(name);
         std::fs::write(&path, content).unwrap();
         path
+    }
+
+    /// Writes a program in this world.
+    pub(crate) fn write_program(&self, name: &str, script: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        let path = self.write(name, script);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
 
     /// Returns the folder that holds everything.

@@ -1,0 +1,113 @@
+//! `gitoggle apply`: one pass, then exit.
+
+mod output;
+mod progress;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::config::{OutputFormat, Settings};
+use crate::model::escaped;
+use crate::plan::render;
+use crate::reconcile::{self, Around, Config, Reconciler, Report};
+use crate::source::CacheMode;
+use crate::state;
+
+use super::failure::{Failure, Verdict};
+use super::{color, note, plan, print, setup, show, signals};
+use progress::{Results, Shown};
+
+/// How long `apply` waits for another process that is writing.
+const LOCK_WAIT: Duration = Duration::from_secs(60);
+
+/// How long it waits for another machine that is publishing: longer than the minute after which a dead one counts as such.
+const SHARED_WAIT: Duration = Duration::from_secs(90);
+
+pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
+    let config = setup::config(settings, CacheMode::Keep)?;
+    let host = setup::service(&config);
+    let reconciler = open(config)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build();
+    let results = match settings.output {
+        OutputFormat::Human => Results::AsTheyEnd,
+        OutputFormat::Github | OutputFormat::Json | OutputFormat::Markdown => Results::AtTheEnd,
+    };
+    let shown = Arc::new(Shown::new(host, settings.log_format, results));
+    let report = runtime.map_err(Failure::failed)?.block_on(async {
+        let progress = Arc::clone(&shown) as Arc<dyn reconcile::Progress>;
+        let around = Around {
+            stop: signals::stop_on_signal().map_err(Failure::failed)?,
+            progress,
+        };
+        let (_, report) = reconciler.pass(&around).await;
+        Ok::<_, Failure>(report)
+    })?;
+    shown.clear();
+    let report = report?;
+    for text in &report.notes {
+        note(&format!("note: {text}\n"))?;
+    }
+    print_results(&report, &shown, settings)?;
+    print_end(&report)?;
+    Ok(verdict(&report))
+}
+
+/// Takes the state's lock; who has to wait is told for whom, for in CI nobody would know why it takes so long.
+fn open(config: Config) -> Result<Reconciler, Failure> {
+    match Reconciler::open(config.clone(), Duration::ZERO) {
+        Err(reconcile::Error::State(state::Error::Locked { holder, .. })) => {
+            note(&format!("waiting for {holder}, which is writing to this state\n"))?;
+            Ok(Reconciler::open(config, LOCK_WAIT)?)
+        }
+        Err(reconcile::Error::State(state::Error::InUse { .. })) => {
+            Ok(Reconciler::open(config, SHARED_WAIT)?)
+        }
+        opened => Ok(opened?),
+    }
+}
+
+fn verdict(report: &Report) -> Verdict {
+    let failed = match report.is_complete() {
+        true => Verdict::Clean,
+        false => Verdict::Failed,
+    };
+    plan::held(&report.plan).and(failed)
+}
+
+fn print_results(report: &Report, shown: &Shown, settings: &Settings) -> Result<(), Failure> {
+    match settings.output {
+        OutputFormat::Github => {
+            print(&render::annotations(report.plan.findings()))?;
+            show::step_summary(&output::markdown(report, &render::markdown(&report.plan)))
+        }
+        OutputFormat::Human => {
+            let left = report
+                .lines()
+                .filter(|(change, _)| !shown.has_printed(&change.id));
+            let left: String = left
+                .map(|(change, sending)| output::line(change, sending))
+                .collect();
+            print(&(left + &output::rest(report, color(settings))))
+        }
+        OutputFormat::Json => show::json(&output::Json::of(report)),
+        OutputFormat::Markdown => print(&output::markdown(report, &render::markdown(&report.plan))),
+    }
+}
+
+/// Prints why the pass ended early, if it did.
+fn print_end(report: &Report) -> Result<(), Failure> {
+    if let Some(stopped) = &report.stopped {
+        let text = stopped.to_string();
+        note(&format!("error: the pass ended early: {}\n", escaped(&text)))?;
+        if let Some(hint) = stopped.hint() {
+            note(&format!("hint: {hint}\n"))?;
+        }
+    }
+    match &report.error {
+        Some(error) => note(&Failure::of(error).to_string()),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,156 @@
+//! What `apply` prints about the changes of a pass, in each output format.
+//!
+//! As text, each change gets its line when it ends, while the pass is still running; the other formats are printed once,
+//! at the end. Every format reports an error that ended the pass after requests had left.
+
+use std::error::Error as _;
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use crate::document::Color;
+use crate::model::{ToggleId, chain, counted, escaped};
+use crate::plan::Change;
+use crate::plan::render::{self, code};
+use crate::reconcile::{self, Report, Sending};
+
+/// Returns the lines about one change.
+pub(crate) fn line(change: &Change, sending: &Sending) -> String {
+    let Change {
+        id, action, commit, ..
+    } = change;
+    let word = sending.as_str().replace('_', " ");
+    let subject = escaped(commit.subject());
+    let mut text = format!(
+        "{word} {id} ({}) {} {subject}\n",
+        action.as_str(),
+        commit.id.short()
+    );
+    if let Some(reason) = sending.reason() {
+        let _ = writeln!(text, "  {}", escaped(reason));
+    }
+    text
+}
+
+/// Returns what follows the lines about the changes: what was held, the findings, and the totals. If no change was tried,
+/// that is the whole plan.
+pub(super) fn rest(report: &Report, color: Color) -> String {
+    let mut text = match (report.sendings.is_empty(), report.plan.approve()) {
+        (true, Ok(_)) => render::text(&report.plan, color),
+        (true, Err(stopped)) => format!("{}{stopped}\n", render::text(&report.plan, color)),
+        (false, _) => render::rest(&report.plan, color),
+    };
+    let total = total(report);
+    if !text.is_empty() && !total.is_empty() {
+        text.push('\n');
+    }
+    text + &total
+}
+
+fn total(report: &Report) -> String {
+    let mut text = String::new();
+    let recorded = report.plan.records().len();
+    if recorded > 0 && report.plan.approve().is_ok() && report.error.is_none() {
+        let toggles = counted(recorded, "toggle");
+        let _ = writeln!(text, "recorded without publishing: {toggles}");
+    }
+    let changes = report.lines().count();
+    if changes > 0 {
+        let _ = writeln!(
+            text,
+            "applied {} of {}",
+            report.applied(),
+            counted(changes, "change")
+        );
+    }
+    text
+}
+
+/// Returns the results as Markdown, those that were not applied first, then the plan.
+pub(super) fn markdown(report: &Report, plan: &str) -> String {
+    const MOST: usize = 200;
+    let total = total(report);
+    if total.is_empty() {
+        return plan.to_owned();
+    }
+    let mut text = format!("### gitoggle apply\n\n{total}\n");
+    if let Some(error) = &report.error {
+        let _ = writeln!(text, "**error**: {}\n", code(&chain(error.as_ref())));
+    }
+    let is_applied = |line: &(&Change, &Sending)| matches!(line.1, Sending::Applied);
+    let others = report.lines().filter(|line| !is_applied(line));
+    let lines = others.chain(report.lines().filter(is_applied));
+    for (change, sending) in lines.take(MOST) {
+        let word = sending.as_str().replace('_', " ");
+        let (toggle, commit) = (code(change.id.as_str()), code(&change.commit.id.short()));
+        let _ = write!(
+            text,
+            "* **{word}** {toggle} ({}) {commit}",
+            change.action.as_str()
+        );
+        if let Some(reason) = sending.reason() {
+            let _ = write!(text, ": {}", code(reason));
+        }
+        text.push('\n');
+    }
+    let more = report.lines().count().saturating_sub(MOST);
+    if more > 0 {
+        let more = counted(more, "more change");
+        let _ = writeln!(text, "\n{more} did not fit; `-o json` lists every change.");
+    }
+    text + "\n" + plan
+}
+
+/// The plan as JSON, with the result of each change.
+#[derive(Serialize)]
+pub(super) struct Json<'a> {
+    #[serde(flatten)]
+    plan: render::Json<'a>,
+    results: Vec<Line<'a>>,
+    stopped: Option<String>,
+    error: Option<JsonError>,
+    notes: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    toggle: &'a ToggleId,
+    result: &'static str,
+    reason: Option<&'a str>,
+}
+
+/// The error that ended a pass.
+#[derive(Serialize)]
+struct JsonError {
+    message: String,
+    causes: Vec<String>,
+    hint: Option<String>,
+}
+
+impl<'a> Json<'a> {
+    pub(super) fn of(report: &'a Report) -> Self {
+        let results = report.lines().map(|(change, sending)| Line {
+            toggle: &change.id,
+            result: sending.as_str(),
+            reason: sending.reason(),
+        });
+        Self {
+            plan: render::json(&report.plan),
+            results: results.collect(),
+            stopped: report.stopped.as_ref().map(ToString::to_string),
+            error: report.error.as_deref().map(JsonError::of),
+            notes: &report.notes,
+        }
+    }
+}
+
+impl JsonError {
+    fn of(error: &reconcile::Error) -> Self {
+        let causes = std::iter::successors(error.source(), |cause| (*cause).source());
+        Self {
+            message: error.to_string(),
+            causes: causes.map(ToString::to_string).collect(),
+            hint: error.hint(),
+        }
+    }
+}

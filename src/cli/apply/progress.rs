@@ -1,0 +1,129 @@
+//! What a person sees while a pass is running: a bar on a terminal, and one line per change as it ends.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+
+use crate::config::LogFormat;
+use crate::model::{ToggleId, counted, escaped};
+use crate::plan::{Change, Plan};
+use crate::reconcile::{Progress, Sending};
+use crate::telemetry::{ANNOUNCEMENT, Stream};
+
+use super::output;
+
+/// When the results are printed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Results {
+    /// Each as soon as its change ends; a CI job that is killed has reported what it did.
+    AsTheyEnd,
+    /// All together: the format is one value.
+    AtTheEnd,
+}
+
+/// Shows a bar with count, rate and time left once there is something to publish, and the results.
+pub(super) struct Shown {
+    bar: OnceLock<ProgressBar>,
+    host: String,
+    format: Option<LogFormat>,
+    results: Results,
+    /// The toggles whose result is on stdout. Workers contend for it once per change.
+    printed: Mutex<BTreeSet<ToggleId>>,
+}
+
+impl Shown {
+    /// `host` is the service's; `format` is that of log lines, if one was asked for.
+    pub(super) fn new(host: String, format: Option<LogFormat>, results: Results) -> Self {
+        Self {
+            bar: OnceLock::new(),
+            host,
+            format,
+            results,
+            printed: Mutex::default(),
+        }
+    }
+
+    /// Removes the bar, so that the result stands alone.
+    pub(super) fn clear(&self) {
+        if let Some(bar) = self.bar.get() {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// Returns whether the result of this toggle is on stdout already.
+    pub(super) fn has_printed(&self, id: &ToggleId) -> bool {
+        let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        printed.contains(id)
+    }
+
+    fn print(&self, change: &Change, sending: &Sending) {
+        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        let print = || Stream::Stdout.print(&output::line(change, sending));
+        let done = match self.bar.get() {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        };
+        // A line that could not be written is written again at the end, where the error is reported.
+        if done.is_ok() {
+            printed.insert(change.id.clone());
+        }
+    }
+
+    fn announce(&self, plan: &Plan) {
+        let (source, count) = (plan.source(), plan.changes().len());
+        match self.format {
+            Some(LogFormat::Json) => tracing::info!(
+                target: ANNOUNCEMENT,
+                host = self.host,
+                reference = source.reference,
+                revision = %source.revision,
+                changes = count,
+                "publishing"
+            ),
+            Some(LogFormat::Pretty) | None => {
+                let (host, reference) = (escaped(&self.host), escaped(&source.reference));
+                let changes = counted(count, "change");
+                let text = format!(
+                    "publishing {changes} to {host} from {reference} at {}\n",
+                    source.revision
+                );
+                let _ = Stream::Stderr.print(&text);
+            }
+        }
+    }
+}
+
+impl Progress for Shown {
+    fn begins(&self, plan: &Plan) {
+        self.announce(plan);
+        let target = match Stream::Stderr.is_terminal() {
+            true => ProgressDrawTarget::stderr(),
+            false => ProgressDrawTarget::hidden(),
+        };
+        let bar = ProgressBar::with_draw_target(Some(plan.changes().len() as u64), target);
+        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} · {rate}/s · {eta} left")
+            .expect("the template is well formed")
+            .with_key("rate", |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+                let _ = write!(out, "{:.0}", state.per_sec());
+            });
+        let _ = self.bar.set(bar.with_style(style));
+    }
+
+    fn sent(&self, change: &Change, sending: &Sending, _: usize, _: usize) {
+        if let Some(bar) = self.bar.get() {
+            bar.inc(1);
+        }
+        if self.results == Results::AsTheyEnd {
+            self.print(change, sending);
+            return;
+        }
+        let toggle = &change.id;
+        match sending {
+            Sending::Applied => tracing::info!(%toggle, commit = %change.commit.id, "published"),
+            Sending::Failed { reason } => tracing::warn!(%toggle, reason, "failed"),
+            Sending::Pending { reason } => tracing::warn!(%toggle, reason, "pending"),
+            Sending::NotSent => {}
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What `apply` reports about its changes: each one as it ends, and all of them if an error ends the pass.
+
+use crate::support::answer::Gate;
+use crate::support::git_host::{self, Door};
+use crate::support::{Answer, Gitoggle, Repo, Service, World, doc, eventually};
+
+/// A world with six toggles to publish, and a host for its state whose hook declines every push after the first.
+fn declining() -> (World, Service) {
+    let world = World::new();
+    for number in 0..6 {
+        world.repo.file(&format!("shop/prod/t{number}.yaml"), doc(18));
+    }
+    world.repo.commit("Add six");
+    std::fs::create_dir(world.path("hosted")).unwrap();
+    let state = Repo::bare(&world.path("hosted/state.git"));
+    state.git(&["config", "http.receivepack", "true"]);
+    world.write_program(
+        "hosted/state.git/hooks/pre-receive",
+        "#!/bin/sh\n[ -e announced ] && { exit 1; }\ntouch announced\n",
+    );
+    let host = git_host::start(&world.path("hosted"), Door::Open);
+    (world, host)
+}
+
+fn apply(world: &World, host: &Service) -> Gitoggle {
+    world
+        .apply()
+        .set("first-pass", "assert")
+        .set("state-remote", format!("{}/state.git", host.url()))
+}
+
+#[test]
+fn an_error_after_the_first_request_leaves_a_report_as_text() {
+    let (world, host) = declining();
+    let applied = (0..6).map(|number| format!("applied shop/prod/t{number} (create) <short> Add six\n"));
+    apply(&world, &host)
+        .exit(1)
+        .stdout(&format!(
+            "{}applied 6 of 6 changes\n",
+            applied.collect::<String>()
+        ))
+        .stderr_contains(&["error: ", "declined"]);
+    assert_eq!(world.service.count(), 6);
+}
+
+#[test]
+fn an_error_after_the_first_request_is_a_field_of_the_json() {
+    let (world, host) = declining();
+    let report = apply(&world, &host).set("output", "json").exit(1).json();
+    let results = report["results"].as_array().unwrap();
+    assert_eq!(results.len(), 6, "{report:#}");
+    assert!(
+        results.iter().all(|result| result["result"] == "applied"),
+        "{report:#}"
+    );
+    let error = format!("{:#}", report["error"]);
+    assert!(error.contains("declined"), "{error}");
+}
+
+#[test]
+fn an_error_after_the_first_request_is_in_the_markdown() {
+    let (world, host) = declining();
+    apply(&world, &host)
+        .set("output", "markdown")
+        .exit(1)
+        .stdout_contains(&["applied 6 of 6 changes", "**error**", "declined"])
+        .any_stderr();
+}
+
+#[test]
+fn a_result_is_printed_while_others_are_still_open() {
+    let world = World::new();
+    for toggle in ["a", "b"] {
+        world.repo.file(&format!("shop/prod/{toggle}.yaml"), doc(18));
+    }
+    world.repo.commit("Add two");
+    let gate = Gate::default();
+    world
+        .service
+        .answers([Answer::applied(), Answer::applied().behind(&gate)]);
+    let log = world.path("log");
+    let running = world.apply().set("first-pass", "assert").start_logged(&log);
+    world.service.wait_for(2);
+    eventually("the first result", || {
+        world
+            .printed(&log)
+            .contains("applied shop/prod/a (create) <short> Add two\n")
+            .then_some(())
+    });
+    gate.open();
+    assert_eq!(running.wait(), Some(0));
+    assert_eq!(world.printed(&log).matches("applied shop/prod/").count(), 2);
+}
+
+#[test]
+fn the_warnings_of_documents_that_are_sent_are_one_line() {
+    let world = World::with_pay_applied();
+    let twice = doc(21).replace(
+        "  rules:\n",
+        "  rules:\n    - { name: adults, conditions: [], serve: { select: 1 } }\n",
+    );
+    world.repo.file("shop/prod/pay.yaml", twice).commit("Change pay");
+    world
+        .apply()
+        .exit(0)
+        .stdout(
+            "applied shop/prod/pay (update) <short> Change pay\n\n\
+             3 warnings in changed documents; `gitoggle validate` lists them\n\n\
+             applied 1 of 1 change\n",
+        )
+        .any_stderr();
+}
