@@ -41,7 +41,7 @@ async fn serve(settings: &Settings) -> Result<Verdict, Failure> {
     let config = setup::config(settings, CacheMode::Keep)?;
     let stop = signals::stop_on_signal().map_err(Failure::failed)?;
     let listener = listener(settings.listen).await?;
-    let trigger = Trigger::default();
+    let (trigger, lookup) = (Trigger::default(), Trigger::default());
     let (control, commands) = Control::new(trigger.clone());
     let (sender, status) = watch::channel(Status::default());
     let metrics = Metrics::new();
@@ -52,7 +52,7 @@ async fn serve(settings: &Settings) -> Result<Verdict, Failure> {
         ..Network::default()
     };
     tell_people(settings, &network, &metrics, &status, &config.state_dir);
-    let watching = watched(settings, &status, &trigger);
+    let watching = watched(settings, &status, &lookup);
     if let Some(listener) = listener {
         let admin = Admin {
             status: status.clone(),
@@ -75,6 +75,7 @@ async fn serve(settings: &Settings) -> Result<Verdict, Failure> {
             metrics: metrics.clone(),
         }),
         trigger,
+        lookup,
         commands,
         status: sender,
         metrics,
@@ -126,46 +127,48 @@ fn followed(config: &crate::source::SourceConfig) -> Option<RepoUrl> {
     }
 }
 
-/// Watches a local repository, as a hint to look sooner. Where that cannot be had it is said once; the ref is looked up
-/// every second all the same.
+/// Watches the folders of a local repository. A file event only asks for a lookup of the ref, because another process may
+/// fetch and collect garbage there all the time. Without file events, the ref is looked up every second.
 fn watched(
     settings: &Settings,
     status: &watch::Receiver<Status>,
-    trigger: &Trigger,
+    lookup: &Trigger,
 ) -> tokio::task::JoinHandle<()> {
     let path = settings.repo.local_path().map(Path::to_owned);
     let reference = settings.reference.clone();
-    let (trigger, mut status) = (trigger.clone(), status.clone());
+    let (lookup, status) = (lookup.clone(), status.clone());
     tokio::spawn(async move {
         let Some(path) = path else { return };
-        let fire = move || trigger.fire();
-        let mut watcher = match watcher::watch(&path, reference.as_deref(), fire) {
-            Ok(watcher) => watcher,
+        match watcher::watch(&path, reference.as_deref(), move || lookup.fire()) {
+            Ok(watcher) => follow(watcher, status).await,
             Err(error) => {
                 let reason = escaped(&error.to_string()).to_string();
                 tracing::warn!(
                     reason,
                     "no file events; the ref is looked up every second instead"
                 );
-                return;
-            }
-        };
-        let mut seen = None;
-        let mut is_told = false;
-        while status.changed().await.is_ok() {
-            let revision = status.borrow_and_update().source.revision;
-            if revision == seen {
-                continue;
-            }
-            seen = revision;
-            if let Err(error) = watcher.renew()
-                && !is_told
-            {
-                is_told = true;
-                tracing::warn!(reason = %error, "not every file event arrives; the ref is looked up every second");
             }
         }
     })
+}
+
+/// Watches the folders that the repository is in after each new revision, because a swapped link leads elsewhere.
+async fn follow(mut watcher: watcher::Watcher, mut status: watch::Receiver<Status>) {
+    let mut seen = None;
+    let mut is_told = false;
+    while status.changed().await.is_ok() {
+        let revision = status.borrow_and_update().source.revision;
+        if revision == seen {
+            continue;
+        }
+        seen = revision;
+        if let Err(error) = watcher.renew()
+            && !is_told
+        {
+            is_told = true;
+            tracing::warn!(reason = %error, "not every file event arrives; the ref is looked up every second");
+        }
+    }
 }
 
 /// Sends notices of what changed, each once, also across restarts.

@@ -1,6 +1,6 @@
 //! The loop: a pass when it is due, when somebody asks, and when the source moved; one after the other, for ever.
 //!
-//! A trigger says nothing but "look": poll, file event, webhook and `POST /reconcile` are the same thing. The driver owns
+//! A trigger says nothing but "look": poll, webhook and `POST /reconcile` are the same thing. The driver owns
 //! the reconciler, so that nobody else can write; it ends when asked and never because the world is bad.
 //!
 //! What is due when is decided in `Schedule`, a value; here it is only waited for.
@@ -40,6 +40,8 @@ pub struct Driver {
     pub progress: Arc<dyn Progress>,
     /// Asks for passes.
     pub trigger: Trigger,
+    /// Asks for a lookup of a local ref, which starts a pass only if the ref has moved.
+    pub lookup: Trigger,
     /// What operators say.
     pub commands: mpsc::Receiver<Command>,
     /// Where the status goes after every pass.
@@ -146,6 +148,7 @@ impl Driver {
             () = sleep_until(due) => Woken::Look,
             () = sleep_until(look_due.unwrap_or(due)), if look_due.is_some() => Woken::Ask,
             found = scout.answer() => Woken::Found(found),
+            () = self.lookup.fired() => Woken::Tick,
             _ = tick.tick() => Woken::Tick,
         }
     }

@@ -68,6 +68,7 @@ impl Work {
             poll_interval: INTERVAL,
             progress: Arc::new(Quiet),
             trigger,
+            lookup: Trigger::default(),
             commands,
             status: sender,
             metrics: Metrics::new(),

@@ -37,6 +37,7 @@ mod sandbox;
 mod secrets;
 mod settings;
 mod shared;
+mod sidecar;
 mod simulation;
 mod sources;
 mod state;

@@ -1,7 +1,7 @@
 //! Real Git repositories, made by the `git` program, the same on every machine.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A repository in a folder of its own. Methods chain, so that a history reads as a sentence.
@@ -189,9 +189,34 @@ impl Repo {
         self.git_raw(args).trim_end_matches('\n').to_owned()
     }
 
+    /// Runs `git` in it where that may fail, and returns what it prints or its error.
+    pub(crate) fn try_git(&self, args: &[&str]) -> Result<String, String> {
+        let output = self.run(args);
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout)
+                .trim_end_matches('\n')
+                .to_owned()),
+            false => Err(format!(
+                "git {args:?}: {}",
+                String::from_utf8_lossy(&output.stderr)
+            )),
+        }
+    }
+
     fn git_raw(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert!(
+            output.status.success(),
+            "git {args:?} in {}: {}",
+            self.folder.display(),
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
         let now = self.time.fetch_add(60, Ordering::Relaxed);
-        let output = Command::new("git")
+        Command::new("git")
             .args([
                 "-c",
                 "core.fsync=none",
@@ -215,14 +240,7 @@ impl Repo {
             .env("GIT_AUTHOR_DATE", format!("{now} +0000"))
             .env("GIT_COMMITTER_DATE", format!("{now} +0000"))
             .output()
-            .expect("git is installed");
-        assert!(
-            output.status.success(),
-            "git {args:?} in {}: {}",
-            self.folder.display(),
-            String::from_utf8_lossy(&output.stderr)
-        );
-        String::from_utf8_lossy(&output.stdout).into_owned()
+            .expect("git is installed")
     }
 
     fn git_dir(&self) -> PathBuf {
