@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, interval_at, sleep_until};
+use tracing::Instrument as _;
 
 use crate::model::{CommitId, Suspension, chain};
 use crate::state::Store;
@@ -248,7 +249,8 @@ impl Driver {
         let mut poll = interval_at(Instant::now() + self.poll_interval, self.poll_interval);
         poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut is_triggered = false;
-        let pass = writer.pass(&around);
+        let span = pass_span();
+        let pass = writer.pass(&around).instrument(span.clone());
         tokio::pin!(pass);
         let (writer, result) = loop {
             tokio::select! {
@@ -300,7 +302,8 @@ impl Driver {
             .partition(|order| matches!(order, Command::RetryParked));
         let obey = |writer, order| self.obey(order, writer, memory);
         let writer = switches.into_iter().fold(writer, obey);
-        let writer = self.ended(writer, result, started.elapsed(), memory).await;
+        let ended = self.ended(writer, result, started.elapsed(), memory);
+        let writer = ended.instrument(span).await;
         let obey = |writer, order| self.obey(order, writer, memory);
         Some(retries.into_iter().fold(writer, obey))
     }
@@ -403,6 +406,11 @@ impl Driver {
                 .collect(),
         )
     }
+}
+
+/// Gives the log lines of one pass the same short id. The level keeps it enabled whatever is logged.
+fn pass_span() -> tracing::Span {
+    tracing::error_span!("pass", pass = format!("{:08x}", fastrand::u32(..)))
 }
 
 /// Waits until `stop` is raised, or nobody is left to raise it; holds nothing of it afterwards.

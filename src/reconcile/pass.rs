@@ -397,8 +397,9 @@ async fn blocking<T: Send + 'static>(
     mut reconciler: Reconciler,
     work: impl FnOnce(&mut Reconciler) -> Result<T, Error> + Send + 'static,
 ) -> (Reconciler, Result<T, Error>) {
+    let span = tracing::Span::current();
     let done = tokio::task::spawn_blocking(move || {
-        let result = work(&mut reconciler);
+        let result = span.in_scope(|| work(&mut reconciler));
         (reconciler, result)
     });
     done.await

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
+use tracing::Instrument as _;
 
 use crate::model::{CommitId, EnvironmentId, ObjectId, Sent, ToggleId};
 use crate::plan::{Change, Plan};
@@ -123,7 +124,7 @@ pub(crate) async fn publish(publishing: Publishing) -> Published {
     }
     let mut workers = JoinSet::new();
     for _ in 0..worker.publishing.limits.in_flight.min(worker.total) {
-        workers.spawn(Arc::clone(&worker).work());
+        workers.spawn(Arc::clone(&worker).work().in_current_span());
     }
     let mut failure = None;
     loop {

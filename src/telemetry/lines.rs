@@ -4,9 +4,12 @@ use std::fmt::{self, Write as _};
 
 use serde_json::Value;
 use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id};
 use tracing::{Event, Level, Metadata, Subscriber};
+use tracing_subscriber::Layer;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
 use super::Colour;
@@ -26,17 +29,38 @@ where
 {
     fn format_event(
         &self,
-        _: &FmtContext<'_, S, N>,
+        context: &FmtContext<'_, S, N>,
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
         let mut fields = Fields::default();
         event.record(&mut fields);
+        for span in context.event_scope().into_iter().flatten() {
+            if let Some(of_span) = span.extensions().get::<Fields>() {
+                fields.others.extend(of_span.others.iter().cloned());
+            }
+        }
         let line = match self.format {
             LogFormat::Json => json(event.metadata(), fields),
             LogFormat::Pretty => pretty(event.metadata(), &fields, self.colour),
         };
         writeln!(writer, "{line}")
+    }
+}
+
+/// Keeps the fields of a span, such as the id of a pass, for the lines that are logged within it.
+pub(super) struct SpanFields;
+
+impl<S> Layer<S> for SpanFields
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let mut fields = Fields::default();
+        attributes.record(&mut fields);
+        if let Some(span) = context.span(id) {
+            span.extensions_mut().insert(fields);
+        }
     }
 }
 
@@ -143,9 +167,17 @@ fn json(metadata: &Metadata<'_>, fields: Fields) -> String {
         "level".to_owned(),
         metadata.level().as_str().to_lowercase().into(),
     );
-    object.insert("target".to_owned(), metadata.target().into());
+    if let Some(name) = event_name(metadata) {
+        object.insert("event".to_owned(), name.into());
+    }
     object.insert("message".to_owned(), fields.message.into());
     harmless(&Value::Object(object).to_string())
+}
+
+/// Returns the name that the code gives an event. Events without one are named after their place in the source, which is
+/// not an interface.
+fn event_name(metadata: &Metadata<'_>) -> Option<&'static str> {
+    Some(metadata.name()).filter(|name| !name.starts_with("event "))
 }
 
 /// Escapes, in JSON's own way, what JSON allows and a terminal does not: the values stay what they were.

@@ -15,7 +15,7 @@ mod levels;
 mod lines;
 mod stream;
 
-use lines::Lines;
+use lines::{Lines, SpanFields};
 
 pub use levels::{ANNOUNCEMENT, Levels};
 pub use stream::{Colour, Stream};
@@ -75,7 +75,7 @@ where
         // An error of the writer, a closed stderr, must not be printed: there is nowhere to.
         .log_internal_errors(false)
         .event_format(Lines { format, colour });
-    Registry::default().with(lines.with_filter(levels.into_filter()))
+    Registry::default().with(SpanFields.and_then(lines).with_filter(levels.into_filter()))
 }
 
 #[cfg(test)]
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn a_json_line_keeps_the_values_as_they_were() {
         let text = logged(LogFormat::Json, || {
-            tracing::info!(n = 3, ok = true, foreign = FOREIGN, "published");
+            tracing::info!(name: "published", n = 3, ok = true, foreign = FOREIGN, "published");
         });
         let value: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(value["foreign"], FOREIGN);
@@ -143,7 +143,31 @@ mod tests {
             (&value["level"], &value["message"]),
             (&"info".into(), &"published".into())
         );
-        assert_eq!(value["target"], "gitoggle::telemetry::tests");
+        assert_eq!(value["event"], "published");
+        assert_eq!(value["target"], Value::Null, "module paths are not an interface");
+    }
+
+    #[test]
+    fn a_line_without_a_name_has_no_event() {
+        let text = logged(LogFormat::Json, || tracing::info!("noticed"));
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value["event"], Value::Null);
+    }
+
+    #[test]
+    fn the_lines_of_a_pass_share_its_id() {
+        for (format, pass) in [
+            (LogFormat::Json, r#""pass":"1f3a""#),
+            (LogFormat::Pretty, " toggle=a/b/c pass=1f3a\n"),
+        ] {
+            let text = logged(format, || {
+                tracing::error_span!("pass", pass = "1f3a")
+                    .in_scope(|| tracing::info!(toggle = "a/b/c", "published"));
+                tracing::info!("stopped");
+            });
+            assert!(text.contains(pass), "{text}");
+            assert_eq!(text.matches("1f3a").count(), 1, "{text}");
+        }
     }
 
     #[test]
