@@ -1,4 +1,4 @@
-//! `GET /`: the status for people. Read-only, without scripts, and all foreign text escaped.
+//! `GET /`: renders the status for people. Read-only, without scripts; all text from elsewhere is escaped.
 
 use std::fmt::{self, Write as _};
 
@@ -8,11 +8,12 @@ use axum::response::{IntoResponse as _, Response};
 
 use super::Shared;
 use super::server::problem;
-use crate::model::{Suspension, escaped};
+use crate::model::{escaped, rfc3339};
 use crate::reconcile::{Readiness, Status, ToggleState};
 
-/// More than anybody reads; `/api/status` has them all.
+/// The number of toggles and of environments that the page lists; `/api/status` has all of them.
 const MOST_ROWS: usize = 500;
+const MOST_ENVIRONMENTS: usize = 50;
 
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'";
@@ -23,8 +24,8 @@ const HEAD: &str = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\
 :root { color-scheme: light dark }\n\
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 70em; margin: 2em auto; padding: 0 1em }\n\
 table { border-collapse: collapse } td, th { padding: .2em 1em .2em 0; text-align: left; vertical-align: top }\n\
-code { overflow-wrap: anywhere } .bad { border-left: .4em solid #c33; padding-left: .6em }\n\
-.good { border-left: .4em solid #393; padding-left: .6em }\n\
+code { overflow-wrap: anywhere } .bad, .good, .warn { border-left: .4em solid; padding-left: .6em }\n\
+.bad { border-color: #c33 } .good { border-color: #393 } .warn { border-color: #e90 }\n\
 </style>\n</head>\n<body>\n<h1>gitoggle</h1>\n";
 
 pub(super) async fn show(State(shared): State<Shared>) -> Response {
@@ -47,6 +48,7 @@ pub(super) async fn show(State(shared): State<Shared>) -> Response {
 fn render(status: &Status, readiness: &Readiness) -> String {
     let mut page = HEAD.to_owned();
     let written = banners(&mut page, status, readiness)
+        .and_then(|()| withheld(&mut page, status))
         .and_then(|()| facts(&mut page, status))
         .and_then(|()| counts(&mut page, status))
         .and_then(|()| rows(&mut page, status));
@@ -55,26 +57,44 @@ fn render(status: &Status, readiness: &Readiness) -> String {
     page
 }
 
+/// Writes the verdict in words: green if ready, amber if ready with remarks, red if not ready.
 fn banners(page: &mut String, status: &Status, readiness: &Readiness) -> fmt::Result {
-    match readiness.reason() {
-        None => writeln!(page, "<p class=\"good\">Ready</p>")?,
-        Some(reason) => writeln!(page, "<p class=\"bad\">Not ready: {}</p>", html(reason))?,
+    let remarks = html(&status.remarks().join("; "));
+    match (readiness.reason(), remarks.as_str()) {
+        (None, "") => banner(page, "good", "Ready"),
+        (None, remarks) => banner(page, "warn", &format!("Ready; {remarks}")),
+        (Some(reason), "") => banner(page, "bad", &format!("Not ready: {}", html(reason))),
+        (Some(reason), remarks) => banner(page, "bad", &format!("Not ready: {}", html(reason)))
+            .and_then(|()| banner(page, "warn", remarks)),
     }
-    let Some(Suspension { reason, until }) = &status.suspended else {
+}
+
+fn banner(page: &mut String, class: &str, html: &str) -> fmt::Result {
+    writeln!(page, "<p class=\"{class}\">{html}</p>")
+}
+
+/// Lists the groups of what is withheld, by environment.
+fn withheld(page: &mut String, status: &Status) -> fmt::Result {
+    if status.withheld.is_empty() {
         return Ok(());
-    };
-    write!(page, "<p class=\"bad\">Suspended: nothing is published")?;
-    if let Some(until) = until {
-        write!(page, " until {}", time(*until))?;
     }
-    if let Some(reason) = reason {
-        write!(page, " ({})", html(reason))?;
+    writeln!(page, "<h2>Withheld</h2>\n<ul>")?;
+    let environments = status.withheld.by_environment();
+    for environment in environments.iter().take(MOST_ENVIRONMENTS) {
+        writeln!(page, "<li>{}", html(environment))?;
     }
-    writeln!(page, "</p>")
+    writeln!(page, "</ul>")?;
+    match environments.len().saturating_sub(MOST_ENVIRONMENTS) {
+        0 => Ok(()),
+        more => writeln!(page, "<p>and {more} more environments</p>"),
+    }
 }
 
 fn facts(page: &mut String, status: &Status) -> fmt::Result {
     writeln!(page, "<table>")?;
+    if let Some(service) = &status.service {
+        writeln!(page, "<tr><th>Service<td><code>{}</code>", html(service))?;
+    }
     writeln!(
         page,
         "<tr><th>Repository<td><code>{}</code>",
@@ -87,12 +107,13 @@ fn facts(page: &mut String, status: &Status) -> fmt::Result {
         writeln!(page, "<tr><th>Revision<td><code>{revision}</code>")?;
     }
     if let Some(pass) = &status.last_pass {
-        let (at, result, took) = (time(pass.at), pass.result.as_str(), pass.took_ms);
+        let (at, result, took) = (rfc3339(pass.at), pass.result.as_str(), pass.took_ms);
         writeln!(page, "<tr><th>Last pass<td>{at}: {result}, in {took} ms")?;
     }
     if let Some(success) = status.last_success {
-        writeln!(page, "<tr><th>Last success<td>{}", time(success.at))?;
+        writeln!(page, "<tr><th>Last success<td>{}", rfc3339(success.at))?;
     }
+    writeln!(page, "<tr><th>gitoggle<td>{}", env!("CARGO_PKG_VERSION"))?;
     writeln!(page, "</table>")
 }
 
@@ -143,10 +164,6 @@ fn word(state: ToggleState) -> &'static str {
     }
 }
 
-fn time(seconds: i64) -> String {
-    jiff::Timestamp::from_second(seconds).map_or_else(|_| seconds.to_string(), |time| time.to_string())
-}
-
 fn html(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in escaped(text).to_string().chars() {
@@ -167,13 +184,15 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::reconcile::ToggleStatus;
+    use crate::model::Suspension;
+    use crate::reconcile::{ToggleStatus, WithheldReason};
 
     fn failed(toggle: &str, reason: &str) -> ToggleStatus {
         ToggleStatus {
             toggle: toggle.parse().unwrap(),
             state: ToggleState::Failed,
             reason: Some(reason.to_owned()),
+            kind: Some(WithheldReason::Refused),
             revision: None,
         }
     }
@@ -191,12 +210,28 @@ mod tests {
         let page = render(&status, &Readiness::Unready("<b>".to_owned()));
         for shown in [
             "<td>&lt;script&gt;&quot;&#39;&amp;\\u{202e}\\n\n",
-            "until 1970-01-01T00:00:00Z (&lt;img src=x&gt;)",
+            "suspended until 1970-01-01T00:00:00Z: &lt;img src=x&gt;<",
             "Not ready: &lt;b&gt;<",
         ] {
             assert!(page.contains(shown), "{shown}\n{page}");
         }
         assert!(!page.contains("<script") && !page.contains("<img"), "{page}");
+    }
+
+    #[test]
+    fn what_is_withheld_makes_the_page_amber_and_names_the_environments() {
+        let mut status = Status::default();
+        assert!(render(&status, &Readiness::Ready).contains("<p class=\"good\">Ready</p>"));
+        let toggles = (0..60).map(|number| failed(&format!("a/e{number:02}/c"), "no"));
+        status.set_toggles(toggles.collect());
+        let page = render(&status, &Readiness::Ready);
+        for shown in [
+            "<p class=\"warn\">Ready; 60 failed in 60 environments: refused (60)</p>",
+            "<li>a/e00: 1 failed (refused)\n",
+            "<li>a/e49: 1 failed (refused)\n</ul>\n<p>and 10 more environments</p>",
+        ] {
+            assert!(page.contains(shown), "{shown}\n{page}");
+        }
     }
 
     #[test]

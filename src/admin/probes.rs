@@ -6,11 +6,12 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
+use serde::Serialize;
 
 use super::server::problem;
 use super::{Admin, Shared};
 use crate::model::escaped;
-use crate::reconcile::{MetricsFormat, Readiness, Status};
+use crate::reconcile::{MetricsFormat, Readiness, Status, StatusJson};
 
 impl Admin {
     /// Returns whether the daemon is ready now.
@@ -31,12 +32,15 @@ pub(super) async fn health(State(shared): State<Shared>) -> Response {
 }
 
 pub(super) async fn readiness(State(shared): State<Shared>) -> Response {
-    let readiness = shared.0.admin.readiness();
-    let status = match readiness {
-        Readiness::Ready => StatusCode::OK,
-        Readiness::Unready(_) => StatusCode::SERVICE_UNAVAILABLE,
-    };
-    text(status, &readiness.to_string())
+    let admin = &shared.0.admin;
+    match admin.readiness() {
+        Readiness::Ready => {
+            let mut parts = vec!["ready".to_owned()];
+            parts.extend(admin.status.borrow().remarks());
+            text(StatusCode::OK, &parts.join("; "))
+        }
+        Readiness::Unready(reason) => text(StatusCode::SERVICE_UNAVAILABLE, &reason),
+    }
 }
 
 pub(super) async fn metrics(State(shared): State<Shared>, headers: HeaderMap) -> Response {
@@ -55,6 +59,14 @@ pub(super) async fn status(State(shared): State<Shared>) -> Response {
         Some(body) => ([(header::CONTENT_TYPE, "application/json")], body).into_response(),
         None => problem(StatusCode::SERVICE_UNAVAILABLE, "the server is ending"),
     }
+}
+
+/// The status of a program of this version.
+#[derive(Serialize)]
+struct Versioned<'a> {
+    version: &'static str,
+    #[serde(flatten)]
+    status: StatusJson<'a>,
 }
 
 /// An answer of `/api/status` and what it was made of.
@@ -80,7 +92,11 @@ impl Shared {
         {
             return answer.body.clone();
         }
-        let json = serde_json::to_string(&status.shown(&readiness)).expect("a status always has a JSON form");
+        let shown = Versioned {
+            version: env!("CARGO_PKG_VERSION"),
+            status: StatusJson::new(&status, &readiness),
+        };
+        let json = serde_json::to_string(&shown).expect("a status always has a JSON form");
         let body = Bytes::from(json + "\n");
         *last = Some(StatusAnswer {
             status,

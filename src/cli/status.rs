@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::config::{OutputFormat, Settings};
 use crate::model::{counted, escaped};
 use crate::plan::render::code;
-use crate::reconcile::{self, Readiness, Shown, SourceStatus, Status, ToggleState, ToggleStatus};
+use crate::reconcile::{self, Readiness, SourceStatus, Status, StatusJson, ToggleState, ToggleStatus};
 use crate::source::CacheMode;
 
 use super::failure::{Failure, Verdict};
@@ -27,7 +27,7 @@ pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
         OutputFormat::Human => print(&text(&status)),
         OutputFormat::Json => show::json(&Versioned {
             version: 1,
-            status: status.shown(&readiness(&status)),
+            status: StatusJson::new(&status, &readiness(&status)),
         }),
     }?;
     let failed = status
@@ -43,7 +43,7 @@ pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
 struct Versioned<'a> {
     version: u32,
     #[serde(flatten)]
-    status: Shown<'a>,
+    status: StatusJson<'a>,
 }
 
 /// Ready means, for one look, that every toggle is in sync.
@@ -61,12 +61,14 @@ fn readiness(status: &Status) -> Readiness {
 
 fn text(status: &Status) -> String {
     let Status {
+        service: _,
         source,
         last_pass: _,
         last_success: _,
         role: _,
         suspended,
         toggles,
+        withheld: _,
     } = status;
     let SourceStatus {
         repo,
@@ -91,6 +93,7 @@ fn text(status: &Status) -> String {
         toggle,
         state,
         reason,
+        kind: _,
         revision,
     } in toggles.iter()
     {

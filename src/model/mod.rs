@@ -12,6 +12,7 @@ mod scope;
 mod sent;
 mod targeting;
 mod text;
+mod time;
 mod tree;
 
 pub use commit::{Commit, CommitId};
@@ -23,4 +24,5 @@ pub use scope::{Scope, ScopeError};
 pub use sent::{Action, Sent, Suspension};
 pub use targeting::{Condition, Content, Payload, Rule, Serve, ServiceKind, Targeting, Variation};
 pub use text::{chain, counted};
+pub use time::rfc3339;
 pub use tree::{Entries, Entry, Malformed, Tree};

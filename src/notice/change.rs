@@ -161,6 +161,7 @@ mod tests {
             toggle: toggle.parse().unwrap(),
             state: *state,
             reason: Some("why".to_owned()),
+            kind: None,
             revision: None,
         });
         Status {

@@ -23,6 +23,7 @@ use super::report::Report;
 use super::scout::{Looking, Scout};
 use super::standing;
 use super::status::{LastPass, PassResult, SourceStatus, Status, Success};
+use super::withheld::Withheld;
 use super::{Command, Error, Heartbeat, Metrics, Trigger, Writing};
 
 /// How often a local ref is looked up, and how often a follower tries to become the writer.
@@ -73,8 +74,10 @@ impl Driver {
         let mut reconciler = None;
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        self.status
-            .send_modify(|status| status.source.repo.clone_from(&self.config.rules.repo));
+        self.status.send_modify(|status| {
+            status.source.repo.clone_from(&self.config.rules.repo);
+            status.service.clone_from(&self.config.rules.base_url);
+        });
         while !*stop.borrow() {
             self.heartbeat.beat();
             self.expire();
@@ -341,7 +344,10 @@ impl Driver {
             Writing::Active
         });
         if let Some(toggles) = &toggles {
+            let withheld = Withheld::of(toggles);
             self.metrics.toggles(toggles);
+            self.metrics.withheld(&withheld);
+            memory.withheld(&withheld);
         }
         let is_success = outcome.as_ref().is_some_and(PassResult::is_success);
         if is_success {
@@ -365,7 +371,7 @@ impl Driver {
             }
             status.suspended = suspended;
             if let Some(toggles) = toggles {
-                status.toggles = Arc::new(toggles);
+                status.set_toggles(toggles);
             }
         });
         writer

@@ -5,15 +5,16 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, interval, sleep_until};
 
-use crate::model::chain;
+use crate::model::{Suspension, chain, rfc3339};
 use crate::state;
 
 use super::driver::{Driver, TICK, raised};
 use super::ended::Ended;
+use super::look;
 use super::memory::Memory;
 use super::pass::{Reconciler, now};
 use super::status::{LastPass, PassResult, Role};
-use super::{Command, Error};
+use super::{Command, Error, Writing};
 
 impl Driver {
     /// Tries to take the state's lock, and says when to try again where that cannot be had.
@@ -38,6 +39,7 @@ impl Driver {
             Ok(reconciler) => {
                 tracing::info!("this process is the writer");
                 self.status.send_modify(|status| status.role = Role::Writer);
+                self.found_suspended(&reconciler);
                 memory.schedule.no_later_than(Instant::now());
                 Ok(reconciler)
             }
@@ -54,6 +56,23 @@ impl Driver {
                 Err(memory.schedule.due())
             }
         }
+    }
+
+    /// Reports a suspension that an earlier process left behind before the first pass ends.
+    fn found_suspended(&self, reconciler: &Reconciler) {
+        let Some(suspension) = look::suspension(reconciler.view(), now()) else {
+            return;
+        };
+        let Suspension { reason, until } = &suspension;
+        tracing::warn!(
+            name: "suspended",
+            reason,
+            until = until.map(rfc3339),
+            "suspended since before the start; nothing is published"
+        );
+        self.metrics.writing(Writing::Suspended);
+        self.status
+            .send_modify(|status| status.suspended = Some(suspension));
     }
 
     /// Without state there is no pass: tells that, and decides when the next one is due.

@@ -1,7 +1,6 @@
 //! From a snapshot and a state to a plan. Reads both, writes nothing, and is the same for `plan`, `apply` and `run`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use crate::document::MOST_FILES;
 use crate::model::{Action, CommitId, EnvironmentId, ObjectId, Sent, Suspension, ToggleId, Trees};
@@ -90,16 +89,17 @@ pub fn status(config: &Config) -> Result<Standing, Error> {
     let snapshot = Source::new(config.source.clone()).look()?;
     let look = plan_with(&snapshot, &view, &config.rules)?;
     let toggles = standing(&look.plan, &view, &config.rules.policy.scope)?;
-    let status = Status {
+    let mut status = Status {
+        service: look.plan.base_url().map(str::to_owned),
         source: SourceStatus {
             repo: config.rules.repo.clone(),
             reference: Some(snapshot.reference().to_owned()),
             revision: Some(snapshot.revision()),
         },
         suspended: suspension(&view, now()),
-        toggles: Arc::new(toggles),
         ..Status::default()
     };
+    status.set_toggles(toggles);
     Ok(Standing { look, status })
 }
 

@@ -9,7 +9,11 @@ use crate::model::{CommitId, chain};
 use super::ended::Ended;
 use super::report::{Report, StopReason};
 use super::schedule::Schedule;
-use super::status::PassResult;
+use super::status::{PassResult, ToggleState};
+use super::withheld::{Withheld, WithheldReason};
+
+/// How many environments one log line names.
+const MOST_PLACES: usize = 10;
 
 /// What the loop remembers between passes.
 pub(super) struct Memory {
@@ -21,6 +25,8 @@ pub(super) struct Memory {
     trouble: Option<String>,
     /// What the last pass noticed.
     noted: Vec<String>,
+    /// What the last pass did not do.
+    withheld: Withheld,
 }
 
 impl Memory {
@@ -30,6 +36,7 @@ impl Memory {
             seen: None,
             trouble: None,
             noted: Vec::new(),
+            withheld: Withheld::default(),
         }
     }
 
@@ -49,6 +56,35 @@ impl Memory {
             tracing::warn!(note, "noticed");
         }
         self.noted = notes.to_vec();
+    }
+
+    /// Logs what a pass did not do, once for as long as it stays the same.
+    pub(super) fn withheld(&mut self, withheld: &Withheld) {
+        if *withheld == self.withheld {
+            return;
+        }
+        self.withheld = withheld.clone();
+        if withheld.is_empty() {
+            tracing::info!(name: "released", "nothing is withheld any more");
+            return;
+        }
+        let count = |state| Some(withheld.in_state(state)).filter(|count| *count > 0);
+        let reasons: Vec<_> = WithheldReason::ALL
+            .into_iter()
+            .map(|reason| (reason.as_str(), withheld.because_of(reason)))
+            .filter(|(_, count)| *count > 0)
+            .map(|(reason, count)| format!("{reason}={count}"))
+            .collect();
+        tracing::warn!(
+            name: "withheld",
+            held = count(ToggleState::Held),
+            failed = count(ToggleState::Failed),
+            pending = count(ToggleState::Pending),
+            reasons = reasons.join(" "),
+            environment_count = withheld.environments().len(),
+            environments = withheld.places(MOST_PLACES),
+            "{withheld}"
+        );
     }
 
     /// Says once that passes fail, and once that they do not any more.

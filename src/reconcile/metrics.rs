@@ -15,6 +15,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::exposition::MetricsFormat;
 use super::status::{PassResult, ToggleState, ToggleStatus};
+use super::withheld::{Withheld, WithheldReason};
 
 /// How one publish ended.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -79,6 +80,7 @@ struct Inner {
     source_fetch_duration: Histogram,
     suspended: Gauge,
     toggles: Family<StateLabel, Gauge<u64, AtomicU64>>,
+    withheld: Family<ReasonLabel, Gauge<u64, AtomicU64>>,
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
@@ -94,6 +96,11 @@ struct OutcomeLabel {
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
 struct StateLabel {
     state: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct ReasonLabel {
+    reason: &'static str,
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
@@ -132,6 +139,7 @@ impl Metrics {
             source_fetch_duration: Histogram::new(FETCH_BUCKETS),
             suspended: Gauge::default(),
             toggles: Family::default(),
+            withheld: Family::default(),
         };
         inner.start_at_zero();
         inner.register();
@@ -160,6 +168,17 @@ impl Metrics {
             self.0
                 .toggles
                 .get_or_create(&StateLabel { state })
+                .set(count as u64);
+        }
+    }
+
+    /// Sets how many toggles are withheld for which reason.
+    pub fn withheld(&self, withheld: &Withheld) {
+        for kind in WithheldReason::ALL {
+            let (reason, count) = (kind.as_str(), withheld.because_of(kind));
+            self.0
+                .withheld
+                .get_or_create(&ReasonLabel { reason })
                 .set(count as u64);
         }
     }
@@ -220,6 +239,9 @@ impl Inner {
         for state in ToggleState::ALL.map(ToggleState::as_str) {
             drop(self.toggles.get_or_create(&StateLabel { state }));
         }
+        for reason in WithheldReason::ALL.map(WithheldReason::as_str) {
+            drop(self.withheld.get_or_create(&ReasonLabel { reason }));
+        }
     }
 
     /// Gives every metric its name. Destructures, so that none can be forgotten.
@@ -236,6 +258,7 @@ impl Inner {
             source_fetch_duration,
             suspended,
             toggles,
+            withheld,
         } = self;
         let build: Family<BuildLabel, Gauge> = Family::default();
         let version = env!("CARGO_PKG_VERSION");
@@ -290,6 +313,11 @@ impl Inner {
             suspended.clone(),
         );
         registry.register("toggles", "Toggles, by state", toggles.clone());
+        registry.register(
+            "withheld",
+            "Toggles that the last pass did not do, by reason",
+            withheld.clone(),
+        );
     }
 }
 
@@ -343,22 +371,33 @@ mod tests {
         gitoggle_toggles{state="in_sync"} 0
         gitoggle_toggles{state="orphan"} 0
         gitoggle_toggles{state="pending"} 0
+        gitoggle_withheld{reason="environment"} 0
+        gitoggle_withheld{reason="first_pass"} 0
+        gitoggle_withheld{reason="invalid"} 0
+        gitoggle_withheld{reason="rail"} 0
+        gitoggle_withheld{reason="refused"} 0
+        gitoggle_withheld{reason="stopped"} 0
+        gitoggle_withheld{reason="suspended"} 0
+        gitoggle_withheld{reason="unknown"} 0
         "#
         );
     }
 
     #[test]
-    fn toggles_are_counted_by_state() {
+    fn toggles_are_counted_by_state_and_reason() {
         let metrics = Metrics::new();
         let toggle = |state| ToggleStatus {
             toggle: "a/b/c".parse().unwrap(),
             state,
             reason: None,
+            kind: Some(WithheldReason::Rail),
             revision: None,
         };
         metrics.toggles(&[toggle(ToggleState::Held), toggle(ToggleState::Held)]);
         metrics.toggles(&[toggle(ToggleState::Held)]);
+        metrics.withheld(&Withheld::of(&[toggle(ToggleState::Held)]));
         let text = metrics.encode(MetricsFormat::Text);
         assert!(text.contains("gitoggle_toggles{state=\"held\"} 1\n"), "{text}");
+        assert!(text.contains("gitoggle_withheld{reason=\"rail\"} 1\n"), "{text}");
     }
 }

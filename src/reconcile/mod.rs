@@ -26,7 +26,9 @@ mod schedule;
 mod scout;
 mod standing;
 mod status;
+mod status_json;
 mod trigger;
+mod withheld;
 mod worktree;
 
 pub use check::{Checked, Place, check};
@@ -41,9 +43,11 @@ pub use publish::{Limits, Progress, Quiet};
 pub use report::{Report, Sending, StopReason};
 pub use rules::{Checkout, HistoryRule, Rules};
 pub use status::{
-    LastPass, PassResult, Readiness, Role, Shown, SourceStatus, Status, Success, ToggleState, ToggleStatus,
+    LastPass, PassResult, Readiness, Role, SourceStatus, Status, Success, ToggleState, ToggleStatus,
 };
+pub use status_json::{StatusJson, SuspensionJson};
 pub use trigger::{Command, Control, ControlError, Trigger};
+pub use withheld::{Withheld, WithheldGroup, WithheldReason};
 
 #[cfg(test)]
 mod compare_tests;

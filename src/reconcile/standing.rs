@@ -11,9 +11,35 @@ use super::Error;
 use super::compare::join;
 use super::report::{Report, Sending};
 use super::status::{ToggleState, ToggleStatus};
+use super::withheld::WithheldReason;
 
 /// What is known of each toggle besides that it is applied.
-type Lines = BTreeMap<ToggleId, (ToggleState, Option<String>)>;
+type Lines = BTreeMap<ToggleId, Line>;
+
+#[derive(Clone, Debug)]
+struct Line {
+    state: ToggleState,
+    reason: Option<String>,
+    kind: Option<WithheldReason>,
+}
+
+impl Line {
+    fn new(state: ToggleState, reason: Option<String>) -> Self {
+        Self {
+            state,
+            reason,
+            kind: None,
+        }
+    }
+
+    fn withheld(state: ToggleState, reason: String, kind: WithheldReason) -> Self {
+        Self {
+            state,
+            reason: Some(reason),
+            kind: Some(kind),
+        }
+    }
+}
 
 /// Says where every toggle stands according to a plan that nothing was done about.
 ///
@@ -25,23 +51,30 @@ pub(super) fn standing(plan: &Plan, view: &View, scope: &Scope) -> Result<Vec<To
         let object = held.change.as_ref().map(|change| change.object);
         let refusal = view.refusals().get(&held.id);
         let refusal = refusal.filter(|refusal| object.is_none_or(|object| object == refusal.object));
-        if let (Some(refusal), Some((_, Some(reason)))) = (refusal, lines.get_mut(&held.id)) {
+        if let (
+            Some(refusal),
+            Some(Line {
+                reason: Some(reason), ..
+            }),
+        ) = (refusal, lines.get_mut(&held.id))
+        {
             reason.push_str(&format!("; the service refused it last: {}", refusal.reason));
         }
     }
     for change in plan.changes() {
-        let reason = match view.refusals().get(&change.id) {
-            Some(refusal) if refusal.object == change.object => (
+        let pending = |reason| Line::new(ToggleState::Pending, Some(reason));
+        let line = match view.refusals().get(&change.id) {
+            Some(refusal) if refusal.object == change.object => Line::withheld(
                 ToggleState::Failed,
                 format!("refused by the service: {}", refusal.reason),
+                WithheldReason::Refused,
             ),
-            _ if view.unknown().contains_key(&change.id) => (
-                ToggleState::Pending,
-                "the outcome of the last publish is unknown".to_owned(),
-            ),
-            _ => (ToggleState::Pending, format!("{} is due", change.action.as_str())),
+            _ if view.unknown().contains_key(&change.id) => {
+                pending("the outcome of the last publish is unknown".to_owned())
+            }
+            _ => pending(format!("{} is due", change.action.as_str())),
         };
-        lines.insert(change.id.clone(), (reason.0, Some(reason.1)));
+        lines.insert(change.id.clone(), line);
     }
     complete(lines, view, scope)
 }
@@ -54,13 +87,15 @@ pub(crate) fn after(report: &Report, view: &View, scope: &Scope) -> Result<Vec<T
     let mut lines = planned(&report.plan);
     for (change, sending) in report.lines() {
         let line = match sending {
-            Sending::Applied => (ToggleState::InSync, None),
-            Sending::Failed { reason } => (ToggleState::Failed, Some(reason.clone())),
-            Sending::NotSent => (
+            Sending::Applied => Line::new(ToggleState::InSync, None),
+            Sending::Failed { reason } => {
+                Line::withheld(ToggleState::Failed, reason.clone(), WithheldReason::Refused)
+            }
+            Sending::NotSent => Line::new(
                 ToggleState::Pending,
                 Some("the pass ended before it was sent".to_owned()),
             ),
-            Sending::Pending { reason } => (ToggleState::Pending, Some(reason.clone())),
+            Sending::Pending { reason } => Line::new(ToggleState::Pending, Some(reason.clone())),
         };
         lines.insert(change.id.clone(), line);
     }
@@ -72,14 +107,16 @@ fn planned(plan: &Plan) -> Lines {
     for orphan in plan.orphans() {
         lines.insert(
             orphan.id.clone(),
-            (ToggleState::Orphan, Some(orphan.reason.to_string())),
+            Line::new(ToggleState::Orphan, Some(orphan.reason.to_string())),
         );
     }
     for held in plan.held() {
-        lines.insert(
-            held.id.clone(),
-            (state(&held.reason), Some(held.reason.to_string())),
-        );
+        let line = Line {
+            state: state(&held.reason),
+            reason: Some(held.reason.to_string()),
+            kind: WithheldReason::of(&held.reason),
+        };
+        lines.insert(held.id.clone(), line);
     }
     lines
 }
@@ -96,17 +133,19 @@ fn state(reason: &HoldReason) -> ToggleState {
 fn complete(mut lines: Lines, view: &View, scope: &Scope) -> Result<Vec<ToggleStatus>, Error> {
     let applied = applied(view)?;
     for id in applied.iter().filter(|id| scope.contains(id)) {
-        lines.entry(id.clone()).or_insert((ToggleState::InSync, None));
+        let in_sync = || Line::new(ToggleState::InSync, None);
+        lines.entry(id.clone()).or_insert_with(in_sync);
     }
     let mut revisions: BTreeMap<ToggleId, CommitId> = view.applied_revisions(&applied)?;
     Ok(lines
         .into_iter()
-        .map(|(toggle, (state, reason))| {
+        .map(|(toggle, Line { state, reason, kind })| {
             let revision = revisions.remove(&toggle);
             ToggleStatus {
                 toggle,
                 state,
                 reason,
+                kind,
                 revision,
             }
         })

@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::time::Instant;
 
-use crate::model::{CommitId, Suspension, ToggleId};
+use super::withheld::{Withheld, WithheldReason};
+use crate::model::{CommitId, Suspension, ToggleId, rfc3339};
 
 /// Where a toggle stands.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -57,6 +58,8 @@ pub struct ToggleStatus {
     pub state: ToggleState,
     /// Why, in words; absent when it is in sync.
     pub reason: Option<String>,
+    /// The kind of the reason; absent unless the toggle is withheld.
+    pub kind: Option<WithheldReason>,
     /// The source revision of what was last applied; absent when nothing was.
     pub revision: Option<CommitId>,
 }
@@ -110,7 +113,8 @@ impl Serialize for PassResult {
 /// The pass that ended last.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct LastPass {
-    /// When it ended, in seconds since 1970-01-01 UTC.
+    /// When it ended, in seconds since 1970-01-01 UTC; in JSON in RFC 3339 form.
+    #[serde(serialize_with = "as_rfc3339")]
     pub at: i64,
     /// How it ended.
     pub result: PassResult,
@@ -124,6 +128,10 @@ impl LastPass {
         let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         Self { at, result, took_ms }
     }
+}
+
+fn as_rfc3339<S: serde::Serializer>(seconds: &i64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&rfc3339(*seconds))
 }
 
 /// When a pass last succeeded.
@@ -150,6 +158,8 @@ pub enum Role {
 /// Everything the daemon knows about itself; published after every pass.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Status {
+    /// The base URL of the service, where one is given.
+    pub service: Option<String>,
     /// Where files come from.
     pub source: SourceStatus,
     /// The pass that ended last.
@@ -160,8 +170,10 @@ pub struct Status {
     pub role: Role,
     /// The order to write nothing, if there is one.
     pub suspended: Option<Suspension>,
-    /// One line per toggle, sorted by id.
+    /// One line per toggle, sorted by id. Set with [`Status::set_toggles`].
     pub toggles: Arc<Vec<ToggleStatus>>,
+    /// What the last pass did not do: the groups of `toggles`.
+    pub withheld: Arc<Withheld>,
 }
 
 /// Whether the daemon can be trusted to be up to date.
@@ -229,37 +241,31 @@ impl Status {
         Readiness::Ready
     }
 
-    /// Returns what `/api/status` and `gitoggle status -o json` show (DESIGN, section 9), to be serialised.
+    /// Replaces the lines of the toggles and regroups what is withheld.
+    pub fn set_toggles(&mut self, toggles: Vec<ToggleStatus>) {
+        self.withheld = Arc::new(Withheld::of(&toggles));
+        self.toggles = Arc::new(toggles);
+    }
+
+    /// Returns what an operator of a ready daemon should know: one sentence each, for `/readyz`, the page and the JSON.
     #[must_use]
-    pub fn shown<'a>(&'a self, readiness: &'a Readiness) -> Shown<'a> {
-        let Self {
-            source,
-            last_pass,
-            last_success: _,
-            role: _,
-            suspended,
-            toggles,
-        } = self;
-        Shown {
-            ready: *readiness == Readiness::Ready,
-            reason: readiness.reason(),
-            source,
-            last_pass: last_pass.as_ref(),
-            suspended: suspended.as_ref(),
-            toggles,
-        }
+    pub fn remarks(&self) -> Vec<String> {
+        let suspended = self.suspended.as_ref().map(suspended);
+        let withheld = Some(self.withheld.to_string()).filter(|text| !text.is_empty());
+        suspended.into_iter().chain(withheld).collect()
     }
 }
 
-/// A status as JSON. Made by [`Status::shown`].
-#[derive(Debug, Serialize)]
-pub struct Shown<'a> {
-    ready: bool,
-    reason: Option<&'a str>,
-    source: &'a SourceStatus,
-    last_pass: Option<&'a LastPass>,
-    suspended: Option<&'a Suspension>,
-    toggles: &'a [ToggleStatus],
+/// Describes a suspension on one line.
+fn suspended(suspension: &Suspension) -> String {
+    let Suspension { reason, until } = suspension;
+    let until = until.map(|until| format!(" until {}", rfc3339(until)));
+    let reason = reason.as_deref().map(|reason| format!(": {reason}"));
+    format!(
+        "suspended{}{}",
+        until.unwrap_or_default(),
+        reason.unwrap_or_default()
+    )
 }
 
 #[cfg(test)]
@@ -277,6 +283,28 @@ mod tests {
             last_success: Some(Success { at: 100, when }),
             ..Status::default()
         }
+    }
+
+    #[test]
+    fn what_is_withheld_and_a_suspension_are_remarks() {
+        let mut status = ready(Instant::now());
+        assert_eq!(status.remarks(), Vec::<String>::new());
+        status.set_toggles(vec![ToggleStatus {
+            toggle: "shop/prod/pay".parse().unwrap(),
+            state: ToggleState::Held,
+            reason: None,
+            kind: Some(WithheldReason::Rail),
+            revision: None,
+        }]);
+        let (reason, until) = (Some("freeze".to_owned()), Some(0));
+        status.suspended = Some(Suspension { reason, until });
+        assert_eq!(
+            status.remarks(),
+            [
+                "suspended until 1970-01-01T00:00:00Z: freeze",
+                "1 held in shop/prod (rail)"
+            ]
+        );
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod crash;
 mod daemon;
 mod daemon_faults;
 mod daemon_notices;
+mod daemon_report;
 mod daemon_resources;
 mod daemon_signals;
 mod daemon_simulation;

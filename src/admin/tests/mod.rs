@@ -5,7 +5,6 @@ mod orders;
 mod probes;
 mod webhooks;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -18,7 +17,7 @@ use crate::model::Suspension;
 use crate::notice::{SigningKey, hmac_sha256};
 use crate::reconcile::{
     Command, Control, Heartbeat, LastPass, Metrics, PassResult, Role, SourceStatus, Status, Success,
-    ToggleState, ToggleStatus, Trigger,
+    ToggleState, ToggleStatus, Trigger, WithheldReason,
 };
 use crate::transport::{Secret, SecretSource};
 
@@ -146,7 +145,8 @@ impl Answer {
 }
 
 fn ready() -> Status {
-    Status {
+    let mut status = Status {
+        service: Some("https://toggles.example.org".to_owned()),
         source: SourceStatus {
             repo: "https://git.example.org/acme/toggles.git".to_owned(),
             reference: Some("refs/heads/main".to_owned()),
@@ -162,14 +162,16 @@ fn ready() -> Status {
             when: tokio::time::Instant::now(),
         }),
         role: Role::Writer,
-        suspended: None,
-        toggles: Arc::new(vec![ToggleStatus {
-            toggle: "shop/prod/pay".parse().unwrap(),
-            state: ToggleState::Held,
-            reason: Some("invalid".to_owned()),
-            revision: None,
-        }]),
-    }
+        ..Status::default()
+    };
+    status.set_toggles(vec![ToggleStatus {
+        toggle: "shop/prod/pay".parse().unwrap(),
+        state: ToggleState::Held,
+        reason: Some("the document is invalid".to_owned()),
+        kind: Some(WithheldReason::Invalid),
+        revision: None,
+    }]);
+    status
 }
 
 fn hex(body: &str) -> String {

@@ -5,6 +5,11 @@ use super::*;
 #[tokio::test]
 async fn health_is_about_the_loop_and_readiness_about_the_world() {
     let face = Face::new().await;
+    assert_eq!(
+        face.get("/readyz").await.body(),
+        "ready; 1 held in shop/prod (invalid)\n"
+    );
+    face.status.send_modify(|status| status.set_toggles(Vec::new()));
     assert_eq!(face.get("/readyz").await.body(), "ready\n");
     face.status.send_modify(|status| {
         status.last_pass.as_mut().unwrap().result = PassResult::Failed("401\n::error".to_owned());
@@ -57,23 +62,36 @@ async fn metrics_come_in_the_format_that_is_asked_for() {
 #[tokio::test]
 async fn the_status_is_the_contracts_json() {
     let face = Face::new().await;
-    face.status
-        .send_modify(|status| status.last_pass.as_mut().unwrap().at = 5);
+    face.status.send_modify(|status| {
+        status.last_pass.as_mut().unwrap().at = 5;
+        status.last_success.as_mut().unwrap().at = 1_767_323_045;
+    });
     let answer = face.get("/api/status").await;
     assert!(answer.has("content-type: application/json") && answer.has("cache-control: no-store"));
     assert_eq!(
         serde_json::from_str::<serde_json::Value>(answer.body()).unwrap(),
         serde_json::json!({
+            "version": env!("CARGO_PKG_VERSION"),
             "ready": true,
             "reason": null,
+            "remarks": ["1 held in shop/prod (invalid)"],
+            "service": "https://toggles.example.org",
             "source": {
                 "repo": "https://git.example.org/acme/toggles.git",
                 "ref": "refs/heads/main",
                 "revision": null,
             },
-            "last_pass": { "at": 5, "result": "success", "took_ms": 12 },
+            "last_pass": { "at": "1970-01-01T00:00:05Z", "result": "success", "took_ms": 12 },
+            "last_success": "2026-01-02T03:04:05Z",
             "suspended": null,
-            "toggles": [{ "toggle": "shop/prod/pay", "state": "held", "reason": "invalid", "revision": null }],
+            "groups": [{ "state": "held", "environment": "shop/prod", "reason": "invalid", "count": 1 }],
+            "toggles": [{
+                "toggle": "shop/prod/pay",
+                "state": "held",
+                "reason": "the document is invalid",
+                "kind": "invalid",
+                "revision": null,
+            }],
         })
     );
 }

@@ -1,0 +1,68 @@
+//! A status as JSON: `/api/status` and `gitoggle status -o json` (DESIGN, section 9).
+
+use serde::Serialize;
+
+use super::status::{LastPass, Readiness, SourceStatus, Status, ToggleStatus};
+use super::withheld::Withheld;
+use crate::model::{Suspension, rfc3339};
+
+/// A status to be serialized. Times are in RFC 3339 form.
+#[derive(Debug, Serialize)]
+pub struct StatusJson<'a> {
+    ready: bool,
+    reason: Option<&'a str>,
+    remarks: Vec<String>,
+    service: Option<&'a str>,
+    source: &'a SourceStatus,
+    last_pass: Option<&'a LastPass>,
+    last_success: Option<String>,
+    suspended: Option<SuspensionJson<'a>>,
+    groups: &'a Withheld,
+    toggles: &'a [ToggleStatus],
+}
+
+impl<'a> StatusJson<'a> {
+    /// Builds it from a status and what that means for readiness.
+    #[must_use]
+    pub fn new(status: &'a Status, readiness: &'a Readiness) -> Self {
+        let Status {
+            service,
+            source,
+            last_pass,
+            last_success,
+            role: _,
+            suspended,
+            toggles,
+            withheld,
+        } = status;
+        Self {
+            ready: *readiness == Readiness::Ready,
+            reason: readiness.reason(),
+            remarks: status.remarks(),
+            service: service.as_deref(),
+            source,
+            last_pass: last_pass.as_ref(),
+            last_success: last_success.map(|success| rfc3339(success.at)),
+            suspended: suspended.as_ref().map(SuspensionJson::from),
+            groups: withheld,
+            toggles,
+        }
+    }
+}
+
+/// A suspension to be serialized.
+#[derive(Debug, Serialize)]
+pub struct SuspensionJson<'a> {
+    reason: Option<&'a str>,
+    until: Option<String>,
+}
+
+impl<'a> From<&'a Suspension> for SuspensionJson<'a> {
+    fn from(suspension: &'a Suspension) -> Self {
+        let Suspension { reason, until } = suspension;
+        Self {
+            reason: reason.as_deref(),
+            until: until.map(rfc3339),
+        }
+    }
+}

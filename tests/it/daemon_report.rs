@@ -1,0 +1,186 @@
+//! What a pass did not do: the log, `/readyz`, the metrics, the page and the status report the same.
+
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Daemon, Request, World, doc, eventually};
+
+/// Returns the log lines of one event.
+fn events(daemon: &Daemon, event: &str) -> Vec<Value> {
+    let lines = daemon.log();
+    let lines = lines.lines().filter_map(|line| serde_json::from_str(line).ok());
+    lines.filter(|line: &Value| line["event"] == event).collect()
+}
+
+/// Waits for the next log line of an event that is not among the first `seen`.
+#[track_caller]
+fn event(daemon: &Daemon, event: &str, seen: usize) -> Value {
+    eventually(&format!("{event} in the log"), || {
+        events(daemon, event).get(seen).cloned()
+    })
+}
+
+fn body(daemon: &Daemon, path: &str) -> String {
+    daemon.face.get(path).unwrap().body
+}
+
+fn refusing(world: &World, toggle: &'static str) {
+    world
+        .service
+        .always(move |request: &Request| match request.toggle() == toggle {
+            true => Answer::json(422, r#"{"message": "no such attribute"}"#),
+            false => Answer::applied(),
+        });
+}
+
+#[test]
+fn a_first_pass_that_nobody_decided_about_is_reported_everywhere() {
+    let world = World::new();
+    for environment in 0..15 {
+        // 14 × 18 + 27 = 279
+        for toggle in 0..if environment == 0 { 27 } else { 18 } {
+            let path = format!("shop/e{environment:02}/t{toggle:02}.yaml");
+            world.repo.file(&path, doc(18));
+        }
+    }
+    world.repo.commit("Add all");
+    let daemon = Daemon::ready(&world, |run| run);
+    let summary = "279 held in 15 environments: first pass (279)";
+    let line = event(&daemon, "withheld", 0);
+    assert_eq!(line["message"], summary);
+    assert_eq!((&line["held"], &line["failed"]), (&json!(279), &Value::Null));
+    assert_eq!(line["reasons"], "first_pass=279");
+    assert_eq!(line["environment_count"], 15);
+    let environments = line["environments"].as_str().unwrap();
+    assert!(
+        environments.ends_with("shop/e09 and 5 more environments"),
+        "{environments}"
+    );
+
+    assert_eq!(body(&daemon, "/readyz"), format!("ready; {summary}\n"));
+    assert_eq!(
+        daemon.metric(r#"gitoggle_withheld{reason="first_pass"}"#),
+        Some(279.0)
+    );
+    assert_eq!(daemon.metric(r#"gitoggle_withheld{reason="rail"}"#), Some(0.0));
+    assert_eq!(daemon.metric(r#"gitoggle_toggles{state="held"}"#), Some(279.0));
+    let page = body(&daemon, "/");
+    for shown in [
+        &format!(r#"<p class="warn">Ready; {summary}</p>"#),
+        "<li>shop/e00: 27 held (first pass)",
+        "<li>shop/e14: 18 held (first pass)",
+    ] {
+        assert!(page.contains(shown), "{shown} in {page}");
+    }
+    let status = daemon.status().unwrap();
+    assert_eq!(status["groups"].as_array().unwrap().len(), 15, "{status}");
+    let first = json!({ "state": "held", "environment": "shop/e00", "reason": "first_pass", "count": 27 });
+    assert_eq!(status["groups"][0], first);
+    assert_eq!(status["remarks"], json!([summary]));
+
+    // Another pass changes nothing, and is not reported again.
+    assert_eq!(daemon.order("/reconcile", ""), 202);
+    eventually("another pass", || (daemon.passes() >= 2.0).then_some(()));
+    assert_eq!(events(&daemon, "withheld").len(), 1, "{}", daemon.log());
+    daemon.ends_in_peace();
+
+    let again = Daemon::ready(&world, |run| run);
+    assert_eq!(
+        event(&again, "withheld", 0)["message"],
+        summary,
+        "also at startup"
+    );
+    world.nothing_sent();
+}
+
+#[test]
+fn what_changes_is_reported_once_and_so_is_its_end() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| run);
+    assert_eq!(body(&daemon, "/readyz"), "ready\n");
+    assert!(body(&daemon, "/").contains(r#"<p class="good">Ready</p>"#));
+
+    refusing(&world, "shop/prod/pay");
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(19))
+        .file("shop/prod/bad.yaml", "nonsense\n")
+        .commit("One is refused, the other invalid");
+    let line = event(&daemon, "withheld", 0);
+    let summary = "1 held in shop/prod (invalid), 1 failed in shop/prod (refused)";
+    assert_eq!(line["message"], summary);
+    assert_eq!((&line["held"], &line["failed"]), (&json!(1), &json!(1)));
+    assert_eq!(line["reasons"], "invalid=1 refused=1");
+    eventually("the status", || {
+        (body(&daemon, "/readyz") == format!("ready; {summary}\n")).then_some(())
+    });
+
+    world.service.always(|_| Answer::applied());
+    world
+        .repo
+        .remove("shop/prod/bad.yaml")
+        .file("shop/prod/pay.yaml", doc(20))
+        .commit("Repair both");
+    event(&daemon, "released", 0);
+    eventually("the status", || {
+        (body(&daemon, "/readyz") == "ready\n").then_some(())
+    });
+    assert_eq!(daemon.metric(r#"gitoggle_withheld{reason="refused"}"#), Some(0.0));
+    assert_eq!(events(&daemon, "withheld").len(), 1, "{}", daemon.log());
+}
+
+#[test]
+fn a_suspension_is_reported_before_the_first_pass_after_a_restart_ends() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| run);
+    assert_eq!(daemon.order("/suspend", r#"{"reason": "release freeze"}"#), 200);
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(19))
+        .commit("Change pay");
+    daemon.becomes("shop/prod/pay", "pending");
+    let remarks = "suspended: release freeze; 1 pending in shop/prod (suspended)";
+    assert_eq!(body(&daemon, "/readyz"), format!("ready; {remarks}\n"));
+    daemon.ends_in_peace();
+
+    // A source that is not there keeps the first pass from succeeding.
+    let gone = world.path("gone");
+    std::fs::rename(world.repo.path(), &gone).unwrap();
+    let daemon = Daemon::start(&world, |run| run);
+    let line = event(&daemon, "suspended", 0);
+    assert_eq!(line["reason"], "release freeze");
+    let status = eventually("the status", || {
+        daemon.status().filter(|status| !status["suspended"].is_null())
+    });
+    assert_eq!(
+        status["suspended"],
+        json!({ "reason": "release freeze", "until": null })
+    );
+    assert_eq!(daemon.metric("gitoggle_suspended"), Some(1.0));
+    let page = body(&daemon, "/");
+    assert!(
+        page.contains(r#"<p class="warn">suspended: release freeze</p>"#),
+        "{page}"
+    );
+}
+
+#[test]
+fn times_are_dates() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| run);
+    assert_eq!(daemon.order("/suspend", r#"{"for": "2h"}"#), 200);
+    let status = daemon.status().unwrap();
+    for time in [
+        &status["last_pass"]["at"],
+        &status["last_success"],
+        &status["suspended"]["until"],
+    ] {
+        let text = time.as_str().unwrap_or_else(|| panic!("{time} in {status}"));
+        let parsed = text.parse::<jiff::Timestamp>();
+        assert!(
+            parsed.is_ok() && text.ends_with('Z') && text.len() == 20,
+            "{text}"
+        );
+    }
+    assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(status["service"], world.service.url());
+}
