@@ -1,7 +1,8 @@
 //! What a condition says, checked: the words that the service knows, and what they are compared with.
 
 use super::check;
-use super::finding::{At, Part, did_you_mean, shown};
+use super::finding::{At, Part, shown};
+use super::hint::listed;
 use super::meaning::Meaning;
 use super::raw::RawCondition;
 use super::vocabulary;
@@ -20,12 +21,11 @@ impl Meaning {
                 self.empty_text(name, at);
             }
         }
-        if self.kind == ServiceKind::FeatureProbe {
-            if subject.as_deref() == Some("") && kind.as_deref() != Some("segment") {
-                self.empty_text("subject", at);
-            }
-            self.vocabulary(kind.as_deref(), predicate.as_deref(), at);
+        let is_nameless = subject.as_deref() == Some("") && kind.as_deref() != Some("segment");
+        if is_nameless && self.kind == ServiceKind::FeatureProbe {
+            self.empty_text("subject", at);
         }
+        self.vocabulary(kind.as_deref(), predicate.as_deref(), at);
         let Some(objects) = objects else {
             return;
         };
@@ -68,35 +68,49 @@ impl Meaning {
             return;
         };
         let Some(predicates) = vocabulary::predicates(kind) else {
-            let help = did_you_mean(kind, vocabulary::types()).unwrap_or_else(|| {
-                format!(
-                    "the service knows `{}`",
-                    vocabulary::types().collect::<Vec<_>>().join("`, `")
-                )
-            });
-            let spot = at.key("type").spot(Part::Value);
-            let message = format!("the service knows no condition of type `{}`", shown(kind));
-            self.report(&check::UNKNOWN_CONDITION_TYPE, spot, message, Some(help));
-            return;
+            return self.unknown_type(kind, at);
         };
-        let Some(predicate) = predicate.filter(|predicate| !predicate.is_empty()) else {
-            return;
-        };
-        let spot = at.key("predicate").spot(Part::Value);
-        if kind == "number" && predicate == "between" {
-            let message = "`between` needs fields that a document does not have";
-            let help = "write two conditions, such as one with `>=` and one with `<=`: all conditions of a rule must match";
-            self.report(&check::UNSUPPORTED_BETWEEN, spot, message, Some(help.to_owned()));
-        } else if !predicates.contains(&predicate) {
-            let help = did_you_mean(predicate, predicates.iter().copied()).unwrap_or_else(|| {
-                format!("a `{}` condition has `{}`", shown(kind), predicates.join("`, `"))
-            });
-            let message = format!(
-                "a `{}` condition has no predicate `{}`",
-                shown(kind),
-                shown(predicate)
-            );
-            self.report(&check::UNKNOWN_PREDICATE, spot, message, Some(help));
+        match predicate {
+            None | Some("") => {}
+            Some("between") if kind == "number" => self.between(at),
+            Some(predicate) if predicates.contains(&predicate) => {}
+            Some(predicate) => self.unknown_predicate(kind, predicate, predicates, at),
         }
+    }
+
+    fn unknown_type(&mut self, kind: &str, at: &At<'_>) {
+        let check = match self.kind {
+            ServiceKind::Documented => &check::UNDOCUMENTED_CONDITION_TYPE,
+            ServiceKind::FeatureProbe => &check::UNKNOWN_CONDITION_TYPE,
+        };
+        let types: Vec<&str> = vocabulary::types().collect();
+        let help = self.closest(kind, &types);
+        let help = help.unwrap_or_else(|| format!("the known types are {}", listed(&types)));
+        let message = format!("`{}` is not a known type of condition", shown(kind));
+        self.report(check, at.key("type").spot(Part::Value), message, Some(help));
+    }
+
+    fn unknown_predicate(&mut self, kind: &str, predicate: &str, known: &[&str], at: &At<'_>) {
+        let check = match self.kind {
+            ServiceKind::Documented => &check::UNDOCUMENTED_PREDICATE,
+            ServiceKind::FeatureProbe => &check::UNKNOWN_PREDICATE,
+        };
+        let help = self.closest(predicate, known);
+        let help = help.unwrap_or_else(|| format!("a `{kind}` condition has {}", listed(known)));
+        let message = format!(
+            "`{}` is not a known predicate of a `{kind}` condition",
+            shown(predicate)
+        );
+        self.report(check, at.key("predicate").spot(Part::Value), message, Some(help));
+    }
+
+    fn between(&mut self, at: &At<'_>) {
+        if self.kind == ServiceKind::Documented {
+            return;
+        }
+        let spot = at.key("predicate").spot(Part::Value);
+        let message = "`between` needs fields that a document does not have";
+        let help = "write two conditions, such as one with `>=` and one with `<=`: all conditions of a rule must match";
+        self.report(&check::UNSUPPORTED_BETWEEN, spot, message, Some(help.to_owned()));
     }
 }

@@ -135,14 +135,27 @@ pub(super) fn suggestion<'a>(text: &str, candidates: impl IntoIterator<Item = &'
         .take(100)
         .filter(|candidate| !candidate.is_empty() && candidate.len() <= 4 * LONGEST)
         .map(|candidate| {
-            (
-                strsim::damerau_levenshtein(&folded, &candidate.to_lowercase()),
-                candidate,
-            )
+            let lower = candidate.to_lowercase();
+            let distance = strsim::damerau_levenshtein(&folded, &lower);
+            (distance, other_letters(&folded, &lower), candidate)
         })
-        .filter(|(distance, candidate)| *distance <= (candidate.chars().count() / 3).max(1))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+        .filter(|(distance, _, candidate)| *distance <= (candidate.chars().count() / 3).max(1))
+        .min_by_key(|(distance, other_letters, _)| (*distance, *other_letters))
+        .map(|(_, _, candidate)| candidate)
+}
+
+/// Returns how many letters only one of the two has: of several candidates at one distance, `=>` means the one with
+/// the same letters (`>=`), and `==` the one that lacks a letter (`=`).
+fn other_letters(a: &str, b: &str) -> usize {
+    let mut left: Vec<char> = b.chars().collect();
+    let mut missing = 0;
+    for letter in a.chars() {
+        match left.iter().position(|other| *other == letter) {
+            Some(at) => drop(left.swap_remove(at)),
+            None => missing += 1,
+        }
+    }
+    missing + left.len()
 }
 
 /// Words a suggestion as a question.

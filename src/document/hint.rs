@@ -8,14 +8,14 @@ pub(super) enum Integer {
     TooLarge,
 }
 
-/// Reads a plain scalar as the fast parser does: decimal without leading zeros, `0x`, `0o` or `0b`.
+/// Reads a plain scalar by the core schema of YAML 1.2: decimal with an optional sign, `0x` or `0o`. Leading zeros are
+/// refused, because other readers of YAML take them for octal.
 pub(super) fn integer(text: &str) -> Integer {
     let is_negative = text.starts_with('-');
-    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let (digits, radix) = [("0x", 16), ("0o", 8), ("0b", 2)]
+    let (digits, radix) = [("0x", 16), ("0o", 8)]
         .into_iter()
-        .find_map(|(prefix, radix)| Some((digits.strip_prefix(prefix)?, radix)))
-        .unwrap_or((digits, 10));
+        .find_map(|(prefix, radix)| Some((text.strip_prefix(prefix)?, radix)))
+        .unwrap_or((text.strip_prefix(['+', '-']).unwrap_or(text), 10));
     if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
         return Integer::No;
     }
@@ -26,6 +26,22 @@ pub(super) fn integer(text: &str) -> Integer {
         return Integer::Negative;
     }
     u32::from_str_radix(digits, radix).map_or(Integer::TooLarge, Integer::Index)
+}
+
+/// What to do about a percentage rollout, in whatever way it is written.
+pub(super) const ROLLOUT: &str = "percentage rollouts need `service_kind: featureprobe`, and this version of gitoggle \
+                                  does not send them yet: serve one variation, such as `{ select: 0 }`";
+
+/// Returns what to do about a key that is known, but not in this place or not yet.
+pub(super) fn reserved_key(what: &str, name: &str) -> Option<&'static str> {
+    match (what, name) {
+        ("a serve", "split") => Some(ROLLOUT),
+        ("`content`", "prerequisites") => Some(
+            "prerequisites need `service_kind: featureprobe`, and this version of gitoggle does not send them yet: \
+             remove the key",
+        ),
+        _ => None,
+    }
 }
 
 /// Lists names as a sentence does.

@@ -83,6 +83,8 @@ pub enum Place {
     },
     /// YAML or JSON that does not match the layout: worth a warning.
     Elsewhere,
+    /// A file that would be YAML or JSON if its extension were in lower case: worth a warning.
+    ExtensionCase,
     /// None of our business.
     Ignored,
 }
@@ -203,7 +205,10 @@ impl Layout {
             return Place::Ignored;
         };
         let Some((stem, format)) = split_extension(file) else {
-            return Place::Ignored;
+            return match split_extension(&file.to_ascii_lowercase()) {
+                Some(_) => Place::ExtensionCase,
+                None => Place::Ignored,
+            };
         };
         match self.folder_keys(folders) {
             Some((project, environment)) => document(project, environment, stem, format),
@@ -274,6 +279,7 @@ mod tests {
             Place::Document { id, format } => format!("{id} {}", format.as_str()),
             Place::BadKey { component, .. } => format!("bad key {component}"),
             Place::Elsewhere => "elsewhere".to_owned(),
+            Place::ExtensionCase => "extension case".to_owned(),
             Place::Ignored => "ignored".to_owned(),
         }
     }
@@ -286,7 +292,11 @@ mod tests {
             ("shop/prod/pay.json", "shop/prod/pay json"),
             ("shop/prod/pay.v2.yaml", "shop/prod/pay.v2 yaml"),
             ("shop/prod/pay.test.yaml", "ignored"),
-            ("shop/prod/pay.YAML", "ignored"),
+            ("shop/prod/pay.YAML", "extension case"),
+            ("shop/prod/pay.Yml", "extension case"),
+            ("Package.JSON", "extension case"),
+            ("shop/_drafts/pay.YAML", "ignored"),
+            ("shop/prod/pay.test.YAML", "ignored"),
             ("shop/prod/README.md", "ignored"),
             ("shop/prod/pay", "ignored"),
             ("shop/prod/.pay.yaml", "ignored"),

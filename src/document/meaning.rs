@@ -44,6 +44,15 @@ impl Meaning {
         );
     }
 
+    /// Returns what `text` was probably meant to be, as a question. Comparing words is slow, and a hostile file could
+    /// make it so very often: a file whose findings are full gets no more suggestions.
+    pub(super) fn closest(&self, text: &str, candidates: &[&str]) -> Option<String> {
+        let has_room = self.findings.len() < MOST_KEPT;
+        has_room
+            .then(|| did_you_mean(text, candidates.iter().copied()))
+            .flatten()
+    }
+
     fn content(&mut self, content: &RawContent, disabled: Option<bool>) {
         let at = At {
             parent: None,
@@ -67,6 +76,9 @@ impl Meaning {
             return;
         }
         self.variation_names(variations, &list);
+        if self.kind == ServiceKind::FeatureProbe {
+            self.variation_limits(variations, &list);
+        }
         let names = Names::new(variations);
         self.serves(content, &names, variations, &at);
         self.usage(content, &names, variations, &at);

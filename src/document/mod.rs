@@ -11,10 +11,12 @@ mod check;
 mod condition;
 mod diagnostic;
 mod finding;
+mod foreign;
 mod formats;
 mod hint;
 mod json;
 mod layout;
+mod limits;
 mod meaning;
 mod node;
 mod print;
@@ -41,7 +43,7 @@ pub use schema::schema;
 use self::finding::{Finding, Spot};
 use self::node::Loaded;
 use self::raw::RawDocument;
-use crate::model::{Blob, Payload, ServiceKind};
+use crate::model::{Blob, Payload, ServiceKind, Targeting};
 
 /// The largest document accepted, in bytes: long allow-lists are real.
 pub const LARGEST_DOCUMENT: usize = 1024 * 1024;
@@ -72,6 +74,12 @@ pub fn read(path: &str, format: Format, content: &Blob, kind: ServiceKind) -> Do
             };
         }
     };
+    if foreign::is_lfs_pointer(text) {
+        return Document {
+            payload: None,
+            diagnostics: vec![*lfs_pointer(path)],
+        };
+    }
     let file = File { path, text, kind };
     match format {
         Format::Json => file.with_positions(json::load(text), None),
@@ -100,6 +108,13 @@ fn too_large(path: &str, size: u64) -> Box<Diagnostic> {
     )
 }
 
+fn lfs_pointer(path: &str) -> Box<Diagnostic> {
+    let message = "this file is a Git LFS pointer, not a document";
+    Box::new(Diagnostic::whole_file(&check::LFS_POINTER, path, message).help(
+        "keep documents in Git itself: remove the pattern from `.gitattributes`, then add the file with its content again",
+    ))
+}
+
 fn not_utf8(path: &str, valid: &[u8]) -> Box<Diagnostic> {
     let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
     let before = valid.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -122,6 +137,7 @@ impl File<'_> {
     /// One parse for a valid file; a second one, with positions, where the bytes or the first give reason.
     fn yaml(&self) -> Document {
         let quick = quick::parse(self.text);
+        let is_plain = quick.is_some() || yaml::has_core_integers(self.text);
         if quick.is_none() && !yaml::is_harmless(self.text) {
             let loaded = yaml::load(self.text);
             if loaded.root.is_none() || !loaded.findings.is_empty() {
@@ -141,15 +157,36 @@ impl File<'_> {
         };
         let is_clean = |document: &RawDocument| meaning::check(document, self.kind).is_empty();
         match parsed {
-            Ok(document) if is_clean(&document) => match document.complete() {
-                Some(targeting) => Document {
-                    payload: Some(Payload::new(&targeting)),
-                    diagnostics: Vec::new(),
-                },
+            Ok(document) if is_plain && is_clean(&document) => match document.complete() {
+                Some(targeting) => self.valid(&targeting),
                 None => self.with_positions(yaml::load(self.text), None),
             },
             Ok(document) => self.with_positions(yaml::load(self.text), Some(Ok(document))),
             Err(error) => self.with_positions(yaml::load(self.text), Some(Err(error))),
+        }
+    }
+
+    /// Returns the document of `targeting`, in which nothing was found but perhaps its size as sent.
+    fn valid(&self, targeting: &Targeting) -> Document {
+        match self.payload(targeting) {
+            Ok(payload) => Document {
+                payload: Some(payload),
+                diagnostics: Vec::new(),
+            },
+            Err(finding) => Document {
+                payload: None,
+                diagnostics: diagnostic::diagnose(self.path, self.text, None, vec![*finding]),
+            },
+        }
+    }
+
+    fn payload(&self, targeting: &Targeting) -> Result<Payload, Box<Finding>> {
+        let payload = Payload::new(targeting);
+        match self.kind {
+            ServiceKind::Documented => Ok(payload),
+            ServiceKind::FeatureProbe => {
+                limits::content(&payload).map_or(Ok(payload), |finding| Err(Box::new(finding)))
+            }
         }
     }
 
@@ -181,10 +218,16 @@ impl File<'_> {
                 Some(Ok(document)) => document.complete().ok_or(None),
                 Some(Err(error)) => Err(Some(error)),
             };
-            match targeting {
-                Ok(targeting) => payload = Some(Payload::new(&targeting)),
-                Err(error) => findings.push(unreadable(error.as_ref())),
+            let read = targeting
+                .map_err(|error| Box::new(unreadable(error.as_ref())))
+                .and_then(|targeting| self.payload(&targeting));
+            match read {
+                Ok(read) => payload = Some(read),
+                Err(finding) => findings.push(*finding),
             }
+        }
+        if let Some(conflict) = foreign::conflict_marker(self.text).filter(|_| payload.is_none()) {
+            findings = vec![conflict];
         }
         Document {
             payload,

@@ -2,7 +2,7 @@
 
 use super::check;
 use super::finding::shown;
-use super::hint::{Integer, integer};
+use super::hint::{Integer, ROLLOUT, integer};
 use super::node::{Kind, Style, is_null};
 use super::shape::{Field, Shape};
 
@@ -54,6 +54,9 @@ impl Shape<'_> {
 
     pub(super) fn index(&mut self, field: &Field<'_>) -> Option<u32> {
         match &field.node.kind {
+            Kind::Scalar(text, _) if text.ends_with('%') => {
+                self.wrong_type(field, "a whole number", Some(ROLLOUT.to_owned()));
+            }
             Kind::Scalar(text, Style::Plain) => match integer(text) {
                 Integer::Index(index) => return Some(index),
                 Integer::Negative => {
@@ -73,9 +76,11 @@ impl Shape<'_> {
                     self.report(&check::SELECT_OUT_OF_RANGE, field.span(), message, None);
                 }
                 Integer::No => {
-                    let help = (!is_null(text))
-                        .then(|| "write `variation` instead of `select` to name a variation".to_owned());
-                    self.wrong_type(field, "a whole number", help);
+                    let help = match text.starts_with(|c: char| c.is_ascii_digit()) {
+                        true => "write it in decimal digits without leading zeros",
+                        false => "write `variation` instead of `select` to name a variation",
+                    };
+                    self.wrong_type(field, "a whole number", (!is_null(text)).then(|| help.to_owned()));
                 }
             },
             Kind::Scalar(..) => {
@@ -85,7 +90,7 @@ impl Shape<'_> {
                     Some("write it without quotes, or write `variation` to name a variation".to_owned()),
                 );
             }
-            _ => self.wrong_type(field, "a whole number", None),
+            _ => self.wrong_type(field, "a whole number", Some(ROLLOUT.to_owned())),
         }
         None
     }

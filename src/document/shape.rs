@@ -5,7 +5,7 @@
 
 use super::check::{self, Check};
 use super::finding::{Finding, Spot, add, did_you_mean, shown, suggestion};
-use super::hint::{example, listed};
+use super::hint::{example, listed, reserved_key};
 use super::node::{Kind, Node, Span, Style, is_null};
 use super::raw::{RawCondition, RawContent, RawDocument, RawRule, RawServe, RawVariation, Text};
 
@@ -58,6 +58,12 @@ fn not_a_document(root: &Node) -> Finding {
     .help(
         "where documents are in a folder of their own, name it with `--root`; a file or folder whose name begins with `_` is never read",
     )
+}
+
+/// Whether `node` is a mapping with that key.
+fn has_key(node: &Node, name: &str) -> bool {
+    let is_it = |key: &Node| matches!(&key.kind, Kind::Scalar(text, _) if text == name);
+    matches!(&node.kind, Kind::Mapping(entries) if entries.iter().any(|(key, _)| is_it(key)))
 }
 
 /// Marks a collection by its first key or item: all of it would be too much.
@@ -189,7 +195,9 @@ impl Shape<'_> {
                 Some("remove it, and say why in the commit message".to_owned()),
             );
         } else {
-            let help = did_you_mean(name, known.iter().copied())
+            let help = reserved_key(what, name)
+                .map(str::to_owned)
+                .or_else(|| did_you_mean(name, known.iter().copied()))
                 .unwrap_or_else(|| format!("{what} has {}", listed(known)));
             self.report(
                 &check::UNKNOWN_KEY,
@@ -297,6 +305,9 @@ impl Shape<'_> {
             self.wrong_type(field, "a mapping", Some(help.to_owned()));
             return None;
         };
+        if fields.entries.is_empty() && has_key(field.node, "split") {
+            return None;
+        }
         if fields.entries.len() != 1 {
             let message = match fields.entries.len() {
                 0 => "a serve needs `select` or `variation`",

@@ -45,6 +45,14 @@ pub fn elsewhere(path: &str, pattern: &str) -> Diagnostic {
     )
 }
 
+/// Returns the warning that `path` is not read because its extension is not in lower case.
+#[must_use]
+pub fn extension_case(path: &str) -> Diagnostic {
+    let message = "this file is not read: its extension is not in lower case";
+    Diagnostic::whole_file(&check::EXTENSION_CASE, path, message)
+        .help("rename it to `.yaml`, `.yml` or `.json`, or begin its name with `_` if it is not a toggle")
+}
+
 /// Returns the error that `component` of `path` is no key.
 #[must_use]
 pub fn bad_key(path: &str, component: &str, error: &KeyError) -> Diagnostic {

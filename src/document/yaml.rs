@@ -45,6 +45,12 @@ pub(super) fn is_harmless(text: &str) -> bool {
     true
 }
 
+/// Returns whether every integer that the fast parser reads in `text` is one in the core schema of YAML 1.2, which has
+/// neither `0b1` nor `+0x1`. Errs on the side of no.
+pub(super) fn has_core_integers(text: &str) -> bool {
+    !["0b", "+0x", "+0o"].iter().any(|prefix| text.contains(prefix))
+}
+
 /// Parses `text`, refusing anchors, aliases, tags, merge keys, depth and a second document.
 pub(super) fn load(text: &str) -> Loaded {
     let mut builder = Builder::default();

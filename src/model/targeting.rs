@@ -119,6 +119,13 @@ impl Payload {
         &self.0
     }
 
+    /// Returns the length of the content in bytes, as it is sent.
+    #[must_use]
+    pub fn content_len(&self) -> usize {
+        let before = r#"{"disabled":,"content":}"#.len() + self.is_disabled().to_string().len();
+        self.0.len() - before
+    }
+
     /// Returns the structured form.
     #[must_use]
     pub fn targeting(&self) -> Targeting {
@@ -207,6 +214,9 @@ mod tests {
         assert_eq!(payload.targeting(), targeting());
         assert!(!payload.is_disabled());
         assert!(payload.disabled().is_disabled());
+        let content = serde_json::to_string(&targeting().content).unwrap();
+        assert_eq!(payload.content_len(), content.len());
+        assert_eq!(payload.disabled().content_len(), content.len());
         assert_eq!(Payload::from_json(payload.as_json()).unwrap(), payload);
     }
 }

@@ -184,6 +184,10 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
                 let finding = tree::elsewhere(&self.shown(&path), self.places.layout.pattern());
                 self.found.findings.push(finding);
             }
+            Place::ExtensionCase => {
+                let finding = tree::extension_case(&self.shown(&path));
+                self.found.findings.push(finding);
+            }
             Place::Ignored => {}
         }
         None

@@ -3,7 +3,9 @@
 mod checks;
 mod equality;
 mod examples;
+mod help;
 mod hostile;
+mod limits;
 mod pictures;
 mod reading;
 mod schema;

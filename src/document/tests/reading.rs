@@ -53,7 +53,7 @@ fn yaml_scalars_are_carried_as_they_are_written() {
 }
 
 const GOOD_JSON: &str = r#"{"disabled": false, "content": {"rules": [{"name": "r", "serve": {"variation": "on"},
-  "conditions": [{"type": "string", "subject": "s", "predicate": "is", "objects": [OBJECTS]}]}],
+  "conditions": [{"type": "semver", "subject": "s", "predicate": "!=", "objects": [OBJECTS]}]}],
   "disabledServe": {"select": 0}, "defaultServe": {"select": 0},
   "variations": [{"name": "off", "value": false}, {"name": "on", "value": 1.10}]}}"#;
 
@@ -186,6 +186,47 @@ fn booleans_and_indices_are_not_text() {
         .help
         .clone();
     assert_eq!(help.as_deref(), Some("write `true`, without quotes"));
+}
+
+#[test]
+fn an_index_is_an_integer_of_the_core_schema_however_the_file_is_read() {
+    // Beyond ASCII, so that the quick reader leaves the file to the others; and with a warning, so that it is read
+    // with positions.
+    let wordings = [
+        GOOD.to_owned(),
+        GOOD.replace("New page", "Neue Übersicht"),
+        GOOD.replace("number", "nubmer"),
+    ];
+    for (number, index) in [
+        ("1", Some(1)),
+        ("+1", Some(1)),
+        ("0x1", Some(1)),
+        ("0o1", Some(1)),
+        ("0", Some(0)),
+        ("0b1", None),
+        ("+0b1", None),
+        ("+0x1", None),
+        ("+0o1", None),
+        ("0B1", None),
+        ("0X1", None),
+        ("0O1", None),
+        ("1_000", None),
+        ("0_1", None),
+        ("01", None),
+        ("-0", None),
+        ("-0x1", None),
+        ("1e0", None),
+        ("1.0", None),
+        ("0o8", None),
+    ] {
+        for wording in &wordings {
+            let document = yaml(wording.replace("{ select: 1 }", &format!("{{ select: {number} }}")));
+            let select = document
+                .payload
+                .map(|one| one.targeting().content.rules[0].serve.select);
+            assert_eq!(select, index, "{number}: {:?}", document.diagnostics);
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,42 @@
+//! Recognizes contents that are not documents for a reason outside of YAML and JSON: a Git LFS pointer and an
+//! unresolved merge conflict.
+
+use super::check;
+use super::finding::Finding;
+use super::node::{Position, Span};
+
+/// Returns whether `text` is the pointer that Git LFS leaves in place of a file.
+pub(super) fn is_lfs_pointer(text: &str) -> bool {
+    text.starts_with("version https://git-lfs.github.com/spec/")
+        || text.starts_with("version https://hawser.github")
+}
+
+/// Returns the error at the first conflict marker in `text`. Only a file that cannot be read may be searched: a text
+/// over several lines may begin a line with a marker.
+pub(super) fn conflict_marker(text: &str) -> Option<Finding> {
+    let (index, line) = text.lines().enumerate().find(|(_, line)| is_marker(line))?;
+    let line_number = u32::try_from(index + 1).unwrap_or(u32::MAX);
+    let position = |column| Position {
+        line: line_number,
+        column,
+    };
+    let width = u32::try_from(line.chars().count()).unwrap_or(u32::MAX);
+    let span = Span {
+        start: position(1),
+        end: position(width.saturating_add(1)),
+    };
+    let finding = Finding::at(
+        &check::CONFLICT_MARKER,
+        span,
+        "this file holds an unresolved merge conflict",
+    );
+    Some(finding.help("resolve the conflict, then commit the file again"))
+}
+
+fn is_marker(line: &str) -> bool {
+    let has_name = ["<<<<<<<", "|||||||", ">>>>>>>"]
+        .iter()
+        .filter_map(|marker| line.strip_prefix(marker))
+        .any(|rest| rest.is_empty() || rest.starts_with(' '));
+    has_name || line == "======="
+}

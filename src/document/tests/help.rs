@@ -1,0 +1,147 @@
+//! Mistakes that get the sentence that helps.
+
+use super::*;
+
+/// The findings of a document as `severity id: message; help`.
+fn told(document: &Document) -> Vec<String> {
+    let told = |one: &Diagnostic| {
+        let severity = match one.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        let help = one.help.as_deref().unwrap_or_default();
+        format!("{severity} {}: {}; {help}", one.id, one.message)
+    };
+    document.diagnostics.iter().map(told).collect()
+}
+
+fn of_kind(text: &str, kind: ServiceKind) -> Document {
+    read(
+        "a.yaml",
+        Format::Yaml,
+        &Blob::Content(text.as_bytes().to_vec()),
+        kind,
+    )
+}
+
+#[test]
+fn a_misspelled_type_or_predicate_is_a_warning_unless_the_service_is_known() {
+    for (from, to, sentence) in [
+        (
+            "type: number",
+            "type: nubmer",
+            "unknown-condition-type: `nubmer` is not a known type of condition; did you mean `number`?",
+        ),
+        (
+            "\">\"",
+            "\"=>\"",
+            "unknown-predicate: `=>` is not a known predicate of a `number` condition; did you mean `>=`?",
+        ),
+        (
+            "\">\"",
+            "\"=<\"",
+            "unknown-predicate: `=<` is not a known predicate of a `number` condition; did you mean `<=`?",
+        ),
+        (
+            "\">\"",
+            "\"==\"",
+            "unknown-predicate: `==` is not a known predicate of a `number` condition; did you mean `=`?",
+        ),
+        (
+            "\">\"",
+            "\"greater than\"",
+            "unknown-predicate: `greater than` is not a known predicate of a `number` condition; \
+             a `number` condition has `=`, `!=`, `>`, `>=`, `<` and `<=`",
+        ),
+        (
+            "type: number, subject: age, predicate: \">\"",
+            "type: string, subject: age, predicate: is one off",
+            "unknown-predicate: `is one off` is not a known predicate of a `string` condition; did you mean `is one of`?",
+        ),
+        (
+            "type: number, subject: age, predicate: \">\"",
+            "type: boolean, subject: age, predicate: \">\"",
+            "unknown-condition-type: `boolean` is not a known type of condition; \
+             the known types are `string`, `number`, `semver`, `datetime` and `segment`",
+        ),
+    ] {
+        let text = with(from, to);
+        let documented = of_kind(&text, ServiceKind::Documented);
+        assert_eq!(told(&documented), [format!("warning {sentence}")]);
+        assert!(documented.payload.is_some());
+        let featureprobe = of_kind(&text, ServiceKind::FeatureProbe);
+        assert_eq!(told(&featureprobe), [format!("error {sentence}")]);
+        assert!(featureprobe.payload.is_none());
+    }
+}
+
+#[test]
+fn thousands_of_misspelled_predicates_are_told_in_part_and_soon() {
+    let condition =
+        "        - { type: string, subject: a, predicate: is one of one of one of one of, objects: [x] }\n";
+    let text = with(
+        "      conditions:\n",
+        &format!("      conditions:\n{}", condition.repeat(10_000)),
+    );
+    let document = yaml(text);
+    assert!(document.payload.is_some());
+    assert!(document.diagnostics.len() <= 101);
+}
+
+#[test]
+fn a_percentage_rollout_is_told_what_it_needs() {
+    for rollout in [
+        "{ select: [2500, 7500] }",
+        "{ split: [2500, 7500] }",
+        "{ split: { \"on\": 25, \"off\": 75 } }",
+        "{ select: { \"on\": 25, \"off\": 75 } }",
+        "{ select: 25% }",
+        "{ select: 1, split: [2500, 7500] }",
+    ] {
+        for kind in [ServiceKind::Documented, ServiceKind::FeatureProbe] {
+            let document = of_kind(&with("{ select: 1 }", rollout), kind);
+            let told = told(&document);
+            assert_eq!(told.len(), 1, "{rollout}: {told:?}");
+            assert!(
+                told[0].contains("percentage rollouts need `service_kind: featureprobe`")
+                    && told[0].contains("does not send them yet"),
+                "{rollout}: {told:?}"
+            );
+        }
+    }
+    let document = yaml(with("  disabledServe", "  prerequisites: []\n  disabledServe"));
+    assert!(told(&document)[0].contains("need `service_kind: featureprobe`"));
+}
+
+#[test]
+fn conflict_markers_are_reported_as_such() {
+    let conflict = with(
+        "disabled: false\n",
+        "<<<<<<< HEAD\ndisabled: false\n=======\ndisabled: true\n>>>>>>> topic\n",
+    );
+    for (text, at) in [
+        (conflict.clone(), 1),
+        (conflict.replace('\n', "\r\n"), 1),
+        (with("content:\n", "content:\n>>>>>>> topic\n"), 3),
+        (with("content:\n", "=======\ncontent:\n"), 2),
+        (conflict.replace("=======", "||||||| base\n======="), 1),
+    ] {
+        let document = yaml(&text);
+        assert_eq!(found(&document), [format!("{at}:1 conflict-marker")], "{text}");
+    }
+    let document = json("{\n<<<<<<< HEAD\n  \"disabled\": true\n=======\n}\n");
+    assert_eq!(found(&document), ["2:1 conflict-marker"]);
+    // Valid, if odd: a text over two lines.
+    let odd = "{ disabled: false, content: { rules: [], variations: [ { name: on, value: \"a\n=======\" } ],\n\
+               disabledServe: { select: 0 }, defaultServe: { select: 0 } } }\n";
+    assert!(yaml(odd).payload.is_some(), "{:?}", found(&yaml(odd)));
+}
+
+#[test]
+fn a_git_lfs_pointer_is_reported_as_such() {
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+    for document in [yaml(pointer), json(pointer)] {
+        assert_eq!(found(&document), ["0:0 lfs-pointer"]);
+        assert!(document.payload.is_none());
+    }
+}
