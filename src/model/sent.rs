@@ -1,6 +1,7 @@
 //! What was asked of the service for one toggle, and what keeps gitoggle from asking.
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use super::{CommitId, ObjectId, Payload};
 
@@ -45,6 +46,23 @@ pub struct Sent {
     pub path: String,
     /// The source revision it was planned at.
     pub revision: CommitId,
+}
+
+/// The SHA-256 of an action and the targeting it sends, in hexadecimal digits. Distinguishes one request for a toggle
+/// from any other. The comment is not part of it.
+#[derive(Clone, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+pub struct RequestDigest(String);
+
+impl RequestDigest {
+    /// Returns the digest of a request.
+    #[must_use]
+    pub fn new(action: Action, payload: &Payload) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(action.as_str());
+        hash.update([0]);
+        hash.update(payload.as_json());
+        Self(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
 }
 
 /// An order to write nothing for a while.

@@ -6,7 +6,7 @@ use super::decide::{Decided, Decision, Outcome, Wanted};
 use super::value::same_environment;
 use super::{
     Before, Change, Held, HoldReason, Input, Kept, MassChange, OnInvalid, Orphan, OrphanReason, Plan, Policy,
-    Rail, Resend, Trailer,
+    Rail, Resend, Stopped, Trailer,
 };
 use crate::model::{Action, Commit, EnvironmentId, ObjectId, ToggleId};
 
@@ -50,7 +50,7 @@ impl Draft {
                 records: Vec::new(),
                 environment_holds,
                 findings,
-                on_invalid: policy.on_invalid,
+                stopped: None,
             },
         };
         for Decided { id, decision } in decided {
@@ -151,6 +151,8 @@ impl Draft {
         };
         self.plan.held.extend(held.into_iter().map(with_reason));
         if self.policy.on_invalid == OnInvalid::Stop && self.plan.has_invalid() {
+            let invalid = self.plan.verdict().invalid;
+            self.plan.stopped = Some(Stopped { invalid });
             let stopped = std::mem::take(&mut self.plan.changes).into_iter();
             let stopped = stopped.map(|change| with_reason((HoldReason::Stopped, change)));
             self.plan.held.extend(stopped);

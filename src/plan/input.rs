@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::HoldReason;
 use super::decide::{Decided, Wanted};
 use crate::document::Diagnostic;
-use crate::model::{Action, CommitId, EnvironmentId, ObjectId, Payload, Sent, Suspension, ToggleId};
+use crate::model::{CommitId, EnvironmentId, ObjectId, Payload, RequestDigest, Sent, Suspension, ToggleId};
 
 /// Everything a plan depends on besides the policy.
 #[derive(Clone, Debug)]
@@ -29,19 +29,19 @@ pub struct Input {
     pub findings: Vec<Diagnostic>,
 }
 
-/// What is not tried again yet.
+/// A request that is not tried again yet. Any other request for the toggle is new (DESIGN, section 6).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parked {
-    /// The document.
-    pub object: ObjectId,
-    /// Why: the service refused it, or had no answer for it alone.
+    /// The request.
+    pub request: RequestDigest,
+    /// Why: the service refused it, or it failed alone.
     pub reason: HoldReason,
 }
 
 impl Parked {
-    /// Returns whether `wanted` is what is parked. Another document is worth a try.
+    /// Returns whether `wanted` is the request that is parked.
     pub(super) fn is_about(&self, wanted: &Wanted) -> bool {
-        wanted.action == Action::Disable || wanted.object == self.object
+        self.request == RequestDigest::new(wanted.action, &wanted.payload)
     }
 }
 

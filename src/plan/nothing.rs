@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{OnInvalid, Plan, SourceInfo};
+use super::{Plan, SourceInfo};
 
 impl Plan {
     /// The plan of a pass that knew that there was nothing to do.
@@ -17,7 +17,7 @@ impl Plan {
             records: Vec::new(),
             environment_holds: BTreeMap::new(),
             findings: Vec::new(),
-            on_invalid: OnInvalid::Hold,
+            stopped: None,
         }
     }
 

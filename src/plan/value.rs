@@ -1,13 +1,14 @@
 //! The plan as a value: what would be done and why, complete and immutable.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
 use super::policy::hex;
-use super::{Held, HoldReason, OnInvalid, SourceInfo};
+use super::{Held, HoldReason, SourceInfo};
 use crate::document::{Diagnostic, Severity};
-use crate::model::{Action, Commit, EnvironmentId, ObjectId, Payload, ToggleId, counted};
+use crate::model::{Action, Commit, EnvironmentId, ObjectId, Payload, RequestDigest, ToggleId, counted};
 
 /// Everything one pass would do. Sorted by toggle throughout.
 #[derive(Clone, Debug)]
@@ -20,7 +21,7 @@ pub struct Plan {
     pub(super) records: Vec<Record>,
     pub(super) environment_holds: BTreeMap<EnvironmentId, String>,
     pub(super) findings: Vec<Diagnostic>,
-    pub(super) on_invalid: OnInvalid,
+    pub(super) stopped: Option<Stopped>,
 }
 
 /// One publish.
@@ -46,6 +47,14 @@ pub struct Change {
     pub comment: String,
     /// Whether it was sent before.
     pub resend: Resend,
+}
+
+impl Change {
+    /// Returns the digest of what is sent.
+    #[must_use]
+    pub fn request(&self) -> RequestDigest {
+        RequestDigest::new(self.action, &self.payload)
+    }
 }
 
 /// What a change replaces.
@@ -175,15 +184,15 @@ pub struct Lane<'a> {
     pub changes: Vec<&'a Change>,
 }
 
-/// A plan that may be carried out. Only [`Plan::approve`] makes one.
-#[derive(Clone, Copy, Debug)]
-pub struct Approved<'a>(&'a Plan);
+/// A plan that may be published. Only [`Plan::approve`] makes one, and publishing takes nothing else.
+#[derive(Clone, Debug)]
+pub struct Approved(Arc<Plan>);
 
-impl<'a> Approved<'a> {
-    /// Returns the plan.
-    #[must_use]
-    pub fn plan(&self) -> &'a Plan {
-        self.0
+impl std::ops::Deref for Approved {
+    type Target = Plan;
+
+    fn deref(&self) -> &Plan {
+        &self.0
     }
 }
 
@@ -333,15 +342,20 @@ impl Plan {
             && self.findings.is_empty()
     }
 
-    /// Returns the plan as one that may be carried out.
+    /// Returns why nothing of the plan may be published, if that is so.
+    #[must_use]
+    pub fn stopped(&self) -> Option<Stopped> {
+        self.stopped
+    }
+
+    /// Returns the plan as one that may be published.
     ///
     /// # Errors
-    /// [`Stopped`] when a document is invalid and `--on-invalid stop` is given.
-    pub fn approve(&self) -> Result<Approved<'_>, Stopped> {
-        let invalid = self.verdict().invalid;
-        match self.on_invalid {
-            OnInvalid::Stop if invalid > 0 => Err(Stopped { invalid }),
-            OnInvalid::Hold | OnInvalid::Stop => Ok(Approved(self)),
+    /// [`Stopped`] if a document is invalid and `--on-invalid stop` is given.
+    pub fn approve(self: &Arc<Self>) -> Result<Approved, Stopped> {
+        match self.stopped {
+            Some(stopped) => Err(stopped),
+            None => Ok(Approved(Arc::clone(self))),
         }
     }
 }

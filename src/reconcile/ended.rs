@@ -42,8 +42,8 @@ impl Ended {
         };
         for (change, sending) in report.lines() {
             let parked = |reason| {
-                let object = change.object;
-                (change.id.clone(), Parked { object, reason })
+                let request = change.request();
+                (change.id.clone(), Parked { request, reason })
             };
             match sending {
                 Sending::Applied => ended.applied.push(change.id.clone()),

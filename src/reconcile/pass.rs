@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
-use crate::model::{ObjectId, Sent, ToggleId};
+use crate::model::{RequestDigest, Sent, ToggleId};
 use crate::plan::{Approved, Parked, Plan};
 use crate::service::{Client, ClientConfig};
 use crate::source::{Snapshot, Source, SourceConfig};
@@ -66,8 +66,8 @@ pub struct Reconciler {
     store: Store,
     /// Toggles that are not tried again yet, with the reason; the driver's to fill.
     pub(crate) parked: BTreeMap<ToggleId, Parked>,
-    /// With which document and in which pass toggles were tried last, without an answer that counts; the driver's to fill.
-    pub(crate) late: BTreeMap<ToggleId, (ObjectId, u64)>,
+    /// With which request and in which pass toggles were tried last, without an answer that counts; the driver's to fill.
+    pub(crate) late: BTreeMap<ToggleId, (RequestDigest, u64)>,
 }
 
 /// What looking decided.
@@ -106,10 +106,13 @@ impl Reconciler {
     fn late(&self) -> Late {
         let unknown = self.store.view().unknown().iter();
         let mut late: Late = unknown
-            .map(|(id, unknown)| (id.clone(), (unknown.sent.object, (0, unknown.number))))
+            .map(|(id, unknown)| {
+                let request = RequestDigest::new(unknown.sent.action, &unknown.sent.payload);
+                (id.clone(), (request, (0, unknown.number)))
+            })
             .collect();
         let tried = self.late.iter();
-        late.extend(tried.map(|(id, (object, pass))| (id.clone(), (*object, (*pass, 0)))));
+        late.extend(tried.map(|(id, (request, pass))| (id.clone(), (request.clone(), (*pass, 0)))));
         late
     }
 
@@ -228,17 +231,17 @@ impl Reconciler {
             return (self, Ok(Published::nothing()));
         };
         let (reconciler, published) = match plan.has_changes() {
-            true => self.publish(approved, plan, snapshot, around).await,
+            true => self.publish(approved.clone(), snapshot, around).await,
             false => (self, Ok(Published::nothing())),
         };
         let published = match published {
             Ok(published) if published.error.is_none() => published,
             ended => return (reconciler, ended),
         };
-        let (plan, snapshot) = (Arc::clone(plan), snapshot.clone());
+        let snapshot = snapshot.clone();
         let recorded = blocking(reconciler, move |reconciler| {
             let Self { config, store, .. } = reconciler;
-            let recorded = record::record(store, &plan, &snapshot, &published, &config.rules, now());
+            let recorded = record::record(store, &approved, &snapshot, &published, &config.rules, now());
             Ok((recorded, published))
         });
         match recorded.await {
@@ -250,8 +253,7 @@ impl Reconciler {
 
     async fn publish(
         self,
-        approved: Approved<'_>,
-        plan: &Arc<Plan>,
+        plan: Approved,
         snapshot: &Snapshot,
         around: &Around,
     ) -> (Self, Result<Published, Error>) {
@@ -264,7 +266,7 @@ impl Reconciler {
             revision: snapshot.revision(),
             now: now(),
         };
-        let changes = approved.plan().changes().iter();
+        let changes = plan.changes().iter();
         let changes: Vec<_> = changes
             .map(|change| (change.id.clone(), sent(change, head.revision)))
             .collect();
@@ -278,8 +280,8 @@ impl Reconciler {
             Ok(journal) => journal,
             Err(error) => return (reconciler, Err(error)),
         };
-        around.progress.begins(approved.plan());
-        let (plan, late) = (Arc::clone(plan), reconciler.late());
+        around.progress.begins(&plan);
+        let late = reconciler.late();
         let (stop, progress) = (around.stop.clone(), Arc::clone(&around.progress));
         let publishing = Publishing {
             plan,

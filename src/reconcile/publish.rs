@@ -14,8 +14,8 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tracing::Instrument as _;
 
-use crate::model::{CommitId, EnvironmentId, ObjectId, Sent, ToggleId};
-use crate::plan::{Change, Plan};
+use crate::model::{CommitId, EnvironmentId, RequestDigest, Sent, ToggleId};
+use crate::plan::{Approved, Change, Plan};
 use crate::service::retry::{self, Again, Breaker, Circuit, Pass, Token, World};
 use crate::service::{Certainty, Client, Outcome, Session, TokenChange};
 use crate::state::{self, Finish, Journal};
@@ -102,7 +102,7 @@ impl Published {
 /// What publishing needs.
 #[derive(Clone)]
 pub(crate) struct Publishing {
-    pub(crate) plan: Arc<Plan>,
+    pub(crate) plan: Approved,
     /// Toggles that were tried before, without an answer that counts: they wait for the others.
     pub(crate) late: Late,
     pub(crate) client: Client,
@@ -357,12 +357,12 @@ impl Worker {
     }
 }
 
-/// With which document toggles were tried last, and when, in numbers that grow; what was never tried is not there.
-pub(crate) type Late = BTreeMap<ToggleId, (ObjectId, (u64, u64))>;
+/// With which request toggles were tried last, and when, in numbers that grow; what was never tried is not there.
+pub(crate) type Late = BTreeMap<ToggleId, (RequestDigest, (u64, u64))>;
 
 /// The changes as indices, lane by lane, in the order in which the plan wants them sent. What was tried before waits at
 /// the end of its lane, the last tried last, so that toggles that always fail do not end every pass before the others'
-/// turn. Another document than the one that was tried is new.
+/// turn. Another request than the one that was tried is new.
 fn sending_order(plan: &Plan, late: &Late) -> Vec<(usize, EnvironmentId)> {
     let changes = plan.changes();
     let index = |id: &ToggleId| changes.binary_search_by(|change| change.id.cmp(id));
@@ -374,8 +374,10 @@ fn sending_order(plan: &Plan, late: &Late) -> Vec<(usize, EnvironmentId)> {
             .filter_map(|change| index(&change.id).ok())
             .collect();
         indices.sort_by_key(|index| {
-            let Change { id, object, .. } = &changes[*index];
-            let tried = late.get(id).filter(|(tried, _)| tried == object);
+            let change = &changes[*index];
+            let tried = late
+                .get(&change.id)
+                .filter(|(tried, _)| *tried == change.request());
             tried.map(|(_, when)| *when)
         });
         order.extend(indices.into_iter().map(|index| (index, lane.environment.clone())));

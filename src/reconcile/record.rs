@@ -89,11 +89,11 @@ fn refusals(
         .collect();
     for (change, sending) in plan.changes().iter().zip(&published.sendings) {
         if let Sending::Failed { reason } = sending {
-            let (object, at, revision) = (change.object, head.now, head.revision);
+            let (at, revision) = (head.now, head.revision);
             refusals.insert(
                 change.id.clone(),
                 Refusal {
-                    object,
+                    request: change.request(),
                     reason: reason.clone(),
                     at,
                     revision,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::model::{ObjectId, ToggleId};
+use crate::model::{RequestDigest, ToggleId};
 use crate::plan::Parked;
 use crate::service::retry::{self, PROBE_INTERVAL};
 
@@ -30,8 +30,8 @@ pub(crate) struct Schedule {
     look_due: Instant,
     failures: u32,
     waiting: BTreeMap<ToggleId, Waiting>,
-    /// With which document and in which pass toggles were tried last, without an answer that counts.
-    late: BTreeMap<ToggleId, (ObjectId, u64)>,
+    /// With which request and in which pass toggles were tried last, without an answer that counts.
+    late: BTreeMap<ToggleId, (RequestDigest, u64)>,
     /// How many passes there were.
     passes: u64,
     /// Until when the service wants to be left alone.
@@ -96,7 +96,7 @@ impl Schedule {
     }
 
     /// Returns with which document and in which pass toggles were tried last, without an answer that counts.
-    pub(crate) fn late(&self) -> &BTreeMap<ToggleId, (ObjectId, u64)> {
+    pub(crate) fn late(&self) -> &BTreeMap<ToggleId, (RequestDigest, u64)> {
         &self.late
     }
 
@@ -126,7 +126,7 @@ impl Schedule {
             self.passes += 1;
             self.late.retain(|id, _| ended.is_wanted(id));
             let tried = ended.pending.iter();
-            let tried = tried.map(|(id, parked)| (id.clone(), (parked.object, self.passes)));
+            let tried = tried.map(|(id, parked)| (id.clone(), (parked.request.clone(), self.passes)));
             self.late.extend(tried);
             self.rejected = None;
         }
@@ -231,7 +231,7 @@ mod tests {
 
     fn parked() -> Parked {
         Parked {
-            object: ObjectId([1; 20]),
+            request: RequestDigest::default(),
             reason: HoldReason::Refused("no".into()),
         }
     }

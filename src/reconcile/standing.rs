@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::document::Layout;
 use crate::model::{CommitId, EntryKind, Scope, ToggleId, Trees};
 use crate::plan::{HoldReason, Plan};
-use crate::state::{self, View};
+use crate::state::{self, Refusal, View};
 
 use super::Error;
 use super::compare::join;
@@ -48,9 +48,13 @@ impl Line {
 pub(super) fn standing(plan: &Plan, view: &View, scope: &Scope) -> Result<Vec<ToggleStatus>, Error> {
     let mut lines = planned(plan);
     for held in plan.held() {
-        let object = held.change.as_ref().map(|change| change.object);
         let refusal = view.refusals().get(&held.id);
-        let refusal = refusal.filter(|refusal| object.is_none_or(|object| object == refusal.object));
+        let is_same = |refusal: &&Refusal| {
+            held.change
+                .as_ref()
+                .is_none_or(|change| change.request() == refusal.request)
+        };
+        let refusal = refusal.filter(is_same);
         if let (
             Some(refusal),
             Some(Line {
@@ -64,7 +68,7 @@ pub(super) fn standing(plan: &Plan, view: &View, scope: &Scope) -> Result<Vec<To
     for change in plan.changes() {
         let pending = |reason| Line::new(ToggleState::Pending, Some(reason));
         let line = match view.refusals().get(&change.id) {
-            Some(refusal) if refusal.object == change.object => Line::withheld(
+            Some(refusal) if refusal.request == change.request() => Line::withheld(
                 ToggleState::Failed,
                 format!("refused by the service: {}", refusal.reason),
                 WithheldReason::Refused,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::crash::Crash;
 use super::error::Error;
 use super::files;
-use crate::model::{CommitId, ObjectId, Suspension, ToggleId};
+use crate::model::{CommitId, ObjectId, RequestDigest, Suspension, ToggleId};
 
 const VERSION: u32 = 1;
 const FAILURES: &str = "failures.json";
@@ -22,8 +22,9 @@ const SUSPENDED: &str = "suspended.json";
 /// The last refusal of a toggle's document by the service.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Refusal {
-    /// The document that was refused.
-    pub object: ObjectId,
+    /// The request that was refused. Empty in the file of an older version, so that no request matches it.
+    #[serde(default)]
+    pub request: RequestDigest,
     /// What the service said.
     pub reason: String,
     /// When, in seconds since 1970-01-01 UTC.

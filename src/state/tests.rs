@@ -546,7 +546,7 @@ fn memory_may_be_lost_and_a_suspension_may_not() {
     store.suspend(suspension.clone()).unwrap();
     let revision = head(1).revision;
     let refusal = Refusal {
-        object: object("one"),
+        request: crate::model::RequestDigest::new(Action::Create, &sent(Action::Create, "one").payload),
         reason: "no".to_owned(),
         at: 3,
         revision,

@@ -160,6 +160,18 @@ fn only_the_rails_approve_a_plan() {
             .any(|file| file.module == "plan" && names(&file.code, "Approved")),
         "plan has the type"
     );
+    let publish = sources()
+        .into_iter()
+        .find(|file| file.path == "reconcile/publish.rs");
+    let publish = publish.expect("the publisher has its file");
+    let fields = publish
+        .code
+        .split("struct Publishing")
+        .nth(1)
+        .expect("it has a struct");
+    let fields = fields.split('}').next().unwrap_or_default();
+    assert!(names(fields, "Approved"), "publishing takes an `Approved`");
+    assert!(!names(fields, "Plan"), "no bare plan exists next to it");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Repo, Request, World, body, content, doc};
+use crate::support::{Answer, Daemon, Repo, Request, World, body, content, doc};
 
 /// A world in which `pay` and `search` were applied and the file of `pay` is gone.
 fn without_pay() -> World {
@@ -210,4 +210,60 @@ fn a_file_that_a_merge_removed_is_put_down_to_the_merge() {
         let comment = &plan["changes"][0]["comment"];
         assert_eq!(comment, &json!("Merge docs, retire pay (file removed)"), "{plan}");
     }
+}
+
+/// Starts a daemon that disables the toggles of removed files.
+fn disabling(world: &World) -> Daemon {
+    Daemon::ready(world, |run| {
+        run.set("poll-interval", "200ms").set("on-remove", "disable")
+    })
+}
+
+#[test]
+fn a_refused_update_does_not_park_the_disable_that_replaces_it() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/other.yaml", doc(18))
+        .commit("Add other");
+    world.settle();
+    let daemon = disabling(&world);
+    world
+        .service
+        .answers([Answer::json(422, r#"{"code": "no", "message": "will not do"}"#)]);
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    daemon.becomes("shop/prod/pay", "failed");
+    world.service.take();
+    world.repo.remove("shop/prod/pay.yaml").commit("Remove pay");
+    world.service.wait_for(1);
+    let requests = world.service.take();
+    assert_eq!(requests[0].toggle(), "shop/prod/pay");
+    assert_eq!(requests[0].body()["disabled"], json!(true));
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_disable_without_a_clear_answer_does_not_park_the_file_that_returns() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/other.yaml", doc(18))
+        .commit("Add other");
+    world.settle();
+    let daemon = disabling(&world);
+    world.service.answers([Answer::html(413)]);
+    world.repo.remove("shop/prod/pay.yaml").commit("Remove pay");
+    daemon.becomes("shop/prod/pay", "failed");
+    world.service.take();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(18))
+        .commit("Bring pay back");
+    world.service.wait_for(1);
+    world.sent(&[("shop/prod/pay", body(18, "Bring pay back"))]);
+    daemon.becomes("shop/prod/pay", "in_sync");
+    daemon.ends_in_peace();
 }

@@ -35,9 +35,9 @@ pub(crate) fn line(change: &Change, sending: &Sending) -> String {
 /// Returns what follows the lines about the changes: what was held, the findings, and the totals. If no change was tried,
 /// that is the whole plan.
 pub(super) fn rest(report: &Report, color: Color) -> String {
-    let mut text = match (report.sendings.is_empty(), report.plan.approve()) {
-        (true, Ok(_)) => render::text(&report.plan, color),
-        (true, Err(stopped)) => format!("{}{stopped}\n", render::text(&report.plan, color)),
+    let mut text = match (report.sendings.is_empty(), report.plan.stopped()) {
+        (true, None) => render::text(&report.plan, color),
+        (true, Some(stopped)) => format!("{}{stopped}\n", render::text(&report.plan, color)),
         (false, _) => render::rest(&report.plan, color),
     };
     let total = total(report);
@@ -50,7 +50,7 @@ pub(super) fn rest(report: &Report, color: Color) -> String {
 fn total(report: &Report) -> String {
     let mut text = String::new();
     let recorded = report.plan.records().len();
-    if recorded > 0 && report.plan.approve().is_ok() && report.error.is_none() {
+    if recorded > 0 && report.plan.stopped().is_none() && report.error.is_none() {
         let toggles = counted(recorded, "toggle");
         let _ = writeln!(text, "recorded without publishing: {toggles}");
     }

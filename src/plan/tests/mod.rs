@@ -7,12 +7,13 @@ mod rules;
 mod sentences;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::*;
 use crate::document::Diagnostic;
 use crate::model::{
-    Action, Commit, CommitId, Content, EnvironmentId, ObjectId, Payload, Sent, Serve, Suspension, Targeting,
-    ToggleId, Variation,
+    Action, Commit, CommitId, Content, EnvironmentId, ObjectId, Payload, RequestDigest, Sent, Serve,
+    Suspension, Targeting, ToggleId, Variation,
 };
 
 /// A document: what it means, and its blob. Two blobs may mean the same.

@@ -16,7 +16,7 @@ fn rich() -> Plan {
         .knows("q/e/refused", Known::Document(doc(2)))
         .want("r/e/first", Want::Document(doc(2)));
     let refused = Parked {
-        object: doc(4).object(),
+        request: RequestDigest::new(Action::Update, &doc(4).payload()),
         reason: HoldReason::Refused("::error::no\n".into()),
     };
     world.parked.insert(id("q/e/refused"), refused);

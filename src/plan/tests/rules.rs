@@ -106,7 +106,7 @@ fn what_is_held_says_what_it_would_be() {
         until: None,
     };
     let refused = Parked {
-        object: doc(4).object(),
+        request: RequestDigest::new(Action::Update, &doc(4).payload()),
         reason: HoldReason::Refused("no".into()),
     };
     let toggle = id("p/e/t000");
@@ -177,12 +177,12 @@ fn what_is_held_says_what_it_would_be() {
         );
         assert_eq!(change.comment, "m");
     }
-    // Another document than the refused one is worth a try.
+    // Another request than the refused one is worth a try.
     let newer = World {
         parked: BTreeMap::from([(
             toggle.clone(),
             Parked {
-                object: doc(5).object(),
+                request: RequestDigest::new(Action::Update, &doc(5).payload()),
                 ..refused
             },
         )]),
@@ -280,7 +280,7 @@ fn what_is_invalid_or_unreadable_stands_alone() {
         [("p/e/new", Action::Create), ("p/e/old", Action::Update)]
     );
     assert_eq!(reasons(&plan), [("p/e/bad", "invalid")]);
-    assert!(plan.approve().is_ok());
+    assert!(Arc::new(plan.clone()).approve().is_ok());
     let policy = Policy {
         on_invalid: OnInvalid::Stop,
         ..Policy::default()
@@ -289,7 +289,8 @@ fn what_is_invalid_or_unreadable_stands_alone() {
     assert!(stopped.changes().is_empty() && stopped.records().is_empty());
     let held = stopped.held().iter().filter_map(|held| held.change.as_deref());
     assert!(held.eq(plan.changes()), "the reviewer still sees them");
-    assert_eq!(stopped.approve().unwrap_err(), Stopped { invalid: 1 });
+    assert_eq!(stopped.stopped(), Some(Stopped { invalid: 1 }));
+    assert_eq!(Arc::new(stopped).approve().unwrap_err(), Stopped { invalid: 1 });
 }
 
 #[test]
