@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use gitoggle::reconcile::{Metrics, MetricsFormat};
+use gitoggle::reconcile::{Metrics, MetricsFormat, WithheldReason};
 use serde_json::Value;
 
 use super::{beginning, document, items, text, word};
@@ -34,7 +34,7 @@ fn check_expression(expression: &str) {
             .any(|line| line.split(['{', ' ']).next() == Some(name));
         assert!(is_there, "{name} in {expression}");
     }
-    for label in ["outcome", "result", "state"] {
+    for label in ["outcome", "reason", "result", "state"] {
         for value in compared(expression, label) {
             let pair = format!("{label}=\"{value}\"");
             assert!(exposed.contains(&pair), "{pair} in {expression}");
@@ -118,10 +118,27 @@ fn alerts_ask_for_metrics_that_there_are_and_say_what_to_do() {
 }
 
 #[test]
+fn every_reason_for_withholding_a_toggle_has_an_alert() {
+    let alerts = alerts();
+    let expressions: Vec<&str> = alerts.iter().map(|alert| word(&alert["expr"])).collect();
+    let covered: BTreeSet<&str> = expressions
+        .iter()
+        .filter(|expression| expression.contains("gitoggle_withheld"))
+        .flat_map(|expression| compared(expression, "reason"))
+        .collect();
+    for reason in WithheldReason::ALL.map(WithheldReason::as_str) {
+        // `GitoggleSuspended` reports a suspension, whether or not a change waits for its end.
+        let is_covered = covered.contains(reason) || reason == "suspended";
+        assert!(is_covered, "{reason}");
+    }
+}
+
+#[test]
 fn an_expression_about_something_unknown_is_noticed() {
     for expression in [
         "gitoggle_passes",
         "gitoggle_toggles{state=\"lost\"}",
+        "gitoggle_withheld{reason=~\"rail|whim\"}",
         "gitoggle_publishes_total{outcome=~\"busy|tired\"}",
         "sum(gitoggle_toggles",
     ] {
