@@ -1,27 +1,32 @@
 //! Orders: `POST /reconcile`, `/suspend` and `/resume`. All of them need the admin token, in a header that a
 //! browser sends for nobody else.
 
-use axum::extract::State;
+use axum::extract::{ConnectInfo, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use serde::Deserialize;
 
+use super::caller::Caller;
 use super::server::{json, problem};
 use super::{Shared, signature};
-use crate::model::{Suspension, escaped};
-use crate::reconcile::ControlError;
+use crate::model::{Suspension, escaped, rfc3339};
+use crate::reconcile::{ControlError, SuspensionJson};
 
 /// In characters.
 const LONGEST_REASON: usize = 1000;
 /// In seconds: ten years. Longer is a mistake, or the same as no end.
 const LONGEST_SUSPENSION: u64 = 10 * 366 * 86_400;
 
-pub(super) async fn reconcile(State(shared): State<Shared>, headers: HeaderMap) -> Response {
+pub(super) async fn reconcile(
+    State(shared): State<Shared>,
+    ConnectInfo(caller): ConnectInfo<Caller>,
+    headers: HeaderMap,
+) -> Response {
     answer(async move {
-        shared.authorise(&headers).await?;
+        shared.authorise(&headers, caller).await?;
         shared.0.admin.control.reconcile().await.map_err(refusal)?;
-        tracing::info!("asked to reconcile");
+        tracing::info!(name: "command", command = "reconcile", %caller, "operator command carried out");
         Ok(json(
             StatusCode::ACCEPTED,
             &serde_json::json!({ "accepted": true }),
@@ -30,28 +35,44 @@ pub(super) async fn reconcile(State(shared): State<Shared>, headers: HeaderMap) 
     .await
 }
 
-pub(super) async fn suspend(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) -> Response {
+pub(super) async fn suspend(
+    State(shared): State<Shared>,
+    ConnectInfo(caller): ConnectInfo<Caller>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     answer(async move {
-        shared.authorise(&headers).await?;
+        shared.authorise(&headers, caller).await?;
         let suspension =
             parse(&body, super::now()).map_err(|reason| problem(StatusCode::BAD_REQUEST, &reason))?;
         let control = &shared.0.admin.control;
         control.suspend(suspension.clone()).await.map_err(refusal)?;
-        let reason = suspension.reason.as_deref().unwrap_or_default();
-        tracing::info!(reason = %escaped(reason), until = suspension.until, "suspended");
+        tracing::info!(
+            name: "command",
+            command = "suspend",
+            %caller,
+            reason = suspension.reason,
+            until = suspension.until.map(rfc3339),
+            "operator command carried out"
+        );
+        let suspended = SuspensionJson::from(&suspension);
         Ok(json(
             StatusCode::OK,
-            &serde_json::json!({ "suspended": suspension }),
+            &serde_json::json!({ "suspended": suspended }),
         ))
     })
     .await
 }
 
-pub(super) async fn resume(State(shared): State<Shared>, headers: HeaderMap) -> Response {
+pub(super) async fn resume(
+    State(shared): State<Shared>,
+    ConnectInfo(caller): ConnectInfo<Caller>,
+    headers: HeaderMap,
+) -> Response {
     answer(async move {
-        shared.authorise(&headers).await?;
+        shared.authorise(&headers, caller).await?;
         shared.0.admin.control.resume().await.map_err(refusal)?;
-        tracing::info!("resumed");
+        tracing::info!(name: "command", command = "resume", %caller, "operator command carried out");
         Ok(json(StatusCode::OK, &serde_json::json!({ "suspended": null })))
     })
     .await
@@ -72,7 +93,7 @@ fn refusal(error: ControlError) -> Response {
 }
 
 impl Shared {
-    async fn authorise(&self, headers: &HeaderMap) -> Result<(), Response> {
+    async fn authorise(&self, headers: &HeaderMap, caller: Caller) -> Result<(), Response> {
         let Some(source) = &self.0.admin.admin_token else {
             return Err(problem(
                 StatusCode::FORBIDDEN,
@@ -86,7 +107,7 @@ impl Shared {
         match given {
             Some(given) if signature::same(given, token.expose().as_bytes()) => Ok(()),
             _ => {
-                tracing::warn!("an order without the admin token was refused");
+                tracing::warn!(name: "command_refused", %caller, "operator command without the admin token refused");
                 let mut refusal = problem(
                     StatusCode::UNAUTHORIZED,
                     "this needs `Authorization: Bearer <admin token>`",

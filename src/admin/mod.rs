@@ -7,6 +7,7 @@
 //! Invariant: nothing changes without the admin token, and no pass starts without a token or a webhook's signature.
 
 mod body;
+mod caller;
 mod connection;
 mod control;
 mod event;

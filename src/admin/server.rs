@@ -13,6 +13,7 @@ use axum::routing::{get, post};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
+use super::caller::Caller;
 use super::connection::{Gate, LONGEST_CONNECTION};
 use super::webhook::Kind;
 use super::{Admin, Shared, body, control, page, probes, webhook};
@@ -39,7 +40,8 @@ pub async fn serve(
         // Nobody listens when the server has ended by itself, which is as good.
         let _ = ending.send(());
     };
-    let server = axum::serve(Gate::new(listener), router(admin)).with_graceful_shutdown(signal);
+    let service = router(admin).into_make_service_with_connect_info::<Caller>();
+    let server = axum::serve(Gate::new(listener), service).with_graceful_shutdown(signal);
     tokio::select! {
         result = server.into_future() => result,
         () = async {

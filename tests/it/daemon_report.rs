@@ -184,3 +184,32 @@ fn times_are_dates() {
     assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(status["service"], world.service.url());
 }
+
+#[test]
+fn every_command_is_logged_with_the_callers_address() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| run);
+    let commands = [
+        ("/suspend", r#"{"reason": "freeze", "for": "2h"}"#, "suspend"),
+        ("/resume", "", "resume"),
+        ("/reconcile", "", "reconcile"),
+    ];
+    for (seen, (path, body, command)) in commands.into_iter().enumerate() {
+        assert!([200, 202].contains(&daemon.order(path, body)), "{path}");
+        let line = event(&daemon, "command", seen);
+        assert_eq!(line["command"], command);
+        assert!(
+            line["caller"].as_str().unwrap().starts_with("127.0.0.1:"),
+            "{line}"
+        );
+    }
+    let line = &events(&daemon, "command")[0];
+    assert_eq!(line["reason"], "freeze");
+    assert!(line["until"].as_str().unwrap().ends_with('Z'), "{line}");
+    assert_eq!(daemon.face.post("/resume", &[], b"").status, 401);
+    let line = event(&daemon, "command_refused", 0);
+    assert!(
+        line["caller"].as_str().unwrap().starts_with("127.0.0.1:"),
+        "{line}"
+    );
+}
