@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::model::{CommitId, ObjectId, escaped};
-use crate::transport::GitError;
+use crate::transport::{GitError, io_fault, is_full};
 
 /// Why a source gives no answer.
 #[derive(Debug, thiserror::Error)]
@@ -19,10 +19,10 @@ pub enum Error {
     #[error("the repository uses Git's extension `{}`, which is not supported", escaped(.0))]
     Extension(String),
     /// libgit2 says so.
-    #[error("git: {}", escaped(source.message()))]
+    #[error("git: {}", escaped(error.message()))]
     Git {
         /// What it said.
-        source: git2::Error,
+        error: git2::Error,
     },
     /// A file or folder cannot be used.
     #[error("cannot {what} `{}`", escaped(&path.to_string_lossy()))]
@@ -126,6 +126,18 @@ impl Error {
         }
     }
 
+    /// Returns whether the repository is at fault, rather than the way to it or the disk that it is on: a fresh clone may
+    /// help.
+    pub(crate) fn is_damage(&self) -> bool {
+        match self {
+            Self::Remote(GitError::Git { source: error }) | Self::Git { error } => {
+                error.class() != git2::ErrorClass::Net && io_fault(error).is_none()
+            }
+            Self::MissingObject(_) | Self::MalformedTree(_) | Self::WrongType(..) | Self::Vanished(_) => true,
+            _ => false,
+        }
+    }
+
     /// Returns what to do about it, where there is something to say.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
@@ -158,6 +170,7 @@ impl Error {
             Self::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
                 "let this user read it"
             }
+            Self::Io { source, .. } if is_full(source) => "the disk is full: free some space",
             Self::Vanished(_) => "run it again when it is back",
             Self::Remote(error) => return error.hint(),
             Self::Io { .. } => return None,
@@ -167,8 +180,8 @@ impl Error {
 }
 
 impl From<git2::Error> for Error {
-    fn from(source: git2::Error) -> Self {
-        Self::Git { source }
+    fn from(error: git2::Error) -> Self {
+        Self::Git { error }
     }
 }
 

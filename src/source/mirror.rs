@@ -15,7 +15,7 @@ use super::reader::{object_id, oid};
 use super::resolve::{self, Resolved};
 use super::{CacheMode, Snapshot, SourceConfig};
 use crate::model::CommitId;
-use crate::transport::{self, Advertised, GitError, Handles, advertised, with_remote};
+use crate::transport::{self, Advertised, GitError, Handles, advertised, io_fault, with_remote};
 
 /// What the wanted ref is called in the mirror.
 const WANTED: &str = "refs/gitoggle/source";
@@ -81,7 +81,7 @@ impl Mirror {
                 Wanted::Id(id) => resolve::resolve(&repository, Some(id)).ok(),
             };
             let snapshot = self.snapshot(config, folder, resolved?);
-            (!snapshot.as_ref().is_err_and(is_damage)).then_some(snapshot)
+            (!snapshot.as_ref().is_err_and(Error::is_damage)).then_some(snapshot)
         })
     }
 
@@ -103,7 +103,7 @@ impl Mirror {
             let fetched = fetch(&repository, config, wanted);
             drop(repository);
             match fetched.and_then(|resolved| self.snapshot(config, cache, resolved)) {
-                Err(error) if is_damage(&error) => {
+                Err(error) if error.is_damage() => {
                     tracing::warn!(reason = %error, "the mirror of the source is damaged and is cloned again");
                 }
                 fetched => return fetched,
@@ -219,11 +219,12 @@ fn fetch(repository: &Repository, config: &SourceConfig, wanted: &Wanted) -> Res
             .map(|kind| format!("+refs/{kind}/*:refs/gitoggle/{kind}/*"))
             .to_vec(),
     };
-    with_remote(repository, &config.location, &config.access, |remote| {
+    let fetched = with_remote(repository, &config.location, &config.access, |remote| {
         let mut options = FetchOptions::new();
         options.download_tags(AutotagOption::None).update_fetchhead(false);
         remote.fetch(&refspecs, Some(&mut options), None)
-    })?;
+    });
+    fetched.map_err(|error| unwritten(error, repository.path()))?;
     match wanted {
         Wanted::Id(id) => resolve::resolve(repository, Some(id)),
         Wanted::Ref { resolved, .. } => {
@@ -234,6 +235,18 @@ fn fetch(repository: &Repository, config: &SourceConfig, wanted: &Wanted) -> Res
                 commit: commit.id(),
             })
         }
+    }
+}
+
+/// Reports a mirror that could not be written as an error of its disk rather than of the remote.
+fn unwritten(error: GitError, folder: &Path) -> Error {
+    let cause = match &error {
+        GitError::Git { source } => io_fault(source),
+        _ => None,
+    };
+    match cause {
+        Some(cause) => io("write", folder.to_owned(), cause),
+        None => error.into(),
     }
 }
 
@@ -312,17 +325,6 @@ fn remove_leftovers(parent: &Path, prefix: &str) {
             // What cannot be removed now costs disk space only, and is tried again.
             let _ = std::fs::remove_dir_all(entry.path());
         }
-    }
-}
-
-/// Returns whether cloning again may help: the mirror is at fault, not the way to the server.
-fn is_damage(error: &Error) -> bool {
-    match error {
-        Error::Remote(GitError::Git { source }) | Error::Git { source } => {
-            source.class() != git2::ErrorClass::Net
-        }
-        Error::MissingObject(_) | Error::MalformedTree(_) | Error::WrongType(..) | Error::Vanished(_) => true,
-        _ => false,
     }
 }
 

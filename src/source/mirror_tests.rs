@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::testing::{Repo, config, git};
 use super::*;
-use crate::model::Trees;
+use crate::model::{ObjectId, Trees};
 use crate::transport::testing::GitServer;
 use crate::transport::{GitError, Network};
 
@@ -212,7 +212,7 @@ fn a_distrusted_cache_is_cloned_again() {
     let mut source = remote.source();
     revision(&mut source);
     remote.server.take_requests();
-    source.distrust();
+    assert!(source.repair(&Error::MissingObject(ObjectId([1; 20]))));
     assert_eq!(revision(&mut source), first);
     assert!(remote.server.take_requests().len() > 1);
     revision(&mut source);

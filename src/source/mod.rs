@@ -46,6 +46,15 @@ pub struct SourceConfig {
     pub mode: CacheMode,
 }
 
+impl SourceConfig {
+    /// Returns whether the ref is a whole commit id, which never moves.
+    #[must_use]
+    pub fn is_pinned(&self) -> bool {
+        let is_id = |name: &String| name.len() == 40 && resolve::is_id(name);
+        self.reference.as_ref().is_some_and(is_id)
+    }
+}
+
 /// Which parents of a merge count.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Parents {
@@ -115,10 +124,16 @@ impl Source {
         Ok(CommitId(reader::object_id(resolved.commit)))
     }
 
-    /// Takes the mirror of a URL for broken, so that the next look clones it again. For who meets a missing object
-    /// while reading a snapshot; of a path there is no mirror.
-    pub const fn distrust(&mut self) {
-        self.mirror.distrust();
+    /// Has the mirror of a URL cloned again at the next look if it may be the cause of `error`, which a reader of a snapshot
+    /// met. Returns whether looking again may help.
+    #[must_use]
+    pub fn repair(&mut self, error: &Error) -> bool {
+        let may_help = !self.is_local() && error.is_damage();
+        if may_help {
+            tracing::warn!(reason = %error, "the mirror of the source is damaged and is cloned again");
+            self.mirror.distrust();
+        }
+        may_help
     }
 
     /// Returns the URL of the repository's `origin`, as it is written there; a URL source is its own.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::lock::Holder;
 use crate::model::ObjectId;
-use crate::transport::GitError;
+use crate::transport::{GitError, Libgit2Error, io_fault, is_full};
 
 /// Why state could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -24,9 +24,8 @@ pub enum Error {
     BrokenRepository {
         /// The repository.
         path: PathBuf,
-        /// What Git says.
-        #[source]
-        source: git2::Error,
+        /// What libgit2 says.
+        source: Libgit2Error,
     },
     /// A commit of the applied ref says nothing that gitoggle understands.
     #[error("commit {commit} of the applied ref was not written by gitoggle")]
@@ -146,7 +145,7 @@ impl Error {
             Self::ForeignCommit { .. } => {
                 "somebody else wrote to the ref; point it back at a commit of gitoggle's".to_owned()
             }
-            Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+            Self::Io { source, .. } if is_full(source) => {
                 "the disk is full; nothing is sent that cannot be recorded".to_owned()
             }
             Self::OtherBaseUrl { .. } => {
@@ -185,8 +184,24 @@ impl Error {
         }
     }
 
+    /// Makes an error of the repository at `path`, or of the disk that it is on.
     pub(crate) fn repository(path: &Path) -> impl FnOnce(git2::Error) -> Self + use<> {
         let path = path.to_owned();
-        move |source| Self::BrokenRepository { path, source }
+        move |error| match io_fault(&error) {
+            Some(cause) => Self::io("read or write", &path)(cause),
+            None => Self::BrokenRepository {
+                path,
+                source: Libgit2Error(error),
+            },
+        }
+    }
+
+    /// Makes an error of a pack that libgit2 writes in `folder`: its errors come wrapped.
+    pub(crate) fn pack(folder: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let folder = folder.to_owned();
+        move |error| match error.downcast::<git2::Error>() {
+            Ok(error) => Self::repository(&folder)(error),
+            Err(error) => Self::io("write a pack in", &folder)(error),
+        }
     }
 }

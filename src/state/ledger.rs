@@ -165,6 +165,11 @@ impl Ledger {
             .flat_map(|(id, entries)| entries.iter().map(move |entry| (id, entry)))
     }
 
+    /// Returns whether no request is open, unknown or waits to be recorded.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.toggles.is_empty()
+    }
+
     pub(crate) fn highest(&self) -> u64 {
         self.highest
     }

@@ -114,7 +114,7 @@ impl<'a> PackWriter<'a> {
         let trailer: [u8; 20] = std::mem::take(&mut self.hash).finalize().into();
         self.indexer
             .write_all(&trailer)
-            .map_err(Error::io("write a pack in", self.folder))?;
+            .map_err(Error::pack(self.folder))?;
         self.crash.at("pack: written")?;
         let name = self.indexer.commit().map_err(Error::repository(self.folder))?;
         self.crash.at("pack: named")?;
@@ -130,9 +130,7 @@ impl<'a> PackWriter<'a> {
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.hash.update(bytes);
-        self.indexer
-            .write_all(bytes)
-            .map_err(Error::io("write a pack in", self.folder))
+        self.indexer.write_all(bytes).map_err(Error::pack(self.folder))
     }
 }
 

@@ -83,7 +83,7 @@ impl Store {
         let handles = Arc::new(Handles::new(dir.join("state.git")));
         let pass = header.as_ref().and_then(|header| header.pass.clone());
         let replay = Replay {
-            ledger: Ledger::default(),
+            ledger: ledger.clone(),
             header,
         };
         let mut store = Self {

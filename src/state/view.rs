@@ -119,10 +119,12 @@ impl View {
         tip: Option<Tip>,
         replay: Replay,
     ) -> Result<Self, Error> {
-        let base_url = tip.as_ref().map(|tip| tip.base_url.clone());
+        let recorded = tip.as_ref().map(|tip| tip.base_url.clone());
+        // A journal binds the state only while something in it may have been stored.
+        let announced = replay.header.filter(|_| !replay.ledger.is_empty());
         let mut view = Self {
             repository,
-            base_url: base_url.or(replay.header.map(|header| header.base_url)),
+            base_url: recorded.or(announced.map(|header| header.base_url)),
             tip,
             refusals: memory::refusals(dir),
             memory: memory::pass(dir),
