@@ -9,7 +9,7 @@ use std::time::Duration;
 use gitoggle::document::{Color, Layout};
 use gitoggle::model::ServiceKind;
 use gitoggle::plan::{FirstPass, Policy, render};
-use gitoggle::reconcile::{self, Checkout, Config, Files, HistoryRule, Limits, Rules};
+use gitoggle::reconcile::{self, Config, Files, HistoryRule, Limits, Rules};
 use gitoggle::source::{CacheMode, Parents, SourceConfig};
 use gitoggle::transport::{GitAccess, Network, RepoUrl};
 
@@ -42,7 +42,6 @@ fn main() -> Result<(), Box<dyn Error>> {
                 ..Policy::default()
             },
             history: HistoryRule::Default,
-            checkout: Checkout::Sole,
             base_url: None,
         },
         state_dir: path.join(".gitoggle-has-no-state-here"),

@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
+use serde::Serialize;
+
 use crate::config::Mistakes;
 use crate::model::escaped;
 
@@ -77,10 +79,44 @@ impl Failure {
         self
     }
 
+    /// Returns the error as JSON, for a command whose result would have been JSON.
+    pub(super) fn json(&self) -> JsonFailure {
+        JsonFailure {
+            version: 1,
+            error: JsonError::new(self.error.as_ref(), self.hints.first().cloned()),
+        }
+    }
+
     /// Returns the verdict.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         self.verdict
+    }
+}
+
+/// The JSON of a command that failed.
+#[derive(Debug, Serialize)]
+pub(super) struct JsonFailure {
+    version: u32,
+    error: JsonError,
+}
+
+/// An error as a field of a JSON result.
+#[derive(Debug, Serialize)]
+pub(super) struct JsonError {
+    message: String,
+    causes: Vec<String>,
+    hint: Option<String>,
+}
+
+impl JsonError {
+    pub(super) fn new(error: &(dyn Error + 'static), hint: Option<String>) -> Self {
+        let causes = std::iter::successors(error.source(), |cause| (*cause).source());
+        Self {
+            message: error.to_string(),
+            causes: causes.map(ToString::to_string).collect(),
+            hint,
+        }
     }
 }
 

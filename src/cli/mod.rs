@@ -19,7 +19,7 @@ mod validate;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use crate::config::{self, Settings, World};
+use crate::config::{self, OutputFormat, Settings, World};
 use crate::document;
 use crate::telemetry::{self, Colour, Logging, Stream};
 
@@ -62,7 +62,7 @@ fn run(invocation: &Invocation) -> Result<Verdict, Failure> {
     for warning in &warnings {
         tracing::warn!("{warning}");
     }
-    match asked {
+    let result = match asked {
         Asked::Apply => apply::run(&settings),
         Asked::Demo(args) => demo::run(&settings, args),
         Asked::Plan { look, exit } => plan::run(&settings, *look, *exit),
@@ -71,7 +71,11 @@ fn run(invocation: &Invocation) -> Result<Verdict, Failure> {
         Asked::Schema => schema(),
         Asked::Status => status::run(&settings),
         Asked::Validate { paths } => validate::run(&settings, paths),
+    };
+    if let (OutputFormat::Json, Err(failure)) = (settings.output, &result) {
+        show::json(&failure.json())?;
     }
+    result
 }
 
 fn schema() -> Result<Verdict, Failure> {

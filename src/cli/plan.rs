@@ -1,5 +1,7 @@
 //! `gitoggle plan`: what would be published and why.
 
+use serde::Serialize;
+
 use crate::config::{OutputFormat, Settings};
 use crate::plan::{Plan, render};
 use crate::reconcile;
@@ -16,7 +18,7 @@ pub(super) fn run(settings: &Settings, look: Look, exit: Exit) -> Result<Verdict
         Look::WorkTree => reconcile::Files::WorkTree,
     };
     let reconcile::Look { plan, notes } = reconcile::plan(&config, files)?;
-    for text in notes {
+    for text in &notes {
         note(&format!("note: {text}\n"))?;
     }
     match settings.output {
@@ -25,10 +27,22 @@ pub(super) fn run(settings: &Settings, look: Look, exit: Exit) -> Result<Verdict
             show::step_summary(&render::markdown(&plan))
         }
         OutputFormat::Human => print(&render::text(&plan, color(settings))),
-        OutputFormat::Json => show::json(&render::json(&plan)),
+        OutputFormat::Json => show::json(&Json {
+            plan: render::json(&plan),
+            notes: &notes,
+        }),
         OutputFormat::Markdown => print(&render::markdown(&plan)),
     }?;
     Ok(verdict(&plan, exit))
+}
+
+/// The plan as JSON, and what the operator should know besides.
+#[derive(Serialize)]
+struct Json<'a> {
+    #[serde(flatten)]
+    plan: render::Json<'a>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    notes: &'a [String],
 }
 
 fn verdict(plan: &Plan, exit: Exit) -> Verdict {

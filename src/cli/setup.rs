@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::config::{self, Settings, StateRemote, Switch};
 use crate::plan::{FirstPass, MassChange, OnInvalid, OnRemove, Policy, Trailer};
-use crate::reconcile::{Checkout, Config, HistoryRule, Limits, Rules};
+use crate::reconcile::{Config, HistoryRule, Limits, Rules};
 use crate::service::{BaseUrl, ClientConfig};
 use crate::source::{CacheMode, Parents, Source, SourceConfig};
 use crate::state::Shared;
@@ -29,7 +29,6 @@ pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Fai
     let base_url = base_url(settings)?;
     let source = source(settings, mode);
     let shared = shared(settings, &source, base_url.as_ref())?;
-    let sole = shared.is_none() || settings.repo.local_path().is_none();
     let rules = Rules {
         repo: settings.repo.to_string(),
         root: settings.root.clone(),
@@ -41,7 +40,6 @@ pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Fai
             Some(config::History::Follow) => HistoryRule::Follow,
             Some(config::History::Refuse) => HistoryRule::Refuse,
         },
-        checkout: if sole { Checkout::Sole } else { Checkout::Shared },
         base_url: base_url.as_ref().map(ToString::to_string),
     };
     let service = base_url

@@ -28,6 +28,7 @@ pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
         OutputFormat::Json => show::json(&Versioned {
             version: 1,
             status: StatusJson::new(&status, &readiness(&status)),
+            notes: &look.notes,
         }),
     }?;
     let failed = status
@@ -44,6 +45,8 @@ struct Versioned<'a> {
     version: u32,
     #[serde(flatten)]
     status: StatusJson<'a>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    notes: &'a [String],
 }
 
 /// Ready means, for one look, that every toggle is in sync.

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use crate::document::{Diagnostic, Layout};
 use crate::model::{ObjectId, Scope, ServiceKind, Trees};
 use crate::plan::{Deciding, Policy};
-use crate::source::{self, Source, SourceConfig};
+use crate::source::{self, SourceConfig};
 use crate::state;
 
 use super::Error;
 use super::candidates::{Reading, decided};
 use super::compare::{Difference, Places, Roots, compare, join};
+use super::look::reading;
 use super::worktree::Folder;
 
 /// Where the documents to check are.
@@ -56,8 +57,10 @@ pub fn check(
             run(root).check(files.root_tree(), || Ok(files.clone()))
         }
         Place::Revision(config) => {
-            let snapshot = Source::new(SourceConfig::clone(config)).look()?;
-            run(&config.root).check(snapshot.root_tree(), || Ok(snapshot.reader()?))
+            let run = run(&config.root);
+            reading(config, |snapshot| {
+                run.check(snapshot.root_tree(), || Ok(snapshot.reader()?))
+            })
         }
     }
 }

@@ -230,6 +230,7 @@ impl Driver {
     ) -> Option<Reconciler> {
         writer.parked = memory.schedule.parked(Instant::now());
         writer.late.clone_from(memory.schedule.late());
+        writer.history = std::mem::take(&mut memory.history);
         let (halt, halted) = watch::channel(false);
         let halt = || {
             halt.send_replace(true);
@@ -255,7 +256,7 @@ impl Driver {
         let span = pass_span();
         let pass = writer.pass(&around).instrument(span.clone());
         tokio::pin!(pass);
-        let (writer, result) = loop {
+        let (mut writer, result) = loop {
             tokio::select! {
                 done = &mut pass => break done,
                 () = raised(stop) => {
@@ -299,6 +300,7 @@ impl Driver {
             self.trigger.fire();
         }
         memory.seen = about.borrow().or(began);
+        memory.history = std::mem::take(&mut writer.history);
         // Whether to write is known before it is told where things stand; what is parked is known after.
         let (retries, switches): (Vec<_>, Vec<_>) = orders
             .into_iter()
@@ -320,7 +322,7 @@ impl Driver {
         memory: &mut Memory,
     ) -> Reconciler {
         let at = now();
-        let result = result.map_err(|error| chain(&error));
+        let result = result.map_err(|error| error.in_full());
         let outcome = outcome(&result);
         if let Ok(report) = &result {
             self.metrics.fetched(report.looked);

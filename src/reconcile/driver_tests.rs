@@ -10,8 +10,8 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::{
-    Around, Checkout, Config, Control, Driver, Heartbeat, HistoryRule, Limits, Metrics, PassResult, Progress,
-    Quiet, Reconciler, Rules, Sending, Status, StopReason, Trigger,
+    Around, Config, Control, Driver, Heartbeat, HistoryRule, Limits, Metrics, PassResult, Progress, Quiet,
+    Reconciler, Rules, Sending, Status, StopReason, Trigger,
 };
 use crate::document::Layout;
 use crate::model::{ServiceKind, Suspension};
@@ -125,7 +125,6 @@ fn settings(repo: &Path, state: &Path, first_pass: FirstPass) -> Config {
                 ..Policy::default()
             },
             history: HistoryRule::Default,
-            checkout: Checkout::Sole,
             base_url: Some("https://toggles.example.org".to_owned()),
         },
         state_dir: state.to_owned(),

@@ -1,7 +1,7 @@
 //! Why there was no pass. What goes wrong with one toggle is data, in the report.
 
 use crate::document::Diagnostic;
-use crate::model::{CommitId, counted, escaped};
+use crate::model::{CommitId, chain, counted, escaped};
 use crate::service::ClientError;
 use crate::{source, state};
 
@@ -33,6 +33,20 @@ pub enum Error {
     /// Uncommitted files of something that has no work tree.
     #[error("only a repository at a path has uncommitted files")]
     NoWorkTree,
+    /// Whether history was rewritten cannot be told, and `history: refuse` says to stop if it was.
+    #[error(
+        "`--history refuse` needs the whole history, which is cut here: {recorded} was applied, and may be an ancestor of \
+         {found}"
+    )]
+    HistoryCut {
+        /// The revision applied last.
+        recorded: CommitId,
+        /// The revision found now.
+        found: CommitId,
+    },
+    /// The ref of a URL was moved between two lookups.
+    #[error("the ref moved while it was looked up")]
+    RefMoved,
     /// The history that was followed is not part of the new one, and `history: refuse` says to stop.
     #[error("history was rewritten: {recorded} was applied and is not an ancestor of {found}")]
     Rewritten {
@@ -48,12 +62,14 @@ pub enum Error {
     #[error("cannot read the source")]
     Source(#[from] source::Error),
     /// An old checkout: what is recorded was applied from a later one, or from another history.
-    #[error("this checkout is stale: {recorded} was applied, and is not an ancestor of {found}")]
+    #[error("{}", why.message(*recorded, *found))]
     Stale {
         /// The revision applied last.
         recorded: CommitId,
         /// The revision of the checkout.
         found: CommitId,
+        /// What is known about it.
+        why: Stale,
     },
     /// The state cannot be read or written.
     #[error("cannot use the state")]
@@ -64,6 +80,52 @@ pub enum Error {
     /// More files than a repository of toggles has.
     #[error("{0} files are more than a targeting repository may hold")]
     TooManyFiles(usize),
+}
+
+/// Why a checkout counts as stale.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Stale {
+    /// Its history is cut, so whether it is stale cannot be told.
+    Cut,
+    /// A daemon never saw it at the recorded revision.
+    NeverSeen,
+    /// The recorded revision is not an ancestor.
+    Older,
+}
+
+impl Stale {
+    fn message(self, recorded: CommitId, found: CommitId) -> String {
+        match self {
+            Self::Cut => format!(
+                "this checkout may be stale: {recorded} was applied, and the history of {found} is cut before it"
+            ),
+            Self::NeverSeen => format!(
+                "this checkout may be stale: {recorded} was applied, is not known to be an ancestor of {found}, and was \
+                 never seen here"
+            ),
+            Self::Older => {
+                format!("this checkout is stale: {recorded} was applied, and is not an ancestor of {found}")
+            }
+        }
+    }
+
+    fn hint(self) -> &'static str {
+        match self {
+            Self::Cut => {
+                "fetch the whole history (`fetch-depth: 0`, `git fetch --unshallow`), or apply this checkout as it is \
+                 with `--history follow`"
+            }
+            Self::NeverSeen => {
+                "it may lag behind what another process applied, and is followed once it gets there; to continue from \
+                 here, restart with `--history follow`, send `POST /allow` with `\"what\": \"history\"`, or fetch the \
+                 whole history"
+            }
+            Self::Older => {
+                "an old job was run again, or an old commit is checked out; to roll back, revert in Git; to apply this \
+                 checkout as it is, pass `--history follow`"
+            }
+        }
+    }
 }
 
 /// Says the first of `findings`, and how many there are.
@@ -85,11 +147,13 @@ impl Error {
         match self {
             Self::NoDocuments { .. } => Some("check `--ref`, `--root` and `--layout`; `gitoggle validate` says what is wrong with the files; nothing was changed".into()),
             Self::Rewritten { .. } => Some("`--history follow` applies the rewritten history".into()),
-            Self::Stale { .. } => Some(
-                "an old job was run again, or the clone is shallow: run the newest one with its whole history \
-                 (`fetch-depth: 0`), or follow deliberately with `--history follow`"
+            Self::HistoryCut { .. } => Some(
+                "fetch the whole history (`fetch-depth: 0`, `git fetch --unshallow`), or follow whatever comes with \
+                 `--history follow`"
                     .into(),
             ),
+            Self::RefMoved => Some("run it again".into()),
+            Self::Stale { why, .. } => Some(why.hint().into()),
             Self::Source(error) => error.hint(),
             Self::State(error) => error.hint(),
             Self::TakenOver(_) => Some("run it again: what was sent meanwhile is found out about first".into()),
@@ -105,8 +169,28 @@ impl Error {
     pub fn is_hold(&self) -> bool {
         matches!(
             self,
-            Self::Rewritten { .. } | Self::Stale { .. } | Self::State(state::Error::OtherBaseUrl { .. })
+            Self::HistoryCut { .. }
+                | Self::Rewritten { .. }
+                | Self::Stale { .. }
+                | Self::State(state::Error::OtherBaseUrl { .. })
         )
+    }
+
+    /// Returns the error with its causes on one line, and with the way out if the pass is held.
+    pub(crate) fn in_full(&self) -> String {
+        let text = chain(self);
+        match self.hint().filter(|_| self.is_hold()) {
+            Some(hint) => format!("{text}; {hint}"),
+            None => text,
+        }
+    }
+
+    /// Returns the error of the source that may be the fault of a damaged mirror.
+    pub(crate) fn source_damage(&self) -> Option<&source::Error> {
+        match self {
+            Self::Source(error) if error.is_damage() => Some(error),
+            _ => None,
+        }
     }
 
     /// What went wrong with the state once requests may have left.
@@ -123,6 +207,7 @@ impl Error {
         match self {
             Self::Source(error) => error.kind() == source::ErrorKind::Vanished,
             Self::State(error) => matches!(error, state::Error::Raced(_)),
+            Self::RefMoved => true,
             _ => false,
         }
     }

@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::document::MOST_FILES;
 use crate::model::{Action, CommitId, EnvironmentId, ObjectId, Sent, Suspension, ToggleId, Trees};
 use crate::plan::{Deciding, Draft, History, Input, MassChange, Parked, Plan, SourceInfo};
-use crate::source::{self, Relation, Snapshot, Source};
-use crate::state::{PassMemory, View};
+use crate::source::{self, Relation, Snapshot, Source, SourceConfig};
+use crate::state::{self, PassMemory, View};
 
 use super::Error;
 use super::candidates::{self, Reading};
 use super::compare::{Comparison, Difference, Places, Roots, compare};
+use super::history::{Answer, Case, Observer, Step};
 use super::pass::{Config, now};
-use super::rules::{Checkout, HistoryRule, Rules};
+use super::rules::Rules;
 use super::standing::standing;
 use super::status::{SourceStatus, Status};
 use super::worktree::Folder;
@@ -40,34 +41,42 @@ pub enum Files {
 /// # Errors
 /// When the source or the state cannot be read, or the state says that there must be no pass.
 pub fn plan(config: &Config, files: Files) -> Result<Look, Error> {
-    let Config {
-        source,
-        rules,
-        state_dir: _,
-        shared: _,
-        service: _,
-        limits: _,
-    } = config;
     // The state first, as in a pass.
     let view = view(config)?;
-    let snapshot = Source::new(source.clone()).look()?;
-    match files {
-        Files::Committed => plan_with(&snapshot, &view, rules),
-        Files::WorkTree => {
-            let notes = match first(&snapshot, &view, rules)? {
-                First::Same => Vec::new(),
-                First::Changed(notes) => notes,
-            };
-            let folder = source.location.local_path().ok_or(Error::NoWorkTree)?;
-            let files = Folder::open(folder, &source.root)?;
-            let from = From {
-                snapshot: &snapshot,
-                root_tree: files.root_tree(),
-                open: || Ok(files.clone()),
-            };
-            let plan = look_at(&from, &view, rules, &BTreeMap::new(), suspension(&view, now()))?;
-            Ok(Look { plan, notes })
+    reading(&config.source, |snapshot| match files {
+        Files::Committed => plan_committed(snapshot, &view, config),
+        Files::WorkTree => plan_work_tree(snapshot, &view, config),
+    })
+}
+
+fn plan_work_tree(snapshot: &Snapshot, view: &View, config: &Config) -> Result<Look, Error> {
+    let rules = &config.rules;
+    check_base_url(view, rules)?;
+    let notes = notes(snapshot, view, config)?;
+    let source = &config.source;
+    let folder = source.location.local_path().ok_or(Error::NoWorkTree)?;
+    let files = Folder::open(folder, &source.root)?;
+    let from = From {
+        snapshot,
+        root_tree: files.root_tree(),
+        open: || Ok(files.clone()),
+    };
+    let plan = look_at(&from, view, rules, &BTreeMap::new(), suspension(view, now()))?;
+    Ok(Look { plan, notes })
+}
+
+/// Looks at the source and returns what `work` makes of it. A damaged mirror is cloned again, once.
+pub(crate) fn reading<T>(
+    source: &SourceConfig,
+    work: impl Fn(&Snapshot) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let mut source = Source::new(source.clone());
+    let result = source.look().map_err(Error::from).and_then(|found| work(&found));
+    match result {
+        Err(error) if error.source_damage().is_some_and(|error| source.repair(error)) => {
+            work(&source.look()?)
         }
+        result => result,
     }
 }
 
@@ -86,21 +95,22 @@ pub struct Standing {
 /// As for [`plan`].
 pub fn status(config: &Config) -> Result<Standing, Error> {
     let view = view(config)?;
-    let snapshot = Source::new(config.source.clone()).look()?;
-    let look = plan_with(&snapshot, &view, &config.rules)?;
-    let toggles = standing(&look.plan, &view, &config.rules.policy.scope)?;
-    let mut status = Status {
-        service: look.plan.base_url().map(str::to_owned),
-        source: SourceStatus {
-            repo: config.rules.repo.clone(),
-            reference: Some(snapshot.reference().to_owned()),
-            revision: Some(snapshot.revision()),
-        },
-        suspended: suspension(&view, now()),
-        ..Status::default()
-    };
-    status.set_toggles(toggles);
-    Ok(Standing { look, status })
+    reading(&config.source, |snapshot| {
+        let look = plan_committed(snapshot, &view, config)?;
+        let toggles = standing(&look.plan, &view, &config.rules.policy.scope)?;
+        let mut status = Status {
+            service: look.plan.base_url().map(str::to_owned),
+            source: SourceStatus {
+                repo: config.rules.repo.clone(),
+                reference: Some(snapshot.reference().to_owned()),
+                revision: Some(snapshot.revision()),
+            },
+            suspended: suspension(&view, now()),
+            ..Status::default()
+        };
+        status.set_toggles(toggles);
+        Ok(Standing { look, status })
+    })
 }
 
 fn view(config: &Config) -> Result<View, Error> {
@@ -110,102 +120,58 @@ fn view(config: &Config) -> Result<View, Error> {
     })
 }
 
-fn plan_with(snapshot: &Snapshot, view: &View, rules: &Rules) -> Result<Look, Error> {
-    let notes = match first(snapshot, view, rules)? {
-        First::Same => {
-            let plan = Plan::nothing(source_info(snapshot, rules), rules.base_url.clone());
-            return Ok(Look {
-                plan,
-                notes: Vec::new(),
-            });
-        }
-        First::Changed(notes) => notes,
+fn plan_committed(snapshot: &Snapshot, view: &View, config: &Config) -> Result<Look, Error> {
+    let rules = &config.rules;
+    check_base_url(view, rules)?;
+    let notes = notes(snapshot, view, config)?;
+    let plan = match notes.is_empty() && is_same(snapshot, view, rules)? {
+        true => Plan::nothing(source_info(snapshot, rules), rules.base_url.clone()),
+        false => look(snapshot, view, rules, &BTreeMap::new(), suspension(view, now()))?,
     };
-    let plan = look(snapshot, view, rules, &BTreeMap::new(), suspension(view, now()))?;
     Ok(Look { plan, notes })
 }
 
-/// What looking led to, before any planning.
-pub(crate) enum First {
-    /// The tree and the rules are those of a pass that left nothing to do.
-    Same,
-    /// There may be something to do.
-    Changed(Vec<String>),
+/// Returns what a command that only reads says about the step from the recorded revision.
+fn notes(snapshot: &Snapshot, view: &View, config: &Config) -> Result<Vec<String>, Error> {
+    let case = Case::of(config, Observer::Reader);
+    let answer = Step::of(snapshot, view)?.map(|step| case.judge(&step, config.rules.history));
+    Ok(answer.and_then(Answer::into_note).into_iter().collect())
 }
 
-/// Compares revisions, and says whether a closer look is needed at all.
-pub(crate) fn first(snapshot: &Snapshot, view: &View, rules: &Rules) -> Result<First, Error> {
-    let found = snapshot.revision();
-    let mut notes = Vec::new();
-    if let Some(tip) = view.tip() {
-        let wanted = rules.base_url.as_deref();
-        if let Some(wanted) = wanted.filter(|wanted| *wanted != tip.base_url) {
-            let recorded = tip.base_url.clone();
-            return Err(crate::state::Error::OtherBaseUrl {
-                recorded,
-                wanted: wanted.to_owned(),
-            }
-            .into());
+/// Refuses a state that belongs to another service.
+pub(crate) fn check_base_url(view: &View, rules: &Rules) -> Result<(), Error> {
+    match (view.base_url(), &rules.base_url) {
+        (Some(recorded), Some(wanted)) if recorded != wanted => {
+            let (recorded, wanted) = (recorded.to_owned(), wanted.clone());
+            Err(state::Error::OtherBaseUrl { recorded, wanted }.into())
         }
-        // A revision that a clean pass has seen was told about then.
-        let is_seen = |memory: &PassMemory| memory.revision == found && memory.tip == tip.commit;
-        let is_news = !view.memory().is_some_and(is_seen);
-        if tip.revision != found && is_news {
-            notes.extend(history(snapshot, tip.revision, rules)?);
-        }
+        _ => Ok(()),
     }
-    let same = view.memory().is_some_and(|memory| {
+}
+
+/// Returns whether the tree and the rules are those of a pass that left nothing to do.
+pub(crate) fn is_same(snapshot: &Snapshot, view: &View, rules: &Rules) -> Result<bool, Error> {
+    let is_same = view.memory().is_some_and(|memory| {
         memory.root_tree == snapshot.root_tree()
             && memory.policy_digest == rules.digest()
             && Some(memory.tip) == view.tip().map(|tip| tip.commit)
     });
-    let quiet = view.unknown().is_empty() && view.suspension().is_none();
-    Ok(
-        if same && quiet && notes.is_empty() && !is_to_be_noted(snapshot, view, rules)? {
-            First::Same
-        } else {
-            First::Changed(notes)
-        },
-    )
+    let is_quiet = view.unknown().is_empty() && view.suspension().is_none();
+    Ok(is_same && is_quiet && !is_to_be_noted(snapshot, view)?)
 }
 
-/// Returns whether this revision has to be recorded even where nothing else is: documents were others at the recorded one,
-/// which need not have been applied, or on the way, and whoever comes late with one of those commits must find that it is
-/// old (DESIGN, section 4, "Stale checkout").
-pub(crate) fn is_to_be_noted(snapshot: &Snapshot, view: &View, rules: &Rules) -> Result<bool, Error> {
-    let Some(tip) = view.tip().filter(|_| rules.checkout == Checkout::Shared) else {
+/// Returns whether this revision has to be recorded even if nothing else is. If documents differed at the recorded
+/// revision, or on the way, they need not have been applied, and an older checkout with one of those commits must be
+/// found stale (DESIGN, section 4, *Stale checkout*). A rewrite that is followed is recorded as well.
+pub(crate) fn is_to_be_noted(snapshot: &Snapshot, view: &View) -> Result<bool, Error> {
+    let Some(step) = Step::of(snapshot, view)? else {
         return Ok(false);
     };
-    Ok(match snapshot.relation(tip.revision)? {
+    Ok(match step.relation {
         Relation::Same => false,
-        Relation::Descends => snapshot.differed_since(tip.revision)?,
-        Relation::Behind | Relation::Diverged | Relation::Missing => true,
+        Relation::Descends => snapshot.differed_since(step.recorded)?,
+        Relation::Behind | Relation::Diverged | Relation::Missing | Relation::Unclear => true,
     })
-}
-
-/// Says what the step from the recorded revision to the found one means (DESIGN, sections 4 and 5).
-fn history(snapshot: &Snapshot, recorded: CommitId, rules: &Rules) -> Result<Option<String>, Error> {
-    let found = snapshot.revision();
-    let relation = snapshot.relation(recorded)?;
-    let forward = matches!(relation, Relation::Same | Relation::Descends);
-    match rules.history {
-        _ if forward => Ok(None),
-        HistoryRule::Default if rules.checkout == Checkout::Shared => Err(Error::Stale { recorded, found }),
-        HistoryRule::Refuse => Err(Error::Rewritten { recorded, found }),
-        HistoryRule::Default | HistoryRule::Follow => Ok(Some(match relation {
-            Relation::Behind => format!(
-                "the source went back: {} was applied, now at {}",
-                recorded.short(),
-                found.short()
-            ),
-            _ if snapshot.is_shallow() => return Ok(None),
-            _ => format!(
-                "history was rewritten: {} was applied and is not in it; following {}",
-                recorded.short(),
-                found.short()
-            ),
-        })),
-    }
 }
 
 /// Compares, reads, checks and plans what is committed.

@@ -9,6 +9,7 @@ use crate::model::{CommitId, chain};
 use super::ended::Ended;
 use super::report::{Report, StopReason};
 use super::schedule::Schedule;
+use super::sightings::HistoryGuard;
 use super::status::{PassResult, ToggleState};
 use super::withheld::{Withheld, WithheldReason};
 
@@ -21,6 +22,8 @@ pub(super) struct Memory {
     /// The revision that the last pass was about; nothing where it could not even see one, so that whatever is found
     /// then is news.
     pub(super) seen: Option<CommitId>,
+    /// What is known about moves of the ref.
+    pub(super) history: HistoryGuard,
     /// Why the last pass failed, to say once that it did and once that it is over.
     trouble: Option<String>,
     /// What the last pass noticed.
@@ -34,6 +37,7 @@ impl Memory {
         Self {
             schedule: Schedule::new(interval),
             seen: None,
+            history: HistoryGuard::of_daemon(),
             trouble: None,
             noted: Vec::new(),
             withheld: Withheld::default(),

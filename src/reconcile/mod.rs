@@ -12,6 +12,7 @@ mod ended;
 mod error;
 mod exposition;
 mod heartbeat;
+mod history;
 mod lanes;
 mod look;
 mod memory;
@@ -24,6 +25,7 @@ mod report;
 mod rules;
 mod schedule;
 mod scout;
+mod sightings;
 mod standing;
 mod status;
 mod status_json;
@@ -33,7 +35,7 @@ mod worktree;
 
 pub use check::{Checked, Place, check};
 pub use driver::Driver;
-pub use error::Error;
+pub use error::{Error, Stale};
 pub use exposition::MetricsFormat;
 pub use heartbeat::Heartbeat;
 pub use look::{Files, Look, Standing, plan, status};
@@ -41,7 +43,7 @@ pub use metrics::{Metrics, PublishOutcome, Writing};
 pub use pass::{Around, Config, Reconciler};
 pub use publish::{Limits, Progress, Quiet};
 pub use report::{Report, Sending, StopReason};
-pub use rules::{Checkout, HistoryRule, Rules};
+pub use rules::{HistoryRule, Rules};
 pub use status::{
     LastPass, PassResult, Readiness, Role, SourceStatus, Status, Success, ToggleState, ToggleStatus,
 };

@@ -16,11 +16,12 @@ use crate::source::{Snapshot, Source, SourceConfig};
 use crate::state::{Journal, Options, PassHead, Shared, Store, View};
 
 use super::Error;
-use super::look::{self, First, Look};
+use super::look::{self, Look};
 use super::publish::{Late, Limits, Progress, Published, Publishing, publish, raised, sent};
 use super::record::{self, Documents};
 use super::report::Report;
 use super::rules::Rules;
+use super::sightings::HistoryGuard;
 
 /// How often a pass starts over because the source vanished or another process was faster.
 const STARTS: usize = 5;
@@ -68,6 +69,8 @@ pub struct Reconciler {
     pub(crate) parked: BTreeMap<ToggleId, Parked>,
     /// With which request and in which pass toggles were tried last, without an answer that counts; the driver's to fill.
     pub(crate) late: BTreeMap<ToggleId, (RequestDigest, u64)>,
+    /// What is known about moves of the ref; the driver's to fill.
+    pub(crate) history: HistoryGuard,
 }
 
 /// What looking decided.
@@ -99,6 +102,7 @@ impl Reconciler {
             store,
             parked: BTreeMap::new(),
             late: BTreeMap::new(),
+            history: HistoryGuard::default(),
         })
     }
 
@@ -145,7 +149,7 @@ impl Reconciler {
     /// Why there was no pass, or why it could not be finished.
     pub async fn pass(self, around: &Around) -> (Self, Result<Report, Error>) {
         let mut reconciler = self;
-        let mut starts = 0;
+        let (mut starts, mut is_repaired) = (0, false);
         let mut earlier = None;
         loop {
             starts += 1;
@@ -157,13 +161,24 @@ impl Reconciler {
                 Err(error) => Some(error),
             };
             match error {
-                Some(error) if error.is_passing() && starts < STARTS && !*around.stop.borrow() => {
+                Some(error)
+                    if starts < STARTS
+                        && !*around.stop.borrow()
+                        && (error.is_passing() || reconciler.repairs(error, &mut is_repaired)) =>
+                {
                     tracing::info!(reason = %error, "the pass starts over");
                     earlier = result.ok();
                 }
                 _ => return (reconciler, result),
             }
         }
+    }
+
+    /// Has a damaged mirror cloned again, once in a pass. Returns whether it does.
+    fn repairs(&mut self, error: &Error, is_repaired: &mut bool) -> bool {
+        let damage = error.source_damage().filter(|_| !*is_repaired);
+        *is_repaired |= damage.is_some_and(|error| self.source.repair(error));
+        *is_repaired && damage.is_some()
     }
 
     async fn attempt(self, around: &Around) -> (Self, Result<Report, Error>) {
@@ -208,14 +223,17 @@ impl Reconciler {
         let began = Instant::now();
         let snapshot = self.source.look()?;
         let took = began.elapsed();
-        let view = self.store.view();
-        let notes = match look::first(&snapshot, view, &self.config.rules)? {
-            First::Same if self.parked.is_empty() => return Ok(Looked::Same(snapshot, took)),
-            First::Same => Vec::new(),
-            First::Changed(notes) => notes,
-        };
+        let (view, rules) = (self.store.view(), &self.config.rules);
+        look::check_base_url(view, rules)?;
+        let notes = self
+            .history
+            .check(&snapshot, view, &self.config, &mut self.source)?;
+        let is_idle = notes.is_empty() && self.parked.is_empty();
+        if is_idle && look::is_same(&snapshot, view, rules)? {
+            return Ok(Looked::Same(snapshot, took));
+        }
         let suspension = look::suspension(view, now());
-        let plan = look::look(&snapshot, view, &self.config.rules, &self.parked, suspension)?;
+        let plan = look::look(&snapshot, view, rules, &self.parked, suspension)?;
         Ok(Looked::Planned(snapshot, Box::new(Look { plan, notes }), took))
     }
 
@@ -391,7 +409,8 @@ fn start(
     snapshot: &Snapshot,
 ) -> Result<Journal, Error> {
     let documents = Documents::new(snapshot)?;
-    Ok(store.start(&head, changes, |object| documents.read(object))?)
+    let started = store.start(&head, changes, |object| documents.read(object));
+    started.map_err(record::unread)
 }
 
 /// Runs blocking work on the reconciler away from the async threads.

@@ -28,13 +28,13 @@ pub(crate) fn record(
         now,
     };
     let mut records: Vec<state::Record> = plan.records().iter().map(without_publish).collect();
-    if look::is_to_be_noted(snapshot, store.view(), rules)? {
+    if look::is_to_be_noted(snapshot, store.view())? {
         records.push(state::Record::Seen);
     }
     let documents = Documents::new(snapshot)?;
     let folded = store.fold(&head, &records, |object| documents.read(object));
     folded.map_err(match published.sendings.is_empty() {
-        true => Error::from,
+        true => unread,
         false => Error::mid_pass,
     })?;
     let done = published.stopped.is_none()
@@ -116,6 +116,21 @@ pub(crate) enum Unreadable {
     /// The source cannot be read.
     #[error(transparent)]
     Source(#[from] source::Error),
+}
+
+/// Reports a document that the source did not give as the error of the source that it is.
+pub(crate) fn unread(error: state::Error) -> Error {
+    let state::Error::Document { object, source } = error else {
+        return error.into();
+    };
+    match source.downcast::<Unreadable>().map(|unreadable| *unreadable) {
+        Ok(Unreadable::Source(error)) => Error::Source(error),
+        Ok(absent @ Unreadable::Absent(_)) => {
+            let source = Box::new(absent);
+            Error::State(state::Error::Document { object, source })
+        }
+        Err(source) => Error::State(state::Error::Document { object, source }),
+    }
 }
 
 impl Documents {

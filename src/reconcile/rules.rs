@@ -21,8 +21,6 @@ pub struct Rules {
     pub policy: Policy,
     /// What a rewritten history means.
     pub history: HistoryRule,
-    /// What kind of place the source is.
-    pub checkout: Checkout,
     /// The service, where one is given.
     pub base_url: Option<String>,
 }
@@ -38,15 +36,6 @@ pub enum HistoryRule {
     Refuse,
 }
 
-/// Whether the source can be an old checkout that knows less than the state.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Checkout {
-    /// A checkout, with state that others share: it may be older than what they applied.
-    Shared,
-    /// A mirror, or state of its own: the source is the truth.
-    Sole,
-}
-
 impl Rules {
     /// Returns SHA-256, in hexadecimal, over everything that shapes a plan besides the documents.
     pub(super) fn digest(&self) -> String {
@@ -57,7 +46,6 @@ impl Rules {
             kind,
             policy,
             history: _,
-            checkout: _,
             base_url,
         } = self;
         let text = format!("{root}\n{layout}\n{kind:?}\n{}\n{base_url:?}", policy.digest());

@@ -44,6 +44,8 @@ pub enum Relation {
     Missing,
     /// They are one commit.
     Same,
+    /// The history of the snapshot is cut before the other one, so it is not known.
+    Unclear,
 }
 
 impl Snapshot {
@@ -191,7 +193,9 @@ impl Snapshot {
         let repository = reader.repository();
         match repository.find_commit(id) {
             Ok(_) => {}
-            Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(Relation::Missing),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => {
+                return Ok(self.unless_cut(Relation::Missing));
+            }
             Err(error) => return Err(reader.explain(other.0, error)),
         }
         if repository.graph_descendant_of(own, id)? {
@@ -199,7 +203,15 @@ impl Snapshot {
         }
         match repository.graph_descendant_of(id, own)? {
             true => Ok(Relation::Behind),
-            false => Ok(Relation::Diverged),
+            false => Ok(self.unless_cut(Relation::Diverged)),
+        }
+    }
+
+    /// Returns `relation`, unless the other commit may lie beyond the end of a history that is cut.
+    fn unless_cut(&self, relation: Relation) -> Relation {
+        match self.depth {
+            Depth::Complete => relation,
+            Depth::Shallow => Relation::Unclear,
         }
     }
 

@@ -72,7 +72,8 @@ fn a_rewritten_history_is_followed_and_what_differs_is_published() {
         .force(&before)
         .file("shop/prod/pay.yaml", doc(22))
         .commit("What was meant");
-    world.apply().exit(0).says(&["rewritten"]);
+    let follow = world.apply().set("history", "follow");
+    follow.exit(0).says(&["rewritten"]);
     world.sent(&[("shop/prod/pay", body(22, "What was meant"))]);
 }
 
@@ -94,7 +95,7 @@ fn a_rewritten_history_can_be_refused() {
         .exit_in(&[1, 4])
         .says(&["--history"]);
     world.nothing_sent();
-    world.apply().exit(0).any_output();
+    world.apply().set("history", "follow").exit(0).any_output();
     assert_eq!(world.service.take().len(), 1);
 }
 

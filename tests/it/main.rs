@@ -9,6 +9,7 @@
 )]
 
 mod architecture;
+mod caches;
 mod commands;
 mod crash;
 mod daemon;
@@ -41,6 +42,7 @@ mod shared;
 mod sidecar;
 mod simulation;
 mod sources;
+mod stale;
 mod state;
 mod status;
 mod support;

@@ -297,7 +297,8 @@ impl Simulation {
 
     /// Begins an apply: always with the same disk, or with one of several or none where the state is shared.
     fn apply(&mut self) -> Gitoggle {
-        let run = self.world.apply();
+        // Histories are rewritten on the way.
+        let run = self.world.apply().set("history", "follow");
         let Some(remote) = &self.remote else {
             return run;
         };
@@ -308,7 +309,6 @@ impl Simulation {
         run.set("state-dir", &self.disk)
             .set("state-remote", remote.path())
             .set("state-name", "toggles")
-            .set("history", "follow")
     }
 
     fn pass(&mut self) {

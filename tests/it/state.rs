@@ -40,6 +40,44 @@ fn state_belongs_to_one_base_url() {
 }
 
 #[test]
+fn a_mistake_in_the_first_base_url_binds_nothing() {
+    let world = World::new();
+    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    let first = || world.apply().set("first-pass", "assert");
+    // Nobody listens there.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let nowhere = format!("https://localhost:{}", port.local_addr().unwrap().port());
+    drop(port);
+    first()
+        .set("base-url", &nowhere)
+        .set("timeout", "1s")
+        .exit(1)
+        .any_output();
+    first().exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(18, "Add pay"))]);
+    first().set("base-url", &nowhere).exit(4).says(&["belongs to"]);
+}
+
+#[test]
+fn an_open_request_binds_the_state_to_its_base_url() {
+    let world = World::new();
+    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.service.answers([Answer::stores_and_hangs()]);
+    let run = world.apply().set("first-pass", "assert").start();
+    world.service.wait_for(1);
+    run.kill();
+    world.service.sender_died();
+    let other = Service::start();
+    world
+        .apply()
+        .set("base-url", other.url())
+        .set("first-pass", "assert")
+        .exit(4)
+        .says(&["belongs to"]);
+    assert_eq!(other.connections(), 0);
+}
+
+#[test]
 fn an_unknown_outcome_is_followed_by_the_same_body_and_comment() {
     let world = interrupted();
     world.status().exit_in(&[0, 1]).says(&["shop/prod/pay"]);

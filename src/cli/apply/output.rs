@@ -3,7 +3,6 @@
 //! As text, each change gets its line when it ends, while the pass is still running; the other formats are printed once,
 //! at the end. Every format reports an error that ended the pass after requests had left.
 
-use std::error::Error as _;
 use std::fmt::Write as _;
 
 use serde::Serialize;
@@ -12,7 +11,9 @@ use crate::document::Color;
 use crate::model::{ToggleId, chain, counted, escaped};
 use crate::plan::Change;
 use crate::plan::render::{self, code};
-use crate::reconcile::{self, Report, Sending};
+use crate::reconcile::{Report, Sending};
+
+use crate::cli::failure::JsonError;
 
 /// Returns the lines about one change.
 pub(crate) fn line(change: &Change, sending: &Sending) -> String {
@@ -119,14 +120,6 @@ struct Line<'a> {
     reason: Option<&'a str>,
 }
 
-/// The error that ended a pass.
-#[derive(Serialize)]
-struct JsonError {
-    message: String,
-    causes: Vec<String>,
-    hint: Option<String>,
-}
-
 impl<'a> Json<'a> {
     pub(super) fn of(report: &'a Report) -> Self {
         let results = report.lines().map(|(change, sending)| Line {
@@ -138,19 +131,11 @@ impl<'a> Json<'a> {
             plan: render::json(&report.plan),
             results: results.collect(),
             stopped: report.stopped.as_ref().map(ToString::to_string),
-            error: report.error.as_deref().map(JsonError::of),
+            error: report
+                .error
+                .as_deref()
+                .map(|error| JsonError::new(error, error.hint())),
             notes: &report.notes,
-        }
-    }
-}
-
-impl JsonError {
-    fn of(error: &reconcile::Error) -> Self {
-        let causes = std::iter::successors(error.source(), |cause| (*cause).source());
-        Self {
-            message: error.to_string(),
-            causes: causes.map(ToString::to_string).collect(),
-            hint: error.hint(),
         }
     }
 }

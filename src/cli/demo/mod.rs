@@ -18,7 +18,7 @@ use crate::document::{Color, Layout};
 use crate::model::{Scope, ServiceKind, ToggleId, escaped};
 use crate::plan::{FirstPass, MassChange, OnInvalid, OnRemove, Policy, Trailer, render};
 use crate::reconcile::{
-    self, Around, Checkout, Config, Files, HistoryRule, Limits, Quiet, Reconciler, Report, Rules, Sending,
+    self, Around, Config, Files, HistoryRule, Limits, Quiet, Reconciler, Report, Rules, Sending,
 };
 use crate::sandbox::{Effect, Running, Sandbox, SandboxConfig, Script};
 use crate::service::ClientConfig;
@@ -290,7 +290,6 @@ impl Demo {
                 kind: ServiceKind::Documented,
                 policy: policy(first_pass),
                 history: HistoryRule::Default,
-                checkout: Checkout::Sole,
                 base_url: Some(base_url.clone()),
             },
             source: SourceConfig {

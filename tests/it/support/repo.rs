@@ -203,6 +203,16 @@ impl Repo {
         }
     }
 
+    /// Unpacks the objects of a pack.
+    pub(crate) fn unpack(&self, pack: &Path) {
+        let unpacked = Command::new("git")
+            .args(["unpack-objects", "-q"])
+            .current_dir(&self.folder)
+            .stdin(std::fs::File::open(pack).unwrap())
+            .status();
+        assert!(unpacked.expect("git is installed").success());
+    }
+
     fn git_raw(&self, args: &[&str]) -> String {
         let output = self.run(args);
         assert!(

@@ -1,0 +1,170 @@
+//! The mirror of a URL is a cache: whatever happens to it is repaired, whoever meets it.
+
+use std::path::{Path, PathBuf};
+
+use crate::support::git_host::Door;
+use crate::support::{Answer, Daemon, Remote, SmallDisk, body, doc};
+
+/// Makes a world whose mirror has the newest commit and lacks the blob of its document, as after a power cut. Nothing of
+/// the commit was applied: the service refused it.
+fn without_the_blob() -> Remote {
+    let remote = Remote::settled(Door::Open);
+    remote.push(21, "Change pay");
+    let refusal = Answer::json(422, r#"{"message": "not now"}"#);
+    remote.world.service.answers([refusal]);
+    remote.apply().exit(1).any_output();
+    remote.world.service.take();
+    let blob = remote.world.repo.id("HEAD:shop/prod/pay.yaml");
+    lose(&mirror(&remote), &blob);
+    remote
+}
+
+fn mirror(remote: &Remote) -> PathBuf {
+    remote.world.state().join("source.git")
+}
+
+/// Unpacks every object, and removes one of them.
+fn lose(mirror: &Path, object: &str) {
+    let git = crate::support::Repo::at(mirror);
+    let packs = mirror.join("objects/pack");
+    let aside = mirror.join("aside");
+    std::fs::rename(&packs, &aside).unwrap();
+    std::fs::create_dir(&packs).unwrap();
+    for file in std::fs::read_dir(&aside).unwrap().flatten() {
+        if file
+            .path()
+            .extension()
+            .is_some_and(|extension| extension == "pack")
+        {
+            git.unpack(&file.path());
+        }
+    }
+    std::fs::remove_dir_all(&aside).unwrap();
+    let (folder, rest) = object.split_at(2);
+    std::fs::remove_file(mirror.join("objects").join(folder).join(rest)).unwrap();
+}
+
+#[test]
+fn a_missing_object_is_repaired_though_the_ref_stands_still() {
+    let remote = without_the_blob();
+    remote.apply().exit(0).any_output();
+    remote.world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    // It is there again, for good.
+    remote.asked();
+    remote.apply().exit(0).any_output();
+    assert_eq!(remote.asked().len(), 1, "one lookup");
+}
+
+#[test]
+fn a_daemon_repairs_its_mirror() {
+    let remote = without_the_blob();
+    let daemon = remote.daemon(|run| run);
+    daemon.becomes("shop/prod/pay", "in_sync");
+    remote.world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    daemon.says(&["cloned again"]);
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn whoever_only_reads_goes_past_a_damaged_mirror_and_leaves_it_alone() {
+    let remote = without_the_blob();
+    let before = crate::support::files::listing(remote.world.root());
+    remote.plan().exit(0).says(&["Change pay"]);
+    let status = remote.world.status().set("repo", remote.url());
+    status
+        .set("ca-file", remote.world.ca())
+        .exit(1)
+        .says(&["failed", "not now"]);
+    let validate = remote.world.validate().set("repo", remote.url());
+    validate
+        .set("ref", "main")
+        .env("GITOGGLE_CA_FILE", remote.world.ca())
+        .env("GITOGGLE_STATE_DIR", remote.world.state())
+        .exit(0)
+        .stdout_contains(&["1 document"])
+        .any_stderr();
+    assert_eq!(crate::support::files::listing(remote.world.root()), before);
+}
+
+#[test]
+fn a_damaged_remote_is_cloned_once_in_a_pass_and_then_reported() {
+    let remote = Remote::settled(Door::Open);
+    remote.push(21, "Change pay");
+    let blob = remote.world.repo.id("HEAD:shop/prod/pay.yaml");
+    lose(&remote.world.path("hosted/toggles.git"), &blob);
+    remote.apply().exit(1).stderr_contains(&["error"]).any_stdout();
+    remote.world.nothing_sent();
+}
+
+#[test]
+fn a_mirror_on_a_full_disk_is_reported_as_a_full_disk() {
+    let remote = Remote::settled(Door::Open);
+    let Some(disk) = SmallDisk::over(&remote.world) else {
+        return;
+    };
+    // Too much for one megabyte, and it does not compress.
+    let noise: Vec<u8> = std::iter::repeat_with(|| fastrand::u8(..))
+        .take(2 << 20)
+        .collect();
+    remote.world.repo.file("noise.bin", noise);
+    remote.push(21, "Change pay");
+    let full = remote.apply().exit(1);
+    full.stderr_contains(&["No space left on device", "the disk is full"])
+        .never_says(&["class=", "fsck", "damaged", "cannot talk to"])
+        .any_stdout();
+    remote.world.nothing_sent();
+    drop(disk);
+}
+
+#[test]
+fn a_state_on_a_full_disk_is_reported_as_a_full_disk() {
+    let remote = Remote::settled(Door::Open);
+    let world = &remote.world;
+    let Some(disk) = SmallDisk::over(world) else {
+        return;
+    };
+    for free in [0, 4, 8, 12, 16, 24] {
+        for number in 0..free {
+            world
+                .repo
+                .file(&format!("shop/prod/t{number}.yaml"), doc(100 + free + number));
+        }
+        world
+            .repo
+            .file("shop/prod/pay.yaml", doc(100 + free))
+            .commit("Change");
+        disk.fill_up_to(free);
+        let ran = world.apply().arg("--allow-mass-change").exit_in(&[0, 1]);
+        let told = ran.both();
+        if !told.contains("applied") || told.contains("error") {
+            assert!(told.contains("No space left on device"), "{free}: {told}");
+            assert!(told.contains("the disk is full"), "{free}: {told}");
+        }
+        for wrong in ["class=", "fsck", "move it away"] {
+            assert!(!told.contains(wrong), "{free}: {told}");
+        }
+        disk.make_room();
+        world.apply().arg("--allow-mass-change").exit(0).any_output();
+        world.service.take();
+    }
+}
+
+#[test]
+fn a_daemon_on_a_full_disk_says_so_in_its_readiness() {
+    let remote = Remote::settled(Door::Open);
+    let world = &remote.world;
+    let Some(disk) = SmallDisk::over(world) else {
+        return;
+    };
+    let daemon = Daemon::ready(world, |run| run);
+    disk.fill_up_to(0);
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    daemon.is_unready_for(&["No space left on device"]);
+    assert_eq!(daemon.said("class="), 0, "{}", daemon.log());
+    disk.make_room();
+    daemon.is_ready();
+    daemon.ends_in_peace();
+}
