@@ -1,56 +1,91 @@
-//! Reading a request's body up to a limit, before anything else: whoever gets a refusal has been listened to, and
-//! so reads it instead of a broken connection.
+//! Reads request bodies up to a limit. A sender whose body is refused has been read to the end, within reason, so that
+//! it receives the response instead of a broken connection.
 
 use std::future::poll_fn;
 use std::pin::Pin;
 
 use axum::body::{Body, HttpBody as _};
 use axum::extract::Request;
+use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::Response;
 
 use super::server::problem;
 
-/// What is read and thrown away beyond the limit, so that a sender that is only a little too talkative reads the
-/// answer instead of a broken connection.
+/// The number of bytes that are read and dropped beyond the limit.
 const THROWN_AWAY: usize = 4 << 20;
 
-/// What is set aside before anything was sent; in bytes.
+/// The number of bytes that are allocated before the first one has arrived.
 const USUAL: usize = 16 << 10;
 
-/// Returns `request` with its whole body where that has at most `limit` bytes, however it is framed.
+/// A body that was not read to its end.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Unread {
+    /// The connection ended before the body did.
+    Incomplete,
+    /// The body is larger than this many bytes.
+    TooLarge(usize),
+}
+
+impl Unread {
+    pub(super) fn status(self) -> StatusCode {
+        match self {
+            Self::Incomplete => StatusCode::BAD_REQUEST,
+            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+        }
+    }
+
+    pub(super) fn response(self) -> Response {
+        let reason = match self {
+            Self::Incomplete => "the body is incomplete".to_owned(),
+            Self::TooLarge(limit) => format!("at most {limit} bytes are allowed"),
+        };
+        problem(self.status(), &reason)
+    }
+}
+
+/// Returns `request` with its whole body in memory.
 ///
 /// # Errors
-/// The answer to give: 413 when it is larger, 400 when it breaks off.
-pub(super) async fn read(request: Request, limit: usize) -> Result<Request, Response> {
-    let too_large = || {
-        problem(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            &format!("at most {limit} bytes are allowed"),
-        )
-    };
-    let (head, mut body) = request.into_parts();
+/// When the body has more than `limit` bytes, however it is framed, or breaks off.
+pub(super) async fn read(request: Request, limit: usize) -> Result<Request, Unread> {
+    let (head, body) = request.into_parts();
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    let mut bytes = Vec::with_capacity(announced.min(USUAL));
+    stream(&head, body, limit, |chunk| bytes.extend_from_slice(chunk)).await?;
+    Ok(Request::from_parts(head, Body::from(bytes)))
+}
+
+/// Passes the body to `sink` while it arrives.
+///
+/// # Errors
+/// When the body has more than `limit` bytes, however it is framed, or breaks off. `sink` has seen a part of it then.
+pub(super) async fn stream(
+    head: &Parts,
+    mut body: Body,
+    limit: usize,
+    mut sink: impl FnMut(&[u8]),
+) -> Result<(), Unread> {
     let waits_for_permission = head.headers.contains_key(header::EXPECT);
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     if announced > limit && waits_for_permission {
-        return Err(too_large());
+        return Err(Unread::TooLarge(limit));
     }
-    let mut bytes = Vec::with_capacity(announced.min(USUAL));
     let mut read = 0_usize;
     while let Some(chunk) = next(&mut body).await {
-        let chunk = chunk.map_err(|_| problem(StatusCode::BAD_REQUEST, "the body is incomplete"))?;
+        let chunk = chunk.map_err(|_| Unread::Incomplete)?;
         read = read.saturating_add(chunk.len());
         if read > limit + THROWN_AWAY {
             break;
         }
         if read <= limit {
-            bytes.extend_from_slice(&chunk);
+            sink(&chunk);
         }
     }
-    if read > limit {
-        return Err(too_large());
+    match read > limit {
+        true => Err(Unread::TooLarge(limit)),
+        false => Ok(()),
     }
-    Ok(Request::from_parts(head, Body::from(bytes)))
 }
 
 async fn next(body: &mut Body) -> Option<Result<bytes::Bytes, axum::Error>> {

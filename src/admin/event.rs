@@ -1,87 +1,85 @@
-//! Whether a webhook is about the repository and the ref that are followed. Nothing else of it is looked at.
+//! Decides whether a webhook concerns the repository and the ref that are followed. Nothing else of it is read.
+//!
+//! Only paths are compared: a forge inside a cluster has one host name there and another one outside. When in doubt, a
+//! webhook concerns us: the sender knew the secret, and one pass too many costs nothing.
 
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use crate::transport::RepoUrl;
 
-/// What is followed.
+/// The repository and the ref that are followed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watched {
-    /// Where the repository is, if that is not on this machine.
-    repo: Option<Place>,
+    /// The paths of the repository: as configured, and where it was redirected to. None for one on this machine.
+    paths: Vec<String>,
     /// The ref, if it is a branch or a tag.
     reference: Option<String>,
 }
 
-/// A repository, however its address is written.
+/// What an event concerns.
 #[derive(Clone, Debug, Eq, PartialEq)]
-struct Place {
-    host: String,
-    path: String,
-}
-
-/// What an event is about.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum About {
-    AnotherRef,
-    AnotherRepository,
+    /// Another ref: its name.
+    AnotherRef(String),
+    /// Another repository: its name.
+    AnotherRepository(String),
     Us,
 }
 
 impl Watched {
-    /// Says what is followed: a repository, and a ref as the status has it. Without one, everything counts.
-    pub(super) fn new(repo: Option<&RepoUrl>, reference: Option<&str>) -> Self {
+    /// Makes the value for all addresses of a repository, and a ref as the status has it. Without an address, every
+    /// repository counts; without a ref, every ref.
+    pub(super) fn new<'a>(addresses: impl IntoIterator<Item = &'a RepoUrl>, reference: Option<&str>) -> Self {
+        let addresses = addresses.into_iter().filter_map(RepoUrl::path_on_host);
         Self {
-            repo: repo
-                .filter(|repo| repo.local_path().is_none())
-                .and_then(|repo| Place::parse(&repo.to_string())),
+            paths: addresses.map(normal).filter(|path| !path.is_empty()).collect(),
             reference: reference.filter(|name| is_name(name)).map(str::to_owned),
         }
     }
 
-    /// Returns whether `event`, a push of any of the hosts, is about what is followed. What it does not say
-    /// counts as said: the sender knew the secret, and one look too many costs nothing.
+    /// Returns what `event`, a push of any of the hosts, concerns.
     pub(super) fn about(&self, event: &Value) -> About {
-        if !self.is_repo_of(event) {
-            return About::AnotherRepository;
+        if let Some(theirs) = self.other_repository(event) {
+            return About::AnotherRepository(theirs);
         }
         let pushed = event.get("ref").and_then(Value::as_str);
         match (&self.reference, pushed) {
-            (Some(ours), Some(theirs)) if !same_ref(ours, theirs) => About::AnotherRef,
+            (Some(ours), Some(theirs)) if !same_ref(ours, theirs) => About::AnotherRef(short(theirs)),
             _ => About::Us,
         }
     }
 
-    fn is_repo_of(&self, event: &Value) -> bool {
-        let Some(ours) = &self.repo else {
-            return true;
-        };
-        let texts: Vec<&str> = ["repository", "project"]
+    /// Returns the name of the event's repository if it is certainly another one.
+    fn other_repository(&self, event: &Value) -> Option<String> {
+        let addresses: Vec<&str> = ["repository", "project"]
             .iter()
             .filter_map(|member| event.get(member))
             .flat_map(addresses)
             .collect();
-        let places: Vec<Place> = texts.iter().copied().filter_map(Place::parse).collect();
-        if places.is_empty() {
-            return texts.is_empty() || texts.iter().any(|name| ours.is_named(name));
-        }
-        places.contains(ours)
+        let theirs: Vec<String> = addresses
+            .iter()
+            .map(|address| path(address))
+            .filter(|path| !path.is_empty())
+            .collect();
+        let is_ours = |theirs: &String| self.paths.iter().any(|ours| same_path(ours, theirs));
+        let in_doubt = self.paths.is_empty() || theirs.is_empty() || theirs.iter().any(is_ours);
+        (!in_doubt).then(|| short(&theirs[0]))
     }
 }
 
-/// Returns the members of a repository that say where it is, by URL or by name. A plain text is taken for one.
+/// Returns the members of a repository that hold its name or address. A plain text is taken for one.
 fn addresses(repository: &Value) -> Vec<&str> {
     const MEMBERS: [&str; 13] = [
-        "clone_url",
         "full_name",
+        "path_with_namespace",
+        "clone_url",
         "git_http_url",
         "git_ssh_url",
         "git_url",
         "homepage",
         "html_url",
         "http_url",
-        "path_with_namespace",
         "ssh_url",
         "svn_url",
         "url",
@@ -91,44 +89,39 @@ fn addresses(repository: &Value) -> Vec<&str> {
     members.chain([repository]).filter_map(Value::as_str).collect()
 }
 
-impl Place {
-    fn parse(text: &str) -> Option<Self> {
-        let (host, path) = match text.contains("://") {
-            true => {
-                let url = url::Url::parse(text).ok()?;
-                (url.host_str()?.to_owned(), url.path().to_owned())
-            }
-            false => {
-                let (host, path) = text.split_once(':').filter(|(host, _)| !host.contains('/'))?;
-                let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-                (host.to_owned(), path.to_owned())
-            }
-        };
-        let host = host.to_lowercase();
-        // Some hosts offer ssh on the HTTPS port under another name: `ssh.github.com`, `altssh.gitlab.com`.
-        let plain = host.strip_prefix("altssh.").or_else(|| host.strip_prefix("ssh."));
-        Some(Self {
-            host: plain.unwrap_or(&host).to_owned(),
-            path: normal(&path),
-        })
+/// Returns the path in an address: a URL, `user@host:path`, or the path itself.
+fn path(address: &str) -> String {
+    if let Some((_, rest)) = address.split_once("://") {
+        return normal(rest.split_once('/').map_or("", |(_, path)| path));
     }
-
-    /// Returns whether this is the repository of that name, such as `owner/name`, on some host.
-    fn is_named(&self, name: &str) -> bool {
-        let name = normal(name);
-        let folder = self.path.strip_suffix(&name);
-        !name.is_empty() && folder.is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
-    }
+    let scp = address.split_once(':').filter(|(host, _)| !host.contains('/'));
+    normal(scp.map_or(address, |(_, path)| path))
 }
 
-/// Hosts take their paths for the same in any case, with and without `.git`.
+/// Returns `path` without case, `.git` and outer slashes, which make no difference to hosts.
 fn normal(path: &str) -> String {
     let path = percent_decode_str(path).decode_utf8_lossy().to_lowercase();
     let path = path.trim_matches('/');
     path.strip_suffix(".git").unwrap_or(path).to_owned()
 }
 
-/// A branch or a tag, not `HEAD (detached)` and not a commit id.
+/// Returns whether two paths can name the same repository: a forge may be served below a folder of its host, which
+/// only some of its addresses contain.
+fn same_path(ours: &str, theirs: &str) -> bool {
+    let ends_with = |long: &str, short: &str| {
+        long.strip_suffix(short)
+            .is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
+    };
+    ends_with(ours, theirs) || ends_with(theirs, ours)
+}
+
+/// Cuts a name from a request for the log.
+fn short(name: &str) -> String {
+    const LONGEST: usize = 200;
+    name.chars().take(LONGEST).collect()
+}
+
+/// Returns whether the ref is a branch or a tag, not `HEAD (detached)` and not a commit id.
 fn is_name(reference: &str) -> bool {
     let is_commit = reference.len() >= 40 && reference.bytes().all(|byte| byte.is_ascii_hexdigit());
     !(reference.starts_with("HEAD") || reference.contains(' ') || is_commit || reference.is_empty())
@@ -151,7 +144,27 @@ mod tests {
     use super::*;
 
     fn watched(repo: &str, reference: Option<&str>) -> Watched {
-        Watched::new(Some(&repo.parse().unwrap()), reference)
+        Watched::new([&repo.parse().unwrap()], reference)
+    }
+
+    fn another_ref(name: &str) -> About {
+        About::AnotherRef(name.to_owned())
+    }
+
+    #[test]
+    fn a_repository_that_moved_is_known_by_both_names() {
+        let urls: Vec<RepoUrl> = ["https://x.org/acme/old.git", "https://x.org/acme/new.git"]
+            .map(|url| url.parse().unwrap())
+            .into();
+        let watched = Watched::new(&urls, None);
+        for (name, about) in [
+            ("acme/old", About::Us),
+            ("acme/new", About::Us),
+            ("acme/other", About::AnotherRepository("acme/other".to_owned())),
+        ] {
+            let event = json!({ "repository": { "full_name": name } });
+            assert_eq!(watched.about(&event), about);
+        }
     }
 
     #[test]
@@ -197,13 +210,20 @@ mod tests {
                 "https://github.com/evil/toggles.git",
                 false,
             ),
+            // A forge in a cluster has two names.
             (
-                "https://github.com/acme/toggles",
-                "https://github.com.evil.org/acme/toggles",
-                false,
+                "https://gitea-http.gitea.svc:3000/acme/toggles.git",
+                "https://git.acme.org/acme/toggles.git",
+                true,
             ),
             ("https://git.acme.org/scm/acme/toggles", "acme/toggles", true),
+            (
+                "git@git.acme.org:acme/toggles.git",
+                "https://acme.org/gitea/acme/toggles",
+                true,
+            ),
             ("https://git.acme.org/xacme/toggles", "acme/toggles", false),
+            ("https://git.acme.org/toggles", "acme/xtoggles", false),
         ] {
             let event = json!({ "repository": theirs });
             let about = watched(ours, None).about(&event);
@@ -218,23 +238,26 @@ mod tests {
             (json!({}), About::Us),
             (json!({ "ref": "refs/heads/main" }), About::Us),
             (json!({ "ref": "main" }), About::Us),
-            (json!({ "ref": "refs/heads/mainline" }), About::AnotherRef),
-            (json!({ "ref": "refs/tags/main" }), About::AnotherRef),
+            (
+                json!({ "ref": "refs/heads/mainline" }),
+                another_ref("refs/heads/mainline"),
+            ),
+            (json!({ "ref": "refs/tags/main" }), another_ref("refs/tags/main")),
             (
                 json!({ "repository": { "full_name": "Acme/Toggles" }, "ref": "refs/heads/main" }),
                 About::Us,
             ),
             (
                 json!({ "repository": { "full_name": "acme/other" } }),
-                About::AnotherRepository,
+                About::AnotherRepository("acme/other".to_owned()),
             ),
             (
                 json!({ "repository": { "full_name": "acme/toggles", "clone_url": "https://other.org/acme/toggles.git" } }),
-                About::AnotherRepository,
+                About::Us,
             ),
             (
                 json!({ "project": { "git_ssh_url": "git@git.acme.org:acme/toggles.git" }, "ref": "refs/heads/x" }),
-                About::AnotherRef,
+                another_ref("refs/heads/x"),
             ),
             (
                 json!({ "project": { "path_with_namespace": "acme/toggles" } }),
@@ -257,7 +280,10 @@ mod tests {
             Watched::new(None, Some(&"ab".repeat(20))).about(&event),
             About::Us
         );
-        assert_eq!(Watched::new(None, Some("main")).about(&event), About::AnotherRef);
+        assert_eq!(
+            Watched::new(None, Some("main")).about(&event),
+            another_ref("refs/heads/x")
+        );
         assert_eq!(Watched::new(None, Some("x")).about(&event), About::Us);
     }
 }

@@ -10,7 +10,9 @@ mod body;
 mod caller;
 mod connection;
 mod control;
+mod deliveries;
 mod event;
+mod form;
 mod limit;
 mod page;
 mod probes;
@@ -60,8 +62,10 @@ struct Inner {
     admin: Admin,
     /// Contended by concurrent webhooks, for the time of one look-up.
     replays: Mutex<replay::Replays>,
-    /// Likewise.
+    /// Likewise. Taken from only by webhooks that fail the check.
     limit: Mutex<limit::Bucket>,
+    /// Likewise, and by readers of the status.
+    deliveries: Mutex<deliveries::Deliveries>,
     /// One large answer at a time, so that impatient readers of a large status do not fill the memory.
     large_answers: Arc<Semaphore>,
     /// The last answer of `/api/status`, which all who read it at the same time share. Contended by nobody: who
@@ -74,6 +78,7 @@ impl Shared {
         Self(Arc::new(Inner {
             admin,
             replays: Mutex::default(),
+            deliveries: Mutex::default(),
             limit: Mutex::new(limit::Bucket::new(WEBHOOK_BURST, WEBHOOKS_PER_SECOND)),
             large_answers: Arc::new(Semaphore::new(1)),
             status_answer: Mutex::default(),
@@ -81,7 +86,7 @@ impl Shared {
     }
 }
 
-/// A host that pushes a large mirror sends hundreds of webhooks at once, all of which end in one pass.
+/// A host whose secret is out of date may send hundreds of webhooks at once.
 const WEBHOOK_BURST: u32 = 300;
 const WEBHOOKS_PER_SECOND: u32 = 20;
 

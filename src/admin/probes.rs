@@ -8,6 +8,7 @@ use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use serde::Serialize;
 
+use super::deliveries::DeliveriesShown;
 use super::server::problem;
 use super::{Admin, Shared};
 use crate::model::escaped;
@@ -61,12 +62,13 @@ pub(super) async fn status(State(shared): State<Shared>) -> Response {
     }
 }
 
-/// The status of a program of this version.
+/// The status of a program of this version, with what only this module knows.
 #[derive(Serialize)]
 struct Versioned<'a> {
     version: &'static str,
     #[serde(flatten)]
     status: StatusJson<'a>,
+    webhooks: &'a Option<DeliveriesShown>,
 }
 
 /// An answer of `/api/status` and what it was made of.
@@ -74,6 +76,7 @@ struct Versioned<'a> {
 pub(super) struct StatusAnswer {
     status: Status,
     readiness: Readiness,
+    webhooks: Option<DeliveriesShown>,
     body: Bytes,
 }
 
@@ -81,6 +84,7 @@ impl Shared {
     fn status_answer(&self) -> Bytes {
         let readiness = self.0.admin.readiness();
         let status = self.0.admin.status.borrow().clone();
+        let webhooks = self.deliveries();
         let mut last = self
             .0
             .status_answer
@@ -88,22 +92,31 @@ impl Shared {
             .unwrap_or_else(PoisonError::into_inner);
         if let Some(answer) = last
             .as_ref()
-            .filter(|last| last.readiness == readiness && last.status == status)
+            .filter(|last| last.readiness == readiness && last.webhooks == webhooks && last.status == status)
         {
             return answer.body.clone();
         }
         let shown = Versioned {
             version: env!("CARGO_PKG_VERSION"),
             status: StatusJson::new(&status, &readiness),
+            webhooks: &webhooks,
         };
         let json = serde_json::to_string(&shown).expect("a status always has a JSON form");
         let body = Bytes::from(json + "\n");
         *last = Some(StatusAnswer {
             status,
             readiness,
+            webhooks,
             body: body.clone(),
         });
         body
+    }
+
+    /// Returns what became of the webhooks so far; nothing if no webhook secret is set.
+    fn deliveries(&self) -> Option<DeliveriesShown> {
+        let deliveries = self.0.deliveries.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_open = self.0.admin.webhook_secret.is_some();
+        is_open.then(|| deliveries.shown())
     }
 
     /// Makes an answer that may take a while and megabytes, off the threads that serve everybody else. Returns

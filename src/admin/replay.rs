@@ -21,7 +21,7 @@ pub(super) enum Delivery {
     Repeated,
 }
 
-/// Rate-limited as webhooks are, more than can arrive while a timestamp is still accepted.
+/// Far more authentic deliveries than any host sends while a timestamp is still accepted.
 const REMEMBERED: usize = 20_000;
 
 impl Replays {

@@ -18,7 +18,7 @@ use super::connection::{Gate, LONGEST_CONNECTION};
 use super::webhook::Kind;
 use super::{Admin, Shared, body, control, page, probes, webhook};
 
-/// In bytes: what the contract allows a webhook.
+/// The largest body of a request that is not a webhook, in bytes.
 const LARGEST_BODY: usize = 1 << 20;
 /// How long one request may take; a little less than its connection may, so that the answer gets through.
 const LONGEST_REQUEST: Duration = Duration::from_secs(LONGEST_CONNECTION.as_secs() - 5);
@@ -61,26 +61,41 @@ fn router(admin: Admin) -> Router {
         .route("/reconcile", post(control::reconcile))
         .route("/suspend", post(control::suspend))
         .route("/resume", post(control::resume))
-        .route(
-            "/webhook/generic",
-            post(|shared, headers, body| webhook::receive(Kind::Generic, shared, headers, body)),
-        )
-        .route(
-            "/webhook/gitea",
-            post(|shared, headers, body| webhook::receive(Kind::Gitea, shared, headers, body)),
-        )
-        .route(
-            "/webhook/github",
-            post(|shared, headers, body| webhook::receive(Kind::GitHub, shared, headers, body)),
-        )
-        .route(
-            "/webhook/gitlab",
-            post(|shared, headers, body| webhook::receive(Kind::GitLab, shared, headers, body)),
-        )
+        .layer(from_fn(read))
+        .merge(webhooks())
         .fallback(async || problem(StatusCode::NOT_FOUND, "there is nothing here"))
         .method_not_allowed_fallback(async || problem(StatusCode::METHOD_NOT_ALLOWED, "not with this method"))
         .layer(from_fn(bounded))
         .with_state(Shared::new(admin))
+}
+
+/// Webhooks read their bodies themselves, to check the signature while the body arrives.
+fn webhooks() -> Router<Shared> {
+    Router::new()
+        .route(
+            "/webhook/generic",
+            post(|shared, request| webhook::receive(Kind::Generic, shared, request)),
+        )
+        .route(
+            "/webhook/gitea",
+            post(|shared, request| webhook::receive(Kind::Gitea, shared, request)),
+        )
+        .route(
+            "/webhook/github",
+            post(|shared, request| webhook::receive(Kind::GitHub, shared, request)),
+        )
+        .route(
+            "/webhook/gitlab",
+            post(|shared, request| webhook::receive(Kind::GitLab, shared, request)),
+        )
+}
+
+/// Reads the whole body first, so that a sender that is refused receives the response.
+async fn read(request: Request, next: Next) -> Response {
+    match body::read(request, LARGEST_BODY).await {
+        Ok(request) => next.run(request).await,
+        Err(unread) => unread.response(),
+    }
 }
 
 /// Gives every request its limits and every answer its headers. One connection carries one request, so that a
@@ -91,10 +106,7 @@ async fn bounded(request: Request, next: Next) -> Response {
         if request.version() > Version::HTTP_11 {
             return problem(StatusCode::HTTP_VERSION_NOT_SUPPORTED, "HTTP/1.1 is spoken here");
         }
-        match body::read(request, LARGEST_BODY).await {
-            Ok(request) => next.run(request).await,
-            Err(refusal) => refusal,
-        }
+        next.run(request).await
     };
     let mut response = tokio::time::timeout(LONGEST_REQUEST, answer)
         .await

@@ -1,15 +1,16 @@
-//! Whether a webhook was sent by somebody who knows the secret. Checked on the raw bytes, before anything is
-//! parsed, in a time that does not depend on what is compared.
+//! Checks that the sender of a webhook knows the secret: on the raw bytes as they arrive, before anything is parsed, and
+//! in a time that does not depend on what is compared.
 
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use hmac::Mac as _;
+use hmac::{Hmac, Mac as _};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
+use super::form::is_form;
 use super::server::problem;
 use super::webhook::Kind;
-use crate::notice::{SigningKey, SigningKeyError, hmac_sha256};
+use crate::notice::{SignatureCheck, SigningKey, hmac_sha256};
 use crate::transport::{Secret, SecretSource};
 
 /// In seconds, both ways: how far a generic webhook's clock may be from ours.
@@ -24,48 +25,111 @@ pub(super) struct Authentic {
     pub(super) delivery: Option<Vec<u8>>,
 }
 
-/// Why a webhook is not taken for what it says.
-#[derive(Debug, thiserror::Error)]
+/// Why a webhook is not authentic.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Forged {
-    #[error("the header `{0}` is missing or malformed")]
-    Header(&'static str),
-    #[error(transparent)]
-    Key(SigningKeyError),
-    #[error("`webhook-timestamp` is more than five minutes off")]
+    Header,
+    Key,
     Late,
-    #[error("the signature does not match")]
     Signature,
 }
 
-/// Checks a webhook of `kind` that arrived at `now`.
-pub(super) fn verify(
-    kind: Kind,
-    headers: &HeaderMap,
-    body: &[u8],
-    secret: &Secret,
-    now: i64,
-) -> Result<Authentic, Forged> {
-    match kind {
-        Kind::Generic => return standard(headers, body, secret, now),
-        Kind::Gitea => mac(secret, body, header(headers, "x-gitea-signature")?)?,
-        Kind::GitHub => {
-            let name = "x-hub-signature-256";
-            let signature = header(headers, name)?.strip_prefix("sha256=");
-            mac(secret, body, signature.ok_or(Forged::Header(name))?)?;
-        }
-        Kind::GitLab => {
-            let name = "x-gitlab-token";
-            let token = headers.get(name).ok_or(Forged::Header(name))?;
-            if !same(token.as_bytes(), secret.expose().as_bytes()) {
-                return Err(Forged::Signature);
-            }
+impl Forged {
+    pub(super) fn reason(self) -> &'static str {
+        match self {
+            Self::Header => "a signature header is missing or malformed",
+            Self::Key => "the webhook secret begins with `whsec_`, but what follows is not base64",
+            Self::Late => "`webhook-timestamp` is more than five minutes off",
+            Self::Signature => "the signature does not match",
         }
     }
-    let delivery = kind
-        .delivery_header()
-        .and_then(|name| headers.get(name))
-        .map(|id| id.as_bytes().to_vec());
-    Ok(Authentic { delivery })
+}
+
+/// The check of one webhook, which is fed with the body while it arrives.
+pub(super) struct Check {
+    proof: Proof,
+    delivery: Option<Vec<u8>>,
+}
+
+/// What makes a webhook authentic.
+enum Proof {
+    /// A header that was compared already.
+    Header,
+    /// An HMAC of the body or, where the body is a form, of the JSON text in it. GitHub signs the form, Gitea and Forgejo
+    /// the text. Both are accepted from both: whoever made either knows the secret.
+    Mac {
+        expected: [u8; 32],
+        body: Hmac<Sha256>,
+        text: Option<Hmac<Sha256>>,
+    },
+    /// A Standard Webhooks signature, made at a time of which so much is off.
+    Standard { check: SignatureCheck, off: u64 },
+}
+
+impl Check {
+    /// Begins the check of a webhook of `kind` that arrives at `now`.
+    ///
+    /// # Errors
+    /// When the headers alone show that it is not authentic.
+    pub(super) fn new(kind: Kind, headers: &HeaderMap, secret: &Secret, now: i64) -> Result<Self, Forged> {
+        let (proof, delivery) = match kind {
+            Kind::Generic => {
+                let (proof, id) = standard(headers, secret, now)?;
+                (proof, Some(id.as_bytes().to_vec()))
+            }
+            Kind::Gitea => (mac(headers, secret, header(headers, "x-gitea-signature")?)?, None),
+            Kind::GitHub => {
+                let signature = header(headers, "x-hub-signature-256")?.strip_prefix("sha256=");
+                (mac(headers, secret, signature.ok_or(Forged::Header)?)?, None)
+            }
+            Kind::GitLab => {
+                let token = headers.get("x-gitlab-token").ok_or(Forged::Header)?;
+                match same(token.as_bytes(), secret.expose().as_bytes()) {
+                    true => (Proof::Header, None),
+                    false => return Err(Forged::Signature),
+                }
+            }
+        };
+        let header = kind.delivery_header().and_then(|name| headers.get(name));
+        let delivery = delivery.or_else(|| header.map(|id| id.as_bytes().to_vec()));
+        Ok(Self { proof, delivery })
+    }
+
+    /// Adds a part of the body, and the JSON text in it where the body is a form.
+    pub(super) fn update(&mut self, chunk: &[u8], decoded: Option<&[u8]>) {
+        match &mut self.proof {
+            Proof::Header => {}
+            Proof::Mac { body, text, .. } => {
+                body.update(chunk);
+                if let (Some(text), Some(decoded)) = (text, decoded) {
+                    text.update(decoded);
+                }
+            }
+            Proof::Standard { check, .. } => check.update(chunk),
+        }
+    }
+
+    /// Ends the check: the body is complete.
+    ///
+    /// # Errors
+    /// When the webhook is not authentic.
+    pub(super) fn finish(self) -> Result<Authentic, Forged> {
+        let delivery = self.delivery;
+        match self.proof {
+            Proof::Header => Ok(Authentic { delivery }),
+            Proof::Mac { expected, body, text } => {
+                let body = body.verify_slice(&expected).is_ok();
+                let text = text.is_some_and(|text| text.verify_slice(&expected).is_ok());
+                match body || text {
+                    true => Ok(Authentic { delivery }),
+                    false => Err(Forged::Signature),
+                }
+            }
+            Proof::Standard { check, .. } if !check.is_authentic() => Err(Forged::Signature),
+            Proof::Standard { off, .. } if off > TOLERANCE => Err(Forged::Late),
+            Proof::Standard { .. } => Ok(Authentic { delivery }),
+        }
+    }
 }
 
 fn header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<&'a str, Forged> {
@@ -74,15 +138,14 @@ fn header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<&'a str, For
         .and_then(|value| value.to_str().ok())
         .map(str::trim)
         .filter(|value| !value.is_empty())
-        .ok_or(Forged::Header(name))
+        .ok_or(Forged::Header)
 }
 
-fn mac(secret: &Secret, body: &[u8], hex: &str) -> Result<(), Forged> {
-    let signature = decoded(hex).ok_or(Forged::Signature)?;
-    hmac_sha256(secret.expose().as_bytes())
-        .chain_update(body)
-        .verify_slice(&signature)
-        .map_err(|_| Forged::Signature)
+fn mac(headers: &HeaderMap, secret: &Secret, hex: &str) -> Result<Proof, Forged> {
+    let expected = decoded(hex).ok_or(Forged::Signature)?;
+    let body = hmac_sha256(secret.expose().as_bytes());
+    let text = is_form(headers).then(|| body.clone());
+    Ok(Proof::Mac { expected, body, text })
 }
 
 fn decoded(hex: &str) -> Option<[u8; 32]> {
@@ -98,25 +161,19 @@ fn decoded(hex: &str) -> Option<[u8; 32]> {
     Some(bytes)
 }
 
-fn standard(headers: &HeaderMap, body: &[u8], secret: &Secret, now: i64) -> Result<Authentic, Forged> {
-    let key = SigningKey::new(secret).map_err(Forged::Key)?;
+/// Begins the check of a generic webhook, and returns its id.
+fn standard<'a>(headers: &'a HeaderMap, secret: &Secret, now: i64) -> Result<(Proof, &'a str), Forged> {
+    let key = SigningKey::new(secret).map_err(|_| Forged::Key)?;
     let id = header(headers, "webhook-id")?;
     if id.len() > LONGEST_ID {
-        return Err(Forged::Header("webhook-id"));
+        return Err(Forged::Header);
     }
     let timestamp: i64 = header(headers, "webhook-timestamp")?
         .parse()
-        .map_err(|_| Forged::Header("webhook-timestamp"))?;
-    let signatures = header(headers, "webhook-signature")?;
-    if !key.verifies(id, timestamp, body, signatures) {
-        return Err(Forged::Signature);
-    }
-    if now.abs_diff(timestamp) > TOLERANCE {
-        return Err(Forged::Late);
-    }
-    Ok(Authentic {
-        delivery: Some(id.as_bytes().to_vec()),
-    })
+        .map_err(|_| Forged::Header)?;
+    let check = key.check(id, timestamp, header(headers, "webhook-signature")?);
+    let off = now.abs_diff(timestamp);
+    Ok((Proof::Standard { check, off }, id))
 }
 
 /// Returns whether two texts are the same, in a time that depends on neither's content nor on the length of ours.
@@ -168,9 +225,23 @@ mod tests {
             .collect()
     }
 
-    fn verified(kind: Kind, pairs: &[(&'static str, &str)], body: &str, secret: &str) -> bool {
+    fn verify(
+        kind: Kind,
+        pairs: &[(&'static str, &str)],
+        body: &str,
+        secret: &str,
+        now: i64,
+    ) -> Result<Authentic, Forged> {
         let secret = Secret::new(secret.to_owned());
-        verify(kind, &headers(pairs), body.as_bytes(), &secret, 1_614_265_330).is_ok()
+        let mut check = Check::new(kind, &headers(pairs), &secret, now)?;
+        for chunk in body.as_bytes().chunks(3) {
+            check.update(chunk, None);
+        }
+        check.finish()
+    }
+
+    fn verified(kind: Kind, pairs: &[(&'static str, &str)], body: &str, secret: &str) -> bool {
+        verify(kind, pairs, body, secret, 1_614_265_330).is_ok()
     }
 
     #[test]
@@ -247,27 +318,19 @@ mod tests {
                 "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
             ),
         ];
-        let check = |pairs: &[_], now: i64| {
-            let body = br#"{"test": 2432232314}"#;
-            verify(
-                Kind::Generic,
-                &headers(pairs),
-                body,
-                &Secret::new(SECRET.to_owned()),
-                now,
-            )
-        };
+        let check =
+            |pairs: &[_], now: i64| verify(Kind::Generic, pairs, r#"{"test": 2432232314}"#, SECRET, now);
         for (off, right) in [(-301, false), (-300, true), (0, true), (300, true), (301, false)] {
             assert_eq!(check(&pairs, 1_614_265_330 + off).is_ok(), right, "{off}");
         }
         for missing in 0..3 {
             let mut some = pairs.to_vec();
             some.remove(missing);
-            assert!(matches!(check(&some, 1_614_265_330), Err(Forged::Header(_))));
+            assert!(matches!(check(&some, 1_614_265_330), Err(Forged::Header)));
         }
         let mut odd = pairs;
         odd[1].1 = "9223372036854775808";
-        assert!(matches!(check(&odd, 1_614_265_330), Err(Forged::Header(_))));
+        assert!(matches!(check(&odd, 1_614_265_330), Err(Forged::Header)));
         odd[1].1 = "-9223372036854775808";
         assert!(matches!(check(&odd, 1_614_265_330), Err(Forged::Signature)));
     }

@@ -1,20 +1,37 @@
-//! `POST /webhook/…`: somebody pushed. An authentic one fires the trigger, which carries nothing of it.
+//! Handles push webhooks (`POST /webhook/…`). An authentic webhook fires the trigger, which carries no data.
+//!
+//! Forges do not repeat a delivery, so nothing but a failed check may cost one: neither its size nor a flood of forged
+//! webhooks, nor a name of the repository that only the forge knows.
 
-use std::sync::PoisonError;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use axum::extract::State;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
-use bytes::Bytes;
 use serde_json::Value;
 
+use super::body::Unread;
+use super::deliveries::Disposition;
 use super::event::{About, Watched};
+use super::form::{PayloadField, is_form};
 use super::replay::Delivery;
 use super::server::{json, problem};
-use super::{Shared, signature};
+use super::signature::{Authentic, Check};
+use super::{Shared, body, signature};
+use crate::transport::moved_to;
 
-/// Who sends it, which decides how it is signed.
+/// The largest webhook, in bytes.
+const LARGEST_BODY: usize = 32 << 20;
+/// The longest JSON text that is parsed, in bytes. A push of thousands of files lists every path; a longer text is a
+/// trigger if it is authentic.
+const LARGEST_PARSED: usize = 1 << 20;
+/// In characters.
+const LONGEST_EVENT_NAME: usize = 100;
+
+/// The kind of sender, which decides how a webhook is signed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Kind {
     Generic,
@@ -24,7 +41,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    fn as_str(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Generic => "generic",
             Self::Gitea => "gitea",
@@ -33,7 +50,7 @@ impl Kind {
         }
     }
 
-    /// Where the host puts its id of a delivery; a generic one is part of what is signed.
+    /// Returns the header with the host's id of a delivery. The id of a generic webhook is part of what is signed.
     pub(super) fn delivery_header(self) -> Option<&'static str> {
         match self {
             Self::Generic => None,
@@ -43,94 +60,172 @@ impl Kind {
         }
     }
 
-    /// Returns whether the headers say that this is a push, or nothing about it.
+    fn event_header(self) -> Option<&'static str> {
+        match self {
+            Self::Generic => None,
+            Self::Gitea => Some("x-gitea-event"),
+            Self::GitHub => Some("x-github-event"),
+            Self::GitLab => Some("x-gitlab-event"),
+        }
+    }
+
+    /// Returns whether the headers name a push, or no event at all.
     fn is_push(self, headers: &HeaderMap) -> bool {
-        let (name, pushes): (_, &[&str]) = match self {
+        let pushes: &[&str] = match self {
             Self::Generic => return true,
-            Self::Gitea => ("x-gitea-event", &["push"]),
-            Self::GitHub => ("x-github-event", &["push"]),
-            Self::GitLab => ("x-gitlab-event", &["Push Hook", "System Hook", "Tag Push Hook"]),
+            Self::Gitea | Self::GitHub => &["push"],
+            Self::GitLab => &["Push Hook", "System Hook", "Tag Push Hook"],
         };
-        headers
-            .get(name)
-            .is_none_or(|event| pushes.iter().any(|push| event == push))
+        let event = self.event_header().and_then(|name| headers.get(name));
+        event.is_none_or(|event| pushes.iter().any(|push| event == push))
     }
 }
 
 /// What becomes of an authentic webhook.
 enum Verdict {
     Fire,
-    Ignore(&'static str),
+    /// It is about something else: the reason, and what it is about.
+    Ignore(&'static str, Option<String>),
+}
+
+/// Why a webhook is answered with an error.
+#[derive(Clone, Copy, Debug)]
+enum Refusal {
+    Forged(signature::Forged),
+    /// It is authentic, and its text is not what any host sends.
+    NotAnObject,
+    NoSecret,
+    /// It failed the check, like too many before it. It can be sent again after this time.
+    TooMany(Duration),
+    Unread(Unread),
+    UnreadableSecret,
 }
 
 /// Answers one webhook.
-pub(super) async fn receive(
-    kind: Kind,
-    State(shared): State<Shared>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
-    match shared.judge(kind, &headers, &body).await {
-        Err(refusal) => refusal,
+pub(super) async fn receive(kind: Kind, State(shared): State<Shared>, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    let verdict = shared.judge(kind, &head, body).await;
+    let mut deliveries = lock(&shared.0.deliveries);
+    match verdict {
         Ok(Verdict::Fire) => {
             shared.0.admin.control.trigger().fire();
-            tracing::info!(kind = kind.as_str(), "a webhook asked for a look");
+            deliveries.accept();
+            tracing::info!(name: "webhook_received", kind = kind.as_str(), "webhook received, pass triggered");
             json(StatusCode::ACCEPTED, &serde_json::json!({ "accepted": true }))
         }
-        Ok(Verdict::Ignore(why)) => {
-            tracing::debug!(kind = kind.as_str(), why, "a webhook was ignored");
+        Ok(Verdict::Ignore(reason, detail)) => {
+            deliveries.decline(kind, Disposition::Ignored, reason, detail);
             json(
                 StatusCode::OK,
-                &serde_json::json!({ "accepted": false, "reason": why }),
+                &serde_json::json!({ "accepted": false, "reason": reason }),
             )
+        }
+        Err(refusal) => {
+            deliveries.decline(kind, Disposition::Refused, refusal.reason(), None);
+            refusal.response()
         }
     }
 }
 
 impl Shared {
-    async fn judge(&self, kind: Kind, headers: &HeaderMap, body: &[u8]) -> Result<Verdict, Response> {
-        let Some(source) = &self.0.admin.webhook_secret else {
-            return Err(problem(StatusCode::NOT_FOUND, "no webhook secret is set"));
-        };
-        self.limit().map_err(too_many)?;
-        let secret = signature::secret(source, "webhook secret").await?;
-        let authentic = signature::verify(kind, headers, body, &secret, super::now())
-            .map_err(|forged| unauthentic(kind, &forged))?;
-        if !kind.is_push(headers) {
-            return Ok(Verdict::Ignore("this is no push"));
-        }
-        let event = parse(headers, body)
-            .ok_or_else(|| problem(StatusCode::BAD_REQUEST, "the body is no JSON object"))?;
-        if !is_push(kind, &event) {
-            return Ok(Verdict::Ignore("this is no push"));
-        }
-        match self.watched().about(&event) {
-            About::AnotherRef => return Ok(Verdict::Ignore("this is about another ref")),
-            About::AnotherRepository => return Ok(Verdict::Ignore("this is about another repository")),
-            About::Us => {}
-        }
-        let delivery = authentic.delivery.map(|id| {
-            let mut replays = self.0.replays.lock().unwrap_or_else(PoisonError::into_inner);
-            replays.note(kind.as_str(), &id)
+    /// Checks the signature while the body arrives, then what the webhook is about.
+    ///
+    /// The body is read to its end whatever the check says, so that the sender receives the response.
+    async fn judge(&self, kind: Kind, head: &Parts, body: Body) -> Result<Verdict, Refusal> {
+        let mut check = self.check(kind, &head.headers).await;
+        let mut text = Text::new(&head.headers);
+        let read = body::stream(head, body, LARGEST_BODY, |chunk| {
+            if let Ok(check) = &mut check {
+                check.update(chunk, text.add(chunk));
+            }
         });
+        read.await.map_err(Refusal::Unread)?;
+        let authentic = check.and_then(|check| check.finish().map_err(Refusal::Forged));
+        let authentic = authentic.map_err(|refusal| self.limited(refusal))?;
+        self.weigh(kind, &head.headers, text, authentic)
+    }
+
+    async fn check(&self, kind: Kind, headers: &HeaderMap) -> Result<Check, Refusal> {
+        let source = self.0.admin.webhook_secret.as_ref().ok_or(Refusal::NoSecret)?;
+        let secret = signature::secret(source, "webhook secret").await;
+        let secret = secret.map_err(|_| Refusal::UnreadableSecret)?;
+        Check::new(kind, headers, &secret, super::now()).map_err(Refusal::Forged)
+    }
+
+    /// Takes a webhook that failed the check off the limit. Authentic ones are not limited: triggers coalesce, and a
+    /// flood of forged webhooks must not keep the authentic one out.
+    fn limited(&self, refusal: Refusal) -> Refusal {
+        match (refusal, lock(&self.0.limit).take()) {
+            (Refusal::Forged(_), Err(wait)) => Refusal::TooMany(wait),
+            (refusal, _) => refusal,
+        }
+    }
+
+    /// Decides about an authentic webhook. When in doubt, it fires.
+    fn weigh(
+        &self,
+        kind: Kind,
+        headers: &HeaderMap,
+        text: Text,
+        authentic: Authentic,
+    ) -> Result<Verdict, Refusal> {
+        if !kind.is_push(headers) {
+            return Ok(Verdict::Ignore("not a push", event_name(kind, headers)));
+        }
+        if let Some(text) = text.kept {
+            let event = parse(&text).ok_or(Refusal::NotAnObject)?;
+            if !is_push(kind, &event) {
+                return Ok(Verdict::Ignore("not a push", None));
+            }
+            match self.watched().about(&event) {
+                About::AnotherRef(theirs) => return Ok(Verdict::Ignore("another ref", Some(theirs))),
+                About::AnotherRepository(theirs) => {
+                    return Ok(Verdict::Ignore("another repository", Some(theirs)));
+                }
+                About::Us => {}
+            }
+        }
+        let delivery = authentic.delivery;
+        let delivery = delivery.map(|id| lock(&self.0.replays).note(kind.as_str(), &id));
         Ok(match delivery {
-            Some(Delivery::Repeated) => Verdict::Ignore("this was delivered before"),
+            Some(Delivery::Repeated) => Verdict::Ignore("delivered before", None),
             Some(Delivery::New) | None => Verdict::Fire,
         })
     }
 
-    /// Takes one webhook off the limit, or says how long to wait.
-    fn limit(&self) -> Result<(), Duration> {
-        let mut bucket = self.0.limit.lock().unwrap_or_else(PoisonError::into_inner);
-        bucket.take()
-    }
-
     fn watched(&self) -> Watched {
         let admin = &self.0.admin;
+        let moved = admin.repo.as_ref().and_then(moved_to);
         Watched::new(
-            admin.repo.as_ref(),
+            admin.repo.iter().chain(&moved),
             admin.status.borrow().source.reference.as_deref(),
         )
+    }
+}
+
+impl Refusal {
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Forged(forged) => forged.reason(),
+            Self::NotAnObject => "the body is not a JSON object",
+            Self::NoSecret => "no webhook secret is set",
+            Self::TooMany(_) => "too many webhooks that failed the check",
+            Self::Unread(Unread::Incomplete) => "the body is incomplete",
+            Self::Unread(Unread::TooLarge(_)) => "the body is larger than 32 MiB",
+            Self::UnreadableSecret => "the webhook secret cannot be read",
+        }
+    }
+
+    /// The response does not name the problem with a signature; the log does.
+    fn response(self) -> Response {
+        match self {
+            Self::Forged(_) => problem(StatusCode::UNAUTHORIZED, "this webhook is not authentic"),
+            Self::NotAnObject => problem(StatusCode::BAD_REQUEST, self.reason()),
+            Self::NoSecret => problem(StatusCode::NOT_FOUND, self.reason()),
+            Self::TooMany(wait) => too_many(wait),
+            Self::Unread(unread) => unread.response(),
+            Self::UnreadableSecret => problem(StatusCode::SERVICE_UNAVAILABLE, self.reason()),
+        }
     }
 }
 
@@ -141,35 +236,64 @@ fn too_many(wait: Duration) -> Response {
     refusal
 }
 
-/// The answer does not say what was wrong with a signature; the log does.
-fn unauthentic(kind: Kind, forged: &signature::Forged) -> Response {
-    tracing::warn!(
-        kind = kind.as_str(),
-        error = forged as &dyn std::error::Error,
-        "a webhook was refused"
-    );
-    problem(StatusCode::UNAUTHORIZED, "this webhook is not authentic")
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads the body: a JSON object, or a form whose `payload` is one (GitHub's and Gitea's other content type). A
-/// generic webhook may say nothing at all.
-fn parse(headers: &HeaderMap, body: &[u8]) -> Option<Value> {
-    let form = headers
-        .get(header::CONTENT_TYPE)
-        .is_some_and(|kind| kind.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
-    let payload = form.then(|| {
-        url::form_urlencoded::parse(body)
-            .find(|(name, _)| name == "payload")
-            .map(|(_, value)| value.into_owned().into_bytes())
-    });
-    let json = payload.flatten().unwrap_or_else(|| body.to_vec());
-    if json.trim_ascii().is_empty() {
+/// The JSON text of a webhook while it arrives.
+struct Text {
+    /// Where to find the text, if the body is a form.
+    field: Option<PayloadField>,
+    /// The text so far; nothing once it is longer than [`LARGEST_PARSED`].
+    kept: Option<Vec<u8>>,
+    /// The text in the last chunk of a form.
+    decoded: Vec<u8>,
+}
+
+impl Text {
+    fn new(headers: &HeaderMap) -> Self {
+        Self {
+            field: is_form(headers).then(PayloadField::default),
+            kept: Some(Vec::new()),
+            decoded: Vec::new(),
+        }
+    }
+
+    /// Adds the text that `chunk` holds, and returns it if it is not the chunk itself.
+    fn add(&mut self, chunk: &[u8]) -> Option<&[u8]> {
+        let text = match &mut self.field {
+            Some(field) => {
+                self.decoded = field.decode(chunk);
+                &self.decoded
+            }
+            None => chunk,
+        };
+        self.kept = self
+            .kept
+            .take()
+            .filter(|kept| kept.len() + text.len() <= LARGEST_PARSED);
+        if let Some(kept) = &mut self.kept {
+            kept.extend_from_slice(text);
+        }
+        self.field.is_some().then_some(&*self.decoded)
+    }
+}
+
+/// Parses a JSON object. A generic webhook may be empty.
+fn parse(text: &[u8]) -> Option<Value> {
+    if text.trim_ascii().is_empty() {
         return Some(Value::Object(serde_json::Map::new()));
     }
-    serde_json::from_slice(&json).ok().filter(Value::is_object)
+    serde_json::from_slice(text).ok().filter(Value::is_object)
 }
 
-/// GitLab's system hooks say in the body what happened.
+/// Returns the event that the headers name.
+fn event_name(kind: Kind, headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(kind.event_header()?)?.to_str().ok()?;
+    Some(value.chars().take(LONGEST_EVENT_NAME).collect())
+}
+
+/// Returns whether the body names a push, or no event. GitLab's system hooks name the event only there.
 fn is_push(kind: Kind, event: &Value) -> bool {
     let named = ["object_kind", "event_name"]
         .iter()

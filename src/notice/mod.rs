@@ -14,4 +14,4 @@ mod worker;
 pub use change::{Change, ChangeKind, Notice, Told};
 pub use worker::{Notifier, Receiver, ReceiverFormat};
 
-pub(crate) use signature::{SigningKey, SigningKeyError, hmac_sha256};
+pub(crate) use signature::{SignatureCheck, SigningKey, hmac_sha256};

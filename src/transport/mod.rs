@@ -18,7 +18,7 @@ mod secret;
 
 pub use access::{GitAccess, GitCredentials};
 pub use certificate::{CertificateFault, certificate_fault};
-pub use git::{Advertised, GitError, Offered, advertised, with_remote};
+pub use git::{Advertised, GitError, Offered, advertised, moved_to, with_remote};
 pub use handles::{Handle, Handles};
 pub use network::{Network, NetworkError, provider};
 pub use os_error::{Libgit2Error, io_fault, is_full, os_error};

@@ -83,6 +83,16 @@ impl RepoUrl {
         Some(port.map_or_else(|| host.clone(), |port| format!("{host}:{port}")))
     }
 
+    /// Returns the path on the host, as it is written in the address; nothing for a path.
+    #[must_use]
+    pub fn path_on_host(&self) -> Option<&str> {
+        match &self.0 {
+            Kind::Https(url) => Some(url.path()),
+            Kind::Local(_) => None,
+            Kind::Ssh(address) => Some(&address.path),
+        }
+    }
+
     pub(crate) fn https(&self) -> Option<&url::Url> {
         match &self.0 {
             Kind::Https(url) => Some(url),

@@ -130,6 +130,35 @@ fn an_authentic_push_of_every_host_is_a_look_at_once() {
 }
 
 #[test]
+fn a_push_of_thousands_of_files_and_one_by_another_host_name_are_looks() {
+    let remote = Remote::settled(Door::Open);
+    let daemon = daemon(&remote);
+    let files: Vec<String> = (0..25_000)
+        .map(|number| format!("shop/production/toggle-of-a-long-name-{number}.yaml"))
+        .collect();
+    let large = serde_json::json!({ "ref": "refs/heads/main", "commits": [{ "added": files }] });
+    let large = large.to_string().into_bytes();
+    assert!(large.len() > 1 << 20);
+    let elsewhere = push("https://git.example.com:3000/toggles.git", "refs/heads/main");
+    for (age, (event, (host, sign))) in (21..).zip(
+        [&large, &elsewhere]
+            .into_iter()
+            .flat_map(|event| HOSTS.map(|host| (event, host))),
+    ) {
+        let mut headers = sign(SECRET, event);
+        if host == "generic" {
+            headers = standard(&format!("msg_{age}"), 0, SECRET, event);
+        }
+        remote.push(age, host);
+        assert_eq!(post(&daemon, host, &headers, event), 202, "{host}");
+        remote.world.service.wait_for(1);
+        daemon.becomes("shop/prod/pay", "in_sync");
+        remote.world.sent(&[("shop/prod/pay", body(age, host))]);
+    }
+    daemon.ends_in_peace();
+}
+
+#[test]
 fn a_forged_or_malformed_webhook_is_refused_and_leads_to_nothing() {
     let remote = Remote::settled(Door::Open);
     let daemon = daemon(&remote);
@@ -162,12 +191,21 @@ fn a_forged_or_malformed_webhook_is_refused_and_leads_to_nothing() {
     }
     let large = vec![b' '; (1 << 20) + 1];
     for (host, sign) in HOSTS {
-        assert_eq!(post(&daemon, host, &sign(SECRET, &large), &large), 413, "{host}");
+        let status = post(&daemon, host, &sign("another", &large), &large);
+        assert_eq!(status, 401, "{host}: large and forged");
     }
+    let too_large = vec![b' '; (32 << 20) + 1];
+    let headers = gitlab(SECRET, &[]);
+    assert_eq!(post(&daemon, "gitlab", &headers, &too_large), 413);
     assert_eq!(daemon.face.get("/webhook/github").unwrap().status, 405);
     remote.world.nothing_sent();
     assert_eq!(remote.asked(), [] as [String; 0]);
-    assert!(daemon.said("a webhook was refused") > 0);
+    assert!(daemon.said("webhook refused") > 0);
+    assert!(
+        daemon.said("the body is larger than 32 MiB") > 0,
+        "{}",
+        daemon.log()
+    );
     assert_eq!(daemon.said(SECRET), 0, "{}", daemon.log());
     daemon.ends_in_peace();
 }
@@ -189,6 +227,11 @@ fn a_webhook_about_something_else_or_delivered_before_is_200_and_nothing() {
     let mut ping = github(SECRET, &event);
     ping[1].1 = "ping".to_owned();
     assert_eq!(post(&daemon, "github", &ping, &event), 200);
+    for reason in ["another ref", "another repository", "not a push"] {
+        assert_eq!(daemon.said(reason), 1, "once a minute: {}", daemon.log());
+    }
+    let status = daemon.face.get("/api/status").unwrap();
+    assert!(status.body.contains("another repository"), "{}", status.body);
     led_to_nothing(&remote, &daemon);
 
     for (host, id) in [
@@ -226,6 +269,11 @@ fn webhooks_are_limited_and_nothing_else_suffers() {
         "a burst is heard, a flood is not: {}",
         statuses.len()
     );
+    let event = push("https://git.example.com/acme/toggles", "refs/heads/main");
+    for (host, sign) in HOSTS {
+        let status = post(&daemon, host, &sign(SECRET, &event), &event);
+        assert_eq!(status, 202, "{host}: authentic in the middle of a flood");
+    }
     assert_eq!(daemon.order("/reconcile", ""), 202);
     daemon.is_ready();
     world.nothing_sent();

@@ -92,6 +92,7 @@ async fn the_status_is_the_contracts_json() {
                 "kind": "invalid",
                 "revision": null,
             }],
+            "webhooks": { "accepted": null, "unused": [] },
         })
     );
 }

@@ -92,12 +92,29 @@ async fn a_forged_webhook_is_401_and_says_no_more() {
 }
 
 #[tokio::test]
-async fn a_webhook_over_one_mebibyte_is_413_however_it_is_framed() {
+async fn a_large_webhook_is_a_trigger_if_it_is_authentic_however_it_is_framed() {
     let face = Face::new().await;
-    let most = format!("{PUSH}{}", " ".repeat((1 << 20) - PUSH.len()));
-    assert_eq!(face.github(&[], &most).await.status(), 202);
+    // Not even JSON: what is longer than one mebibyte is not parsed.
+    let large = format!("{PUSH}{}", "x".repeat(1 << 20));
+    assert_eq!(face.github(&[], &large).await.status(), 202);
     assert!(face.was_fired().await);
-    let over = format!("{most} ");
+    let chunked = |signature: &str| {
+        format!(
+            "POST /webhook/github HTTP/1.1\r\nHost: x\r\nX-Hub-Signature-256: sha256={signature}\r\n\
+             Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{large}\r\n0\r\n\r\n",
+            large.len()
+        )
+    };
+    assert_eq!(face.raw(chunked(&hex(&large))).await.status(), 202);
+    assert!(face.was_fired().await);
+    assert_eq!(face.raw(chunked(&hex(PUSH))).await.status(), 401);
+    assert!(!face.was_fired().await);
+}
+
+#[tokio::test]
+async fn a_webhook_over_32_mebibytes_is_413_however_it_is_framed() {
+    let face = Face::new().await;
+    let over = "x".repeat((32 << 20) + 1);
     assert_eq!(face.github(&[], &over).await.status(), 413);
     let length = over.len();
     let head = format!(
@@ -109,6 +126,91 @@ async fn a_webhook_over_one_mebibyte_is_413_however_it_is_framed() {
     let patient = format!("{head}Expect: 100-continue\r\nContent-Length: {length}\r\n\r\n");
     assert_eq!(face.raw(patient).await.status(), 413);
     assert!(!face.was_fired().await);
+    let order = "x".repeat((1 << 20) + 1);
+    assert_eq!(face.order("/suspend", &order).await.status(), 413);
+}
+
+/// Deliveries of a running Gitea, byte for byte.
+fn recorded() -> serde_json::Value {
+    serde_json::from_str(include_str!("../../../tests/it/data/gitea-deliveries.json")).unwrap()
+}
+
+#[tokio::test]
+async fn recorded_deliveries_of_gitea_are_authentic_in_each_content_type() {
+    let recorded = recorded();
+    let secret = recorded["secret"].as_str().unwrap();
+    let face = Face::with(|admin| {
+        admin.webhook_secret = Some(SecretSource::Value(Secret::new(secret.to_owned())));
+        admin.repo = Some("git@gitea-ssh.gitea.svc:dev/rec1795312102.git".parse().unwrap());
+    })
+    .await;
+    for delivery in recorded["deliveries"].as_array().unwrap() {
+        let headers: Vec<(&str, &str)> = delivery["headers"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str().unwrap()))
+            .collect();
+        let body = delivery["body"].as_str().unwrap();
+        let event = delivery["headers"]["X-Gitea-Event"].as_str().unwrap();
+        let is_ours =
+            event == "push" && body.contains("refs/heads/main") | body.contains("refs%2Fheads%2Fmain");
+        // A hook of GitHub's type gets along with Gitea's content types as well.
+        for path in ["/webhook/gitea", "/webhook/github"] {
+            let answer = face.post(path, &headers, body).await;
+            let name = format!("{path} {event} {}: {}", delivery["case"], answer.0);
+            assert_eq!(answer.status(), if is_ours { 202 } else { 200 }, "{name}");
+            assert_eq!(face.was_fired().await, is_ours, "{name}");
+        }
+        let forged = body.replacen("rec1795312102", "rec1795312103", 1);
+        assert_eq!(face.post("/webhook/gitea", &headers, &forged).await.status(), 401);
+    }
+    assert!(!face.was_fired().await);
+}
+
+#[tokio::test]
+async fn what_became_of_webhooks_is_in_the_status() {
+    let face = Face::new().await;
+    let status = |answer: &Answer| -> serde_json::Value { serde_json::from_str(answer.body()).unwrap() };
+    let before = status(&face.get("/api/status").await);
+    assert_eq!(
+        before["webhooks"],
+        serde_json::json!({ "accepted": null, "unused": [] })
+    );
+    let elsewhere = r#"{"ref":"refs/heads/main","repository":{"full_name":"acme/other"}}"#;
+    face.github(&[], PUSH).await;
+    for _ in 0..2 {
+        face.github(&[], elsewhere).await;
+    }
+    face.post("/webhook/gitlab", &[("X-Gitlab-Token", "wrong")], PUSH)
+        .await;
+    let after = status(&face.get("/api/status").await);
+    let webhooks = &after["webhooks"];
+    assert_eq!(webhooks["accepted"]["count"], 1, "{webhooks}");
+    let at = webhooks["accepted"]["last_at"].as_str().unwrap();
+    assert!(at.parse::<jiff::Timestamp>().is_ok(), "{at}");
+    let [ignored, refused] = webhooks["unused"].as_array().unwrap().as_slice() else {
+        panic!("{webhooks}");
+    };
+    for (member, value) in [
+        ("outcome", "ignored"),
+        ("reason", "another repository"),
+        ("detail", "acme/other"),
+    ] {
+        assert_eq!(ignored[member], value, "{webhooks}");
+    }
+    assert_eq!(ignored["count"], 2, "{webhooks}");
+    for (member, value) in [
+        ("outcome", "refused"),
+        ("reason", "the signature does not match"),
+        ("kind", "gitlab"),
+    ] {
+        assert_eq!(refused[member], value, "{webhooks}");
+    }
+    assert_eq!(after["ready"], true, "{after}");
+    let closed = Face::with(|admin| admin.webhook_secret = None).await;
+    let closed = status(&closed.get("/api/status").await);
+    assert_eq!(closed["webhooks"], serde_json::Value::Null);
 }
 
 #[tokio::test]
@@ -200,7 +302,7 @@ async fn the_webhook_secret_can_be_rotated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn too_many_webhooks_are_429_until_time_passes() {
+async fn too_many_forged_webhooks_are_429_until_time_passes_and_authentic_ones_never() {
     let face = Face::new().await;
     let headers = [("X-Gitlab-Token", "wrong")];
     let mut statuses = Vec::new();
@@ -210,7 +312,12 @@ async fn too_many_webhooks_are_429_until_time_passes() {
     }
     assert!(statuses.len() > 300, "{}", statuses.len());
     assert_eq!(statuses.last(), Some(&429));
+    assert_eq!(face.github(&[], PUSH).await.status(), 202);
+    assert!(face.was_fired().await);
     assert_eq!(face.get("/healthz").await.status(), 200);
     tokio::time::advance(Duration::from_secs(10)).await;
     assert_eq!(face.post("/webhook/gitlab", &headers, "").await.status(), 401);
+    for _ in 0..400 {
+        assert_eq!(face.github(&[], PUSH).await.status(), 202);
+    }
 }

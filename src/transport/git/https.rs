@@ -10,6 +10,7 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 
 use super::connection::{Connection, lock};
 use super::error::{GitError, Offered};
+use super::moved;
 use crate::transport::certificate_fault;
 
 /// How much of a request is kept in memory; a larger one goes to a temporary file.
@@ -141,6 +142,7 @@ impl Connection {
                 continue;
             }
             let answer = self.checked(answer, &format!("application/x-{service}-advertisement"))?;
+            self.note_address();
             return Ok(Stream {
                 response: Some(answer),
                 ..Stream::request(self, service)
@@ -150,6 +152,15 @@ impl Connection {
             host: self.host(),
             to: self.base(),
         })
+    }
+
+    /// Remembers where the repository is now, for the log and for webhooks.
+    fn note_address(&self) {
+        let base = lock(&self.base).clone();
+        match base.and_then(|base| base.as_str().parse().ok()) {
+            Some(to) => moved::note(&self.url, &to),
+            None => moved::forget(&self.url),
+        }
     }
 
     /// Returns the new base where `answer` redirects to the same repository service on the same host.

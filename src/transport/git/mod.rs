@@ -8,9 +8,11 @@
 mod connection;
 mod error;
 mod https;
+mod moved;
 mod ssh;
 
 pub use error::{GitError, Offered};
+pub use moved::moved_to;
 
 use super::libgit2::libgit2;
 use super::{GitAccess, RepoUrl};

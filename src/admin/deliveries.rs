@@ -1,0 +1,183 @@
+//! Records the webhooks that led to no pass, for the log and for `/api/status`.
+//!
+//! Forges do not repeat a delivery, so an operator has to be able to find out why one had no effect. Reasons come from
+//! the code, never from a request: the record cannot grow, and one reason is logged once a minute at most.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::time::Instant;
+
+use super::webhook::Kind;
+use crate::model::{escaped, rfc3339};
+
+/// The shortest time between two log lines with the same reason.
+const BETWEEN_LINES: Duration = Duration::from_secs(60);
+
+/// What became of a webhook that led to no pass.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Disposition {
+    /// It was authentic and concerns something else.
+    Ignored,
+    /// It was answered with an error.
+    Refused,
+}
+
+/// The deliveries since the process started.
+#[derive(Debug, Default)]
+pub(super) struct Deliveries {
+    accepted: Option<Tally>,
+    unused: BTreeMap<(Disposition, &'static str), Unused>,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+struct Tally {
+    count: u64,
+    last_at: String,
+}
+
+#[derive(Debug)]
+struct Unused {
+    tally: Tally,
+    kind: Kind,
+    detail: Option<String>,
+    logged_at: Option<Instant>,
+    /// Deliveries since the last log line.
+    unlogged: u64,
+}
+
+/// The member `webhooks` of `/api/status`.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub(super) struct DeliveriesShown {
+    accepted: Option<Tally>,
+    unused: Vec<UnusedShown>,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+struct UnusedShown {
+    outcome: Disposition,
+    reason: &'static str,
+    #[serde(flatten)]
+    tally: Tally,
+    kind: &'static str,
+    /// What the last one was about.
+    detail: Option<String>,
+}
+
+impl Tally {
+    fn add(tally: Option<Self>) -> Self {
+        Self {
+            count: tally.map_or(0, |tally| tally.count) + 1,
+            last_at: rfc3339(super::now()),
+        }
+    }
+}
+
+impl Deliveries {
+    /// Counts a webhook that fired the trigger.
+    pub(super) fn accept(&mut self) {
+        self.accepted = Some(Tally::add(self.accepted.take()));
+    }
+
+    /// Counts a webhook that led to no pass, and logs it unless its reason was logged in the last minute.
+    pub(super) fn decline(
+        &mut self,
+        kind: Kind,
+        disposition: Disposition,
+        reason: &'static str,
+        detail: Option<String>,
+    ) {
+        let now = Instant::now();
+        let known = self.unused.remove(&(disposition, reason));
+        let (tally, logged_at, unlogged) = known.map_or((None, None, 0), |known| {
+            (Some(known.tally), known.logged_at, known.unlogged)
+        });
+        let mut unused = Unused {
+            tally: Tally::add(tally),
+            kind,
+            detail: detail.map(|detail| escaped(&detail).to_string()),
+            logged_at,
+            unlogged: unlogged + 1,
+        };
+        if logged_at.is_none_or(|at| now.duration_since(at) >= BETWEEN_LINES) {
+            unused.log(disposition, reason);
+            unused.logged_at = Some(now);
+            unused.unlogged = 0;
+        }
+        self.unused.insert((disposition, reason), unused);
+    }
+
+    pub(super) fn shown(&self) -> DeliveriesShown {
+        let unused = self.unused.iter().map(|((outcome, reason), unused)| UnusedShown {
+            outcome: *outcome,
+            reason,
+            tally: unused.tally.clone(),
+            kind: unused.kind.as_str(),
+            detail: unused.detail.clone(),
+        });
+        DeliveriesShown {
+            accepted: self.accepted.clone(),
+            unused: unused.collect(),
+        }
+    }
+}
+
+impl Unused {
+    fn log(&self, disposition: Disposition, reason: &'static str) {
+        let (kind, detail, count) = (self.kind.as_str(), self.detail.as_deref(), self.unlogged);
+        match disposition {
+            Disposition::Ignored => {
+                tracing::info!(name: "webhook_ignored", kind, reason, detail, count, "webhook ignored");
+            }
+            Disposition::Refused => {
+                tracing::warn!(name: "webhook_refused", kind, reason, detail, count, "webhook refused");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reason_is_logged_once_a_minute_and_every_delivery_is_counted() {
+        let mut deliveries = Deliveries::default();
+        let unlogged = |deliveries: &Deliveries| {
+            let unused: Vec<u64> = deliveries.unused.values().map(|unused| unused.unlogged).collect();
+            unused
+        };
+        let decline = |deliveries: &mut Deliveries| {
+            deliveries.decline(Kind::Gitea, Disposition::Refused, "forged", None);
+        };
+        decline(&mut deliveries);
+        assert_eq!(unlogged(&deliveries), [0], "the first one is logged at once");
+        decline(&mut deliveries);
+        decline(&mut deliveries);
+        assert_eq!(unlogged(&deliveries), [2]);
+        deliveries.decline(Kind::Gitea, Disposition::Ignored, "another ref", None);
+        assert_eq!(
+            unlogged(&deliveries),
+            [0, 2],
+            "another reason is logged on its own"
+        );
+        tokio::time::advance(BETWEEN_LINES).await;
+        decline(&mut deliveries);
+        assert_eq!(unlogged(&deliveries), [0, 0]);
+        let shown = serde_json::to_value(deliveries.shown()).unwrap();
+        assert_eq!(shown["unused"][1]["count"], 4, "{shown}");
+    }
+
+    #[test]
+    fn what_is_shown_is_escaped() {
+        let mut deliveries = Deliveries::default();
+        let detail = Some("acme/\u{1b}[31mred\n".to_owned());
+        deliveries.decline(Kind::GitHub, Disposition::Ignored, "another repository", detail);
+        let shown = serde_json::to_value(deliveries.shown()).unwrap();
+        assert_eq!(shown["unused"][0]["detail"], "acme/\\u{1b}[31mred\\n");
+        assert_eq!(shown["unused"][0]["outcome"], "ignored");
+        assert_eq!(shown["accepted"], serde_json::Value::Null);
+    }
+}
