@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::config::{self, Settings, StateRemote, Switch};
 use crate::plan::{FirstPass, MassChange, OnInvalid, OnRemove, Policy, Trailer};
-use crate::reconcile::{Config, HistoryRule, Limits, Rules};
+use crate::reconcile::{Config, HistoryRule, Limits, OriginState, Rules, SharedState};
 use crate::service::{BaseUrl, ClientConfig};
-use crate::source::{CacheMode, Parents, Source, SourceConfig};
+use crate::source::{CacheMode, Parents, SourceConfig};
 use crate::state::Shared;
 use crate::transport::{GitAccess, GitCredentials, Network, RepoUrl, SecretSource};
 
@@ -165,49 +165,61 @@ fn shared(
     settings: &Settings,
     source: &SourceConfig,
     base_url: Option<&BaseUrl>,
-) -> Result<Option<Shared>, Failure> {
+) -> Result<Option<SharedState>, Failure> {
     let Some(remote) = &settings.state_remote else {
         return Ok(None);
     };
-    let remote = match remote {
-        StateRemote::Url(url) => url.clone(),
-        StateRemote::Origin => origin(source)?,
+    let given = settings.state_name.clone();
+    let known = given.or_else(|| base_url.map(BaseUrl::name));
+    let mut shared = match remote {
+        StateRemote::Url(url) => SharedState::At(Shared {
+            remote: url.clone(),
+            name: known.clone().unwrap_or_default(),
+            access: state_access(settings, url),
+            holder: holder(),
+        }),
+        // Read only when the state is opened: a daemon may start before there is a checkout.
+        StateRemote::Origin => SharedState::Origin(OriginState {
+            name: known.clone().unwrap_or_default(),
+            access: access(settings, None, None, None),
+            login: state_login(settings, SameHost::Yes),
+            holder: holder(),
+        }),
     };
-    let access = state_access(settings, &remote);
-    let name = match (&settings.state_name, base_url) {
-        (Some(name), _) => name.clone(),
-        (None, Some(base_url)) => base_url.name(),
-        (None, None) => only_name(&remote, &access)?,
-    };
-    Ok(Some(Shared {
-        remote,
-        name,
-        access,
-        holder: holder(),
-    }))
-}
-
-fn origin(source: &SourceConfig) -> Result<RepoUrl, Failure> {
-    let url = Source::new(source.clone())
-        .origin_url()
-        .map_err(Failure::failed)?;
-    let url = url.ok_or_else(|| {
-        usage("`--state-remote origin`: the repository has no remote `origin`; give its URL instead")
-    })?;
-    url.parse().map_err(|error| Failure::new(Verdict::Usage, error))
+    if known.is_none() {
+        let mut only = shared.resolve(source)?;
+        only.name = only_name(&only.remote, &only.access)?;
+        shared = SharedState::At(only);
+    }
+    Ok(Some(shared))
 }
 
 /// Git credentials go to the host of `--repo` only, or, for a path, to that of the state remote; those of the state
 /// remote go to it alone (DESIGN, section 5).
 fn state_access(settings: &Settings, remote: &RepoUrl) -> GitAccess {
-    let own = settings.state_git_password.clone();
-    let same_host = settings.repo.host().is_none() || settings.repo.host() == remote.host();
-    let (username, password) = match own {
-        Some(password) => (settings.state_git_username.clone(), Some(password)),
-        None if same_host => (settings.git_username.clone(), settings.git_password.clone()),
-        None => (None, None),
+    let same_host = match settings.repo.host().is_none() || settings.repo.host() == remote.host() {
+        true => SameHost::Yes,
+        false => SameHost::No,
     };
-    access(settings, remote.host(), username, password)
+    let (username, password) = state_login(settings, same_host).unzip();
+    access(settings, remote.host(), username.flatten(), password)
+}
+
+/// Whether the state remote is on the host that the Git credentials of the source belong to.
+#[derive(Clone, Copy)]
+enum SameHost {
+    No,
+    Yes,
+}
+
+/// Returns the user name and the password for the state remote.
+fn state_login(settings: &Settings, same_host: SameHost) -> Option<(Option<String>, SecretSource)> {
+    let own = settings.state_git_password.clone();
+    let own = own.map(|password| (settings.state_git_username.clone(), password));
+    own.or_else(|| match same_host {
+        SameHost::No => None,
+        SameHost::Yes => Some((settings.git_username.clone(), settings.git_password.clone()?)),
+    })
 }
 
 fn only_name(remote: &RepoUrl, access: &GitAccess) -> Result<String, Failure> {

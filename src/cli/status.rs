@@ -77,6 +77,7 @@ fn text(status: &Status) -> String {
         repo,
         reference,
         revision,
+        awaited: _,
     } = source;
     let mut text = escaped(repo).to_string();
     if let (Some(reference), Some(revision)) = (reference, revision) {

@@ -128,6 +128,10 @@ impl Driver {
                 tracing::error!("the state folder is not the one that was opened; opening it anew");
                 continue;
             }
+            if !writer.is_same_remote() {
+                tracing::info!("the source names another `origin`; opening the shared state there");
+                continue;
+            }
             let Some(writer) = self.pass(writer, &mut memory, &mut scout, &mut stop).await else {
                 break;
             };
@@ -322,6 +326,13 @@ impl Driver {
         memory: &mut Memory,
     ) -> Reconciler {
         let at = now();
+        if let Err(error) = &result
+            && let Some(path) = self.awaited(error)
+        {
+            self.wait_for_checkout(path);
+            memory.ended(&Ended::default(), self.token_mark());
+            return writer;
+        }
         let result = result.map_err(|error| error.in_full());
         let outcome = outcome(&result);
         if let Ok(report) = &result {
@@ -362,8 +373,10 @@ impl Driver {
                     repo: source.repo.clone(),
                     reference: Some(source.reference.clone()),
                     revision: Some(source.revision),
+                    awaited: None,
                 };
             }
+            status.source.awaited = None;
             if is_success {
                 let when = Instant::now();
                 status.last_success = Some(Success { at, when });

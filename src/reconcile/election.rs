@@ -52,6 +52,10 @@ impl Driver {
                 Err(Instant::now() + TICK)
             }
             Err(error) => {
+                if let Some(path) = self.awaited(&error) {
+                    self.wait_for_checkout(path);
+                    return Err(Instant::now() + TICK);
+                }
                 self.no_pass(&error, began.elapsed(), memory);
                 Err(memory.schedule.due())
             }
@@ -77,12 +81,13 @@ impl Driver {
 
     /// Without state there is no pass: tells that, and decides when the next one is due.
     fn no_pass(&self, error: &Error, took: Duration, memory: &mut Memory) {
-        let outcome = PassResult::Failed(chain(error));
+        let outcome = PassResult::Failed(error.in_full());
         self.metrics.pass_ended(&outcome, took);
         memory.ended(&Ended::of(&Err(chain(error))), self.token_mark());
         memory.tell(&outcome);
         self.status.send_modify(|status| {
             status.role = Role::Writer;
+            status.source.awaited = None;
             status.last_pass = Some(LastPass::new(now(), outcome, took));
         });
     }

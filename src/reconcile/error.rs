@@ -1,8 +1,11 @@
 //! Why there was no pass. What goes wrong with one toggle is data, in the report.
 
+use std::path::Path;
+
 use crate::document::Diagnostic;
 use crate::model::{CommitId, chain, counted, escaped};
 use crate::service::ClientError;
+use crate::transport::RepoUrlError;
 use crate::{source, state};
 
 use super::compare::CompareError;
@@ -27,6 +30,12 @@ pub enum Error {
         /// What is wrong with their paths.
         findings: Vec<Diagnostic>,
     },
+    /// The `origin` of the source is not an address that can be used.
+    #[error("could not use the remote `origin` of the source")]
+    BadOrigin(#[from] RepoUrlError),
+    /// The source has no `origin` to share state through.
+    #[error("the source has no remote `origin`")]
+    NoOrigin,
     /// Something is to be published and no service is named.
     #[error("no service is named")]
     NoService,
@@ -157,10 +166,19 @@ impl Error {
             Self::Source(error) => error.hint(),
             Self::State(error) => error.hint(),
             Self::TakenOver(_) => Some("run it again: what was sent meanwhile is found out about first".into()),
+            Self::BadOrigin(_) | Self::NoOrigin => Some("give the URL of the repository as `--state-remote`".into()),
             Self::NoService => Some("give `--base-url` and a token".into()),
             Self::NoWorkTree => Some("leave `--worktree` out, or give a work tree as `--repo`".into()),
             Self::Service(error) => error.hint(),
             Self::TooManyFiles(_) => Some("name a folder of them with `--root`".into()),
+        }
+    }
+
+    /// Returns the path of the source where it holds no repository.
+    pub(crate) fn missing_checkout(&self) -> Option<&Path> {
+        match self {
+            Self::Source(source::Error::NoRepository(path)) => Some(path),
+            _ => None,
         }
     }
 
@@ -176,10 +194,10 @@ impl Error {
         )
     }
 
-    /// Returns the error with its causes on one line, and with the way out if the pass is held.
+    /// Returns the error with its causes and its hint on one line.
     pub(crate) fn in_full(&self) -> String {
         let text = chain(self);
-        match self.hint().filter(|_| self.is_hold()) {
+        match self.hint() {
             Some(hint) => format!("{text}; {hint}"),
             None => text,
         }

@@ -104,6 +104,7 @@ pub fn status(config: &Config) -> Result<Standing, Error> {
                 repo: config.rules.repo.clone(),
                 reference: Some(snapshot.reference().to_owned()),
                 revision: Some(snapshot.revision()),
+                awaited: None,
             },
             suspended: suspension(&view, now()),
             ..Status::default()
@@ -115,7 +116,7 @@ pub fn status(config: &Config) -> Result<Standing, Error> {
 
 fn view(config: &Config) -> Result<View, Error> {
     Ok(match &config.shared {
-        Some(shared) => View::fetch(shared, &config.state_dir)?,
+        Some(shared) => View::fetch(&shared.resolve(&config.source)?, &config.state_dir)?,
         None => View::open(&config.state_dir)?,
     })
 }

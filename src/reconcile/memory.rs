@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::model::{CommitId, chain};
+use crate::model::CommitId;
 
 use super::ended::Ended;
 use super::report::{Report, StopReason};
@@ -114,7 +114,7 @@ pub(super) fn outcome(result: &Result<Report, String>) -> Option<PassResult> {
         Err(reason) => PassResult::Failed(reason.clone()),
         Ok(Report {
             error: Some(error), ..
-        }) => PassResult::Failed(chain(error.as_ref())),
+        }) => PassResult::Failed(error.in_full()),
         Ok(report) => match &report.stopped {
             Some(StopReason::Interrupted) => return None,
             Some(reason) => PassResult::Failed(reason.to_string()),

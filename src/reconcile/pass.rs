@@ -13,10 +13,12 @@ use crate::model::{RequestDigest, Sent, ToggleId};
 use crate::plan::{Approved, Parked, Plan};
 use crate::service::{Client, ClientConfig};
 use crate::source::{Snapshot, Source, SourceConfig};
-use crate::state::{Journal, Options, PassHead, Shared, Store, View};
+use crate::state::{Journal, Options, PassHead, Store, View};
+use crate::transport::RepoUrl;
 
 use super::Error;
 use super::look::{self, Look};
+use super::origin::SharedState;
 use super::publish::{Late, Limits, Progress, Published, Publishing, publish, raised, sent};
 use super::record::{self, Documents};
 use super::report::Report;
@@ -43,7 +45,7 @@ pub struct Config {
     /// Where state is kept.
     pub state_dir: PathBuf,
     /// Where state is shared, if it is.
-    pub shared: Option<Shared>,
+    pub shared: Option<SharedState>,
     /// The service; a plan needs none.
     pub service: Option<ClientConfig>,
     /// How many requests may be open.
@@ -65,6 +67,8 @@ pub struct Reconciler {
     config: Config,
     source: Source,
     store: Store,
+    /// The remote that the state was opened on, where it is shared.
+    remote: Option<RepoUrl>,
     /// Toggles that are not tried again yet, with the reason; the driver's to fill.
     pub(crate) parked: BTreeMap<ToggleId, Parked>,
     /// With which request and in which pass toggles were tried last, without an answer that counts; the driver's to fill.
@@ -87,11 +91,14 @@ impl Reconciler {
     /// # Errors
     /// When another process is the writer, or the state cannot be used.
     pub fn open(config: Config, wait: Duration) -> Result<Self, Error> {
+        let shared = config.shared.as_ref();
+        let shared = shared.map(|shared| shared.resolve(&config.source)).transpose()?;
+        let remote = shared.as_ref().map(|shared| shared.remote.clone());
         let options = Options {
             wait,
             base_url: config.rules.base_url.clone().unwrap_or_default(),
             now: now(),
-            shared: config.shared.clone(),
+            shared,
             crash: None,
         };
         let store = Store::open(&config.state_dir, options)?;
@@ -100,6 +107,7 @@ impl Reconciler {
             config,
             source,
             store,
+            remote,
             parked: BTreeMap::new(),
             late: BTreeMap::new(),
             history: HistoryGuard::default(),
@@ -123,6 +131,12 @@ impl Reconciler {
     /// Returns whether the state's folder is still the one that was opened.
     pub(crate) fn is_in_place(&self) -> bool {
         self.store.is_in_place()
+    }
+
+    /// Returns whether state is still shared through the remote that was opened.
+    pub(crate) fn is_same_remote(&self) -> bool {
+        let shared = self.config.shared.as_ref().zip(self.remote.as_ref());
+        shared.is_none_or(|(shared, remote)| shared.is_at(remote, &self.config.source))
     }
 
     /// Returns the state as it is recorded now.

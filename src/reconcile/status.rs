@@ -1,6 +1,7 @@
 //! What is known about the world after the last pass: what `status`, `/readyz` and `/api/status` tell.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -74,6 +75,9 @@ pub struct SourceStatus {
     pub reference: Option<String>,
     /// The revision last looked at.
     pub revision: Option<CommitId>,
+    /// The path at which the daemon waits for a checkout.
+    #[serde(skip)]
+    pub awaited: Option<PathBuf>,
 }
 
 /// How a pass ended.
@@ -213,6 +217,10 @@ impl Status {
     /// section 9, `/readyz`).
     #[must_use]
     pub fn readiness(&self, now: Instant, stale_after: Duration) -> Readiness {
+        if let Some(path) = &self.source.awaited {
+            let path = path.display();
+            return Readiness::Unready(format!("waiting for a checkout at `{path}`"));
+        }
         match &self.role {
             Role::Starting => return Readiness::Unready("starting: no pass has ended yet".into()),
             Role::Follower(holder) => {

@@ -1,6 +1,6 @@
 //! Beside git-sync: what a daemon does while another process keeps its checkout up to date.
 
-use crate::support::{Daemon, GitSync, World, body, doc};
+use crate::support::{Daemon, GitSync, Repo, World, body, doc};
 
 #[test]
 fn housekeeping_beside_the_ref_starts_no_pass() {
@@ -44,4 +44,98 @@ fn each_commit_that_is_synced_is_one_pass_at_most() {
     let made = daemon.passes() - passes;
     assert!(made <= 10.0, "{made} passes for 10 commits");
     daemon.ends_in_peace();
+}
+
+#[test]
+fn a_daemon_that_starts_before_the_first_sync_waits_for_a_checkout() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    let sync = GitSync::of(&world);
+    let daemon = Daemon::start(&world, |run| run.set("repo", sync.link()));
+    waits_for_a_checkout(&daemon, &sync);
+    sync.sync();
+    world.service.wait_for(1);
+    daemon.is_ready();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    assert_eq!(daemon.said("waiting for a checkout"), 1, "{}", daemon.log());
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn state_in_the_origin_of_a_checkout_is_found_once_there_is_a_checkout() {
+    let world = World::with_pay_applied();
+    let sync = GitSync::of(&world);
+    let daemon = Daemon::start(&world, |run| {
+        run.set("repo", sync.link())
+            .set("state-dir", world.path("empty"))
+            .set("state-remote", "origin")
+            .set("first-pass", "assert")
+    });
+    waits_for_a_checkout(&daemon, &sync);
+    sync.sync();
+    daemon.becomes("shop/prod/pay", "in_sync");
+    daemon.is_ready();
+    world.sent(&[("shop/prod/pay", body(18, "Add pay"))]);
+    let shared = world.repo.git(&["for-each-ref", "refs/gitoggle/"]);
+    assert!(shared.ends_with("/applied"), "{shared}");
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn state_follows_the_origin_of_the_checkout_without_a_restart() {
+    let world = World::with_pay_applied();
+    let sync = GitSync::synced(&world);
+    let daemon = Daemon::ready(&world, |run| {
+        run.set("repo", sync.link())
+            .set("state-dir", world.path("empty"))
+            .set("state-remote", "origin")
+            .set("first-pass", "assert")
+    });
+    let moved = Repo::bare(&world.path("moved.git"));
+    let url = moved.path().display().to_string();
+    sync.root().git(&["remote", "set-url", "origin", &url]);
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    sync.sync();
+    daemon.has_seen(&world.repo.head());
+    daemon.becomes("shop/prod/pay", "in_sync");
+    let shared = moved.git(&["for-each-ref", "refs/gitoggle/"]);
+    assert!(shared.ends_with("/applied"), "{shared}");
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn one_pass_waits_for_no_checkout() {
+    let world = World::with_pay_applied();
+    let sync = GitSync::of(&world);
+    for state_remote in [None, Some("origin")] {
+        let apply = world.apply().set("repo", sync.link());
+        let apply = match state_remote {
+            Some(remote) => apply.set("state-remote", remote),
+            None => apply,
+        };
+        apply
+            .exit(1)
+            .stderr_contains(&["there is no repository at `$TMP/git/current`", "hint: "]);
+    }
+    world.nothing_sent();
+}
+
+/// States that it waits for the first sync, which is neither an error nor a pass.
+#[track_caller]
+fn waits_for_a_checkout(daemon: &Daemon, sync: &GitSync) {
+    let waiting = format!("waiting for a checkout at `{}`", sync.link().display());
+    daemon.is_unready_for(&[&waiting]);
+    daemon.says(&[
+        "\"info\"",
+        "waiting for a checkout",
+        &sync.link().display().to_string(),
+    ]);
+    assert_eq!(daemon.passes(), 0.0, "{}", daemon.log());
+    assert_eq!(daemon.said("\"error\""), 0, "{}", daemon.log());
 }

@@ -150,7 +150,7 @@ fn ready() -> Status {
         source: SourceStatus {
             repo: "https://git.example.org/acme/toggles.git".to_owned(),
             reference: Some("refs/heads/main".to_owned()),
-            revision: None,
+            ..SourceStatus::default()
         },
         last_pass: Some(LastPass {
             at: now(),
