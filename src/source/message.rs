@@ -15,7 +15,8 @@ pub(super) fn commit(commit: &git2::Commit<'_>) -> Commit {
     }
 }
 
-/// Decodes `bytes`; what is not known or broken becomes UTF-8 with replacement characters.
+/// Decodes `bytes`. An encoding that the decoder does not know or refuses counts as UTF-8; what is broken becomes a
+/// replacement character.
 fn decode(bytes: &[u8], encoding: Option<&str>) -> String {
     let name = encoding.unwrap_or("utf-8").replace('_', "-");
     // The names of browsers and those of iconv, which git uses, differ in dashes.
@@ -23,7 +24,9 @@ fn decode(bytes: &[u8], encoding: Option<&str>) -> String {
     let known = names
         .iter()
         .find_map(|name| encoding_rs::Encoding::for_label(name.as_bytes()));
-    let decoder = known.unwrap_or(encoding_rs::UTF_8);
+    // The labels of encodings that browsers refuse decode everything to a single replacement character.
+    let usable = known.filter(|encoding| *encoding != encoding_rs::REPLACEMENT);
+    let decoder = usable.unwrap_or(encoding_rs::UTF_8);
     decoder.decode_without_bom_handling(bytes).0.into_owned()
 }
 
@@ -44,6 +47,13 @@ mod tests {
             (b"\x93\xfa\x96\x7b", Some("Shift_JIS"), "日本"),
             (b"\xc6\xfc\xcb\xdc", Some("EUC-JP"), "日本"),
             (b"\xf0\xd2\xc9", Some("KOI8-R"), "При"),
+            ("naïve".as_bytes(), Some("ISO-2022-KR"), "naïve"),
+            (b"na\xefve", Some("iso_2022_kr"), "na\u{fffd}ve"),
+            (b"plain", Some("ISO-2022-CN"), "plain"),
+            (b"plain", Some("ISO-2022-CN-EXT"), "plain"),
+            (b"plain", Some("HZ-GB-2312"), "plain"),
+            (b"plain", Some("HZ"), "plain"),
+            (b"plain", Some("replacement"), "plain"),
         ] {
             assert_eq!(decode(bytes, encoding), text, "{encoding:?}");
         }
