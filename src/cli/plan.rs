@@ -23,7 +23,7 @@ pub(super) fn run(settings: &Settings, look: Look, exit: Exit) -> Result<Verdict
     }
     match settings.output {
         OutputFormat::Github => {
-            print(&render::annotations(plan.findings()))?;
+            print(&render::github(&plan))?;
             show::step_summary(&render::markdown(&plan))
         }
         OutputFormat::Human => print(&render::text(&plan, color(settings))),

@@ -258,12 +258,16 @@ impl Progress for Observer {
     fn sent(&self, change: &Change, sending: &Sending, _: usize, _: usize) {
         match sending {
             Sending::Applied => {
-                let since = jiff::Timestamp::now()
-                    .as_second()
-                    .saturating_sub(change.commit.committed_at);
-                self.metrics
-                    .applied_after(Duration::from_secs(u64::try_from(since).unwrap_or_default()));
-                tracing::info!(toggle = %change.id, commit = %change.commit.id, "published");
+                let commit = change.attribution.commit();
+                if let Some(commit) = commit {
+                    let since = jiff::Timestamp::now()
+                        .as_second()
+                        .saturating_sub(commit.committed_at);
+                    self.metrics
+                        .applied_after(Duration::from_secs(u64::try_from(since).unwrap_or_default()));
+                }
+                let commit = commit.map(|commit| tracing::field::display(commit.id));
+                tracing::info!(toggle = %change.id, commit, "published");
             }
             Sending::Failed { reason } => tracing::warn!(toggle = %change.id, reason, "refused"),
             Sending::Pending { reason } => tracing::warn!(toggle = %change.id, reason, "pending"),

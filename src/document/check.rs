@@ -39,6 +39,7 @@ checks! {
     EMPTY_TEXT Error "empty-text" "a text that must say something is empty"
     LFS_POINTER Error "lfs-pointer" "a file is a Git LFS pointer instead of a document"
     MERGE_KEY Error "merge-key" "a merge key (`<<`) brings in what a reviewer does not see"
+    MISSING_CONTENT Error "missing-content" "a file is not in the partial clone"
     MISSING_FIELD Error "missing-field" "a field that every document states is not there"
     NAME_TOO_LONG Error "name-too-long" "the name of a variation is over 128 characters, which FeatureProbe cannot store"
     NO_OBJECTS Error "no-objects" "a condition compares with nothing"

@@ -92,6 +92,7 @@ fn text<'a>(path: &str, content: &'a Blob) -> Result<&'a str, Box<Diagnostic>> {
     let bytes = match content {
         Blob::Content(bytes) if bytes.len() <= LARGEST_DOCUMENT => bytes,
         Blob::Content(bytes) => return Err(too_large(path, bytes.len() as u64)),
+        Blob::Missing => return Err(missing(path)),
         Blob::TooLarge(size) => return Err(too_large(path, *size)),
     };
     match std::str::from_utf8(bytes) {
@@ -113,6 +114,17 @@ fn lfs_pointer(path: &str) -> Box<Diagnostic> {
     Box::new(Diagnostic::whole_file(&check::LFS_POINTER, path, message).help(
         "keep documents in Git itself: remove the pattern from `.gitattributes`, then add the file with its content again",
     ))
+}
+
+fn missing(path: &str) -> Box<Diagnostic> {
+    Box::new(
+        Diagnostic::whole_file(
+            &check::MISSING_CONTENT,
+            path,
+            "this file is not in the partial clone",
+        )
+        .help("clone without `--filter`, or check the file out"),
+    )
 }
 
 fn not_utf8(path: &str, valid: &[u8]) -> Box<Diagnostic> {

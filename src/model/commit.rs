@@ -1,4 +1,4 @@
-//! A commit, and what gitoggle takes from its message: the comment and the trailer.
+//! A commit, and what gitoggle takes from its message: the comment and the trailers.
 
 use std::fmt;
 
@@ -54,21 +54,17 @@ impl Commit {
         self.message.trim().lines().next().unwrap_or_default().trim_end()
     }
 
-    /// Returns whether the message's trailers hold `Gitoggle-Allow: mass-change`.
-    ///
-    /// As with `git interpret-trailers`, only the last paragraph counts, and not where it is the subject; keys
-    /// are compared without regard to case.
-    #[must_use]
-    pub fn allows_mass_change(&self) -> bool {
+    /// Returns the values of the trailers `key`, for [`super::Attribution`], which knows whether they count.
+    pub(super) fn trailers(&self, key: &str) -> Vec<String> {
         let text = self.message.replace("\r\n", "\n");
         let Some((_, last)) = text.trim().rsplit_once("\n\n") else {
-            return false;
+            return Vec::new();
         };
-        last.lines().any(|line| {
-            line.split_once(':').is_some_and(|(key, value)| {
-                key.trim_end().eq_ignore_ascii_case("gitoggle-allow") && value.trim() == "mass-change"
-            })
-        })
+        let fields = last.lines().filter_map(|line| line.split_once(':'));
+        fields
+            .filter(|(name, _)| name.trim_end().eq_ignore_ascii_case(key))
+            .map(|(_, value)| value.trim().to_owned())
+            .collect()
     }
 }
 
@@ -89,6 +85,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::model::Attribution;
 
     fn commit(message: &str) -> Commit {
         Commit {
@@ -123,7 +120,8 @@ mod tests {
             ("Subject\n\nGitoggle-Allow: mass-change\n\nMore text", false),
             ("Subject\n\nGitoggle-Allow: everything", false),
         ] {
-            assert_eq!(commit(message).allows_mass_change(), allowed, "{message:?}");
+            let attribution = Attribution::Known(commit(message));
+            assert_eq!(attribution.allows_mass_change(), allowed, "{message:?}");
         }
     }
 

@@ -3,6 +3,7 @@
 //! Everything here is a value. Nothing reads a clock, a disk or a network, and nothing can hold an id, a
 //! targeting or a glob that is not well formed: they are parsed at the border or do not exist.
 
+mod attribution;
 mod commit;
 mod differing;
 mod escape;
@@ -15,6 +16,7 @@ mod text;
 mod time;
 mod tree;
 
+pub use attribution::{Attribution, Sighting};
 pub use commit::{Commit, CommitId};
 pub use differing::Differing;
 pub use escape::{escaped, is_harmful};

@@ -93,7 +93,7 @@ pub trait Trees {
     /// bytes, so that a hostile file costs nothing.
     ///
     /// # Errors
-    /// When the object is missing, broken or no blob.
+    /// When the object is broken or no blob, or missing from a repository that should have it.
     fn blob(&self, blob: ObjectId, limit: usize) -> Result<Blob, Self::Error>;
 }
 
@@ -102,6 +102,8 @@ pub trait Trees {
 pub enum Blob {
     /// The whole content.
     Content(Vec<u8>),
+    /// Not in this partial clone.
+    Missing,
     /// Larger than the limit; the size in bytes.
     TooLarge(u64),
 }

@@ -1,6 +1,6 @@
 //! From decisions to a plan, in two steps: commits are looked up only for what would be published.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::decide::{Decided, Decision, Outcome, Wanted};
 use super::value::same_environment;
@@ -8,7 +8,7 @@ use super::{
     Before, Change, Held, HoldReason, Input, Kept, MassChange, OnInvalid, Orphan, OrphanReason, Plan, Policy,
     Rail, Resend, Stopped, Trailer,
 };
-use crate::model::{Action, Commit, EnvironmentId, ObjectId, ToggleId};
+use crate::model::{Action, Attribution, EnvironmentId, ObjectId, Payload, Sighting, ToggleId};
 
 /// A plan whose changes have no commits yet. Nothing is held by a rail so far, because a commit's trailer decides.
 #[derive(Clone, Debug)]
@@ -83,10 +83,15 @@ impl Draft {
         self.plan.orphans.push(orphan);
     }
 
-    /// Returns the paths whose last commits [`Draft::attribute`] needs.
+    /// Returns the paths whose commits [`Draft::attribute`] needs, and what is asked for there; nothing where the file is
+    /// gone.
     #[must_use]
-    pub fn paths(&self) -> BTreeSet<String> {
-        self.wanted.iter().map(|wanted| wanted.path.clone()).collect()
+    pub fn documents(&self) -> BTreeMap<&str, Option<&Payload>> {
+        let document = self.wanted.iter().map(|wanted| {
+            let payload = (wanted.action != Action::Disable).then_some(&wanted.payload);
+            (wanted.path.as_str(), payload)
+        });
+        document.collect()
     }
 
     /// Returns the orphans to disable, each with its path and the blob that has to be found there in the source's
@@ -102,27 +107,32 @@ impl Draft {
             .collect()
     }
 
-    /// Finishes the plan: gives each change its commit, keeps the orphans that are not in `confirmed`, and holds
-    /// what is over a rail or suspended. A path that is not in `commits` (an uncommitted file) is put down to the
-    /// revision itself.
+    /// Finishes the plan: gives each change its commit, keeps the orphans that were not found in the history, and holds
+    /// what is over a rail or suspended. A path without an attribution is uncommitted.
     #[must_use]
-    pub fn attribute(mut self, commits: &BTreeMap<String, Commit>, confirmed: &BTreeSet<ToggleId>) -> Plan {
+    pub fn attribute(
+        mut self,
+        attributions: &BTreeMap<String, Attribution>,
+        sightings: &BTreeMap<ToggleId, Sighting>,
+    ) -> Plan {
         let wanted = std::mem::take(&mut self.wanted);
         let mut changes = Vec::with_capacity(wanted.len());
         let mut held = Vec::new();
         for mut wanted in wanted {
             let reason = wanted.held.take();
-            if reason.is_none() && wanted.action == Action::Disable && !confirmed.contains(&wanted.id) {
+            if reason.is_none()
+                && wanted.action == Action::Disable
+                && let Some(reason) = unseen(sightings.get(&wanted.id))
+            {
                 let outcome = match wanted.before {
                     Before::Unknown(_) => Outcome::Unknown,
                     Before::Applied(_) | Before::Nothing | Before::Unreadable => Outcome::Known,
                 };
                 let (id, path) = (wanted.id, wanted.path);
-                let reason = OrphanReason::NotInHistory;
                 self.list(Orphan { id, path, reason }, outcome);
                 continue;
             }
-            let change = self.change(wanted, commits);
+            let change = self.change(wanted, attributions);
             match reason {
                 Some(reason) => held.push((reason, change)),
                 None => changes.push(change),
@@ -163,13 +173,10 @@ impl Draft {
         self.plan
     }
 
-    fn change(&self, wanted: Wanted, commits: &BTreeMap<String, Commit>) -> Change {
+    fn change(&self, wanted: Wanted, attributions: &BTreeMap<String, Attribution>) -> Change {
         let max = self.policy.comment_max_chars;
-        let commit = commits.get(&wanted.path).cloned().unwrap_or_else(|| Commit {
-            id: self.plan.source.revision,
-            message: "(not committed)".to_owned(),
-            committed_at: 0,
-        });
+        let attribution = attributions.get(&wanted.path).cloned();
+        let attribution = attribution.unwrap_or(Attribution::Uncommitted);
         let Wanted {
             id,
             action,
@@ -183,8 +190,8 @@ impl Draft {
         } = wanted;
         let resend = if again.is_some() { Resend::Same } else { Resend::No };
         let comment = again.unwrap_or_else(|| match action {
-            Action::Create | Action::Update => commit.comment(max),
-            Action::Disable => removal_comment(&commit, max),
+            Action::Create | Action::Update => attribution.comment(max),
+            Action::Disable => removal_comment(&attribution, max),
         });
         Change {
             id,
@@ -194,7 +201,7 @@ impl Draft {
             path,
             format,
             object,
-            commit,
+            attribution,
             comment,
             resend,
         }
@@ -207,7 +214,8 @@ impl Draft {
         let environment = lane.first()?.id.environment();
         let (mut all, mut updates) = (0, 0);
         for change in lane {
-            let is_allowed = self.policy.trailer == Trailer::Allowed && change.commit.allows_mass_change();
+            let is_allowed =
+                self.policy.trailer == Trailer::Allowed && change.attribution.allows_mass_change();
             if change.resend == Resend::No && !is_allowed {
                 all += 1;
                 updates += usize::from(change.action != Action::Create);
@@ -219,11 +227,20 @@ impl Draft {
     }
 }
 
+/// Returns why an orphan is not disabled; nothing where the history has what was applied.
+fn unseen(sighting: Option<&Sighting>) -> Option<OrphanReason> {
+    match sighting {
+        Some(Sighting::Found) => None,
+        Some(Sighting::CannotTell) => Some(OrphanReason::HistoryCut),
+        Some(Sighting::Nowhere) | None => Some(OrphanReason::NotInHistory),
+    }
+}
+
 /// Returns the removing commit's message with ` (file removed)` behind it, both within `max` characters.
-fn removal_comment(commit: &Commit, max: usize) -> String {
+fn removal_comment(attribution: &Attribution, max: usize) -> String {
     const SUFFIX: &str = " (file removed)";
     match max.checked_sub(SUFFIX.len()) {
-        Some(room) if room > 0 => commit.comment(room) + SUFFIX,
-        _ => commit.comment(max),
+        Some(room) if room > 0 => attribution.comment(room) + SUFFIX,
+        _ => attribution.comment(max),
     }
 }

@@ -6,6 +6,7 @@
 
 mod decide;
 mod draft;
+mod guesses;
 mod held;
 mod input;
 mod nothing;
@@ -19,6 +20,7 @@ mod value;
 pub use crate::document::Color;
 pub use decide::{Decided, Deciding};
 pub use draft::Draft;
+pub use guesses::{FETCH_ALL, Guesses};
 pub use held::{Held, HoldReason, Kept};
 pub use input::{Applied, Candidate, Desired, History, Input, Parked, SourceInfo};
 pub use policy::{FirstPass, Limit, MassChange, OnInvalid, OnRemove, Policy, Rail, Trailer};

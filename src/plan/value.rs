@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
+use super::guesses::FETCH_ALL;
 use super::policy::hex;
 use super::{Held, HoldReason, SourceInfo};
 use crate::document::{Diagnostic, Severity};
-use crate::model::{Action, Commit, EnvironmentId, ObjectId, Payload, RequestDigest, ToggleId, counted};
+use crate::model::{Action, Attribution, EnvironmentId, ObjectId, Payload, RequestDigest, ToggleId, counted};
 
 /// Everything one pass would do. Sorted by toggle throughout.
 #[derive(Clone, Debug)]
@@ -41,8 +42,8 @@ pub struct Change {
     pub format: String,
     /// The document's blob; of a `disable`, the one that was applied.
     pub object: ObjectId,
-    /// The commit it comes from.
-    pub commit: Commit,
+    /// The commit that it is attributed to.
+    pub attribution: Attribution,
     /// The comment, already cut.
     pub comment: String,
     /// Whether it was sent before.
@@ -104,6 +105,8 @@ pub struct Orphan {
 /// Why an orphan is only listed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum OrphanReason {
+    /// It should be disabled, but part of the source's history is missing, and the rest does not hold what was applied.
+    HistoryCut,
     /// `--on-remove keep` says so.
     Keep,
     /// It should be disabled, but the source's history does not hold what was applied.
@@ -114,13 +117,17 @@ pub enum OrphanReason {
 
 impl std::fmt::Display for OrphanReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Keep => "the file is gone; `--on-remove keep` leaves the toggle as it is",
+        match self {
+            Self::HistoryCut => write!(
+                f,
+                "not disabled: the history is cut, and no commit that is there has what was applied at this path; {FETCH_ALL}"
+            ),
+            Self::Keep => f.write_str("the file is gone; `--on-remove keep` leaves the toggle as it is"),
             Self::NotInHistory => {
-                "not disabled: what was applied is not in the history of the source at this path"
+                f.write_str("not disabled: what was applied is not in the history of the source at this path")
             }
-            Self::Unreadable => "not disabled: what was applied can no longer be read",
-        })
+            Self::Unreadable => f.write_str("not disabled: what was applied can no longer be read"),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use crate::source::{self, Relation, Snapshot, Source, SourceConfig};
 use crate::state::{self, PassMemory, View};
 
 use super::Error;
+use super::attribution::attribute;
 use super::candidates::{self, Reading};
 use super::compare::{Comparison, Difference, Places, Roots, compare};
 use super::history::{Answer, Case, Observer, Step};
@@ -55,11 +56,12 @@ fn plan_work_tree(snapshot: &Snapshot, view: &View, config: &Config) -> Result<L
     let notes = notes(snapshot, view, config)?;
     let source = &config.source;
     let folder = source.location.local_path().ok_or(Error::NoWorkTree)?;
-    let files = Folder::open(folder, &source.root)?;
+    let folder = Folder::open(folder, &source.root)?;
     let from = From {
+        files: Files::WorkTree,
         snapshot,
-        root_tree: files.root_tree(),
-        open: || Ok(files.clone()),
+        root_tree: folder.root_tree(),
+        open: || Ok(folder.clone()),
     };
     let plan = look_at(&from, view, rules, &BTreeMap::new(), suspension(view, now()))?;
     Ok(Look { plan, notes })
@@ -184,6 +186,7 @@ pub(crate) fn look(
     suspended: Option<Suspension>,
 ) -> Result<Plan, Error> {
     let from = From {
+        files: Files::Committed,
         snapshot,
         root_tree: snapshot.root_tree(),
         open: || Ok(snapshot.reader()?),
@@ -193,6 +196,7 @@ pub(crate) fn look(
 
 /// The files of a plan, which need not be those of the commit that it is attributed to.
 struct From<'a, F> {
+    files: Files,
     snapshot: &'a Snapshot,
     root_tree: ObjectId,
     /// Opens the files, once for each thread.
@@ -211,6 +215,7 @@ where
     F: Fn() -> Result<S, Error> + Sync,
 {
     let From {
+        files,
         snapshot,
         root_tree,
         open,
@@ -303,7 +308,7 @@ where
         suspended,
         findings,
     };
-    attribute(Draft::new(input, &rules.policy), snapshot)
+    attribute(Draft::new(input, &rules.policy), snapshot, *files, rules.kind)
 }
 
 const LOST: &str = "all of its documents are gone, which is more often a mistake than meant; \
@@ -342,27 +347,6 @@ pub(crate) fn source_info(snapshot: &Snapshot, rules: &Rules) -> SourceInfo {
             History::Complete
         },
     }
-}
-
-/// Finds the commits of all changes in one walk and completes the draft with them.
-fn attribute(draft: Draft, snapshot: &Snapshot) -> Result<Plan, Error> {
-    let paths = draft.paths();
-    let mut commits = if paths.is_empty() {
-        BTreeMap::new()
-    } else {
-        snapshot.last_commits(&paths)?
-    };
-    let mut confirmed = BTreeSet::new();
-    for (id, path, object) in draft.orphans_to_disable() {
-        if !snapshot.holds_object_at(&path, object)? {
-            continue;
-        }
-        confirmed.insert(id);
-        if !commits.contains_key(&path) {
-            commits.extend(snapshot.removal(&path)?.map(|commit| (path, commit)));
-        }
-    }
-    Ok(draft.attribute(&commits, &confirmed))
 }
 
 /// Returns the order to write nothing, unless its time is over.

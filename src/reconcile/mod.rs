@@ -3,6 +3,7 @@
 //! A *pass* looks at the source, compares it with what was applied, plans, publishes and records. It takes no
 //! hints: poll, webhook, file event, restart and `apply` in CI are the same thing. The driver repeats it for ever.
 
+mod attribution;
 mod candidates;
 mod check;
 mod compare;

@@ -395,7 +395,7 @@ pub(crate) fn sent(change: &Change, revision: CommitId) -> Sent {
         path,
         format,
         object,
-        commit: _,
+        attribution: _,
         comment,
         resend: _,
     } = change;

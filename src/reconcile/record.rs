@@ -141,7 +141,7 @@ impl Documents {
     pub(crate) fn read(&self, object: ObjectId) -> Result<Vec<u8>, Unreadable> {
         match self.0.blob(object, LARGEST_DOCUMENT)? {
             Blob::Content(bytes) => Ok(bytes),
-            Blob::TooLarge(_) => Err(Unreadable::Absent(object)),
+            Blob::Missing | Blob::TooLarge(_) => Err(Unreadable::Absent(object)),
         }
     }
 }

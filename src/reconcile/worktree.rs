@@ -64,7 +64,7 @@ impl Files {
     fn keep(&mut self, blob: Blob, path: &[u8]) -> Result<ObjectId, source::Error> {
         let id = match &blob {
             Blob::Content(content) => blob_id(content)?,
-            Blob::TooLarge(_) => made_up(b"file", path),
+            Blob::Missing | Blob::TooLarge(_) => made_up(b"file", path),
         };
         self.blobs.insert(id, blob);
         Ok(id)

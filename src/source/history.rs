@@ -1,9 +1,11 @@
-//! Which commit last touched each path: one walk over history for all paths.
+//! Which commit last changed the meaning of each path: one walk over history for all paths.
 //!
 //! With git's history simplification a path follows one line only: from a commit to the first parent in which
 //! it is the same, until a commit differs from all its parents. That one is what `git log -1 REVISION -- path`
-//! names. Paths on the same line travel together, and a folder is read only where it differs and still holds
-//! an open path.
+//! names. If a parent's version means the same nevertheless, the path follows that parent. Paths on the same line travel
+//! together, and a folder is read only where it differs and still holds an open path.
+//!
+//! What a document means is not known here: the caller compares.
 
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 
@@ -12,7 +14,8 @@ use git2::Oid;
 use super::Parents;
 use super::error::Error;
 use super::reader::{Reader, object_id, oid};
-use crate::model::{Differing, Entry, EntryKind, ObjectId, Tree, Trees};
+use super::trees::{TreeCache, folder};
+use crate::model::{Differing, EntryKind, ObjectId};
 
 /// The paths that no commit has taken yet, as a tree of folders.
 #[derive(Default)]
@@ -47,47 +50,69 @@ impl Open {
         }
     }
 
-    fn drain(self, taken: &mut Vec<usize>) {
-        taken.extend(self.path);
-        for child in self.children.into_values() {
-            child.drain(taken);
+    /// Gives the number of each path to `take`.
+    fn each(&self, take: &mut impl FnMut(usize)) {
+        self.path.into_iter().for_each(&mut *take);
+        for child in self.children.values() {
+            child.each(take);
         }
+    }
+
+    /// Moves the number of each path to `into`.
+    fn drain(&mut self, into: &mut Vec<usize>) {
+        std::mem::take(self).each(&mut |number| into.push(number));
     }
 }
 
-/// Returns for each of `paths` (counted from the top) the commit that last touched it, beginning at `start`.
+/// What the history says of one path.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Found {
+    /// The commit that changed its meaning.
+    Commit(Oid),
+    /// The history is cut before that commit. Holds the oldest commit that touched the path, if one did.
+    Cut(Option<Oid>),
+}
+
+/// Decides whether the version of a path (by number) asks for the same as the newest one.
+pub(super) type IsSame<'a> = dyn FnMut(usize, ObjectId) -> Result<bool, Error> + 'a;
+
+/// Returns for each of `paths` (counted from the top) the newest commit that changed its meaning, beginning at `start`.
 ///
-/// A path that no commit ever touched has none. In a shallow clone a path whose commit lies beyond the boundary
-/// has `start`.
+/// A path that no commit ever touched has none. Versions that mean the same are never compared with each other, only
+/// with the newest one: the walk reaches a commit only while everything after it means the same.
 pub(super) fn last_commits(
     reader: &Reader,
     start: Oid,
     paths: &[&str],
     parents: Parents,
-) -> Result<Vec<Option<Oid>>, Error> {
+    is_same: &mut IsSame<'_>,
+) -> Result<Vec<Option<Found>>, Error> {
     let mut found = vec![None; paths.len()];
+    let mut oldest = vec![None; paths.len()];
     let boundary = shallow(reader);
     let mut walk = Walk::new(reader);
     walk.visit(start, Open::new(paths.iter().copied()))?;
     while let Some((commit, mut open)) = walk.next() {
+        if boundary.contains(&commit.id) {
+            open.drain(&mut walk.cut);
+        }
         for &parent in commit.parents(parents) {
-            let same = walk.step(&commit, parent, &mut open)?;
-            walk.visit(parent, same)?;
+            let untouched = walk.untouched(&commit, parent, &mut open)?;
+            walk.visit(parent, untouched)?;
+        }
+        for &parent in commit.parents(parents) {
+            let reworded = walk.reworded(parent, &mut open, is_same)?;
+            reworded.each(&mut |number| oldest[number] = Some(commit.id));
+            walk.visit(parent, reworded)?;
         }
         if commit.parents.is_empty() {
             // A path that the first commit does not have was never touched.
-            open = walk.trees.differing(&mut open, Some(commit.tree), None)?;
+            open = walk.differing(&mut open, Some(commit.tree), None)?;
         }
-        let taker = if boundary.contains(&commit.id) {
-            start
-        } else {
-            commit.id
-        };
-        let mut taken = Vec::new();
-        open.drain(&mut taken);
-        for number in taken {
-            found[number] = Some(taker);
-        }
+        open.each(&mut |number| found[number] = Some(Found::Commit(commit.id)));
+    }
+    for number in walk.cut {
+        found[number] = Some(Found::Cut(oldest[number]));
     }
     Ok(found)
 }
@@ -100,15 +125,27 @@ fn shallow(reader: &Reader) -> HashSet<Oid> {
         .collect()
 }
 
-struct Node {
-    id: Oid,
+/// A commit without its message.
+pub(super) struct Node {
+    pub(super) id: Oid,
     time: i64,
-    tree: ObjectId,
+    pub(super) tree: ObjectId,
     parents: Vec<Oid>,
 }
 
 impl Node {
-    fn parents(&self, parents: Parents) -> &[Oid] {
+    pub(super) fn read(reader: &Reader, id: Oid) -> Result<Self, Error> {
+        let commit = reader.repository().find_commit(id);
+        let commit = commit.map_err(|error| reader.explain(object_id(id), error))?;
+        Ok(Self {
+            id,
+            time: commit.committer().when().seconds(),
+            tree: object_id(commit.tree_id()),
+            parents: commit.parent_ids().collect(),
+        })
+    }
+
+    pub(super) fn parents(&self, parents: Parents) -> &[Oid] {
         let count = match parents {
             Parents::All => self.parents.len(),
             Parents::First => self.parents.len().min(1),
@@ -124,6 +161,8 @@ struct Walk<'a> {
     trees: TreeCache<'a>,
     queue: BinaryHeap<(i64, Oid)>,
     waiting: HashMap<Oid, (Node, Open)>,
+    /// The paths whose history is missing from here on.
+    cut: Vec<usize>,
 }
 
 impl<'a> Walk<'a> {
@@ -133,6 +172,7 @@ impl<'a> Walk<'a> {
             trees: TreeCache::new(reader),
             queue: BinaryHeap::new(),
             waiting: HashMap::new(),
+            cut: Vec::new(),
         }
     }
 
@@ -144,7 +184,7 @@ impl<'a> Walk<'a> {
             waiting.absorb(open);
             return Ok(());
         }
-        let node = self.node(id)?;
+        let node = Node::read(self.reader, id)?;
         self.queue.push((node.time, id));
         self.waiting.insert(id, (node, open));
         Ok(())
@@ -155,67 +195,34 @@ impl<'a> Walk<'a> {
         self.waiting.remove(&id)
     }
 
-    fn node(&self, id: Oid) -> Result<Node, Error> {
-        let commit = self.reader.repository().find_commit(id);
-        let commit = commit.map_err(|error| self.reader.explain(object_id(id), error))?;
-        Ok(Node {
-            id,
-            time: commit.committer().when().seconds(),
-            tree: object_id(commit.tree_id()),
-            parents: commit.parent_ids().collect(),
-        })
-    }
-
-    /// Moves what is the same in `parent` out of `open`, and returns it.
-    fn step(&mut self, commit: &Node, parent: Oid, open: &mut Open) -> Result<Open, Error> {
+    /// Moves the paths that are the same in `parent` out of `open`, and returns them.
+    fn untouched(&mut self, commit: &Node, parent: Oid, open: &mut Open) -> Result<Open, Error> {
         if open.is_empty() {
             return Ok(Open::default());
         }
-        let tree = match self.waiting.get(&parent) {
-            Some((node, _)) => node.tree,
-            None => self.node(parent)?.tree,
-        };
-        let differing = self.trees.differing(open, Some(commit.tree), Some(tree))?;
+        let tree = self.tree_of(parent)?;
+        let differing = self.differing(open, Some(commit.tree), Some(tree))?;
         Ok(std::mem::replace(open, differing))
     }
-}
 
-/// Trees, shared between a commit and the next: one's parent is the other's own.
-struct TreeCache<'a> {
-    reader: &'a Reader,
-    trees: HashMap<ObjectId, Tree>,
-    bytes: usize,
-}
-
-impl<'a> TreeCache<'a> {
-    const MOST_BYTES: usize = 32 << 20;
-
-    fn new(reader: &'a Reader) -> Self {
-        Self {
-            reader,
-            trees: HashMap::new(),
-            bytes: 0,
+    /// Moves the paths whose version in `parent` means the same out of `open`, and returns them.
+    fn reworded(&mut self, parent: Oid, open: &mut Open, is_same: &mut IsSame<'_>) -> Result<Open, Error> {
+        if open.is_empty() {
+            return Ok(Open::default());
         }
+        let tree = self.tree_of(parent)?;
+        self.meaning_same(open, tree, is_same)
     }
 
-    fn tree(&mut self, id: Option<ObjectId>) -> Result<Tree, Error> {
-        let Some(id) = id else {
-            return Ok(Tree::empty());
-        };
-        if let Some(tree) = self.trees.get(&id) {
-            return Ok(tree.clone());
-        }
-        let tree = self.reader.tree(id)?;
-        if self.bytes > Self::MOST_BYTES {
-            self.trees.clear();
-            self.bytes = 0;
-        }
-        self.bytes += tree.bytes().len();
-        self.trees.insert(id, tree.clone());
-        Ok(tree)
+    fn tree_of(&self, commit: Oid) -> Result<ObjectId, Error> {
+        Ok(match self.waiting.get(&commit) {
+            Some((node, _)) => node.tree,
+            None => Node::read(self.reader, commit)?.tree,
+        })
     }
 
-    /// Moves the paths that differ between two trees out of `open`, and returns them.
+    /// Moves the paths that differ between two trees out of `open`, and returns them. Where one of the trees is missing,
+    /// the paths in it are cut.
     fn differing(
         &mut self,
         open: &mut Open,
@@ -226,7 +233,12 @@ impl<'a> TreeCache<'a> {
         if a == b || open.children.is_empty() {
             return Ok(moved);
         }
-        let (a, b) = (self.tree(a)?, self.tree(b)?);
+        let (Some(a), Some(b)) = (self.trees.tree(a)?, self.trees.tree(b)?) else {
+            let path = open.path.take();
+            open.drain(&mut self.cut);
+            open.path = path;
+            return Ok(moved);
+        };
         for (old, new) in Differing::new(&a, &b) {
             let Some(name) = old.or(new).map(|entry| entry.name) else {
                 continue;
@@ -245,128 +257,39 @@ impl<'a> TreeCache<'a> {
         }
         Ok(moved)
     }
-}
 
-fn folder(entry: Option<Entry<'_>>) -> Option<ObjectId> {
-    entry
-        .filter(|entry| entry.kind() == EntryKind::Tree)
-        .map(|entry| entry.id)
-}
-
-/// Returns the newest commit that does not have `path` (counted from the top) while a parent of it has. A path that is
-/// gone in one parent of a merge too is followed no further by [`last_commits`], as `git log` follows it.
-pub(super) fn removal(
-    reader: &Reader,
-    start: Oid,
-    path: &str,
-    parents: Parents,
-) -> Result<Option<Oid>, Error> {
-    let mut walk = reader.repository().revwalk()?;
-    walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::TIME)?;
-    walk.push(start)?;
-    if parents == Parents::First {
-        walk.simplify_first_parent()?;
-    }
-    let mut trees = TreeCache::new(reader);
-    let nodes = Walk::new(reader);
-    for id in walk {
-        let node = nodes.node(id.map_err(|error| reader.explain(object_id(start), error))?)?;
-        if has(&mut trees, node.tree, path)? {
-            continue;
-        }
-        for &parent in node.parents(parents) {
-            if has(&mut trees, nodes.node(parent)?.tree, path)? {
-                return Ok(Some(node.id));
+    /// Moves the paths at which `tree` has a file that `is_same` accepts out of `open`, and returns them.
+    fn meaning_same(
+        &mut self,
+        open: &mut Open,
+        tree: ObjectId,
+        is_same: &mut IsSame<'_>,
+    ) -> Result<Open, Error> {
+        let mut moved = Open::default();
+        let Some(tree) = self.trees.tree(Some(tree))? else {
+            return Ok(moved);
+        };
+        for entry in tree.entries() {
+            let Some(child) = open.children.get_mut(entry.name) else {
+                continue;
+            };
+            let out = match (entry.kind(), child.path) {
+                (EntryKind::Tree, _) => self.meaning_same(child, entry.id, is_same)?,
+                (EntryKind::Blob, Some(number)) if is_same(number, entry.id)? => Open {
+                    path: child.path.take(),
+                    children: BTreeMap::new(),
+                },
+                _ => continue,
+            };
+            if child.is_empty() {
+                open.children.remove(entry.name);
+            }
+            if !out.is_empty() {
+                moved.children.insert(entry.name.to_vec(), out);
             }
         }
+        Ok(moved)
     }
-    Ok(None)
-}
-
-/// Returns whether there is a file at `path` in `tree`.
-fn has(trees: &mut TreeCache<'_>, tree: ObjectId, path: &str) -> Result<bool, Error> {
-    Ok(lookup(trees, tree, path, &mut HashSet::new())?.is_some())
-}
-
-/// Returns whether `object` is at `path` (counted from the top) in any commit of the history of `start`.
-pub(super) fn holds_object_at(
-    reader: &Reader,
-    start: Oid,
-    path: &str,
-    object: ObjectId,
-) -> Result<bool, Error> {
-    let mut walk = reader.repository().revwalk()?;
-    walk.push(start)?;
-    let mut trees = TreeCache::new(reader);
-    let mut seen = HashSet::new();
-    for id in walk {
-        let id = id.map_err(|error| reader.explain(object_id(start), error))?;
-        let commit = reader.repository().find_commit(id);
-        let commit = commit.map_err(|error| reader.explain(object_id(id), error))?;
-        let tree = object_id(commit.tree_id());
-        if lookup(&mut trees, tree, path, &mut seen)? == Some(object) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-/// Returns whether `since`, or a commit that leads from there to `start`, has other folders under `root` than `start` has.
-pub(super) fn differed_since(reader: &Reader, start: Oid, since: Oid, root: &str) -> Result<bool, Error> {
-    let mut walk = reader.repository().revwalk()?;
-    walk.push(start)?;
-    walk.hide(since)?;
-    let mut trees = TreeCache::new(reader);
-    let mut now = None;
-    for id in walk.chain([Ok(since)]) {
-        let id = id.map_err(|error| reader.explain(object_id(start), error))?;
-        let commit = reader.repository().find_commit(id);
-        let commit = commit.map_err(|error| reader.explain(object_id(id), error))?;
-        let then = folders(&mut trees, object_id(commit.tree_id()), root)?;
-        if *now.get_or_insert_with(|| then.clone()) != then {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-/// The folders under `root` that may hold documents, by name; none where there is no such root.
-fn folders(
-    trees: &mut TreeCache<'_>,
-    top: ObjectId,
-    root: &str,
-) -> Result<BTreeMap<Vec<u8>, ObjectId>, Error> {
-    let mut tree = trees.tree(Some(top))?;
-    for part in root.split('/').filter(|part| !part.is_empty()) {
-        tree = trees.tree(folder(tree.get(part)))?;
-    }
-    let shown = tree
-        .folders()
-        .filter(|entry| !matches!(entry.name.first(), Some(b'.' | b'_')));
-    Ok(shown.map(|entry| (entry.name.to_vec(), entry.id)).collect())
-}
-
-/// Returns the blob at `path` in `tree`; a tree that was looked into before gives nothing.
-fn lookup(
-    trees: &mut TreeCache<'_>,
-    mut tree: ObjectId,
-    path: &str,
-    seen: &mut HashSet<(usize, ObjectId)>,
-) -> Result<Option<ObjectId>, Error> {
-    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    for (depth, part) in parts.iter().enumerate() {
-        if !seen.insert((depth, tree)) {
-            return Ok(None);
-        }
-        let folder = trees.tree(Some(tree))?;
-        let last = depth + 1 == parts.len();
-        match folder.get(part).map(|entry| (entry.kind(), entry.id)) {
-            Some((EntryKind::Tree, id)) if !last => tree = id,
-            Some((EntryKind::Blob, id)) if last => return Ok(Some(id)),
-            _ => return Ok(None),
-        }
-    }
-    Ok(None)
 }
 
 /// Returns the Git library's form of a commit id.

@@ -7,6 +7,7 @@ use std::process::Stdio;
 
 use super::testing::{Repo, command, config, git, source, source_at};
 use super::{Parents, Snapshot, Source, SourceConfig};
+use crate::model::{Attribution, Blob, Trees as _};
 use crate::transport::RepoUrl;
 
 const PATHS: [&str; 7] = ["a", "a/b", "a.b", "d/x", "d/y/z", "d/y/w", "never"];
@@ -16,9 +17,13 @@ fn paths(paths: &[&str]) -> BTreeSet<String> {
     paths.iter().map(|path| (*path).to_owned()).collect()
 }
 
+fn found(snapshot: &Snapshot, path: &str) -> Option<Attribution> {
+    let commits = snapshot.last_commits(&paths(&[path]), |_, _| Ok(false));
+    commits.unwrap().remove(path)
+}
+
 fn last(snapshot: &Snapshot, path: &str) -> Option<String> {
-    let commits = snapshot.last_commits(&paths(&[path])).unwrap();
-    commits.get(path).map(|commit| commit.id.to_string())
+    found(snapshot, path).map(|found| found.commit().unwrap().id.to_string())
 }
 
 /// Writes a history of merges, deletions, reverts and wrong clocks as a stream for `git fast-import`.
@@ -54,12 +59,12 @@ fn history(stream: &mut String, branch: usize, random: &mut fastrand::Rng) {
     }
 }
 
-#[test]
-fn the_last_commit_of_each_path_is_the_one_that_git_log_names() {
+/// Makes that many histories, on branches `h0`, `h1` and so on.
+fn histories(count: usize, seed: u64) -> Repo {
     let repo = Repo::new();
-    let mut random = fastrand::Rng::with_seed(7);
+    let mut random = fastrand::Rng::with_seed(seed);
     let mut stream = String::new();
-    (0..HISTORIES).for_each(|branch| history(&mut stream, branch, &mut random));
+    (0..count).for_each(|branch| history(&mut stream, branch, &mut random));
     let mut import = command(repo.path())
         .args(["fast-import", "--quiet", "--force"])
         .stdin(Stdio::piped())
@@ -67,7 +72,22 @@ fn the_last_commit_of_each_path_is_the_one_that_git_log_names() {
         .unwrap();
     import.stdin.take().unwrap().write_all(stream.as_bytes()).unwrap();
     assert!(import.wait().unwrap().success());
+    repo
+}
 
+/// Returns a snapshot of one of several histories.
+fn snapshot(repo: &Repo, branch: usize, parents: Parents) -> Snapshot {
+    let config = SourceConfig {
+        reference: Some(format!("h{branch}")),
+        first_parent: parents,
+        ..config(RepoUrl::local(repo.path()))
+    };
+    Source::new(config).look().unwrap()
+}
+
+#[test]
+fn the_last_commit_of_each_path_is_the_one_that_git_log_names() {
+    let repo = histories(HISTORIES, 7);
     let mut named = 0;
     for branch in 0..HISTORIES {
         let (parents, flag) = match branch % 3 {
@@ -75,15 +95,8 @@ fn the_last_commit_of_each_path_is_the_one_that_git_log_names() {
             _ => (Parents::All, "--no-patch"),
         };
         let reference = format!("h{branch}");
-        let config = SourceConfig {
-            reference: Some(reference.clone()),
-            first_parent: parents,
-            ..config(RepoUrl::local(repo.path()))
-        };
-        let found = Source::new(config)
-            .look()
-            .unwrap()
-            .last_commits(&paths(&PATHS))
+        let found = snapshot(&repo, branch, parents)
+            .last_commits(&paths(&PATHS), |_, _| Ok(false))
             .unwrap();
         for offset in 0..3 {
             let path = PATHS[(branch + offset) % PATHS.len()];
@@ -91,12 +104,102 @@ fn the_last_commit_of_each_path_is_the_one_that_git_log_names() {
             // Git takes `a` for everything below it, too, and a folder for its files.
             let found = found
                 .get(path)
-                .map_or_else(String::new, |commit| commit.id.to_string());
+                .map_or_else(String::new, |found| found.commit().unwrap().id.to_string());
             assert_eq!(found, expected, "history {branch}, {path}, {parents:?}");
             named += usize::from(!expected.is_empty());
         }
     }
     assert!(named > HISTORIES, "only {named} paths were ever touched");
+}
+
+/// Returns the newest commit of a line of first parents that changed the meaning of `path`, read off `git log`.
+fn newest_change(repo: &Repo, branch: usize, path: &str, is_same: impl Fn(&str) -> bool) -> Option<String> {
+    let reference = format!("h{branch}");
+    let log = [
+        "log",
+        "--first-parent",
+        "-m",
+        "--raw",
+        "--no-abbrev",
+        "--no-renames",
+        "--format=%H",
+        &reference,
+        "--",
+        path,
+    ];
+    let mut commit = "";
+    let log = repo.git(&log);
+    for line in log.lines().filter(|line| !line.is_empty()) {
+        match line.strip_prefix(':') {
+            None => commit = line,
+            Some(change) if change.ends_with(&format!("\t{path}")) => {
+                let before = change.split(' ').nth(2).unwrap();
+                if !is_same(before) {
+                    return Some(commit.to_owned());
+                }
+            }
+            Some(_) => {}
+        }
+    }
+    None
+}
+
+#[test]
+fn a_commit_that_does_not_change_the_meaning_is_passed_over() {
+    const COUNT: usize = 60;
+    let repo = histories(COUNT, 11);
+    // The contents 1 and 3 mean the same.
+    let meaning = |id: &str| match id {
+        "56a6051ca2b02b04ef92d5150c9ef600403cb1de" | "e440e5c842586965a7fb77deda2eca68612b1f53" => 1,
+        _ => 2,
+    };
+    let mut passed_over = 0;
+    for branch in 0..COUNT {
+        let snapshot = snapshot(&repo, branch, Parents::First);
+        for path in &PATHS[3..6] {
+            let now = snapshot.file_at(path).unwrap();
+            let is_same = |id: &str| {
+                let is_file = id.bytes().any(|byte| byte != b'0');
+                is_file && now.is_some_and(|now| meaning(&now.to_string()) == meaning(id))
+            };
+            let commits = snapshot.last_commits(&paths(&[path]), |_, id| Ok(is_same(&id.to_string())));
+            let commits = commits.unwrap();
+            let found = commits
+                .get(*path)
+                .map(|found| found.commit().unwrap().id.to_string());
+            assert_eq!(
+                found,
+                newest_change(&repo, branch, path, is_same),
+                "history {branch}, {path}"
+            );
+            passed_over += usize::from(found != last(&snapshot, path));
+        }
+    }
+    assert!(
+        passed_over > COUNT / 10,
+        "only {passed_over} commits were passed over"
+    );
+}
+
+#[test]
+fn a_merge_follows_the_parent_that_means_the_same() {
+    let repo = Repo::new();
+    repo.commit_file("a", "x");
+    repo.git(&["checkout", "-q", "-b", "side"]);
+    repo.commit_file("a", "X");
+    repo.git(&["checkout", "-q", "main"]);
+    let change = repo.commit_file("a", "y");
+    repo.git(&["merge", "-q", "--no-ff", "--no-commit", "-s", "ours", "side"]);
+    repo.commit_file("a", "Y");
+    let snapshot = source(repo.path()).look().unwrap();
+    let reader = snapshot.reader().unwrap();
+    let found = snapshot.last_commits(&paths(&["a"]), |_, version| {
+        let Blob::Content(content) = reader.blob(version, 9)? else {
+            return Ok(false);
+        };
+        Ok(content.eq_ignore_ascii_case(b"y"))
+    });
+    assert_eq!(found.unwrap()["a"].commit().unwrap().id.to_string(), change);
 }
 
 #[test]
@@ -139,7 +242,7 @@ fn paths_are_counted_from_the_root() {
 }
 
 #[test]
-fn beyond_the_end_of_a_shallow_clone_the_head_commit_is_named() {
+fn beyond_the_end_of_a_shallow_clone_the_head_commit_is_a_guess() {
     let repo = Repo::new();
     repo.commit_file("old", "1");
     repo.commit_file("boundary", "1");
@@ -150,15 +253,33 @@ fn beyond_the_end_of_a_shallow_clone_the_head_commit_is_named() {
     git(folder.path(), &["clone", "-q", "--depth=3", &url, "shallow"]);
     let snapshot = source_at(&folder.path().join("shallow"), "main").look().unwrap();
     assert!(snapshot.is_shallow());
-    for (path, commit) in [
-        ("old", &head),
-        ("boundary", &head),
-        ("new", &new),
-        ("head", &head),
+    for (path, commit, certainty) in [
+        ("old", &head, "guessed"),
+        ("boundary", &head, "guessed"),
+        ("new", &new, "known"),
+        ("head", &head, "known"),
     ] {
         assert_eq!(last(&snapshot, path).as_ref(), Some(commit), "{path}");
+        assert_eq!(found(&snapshot, path).unwrap().as_str(), certainty, "{path}");
     }
     assert!(!source(repo.path()).look().unwrap().is_shallow());
+}
+
+#[test]
+fn where_the_history_ends_early_the_oldest_commit_found_is_a_guess() {
+    let repo = Repo::new();
+    repo.commit_file("a", "1");
+    repo.commit_file("b", "1");
+    let oldest = repo.commit_file("a", "2");
+    repo.commit_file("a", "3");
+    repo.commit_file("b", "2");
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", repo.path().display());
+    git(folder.path(), &["clone", "-q", "--depth=4", &url, "shallow"]);
+    let snapshot = source_at(&folder.path().join("shallow"), "main").look().unwrap();
+    let found = snapshot.last_commits(&paths(&["a"]), |_, _| Ok(true)).unwrap();
+    assert_eq!(found["a"].as_str(), "guessed");
+    assert_eq!(found["a"].commit().unwrap().id.to_string(), oldest);
 }
 
 #[test]

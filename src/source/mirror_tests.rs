@@ -244,9 +244,9 @@ fn an_untouched_cache_is_read_and_never_written() {
     let commits = untouched
         .look()
         .unwrap()
-        .last_commits(&["a".to_owned()].into())
+        .last_commits(&["a".to_owned()].into(), |_, _| Ok(false))
         .unwrap();
-    assert_eq!(commits["a"].id.to_string(), first);
+    assert_eq!(commits["a"].commit().unwrap().id.to_string(), first);
     assert_eq!(listing(), before);
 }
 

@@ -14,7 +14,9 @@ mod mirror;
 mod reader;
 mod resolve;
 pub mod sample;
+mod search;
 mod snapshot;
+mod trees;
 pub mod watch;
 pub mod worktree;
 

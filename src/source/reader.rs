@@ -141,7 +141,11 @@ impl Trees for Reader {
 
     fn blob(&self, blob: ObjectId, limit: usize) -> Result<Blob, Error> {
         let header = self.odb(blob)?.read_header(oid(blob)?);
-        let (size, _) = header.map_err(|error| self.explain(blob, error))?;
+        let (size, _) = match header.map_err(|error| self.explain(blob, error)) {
+            Ok(header) => header,
+            Err(Error::PartialClone(_)) => return Ok(Blob::Missing),
+            Err(error) => return Err(error),
+        };
         if size > limit {
             return Ok(Blob::TooLarge(size as u64));
         }

@@ -4,11 +4,14 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use git2::Oid;
+
 use super::error::Error;
+use super::history::Found;
 use super::reader::{Memory, Reader, object_id};
 use super::resolve::Resolved;
-use super::{Parents, history, message};
-use crate::model::{Commit, CommitId, EntryKind, ObjectId, Trees};
+use super::{Parents, history, message, search};
+use crate::model::{Attribution, Commit, CommitId, EntryKind, ObjectId, Sighting, Trees};
 use crate::transport::Handles;
 
 /// One commit of the source, and what can be asked about it. Cheap to clone; reading opens the repository anew.
@@ -105,8 +108,7 @@ impl Snapshot {
         &self.commit
     }
 
-    /// Returns whether history ends early here: then [`Snapshot::last_commits`] may name the snapshot's own commit
-    /// where the true one lies beyond the end.
+    /// Returns whether history ends early here: then [`Snapshot::last_commits`] may have to guess.
     #[must_use]
     pub fn is_shallow(&self) -> bool {
         self.depth == Depth::Shallow
@@ -120,30 +122,39 @@ impl Snapshot {
         Reader::open(Arc::clone(&self.memory))
     }
 
-    /// Returns for each of `paths` (counted from the root) the commit that `git log -1 REVISION -- path` names.
+    /// Returns for each of `paths` (counted from the root) the newest commit that changed its meaning: the one that
+    /// `git log -1 REVISION -- path` names, unless `is_same` accepts the version before it, too. `is_same` compares a
+    /// version of a path with what is at that path now.
     ///
     /// That of a path that is not there any more is the one that deleted it. A path that never was there is not
-    /// in the answer.
+    /// in the answer. Where the history is cut before the commit, this snapshot's own commit is a guess, or the oldest
+    /// one that touched the path.
     ///
     /// # Errors
     /// When history cannot be read.
-    pub fn last_commits(&self, paths: &BTreeSet<String>) -> Result<BTreeMap<String, Commit>, Error> {
+    pub fn last_commits(
+        &self,
+        paths: &BTreeSet<String>,
+        mut is_same: impl FnMut(&str, ObjectId) -> Result<bool, Error>,
+    ) -> Result<BTreeMap<String, Attribution>, Error> {
         let reader = self.reader()?;
         let full: Vec<String> = paths.iter().map(|path| self.full(path)).collect();
         let full: Vec<&str> = full.iter().map(String::as_str).collect();
+        let names: Vec<&String> = paths.iter().collect();
         let start = history::start(self.revision())?;
-        let found = history::last_commits(&reader, start, &full, self.parents)?;
-        let mut commits = BTreeMap::new();
+        let found = history::last_commits(&reader, start, &full, self.parents, &mut |number, version| {
+            is_same(names[number], version)
+        })?;
+        let mut messages = Messages::new(&reader);
         let mut answer = BTreeMap::new();
-        for (path, id) in paths.iter().zip(found) {
-            let Some(id) = id else {
-                continue;
+        for (path, found) in paths.iter().zip(found) {
+            let attribution = match found {
+                None => continue,
+                Some(Found::Commit(id)) => Attribution::Known(messages.read(id)?),
+                Some(Found::Cut(Some(id))) => Attribution::Guessed(messages.read(id)?),
+                Some(Found::Cut(None)) => Attribution::Guessed(self.commit.clone()),
             };
-            let commit = match commits.entry(id) {
-                Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(new) => new.insert(message::commit(&reader.repository().find_commit(id)?)),
-            };
-            answer.insert(path.clone(), commit.clone());
+            answer.insert(path.clone(), attribution);
         }
         Ok(answer)
     }
@@ -156,18 +167,27 @@ impl Snapshot {
     pub fn removal(&self, path: &str) -> Result<Option<Commit>, Error> {
         let reader = self.reader()?;
         let start = history::start(self.revision())?;
-        let found = history::removal(&reader, start, &self.full(path), self.parents)?;
+        let found = search::removal(&reader, start, &self.full(path), self.parents)?;
         let commit = found.map(|id| reader.repository().find_commit(id)).transpose()?;
         Ok(commit.map(|commit| message::commit(&commit)))
+    }
+
+    /// Returns the blob at `path` (counted from the root).
+    ///
+    /// # Errors
+    /// When the commit cannot be read.
+    pub fn file_at(&self, path: &str) -> Result<Option<ObjectId>, Error> {
+        let start = history::start(self.revision())?;
+        search::file_at(&self.reader()?, start, &self.full(path))
     }
 
     /// Returns whether any commit in the history has `object` at `path` (counted from the root).
     ///
     /// # Errors
     /// When history cannot be read.
-    pub fn holds_object_at(&self, path: &str, object: ObjectId) -> Result<bool, Error> {
+    pub fn sighting(&self, path: &str, object: ObjectId) -> Result<Sighting, Error> {
         let start = history::start(self.revision())?;
-        history::holds_object_at(&self.reader()?, start, &self.full(path), object)
+        search::sighting(&self.reader()?, start, &self.full(path), object)
     }
 
     /// Returns whether `since`, or a commit after it up to this one, had other documents under the root than this one has. Every
@@ -177,7 +197,7 @@ impl Snapshot {
     /// When history cannot be read.
     pub fn differed_since(&self, since: CommitId) -> Result<bool, Error> {
         let (start, since) = (history::start(self.revision())?, history::start(since)?);
-        history::differed_since(&self.reader()?, start, since, &self.root)
+        search::differed_since(&self.reader()?, start, since, &self.root)
     }
 
     /// Returns how `other` stands to this snapshot's commit.
@@ -220,6 +240,27 @@ impl Snapshot {
             "" => path.to_owned(),
             root => format!("{root}/{path}"),
         }
+    }
+}
+
+/// Commits with their messages, each read once.
+struct Messages<'a> {
+    reader: &'a Reader,
+    known: BTreeMap<Oid, Commit>,
+}
+
+impl<'a> Messages<'a> {
+    const fn new(reader: &'a Reader) -> Self {
+        let known = BTreeMap::new();
+        Self { reader, known }
+    }
+
+    fn read(&mut self, id: Oid) -> Result<Commit, Error> {
+        let commit = match self.known.entry(id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(message::commit(&self.reader.repository().find_commit(id)?)),
+        };
+        Ok(commit.clone())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::testing::{Repo, config, git, source, source_at};
 use super::*;
-use crate::model::{Blob, EntryKind, ObjectId, Trees};
+use crate::model::{Blob, EntryKind, ObjectId, Sighting, Trees};
 
 fn revision(source: &mut Source) -> String {
     let looked = source.look().unwrap().revision();
@@ -268,7 +268,9 @@ fn a_partial_clone_is_named_as_one() {
     let looked = source(&folder.path().join("partial")).look();
     match looked {
         Ok(snapshot) => {
-            let error = snapshot.reader().unwrap().blob(blob, 10).unwrap_err();
+            let reader = snapshot.reader().unwrap();
+            assert_eq!(reader.blob(blob, 10).unwrap(), Blob::Missing);
+            let error = reader.tree(blob).unwrap_err();
             assert!(matches!(error, Error::PartialClone(_)), "{error:?}");
         }
         Err(error) => panic!("{error:?}"),
@@ -338,10 +340,10 @@ fn an_object_is_found_at_its_path_in_history_and_nowhere_else() {
     repo.commit_file("y/b", "three");
     let three = repo.git(&["rev-parse", "HEAD:y/b"]).parse().unwrap();
     let snapshot = source(repo.path()).look().unwrap();
-    assert!(snapshot.holds_object_at("x/a", one).unwrap());
-    assert!(snapshot.holds_object_at("y/b", three).unwrap());
-    assert!(!snapshot.holds_object_at("x/a", three).unwrap());
-    assert!(!snapshot.holds_object_at("x", one).unwrap());
+    assert_eq!(snapshot.sighting("x/a", one).unwrap(), Sighting::Found);
+    assert_eq!(snapshot.sighting("y/b", three).unwrap(), Sighting::Found);
+    assert_eq!(snapshot.sighting("x/a", three).unwrap(), Sighting::Nowhere);
+    assert_eq!(snapshot.sighting("x", one).unwrap(), Sighting::Nowhere);
 }
 
 #[test]

@@ -9,6 +9,7 @@
 )]
 
 mod architecture;
+mod attribution;
 mod caches;
 mod commands;
 mod crash;

@@ -80,7 +80,7 @@ fn verdict(report: &Report) -> Verdict {
 fn print_results(report: &Report, shown: &Shown, settings: &Settings) -> Result<(), Failure> {
     match settings.output {
         OutputFormat::Github => {
-            print(&render::annotations(report.plan.findings()))?;
+            print(&render::github(&report.plan))?;
             show::step_summary(&output::markdown(report, &render::markdown(&report.plan)))
         }
         OutputFormat::Human => {

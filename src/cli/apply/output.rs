@@ -18,15 +18,14 @@ use crate::cli::failure::JsonError;
 /// Returns the lines about one change.
 pub(crate) fn line(change: &Change, sending: &Sending) -> String {
     let Change {
-        id, action, commit, ..
+        id,
+        action,
+        attribution,
+        ..
     } = change;
     let word = sending.as_str().replace('_', " ");
-    let subject = escaped(commit.subject());
-    let mut text = format!(
-        "{word} {id} ({}) {} {subject}\n",
-        action.as_str(),
-        commit.id.short()
-    );
+    let commit = attribution.label();
+    let mut text = format!("{word} {id} ({}) {}\n", action.as_str(), escaped(&commit));
     if let Some(reason) = sending.reason() {
         let _ = writeln!(text, "  {}", escaped(reason));
     }
@@ -83,7 +82,8 @@ pub(super) fn markdown(report: &Report, plan: &str) -> String {
     let lines = others.chain(report.lines().filter(is_applied));
     for (change, sending) in lines.take(MOST) {
         let word = sending.as_str().replace('_', " ");
-        let (toggle, commit) = (code(change.id.as_str()), code(&change.commit.id.short()));
+        let commit = change.attribution.commit().map(|commit| commit.id.short());
+        let (toggle, commit) = (code(change.id.as_str()), code(&commit.unwrap_or_default()));
         let _ = write!(
             text,
             "* **{word}** {toggle} ({}) {commit}",

@@ -120,7 +120,11 @@ impl Progress for Shown {
         }
         let toggle = &change.id;
         match sending {
-            Sending::Applied => tracing::info!(%toggle, commit = %change.commit.id, "published"),
+            Sending::Applied => {
+                let commit = change.attribution.commit();
+                let commit = commit.map(|commit| tracing::field::display(commit.id));
+                tracing::info!(%toggle, commit, "published");
+            }
             Sending::Failed { reason } => tracing::warn!(%toggle, reason, "failed"),
             Sending::Pending { reason } => tracing::warn!(%toggle, reason, "pending"),
             Sending::NotSent => {}

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use crate::config::Settings;
 use crate::document::{Color, Layout};
-use crate::model::{Scope, ServiceKind, ToggleId, escaped};
+use crate::model::{Commit, Scope, ServiceKind, ToggleId, escaped};
 use crate::plan::{FirstPass, MassChange, OnInvalid, OnRemove, Policy, Trailer, render};
 use crate::reconcile::{
     self, Around, Config, Files, HistoryRule, Limits, Quiet, Reconciler, Report, Rules, Sending,
@@ -331,7 +331,7 @@ impl Demo {
             self.say(&format!(
                 "  {action} {}  \"{}\"",
                 change.id,
-                escaped(change.commit.subject())
+                escaped(change.attribution.commit().map_or("", Commit::subject))
             ))?;
         }
         Ok(())

@@ -341,6 +341,7 @@ fn every_check_has_a_case() {
         "name-too-long",
         "value-too-long",
         // In `hostile`.
+        "missing-content",
         "too-large",
         "too-many-findings",
     ];

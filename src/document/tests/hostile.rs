@@ -105,6 +105,12 @@ fn what_is_too_large_is_not_even_looked_at() {
 }
 
 #[test]
+fn what_a_partial_clone_lacks_is_a_finding() {
+    let document = read("a.yaml", Format::Yaml, &Blob::Missing, ServiceKind::Documented);
+    assert_eq!(found(&document), ["0:0 missing-content"]);
+}
+
+#[test]
 fn a_large_document_is_accepted() {
     let objects: Vec<String> = (0..60_000).map(|number| format!("\"user-{number}\"")).collect();
     let text = with("number", "string").replace("\"18\"", &objects.join(", "));

@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use super::in_words;
 use crate::document::Diagnostic;
 use crate::model::{Action, CommitId, Content, EnvironmentId, Payload, ToggleId};
-use crate::plan::{self, Held, History, Orphan, Plan};
+use crate::plan::{self, FETCH_ALL, Held, History, Orphan, Plan};
 
 /// Returns `{version, digest, source, summary, changes, held, orphans, findings}`, to be serialised; unchanged toggles
 /// are not listed.
@@ -25,6 +25,7 @@ pub fn json(plan: &Plan) -> Json<'_> {
             reference: &source.reference,
             revision: source.revision,
             shallow: source.history == History::Shallow,
+            history_note: plan.guesses().map(|guesses| format!("{guesses}; {FETCH_ALL}")),
             base_url: plan.base_url(),
         },
         summary: Summary {
@@ -35,6 +36,7 @@ pub fn json(plan: &Plan) -> Json<'_> {
             invalid: verdict.invalid,
             failed: verdict.failed,
             records: plan.records().len(),
+            guessed: plan.guesses().map_or(0, |guesses| guesses.0),
             held_environments: plan.environment_holds(),
         },
         changes: Each(plan.changes(), Change::of),
@@ -64,6 +66,8 @@ struct Source<'a> {
     reference: &'a str,
     revision: CommitId,
     shallow: bool,
+    /// What a history that is cut means for the comments, where it means anything.
+    history_note: Option<String>,
     base_url: Option<&'a str>,
 }
 
@@ -76,6 +80,7 @@ struct Summary<'a> {
     invalid: usize,
     failed: usize,
     records: usize,
+    guessed: usize,
     held_environments: &'a BTreeMap<EnvironmentId, String>,
 }
 
@@ -94,7 +99,8 @@ struct Change<'a> {
     toggle: &'a ToggleId,
     action: Action,
     sentences: Vec<String>,
-    commit: Commit<'a>,
+    commit: Option<Commit<'a>>,
+    attribution: &'static str,
     comment: &'a str,
     path: &'a str,
     disabled: bool,
@@ -116,10 +122,11 @@ impl<'a> Change<'a> {
             toggle: &change.id,
             action: change.action,
             sentences: in_words(change, before.map(Payload::targeting).as_ref(), &after),
-            commit: Commit {
-                id: change.commit.id,
-                subject: change.commit.subject(),
-            },
+            commit: change.attribution.commit().map(|commit| Commit {
+                id: commit.id,
+                subject: commit.subject(),
+            }),
+            attribution: change.attribution.as_str(),
             comment: &change.comment,
             path: &change.path,
             disabled: after.disabled,

@@ -3,7 +3,7 @@
 use super::{Told, defused, notes, summary, told};
 use crate::document::{Diagnostic, Severity};
 use crate::model::{counted, escaped};
-use crate::plan::{Change, Plan};
+use crate::plan::{Change, FETCH_ALL, Plan};
 
 /// Returns the plan as Markdown of at most 60,000 characters. Foreign text stands in code only, where nobody is
 /// mentioned and nothing is markup.
@@ -20,6 +20,10 @@ pub fn markdown(plan: &Plan) -> String {
         code(&source.reference),
         code(&source.revision.short())
     )];
+    parts.extend(
+        plan.guesses()
+            .map(|guesses| format!("> **Warning**: {guesses}; {FETCH_ALL}.\n\n")),
+    );
     parts.extend(notes(plan).into_iter().map(|note| {
         let environment = code(&note.environment.to_string());
         let who = match note.toggles.as_slice() {
@@ -63,6 +67,16 @@ pub fn markdown(plan: &Plan) -> String {
     out
 }
 
+/// Returns the workflow commands of a plan: a warning if comments are guesses, then the findings.
+#[must_use]
+pub fn github(plan: &Plan) -> String {
+    let guesses = plan.guesses().map(|guesses| {
+        let text = data(&format!("{guesses}; {FETCH_ALL}"));
+        format!("::warning title=history-is-cut::{text}\n")
+    });
+    guesses.unwrap_or_default() + &annotations(plan.findings())
+}
+
 /// Returns findings as workflow commands, which GitHub shows beside the lines they are about.
 #[must_use]
 pub fn annotations(findings: &[Diagnostic]) -> String {
@@ -101,7 +115,7 @@ fn property(text: &str) -> String {
 
 /// Shows one change, and whether it is `held` or the like.
 fn change(change: &Change, state: Option<&str>) -> String {
-    let commit = format!("{} {}", change.commit.id.short(), change.commit.subject());
+    let commit = change.attribution.label();
     let Told { mut sentences, diff } = told(change);
     sentences.extend(diff);
     let body = sentences.join("\n");

@@ -8,7 +8,7 @@ mod markdown;
 mod text;
 
 pub use json::{Json, json};
-pub use markdown::{annotations, code, markdown};
+pub use markdown::{annotations, code, github, markdown};
 pub use text::{rest, text};
 
 use std::collections::BTreeMap;

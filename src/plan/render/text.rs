@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{Note, Told, defused, notes, summary, told};
 use crate::document::{Color, Diagnostic, Severity, render};
 use crate::model::{Action, counted, escaped};
-use crate::plan::{Change, History, Plan};
+use crate::plan::{Change, FETCH_ALL, Plan};
 
 /// How many changes are shown in full, and how many at all.
 const IN_FULL: usize = 50;
@@ -27,12 +27,7 @@ pub fn text(plan: &Plan, color: Color) -> String {
     if plan.is_empty() {
         return defused(&(out + "Nothing to do.\n"));
     }
-    if source.history == History::Shallow {
-        line(
-            &mut out,
-            "The history is cut: comments are the message of the revision itself.",
-        );
-    }
+    guesses(&mut out, plan, color);
     let mut changes = Changes { shown: 0, color };
     for lane in plan.lanes() {
         line(
@@ -56,6 +51,7 @@ pub fn text(plan: &Plan, color: Color) -> String {
 #[must_use]
 pub fn rest(plan: &Plan, color: Color) -> String {
     let mut out = String::new();
+    guesses(&mut out, plan, color);
     for note in notes(plan) {
         head(&mut out, &note, color);
     }
@@ -73,6 +69,14 @@ pub fn rest(plan: &Plan, color: Color) -> String {
         );
     }
     defused(&out)
+}
+
+/// Warns of comments that are guesses.
+fn guesses(out: &mut String, plan: &Plan, color: Color) {
+    if let Some(guesses) = plan.guesses() {
+        let warning = paint("warning", "33", color);
+        line(out, &format!("{warning}: {guesses}\n    hint: {FETCH_ALL}"));
+    }
 }
 
 fn head(out: &mut String, note: &Note<'_>, color: Color) {
@@ -145,11 +149,7 @@ fn change(out: &mut String, change: &Change, is_full: bool, color: Color) {
         Action::Disable => ("-", "31"),
         Action::Update => ("~", "33"),
     };
-    let commit = format!(
-        "{} {}",
-        change.commit.id.short(),
-        escaped(change.commit.subject())
-    );
+    let commit = escaped(&change.attribution.label()).to_string();
     let head = format!("{sign} {} {}", change.action.as_str(), change.id);
     line(
         out,

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use super::*;
 use crate::document::Diagnostic;
 use crate::model::{
-    Action, Commit, CommitId, Content, EnvironmentId, ObjectId, Payload, RequestDigest, Sent, Serve,
-    Suspension, Targeting, ToggleId, Variation,
+    Action, Attribution, Commit, CommitId, Content, EnvironmentId, ObjectId, Payload, RequestDigest, Sent,
+    Serve, Sighting, Suspension, Targeting, ToggleId, Variation,
 };
 
 /// A document: what it means, and its blob. Two blobs may mean the same.
@@ -69,7 +69,7 @@ enum Known {
 }
 
 /// What a plan is made of, before anything is decided.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct World {
     desired: BTreeMap<ToggleId, Want>,
     applied: BTreeMap<ToggleId, Known>,
@@ -79,6 +79,23 @@ struct World {
     findings: Vec<Diagnostic>,
     /// Of every commit.
     message: String,
+    /// How certain each commit is.
+    attribution: fn(Commit) -> Attribution,
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self {
+            desired: BTreeMap::new(),
+            applied: BTreeMap::new(),
+            environment_holds: BTreeMap::new(),
+            parked: BTreeMap::new(),
+            suspended: None,
+            findings: Vec::new(),
+            message: String::new(),
+            attribution: Attribution::Known,
+        }
+    }
 }
 
 /// The form for machines, as they read it.
@@ -224,17 +241,17 @@ impl World {
             message: self.message.clone(),
             committed_at: 0,
         };
-        let commits = draft
-            .paths()
-            .into_iter()
-            .map(|path| (path, commit.clone()))
+        let attributions = draft
+            .documents()
+            .into_keys()
+            .map(|path| (path.to_owned(), (self.attribution)(commit.clone())))
             .collect();
-        let confirmed = draft
+        let sightings = draft
             .orphans_to_disable()
             .into_iter()
-            .map(|(id, ..)| id)
+            .map(|(id, ..)| (id, Sighting::Found))
             .collect();
-        draft.attribute(&commits, &confirmed)
+        draft.attribute(&attributions, &sightings)
     }
 
     /// Returns the world in which everything that `plan` says was done.

@@ -95,7 +95,18 @@ fn an_orphan_whose_document_no_commit_holds_is_not_disabled() {
         suspended: None,
         findings: vec![],
     };
-    let plan = Draft::new(input, &policy).attribute(&BTreeMap::new(), &BTreeSet::new());
-    assert!(plan.changes().is_empty());
-    assert_eq!(plan.orphans()[0].reason, OrphanReason::NotInHistory);
+    let draft = Draft::new(input, &policy);
+    for (sighting, reason) in [
+        (None, OrphanReason::NotInHistory),
+        (Some(Sighting::Nowhere), OrphanReason::NotInHistory),
+        (Some(Sighting::CannotTell), OrphanReason::HistoryCut),
+    ] {
+        let sightings = sighting
+            .map(|sighting| (id("p/e/x"), sighting))
+            .into_iter()
+            .collect();
+        let plan = draft.clone().attribute(&BTreeMap::new(), &sightings);
+        assert!(plan.changes().is_empty());
+        assert_eq!(plan.orphans()[0].reason, reason);
+    }
 }

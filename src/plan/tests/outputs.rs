@@ -316,6 +316,7 @@ fn the_json_is_for_machines() {
       "changes": [
         {
           "action": "update",
+          "attribution": "known",
           "before": {
             "content": {
               "defaultServe": {
@@ -404,6 +405,7 @@ fn the_json_is_for_machines() {
       ],
       "source": {
         "base_url": "https://toggles.example.com",
+        "history_note": null,
         "ref": "refs/heads/main",
         "repo": "https://git.example.com/toggles",
         "revision": "0303030303030303030303030303030303030303",
@@ -412,6 +414,7 @@ fn the_json_is_for_machines() {
       "summary": {
         "changes": 2,
         "failed": 1,
+        "guessed": 0,
         "held": 6,
         "held_environments": {},
         "invalid": 1,

@@ -72,6 +72,27 @@ fn creates_do_not_trip_the_ratio_and_a_trailer_lifts_it() {
 }
 
 #[test]
+fn a_guess_lends_its_words_and_never_its_permissions() {
+    let world = World {
+        attribution: Attribution::Guessed,
+        ..World::of(10, 4, 1).message("m\n\nGitoggle-Allow: mass-change")
+    };
+    let plan = world.plan(&Policy::default());
+    assert!(plan.changes().is_empty(), "the rail holds all of them");
+    assert_eq!(plan.guesses(), Some(Guesses(5)));
+    assert_eq!(plan.sent_guesses(), None);
+    let policy = Policy {
+        mass_change: MassChange::Allowed,
+        ..Policy::default()
+    };
+    let plan = world.plan(&policy);
+    assert_eq!(plan.changes()[0].comment, "m\n\nGitoggle-Allow: mass-change");
+    assert_eq!(plan.sent_guesses(), Some(Guesses(5)));
+    let known = World::of(10, 3, 0).plan(&Policy::default());
+    assert_eq!(known.guesses(), None);
+}
+
+#[test]
 fn a_count_counts_everything_and_holds_its_environment_alone() {
     for (updates, creates, max, trips) in [
         (1, 1, 2, false),
