@@ -198,6 +198,7 @@ pub(super) async fn secret(source: &SecretSource, name: &str) -> Result<Secret, 
         Ok(Ok(secret)) => Ok(secret),
         Ok(Err(error)) => {
             tracing::error!(
+                name: "secret_unreadable",
                 error = &error as &dyn std::error::Error,
                 "the {name} cannot be read"
             );

@@ -7,6 +7,7 @@ pub mod failure;
 
 mod apply;
 mod demo;
+mod observer;
 mod plan;
 mod run;
 mod sandbox;
@@ -60,7 +61,7 @@ fn run(invocation: &Invocation) -> Result<Verdict, Failure> {
     let level = verbosity.level(command, settings.log_level);
     telemetry::start(Logging::of(command, settings.log_format, level, settings.color));
     for warning in &warnings {
-        tracing::warn!("{warning}");
+        tracing::warn!(name: "settings_warning", "{warning}");
     }
     let result = match asked {
         Asked::Apply => apply::run(&settings),

@@ -12,16 +12,12 @@ use crate::admin::{self, Admin};
 use crate::config::{Listen, Settings};
 use crate::model::escaped;
 use crate::notice::{Notifier, Receiver, ReceiverFormat, Told};
-use crate::plan::{Change, Plan};
-use crate::reconcile::{
-    Control, Driver, Heartbeat, Metrics, Progress, PublishOutcome, Sending, Status, Trigger,
-};
-use crate::service::Outcome;
+use crate::reconcile::{Control, Driver, Heartbeat, Metrics, Status, Trigger};
 use crate::source::{CacheMode, Source, watch as watcher};
-use crate::telemetry::ANNOUNCEMENT;
 use crate::transport::{Network, RepoUrl, SecretSource};
 
 use super::failure::{Failure, Verdict};
+use super::observer::Observer;
 use super::{setup, show, signals};
 
 pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
@@ -70,10 +66,7 @@ async fn serve(settings: &Settings) -> Result<Verdict, Failure> {
     let driver = Driver {
         config,
         poll_interval: settings.poll_interval,
-        progress: Arc::new(Observer {
-            host,
-            metrics: metrics.clone(),
-        }),
+        progress: Arc::new(Observer::new(host, metrics.clone())),
         trigger,
         lookup,
         commands,
@@ -83,7 +76,7 @@ async fn serve(settings: &Settings) -> Result<Verdict, Failure> {
     };
     driver.run(stop).await;
     watching.abort();
-    tracing::info!("stopped");
+    tracing::info!(name: "stopped", "stopped");
     Ok(Verdict::Clean)
 }
 
@@ -95,7 +88,7 @@ async fn listener(listen: Listen) -> Result<Option<TcpListener>, Failure> {
     let listener = listener
         .map_err(|error| Failure::failed(show::Attempt::new(format!("cannot listen on {address}"), error)))?;
     let address = listener.local_addr().unwrap_or(address);
-    tracing::info!(%address, "listening");
+    tracing::info!(name: "listening", %address, "listening");
     Ok(Some(listener))
 }
 
@@ -144,6 +137,7 @@ fn watched(
             Err(error) => {
                 let reason = escaped(&error.to_string()).to_string();
                 tracing::warn!(
+                    name: "no_file_events",
                     reason,
                     "no file events; the ref is looked up every second instead"
                 );
@@ -166,7 +160,7 @@ async fn follow(mut watcher: watcher::Watcher, mut status: watch::Receiver<Statu
             && !is_told
         {
             is_told = true;
-            tracing::warn!(reason = %error, "not every file event arrives; the ref is looked up every second");
+            tracing::warn!(name: "file_events_incomplete", reason = %error, "not every file event arrives; the ref is looked up every second");
         }
     }
 }
@@ -211,7 +205,7 @@ fn tell_people(
             let Some(notice) = told.tell(&now) else { continue };
             // On record first: a notice that is lost is better than one that comes with every restart.
             if let Err(error) = write_told(&file, told) {
-                tracing::warn!(reason = %error, "what was told is not on record; it may be told again");
+                tracing::warn!(name: "notifications_unrecorded", reason = %error, "what was told is not on record; it may be told again");
             }
             notifiers
                 .iter()
@@ -234,57 +228,4 @@ fn write_told(file: &Path, told: &Told) -> std::io::Result<()> {
     new.as_file().sync_all()?;
     new.persist(file)?;
     Ok(())
-}
-
-/// Counts and logs what a pass does.
-struct Observer {
-    host: String,
-    metrics: Metrics,
-}
-
-impl Progress for Observer {
-    fn begins(&self, plan: &Plan) {
-        let source = plan.source();
-        tracing::info!(
-            target: ANNOUNCEMENT,
-            host = self.host,
-            reference = source.reference,
-            revision = %source.revision,
-            changes = plan.changes().len(),
-            "publishing"
-        );
-    }
-
-    fn sent(&self, change: &Change, sending: &Sending, _: usize, _: usize) {
-        match sending {
-            Sending::Applied => {
-                let commit = change.attribution.commit();
-                if let Some(commit) = commit {
-                    let since = jiff::Timestamp::now()
-                        .as_second()
-                        .saturating_sub(commit.committed_at);
-                    self.metrics
-                        .applied_after(Duration::from_secs(u64::try_from(since).unwrap_or_default()));
-                }
-                let commit = commit.map(|commit| tracing::field::display(commit.id));
-                tracing::info!(toggle = %change.id, commit, "published");
-            }
-            Sending::Failed { reason } => tracing::warn!(toggle = %change.id, reason, "refused"),
-            Sending::Pending { reason } => tracing::warn!(toggle = %change.id, reason, "pending"),
-            Sending::NotSent => {}
-        }
-    }
-
-    fn answered(&self, outcome: &Outcome, took: Duration) {
-        let outcome = match outcome {
-            Outcome::Applied { .. } => PublishOutcome::Applied,
-            Outcome::Busy { .. } => PublishOutcome::Busy,
-            Outcome::Forbidden { .. } => PublishOutcome::Forbidden,
-            Outcome::Lost { .. } => PublishOutcome::Lost,
-            Outcome::Misrouted { .. } => PublishOutcome::Misrouted,
-            Outcome::Refused { .. } => PublishOutcome::Refused,
-            Outcome::Unauthorised { .. } => PublishOutcome::Unauthorised,
-        };
-        self.metrics.published(outcome, took);
-    }
 }

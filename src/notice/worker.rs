@@ -65,7 +65,7 @@ impl Notifier {
     pub fn tell(&self, notice: Notice) {
         if self.queue.try_send(notice).is_err() {
             self.metrics.notice_failed();
-            tracing::warn!("a notice was dropped: the receiver does not keep up");
+            tracing::warn!(name: "notification_dropped", "a notice was dropped: the receiver does not keep up");
         }
     }
 }
@@ -83,6 +83,7 @@ impl Courier {
             if let Err(error) = self.deliver(&notice).await {
                 metrics.notice_failed();
                 tracing::warn!(
+                    name: "notification_failed",
                     error = &error as &dyn std::error::Error,
                     "a notice could not be delivered"
                 );

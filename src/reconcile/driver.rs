@@ -125,11 +125,11 @@ impl Driver {
                 continue;
             }
             if !writer.is_in_place() {
-                tracing::error!("the state folder is not the one that was opened; opening it anew");
+                tracing::error!(name: "state_folder_replaced", "the state folder is not the one that was opened; opening it anew");
                 continue;
             }
             if !writer.is_same_remote() {
-                tracing::info!("the source names another `origin`; opening the shared state there");
+                tracing::info!(name: "origin_changed", "the source names another `origin`; opening the shared state there");
                 continue;
             }
             let Some(writer) = self.pass(writer, &mut memory, &mut scout, &mut stop).await else {
@@ -361,6 +361,7 @@ impl Driver {
             self.metrics.toggles(toggles);
             self.metrics.withheld(&withheld);
             memory.withheld(&withheld);
+            Memory::held(&self.status.borrow().toggles, toggles);
         }
         let is_success = outcome.as_ref().is_some_and(PassResult::is_success);
         if is_success {
@@ -411,8 +412,9 @@ impl Driver {
         let (writer, toggles) = done
             .await
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
-        let toggles =
-            toggles.map_err(|error| tracing::warn!(reason = chain(&error), "the status is not known"));
+        let toggles = toggles.map_err(
+            |error| tracing::warn!(name: "status_unknown", reason = chain(&error), "the status is not known"),
+        );
         (writer, toggles.ok())
     }
 

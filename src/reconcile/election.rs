@@ -37,7 +37,7 @@ impl Driver {
         };
         match opened.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())) {
             Ok(reconciler) => {
-                tracing::info!("this process is the writer");
+                tracing::info!(name: "writer", "this process is the writer");
                 self.status.send_modify(|status| status.role = Role::Writer);
                 self.found_suspended(&reconciler);
                 memory.schedule.no_later_than(Instant::now());
@@ -46,7 +46,7 @@ impl Driver {
             Err(Error::State(state::Error::Locked { holder, .. })) => {
                 let role = Role::Follower(holder.to_string());
                 if self.status.borrow().role != role {
-                    tracing::info!(%holder, "another process is the writer; waiting for it to end");
+                    tracing::info!(name: "follower", %holder, "another process is the writer; waiting for it to end");
                 }
                 self.status.send_modify(|status| status.role = role);
                 Err(Instant::now() + TICK)

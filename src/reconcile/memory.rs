@@ -10,11 +10,14 @@ use super::ended::Ended;
 use super::report::{Report, StopReason};
 use super::schedule::Schedule;
 use super::sightings::HistoryGuard;
-use super::status::{PassResult, ToggleState};
+use super::status::{PassResult, ToggleState, ToggleStatus};
 use super::withheld::{Withheld, WithheldReason};
 
 /// How many environments one log line names.
 const MOST_PLACES: usize = 10;
+
+/// How many toggles that became held are logged one by one after a pass.
+const MOST_HELD: usize = 20;
 
 /// What the loop remembers between passes.
 pub(super) struct Memory {
@@ -57,7 +60,7 @@ impl Memory {
     /// Says what the operator should know, once for as long as it stays the same.
     pub(super) fn note(&mut self, notes: &[String]) {
         for note in notes.iter().filter(|note| !self.noted.contains(note)) {
-            tracing::warn!(note, "noticed");
+            tracing::warn!(name: "note", note, "noticed");
         }
         self.noted = notes.to_vec();
     }
@@ -91,17 +94,35 @@ impl Memory {
         );
     }
 
+    /// Logs the toggles that this pass held and the one before did not, one line each unless there are too many.
+    pub(super) fn held(before: &[ToggleStatus], after: &[ToggleStatus]) {
+        let is_known = |toggle: &ToggleStatus| {
+            let place = before.binary_search_by(|known| known.toggle.cmp(&toggle.toggle));
+            place.is_ok_and(|place| (before[place].state, before[place].kind) == (toggle.state, toggle.kind))
+        };
+        let held = after.iter().filter(|toggle| toggle.state == ToggleState::Held);
+        let mut news = held.filter(|toggle| !is_known(toggle));
+        for toggle in news.by_ref().take(MOST_HELD) {
+            let kind = toggle.kind.map(WithheldReason::as_str);
+            tracing::info!(name: "held", toggle = %toggle.toggle, kind, reason = toggle.reason, "held");
+        }
+        let more = news.count();
+        if more > 0 {
+            tracing::info!(name: "held_more", count = more, "and more toggles are held; `GET /api/status` lists them");
+        }
+    }
+
     /// Says once that passes fail, and once that they do not any more.
     pub(super) fn tell(&mut self, outcome: &PassResult) {
         match outcome {
             PassResult::Failed(reason) if self.trouble.as_ref() != Some(reason) => {
-                tracing::error!(reason, "the pass failed");
+                tracing::error!(name: "pass_failed", reason, "the pass failed");
                 self.trouble = Some(reason.clone());
             }
             PassResult::Failed(_) => {}
             PassResult::Noop | PassResult::Success => {
                 if self.trouble.take().is_some() {
-                    tracing::info!("recovered");
+                    tracing::info!(name: "recovered", "recovered");
                 }
             }
         }

@@ -180,7 +180,7 @@ impl Reconciler {
                         && !*around.stop.borrow()
                         && (error.is_passing() || reconciler.repairs(error, &mut is_repaired)) =>
                 {
-                    tracing::info!(reason = %error, "the pass starts over");
+                    tracing::info!(name: "pass_restarted", reason = %error, "the pass starts over");
                     earlier = result.ok();
                 }
                 _ => return (reconciler, result),
@@ -375,7 +375,7 @@ impl Reconciler {
                     }
                 }
                 () = tokio::time::sleep_until(told_at + patience), if is_shared && !*halt.borrow() => {
-                    tracing::error!("the shared state does not answer; nothing more is sent in this pass");
+                    tracing::error!(name: "shared_state_lost", "the shared state does not answer; nothing more is sent in this pass");
                     halt.send_replace(true);
                 }
             }
@@ -393,7 +393,7 @@ impl Reconciler {
         blocking(self, |reconciler| {
             if let Err(error) = record::abandon(&mut reconciler.store) {
                 // The error that ended the pass is reported, and usually is the cause of this one.
-                tracing::debug!(%error, "could not close the journal");
+                tracing::debug!(name: "journal_open", %error, "could not close the journal");
             }
             published.ended_by(error)
         })

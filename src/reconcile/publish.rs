@@ -290,6 +290,9 @@ impl Worker {
     }
 
     fn again(&self, job: Job, at: Instant, outcome: &Outcome) {
+        let toggle = &self.publishing.plan.changes()[job.change].id;
+        let wait_s = at.saturating_duration_since(Instant::now()).as_secs_f64();
+        tracing::debug!(name: "retry", %toggle, attempt = job.attempt, wait_s, reason = %outcome, "to be tried again");
         self.standing().sendings[job.change] = Sending::Pending {
             reason: outcome.to_string(),
         };

@@ -80,7 +80,7 @@ async fn publish(
 fn finish(open: &Open, response: Response) -> Response {
     if response.extensions().get::<Dropped>().is_none() {
         open.answered(response.status().as_u16());
-        tracing::debug!(toggle = %open.toggle(), status = response.status().as_u16(), "answered");
+        tracing::debug!(name: "answered", toggle = %open.toggle(), status = response.status().as_u16(), "answered");
     }
     response
 }

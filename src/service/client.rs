@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use reqwest::header::{
@@ -172,6 +172,7 @@ impl Client {
     }
 
     async fn send(&self, toggle: &ToggleId, body: Bytes, token: &Token) -> Result<Answer, reqwest::Error> {
+        let started = Instant::now();
         let response = self
             .http
             .patch(self.base_url.targeting(toggle))
@@ -181,6 +182,7 @@ impl Client {
             .body(body)
             .send()
             .await?;
+        log(toggle, &response, started.elapsed(), token.secret.expose());
         Ok(read(response, token.secret.expose()).await)
     }
 
@@ -208,6 +210,19 @@ impl Token {
             generation,
         })
     }
+}
+
+/// Logs an answer, with the id that the service or a proxy gives the request, so that their logs can be searched for it.
+fn log(toggle: &ToggleId, response: &reqwest::Response, took: Duration, secret: &str) {
+    const REQUEST_IDS: [&str; 3] = ["x-request-id", "x-correlation-id", "request-id"];
+    let headers = response.headers();
+    let ids = REQUEST_IDS
+        .iter()
+        .filter_map(|name| headers.get(*name)?.to_str().ok());
+    let request_id = ids.map(|id| shown(id, secret)).next();
+    let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    let status = response.status().as_u16();
+    tracing::debug!(name: "answered", %toggle, status, took_ms, request_id, "answered");
 }
 
 async fn read(mut response: reqwest::Response, secret: &str) -> Answer {

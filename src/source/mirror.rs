@@ -104,7 +104,7 @@ impl Mirror {
             drop(repository);
             match fetched.and_then(|resolved| self.snapshot(config, cache, resolved)) {
                 Err(error) if error.is_damage() => {
-                    tracing::warn!(reason = %error, "the mirror of the source is damaged and is cloned again");
+                    tracing::warn!(name: "mirror_damaged", reason = %error, "the mirror of the source is damaged and is cloned again");
                 }
                 fetched => return fetched,
             }

@@ -132,7 +132,7 @@ impl Source {
     pub fn repair(&mut self, error: &Error) -> bool {
         let may_help = !self.is_local() && error.is_damage();
         if may_help {
-            tracing::warn!(reason = %error, "the mirror of the source is damaged and is cloned again");
+            tracing::warn!(name: "mirror_damaged", reason = %error, "the mirror of the source is damaged and is cloned again");
             self.mirror.distrust();
         }
         may_help

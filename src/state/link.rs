@@ -103,7 +103,7 @@ impl Store {
                 });
             }
             if !is_told {
-                tracing::warn!(holder = %alive.holder, state = %shared.name, "another process is publishing; waiting for it");
+                tracing::warn!(name: "waiting_for_publisher", holder = %alive.holder, state = %shared.name, "another process is publishing; waiting for it");
                 is_told = true;
             }
             thread::sleep(PATIENCE.min(left));

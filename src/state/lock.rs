@@ -100,7 +100,7 @@ impl Lock {
                 Err(TryLockError::WouldBlock) if began.elapsed() < wait => {
                     if !told && began.elapsed() > UNTOLD {
                         told = true;
-                        tracing::warn!(holder = %holder(&path), "the state is in use; waiting for it");
+                        tracing::warn!(name: "waiting_for_lock", holder = %holder(&path), "the state is in use; waiting for it");
                     }
                     thread::sleep(PATIENCE.min(wait));
                 }

@@ -120,13 +120,13 @@ fn write<T: Serialize>(path: &Path, content: T, crash: &Crash) -> Result<(), Err
 
 fn or_ignored<T: DeserializeOwned>(path: &Path) -> Option<T> {
     let text = files::read(path).unwrap_or_else(|error| {
-        tracing::warn!(path = %path.display(), %error, "ignored what cannot be read");
+        tracing::warn!(name: "unreadable_file", path = %path.display(), %error, "ignored what cannot be read");
         None
     })?;
     match parse(&text) {
         Ok(content) => Some(content),
         Err(error) => {
-            tracing::warn!(path = %path.display(), %error, "ignored what cannot be read");
+            tracing::warn!(name: "unreadable_file", path = %path.display(), %error, "ignored what cannot be read");
             None
         }
     }

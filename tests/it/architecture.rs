@@ -252,6 +252,12 @@ fn test_modules(path: &str, text: &str) -> Vec<String> {
         .collect()
 }
 
+/// Returns the code of every source file, without comments and tests.
+pub(crate) fn code_by_path() -> Vec<(String, String)> {
+    let files = sources().into_iter();
+    files.map(|file| (file.path, file.code)).collect()
+}
+
 /// Returns every Rust file below `root`, with its path relative to it.
 fn walk(root: &Path) -> Vec<(String, String)> {
     let mut files = Vec::new();

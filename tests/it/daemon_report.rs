@@ -110,6 +110,13 @@ fn what_changes_is_reported_once_and_so_is_its_end() {
     assert_eq!(line["message"], summary);
     assert_eq!((&line["held"], &line["failed"]), (&json!(1), &json!(1)));
     assert_eq!(line["reasons"], "invalid=1 refused=1");
+    let pass = line["pass"].as_str().unwrap();
+    assert_eq!(pass.len(), 8, "{line}");
+    for (name, toggle) in [("held", "shop/prod/bad"), ("failed", "shop/prod/pay")] {
+        let found = event(&daemon, name, 0);
+        assert_eq!((&found["toggle"], &found["pass"]), (&json!(toggle), &json!(pass)));
+        assert_eq!(found["target"], Value::Null, "module paths are not an interface");
+    }
     eventually("the status", || {
         (body(&daemon, "/readyz") == format!("ready; {summary}\n")).then_some(())
     });
@@ -120,7 +127,9 @@ fn what_changes_is_reported_once_and_so_is_its_end() {
         .remove("shop/prod/bad.yaml")
         .file("shop/prod/pay.yaml", doc(20))
         .commit("Repair both");
-    event(&daemon, "released", 0);
+    let released = event(&daemon, "released", 0);
+    assert_ne!(released["pass"], pass, "another pass");
+    assert_eq!(released["pass"], event(&daemon, "published", 0)["pass"]);
     eventually("the status", || {
         (body(&daemon, "/readyz") == "ready\n").then_some(())
     });
@@ -212,4 +221,75 @@ fn every_command_is_logged_with_the_callers_address() {
         line["caller"].as_str().unwrap().starts_with("127.0.0.1:"),
         "{line}"
     );
+}
+
+#[test]
+fn what_stays_as_it_was_is_logged_once() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| run);
+    world
+        .repo
+        .file("shop/prod/bad.yaml", "nonsense\n")
+        .commit("Add bad");
+    event(&daemon, "held", 0);
+    refusing(&world, "shop/prod/pay");
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(19))
+        .commit("Change pay");
+    event(&daemon, "failed", 0);
+    // A retry that is asked for ends in the same refusal.
+    assert_eq!(daemon.order("/reconcile", ""), 202);
+    world.service.wait_for(2);
+    world.repo.file("shop/prod/zoo.yaml", doc(20)).commit("Add zoo");
+    event(&daemon, "published", 0);
+    assert_eq!(events(&daemon, "failed").len(), 1, "{}", daemon.log());
+    assert_eq!(events(&daemon, "held").len(), 1, "{}", daemon.log());
+}
+
+#[test]
+fn a_long_list_of_held_toggles_is_cut() {
+    let world = World::new();
+    for toggle in 0..32 {
+        world.repo.file(&format!("shop/prod/t{toggle:02}.yaml"), doc(18));
+    }
+    world.repo.commit("Add all");
+    let daemon = Daemon::ready(&world, |run| run);
+    assert_eq!(event(&daemon, "held_more", 0)["count"], 12);
+    let held = events(&daemon, "held");
+    assert_eq!(held.len(), 20);
+    assert_eq!(
+        (&held[0]["toggle"], &held[0]["kind"]),
+        (&json!("shop/prod/t00"), &json!("first_pass"))
+    );
+}
+
+#[test]
+fn answers_and_retries_are_logged_for_those_who_debug() {
+    let busy = Answer::json(503, "{}").header("X-Request-Id", "req-4711");
+    for (level, expected) in [("debug", 1), ("info", 0)] {
+        let world = World::with_pay_applied();
+        let daemon = Daemon::ready(&world, |run| run.set("log-level", level));
+        world.service.answers([busy.clone()]);
+        world
+            .repo
+            .file("shop/prod/pay.yaml", doc(19))
+            .commit("Change pay");
+        event(&daemon, "published", 0);
+        let retries = events(&daemon, "retry");
+        assert_eq!(retries.len(), expected, "{}", daemon.log());
+        let Some(retry) = retries.first() else { continue };
+        assert_eq!(
+            (&retry["toggle"], &retry["attempt"]),
+            (&json!("shop/prod/pay"), &json!(1))
+        );
+        let answers = events(&daemon, "answered");
+        assert_eq!(
+            (&answers[0]["status"], &answers[1]["status"]),
+            (&json!(503), &json!(200))
+        );
+        assert_eq!(answers[0]["request_id"], "req-4711");
+        assert!(answers[0]["took_ms"].is_number(), "{}", answers[0]);
+        assert_eq!(answers[0]["pass"], retry["pass"]);
+    }
 }

@@ -55,3 +55,35 @@ fn the_two_commands_are_there() {
         assert!(README.contains(command), "{command}");
     }
 }
+
+/// Returns the beginning of every call of a `tracing` macro in the sources, with its file.
+fn log_calls() -> Vec<(String, String)> {
+    let mut calls = Vec::new();
+    for (path, code) in super::architecture::code_by_path() {
+        for level in ["debug", "error", "info", "trace", "warn"] {
+            let begin = format!("tracing::{level}!(");
+            calls.extend(code.match_indices(&begin).map(|(at, _)| {
+                let call: String = code[at + begin.len()..].trim_start().chars().take(60).collect();
+                (path.clone(), call)
+            }));
+        }
+    }
+    calls
+}
+
+#[test]
+fn every_log_line_has_an_event_that_is_listed() {
+    let calls = log_calls();
+    assert!(calls.len() > 30, "{}", calls.len());
+    let is_listed = |call: &str| {
+        let event = call
+            .strip_prefix("name: \"")
+            .and_then(|rest| rest.split('"').next());
+        event.is_some_and(|event| README.contains(&format!("`{event}`")))
+    };
+    let missing: Vec<_> = calls.iter().filter(|(_, call)| !is_listed(call)).collect();
+    assert!(
+        missing.is_empty(),
+        "log lines without `name: \"event\"`, or not in README: {missing:#?}"
+    );
+}

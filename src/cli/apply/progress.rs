@@ -74,6 +74,7 @@ impl Shown {
         let (source, count) = (plan.source(), plan.changes().len());
         match self.format {
             Some(LogFormat::Json) => tracing::info!(
+                name: "publishing",
                 target: ANNOUNCEMENT,
                 host = self.host,
                 reference = source.reference,
@@ -123,10 +124,10 @@ impl Progress for Shown {
             Sending::Applied => {
                 let commit = change.attribution.commit();
                 let commit = commit.map(|commit| tracing::field::display(commit.id));
-                tracing::info!(%toggle, commit, "published");
+                tracing::info!(name: "published", %toggle, commit, "published");
             }
-            Sending::Failed { reason } => tracing::warn!(%toggle, reason, "failed"),
-            Sending::Pending { reason } => tracing::warn!(%toggle, reason, "pending"),
+            Sending::Failed { reason } => tracing::warn!(name: "failed", %toggle, reason, "failed"),
+            Sending::Pending { reason } => tracing::warn!(name: "pending", %toggle, reason, "pending"),
             Sending::NotSent => {}
         }
     }

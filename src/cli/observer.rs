@@ -1,0 +1,110 @@
+//! Counts and logs what the passes of `gitoggle run` do.
+//!
+//! Each event of a toggle is logged once: a toggle that fails again in the next pass for the same reason is logged at
+//! DEBUG only.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::model::ToggleId;
+use crate::plan::{Change, Plan};
+use crate::reconcile::{Metrics, Progress, PublishOutcome, Sending};
+use crate::service::Outcome;
+use crate::telemetry::ANNOUNCEMENT;
+
+/// Counts and logs what a pass does.
+pub(super) struct Observer {
+    host: String,
+    metrics: Metrics,
+    /// The toggles that were not applied, as they were logged last. Contended by the lanes of a pass, for one lookup.
+    logged: Mutex<BTreeMap<ToggleId, Sending>>,
+}
+
+/// Whether a line repeats the last one of its toggle.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Novelty {
+    Known,
+    New,
+}
+
+impl Observer {
+    /// Observes passes that publish to `host`.
+    pub(super) fn new(host: String, metrics: Metrics) -> Self {
+        Self {
+            host,
+            metrics,
+            logged: Mutex::default(),
+        }
+    }
+
+    /// Compares with the last line of the toggle, and remembers this one.
+    fn novelty(&self, toggle: &ToggleId, sending: &Sending) -> Novelty {
+        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        if *sending == Sending::Applied {
+            logged.remove(toggle);
+            return Novelty::New;
+        }
+        match logged.insert(toggle.clone(), sending.clone()) {
+            Some(last) if last == *sending => Novelty::Known,
+            _ => Novelty::New,
+        }
+    }
+
+    fn applied(&self, change: &Change) {
+        let commit = change.attribution.commit();
+        if let Some(commit) = commit {
+            let now = jiff::Timestamp::now().as_second();
+            let since = u64::try_from(now.saturating_sub(commit.committed_at));
+            self.metrics
+                .applied_after(Duration::from_secs(since.unwrap_or_default()));
+        }
+        let commit = commit.map(|commit| tracing::field::display(commit.id));
+        tracing::info!(name: "published", toggle = %change.id, commit, "published");
+    }
+}
+
+impl Progress for Observer {
+    fn begins(&self, plan: &Plan) {
+        let source = plan.source();
+        tracing::info!(
+            name: "publishing",
+            target: ANNOUNCEMENT,
+            host = self.host,
+            reference = source.reference,
+            revision = %source.revision,
+            changes = plan.changes().len(),
+            "publishing"
+        );
+    }
+
+    fn sent(&self, change: &Change, sending: &Sending, _: usize, _: usize) {
+        let toggle = &change.id;
+        match (sending, self.novelty(toggle, sending)) {
+            (Sending::Applied, _) => self.applied(change),
+            (Sending::Failed { reason }, Novelty::New) => {
+                tracing::warn!(name: "failed", %toggle, reason, "failed");
+            }
+            (Sending::Pending { reason }, Novelty::New) => {
+                tracing::warn!(name: "pending", %toggle, reason, "pending");
+            }
+            (Sending::Failed { reason } | Sending::Pending { reason }, Novelty::Known) => {
+                tracing::debug!(name: "unchanged", %toggle, reason, "not applied, as before");
+            }
+            (Sending::NotSent, _) => {}
+        }
+    }
+
+    fn answered(&self, outcome: &Outcome, took: Duration) {
+        let outcome = match outcome {
+            Outcome::Applied { .. } => PublishOutcome::Applied,
+            Outcome::Busy { .. } => PublishOutcome::Busy,
+            Outcome::Forbidden { .. } => PublishOutcome::Forbidden,
+            Outcome::Lost { .. } => PublishOutcome::Lost,
+            Outcome::Misrouted { .. } => PublishOutcome::Misrouted,
+            Outcome::Refused { .. } => PublishOutcome::Refused,
+            Outcome::Unauthorised { .. } => PublishOutcome::Unauthorised,
+        };
+        self.metrics.published(outcome, took);
+    }
+}
