@@ -83,8 +83,13 @@ impl Failure {
     pub(super) fn json(&self) -> JsonFailure {
         JsonFailure {
             version: 1,
-            error: JsonError::new(self.error.as_ref(), self.hints.first().cloned()),
+            error: self.json_error(),
         }
+    }
+
+    /// Returns the error as a field of a JSON result.
+    pub(super) fn json_error(&self) -> JsonError {
+        JsonError::new(self.error.as_ref(), self.hints.first().cloned())
     }
 
     /// Returns the verdict.

@@ -1,19 +1,20 @@
 //! `gitoggle validate`: checks documents, and needs nothing but the files.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::config::{OutputFormat, Settings};
+use crate::config::{OutputFormat, Settings, Switch};
 use crate::document::{self, Diagnostic, Severity};
 use crate::model::{counted, escaped};
 use crate::plan::render;
-use crate::reconcile::{self, Checked, Place};
-use crate::source::{CacheMode, worktree};
+use crate::reconcile::{self, Checked, Checks, Place};
+use crate::source::{self, CacheMode, SourceConfig, worktree};
 
 use super::failure::{Failure, Verdict};
 use super::show;
-use super::{color, print, setup};
+use super::{color, note, print, setup};
 
 /// One thing to check: where, and which paths within it.
 struct Target {
@@ -22,68 +23,140 @@ struct Target {
 }
 
 pub(super) fn run(settings: &Settings, paths: &[PathBuf]) -> Result<Verdict, Failure> {
-    let mut all = Checked::default();
-    for Target { place, within } in targets(settings, paths)? {
-        let Checked { documents, findings } = reconcile::check(
-            &place,
-            &settings.layout,
-            settings.service_kind,
-            &settings.only,
-            &within,
-        )?;
-        all.documents += documents;
-        all.findings.extend(findings);
-    }
-    show(&all, settings)?;
-    let invalid = all
-        .findings
-        .iter()
-        .any(|finding| finding.severity == Severity::Error);
-    Ok(if invalid { Verdict::Invalid } else { Verdict::Clean })
+    let all = checked(settings, &targets(settings, paths)?)?;
+    let problem = problem(&all, settings);
+    show(&all, problem.as_ref(), settings)?;
+    let invalid = match count(&all.findings, Severity::Error) {
+        0 => Verdict::Clean,
+        _ => Verdict::Invalid,
+    };
+    let Some(problem) = problem else {
+        return Ok(invalid);
+    };
+    note(&problem.to_string())?;
+    Ok(problem.verdict().and(invalid))
 }
 
-/// The work tree by default, a revision with `--ref`. A path inside the repository filters, a folder outside is a root.
+/// Returns why a run is not a success even if nothing was found: it looked at nothing.
+fn problem(checked: &Checked, settings: &Settings) -> Option<Failure> {
+    let unmatched: Vec<String> = checked.unmatched.iter().cloned().collect();
+    if let Err(error) = reconcile::check_scope(&settings.only, &unmatched) {
+        return Some(error.into());
+    }
+    let is_empty = checked.documents == 0 && settings.allow_empty == Switch::Off;
+    is_empty.then(|| {
+        Failure::failed("no document was checked").hint(
+            "check the paths, `--root` and `--layout` (a sparse checkout leaves files out); if there is nothing to \
+             check, pass `--allow-empty`",
+        )
+    })
+}
+
+/// Checks all targets. Only a glob that matches no toggle of any of them is unmatched.
+fn checked(settings: &Settings, targets: &[Target]) -> Result<Checked, Failure> {
+    let mut all = Checked {
+        unmatched: settings.only.globs().iter().cloned().collect(),
+        ..Checked::default()
+    };
+    for Target { place, within } in targets {
+        let checks = Checks {
+            layout: &settings.layout,
+            kind: settings.service_kind,
+            scope: &settings.only,
+            within,
+        };
+        let Checked {
+            documents,
+            findings,
+            unmatched,
+        } = reconcile::check(place, checks)?;
+        all.documents += documents;
+        all.findings.extend(findings);
+        all.unmatched.retain(|glob| unmatched.contains(glob));
+    }
+    Ok(all)
+}
+
+/// The work tree by default, a revision with `--ref`. A path inside a repository filters, a folder outside of any is a
+/// root, and a file outside of any is checked alone.
 fn targets(settings: &Settings, paths: &[PathBuf]) -> Result<Vec<Target>, Failure> {
-    let top = settings.repo.local_path().and_then(worktree::top_of);
-    let top = top.as_deref().and_then(|top| top.canonicalize().ok());
-    let mut within = Vec::new();
+    if paths.is_empty() {
+        return Ok(vec![all_of(everything(settings)?)]);
+    }
     let mut targets = Vec::new();
+    let mut within: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
     for path in paths {
         let full = path.canonicalize().map_err(|error| unreadable(path, error))?;
-        match top.as_deref().and_then(|top| full.strip_prefix(top).ok()) {
-            Some(inner) => within.push(inner.to_string_lossy().into_owned()),
-            None if full.is_dir() => targets.push(outside(&full)),
-            None => return Err(outside_file(path)),
+        let top = worktree::top_of(&full).and_then(|top| top.canonicalize().ok());
+        let inner = top.as_deref().and_then(|top| full.strip_prefix(top).ok());
+        match (&top, inner) {
+            (Some(top), Some(inner)) => {
+                let inner = inner.to_string_lossy().into_owned();
+                within.entry(top.clone()).or_default().push(inner);
+            }
+            _ if full.is_dir() => targets.push(all_of(Place::Folder(full, String::new()))),
+            _ => targets.push(all_of(file(settings, &full, path)?)),
         }
     }
-    if !within.is_empty() || paths.is_empty() {
-        targets.push(Target {
-            place: repository(settings, top.as_deref())?,
-            within,
-        });
+    for (top, within) in within {
+        let place = repository(settings, &top)?;
+        targets.push(Target { place, within });
     }
     Ok(targets)
 }
 
-/// A folder outside the repository: a part of another one's work tree, or a root of its own.
-fn outside(folder: &Path) -> Target {
-    Target {
-        place: Place::Folder(folder.to_owned(), String::new()),
-        within: Vec::new(),
+fn all_of(place: Place) -> Target {
+    let within = Vec::new();
+    Target { place, within }
+}
+
+/// Returns the place that is checked when no path is given.
+fn everything(settings: &Settings) -> Result<Place, Failure> {
+    let revision = || {
+        Ok(Place::Revision(Box::new(setup::source(
+            settings,
+            CacheMode::Untouched,
+        ))))
+    };
+    let (Some(path), None) = (settings.repo.local_path(), &settings.reference) else {
+        return revision();
+    };
+    if !path.exists() {
+        return Err(unreadable(path, std::io::ErrorKind::NotFound.into()));
+    }
+    if let Some(top) = worktree::top_of(path) {
+        return Ok(Place::Folder(top, settings.root.clone()));
+    }
+    match worktree::WorkTree::open(path, "") {
+        // Without a work tree, only what is committed can be checked.
+        Err(source::Error::NoWorkTree(_)) => revision(),
+        _ => Ok(Place::Folder(path.to_owned(), settings.root.clone())),
     }
 }
 
-fn repository(settings: &Settings, top: Option<&Path>) -> Result<Place, Failure> {
-    match (top, &settings.reference, settings.repo.local_path()) {
-        (Some(top), None, _) => Ok(Place::Folder(top.to_owned(), settings.root.clone())),
-        (None, None, Some(path)) if !path.exists() => {
-            Err(unreadable(path, std::io::ErrorKind::NotFound.into()))
-        }
-        _ => Ok(Place::Revision(Box::new(setup::source(
-            settings,
-            CacheMode::Untouched,
-        )))),
+/// Returns the place of the repository whose work tree is at `top`.
+fn repository(settings: &Settings, top: &Path) -> Result<Place, Failure> {
+    if settings.reference.is_none() {
+        return Ok(Place::Folder(top.to_owned(), settings.root.clone()));
     }
+    let location = top.to_string_lossy().parse().map_err(Failure::failed)?;
+    let source = setup::source(settings, CacheMode::Untouched);
+    Ok(Place::Revision(Box::new(SourceConfig { location, ..source })))
+}
+
+/// Returns the place of a file outside of any repository: its folders name the toggle, as the layout says.
+fn file(settings: &Settings, full: &Path, given: &Path) -> Result<Place, Failure> {
+    let folders = settings.layout.pattern().split('/').count();
+    let Some(root) = full.ancestors().nth(folders) else {
+        let given = given.to_string_lossy();
+        let message = format!("the path of `{}` does not name a toggle", escaped(&given));
+        return Err(Failure::new(Verdict::Usage, message).hint(format!(
+            "outside of a repository, a file is named by its folders: `{}`",
+            settings.layout
+        )));
+    };
+    let inner = full.strip_prefix(root).unwrap_or(full);
+    Ok(Place::File(root.to_owned(), inner.to_string_lossy().into_owned()))
 }
 
 fn unreadable(path: &Path, error: std::io::Error) -> Failure {
@@ -94,17 +167,12 @@ fn unreadable(path: &Path, error: std::io::Error) -> Failure {
     ))
 }
 
-fn outside_file(path: &Path) -> Failure {
-    let path = path.to_string_lossy();
-    Failure::new(
-        Verdict::Usage,
-        format!("`{}` is a file outside the repository", escaped(&path)),
-    )
-    .hint("give a folder, which is taken as a root, or name the file's repository with `--repo`")
-}
-
-fn show(checked: &Checked, settings: &Settings) -> Result<(), Failure> {
-    let Checked { documents, findings } = checked;
+fn show(checked: &Checked, problem: Option<&Failure>, settings: &Settings) -> Result<(), Failure> {
+    let Checked {
+        documents,
+        findings,
+        unmatched: _,
+    } = checked;
     let summary = summary(*documents, findings);
     match settings.output {
         OutputFormat::Human => {
@@ -121,6 +189,7 @@ fn show(checked: &Checked, settings: &Settings) -> Result<(), Failure> {
                 "errors": count(findings, Severity::Error),
                 "warnings": count(findings, Severity::Warning),
             },
+            "error": problem.map(Failure::json_error),
             "findings": findings,
         })),
         OutputFormat::Github => {

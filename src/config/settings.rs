@@ -14,7 +14,7 @@ use super::mistake::{Mistake, Mistakes};
 use super::place::state_dir;
 use super::value::Value;
 use crate::document::Layout;
-use crate::model::{Scope, ServiceKind, escaped};
+use crate::model::{Scope, ServiceKind};
 use crate::transport::{RepoUrl, Secret, SecretSource};
 
 /// Where the daemon listens.
@@ -41,6 +41,8 @@ pub struct Settings {
     pub layout: Layout,
     /// The toggles that this is about.
     pub only: Scope,
+    /// Whether `validate` may find nothing to check.
+    pub allow_empty: Switch,
     /// Whether merges are named instead of the branch's own commits.
     pub first_parent: Switch,
     /// What a rewritten history means; none is to follow it, without having been told to.
@@ -134,26 +136,16 @@ pub fn load(command: Command, flags: &Flags, world: &World) -> Result<Loaded, Mi
     let mut values = Values(merge(flags, world));
     values.require(command);
     let built = values.settings(command, world);
+    if let Some(settings) = &built {
+        values.refuse_hopeless_globs(settings);
+    }
     let Merged {
-        mistakes,
-        mut warnings,
-        ..
+        mistakes, warnings, ..
     } = values.0;
     match built {
-        Some(settings) if mistakes.is_empty() => {
-            warnings.extend(settings.only.hopeless().map(hopeless));
-            Ok(Loaded { settings, warnings })
-        }
+        Some(settings) if mistakes.is_empty() => Ok(Loaded { settings, warnings }),
         _ => Err(Mistakes(mistakes)),
     }
-}
-
-fn hopeless(glob: &str) -> String {
-    format!(
-        "--only `{}` matches no toggle: it is compared with all of `project/environment/toggle`, and `*` stops at a \
-         slash; `**` does not",
-        escaped(glob)
-    )
 }
 
 /// Reads typed values out of what was merged; defaults come from the table.
@@ -207,6 +199,7 @@ impl Values {
             root: self.text("root").unwrap_or_default(),
             layout: self.text("layout")?.parse().ok()?,
             only: Scope::new(&self.texts("only")).ok()?,
+            allow_empty: self.switch("allow_empty"),
             first_parent: self.switch("first_parent"),
             history: match self.0.given.contains_key("history") {
                 true => self.choice("history", History::of),
@@ -251,6 +244,21 @@ impl Values {
             log_format: self.choice("log_format", LogFormat::of),
             log_level: self.choice("log_level", LogLevel::of),
         })
+    }
+
+    /// Refuses globs that cannot match a toggle, whatever toggles there are.
+    fn refuse_hopeless_globs(&mut self, settings: &Settings) {
+        let Some(Given { place, .. }) = self.0.given.get("only") else {
+            return;
+        };
+        let mistake = |glob: &str| {
+            let why = format!(
+                "`{glob}` matches no toggle: it is compared with all of `project/environment/toggle`, and `*` stops \
+                 at a slash; `**` does not"
+            );
+            Mistake::new(place.clone(), why)
+        };
+        self.0.mistakes.extend(settings.only.hopeless().map(mistake));
     }
 
     fn value(&self, name: &str) -> Option<Value> {

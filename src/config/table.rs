@@ -86,6 +86,9 @@ pub(crate) const TABLE: &[Definition] = &[
     setting("only", Texts("GLOB", check_only), "Leave alone every toggle that no such glob matches")
         .said("everything")
         .more("Over `project/environment/toggle`; `*` does not cross `/`, `**` does. Repeat it, or separate globs by spaces."),
+    setting("allow_empty", Switch, "Succeed even if no document was checked")
+        .of(Group::Source, &[Validate])
+        .default("false"),
     setting("first_parent", Switch, "Name the merge, not the branch's own commit")
         .of(Group::Source, PLANNING)
         .default("false"),

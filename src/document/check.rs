@@ -56,7 +56,7 @@ checks! {
     SYNTAX Error "syntax" "a file is not YAML, or not JSON"
     TOO_DEEP Error "too-deep" "a file is nested deeper than 32 levels"
     TOO_LARGE Error "too-large" "a file is larger than 1 MiB"
-    TOO_MANY_FILES Error "too-many-files" "a tree holds more than 1,000,000 documents"
+    TOO_MANY_FILES Error "too-many-files" "a tree holds more than 1,000,000 files or folders"
     UNKNOWN_CONDITION_TYPE Error "unknown-condition-type" "FeatureProbe does not know this type of condition; a warning with `service_kind: documented`"
     UNKNOWN_KEY Error "unknown-key" "a document has a key that means nothing"
     UNKNOWN_PREDICATE Error "unknown-predicate" "FeatureProbe does not know this predicate for this type of condition; a warning with `service_kind: documented`"

@@ -48,7 +48,7 @@ use crate::model::{Blob, Payload, ServiceKind, Targeting};
 /// The largest document accepted, in bytes: long allow-lists are real.
 pub const LARGEST_DOCUMENT: usize = 1024 * 1024;
 
-/// The most documents accepted in one tree.
+/// The most files, and the most folders, accepted in one tree.
 pub const MOST_FILES: usize = 1_000_000;
 
 /// One file, read.

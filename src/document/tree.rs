@@ -27,6 +27,22 @@ pub fn duplicate(id: &ToggleId, paths: &[String]) -> Vec<Diagnostic> {
         .collect()
 }
 
+/// Returns one error for each of the `paths` that claim the toggle `id`, which those in `folded` claim as well: their
+/// keys differ from its own only in case.
+#[must_use]
+pub fn folded(id: &ToggleId, paths: &[String], folded: &[String]) -> Vec<Diagnostic> {
+    let quoted: Vec<String> = folded.iter().map(|path| format!("`{}`", escaped(path))).collect();
+    let message = format!(
+        "`{id}` is claimed by this file and, because keys that differ only in case are one toggle to FeatureProbe, by {}",
+        quoted.join(", ")
+    );
+    let clash = |path: &String| {
+        Diagnostic::whole_file(&check::DUPLICATE_TOGGLE, path, message.clone())
+            .help("keep one of them: until then the toggle stays as last applied")
+    };
+    paths.iter().map(clash).collect()
+}
+
 /// Returns the warning that `path`, which is the document of `id`, has a key that differs from one of `other`'s
 /// only in case.
 #[must_use]
@@ -64,7 +80,7 @@ pub fn bad_key(path: &str, component: &str, error: &KeyError) -> Diagnostic {
 /// Returns the error that the tree `root` holds more documents than are read.
 #[must_use]
 pub fn too_many_files(root: &str) -> Diagnostic {
-    let message = format!("there are more than {MOST_FILES} documents here");
+    let message = format!("there are more than {MOST_FILES} files or folders here");
     Diagnostic::whole_file(&check::TOO_MANY_FILES, root, message)
         .help("name the folder that holds toggles with `--root`")
 }

@@ -22,7 +22,7 @@ pub use differing::Differing;
 pub use escape::{escaped, is_harmful};
 pub use id::{EnvironmentId, IdError, Key, KeyError, ToggleId};
 pub use object::{Blob, EntryKind, ObjectId, ObjectIdError, Trees};
-pub use scope::{Scope, ScopeError};
+pub use scope::{Scope, ScopeError, Unmatched};
 pub use sent::{Action, RequestDigest, Sent, Suspension};
 pub use targeting::{Condition, Content, Payload, Rule, Serve, ServiceKind, Targeting, Variation};
 pub use text::{chain, counted};

@@ -1,5 +1,7 @@
 //! `--only`: which toggles a pass is about.
 
+use std::collections::BTreeSet;
+
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::ToggleId;
@@ -75,10 +77,50 @@ impl Scope {
         })
     }
 
+    /// Begins to look for the globs that match no toggle.
+    #[must_use]
+    pub fn unmatched(&self) -> Unmatched<'_> {
+        Unmatched {
+            scope: self,
+            left: (0..self.globs.len()).collect(),
+        }
+    }
+
     /// Returns the globs as they were given.
     #[must_use]
     pub fn globs(&self) -> &[String] {
         &self.globs
+    }
+}
+
+/// The globs of a scope that have not matched a toggle yet.
+#[derive(Clone, Debug)]
+pub struct Unmatched<'a> {
+    scope: &'a Scope,
+    left: BTreeSet<usize>,
+}
+
+impl Unmatched<'_> {
+    /// Takes out the globs that match `toggle`.
+    pub fn see(&mut self, toggle: &str) {
+        if let Some(set) = self.scope.set.as_ref().filter(|_| !self.left.is_empty()) {
+            for index in set.matches(toggle) {
+                self.left.remove(&index);
+            }
+        }
+    }
+
+    /// Returns whether every glob has matched a toggle.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.left.is_empty()
+    }
+
+    /// Returns the globs that are left.
+    #[must_use]
+    pub fn globs(&self) -> Vec<String> {
+        let globs = self.left.iter().map(|index| &self.scope.globs[*index]);
+        globs.cloned().collect()
     }
 }
 
@@ -126,5 +168,16 @@ mod tests {
             ["*", "shop/prod", "a/b/c/d"]
         );
         assert!(Scope::new(&["a{"]).is_err());
+    }
+
+    #[test]
+    fn a_glob_is_unmatched_until_a_toggle_matches_it() {
+        let scope = Scope::new(&["shop/**", "*/prod/pay", "typo/**"]).unwrap();
+        let mut unmatched = scope.unmatched();
+        unmatched.see("web/test/pay");
+        assert_eq!(unmatched.globs().len(), 3);
+        unmatched.see("shop/prod/pay");
+        assert_eq!(unmatched.globs(), ["typo/**"]);
+        assert!(!unmatched.is_empty() && Scope::default().unmatched().is_empty());
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use crate::document::{Diagnostic, Layout};
+use crate::document::{Diagnostic, Layout, tree};
 use crate::model::{ObjectId, Scope, ServiceKind, Trees};
 use crate::plan::{Deciding, Policy};
 use crate::source::{self, SourceConfig};
@@ -11,13 +11,15 @@ use crate::state;
 
 use super::Error;
 use super::candidates::{Reading, decided};
-use super::compare::{Difference, Places, Roots, compare, join};
+use super::compare::{CompareError, Comparison, Difference, Places, Roots, compare, join};
 use super::look::reading;
 use super::worktree::Folder;
 
 /// Where the documents to check are.
 #[derive(Clone, Debug)]
 pub enum Place {
+    /// The file at this path of this folder, and nothing else.
+    File(PathBuf, String),
     /// In a folder, committed or not; the second is the root within it.
     Folder(PathBuf, String),
     /// At the revision that a source's ref leads to.
@@ -31,27 +33,38 @@ pub struct Checked {
     pub documents: usize,
     /// What was found, by file.
     pub findings: Vec<Diagnostic>,
+    /// The globs of the scope that match no toggle.
+    pub unmatched: BTreeSet<String>,
 }
 
-/// Checks every document in scope. `within` filters by path (from the top, as findings show them); none means all.
+/// What is checked, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Checks<'a> {
+    /// Where documents are under the root.
+    pub layout: &'a Layout,
+    /// Which checks there are.
+    pub kind: ServiceKind,
+    /// Which toggles are checked.
+    pub scope: &'a Scope,
+    /// The paths that are checked, from the top as findings show them; none means all.
+    pub within: &'a [String],
+}
+
+/// Checks every document in scope, by the comparison and the reading of a pass: what passes here is never refused there
+/// under the same settings.
 ///
 /// # Errors
 /// When the files cannot be read.
-pub fn check(
-    place: &Place,
-    layout: &Layout,
-    kind: ServiceKind,
-    scope: &Scope,
-    within: &[String],
-) -> Result<Checked, Error> {
+pub fn check(place: &Place, checks: Checks<'_>) -> Result<Checked, Error> {
     let run = |root: &str| Run {
-        layout,
-        kind,
-        scope,
-        within,
+        checks,
         root: root.to_owned(),
     };
     match place {
+        Place::File(folder, path) => {
+            let files = Folder::of_file(folder, path)?;
+            run("").check(files.root_tree(), || Ok(files.clone()))
+        }
         Place::Folder(folder, root) => {
             let files = Folder::open(folder, root)?;
             run(root).check(files.root_tree(), || Ok(files.clone()))
@@ -66,10 +79,7 @@ pub fn check(
 }
 
 struct Run<'a> {
-    layout: &'a Layout,
-    kind: ServiceKind,
-    scope: &'a Scope,
-    within: &'a [String],
+    checks: Checks<'a>,
     root: String,
 }
 
@@ -79,31 +89,74 @@ impl Run<'_> {
         root_tree: ObjectId,
         open: impl Fn() -> Result<S, Error> + Sync,
     ) -> Result<Checked, Error> {
+        let Checks {
+            layout, kind, scope, ..
+        } = self.checks;
         let roots = Roots {
             source: root_tree,
             applied: None,
         };
         let places = Places {
-            layout: self.layout,
+            layout,
             root: &self.root,
-            scope: self.scope,
+            scope,
+            kind,
         };
-        let mut found = compare::<S, state::Reader>(&open()?, None, roots, &places, &BTreeSet::new())?;
+        let mut found = match compare::<S, state::Reader>(&open()?, None, roots, &places, &BTreeSet::new()) {
+            Err(CompareError::TooManyFiles) => return Ok(self.too_many_files()),
+            found => found?,
+        };
         found
             .differences
-            .retain(|difference| self.scope.contains(&difference.id) && self.wants(difference));
+            .retain(|difference| scope.contains(&difference.id) && self.wants(difference));
         found.findings.retain(|finding| self.is_within(&finding.path));
-        let documents = found
+        let documents = self.documents(&found);
+        let mut findings = self.read(found.differences, open)?;
+        findings.extend(found.findings);
+        findings.sort();
+        Ok(Checked {
+            documents,
+            findings,
+            unmatched: found.unmatched.into_iter().collect(),
+        })
+    }
+
+    fn too_many_files(&self) -> Checked {
+        let root = match self.root.as_str() {
+            "" => ".",
+            root => root,
+        };
+        Checked {
+            findings: vec![tree::too_many_files(root)],
+            ..Checked::default()
+        }
+    }
+
+    /// Counts the files of the differences: one file can be in several of them.
+    fn documents(&self, found: &Comparison) -> usize {
+        let files = found
             .differences
             .iter()
-            .map(|difference| difference.desired.len())
-            .sum();
+            .flat_map(|difference| &difference.desired);
+        let paths = files.map(|file| join(&self.root, &file.path));
+        paths
+            .filter(|path| self.is_within(path))
+            .collect::<BTreeSet<_>>()
+            .len()
+    }
+
+    /// Reads and checks the documents of `differences`, with nothing applied to compare with.
+    fn read<S: Trees<Error = source::Error>>(
+        &self,
+        differences: Vec<Difference>,
+        open: impl Fn() -> Result<S, Error> + Sync,
+    ) -> Result<Vec<Diagnostic>, Error> {
         let nothing = BTreeMap::new();
         let reading = Reading {
-            kind: self.kind,
+            kind: self.checks.kind,
             root: &self.root,
-            scope: self.scope,
-            layout: self.layout,
+            scope: self.checks.scope,
+            layout: self.checks.layout,
             unknown: &nothing,
             settled: &nothing,
         };
@@ -112,13 +165,9 @@ impl Run<'_> {
             applied_counts: &BTreeMap::new(),
             environment_holds: &BTreeMap::new(),
         };
-        let (_, mut findings) =
-            decided::<S, state::Reader, Error, _>(found.differences, reading, deciding, || {
-                Ok((open()?, None))
-            })?;
-        findings.extend(found.findings);
-        findings.sort();
-        Ok(Checked { documents, findings })
+        let open = || Ok::<_, Error>((open()?, None));
+        let (_, findings) = decided::<S, state::Reader, Error, _>(differences, reading, deciding, open)?;
+        Ok(findings)
     }
 
     fn wants(&self, difference: &Difference) -> bool {
@@ -135,6 +184,6 @@ impl Run<'_> {
                     .strip_prefix(folder.as_str())
                     .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        self.within.is_empty() || self.within.iter().any(below)
+        self.checks.within.is_empty() || self.checks.within.iter().any(below)
     }
 }

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use sha1::{Digest, Sha1};
 
 use super::compare::*;
-use crate::model::{Blob, Entry, ObjectId, Scope, Tree, Trees};
+use crate::model::{Blob, Entry, ObjectId, Scope, ServiceKind, Tree, Trees};
 
 /// Trees made of paths and contents; ids follow from content, as Git's do.
 #[derive(Default)]
@@ -64,6 +64,7 @@ fn compared(layout: &str, source: &[(&str, &str)], applied: &[(&str, &str)], alw
         layout: &layout.parse().unwrap(),
         root: "",
         scope: &Scope::default(),
+        kind: ServiceKind::Documented,
     };
     let found = compare(&trees, Some(&trees), roots, &places, &always);
     found.unwrap_or_else(|_| unreachable!("memory never fails"))

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::document::Diagnostic;
+use crate::document::{Diagnostic, MOST_FILES};
 use crate::model::{CommitId, chain, counted, escaped};
 use crate::service::ClientError;
 use crate::transport::RepoUrlError;
@@ -36,6 +36,9 @@ pub enum Error {
     /// The source has no `origin` to share state through.
     #[error("the source has no remote `origin`")]
     NoOrigin,
+    /// Globs of `--only` that match no toggle, neither in the source nor applied.
+    #[error("no toggle matches `--only` {}", quoted(.0))]
+    NothingMatches(Vec<String>),
     /// Something is to be published and no service is named.
     #[error("no service is named")]
     NoService,
@@ -87,8 +90,8 @@ pub enum Error {
     #[error("another process took over the shared state; nothing more was sent")]
     TakenOver(#[source] state::Error),
     /// More files than a repository of toggles has.
-    #[error("{0} files are more than a targeting repository may hold")]
-    TooManyFiles(usize),
+    #[error("there are more than {MOST_FILES} files or folders, the limit of a targeting repository")]
+    TooManyFiles,
 }
 
 /// Why a checkout counts as stale.
@@ -149,6 +152,11 @@ fn told(findings: &[Diagnostic]) -> String {
     format!("; `{}`: {}{more}", escaped(&first.path), escaped(&first.message))
 }
 
+fn quoted(globs: &[String]) -> String {
+    let quoted: Vec<String> = globs.iter().map(|glob| format!("`{}`", escaped(glob))).collect();
+    quoted.join(", ")
+}
+
 impl Error {
     /// Returns what to do about it, where there is something to say.
     #[must_use]
@@ -167,10 +175,13 @@ impl Error {
             Self::State(error) => error.hint(),
             Self::TakenOver(_) => Some("run it again: what was sent meanwhile is found out about first".into()),
             Self::BadOrigin(_) | Self::NoOrigin => Some("give the URL of the repository as `--state-remote`".into()),
+            Self::NothingMatches(_) => {
+                Some("a glob is compared with all of `project/environment/toggle`: check its spelling".into())
+            }
             Self::NoService => Some("give `--base-url` and a token".into()),
             Self::NoWorkTree => Some("leave `--worktree` out, or give a work tree as `--repo`".into()),
             Self::Service(error) => error.hint(),
-            Self::TooManyFiles(_) => Some("name a folder of them with `--root`".into()),
+            Self::TooManyFiles => Some("name a folder of them with `--root`".into()),
         }
     }
 
@@ -236,6 +247,7 @@ impl From<CompareError<source::Error, state::Error>> for Error {
         match error {
             CompareError::Applied(error) => Self::State(error),
             CompareError::Source(error) => Self::Source(error),
+            CompareError::TooManyFiles => Self::TooManyFiles,
         }
     }
 }

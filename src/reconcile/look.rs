@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::document::MOST_FILES;
 use crate::model::{Action, CommitId, EnvironmentId, ObjectId, Sent, Suspension, ToggleId, Trees};
 use crate::plan::{Deciding, Draft, History, Input, MassChange, Parked, Plan, SourceInfo};
 use crate::source::{self, Relation, Snapshot, Source, SourceConfig};
@@ -13,6 +12,7 @@ use super::attribution::attribute;
 use super::candidates::{self, Reading};
 use super::compare::{Comparison, Difference, Places, Roots, compare};
 use super::history::{Answer, Case, Observer, Step};
+use super::matched;
 use super::pass::{Config, now};
 use super::rules::Rules;
 use super::standing::standing;
@@ -242,6 +242,7 @@ where
                 layout: &rules.layout,
                 root: &rules.root,
                 scope: &rules.policy.scope,
+                kind: rules.kind,
             },
             &always,
         )?
@@ -315,11 +316,8 @@ const LOST: &str = "all of its documents are gone, which is more often a mistake
                     `--allow-mass-change` says that it is meant, and `--on-remove` (`disable` or `forget`) what \
                     becomes of its toggles";
 
-/// Refuses a source that would read as "everything was removed".
+/// Refuses a source that would read as "everything was removed", and a scope that would read as "nothing to do".
 fn sound(comparison: &Comparison, snapshot: &Snapshot, rules: &Rules) -> Result<(), Error> {
-    if comparison.files > MOST_FILES {
-        return Err(Error::TooManyFiles(comparison.files));
-    }
     if !comparison.any_document {
         let root = if rules.root.is_empty() {
             ".".to_owned()
@@ -333,6 +331,7 @@ fn sound(comparison: &Comparison, snapshot: &Snapshot, rules: &Rules) -> Result<
             findings: comparison.findings.clone(),
         });
     }
+    matched::check(&rules.policy.scope, &comparison.unmatched)?;
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::document::{Format, LARGEST_DOCUMENT};
+use crate::document::{Format, LARGEST_DOCUMENT, MOST_FILES};
 use crate::model::{Blob, Entry, ObjectId, Tree, Trees};
 use crate::source::worktree::{WorkKind, WorkTree, blob_id};
 use crate::source::{self};
@@ -28,17 +28,28 @@ impl Folder {
     /// Reads the folder `root` of `folder`.
     pub(crate) fn open(folder: &Path, root: &str) -> Result<Self, source::Error> {
         let tree = WorkTree::open(folder, root)?;
+        let files = tree.files()?.into_iter();
+        let files = files
+            .filter(|file| file.kind == WorkKind::File)
+            .map(|file| file.path);
+        Self::read(&tree, &files.collect::<Vec<_>>())
+    }
+
+    /// Reads the one file `path` of `folder`, as if nothing else were there.
+    pub(crate) fn of_file(folder: &Path, path: &str) -> Result<Self, source::Error> {
+        Self::read(&WorkTree::open(folder, "")?, &[path.as_bytes().to_vec()])
+    }
+
+    fn read(tree: &WorkTree, paths: &[Vec<u8>]) -> Result<Self, source::Error> {
         let mut files = Files::default();
         let mut folders: BTreeMap<Vec<u8>, Vec<Child>> = BTreeMap::from([(Vec::new(), Vec::new())]);
-        for file in tree
-            .files()?
-            .into_iter()
-            .filter(|file| file.kind == WorkKind::File)
-        {
-            let (parent, name) = split(&file.path);
-            let id = match could_be_document(name) {
-                true => files.keep(tree.content(&file.path, LARGEST_DOCUMENT)?, &file.path)?,
-                false => made_up(b"file", &file.path),
+        // Too many files are refused later, and need not be read for that.
+        let is_read = |name| paths.len() <= MOST_FILES && could_be_document(name);
+        for path in paths {
+            let (parent, name) = split(path);
+            let id = match is_read(name) {
+                true => files.keep(tree.content(path, LARGEST_DOCUMENT)?, path)?,
+                false => made_up(b"file", path),
             };
             enter(&mut folders, parent).push(Child::File(name.to_vec(), id));
         }

@@ -11,6 +11,7 @@
 mod architecture;
 mod attribution;
 mod caches;
+mod checking;
 mod commands;
 mod crash;
 mod daemon;
@@ -42,6 +43,7 @@ mod settings;
 mod shared;
 mod sidecar;
 mod simulation;
+mod soundness;
 mod sources;
 mod stale;
 mod state;

@@ -67,8 +67,8 @@ fn a_stronger_list_replaces_the_weaker_one_as_a_whole() {
         .apply()
         .env("GITOGGLE_ONLY", "shop/**")
         .set("only", "web/**")
-        .exit(0)
-        .any_output();
+        .exit(1)
+        .stderr_contains(&["no toggle matches `--only` `web/**`"]);
     world.nothing_sent();
 }
 

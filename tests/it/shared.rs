@@ -401,8 +401,8 @@ fn what_was_unknown_once_is_not_sent_again_by_a_machine_that_only_heard_of_it() 
     world.service.always(|_| Answer::applied());
     job(&world, "heard")
         .set("only", "shop/prod/zoo")
-        .exit(0)
-        .any_output();
+        .exit(1)
+        .stderr_contains(&["no toggle matches"]);
     world.service.take();
     job(&world, "first").exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
