@@ -6,12 +6,13 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::caller::Caller;
-use super::server::{json, problem};
+use super::server::{json, problem, problem_with_hint};
 use super::{Shared, signature};
-use crate::model::{Suspension, escaped, rfc3339};
-use crate::reconcile::{ControlError, SuspensionJson};
+use crate::model::{Suspension, SuspensionScope, SuspensionScopeError, escaped, rfc3339};
+use crate::reconcile::{ControlError, Rejection, ScopedSuspensionJson};
 
 /// In characters.
 const LONGEST_REASON: usize = 1000;
@@ -25,7 +26,8 @@ pub(super) async fn reconcile(
 ) -> Response {
     answer(async move {
         shared.authorise(&headers, caller).await?;
-        shared.0.admin.control.reconcile().await.map_err(refusal)?;
+        let control = &shared.0.admin.control;
+        control.reconcile().await.map_err(|error| refusal(&error))?;
         tracing::info!(name: "command", command = "reconcile", %caller, "operator command carried out");
         Ok(json(
             StatusCode::ACCEPTED,
@@ -43,19 +45,21 @@ pub(super) async fn suspend(
 ) -> Response {
     answer(async move {
         shared.authorise(&headers, caller).await?;
-        let suspension =
+        let (scope, suspension) =
             parse(&body, super::now()).map_err(|reason| problem(StatusCode::BAD_REQUEST, &reason))?;
         let control = &shared.0.admin.control;
-        control.suspend(suspension.clone()).await.map_err(refusal)?;
+        let done = control.suspend(scope.clone(), suspension.clone()).await;
+        done.map_err(|error| refusal(&error))?;
         tracing::info!(
             name: "command",
             command = "suspend",
             %caller,
+            %scope,
             reason = suspension.reason,
             until = suspension.until.map(rfc3339),
             "operator command carried out"
         );
-        let suspended = SuspensionJson::from(&suspension);
+        let suspended = ScopedSuspensionJson::from((&scope, &suspension));
         Ok(json(
             StatusCode::OK,
             &serde_json::json!({ "suspended": suspended }),
@@ -68,32 +72,56 @@ pub(super) async fn resume(
     State(shared): State<Shared>,
     ConnectInfo(caller): ConnectInfo<Caller>,
     headers: HeaderMap,
+    body: Bytes,
 ) -> Response {
     answer(async move {
         shared.authorise(&headers, caller).await?;
-        shared.0.admin.control.resume().await.map_err(refusal)?;
-        tracing::info!(name: "command", command = "resume", %caller, "operator command carried out");
-        Ok(json(StatusCode::OK, &serde_json::json!({ "suspended": null })))
+        let scope = read::<Resumption>(&body)
+            .and_then(|resumption| part(resumption.scope.as_deref()))
+            .map_err(|reason| problem(StatusCode::BAD_REQUEST, &reason))?;
+        let control = &shared.0.admin.control;
+        let resumed = control.resume(scope.clone()).await;
+        let resumed = resumed.map_err(|error| refusal(&error))?;
+        if resumed.is_empty() && !scope.is_everything() {
+            return Err(shared.not_suspended(&scope));
+        }
+        tracing::info!(name: "command", command = "resume", %caller, %scope, "operator command carried out");
+        let resumed = serde_json::json!({ "suspended": null, "resumed": resumed });
+        Ok(json(StatusCode::OK, &resumed))
     })
     .await
 }
 
 /// Lets `?` be used for an answer that comes early.
-async fn answer(work: impl Future<Output = Result<Response, Response>>) -> Response {
+pub(super) async fn answer(work: impl Future<Output = Result<Response, Response>>) -> Response {
     work.await.unwrap_or_else(|early| early)
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
-fn refusal(error: ControlError) -> Response {
-    let status = match error {
-        ControlError::Stopped => StatusCode::SERVICE_UNAVAILABLE,
-        ControlError::NotRecorded(_) => StatusCode::INTERNAL_SERVER_ERROR,
+/// Returns the refusal of an order that the driver did not carry out.
+pub(super) fn refusal(error: &ControlError) -> Response {
+    let reason = escaped(&error.to_string()).to_string();
+    let rejection = match error {
+        ControlError::Rejected(rejection) => rejection,
+        ControlError::NotNow(_) | ControlError::Stopped => {
+            return problem(StatusCode::SERVICE_UNAVAILABLE, &reason);
+        }
+        ControlError::NotRecorded(_) => return problem(StatusCode::INTERNAL_SERVER_ERROR, &reason),
     };
-    problem(status, &escaped(&error.to_string()).to_string())
+    let status = match rejection {
+        Rejection::NoEnvironment(_) => StatusCode::BAD_REQUEST,
+        Rejection::NotSupported(_) => StatusCode::UNPROCESSABLE_ENTITY,
+        Rejection::NothingPlanned => StatusCode::SERVICE_UNAVAILABLE,
+        Rejection::NothingToRelease { .. } | Rejection::OtherRevision { .. } => StatusCode::CONFLICT,
+        Rejection::UnknownEnvironment { .. } => StatusCode::NOT_FOUND,
+    };
+    match rejection.hint() {
+        Some(hint) => problem_with_hint(status, &reason, &hint),
+        None => problem(status, &reason),
+    }
 }
 
 impl Shared {
-    async fn authorise(&self, headers: &HeaderMap, caller: Caller) -> Result<(), Response> {
+    pub(super) async fn authorise(&self, headers: &HeaderMap, caller: Caller) -> Result<(), Response> {
         let Some(source) = &self.0.admin.admin_token else {
             return Err(problem(
                 StatusCode::FORBIDDEN,
@@ -118,6 +146,19 @@ impl Shared {
             }
         }
     }
+
+    /// Returns the refusal to resume what is not suspended on its own.
+    fn not_suspended(&self, scope: &SuspensionScope) -> Response {
+        let status = self.0.admin.status.borrow();
+        let scopes = status.suspensions.iter();
+        let scopes: Vec<_> = scopes.map(|(scope, _)| format!("`{scope}`")).collect();
+        let hint = match scopes.as_slice() {
+            [] => "nothing is suspended".to_owned(),
+            scopes => format!("suspended: {}", scopes.join(", ")),
+        };
+        let reason = format!("`{}` is not suspended", escaped(&scope.to_string()));
+        problem_with_hint(StatusCode::NOT_FOUND, &reason, &escaped(&hint).to_string())
+    }
 }
 
 /// Returns what follows `Bearer`, which may be spelled in any case.
@@ -131,18 +172,40 @@ fn bearer(value: &[u8]) -> Option<&[u8]> {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Order {
+    scope: Option<String>,
     reason: Option<String>,
     #[serde(rename = "for")]
     lasts: Option<String>,
 }
 
-/// Reads the body of `/suspend`, which may be empty.
-fn parse(body: &[u8], now: i64) -> Result<Suspension, String> {
-    let order = match body.trim_ascii() {
-        b"" => Order::default(),
-        text => serde_json::from_slice(text)
-            .map_err(|error| format!("this is not the order expected: {error}"))?,
-    };
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Resumption {
+    scope: Option<String>,
+}
+
+/// Reads a body, which may be empty.
+fn read<T: Default + DeserializeOwned>(body: &[u8]) -> Result<T, String> {
+    match body.trim_ascii() {
+        b"" => Ok(T::default()),
+        text => serde_json::from_slice(text).map_err(|error| format!("could not read the command: {error}")),
+    }
+}
+
+/// Reads the part that an order is about; without one, it is about everything.
+fn part(scope: Option<&str>) -> Result<SuspensionScope, String> {
+    match scope {
+        None => Ok(SuspensionScope::everything()),
+        Some(globs) => globs
+            .parse()
+            .map_err(|error: SuspensionScopeError| error.to_string()),
+    }
+}
+
+/// Reads the body of `/suspend`.
+fn parse(body: &[u8], now: i64) -> Result<(SuspensionScope, Suspension), String> {
+    let order: Order = read(body)?;
+    let scope = part(order.scope.as_deref())?;
     let reason = order.reason.filter(|reason| !reason.trim().is_empty());
     if reason
         .as_ref()
@@ -151,10 +214,8 @@ fn parse(body: &[u8], now: i64) -> Result<Suspension, String> {
         return Err(format!("a `reason` has at most {LONGEST_REASON} characters"));
     }
     let lasts = order.lasts.as_deref().map(seconds).transpose()?;
-    Ok(Suspension {
-        reason,
-        until: lasts.map(|lasts| now.saturating_add(lasts)),
-    })
+    let until = lasts.map(|lasts| now.saturating_add(lasts));
+    Ok((scope, Suspension { reason, until }))
 }
 
 /// Reads a duration such as `90s`, `2h` or `1h30m` as seconds.
@@ -213,6 +274,7 @@ mod tests {
                 suspension(Some("x"), Some(1000 + 7200)),
             ),
         ] {
+            let expected = (SuspensionScope::everything(), expected);
             assert_eq!(parse(body.as_bytes(), 1000), Ok(expected), "{body}");
         }
         for body in [
@@ -221,6 +283,8 @@ mod tests {
             r#"{"for":7200}"#,
             r#"{"until":"2h"}"#,
             r#"{"reason":1}"#,
+            r#"{"scope":"shop/prod"}"#,
+            r#"{"scope":""}"#,
             &format!(r#"{{"reason":"{}"}}"#, "x".repeat(1001)),
         ] {
             assert!(parse(body.as_bytes(), 1000).is_err(), "{body}");

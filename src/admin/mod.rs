@@ -6,6 +6,7 @@
 //!
 //! Invariant: nothing changes without the admin token, and no pass starts without a token or a webhook's signature.
 
+mod allow;
 mod body;
 mod caller;
 mod connection;
@@ -44,7 +45,7 @@ pub struct Admin {
     pub metrics: Metrics,
     /// How old the last success may be.
     pub stale_after: Duration,
-    /// What `POST /reconcile`, `/suspend` and `/resume` ask for; without it they are 403.
+    /// What `POST /allow`, `/reconcile`, `/suspend` and `/resume` ask for; without it they are 403.
     pub admin_token: Option<SecretSource>,
     /// What webhooks are signed with; without it they are 404.
     pub webhook_secret: Option<SecretSource>,

@@ -200,10 +200,11 @@ mod tests {
     #[test]
     fn foreign_text_is_escaped() {
         let status = Status {
-            suspended: Some(Suspension {
+            suspensions: Suspension {
                 reason: Some("<img src=x>".to_owned()),
                 until: Some(0),
-            }),
+            }
+            .into(),
             toggles: Arc::new(vec![failed("a/b/c", "<script>\"'&\u{202e}\n")]),
             ..Status::default()
         };

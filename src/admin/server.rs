@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use super::caller::Caller;
 use super::connection::{Gate, LONGEST_CONNECTION};
 use super::webhook::Kind;
-use super::{Admin, Shared, body, control, page, probes, webhook};
+use super::{Admin, Shared, allow, body, control, page, probes, webhook};
 
 /// The largest body of a request that is not a webhook, in bytes.
 const LARGEST_BODY: usize = 1 << 20;
@@ -59,6 +59,7 @@ fn router(admin: Admin) -> Router {
         .route("/metrics", get(probes::metrics))
         .route("/api/status", get(probes::status))
         .route("/reconcile", post(control::reconcile))
+        .route("/allow", post(allow::allow))
         .route("/suspend", post(control::suspend))
         .route("/resume", post(control::resume))
         .layer(from_fn(read))
@@ -124,6 +125,11 @@ async fn bounded(request: Request, next: Next) -> Response {
 /// Returns a refusal: a status and why, as JSON.
 pub(super) fn problem(status: StatusCode, reason: &str) -> Response {
     json(status, &serde_json::json!({ "error": reason }))
+}
+
+/// Returns a refusal that also says what to do.
+pub(super) fn problem_with_hint(status: StatusCode, reason: &str, hint: &str) -> Response {
+    json(status, &serde_json::json!({ "error": reason, "hint": hint }))
 }
 
 /// Returns an answer in JSON.

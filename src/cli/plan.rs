@@ -45,25 +45,33 @@ struct Json<'a> {
     notes: &'a [String],
 }
 
+/// Returns the verdict of `plan`. A first pass that nothing decides about is not an error of the pull request that adds
+/// the environment; with `--detailed-exitcode` it counts as a change.
 fn verdict(plan: &Plan, exit: Exit) -> Verdict {
+    let is_changing = plan.has_changes() || plan.verdict().first_pass > 0;
     let changes = match exit {
-        Exit::Detailed if plan.has_changes() => Verdict::Changes,
+        Exit::Detailed if is_changing => Verdict::Changes,
         Exit::Detailed | Exit::Plain => Verdict::Clean,
     };
-    held(plan).and(changes)
+    let held = match plan.has_held_besides_first_passes() {
+        true => Verdict::Held,
+        false => Verdict::Clean,
+    };
+    invalid(plan).and(held).and(changes)
 }
 
-/// What a plan says of itself: invalid documents and holds.
+/// Returns the verdict of a pass on its plan: invalid documents and holds.
 pub(super) fn held(plan: &Plan) -> Verdict {
-    let invalid = if plan.has_invalid() {
-        Verdict::Invalid
-    } else {
-        Verdict::Clean
+    let held = match plan.has_held() {
+        true => Verdict::Held,
+        false => Verdict::Clean,
     };
-    let held = if plan.has_held() {
-        Verdict::Held
-    } else {
-        Verdict::Clean
-    };
-    invalid.and(held)
+    invalid(plan).and(held)
+}
+
+fn invalid(plan: &Plan) -> Verdict {
+    match plan.has_invalid() {
+        true => Verdict::Invalid,
+        false => Verdict::Clean,
+    }
 }

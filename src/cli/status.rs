@@ -69,7 +69,7 @@ fn text(status: &Status) -> String {
         last_pass: _,
         last_success: _,
         role: _,
-        suspended,
+        suspensions,
         toggles,
         withheld: _,
     } = status;
@@ -84,9 +84,10 @@ fn text(status: &Status) -> String {
         let _ = write!(text, " {} at {}", escaped(reference), revision.short());
     }
     text.push('\n');
-    if let Some(suspension) = suspended {
+    for (scope, suspension) in suspensions.iter() {
         let reason = suspension.reason.as_deref().unwrap_or("no reason given");
-        let _ = writeln!(text, "suspended: {}", escaped(reason));
+        let globs = scope.globs().map(|globs| format!(" {globs}")).unwrap_or_default();
+        let _ = writeln!(text, "suspended{}: {}", escaped(&globs), escaped(reason));
     }
     let width = toggles
         .iter()
@@ -125,9 +126,15 @@ fn markdown(status: &Status) -> String {
         let _ = write!(text, " {} {}", code(reference), code(&revision.short()));
     }
     text.push_str("\n\n");
-    if let Some(suspension) = &status.suspended {
+    for (scope, suspension) in status.suspensions.iter() {
         let reason = suspension.reason.as_deref().unwrap_or("no reason given");
-        let _ = writeln!(text, "* **suspended**: {}", code(reason));
+        let globs = scope.globs().map(|globs| format!(" {}", code(&globs)));
+        let _ = writeln!(
+            text,
+            "* **suspended**{}: {}",
+            globs.unwrap_or_default(),
+            code(reason)
+        );
     }
     let behind = || {
         toggles

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The longest key accepted, in bytes (every allowed character is one byte).
 const LONGEST_KEY: usize = 128;
@@ -198,7 +198,7 @@ impl Serialize for ToggleId {
 }
 
 impl<'de> Deserialize<'de> for ToggleId {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
         text.parse().map_err(serde::de::Error::custom)
     }
@@ -216,6 +216,42 @@ pub struct EnvironmentId {
 impl fmt::Display for EnvironmentId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.project, self.environment)
+    }
+}
+
+/// A text that is not `project/environment`.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum EnvironmentIdError {
+    /// It does not have exactly two components.
+    #[error("an environment is written `project/environment`")]
+    Shape,
+    /// One of the components is not a key.
+    #[error("`{}` is not a key", super::escaped(.0))]
+    Key(String, #[source] KeyError),
+}
+
+impl FromStr for EnvironmentId {
+    type Err = EnvironmentIdError;
+
+    fn from_str(text: &str) -> Result<Self, EnvironmentIdError> {
+        let key = |part: &str| {
+            part.parse::<Key>()
+                .map_err(|error| EnvironmentIdError::Key(part.to_owned(), error))
+        };
+        match text.split_once('/') {
+            Some((project, environment)) if !environment.contains('/') => Ok(Self {
+                project: key(project)?,
+                environment: key(environment)?,
+            }),
+            _ => Err(EnvironmentIdError::Shape),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for EnvironmentId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -260,6 +296,20 @@ mod tests {
         assert!("a".repeat(128).parse::<Key>().is_ok());
         assert_eq!("a/b".parse::<ToggleId>(), Err(IdError::Shape));
         assert_eq!("a/b/c/d".parse::<ToggleId>(), Err(IdError::Shape));
+    }
+
+    #[test]
+    fn an_environment_is_two_keys() {
+        let environment: EnvironmentId = "shop/prod".parse().unwrap();
+        assert_eq!(environment.to_string(), "shop/prod");
+        for text in ["shop", "shop/prod/pay", ""] {
+            assert_eq!(
+                text.parse::<EnvironmentId>(),
+                Err(EnvironmentIdError::Shape),
+                "{text}"
+            );
+        }
+        assert!("shop/".parse::<EnvironmentId>().is_err());
     }
 
     #[test]

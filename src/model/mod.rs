@@ -3,6 +3,7 @@
 //! Everything here is a value. Nothing reads a clock, a disk or a network, and nothing can hold an id, a
 //! targeting or a glob that is not well formed: they are parsed at the border or do not exist.
 
+mod allowance;
 mod attribution;
 mod commit;
 mod differing;
@@ -11,19 +12,22 @@ mod id;
 mod object;
 mod scope;
 mod sent;
+mod suspension;
 mod targeting;
 mod text;
 mod time;
 mod tree;
 
+pub use allowance::{Allowance, Override, OverrideError};
 pub use attribution::{Attribution, Sighting};
 pub use commit::{Commit, CommitId};
 pub use differing::Differing;
 pub use escape::{escaped, is_harmful};
-pub use id::{EnvironmentId, IdError, Key, KeyError, ToggleId};
+pub use id::{EnvironmentId, EnvironmentIdError, IdError, Key, KeyError, ToggleId};
 pub use object::{Blob, EntryKind, ObjectId, ObjectIdError, Trees};
 pub use scope::{Scope, ScopeError, Unmatched};
-pub use sent::{Action, RequestDigest, Sent, Suspension};
+pub use sent::{Action, RequestDigest, Sent};
+pub use suspension::{Suspension, SuspensionScope, SuspensionScopeError, Suspensions};
 pub use targeting::{Condition, Content, Payload, Rule, Serve, ServiceKind, Targeting, Variation};
 pub use text::{chain, counted};
 pub use time::rfc3339;

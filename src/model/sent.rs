@@ -1,4 +1,4 @@
-//! What was asked of the service for one toggle, and what keeps gitoggle from asking.
+//! What was asked of the service for one toggle.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -63,13 +63,4 @@ impl RequestDigest {
         hash.update(payload.as_json());
         Self(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
     }
-}
-
-/// An order to write nothing for a while.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Suspension {
-    /// Why, in the operator's words.
-    pub reason: Option<String>,
-    /// When it ends by itself, in seconds since 1970-01-01 UTC.
-    pub until: Option<i64>,
 }

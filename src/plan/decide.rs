@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Applied, Before, Candidate, Desired, FirstPass, HoldReason, Kept, OnRemove, OrphanReason, Policy, Record,
-    Recorded,
+    Applied, Before, Candidate, Desired, HoldReason, Kept, OnRemove, OrphanReason, Policy, Record, Recorded,
 };
 use crate::model::{Action, EnvironmentId, ObjectId, Payload, Sent, ToggleId};
 
@@ -20,16 +19,16 @@ pub struct Deciding<'a> {
 }
 
 impl Deciding<'_> {
-    /// Decides about one toggle. What is held for its first pass keeps no content: there may be very many of them.
+    /// Decides about one toggle. Who decides about a first pass is known later, with the commits.
     #[must_use]
     pub fn decide(&self, candidate: Candidate) -> Decided {
         let id = candidate.id.clone();
         let environment = id.environment();
-        let is_first_pass = self
-            .applied_counts
-            .get(&environment)
-            .is_none_or(|count| *count == 0);
-        let mut decision = decide(candidate, is_first_pass, self.policy);
+        let start = match self.applied_counts.get(&environment) {
+            None | Some(0) => Start::FirstPass,
+            Some(_) => Start::Known,
+        };
+        let mut decision = decide(candidate, start, self.policy);
         if let Some(reason) = self.environment_holds.get(&environment) {
             decision = held_with(decision, HoldReason::Environment(reason.clone()));
         }
@@ -60,6 +59,14 @@ pub(super) enum Outcome {
     Unknown,
 }
 
+/// Whether something is applied in the environment of a toggle.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Start {
+    /// Nothing is, and this toggle is to be created.
+    FirstPass,
+    Known,
+}
+
 /// A change without its commit.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
@@ -72,6 +79,7 @@ pub(super) struct Wanted {
     pub(super) object: ObjectId,
     /// The journalled comment of a re-send.
     pub(super) again: Option<String>,
+    pub(super) start: Start,
     /// Why it is not published, where that is known without looking at another toggle.
     pub(super) held: Option<HoldReason>,
 }
@@ -83,14 +91,12 @@ fn held_with(decision: Decision, reason: HoldReason) -> Decision {
             held: Some(reason),
             ..*wanted
         })),
-        Decision::Orphan(..) | Decision::Record(_) | Decision::Hold(HoldReason::FirstPass) => {
-            Decision::Hold(reason)
-        }
+        Decision::Orphan(..) | Decision::Record(_) => Decision::Hold(reason),
         Decision::Hold(_) | Decision::Nothing => decision,
     }
 }
 
-fn decide(candidate: Candidate, is_first_pass: bool, policy: &Policy) -> Decision {
+fn decide(candidate: Candidate, start: Start, policy: &Policy) -> Decision {
     let Candidate { id, desired, applied } = candidate;
     let is_unknown = matches!(applied, Applied::Unknown { .. });
     if !policy.scope.contains(&id) {
@@ -117,19 +123,18 @@ fn decide(candidate: Candidate, is_first_pass: bool, policy: &Policy) -> Decisio
                 format,
                 path,
             };
-            wanted(recorded, payload, applied, is_first_pass, policy.first_pass)
+            wanted(recorded, payload, applied, start)
         }
     }
 }
 
 /// Decides about a valid document.
-fn wanted(
-    recorded: Recorded,
-    payload: Payload,
-    applied: Applied,
-    is_first_pass: bool,
-    first_pass: Option<FirstPass>,
-) -> Decision {
+fn wanted(recorded: Recorded, payload: Payload, applied: Applied, start: Start) -> Decision {
+    // What was sent before was decided about then.
+    let start = match applied {
+        Applied::Nothing => start,
+        Applied::Document { .. } | Applied::Unknown { .. } | Applied::Unreadable { .. } => Start::Known,
+    };
     let publish = |recorded: Recorded, action, payload, before, again| {
         let Recorded {
             id,
@@ -146,15 +151,12 @@ fn wanted(
             format,
             object,
             again,
+            start,
             held: None,
         }))
     };
     match applied {
-        Applied::Nothing => match first_pass {
-            None if is_first_pass => Decision::Hold(HoldReason::FirstPass),
-            Some(FirstPass::Adopt) if is_first_pass => Decision::Record(Record::Adopt(recorded)),
-            _ => publish(recorded, Action::Create, payload, Before::Nothing, None),
-        },
+        Applied::Nothing => publish(recorded, Action::Create, payload, Before::Nothing, None),
         Applied::Document { payload: before, .. } if before == payload => {
             Decision::Record(Record::SameMeaning(recorded))
         }
@@ -224,6 +226,7 @@ fn orphan(id: ToggleId, path: String, applied: Applied, on_remove: OnRemove) -> 
         format,
         object,
         again,
+        start: Start::Known,
         held: None,
     }))
 }

@@ -2,20 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use super::decide::{Decided, Decision, Outcome, Wanted};
+use super::decide::{Decided, Decision, Outcome, Start, Wanted};
+use super::first_pass::{Choice, Deciders};
 use super::value::same_environment;
 use super::{
-    Before, Change, Held, HoldReason, Input, Kept, MassChange, OnInvalid, Orphan, OrphanReason, Plan, Policy,
-    Rail, Resend, Stopped, Trailer,
+    Before, Change, FirstPass, Held, HoldReason, Input, Kept, MassChange, OnInvalid, Orphan, OrphanReason,
+    Plan, Policy, Rail, Record, Recorded, Resend, Stopped, Trailer,
 };
-use crate::model::{Action, Attribution, EnvironmentId, ObjectId, Payload, Sighting, ToggleId};
+use crate::model::{Action, Attribution, EnvironmentId, ObjectId, Payload, Sighting, Suspensions, ToggleId};
 
 /// A plan whose changes have no commits yet. Nothing is held by a rail so far, because a commit's trailer decides.
 #[derive(Clone, Debug)]
 pub struct Draft {
     policy: Policy,
     applied_counts: BTreeMap<EnvironmentId, usize>,
-    suspended: Option<HoldReason>,
+    suspensions: Suspensions,
     wanted: Vec<Wanted>,
     plan: Plan,
 }
@@ -31,7 +32,8 @@ impl Draft {
             applied_counts,
             environment_holds,
             parked,
-            suspended,
+            suspensions,
+            overrides,
             mut findings,
         } = input;
         decided.sort_by(|a, b| a.id.cmp(&b.id));
@@ -39,7 +41,7 @@ impl Draft {
         let mut draft = Self {
             policy: policy.clone(),
             applied_counts,
-            suspended: suspended.map(|suspension| HoldReason::Suspended(suspension.reason)),
+            suspensions,
             wanted: Vec::new(),
             plan: Plan {
                 source,
@@ -50,6 +52,7 @@ impl Draft {
                 records: Vec::new(),
                 environment_holds,
                 findings,
+                overrides,
                 stopped: None,
             },
         };
@@ -107,8 +110,8 @@ impl Draft {
             .collect()
     }
 
-    /// Finishes the plan: gives each change its commit, keeps the orphans that were not found in the history, and holds
-    /// what is over a rail or suspended. A path without an attribution is uncommitted.
+    /// Finishes the plan: gives each change its commit, keeps the orphans that were not found in the history, decides
+    /// about first passes, and holds what is over a rail or suspended. A path without an attribution is uncommitted.
     #[must_use]
     pub fn attribute(
         mut self,
@@ -116,28 +119,72 @@ impl Draft {
         sightings: &BTreeMap<ToggleId, Sighting>,
     ) -> Plan {
         let wanted = std::mem::take(&mut self.wanted);
+        let deciders = Deciders {
+            policy: &self.policy,
+            overrides: &self.plan.overrides,
+            attributions,
+        };
+        let choices = deciders.choices(&wanted);
         let mut changes = Vec::with_capacity(wanted.len());
-        let mut held = Vec::new();
         for mut wanted in wanted {
-            let reason = wanted.held.take();
-            if reason.is_none()
-                && wanted.action == Action::Disable
-                && let Some(reason) = unseen(sightings.get(&wanted.id))
-            {
-                let outcome = match wanted.before {
-                    Before::Unknown(_) => Outcome::Unknown,
-                    Before::Applied(_) | Before::Nothing | Before::Unreadable => Outcome::Known,
-                };
-                let (id, path) = (wanted.id, wanted.path);
-                self.list(Orphan { id, path, reason }, outcome);
-                continue;
-            }
+            let reason = match self.fate(&mut wanted, &choices, sightings) {
+                Fate::Hold(reason) => reason,
+                Fate::List(reason, outcome) => {
+                    let (id, path) = (wanted.id, wanted.path);
+                    self.list(Orphan { id, path, reason }, outcome);
+                    continue;
+                }
+                Fate::Publish => {
+                    changes.push(self.change(wanted, attributions));
+                    continue;
+                }
+                Fate::Record => {
+                    self.plan.records.push(Record::Adopt(recorded(wanted)));
+                    continue;
+                }
+            };
             let change = self.change(wanted, attributions);
-            match reason {
-                Some(reason) => held.push((reason, change)),
-                None => changes.push(change),
+            self.plan.held.push(held(reason, change));
+        }
+        self.limit(changes);
+        self.stop_if_invalid();
+        self.plan.held.sort_by(|a, b| a.id.cmp(&b.id));
+        self.plan.orphans.sort_by(|a, b| a.id.cmp(&b.id));
+        self.plan.records.sort_by(|a, b| a.id().cmp(b.id()));
+        self.plan
+    }
+
+    /// Decides what becomes of one toggle, before rails and suspensions.
+    fn fate(
+        &self,
+        wanted: &mut Wanted,
+        choices: &BTreeMap<EnvironmentId, Choice>,
+        sightings: &BTreeMap<ToggleId, Sighting>,
+    ) -> Fate {
+        let reason = wanted.held.take();
+        if let Some(reason @ HoldReason::Environment(_)) = reason {
+            return Fate::Hold(reason);
+        }
+        if wanted.start == Start::FirstPass {
+            match choices.get(&wanted.id.environment()) {
+                Some(Choice::Decided(FirstPass::Adopt)) => return Fate::Record,
+                Some(Choice::Undecided(undecided)) => {
+                    return Fate::Hold(HoldReason::FirstPass(Box::new(undecided.clone())));
+                }
+                Some(Choice::Decided(FirstPass::Assert)) | None => {}
             }
         }
+        if let Some(reason) = reason {
+            return Fate::Hold(reason);
+        }
+        match unseen(sightings.get(&wanted.id)).filter(|_| wanted.action == Action::Disable) {
+            Some(reason) => Fate::List(reason, outcome(&wanted.before)),
+            None => Fate::Publish,
+        }
+    }
+
+    /// Puts the changes into the plan, except those that a rail or a suspension holds.
+    fn limit(&mut self, changes: Vec<Change>) {
         let lanes = changes.chunk_by(|a, b| same_environment(&a.id, &b.id));
         let rails = lanes.filter_map(|lane| self.rail(lane));
         let rails: BTreeMap<EnvironmentId, Rail> =
@@ -149,28 +196,31 @@ impl Draft {
                 Resend::Same => None,
             };
             let rail = rail.map(|rail| HoldReason::Rail(Box::new(rail.clone())));
-            match rail.or_else(|| self.suspended.clone()) {
-                Some(reason) => held.push((reason, change)),
+            match rail.or_else(|| self.suspended(&change.id)) {
+                Some(reason) => self.plan.held.push(held(reason, change)),
                 None => self.plan.changes.push(change),
             }
         }
-        let with_reason = |(reason, change): (HoldReason, Change)| Held {
-            id: change.id.clone(),
-            reason,
-            change: Some(Box::new(change)),
-        };
-        self.plan.held.extend(held.into_iter().map(with_reason));
+    }
+
+    fn suspended(&self, id: &ToggleId) -> Option<HoldReason> {
+        let (scope, suspension) = self.suspensions.of(id)?;
+        Some(HoldReason::Suspended {
+            scope: scope.clone(),
+            reason: suspension.reason.clone(),
+        })
+    }
+
+    /// With `--on-invalid stop`, holds everything while a document is invalid.
+    fn stop_if_invalid(&mut self) {
         if self.policy.on_invalid == OnInvalid::Stop && self.plan.has_invalid() {
             let invalid = self.plan.verdict().invalid;
             self.plan.stopped = Some(Stopped { invalid });
             let stopped = std::mem::take(&mut self.plan.changes).into_iter();
-            let stopped = stopped.map(|change| with_reason((HoldReason::Stopped, change)));
+            let stopped = stopped.map(|change| held(HoldReason::Stopped, change));
             self.plan.held.extend(stopped);
             self.plan.records.clear();
         }
-        self.plan.held.sort_by(|a, b| a.id.cmp(&b.id));
-        self.plan.orphans.sort_by(|a, b| a.id.cmp(&b.id));
-        self.plan
     }
 
     fn change(&self, wanted: Wanted, attributions: &BTreeMap<String, Attribution>) -> Change {
@@ -186,6 +236,7 @@ impl Draft {
             format,
             object,
             again,
+            start: _,
             held: _,
         } = wanted;
         let resend = if again.is_some() { Resend::Same } else { Resend::No };
@@ -212,6 +263,9 @@ impl Draft {
             return None;
         }
         let environment = lane.first()?.id.environment();
+        if self.plan.overrides.mass_change.contains(&environment) {
+            return None;
+        }
         let (mut all, mut updates) = (0, 0);
         for change in lane {
             let is_allowed =
@@ -233,6 +287,47 @@ fn unseen(sighting: Option<&Sighting>) -> Option<OrphanReason> {
         Some(Sighting::Found) => None,
         Some(Sighting::CannotTell) => Some(OrphanReason::HistoryCut),
         Some(Sighting::Nowhere) | None => Some(OrphanReason::NotInHistory),
+    }
+}
+
+/// What becomes of one toggle, before rails and suspensions.
+enum Fate {
+    Hold(HoldReason),
+    /// It is an orphan that stays as it is.
+    List(OrphanReason, Outcome),
+    Publish,
+    /// It counts as applied.
+    Record,
+}
+
+fn outcome(before: &Before) -> Outcome {
+    match before {
+        Before::Unknown(_) => Outcome::Unknown,
+        Before::Applied(_) | Before::Nothing | Before::Unreadable => Outcome::Known,
+    }
+}
+
+fn held(reason: HoldReason, change: Change) -> Held {
+    Held {
+        id: change.id.clone(),
+        reason,
+        change: Some(Box::new(change)),
+    }
+}
+
+fn recorded(wanted: Wanted) -> Recorded {
+    let Wanted {
+        id,
+        object,
+        format,
+        path,
+        ..
+    } = wanted;
+    Recorded {
+        id,
+        object,
+        format,
+        path,
     }
 }
 

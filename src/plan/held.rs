@@ -1,7 +1,7 @@
 //! What is left alone, and why.
 
-use super::{Change, Rail};
-use crate::model::ToggleId;
+use super::{Change, Rail, Undecided};
+use crate::model::{SuspensionScope, ToggleId};
 
 /// A toggle that is deliberately left alone.
 #[derive(Clone, Debug, PartialEq)]
@@ -10,8 +10,7 @@ pub struct Held {
     pub id: ToggleId,
     /// Why.
     pub reason: HoldReason,
-    /// What it would be, were it not held. Not there for what is invalid, or for a first pass that nobody has chosen:
-    /// there may be very many of those.
+    /// What it would be, were it not held. Not there for what is invalid.
     pub change: Option<Box<Change>>,
 }
 
@@ -20,8 +19,8 @@ pub struct Held {
 pub enum HoldReason {
     /// Its whole environment is, with this reason.
     Environment(String),
-    /// Nothing is applied in its environment, and `--first-pass` is not given.
-    FirstPass,
+    /// Nothing is applied in its environment, and nothing decides about the first pass.
+    FirstPass(Box<Undecided>),
     /// The service was busy with it alone, and said this; it is tried again after a while.
     Busy(String),
     /// Its document is invalid.
@@ -32,8 +31,13 @@ pub enum HoldReason {
     Refused(String),
     /// Another document is invalid, and that stops everything.
     Stopped,
-    /// Publishing is suspended, with this reason.
-    Suspended(Option<String>),
+    /// Publishing is suspended.
+    Suspended {
+        /// The suspended part.
+        scope: SuspensionScope,
+        /// Why, in the operator's words.
+        reason: Option<String>,
+    },
     /// Its last outcome is unknown, and it cannot be sent again.
     Unknown(Kept),
 }
@@ -54,9 +58,11 @@ impl HoldReason {
     #[must_use]
     pub fn state(&self) -> &'static str {
         match self {
-            Self::Environment(_) | Self::FirstPass | Self::Invalid | Self::Rail(_) | Self::Stopped => "held",
+            Self::Environment(_) | Self::FirstPass(_) | Self::Invalid | Self::Rail(_) | Self::Stopped => {
+                "held"
+            }
             Self::Refused(_) => "failed",
-            Self::Busy(_) | Self::Suspended(_) | Self::Unknown(_) => "pending",
+            Self::Busy(_) | Self::Suspended { .. } | Self::Unknown(_) => "pending",
         }
     }
 
@@ -66,12 +72,12 @@ impl HoldReason {
         match self {
             Self::Busy(_) => "busy",
             Self::Environment(_) => "environment",
-            Self::FirstPass => "first_pass",
+            Self::FirstPass(_) => "first_pass",
             Self::Invalid => "invalid",
             Self::Rail(_) => "rail",
             Self::Refused(_) => "refused",
             Self::Stopped => "stopped",
-            Self::Suspended(_) => "suspended",
+            Self::Suspended { .. } => "suspended",
             Self::Unknown(_) => "unknown",
         }
     }
@@ -86,7 +92,7 @@ impl HoldReason {
     pub(super) fn is_stop(&self) -> bool {
         matches!(
             self,
-            Self::Environment(_) | Self::FirstPass | Self::Rail(_) | Self::Suspended(_)
+            Self::Environment(_) | Self::FirstPass(_) | Self::Rail(_) | Self::Suspended { .. }
         )
     }
 }
@@ -98,20 +104,31 @@ impl std::fmt::Display for HoldReason {
         match self {
             Self::Busy(reason) => write!(f, "tried again after a while: {}", escaped(reason)),
             Self::Environment(reason) => escaped(reason).fmt(f),
-            Self::FirstPass => f.write_str(
-                "nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records \
-                 it as already applied",
-            ),
+            Self::FirstPass(undecided) => undecided.fmt(f),
             Self::Invalid => f.write_str("the document is invalid; what was last applied stays"),
             Self::Rail(rail) => rail.fmt(f),
             Self::Refused(reason) => write!(f, "refused by the service: {}", escaped(reason)),
-            Self::Stopped => f.write_str("nothing is published while a document is invalid (`on_invalid: stop`)"),
-            Self::Suspended(None) => f.write_str("publishing is suspended"),
-            Self::Suspended(Some(reason)) => write!(f, "publishing is suspended: {}", escaped(reason)),
+            Self::Stopped => {
+                f.write_str("nothing is published while a document is invalid (`on_invalid: stop`)")
+            }
+            Self::Suspended { scope, reason } => {
+                match scope.globs() {
+                    None => f.write_str("publishing is suspended")?,
+                    Some(globs) => write!(f, "publishing to `{}` is suspended", escaped(&globs))?,
+                }
+                match reason {
+                    None => Ok(()),
+                    Some(reason) => write!(f, ": {}", escaped(reason)),
+                }
+            }
             Self::Unknown(kept) => f.write_str(match kept {
-                Kept::Invalid => "the outcome of the last publish is unknown, and the document is now invalid",
+                Kept::Invalid => {
+                    "the outcome of the last publish is unknown, and the document is now invalid"
+                }
                 Kept::Orphan => "the outcome of the last publish is unknown, and the file is now gone",
-                Kept::OutsideScope => "the outcome of the last publish is unknown, and the toggle is outside `--only`",
+                Kept::OutsideScope => {
+                    "the outcome of the last publish is unknown, and the toggle is outside `--only`"
+                }
             }),
         }
     }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::HoldReason;
 use super::decide::{Decided, Wanted};
+use super::{HoldReason, Overrides};
 use crate::document::Diagnostic;
-use crate::model::{CommitId, EnvironmentId, ObjectId, Payload, RequestDigest, Sent, Suspension, ToggleId};
+use crate::model::{CommitId, EnvironmentId, ObjectId, Payload, RequestDigest, Sent, Suspensions, ToggleId};
 
 /// Everything a plan depends on besides the policy.
 #[derive(Clone, Debug)]
@@ -23,8 +23,10 @@ pub struct Input {
     pub environment_holds: BTreeMap<EnvironmentId, String>,
     /// Toggles that are not tried again yet.
     pub parked: BTreeMap<ToggleId, Parked>,
-    /// Whether publishing is suspended.
-    pub suspended: Option<Suspension>,
+    /// What is suspended now.
+    pub suspensions: Suspensions,
+    /// What operators allowed for this revision.
+    pub overrides: Overrides,
     /// What was found in the documents in scope.
     pub findings: Vec<Diagnostic>,
 }

@@ -6,10 +6,12 @@
 
 mod decide;
 mod draft;
+mod first_pass;
 mod guesses;
 mod held;
 mod input;
 mod nothing;
+mod overrides;
 mod policy;
 pub mod render;
 mod sentences;
@@ -20,9 +22,11 @@ mod value;
 pub use crate::document::Color;
 pub use decide::{Decided, Deciding};
 pub use draft::Draft;
+pub use first_pass::{Dispute, Undecided};
 pub use guesses::{FETCH_ALL, Guesses};
 pub use held::{Held, HoldReason, Kept};
 pub use input::{Applied, Candidate, Desired, History, Input, Parked, SourceInfo};
+pub use overrides::Overrides;
 pub use policy::{FirstPass, Limit, MassChange, OnInvalid, OnRemove, Policy, Rail, Trailer};
 pub use sentences::sentences;
 pub use value::{

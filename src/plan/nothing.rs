@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Plan, SourceInfo};
+use super::{Overrides, Plan, SourceInfo};
 
 impl Plan {
     /// The plan of a pass that knew that there was nothing to do.
@@ -17,6 +17,7 @@ impl Plan {
             records: Vec::new(),
             environment_holds: BTreeMap::new(),
             findings: Vec::new(),
+            overrides: Overrides::default(),
             stopped: None,
         }
     }

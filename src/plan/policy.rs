@@ -28,7 +28,7 @@ pub struct Policy {
 }
 
 /// `--first-pass`.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum FirstPass {
     /// Record what is there as applied, publish nothing.
     Adopt,
@@ -206,7 +206,7 @@ pub enum Limit {
 impl std::fmt::Display for Rail {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self {
-            environment: _,
+            environment,
             changed,
             limit,
             trailer,
@@ -223,12 +223,13 @@ impl std::fmt::Display for Rail {
                 percent(*changed, *applied, *max)
             )?,
         }
-        f.write_str("; if this is meant, use `--allow-mass-change`")?;
-        match trailer {
-            Trailer::Allowed => {
-                f.write_str(" or put the trailer `Gitoggle-Allow: mass-change` on the commit")
-            }
-            Trailer::Ignored => Ok(()),
+        f.write_str("; if this is intended, pass `--allow-mass-change`, ")?;
+        if *trailer == Trailer::Allowed {
+            f.write_str("put the trailer `Gitoggle-Allow: mass-change` on the commit, ")?;
         }
+        write!(
+            f,
+            "or run `gitoggle allow mass-change {environment}` for a running daemon"
+        )
     }
 }

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::guesses::FETCH_ALL;
 use super::policy::hex;
-use super::{Held, HoldReason, SourceInfo};
+use super::{Held, HoldReason, Overrides, SourceInfo};
 use crate::document::{Diagnostic, Severity};
 use crate::model::{Action, Attribution, EnvironmentId, ObjectId, Payload, RequestDigest, ToggleId, counted};
 
@@ -22,6 +22,7 @@ pub struct Plan {
     pub(super) records: Vec<Record>,
     pub(super) environment_holds: BTreeMap<EnvironmentId, String>,
     pub(super) findings: Vec<Diagnostic>,
+    pub(super) overrides: Overrides,
     pub(super) stopped: Option<Stopped>,
 }
 
@@ -178,6 +179,8 @@ pub struct Verdict {
     pub invalid: usize,
     /// Toggles and whole environments held until somebody decides.
     pub held: usize,
+    /// Those of the held ones that wait for a decision about a first pass.
+    pub first_pass: usize,
     /// Toggles refused by the service.
     pub failed: usize,
 }
@@ -257,6 +260,12 @@ impl Plan {
         &self.environment_holds
     }
 
+    /// Returns what operators allowed for this revision.
+    #[must_use]
+    pub fn overrides(&self) -> &Overrides {
+        &self.overrides
+    }
+
     /// Returns what was found in the documents.
     #[must_use]
     pub fn findings(&self) -> &[Diagnostic] {
@@ -316,6 +325,7 @@ impl Plan {
             changes: self.changes.len(),
             invalid: count(HoldReason::is_invalid).max(files.len()),
             held: count(HoldReason::is_stop).max(self.environment_holds.len()),
+            first_pass: count(|reason| matches!(reason, HoldReason::FirstPass(_))),
             failed: count(|reason| matches!(reason, HoldReason::Refused(_))),
         }
     }
@@ -336,6 +346,13 @@ impl Plan {
     #[must_use]
     pub fn has_held(&self) -> bool {
         self.verdict().held > 0
+    }
+
+    /// Returns whether something is held for another reason than a first pass about which nothing is decided.
+    #[must_use]
+    pub fn has_held_besides_first_passes(&self) -> bool {
+        let verdict = self.verdict();
+        verdict.held > verdict.first_pass
     }
 
     /// Returns whether there is nothing to publish, record or tell.

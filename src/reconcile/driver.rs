@@ -8,15 +8,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, interval_at, sleep_until};
 use tracing::Instrument as _;
 
-use crate::model::{CommitId, Suspension, chain};
-use crate::state::Store;
+use crate::model::{CommitId, chain};
 
 use super::ended::Ended;
 use super::memory::{Memory, outcome};
+use super::orders::{self, Heard, reload};
 use super::pass::{Around, Config, Reconciler, now};
 use super::publish::Progress;
 use super::report::Report;
@@ -24,7 +24,7 @@ use super::scout::{Looking, Scout};
 use super::standing;
 use super::status::{LastPass, PassResult, SourceStatus, Status, Success};
 use super::withheld::Withheld;
-use super::{Command, Error, Heartbeat, Metrics, Trigger, Writing};
+use super::{Command, Error, Heartbeat, Metrics, Trigger};
 
 /// How often a local ref is looked up, and how often a follower tries to become the writer.
 pub(super) const TICK: Duration = Duration::from_secs(1);
@@ -161,68 +161,6 @@ impl Driver {
         }
     }
 
-    /// Carries out what an operator said, between passes.
-    fn obey(&self, command: Command, mut writer: Reconciler, memory: &mut Memory) -> Reconciler {
-        match command {
-            // Who asks for this fires the trigger too, and once is enough.
-            Command::RetryParked => memory.schedule.forgive(),
-            Command::Suspend(suspension, reply) => {
-                let done = writer
-                    .store()
-                    .suspend(suspension.clone())
-                    .map_err(|error| chain(&error));
-                self.suspended(&done, Some(suspension));
-                self.trigger.fire();
-                let _ = reply.send(done);
-            }
-            Command::Resume(reply) => {
-                let done = writer.store().resume().map_err(|error| chain(&error));
-                self.suspended(&done, None);
-                self.trigger.fire();
-                let _ = reply.send(done);
-            }
-        }
-        writer
-    }
-
-    /// Records and answers what an operator said during a pass, which may take as long as a remote or the service likes.
-    /// It is carried out once the pass has ended, as any order is.
-    fn hear(&self, command: Command) -> Command {
-        let (suspension, reply) = match command {
-            Command::RetryParked => return command,
-            Command::Suspend(suspension, reply) => (Some(suspension), reply),
-            Command::Resume(reply) => (None, reply),
-        };
-        let done = Store::switch_meanwhile(&self.config.state_dir, suspension.clone());
-        let done = done.map_err(|error| chain(&error));
-        self.suspended(&done, suspension.clone());
-        let _ = reply.send(done);
-        let answered = oneshot::channel().0;
-        match suspension {
-            Some(suspension) => Command::Suspend(suspension, answered),
-            None => Command::Resume(answered),
-        }
-    }
-
-    /// Says that an order to write nothing is over once its time is, whether a pass ends then or not.
-    fn expire(&self) {
-        let is_over = |order: &Suspension| order.until.is_some_and(|until| until <= now());
-        if self.status.borrow().suspended.as_ref().is_some_and(is_over) {
-            self.suspended(&Ok(()), None);
-        }
-    }
-
-    fn suspended(&self, done: &Result<(), String>, suspension: Option<Suspension>) {
-        if done.is_ok() {
-            self.metrics.writing(if suspension.is_some() {
-                Writing::Suspended
-            } else {
-                Writing::Active
-            });
-            self.status.send_modify(|status| status.suspended = suspension);
-        }
-    }
-
     /// Makes a pass. Meanwhile the loop goes on turning: a newer commit, a suspension or the end stops what is not
     /// under way yet. Returns nothing where the pass had to be given up.
     async fn pass(
@@ -252,7 +190,7 @@ impl Driver {
             about.is_some() && found.is_some() && found != about
         };
         let (began, started) = (scout.glance(), Instant::now());
-        let mut orders = Vec::new();
+        let (mut orders, mut is_ordered) = (Vec::new(), false);
         let mut tick = interval(TICK);
         let mut poll = interval_at(Instant::now() + self.poll_interval, self.poll_interval);
         poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -275,10 +213,14 @@ impl Driver {
                     }
                 }
                 Some(command) = self.commands.recv() => {
-                    if matches!(command, Command::Suspend(..)) {
-                        halt();
+                    match self.hear(command, memory, *about.borrow()) {
+                        Heard::Recorded => {
+                            is_ordered = true;
+                            halt();
+                        }
+                        Heard::Refused => {}
+                        Heard::Waits(command) => orders.push(command),
                     }
-                    orders.push(self.hear(command));
                 }
                 _ = tick.tick() => {
                     self.heartbeat.beat();
@@ -305,16 +247,14 @@ impl Driver {
         }
         memory.seen = about.borrow().or(began);
         memory.history = std::mem::take(&mut writer.history);
-        // Whether to write is known before it is told where things stand; what is parked is known after.
-        let (retries, switches): (Vec<_>, Vec<_>) = orders
-            .into_iter()
-            .partition(|order| matches!(order, Command::RetryParked));
-        let obey = |writer, order| self.obey(order, writer, memory);
-        let writer = switches.into_iter().fold(writer, obey);
+        if is_ordered {
+            reload(&mut writer);
+            self.trigger.fire();
+        }
         let ended = self.ended(writer, result, started.elapsed(), memory);
         let writer = ended.instrument(span).await;
         let obey = |writer, order| self.obey(order, writer, memory);
-        Some(retries.into_iter().fold(writer, obey))
+        Some(orders.into_iter().fold(writer, obey))
     }
 
     /// Tells what came of a pass, and decides when the next one is due.
@@ -333,6 +273,10 @@ impl Driver {
             memory.ended(&Ended::default(), self.token_mark());
             return writer;
         }
+        memory.stale = match &result {
+            Err(error) => error.refused_revision(),
+            Ok(_) => None,
+        };
         let result = result.map_err(|error| error.in_full());
         let outcome = outcome(&result);
         if let Ok(report) = &result {
@@ -346,16 +290,12 @@ impl Driver {
             memory.tell(outcome);
         }
         let (writer, toggles) = self.toggles(writer, result.as_ref().ok()).await;
-        let suspended = super::look::suspension(writer.view(), at);
-        if let Some(until) = suspended.as_ref().and_then(|suspension| suspension.until) {
+        let suspensions = super::look::suspensions(writer.view(), at);
+        if let Some(until) = suspensions.next_end() {
             let left = Duration::from_secs(u64::try_from(until.saturating_sub(at)).unwrap_or_default());
             memory.schedule.no_later_than(Instant::now() + left);
         }
-        self.metrics.writing(if suspended.is_some() {
-            Writing::Suspended
-        } else {
-            Writing::Active
-        });
+        orders::count(&self.metrics, &suspensions);
         if let Some(toggles) = &toggles {
             let withheld = Withheld::of(toggles);
             self.metrics.toggles(toggles);
@@ -385,7 +325,7 @@ impl Driver {
             if let Some(result) = outcome {
                 status.last_pass = Some(LastPass::new(at, result, took));
             }
-            status.suspended = suspended;
+            status.suspensions = suspensions;
             if let Some(toggles) = toggles {
                 status.set_toggles(toggles);
             }

@@ -14,7 +14,7 @@ use super::{
     Reconciler, Rules, Sending, Status, StopReason, Trigger,
 };
 use crate::document::Layout;
-use crate::model::{ServiceKind, Suspension};
+use crate::model::{ServiceKind, Suspension, SuspensionScope};
 use crate::plan::{Change, FirstPass, Policy};
 use crate::service::{ClientConfig, Outcome};
 use crate::source::testing::{Repo, config};
@@ -189,7 +189,11 @@ async fn a_state_that_cannot_be_opened_is_tried_again_after_a_growing_wait_and_w
         reason: None,
         until: None,
     };
-    let suspended = work.control.suspend(order).await.unwrap_err();
+    let suspended = work
+        .control
+        .suspend(SuspensionScope::everything(), order)
+        .await
+        .unwrap_err();
     assert!(suspended.to_string().contains("cannot be used"), "{suspended}");
 
     work.pass().await;
@@ -274,7 +278,12 @@ async fn it_ends_at_once_while_it_waits_and_answers_orders_no_more() {
         reason: None,
         until: None,
     };
-    assert!(control.suspend(order).await.is_err());
+    assert!(
+        control
+            .suspend(SuspensionScope::everything(), order)
+            .await
+            .is_err()
+    );
     assert!(control.reconcile().await.is_err());
 }
 

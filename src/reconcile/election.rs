@@ -14,7 +14,7 @@ use super::look;
 use super::memory::Memory;
 use super::pass::{Reconciler, now};
 use super::status::{LastPass, PassResult, Role};
-use super::{Command, Error, Writing};
+use super::{Command, ControlError, Error};
 
 impl Driver {
     /// Tries to take the state's lock, and says when to try again where that cannot be had.
@@ -64,19 +64,17 @@ impl Driver {
 
     /// Reports a suspension that an earlier process left behind before the first pass ends.
     fn found_suspended(&self, reconciler: &Reconciler) {
-        let Some(suspension) = look::suspension(reconciler.view(), now()) else {
-            return;
-        };
-        let Suspension { reason, until } = &suspension;
-        tracing::warn!(
-            name: "suspended",
-            reason,
-            until = until.map(rfc3339),
-            "suspended since before the start; nothing is published"
-        );
-        self.metrics.writing(Writing::Suspended);
-        self.status
-            .send_modify(|status| status.suspended = Some(suspension));
+        let suspensions = look::suspensions(reconciler.view(), now());
+        for (scope, Suspension { reason, until }) in suspensions.iter() {
+            tracing::warn!(
+                name: "suspended",
+                %scope,
+                reason,
+                until = until.map(rfc3339),
+                "suspended since before the start; nothing is published there"
+            );
+        }
+        self.show(suspensions);
     }
 
     /// Without state there is no pass: tells that, and decides when the next one is due.
@@ -118,7 +116,9 @@ impl Driver {
 /// Answers an order that nobody can carry out now.
 fn refuse(command: Command, why: &str) {
     match command {
-        Command::Suspend(_, reply) | Command::Resume(reply) => drop(reply.send(Err(why.to_owned()))),
+        Command::Allow(_, reply) => drop(reply.send(Err(ControlError::NotNow(why.to_owned())))),
+        Command::Resume(_, reply) => drop(reply.send(Err(why.to_owned()))),
+        Command::Suspend(_, _, reply) => drop(reply.send(Err(why.to_owned()))),
         Command::RetryParked => {}
     }
 }

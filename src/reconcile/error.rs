@@ -129,8 +129,8 @@ impl Stale {
             }
             Self::NeverSeen => {
                 "it may lag behind what another process applied, and is followed once it gets there; to continue from \
-                 here, restart with `--history follow`, send `POST /allow` with `\"what\": \"history\"`, or fetch the \
-                 whole history"
+                 here, run `gitoggle allow history` (`POST /allow`), restart with `--history follow`, or fetch the whole \
+                 history"
             }
             Self::Older => {
                 "an old job was run again, or an old commit is checked out; to roll back, revert in Git; to apply this \
@@ -163,7 +163,10 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NoDocuments { .. } => Some("check `--ref`, `--root` and `--layout`; `gitoggle validate` says what is wrong with the files; nothing was changed".into()),
-            Self::Rewritten { .. } => Some("`--history follow` applies the rewritten history".into()),
+            Self::Rewritten { .. } => Some(
+                "`--history follow` applies the rewritten history; in a running daemon, `gitoggle allow history` does"
+                    .into(),
+            ),
             Self::HistoryCut { .. } => Some(
                 "fetch the whole history (`fetch-depth: 0`, `git fetch --unshallow`), or follow whatever comes with \
                  `--history follow`"
@@ -203,6 +206,16 @@ impl Error {
                 | Self::Stale { .. }
                 | Self::State(state::Error::OtherBaseUrl { .. })
         )
+    }
+
+    /// Returns the revision that was found, if it was refused because the recorded one is not its ancestor.
+    pub(crate) fn refused_revision(&self) -> Option<CommitId> {
+        match self {
+            Self::HistoryCut { found, .. } | Self::Rewritten { found, .. } | Self::Stale { found, .. } => {
+                Some(*found)
+            }
+            _ => None,
+        }
     }
 
     /// Returns the error with its causes and its hint on one line.

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::{Action, CommitId, EnvironmentId, ObjectId, Sent, Suspension, ToggleId, Trees};
-use crate::plan::{Deciding, Draft, History, Input, MassChange, Parked, Plan, SourceInfo};
+use crate::model::{Action, CommitId, EnvironmentId, ObjectId, Sent, Suspensions, ToggleId, Trees};
+use crate::plan::{Deciding, Draft, History, Input, MassChange, Overrides, Parked, Plan, SourceInfo};
 use crate::source::{self, Relation, Snapshot, Source, SourceConfig};
 use crate::state::{self, PassMemory, View};
 
@@ -63,7 +63,7 @@ fn plan_work_tree(snapshot: &Snapshot, view: &View, config: &Config) -> Result<L
         root_tree: folder.root_tree(),
         open: || Ok(folder.clone()),
     };
-    let plan = look_at(&from, view, rules, &BTreeMap::new(), suspension(view, now()))?;
+    let plan = look_at(&from, view, rules, &BTreeMap::new(), suspensions(view, now()))?;
     Ok(Look { plan, notes })
 }
 
@@ -108,7 +108,7 @@ pub fn status(config: &Config) -> Result<Standing, Error> {
                 revision: Some(snapshot.revision()),
                 awaited: None,
             },
-            suspended: suspension(&view, now()),
+            suspensions: suspensions(&view, now()),
             ..Status::default()
         };
         status.set_toggles(toggles);
@@ -129,7 +129,7 @@ fn plan_committed(snapshot: &Snapshot, view: &View, config: &Config) -> Result<L
     let notes = notes(snapshot, view, config)?;
     let plan = match notes.is_empty() && is_same(snapshot, view, rules)? {
         true => Plan::nothing(source_info(snapshot, rules), rules.base_url.clone()),
-        false => look(snapshot, view, rules, &BTreeMap::new(), suspension(view, now()))?,
+        false => look(snapshot, view, rules, &BTreeMap::new(), suspensions(view, now()))?,
     };
     Ok(Look { plan, notes })
 }
@@ -159,7 +159,7 @@ pub(crate) fn is_same(snapshot: &Snapshot, view: &View, rules: &Rules) -> Result
             && memory.policy_digest == rules.digest()
             && Some(memory.tip) == view.tip().map(|tip| tip.commit)
     });
-    let is_quiet = view.unknown().is_empty() && view.suspension().is_none();
+    let is_quiet = view.unknown().is_empty() && view.suspensions().is_empty();
     Ok(is_same && is_quiet && !is_to_be_noted(snapshot, view)?)
 }
 
@@ -183,7 +183,7 @@ pub(crate) fn look(
     view: &View,
     rules: &Rules,
     parked: &BTreeMap<ToggleId, Parked>,
-    suspended: Option<Suspension>,
+    suspensions: Suspensions,
 ) -> Result<Plan, Error> {
     let from = From {
         files: Files::Committed,
@@ -191,7 +191,7 @@ pub(crate) fn look(
         root_tree: snapshot.root_tree(),
         open: || Ok(snapshot.reader()?),
     };
-    look_at(&from, view, rules, parked, suspended)
+    look_at(&from, view, rules, parked, suspensions)
 }
 
 /// The files of a plan, which need not be those of the commit that it is attributed to.
@@ -208,7 +208,7 @@ fn look_at<S, F>(
     view: &View,
     rules: &Rules,
     parked: &BTreeMap<ToggleId, Parked>,
-    suspended: Option<Suspension>,
+    suspensions: Suspensions,
 ) -> Result<Plan, Error>
 where
     S: Trees<Error = source::Error>,
@@ -278,12 +278,13 @@ where
         let in_scope = |one: &Difference| scope.contains(&one.id) && one.id.environment() == *environment;
         scope.is_everything() || differences.iter().any(in_scope)
     };
+    let overrides = Overrides::at(snapshot.revision(), view.allowances());
     let environment_holds = match rules.policy.mass_change {
         MassChange::Allowed => BTreeMap::new(),
         MassChange::Held => lost
             .into_iter()
-            .filter(is_ours)
-            .map(|environment| (environment, LOST.to_owned()))
+            .filter(|environment| is_ours(environment) && !overrides.mass_change.contains(environment))
+            .map(|environment| (environment.clone(), emptied(&environment)))
             .collect(),
     };
     let deciding = Deciding {
@@ -306,15 +307,21 @@ where
         applied_counts,
         environment_holds,
         parked: parked.clone(),
-        suspended,
+        suspensions,
+        overrides,
         findings,
     };
     attribute(Draft::new(input, &rules.policy), snapshot, *files, rules.kind)
 }
 
-const LOST: &str = "all of its documents are gone, which is more often a mistake than meant; \
-                    `--allow-mass-change` says that it is meant, and `--on-remove` (`disable` or `forget`) what \
-                    becomes of its toggles";
+/// Says why an environment that lost all its documents is held.
+fn emptied(environment: &EnvironmentId) -> String {
+    format!(
+        "every document in this environment was removed; if this is intended, pass `--allow-mass-change`, or run \
+         `gitoggle allow mass-change {environment}` for a running daemon; `--on-remove` (`disable` or `forget`) says \
+         what becomes of its toggles"
+    )
+}
 
 /// Refuses a source that would read as "everything was removed", and a scope that would read as "nothing to do".
 fn sound(comparison: &Comparison, snapshot: &Snapshot, rules: &Rules) -> Result<(), Error> {
@@ -348,11 +355,9 @@ pub(crate) fn source_info(snapshot: &Snapshot, rules: &Rules) -> SourceInfo {
     }
 }
 
-/// Returns the order to write nothing, unless its time is over.
-pub(crate) fn suspension(view: &View, now: i64) -> Option<Suspension> {
-    view.suspension()
-        .filter(|suspension| suspension.until.is_none_or(|until| now < until))
-        .cloned()
+/// Returns what is suspended now.
+pub(crate) fn suspensions(view: &View, now: i64) -> Suspensions {
+    view.suspensions().at(now)
 }
 
 /// What to remember of a pass that left nothing to do.

@@ -22,15 +22,18 @@ mod matched;
 mod memory;
 mod metrics;
 mod names;
+mod orders;
 mod origin;
 mod pass;
 mod publish;
 mod record;
+mod release;
 mod report;
 mod rules;
 mod schedule;
 mod scout;
 mod sightings;
+mod spent;
 mod standing;
 mod status;
 mod status_json;
@@ -51,12 +54,13 @@ pub use metrics::{Metrics, PublishOutcome, Writing};
 pub use origin::{OriginState, SharedState};
 pub use pass::{Around, Config, Reconciler};
 pub use publish::{Limits, Progress, Quiet};
+pub use release::{AllowRequest, Rejection, Released, Where};
 pub use report::{Report, Sending, StopReason};
 pub use rules::{HistoryRule, Rules};
 pub use status::{
     LastPass, PassResult, Readiness, Role, SourceStatus, Status, Success, ToggleState, ToggleStatus,
 };
-pub use status_json::{StatusJson, SuspensionJson};
+pub use status_json::{ScopedSuspensionJson, StatusJson, SuspensionJson};
 pub use trigger::{Command, Control, ControlError, Trigger};
 pub use withheld::{Withheld, WithheldGroup, WithheldReason};
 

@@ -246,8 +246,8 @@ impl Reconciler {
         if is_idle && look::is_same(&snapshot, view, rules)? {
             return Ok(Looked::Same(snapshot, took));
         }
-        let suspension = look::suspension(view, now());
-        let plan = look::look(&snapshot, view, rules, &self.parked, suspension)?;
+        let suspensions = look::suspensions(view, now());
+        let plan = look::look(&snapshot, view, rules, &self.parked, suspensions)?;
         Ok(Looked::Planned(snapshot, Box::new(Look { plan, notes }), took))
     }
 

@@ -13,6 +13,7 @@ use super::look;
 use super::publish::Published;
 use super::report::Sending;
 use super::rules::Rules;
+use super::spent::spent;
 
 /// Records outcomes and what needs no publish, and remembers a pass that left nothing to do.
 pub(crate) fn record(
@@ -28,7 +29,8 @@ pub(crate) fn record(
         now,
     };
     let mut records: Vec<state::Record> = plan.records().iter().map(without_publish).collect();
-    if look::is_to_be_noted(snapshot, store.view())? {
+    let is_allowed = plan.overrides().history.is_some();
+    if is_allowed || look::is_to_be_noted(snapshot, store.view())? {
         records.push(state::Record::Seen);
     }
     let documents = Documents::new(snapshot)?;
@@ -46,6 +48,9 @@ pub(crate) fn record(
     let tip = store.view().tip().filter(|_| done);
     let memory = tip.map(|tip| look::memory(snapshot, tip.commit, rules, now));
     let refusals = refusals(store, plan, published, &head);
+    store
+        .orders()
+        .spend(&spent(plan, published, store.view().allowances()))?;
     Ok(store.finish_pass(memory, refusals)?)
 }
 

@@ -1,8 +1,9 @@
-//! What a process knows about moves of its ref: where a daemon saw the source, and what an operator allowed.
+//! What a process knows about moves of its ref: where a daemon saw the source.
 
 use std::collections::VecDeque;
 
 use crate::model::CommitId;
+use crate::plan::Overrides;
 use crate::source::{Snapshot, Source};
 use crate::state::View;
 
@@ -16,8 +17,6 @@ use super::rules::HistoryRule;
 pub(crate) struct HistoryGuard {
     /// What a daemon saw of its source; none for a single pass.
     pub(crate) sightings: Option<Sightings>,
-    /// The revision that an operator allowed to apply although it does not descend from the recorded one.
-    pub(crate) allowed: Option<CommitId>,
 }
 
 impl HistoryGuard {
@@ -25,7 +24,6 @@ impl HistoryGuard {
     pub(crate) fn of_daemon() -> Self {
         Self {
             sightings: Some(Sightings::default()),
-            allowed: None,
         }
     }
 
@@ -49,7 +47,8 @@ impl HistoryGuard {
             Some(sightings) => Observer::Daemon(sightings.take_in(&step)),
             None => Observer::Job,
         };
-        let rule = match self.allowed == Some(found) {
+        let overrides = Overrides::at(found, view.allowances());
+        let rule = match overrides.history == Some(found) {
             true => HistoryRule::Follow,
             false => config.rules.history,
         };

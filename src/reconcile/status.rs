@@ -9,7 +9,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use super::withheld::{Withheld, WithheldReason};
-use crate::model::{CommitId, Suspension, ToggleId, rfc3339};
+use crate::model::{CommitId, Suspension, SuspensionScope, Suspensions, ToggleId, rfc3339};
 
 /// Where a toggle stands.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -172,8 +172,8 @@ pub struct Status {
     pub last_success: Option<Success>,
     /// Whether this process may write.
     pub role: Role,
-    /// The order to write nothing, if there is one.
-    pub suspended: Option<Suspension>,
+    /// What is suspended now.
+    pub suspensions: Suspensions,
     /// One line per toggle, sorted by id. Set with [`Status::set_toggles`].
     pub toggles: Arc<Vec<ToggleStatus>>,
     /// What the last pass did not do: the groups of `toggles`.
@@ -258,19 +258,21 @@ impl Status {
     /// Returns what an operator of a ready daemon should know: one sentence each, for `/readyz`, the page and the JSON.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
-        let suspended = self.suspended.as_ref().map(suspended);
+        let suspended = self.suspensions.iter().map(suspended);
         let withheld = Some(self.withheld.to_string()).filter(|text| !text.is_empty());
-        suspended.into_iter().chain(withheld).collect()
+        suspended.chain(withheld).collect()
     }
 }
 
 /// Describes a suspension on one line.
-fn suspended(suspension: &Suspension) -> String {
+fn suspended((scope, suspension): (&SuspensionScope, &Suspension)) -> String {
     let Suspension { reason, until } = suspension;
+    let globs = scope.globs().map(|globs| format!(" {globs}"));
     let until = until.map(|until| format!(" until {}", rfc3339(until)));
     let reason = reason.as_deref().map(|reason| format!(": {reason}"));
     format!(
-        "suspended{}{}",
+        "suspended{}{}{}",
+        globs.unwrap_or_default(),
         until.unwrap_or_default(),
         reason.unwrap_or_default()
     )
@@ -305,7 +307,7 @@ mod tests {
             revision: None,
         }]);
         let (reason, until) = (Some("freeze".to_owned()), Some(0));
-        status.suspended = Some(Suspension { reason, until });
+        status.suspensions = Suspension { reason, until }.into();
         assert_eq!(
             status.remarks(),
             [

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::status::{LastPass, Readiness, SourceStatus, Status, ToggleStatus};
 use super::withheld::Withheld;
-use crate::model::{Suspension, rfc3339};
+use crate::model::{Suspension, SuspensionScope, rfc3339};
 
 /// A status to be serialized. Times are in RFC 3339 form.
 #[derive(Debug, Serialize)]
@@ -17,6 +17,7 @@ pub struct StatusJson<'a> {
     last_pass: Option<&'a LastPass>,
     last_success: Option<String>,
     suspended: Option<SuspensionJson<'a>>,
+    suspensions: Vec<ScopedSuspensionJson<'a>>,
     groups: &'a Withheld,
     toggles: &'a [ToggleStatus],
 }
@@ -31,7 +32,7 @@ impl<'a> StatusJson<'a> {
             last_pass,
             last_success,
             role: _,
-            suspended,
+            suspensions,
             toggles,
             withheld,
         } = status;
@@ -43,7 +44,8 @@ impl<'a> StatusJson<'a> {
             source,
             last_pass: last_pass.as_ref(),
             last_success: last_success.map(|success| rfc3339(success.at)),
-            suspended: suspended.as_ref().map(SuspensionJson::from),
+            suspended: suspensions.everything().map(SuspensionJson::from),
+            suspensions: suspensions.iter().map(ScopedSuspensionJson::from).collect(),
             groups: withheld,
             toggles,
         }
@@ -63,6 +65,23 @@ impl<'a> From<&'a Suspension> for SuspensionJson<'a> {
         Self {
             reason: reason.as_deref(),
             until: until.map(rfc3339),
+        }
+    }
+}
+
+/// A suspension with its scope, `null` for everything, to be serialized.
+#[derive(Debug, Serialize)]
+pub struct ScopedSuspensionJson<'a> {
+    scope: &'a SuspensionScope,
+    #[serde(flatten)]
+    suspension: SuspensionJson<'a>,
+}
+
+impl<'a> From<(&'a SuspensionScope, &'a Suspension)> for ScopedSuspensionJson<'a> {
+    fn from((scope, suspension): (&'a SuspensionScope, &'a Suspension)) -> Self {
+        Self {
+            scope,
+            suspension: suspension.into(),
         }
     }
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use crate::model::Suspension;
+use crate::model::{Suspension, SuspensionScope};
+
+use super::release::{AllowRequest, Rejection, Released};
 
 /// "Look now", without saying why. Any number of them during a pass cause one more pass.
 #[derive(Clone, Debug, Default)]
@@ -25,10 +27,15 @@ impl Trigger {
 /// What an operator can tell a running driver.
 #[derive(Debug)]
 pub enum Command {
-    /// Write nothing until resumed. The answer says whether that is recorded.
-    Suspend(Suspension, oneshot::Sender<Result<(), String>>),
-    /// Write again.
-    Resume(oneshot::Sender<Result<(), String>>),
+    /// Release what waits for a decision. The answer says what that is.
+    Allow(AllowRequest, oneshot::Sender<Result<Released, ControlError>>),
+    /// Write again. The answer lists what was suspended.
+    Resume(
+        SuspensionScope,
+        oneshot::Sender<Result<Vec<SuspensionScope>, String>>,
+    ),
+    /// Write nothing there until resumed. The answer says whether that is recorded.
+    Suspend(SuspensionScope, Suspension, oneshot::Sender<Result<(), String>>),
     /// Try parked toggles again at the next pass.
     RetryParked,
 }
@@ -46,9 +53,15 @@ pub enum ControlError {
     /// The driver has ended.
     #[error("the reconciler has stopped")]
     Stopped,
+    /// The order cannot be carried out now.
+    #[error("{0}")]
+    NotNow(String),
     /// The order could not be recorded.
     #[error("{0}")]
     NotRecorded(String),
+    /// The order would change nothing.
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
 }
 
 impl Control {
@@ -78,34 +91,40 @@ impl Control {
         Ok(())
     }
 
-    /// Stops publishing; planning goes on. Returns when that is recorded.
+    /// Stops publishing to `scope`; planning goes on. Returns when that is recorded.
     ///
     /// # Errors
     /// [`ControlError`] when it could not be.
-    pub async fn suspend(&self, suspension: Suspension) -> Result<(), ControlError> {
-        self.ask(|reply| Command::Suspend(suspension, reply)).await
+    pub async fn suspend(&self, scope: SuspensionScope, suspension: Suspension) -> Result<(), ControlError> {
+        self.ask(|reply| Command::Suspend(scope, suspension, reply))
+            .await?
+            .map_err(ControlError::NotRecorded)
     }
 
-    /// Publishes again. Returns when that is recorded.
+    /// Publishes again to `scope`. Returns what was suspended, when that is recorded.
     ///
     /// # Errors
     /// [`ControlError`] when it could not be.
-    pub async fn resume(&self) -> Result<(), ControlError> {
-        self.ask(Command::Resume).await
+    pub async fn resume(&self, scope: SuspensionScope) -> Result<Vec<SuspensionScope>, ControlError> {
+        self.ask(|reply| Command::Resume(scope, reply))
+            .await?
+            .map_err(ControlError::NotRecorded)
     }
 
-    async fn ask(
-        &self,
-        command: impl FnOnce(oneshot::Sender<Result<(), String>>) -> Command,
-    ) -> Result<(), ControlError> {
+    /// Releases what waits for a decision. Returns what that is, when the decision is recorded.
+    ///
+    /// # Errors
+    /// [`ControlError`] when nothing is released.
+    pub async fn allow(&self, request: AllowRequest) -> Result<Released, ControlError> {
+        self.ask(|reply| Command::Allow(request, reply)).await?
+    }
+
+    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, ControlError> {
         let (reply, answer) = oneshot::channel();
         self.commands
             .send(command(reply))
             .await
             .map_err(|_| ControlError::Stopped)?;
-        answer
-            .await
-            .map_err(|_| ControlError::Stopped)?
-            .map_err(ControlError::NotRecorded)
+        answer.await.map_err(|_| ControlError::Stopped)
     }
 }

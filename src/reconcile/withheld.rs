@@ -68,12 +68,12 @@ impl WithheldReason {
         Some(match reason {
             HoldReason::Busy(_) => return None,
             HoldReason::Environment(_) => Self::Environment,
-            HoldReason::FirstPass => Self::FirstPass,
+            HoldReason::FirstPass(_) => Self::FirstPass,
             HoldReason::Invalid => Self::Invalid,
             HoldReason::Rail(_) => Self::Rail,
             HoldReason::Refused(_) => Self::Refused,
             HoldReason::Stopped => Self::Stopped,
-            HoldReason::Suspended(_) => Self::Suspended,
+            HoldReason::Suspended { .. } => Self::Suspended,
             HoldReason::Unknown(_) => Self::Unknown,
         })
     }
@@ -238,6 +238,7 @@ fn listed(reasons: &[(WithheldReason, usize)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::SuspensionScope;
     use crate::plan::Kept;
 
     fn toggles(
@@ -330,11 +331,13 @@ mod tests {
     fn a_plan_and_a_status_spell_a_reason_alike() {
         for reason in [
             HoldReason::Environment(String::new()),
-            HoldReason::FirstPass,
             HoldReason::Invalid,
             HoldReason::Refused(String::new()),
             HoldReason::Stopped,
-            HoldReason::Suspended(None),
+            HoldReason::Suspended {
+                scope: SuspensionScope::everything(),
+                reason: None,
+            },
             HoldReason::Unknown(Kept::Invalid),
         ] {
             let kind = WithheldReason::of(&reason).unwrap();

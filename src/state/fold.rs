@@ -80,6 +80,7 @@ impl Store {
         let origin = Origin {
             revision: head.revision,
             base_url: &self.base_url,
+            allowances: self.view.allowances(),
         };
         let toggles: Vec<(ToggleId, Why)> = why.into_iter().collect();
         let message = record::message(&record::subject(&origin, &toggles), &origin, &toggles);

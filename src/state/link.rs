@@ -316,6 +316,7 @@ impl Store {
         Origin {
             revision: head.revision,
             base_url: &self.base_url,
+            allowances: &[],
         }
     }
 }

@@ -1,7 +1,5 @@
-//! What is remembered beside the record: refusals, the last clean pass, and a suspension.
-//!
-//! Losing the first two costs a look or a line of `status`. Losing a suspension would un-suspend, so one that cannot
-//! be read is an error.
+//! What is remembered beside the record: refusals and the last clean pass. Losing them costs a look or a line of
+//! `status`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,12 +10,11 @@ use serde::{Deserialize, Serialize};
 use super::crash::Crash;
 use super::error::Error;
 use super::files;
-use crate::model::{CommitId, ObjectId, RequestDigest, Suspension, ToggleId};
+use crate::model::{CommitId, ObjectId, RequestDigest, ToggleId};
 
 const VERSION: u32 = 1;
 const FAILURES: &str = "failures.json";
 const PASS: &str = "pass.json";
-const SUSPENDED: &str = "suspended.json";
 
 /// The last refusal of a toggle's document by the service.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -70,16 +67,6 @@ pub(crate) fn pass(dir: &Path) -> Option<PassMemory> {
     or_ignored(&dir.join(PASS))
 }
 
-pub(crate) fn suspension(dir: &Path) -> Result<Option<Suspension>, Error> {
-    let path = dir.join(SUSPENDED);
-    let Some(text) = files::read(&path)? else {
-        return Ok(None);
-    };
-    parse(&text)
-        .map(Some)
-        .map_err(|source| Error::Suspension { path, source })
-}
-
 pub(crate) fn keep_refusals(
     dir: &Path,
     refusals: BTreeMap<ToggleId, Refusal>,
@@ -98,18 +85,7 @@ pub(crate) fn keep_pass(dir: &Path, pass: Option<PassMemory>, crash: &Crash) -> 
     }
 }
 
-pub(crate) fn keep_suspension(
-    dir: &Path,
-    suspension: Option<Suspension>,
-    crash: &Crash,
-) -> Result<(), Error> {
-    match suspension {
-        None => files::remove(&dir.join(SUSPENDED)),
-        Some(suspension) => write(&dir.join(SUSPENDED), suspension, crash),
-    }
-}
-
-fn write<T: Serialize>(path: &Path, content: T, crash: &Crash) -> Result<(), Error> {
+pub(crate) fn write<T: Serialize>(path: &Path, content: T, crash: &Crash) -> Result<(), Error> {
     let versioned = Versioned {
         version: VERSION,
         content,
@@ -118,7 +94,7 @@ fn write<T: Serialize>(path: &Path, content: T, crash: &Crash) -> Result<(), Err
     files::replace(path, &text, crash)
 }
 
-fn or_ignored<T: DeserializeOwned>(path: &Path) -> Option<T> {
+pub(crate) fn or_ignored<T: DeserializeOwned>(path: &Path) -> Option<T> {
     let text = files::read(path).unwrap_or_else(|error| {
         tracing::warn!(name: "unreadable_file", path = %path.display(), %error, "ignored what cannot be read");
         None
@@ -132,7 +108,7 @@ fn or_ignored<T: DeserializeOwned>(path: &Path) -> Option<T> {
     }
 }
 
-fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, serde_json::Error> {
+pub(crate) fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, serde_json::Error> {
     let Versioned { version, content } = serde_json::from_slice(text)?;
     match version {
         VERSION => Ok(content),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::error::Error;
 use super::pack::{Kind, Object};
 use super::repository::object_id;
-use crate::model::{Action, CommitId, ObjectId, ToggleId};
+use crate::model::{Action, Allowance, CommitId, ObjectId, ToggleId, escaped};
 
 /// How many toggles a message names; the rest is counted.
 const NAMED: usize = 50;
@@ -58,6 +58,23 @@ impl Why {
 pub(crate) struct Origin<'a> {
     pub(crate) revision: CommitId,
     pub(crate) base_url: &'a str,
+    /// What operators allowed.
+    pub(crate) allowances: &'a [Allowance],
+}
+
+impl Origin<'_> {
+    /// Returns the allowances that what is done to `toggles` may rest on.
+    fn allowed<'a>(&'a self, toggles: &'a [(ToggleId, Why)]) -> impl Iterator<Item = &'a Allowance> {
+        let is_about = move |allowance: &Allowance| match &allowance.environment {
+            None => true,
+            Some(environment) => toggles.iter().any(|(id, _)| id.is_in(environment)),
+        };
+        let valid = self
+            .allowances
+            .iter()
+            .filter(|allowance| allowance.revision == self.revision);
+        valid.filter(move |allowance| is_about(allowance))
+    }
 }
 
 /// Returns the message of a commit that covers `toggles`.
@@ -88,7 +105,26 @@ pub(crate) fn message(subject: &str, origin: &Origin<'_>, toggles: &[(ToggleId, 
         "Gitoggle-Base-Url: {}",
         origin.base_url.replace(['\r', '\n'], "")
     );
+    for allowance in origin.allowed(toggles) {
+        let _ = writeln!(text, "Gitoggle-Allowed: {}", allowed(allowance));
+    }
     text
+}
+
+/// Returns who allowed what, and when: `mass-change shop/prod by 127.0.0.1:4711 at 2026-01-31T12:00:00Z`.
+fn allowed(allowance: &Allowance) -> String {
+    let Allowance {
+        what,
+        environment,
+        revision: _,
+        by,
+        at,
+    } = allowance;
+    let environment = environment
+        .as_ref()
+        .map_or_else(String::new, |environment| format!(" {environment}"));
+    let at = jiff::Timestamp::from_second(*at).map_or_else(|_| at.to_string(), |at| at.to_string());
+    format!("{what}{environment} by {} at {at}", escaped(by))
 }
 
 /// Returns the subject of a commit that covers `toggles`.

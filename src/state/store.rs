@@ -17,12 +17,13 @@ use super::link::Link;
 use super::lock::{self, Lock};
 use super::memory::{self, PassMemory, Refusal};
 use super::merge::{self, Merged};
+use super::orders::Orders;
 use super::pack::{self, Kind, PackWriter};
 use super::repository::{self, APPLIED};
 use super::shared::Shared;
 use super::view::{self, View};
 use super::work::Record;
-use crate::model::{CommitId, ObjectId, Sent, Suspension, ToggleId};
+use crate::model::{CommitId, ObjectId, Sent, ToggleId};
 use crate::transport::Handles;
 
 /// How to open a [`Store`].
@@ -348,30 +349,17 @@ impl Store {
         self.view.replace_memory(&self.dir)
     }
 
-    /// Keeps an order to write nothing; it survives a restart.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn suspend(&mut self, suspension: Suspension) -> Result<(), Error> {
-        memory::keep_suspension(&self.dir, Some(suspension), &self.crash)?;
-        self.view.replace_memory(&self.dir)
+    /// Returns the orders in this folder. What is changed there is known here after [`Store::reload`].
+    #[must_use]
+    pub fn orders(&self) -> Orders {
+        Orders::with(&self.dir, self.crash.clone())
     }
 
-    /// As [`Store::suspend`], or as [`Store::resume`] where there is no order, while this process's store in `dir` is busy
-    /// with a pass. It does not know of it until it is told as well.
+    /// Reads what is remembered and ordered again.
     ///
     /// # Errors
-    /// When it cannot be written.
-    pub fn switch_meanwhile(dir: &Path, suspension: Option<Suspension>) -> Result<(), Error> {
-        memory::keep_suspension(dir, suspension, &Crash::default())
-    }
-
-    /// Takes the order to write nothing back.
-    ///
-    /// # Errors
-    /// When it cannot be removed.
-    pub fn resume(&mut self) -> Result<(), Error> {
-        memory::keep_suspension(&self.dir, None, &self.crash)?;
+    /// When the suspensions cannot be read.
+    pub fn reload(&mut self) -> Result<(), Error> {
         self.view.replace_memory(&self.dir)
     }
 

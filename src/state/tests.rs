@@ -11,8 +11,8 @@ use std::time::Duration;
 use super::pack::{Kind, id_of};
 use super::*;
 use crate::model::{
-    Action, Blob, CommitId, Content, ObjectId, Payload, Sent, Serve, Suspension, Targeting, ToggleId, Trees,
-    Variation,
+    Action, Blob, CommitId, Content, ObjectId, Payload, Sent, Serve, Suspension, SuspensionScope, Targeting,
+    ToggleId, Trees, Variation,
 };
 
 const URL: &str = "https://toggles.example/api";
@@ -543,7 +543,11 @@ fn memory_may_be_lost_and_a_suspension_may_not() {
         reason: Some("freeze".to_owned()),
         until: Some(5),
     };
-    store.suspend(suspension.clone()).unwrap();
+    let everything = SuspensionScope::everything();
+    store
+        .orders()
+        .suspend(everything.clone(), suspension.clone())
+        .unwrap();
     let revision = head(1).revision;
     let refusal = Refusal {
         request: crate::model::RequestDigest::new(Action::Create, &sent(Action::Create, "one").payload),
@@ -562,17 +566,21 @@ fn memory_may_be_lost_and_a_suspension_may_not() {
     store.finish_pass(Some(memory.clone()), refusals.clone()).unwrap();
     let view = View::open(dir.path()).unwrap();
     assert_eq!(
-        (view.suspension(), view.memory(), view.refusals()),
+        (view.suspensions().everything(), view.memory(), view.refusals()),
         (Some(&suspension), Some(&memory), &refusals)
     );
     for name in ["failures.json", "pass.json", "suspended.json"] {
         std::fs::write(dir.path().join(name), "{").unwrap();
     }
     assert!(matches!(View::open(dir.path()), Err(Error::Suspension { .. })));
-    store.resume().unwrap();
+    store.orders().resume(&everything).unwrap();
     let view = View::open(dir.path()).unwrap();
     assert_eq!(
-        (view.suspension(), view.memory(), view.refusals().len()),
+        (
+            view.suspensions().everything(),
+            view.memory(),
+            view.refusals().len()
+        ),
         (None, None, 0)
     );
 }

@@ -11,12 +11,13 @@ use super::files;
 use super::intent;
 use super::ledger::{self, Ledger, Replay};
 use super::memory::{self, PassMemory, Refusal};
+use super::orders;
 use super::reader::Reader;
 use super::record::{self, Tip};
 use super::repository::{self, APPLIED, oid};
 use super::revisions;
 use super::shared::Shared;
-use crate::model::{CommitId, Sent, Suspension, ToggleId};
+use crate::model::{Allowance, CommitId, Sent, Suspensions, ToggleId};
 use crate::transport::Handles;
 
 /// How often reading starts over because a writer cut the journal meanwhile.
@@ -41,7 +42,8 @@ pub struct View {
     settled: BTreeMap<ToggleId, Sent>,
     refusals: BTreeMap<ToggleId, Refusal>,
     memory: Option<PassMemory>,
-    suspension: Option<Suspension>,
+    suspensions: Suspensions,
+    allowances: Vec<Allowance>,
     /// Where a fetched repository lies, for as long as somebody may read it.
     temporary: Option<Arc<TempDir>>,
 }
@@ -128,7 +130,8 @@ impl View {
             tip,
             refusals: memory::refusals(dir),
             memory: memory::pass(dir),
-            suspension: memory::suspension(dir)?,
+            suspensions: orders::suspensions(dir)?,
+            allowances: orders::allowances(dir),
             ..Self::default()
         };
         view.replace_ledger(&replay.ledger);
@@ -171,7 +174,8 @@ impl View {
     pub(crate) fn replace_memory(&mut self, dir: &Path) -> Result<(), Error> {
         self.refusals = memory::refusals(dir);
         self.memory = memory::pass(dir);
-        self.suspension = memory::suspension(dir)?;
+        self.suspensions = orders::suspensions(dir)?;
+        self.allowances = orders::allowances(dir);
         Ok(())
     }
 
@@ -212,10 +216,16 @@ impl View {
         self.memory.as_ref()
     }
 
-    /// Returns the order to write nothing, as it was given; whether it is over is for the caller's clock.
+    /// Returns what is suspended, as it was ordered; whether a suspension is over is for the caller's clock.
     #[must_use]
-    pub fn suspension(&self) -> Option<&Suspension> {
-        self.suspension.as_ref()
+    pub fn suspensions(&self) -> &Suspensions {
+        &self.suspensions
+    }
+
+    /// Returns what operators allowed and no pass has used up yet, for any revision.
+    #[must_use]
+    pub fn allowances(&self) -> &[Allowance] {
+        &self.allowances
     }
 
     /// Opens the applied documents for reading, or gives nothing where there is no repository yet.

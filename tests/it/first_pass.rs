@@ -9,7 +9,61 @@ fn the_first_pass_is_held_until_somebody_chooses() {
     let world = World::new();
     world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
     world.apply().exit(4).says(CHOICES).never_says(&["panicked"]);
-    world.plan().exit(4).says(CHOICES);
+    world.nothing_sent();
+}
+
+#[test]
+fn a_plan_shows_what_a_first_pass_would_publish_and_is_not_an_error() {
+    let world = World::new();
+    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.plan().exit(0).says(&[
+        "held shop/prod/pay",
+        "create shop/prod/pay",
+        "rule `adults` serves `on`: `age` > `18` (number)",
+        "--first-pass",
+        "Gitoggle-First-Pass: assert",
+        "gitoggle allow first-pass-assert shop/prod",
+    ]);
+    world.plan().arg("--detailed-exitcode").exit(2).any_output();
+    let json = world.plan().set("output", "json").exit(0).json();
+    assert_eq!(json["summary"]["first_pass"], 1, "{json}");
+    assert_eq!(json["held"][0]["change"]["action"], "create", "{json}");
+    world.nothing_sent();
+}
+
+#[test]
+fn a_trailer_decides_about_the_environment_of_the_document_that_it_adds() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/test/a.yaml", doc(20))
+        .commit("Add test\n\nGitoggle-First-Pass: assert\n");
+    world
+        .repo
+        .file("shop/dev/a.yaml", doc(21))
+        .commit("Add dev\n\nGitoggle-First-Pass: adopt\n");
+    world.repo.file("shop/int/a.yaml", doc(22)).commit("Add int");
+    world.apply().arg("--no-allow-trailer").exit(4).any_output();
+    world.nothing_sent();
+    world.apply().exit(4).says(&["shop/int/a", "first-pass"]);
+    world.sent(&[("shop/test/a", body(20, "Add test\n\nGitoggle-First-Pass: assert"))]);
+    let state = Repo::at(&world.state().join("state.git"));
+    assert_eq!(
+        state.files("refs/gitoggle/applied"),
+        ["shop/dev/a.yaml", "shop/prod/pay.yaml", "shop/test/a.yaml"]
+    );
+}
+
+#[test]
+fn a_guessed_commit_decides_about_no_first_pass() {
+    let world = World::new();
+    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world
+        .repo
+        .file("README.md", "Toggles\n")
+        .commit("Explain\n\nGitoggle-First-Pass: assert\n");
+    let shallow = world.repo.clone_shallow(1, &world.path("shallow"));
+    world.apply().set("repo", shallow.path()).exit(4).says(CHOICES);
     world.nothing_sent();
 }
 

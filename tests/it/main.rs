@@ -15,6 +15,7 @@ mod checking;
 mod commands;
 mod crash;
 mod daemon;
+mod daemon_decisions;
 mod daemon_faults;
 mod daemon_notices;
 mod daemon_report;

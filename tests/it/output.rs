@@ -23,7 +23,7 @@ fn of_every_kind() -> World {
 
 #[test]
 fn a_plan_as_text() {
-    of_every_kind().plan().exit(4).stdout(r#"Plan for $REPO refs/heads/main <short> → https://$SERVICE
+    of_every_kind().plan().exit(3).stdout(r#"Plan for $REPO refs/heads/main <short> → https://$SERVICE
 
 shop/prod
   + create shop/prod/new  <short> Ask for 21 years
@@ -51,7 +51,13 @@ orphan shop/prod/gone
     the file is gone; `--on-remove keep` leaves the toggle as it is
 
 held shop/test/first
-    nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied
+    nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; to decide for this environment only, put the trailer `Gitoggle-First-Pass: assert` or `adopt` on a commit, or run `gitoggle allow first-pass-assert shop/test` or `first-pass-adopt` for a running daemon
+  + create shop/test/first  <short> Ask for 21 years
+      new, ENABLED
+      variations `off` = `false`, `on` = `true`
+      rule `adults` serves `on`: `age` > `1` (number)
+      default serve `off`
+      disabled serve `off`
 
 error[select-out-of-range]: `select` is 7, but the last variation is 1
   --> shop/prod/bad.yaml:10:24
@@ -67,7 +73,7 @@ error[select-out-of-range]: `select` is 7, but the last variation is 1
 
 #[test]
 fn a_plan_as_markdown() {
-    of_every_kind().plan().set("output", "markdown").exit(4).stdout(r#"### gitoggle plan
+    of_every_kind().plan().set("output", "markdown").exit(3).stdout(r#"### gitoggle plan
 
 2 to publish: 1 create, 1 update · 2 held · 1 orphan
 
@@ -75,7 +81,7 @@ fn a_plan_as_markdown() {
 
 * **held** ` shop/prod/bad `: ` the document is invalid; what was last applied stays `
 * **orphan** ` shop/prod/gone `: `` the file is gone; `--on-remove keep` leaves the toggle as it is ``
-* **held** ` shop/test/first `: `` nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied ``
+* **held** ` shop/test/first `: `` nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; to decide for this environment only, put the trailer `Gitoggle-First-Pass: assert` or `adopt` on a commit, or run `gitoggle allow first-pass-assert shop/test` or `first-pass-adopt` for a running daemon ``
 * **select-out-of-range** ` shop/prod/bad.yaml:10:24 `: `` `select` is 7, but the last variation is 1 ``
 
 <details><summary>create <code>shop/prod/new</code></summary>
@@ -111,6 +117,20 @@ rule `adults`: condition changed: `age` > `18` (number) → `age` > `21` (number
 
 </details>
 
+<details><summary><b>held</b> create <code>shop/test/first</code></summary>
+
+` <short> Ask for 21 years `
+
+```diff
+new, ENABLED
+variations `off` = `false`, `on` = `true`
+rule `adults` serves `on`: `age` > `1` (number)
+default serve `off`
+disabled serve `off`
+```
+
+</details>
+
 "#);
 }
 
@@ -118,11 +138,11 @@ rule `adults`: condition changed: `age` > `18` (number) → `age` > `21` (number
 fn a_plan_for_github_has_annotations_on_stdout_and_the_markdown_in_the_job_summary() {
     let world = of_every_kind();
     let plan = |output| world.plan().set("output", output);
-    let markdown = plan("markdown").exit(4).both();
+    let markdown = plan("markdown").exit(3).both();
     let summary = world.write("summary.md", "# Before\n");
     plan("github")
         .env("GITHUB_STEP_SUMMARY", &summary)
-        .exit(4)
+        .exit(3)
         .stdout(ANNOTATION);
     assert_eq!(world.printed(&summary), format!("# Before\n{markdown}"));
 }
@@ -135,7 +155,7 @@ fn without_a_job_summary_nothing_but_annotations_is_on_stdout() {
     of_every_kind()
         .plan()
         .set("output", "github")
-        .exit(4)
+        .exit(3)
         .stdout(ANNOTATION)
         .stderr(
             "note: `GITHUB_STEP_SUMMARY` is not set, so there is no job summary; `-o markdown` prints it\n",
@@ -177,7 +197,7 @@ orphan shop/prod/gone
     the file is gone; `--on-remove keep` leaves the toggle as it is
 
 held shop/test/first
-    nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied
+    nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; to decide for this environment only, put the trailer `Gitoggle-First-Pass: assert` or `adopt` on a commit, or run `gitoggle allow first-pass-assert shop/test` or `first-pass-adopt` for a running daemon
 
 error[select-out-of-range]: `select` is 7, but the last variation is 1
   --> shop/prod/bad.yaml:10:24
@@ -266,7 +286,7 @@ orphan   shop/prod/gone   <short>  the file is gone; `--on-remove keep` leaves t
 pending  shop/prod/new    ----------  create is due
 pending  shop/prod/pay    <short>  update is due
 in sync  shop/prod/same   <short>
-held     shop/test/first  ----------  nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied
+held     shop/test/first  ----------  nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; to decide for this environment only, put the trailer `Gitoggle-First-Pass: assert` or `adopt` on a commit, or run `gitoggle allow first-pass-assert shop/test` or `first-pass-adopt` for a running daemon
 6 toggles: 2 held, 2 pending, 1 orphan, 1 in sync
 "#);
 }

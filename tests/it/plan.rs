@@ -148,7 +148,8 @@ fn the_detailed_exit_code_tells_changes_from_none() {
         .repo
         .file("shop/new/pay.yaml", doc(1))
         .commit("New environment");
-    world.plan().arg("--detailed-exitcode").exit(4).any_output();
+    world.plan().arg("--detailed-exitcode").exit(3).any_output();
+    world.apply().exit(4).any_output();
 }
 
 #[test]

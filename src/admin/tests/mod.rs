@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::{Admin, now, serve};
-use crate::model::Suspension;
+use crate::model::{Suspension, Suspensions};
 use crate::notice::{SigningKey, hmac_sha256};
 use crate::reconcile::{
     Command, Control, Heartbeat, LastPass, Metrics, PassResult, Role, SourceStatus, Status, Success,

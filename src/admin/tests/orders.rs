@@ -6,7 +6,7 @@ use super::*;
 async fn orders_need_the_admin_token() {
     let face = Face::new().await;
     let without = Face::with(|admin| admin.admin_token = None).await;
-    for path in ["/reconcile", "/suspend", "/resume"] {
+    for path in ["/allow", "/reconcile", "/suspend", "/resume"] {
         for headers in [
             &[][..],
             &[("Authorization", "")],
@@ -51,11 +51,11 @@ async fn suspend_and_resume_answer_when_it_is_recorded() {
     let mut face = Face::new().await;
     let mut commands = std::mem::replace(&mut face.commands, mpsc::channel(1).1);
     let driver = tokio::spawn(async move {
-        let Some(Command::Suspend(suspension, reply)) = commands.recv().await else {
+        let Some(Command::Suspend(_, suspension, reply)) = commands.recv().await else {
             panic!("no suspension");
         };
         reply.send(Ok(())).unwrap();
-        let Some(Command::Resume(reply)) = commands.recv().await else {
+        let Some(Command::Resume(_, reply)) = commands.recv().await else {
             panic!("no resumption");
         };
         reply.send(Err("the disk is full".to_owned())).unwrap();

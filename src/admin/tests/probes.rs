@@ -84,6 +84,7 @@ async fn the_status_is_the_contracts_json() {
             "last_pass": { "at": "1970-01-01T00:00:05Z", "result": "success", "took_ms": 12 },
             "last_success": "2026-01-02T03:04:05Z",
             "suspended": null,
+            "suspensions": [],
             "groups": [{ "state": "held", "environment": "shop/prod", "reason": "invalid", "count": 1 }],
             "toggles": [{
                 "toggle": "shop/prod/pay",
@@ -107,7 +108,7 @@ async fn the_status_is_never_an_old_one() {
             .contains(r#""suspended":null"#)
     );
     face.status.send_modify(|status| {
-        status.suspended = Some(Suspension {
+        status.suspensions = Suspensions::from(Suspension {
             reason: Some("freeze".to_owned()),
             until: None,
         });

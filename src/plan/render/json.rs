@@ -32,6 +32,7 @@ pub fn json(plan: &Plan) -> Json<'_> {
             text: super::summary(plan),
             changes: verdict.changes,
             held: plan.held().len(),
+            first_pass: verdict.first_pass,
             orphans: plan.orphans().len(),
             invalid: verdict.invalid,
             failed: verdict.failed,
@@ -76,6 +77,8 @@ struct Summary<'a> {
     text: String,
     changes: usize,
     held: usize,
+    /// Those of the held ones that wait for a decision about a first pass.
+    first_pass: usize,
     orphans: usize,
     invalid: usize,
     failed: usize,

@@ -1,5 +1,6 @@
 //! The rules of a plan, as tables, properties and inline snapshots.
 
+mod decisions;
 mod orphans;
 mod outputs;
 mod properties;
@@ -13,7 +14,7 @@ use super::*;
 use crate::document::Diagnostic;
 use crate::model::{
     Action, Attribution, Commit, CommitId, Content, EnvironmentId, ObjectId, Payload, RequestDigest, Sent,
-    Serve, Sighting, Suspension, Targeting, ToggleId, Variation,
+    Serve, Sighting, Suspension, Suspensions, Targeting, ToggleId, Variation,
 };
 
 /// A document: what it means, and its blob. Two blobs may mean the same.
@@ -75,7 +76,8 @@ struct World {
     applied: BTreeMap<ToggleId, Known>,
     environment_holds: BTreeMap<EnvironmentId, String>,
     parked: BTreeMap<ToggleId, Parked>,
-    suspended: Option<Suspension>,
+    suspensions: Suspensions,
+    overrides: Overrides,
     findings: Vec<Diagnostic>,
     /// Of every commit.
     message: String,
@@ -90,7 +92,8 @@ impl Default for World {
             applied: BTreeMap::new(),
             environment_holds: BTreeMap::new(),
             parked: BTreeMap::new(),
-            suspended: None,
+            suspensions: Suspensions::default(),
+            overrides: Overrides::default(),
             findings: Vec::new(),
             message: String::new(),
             attribution: Attribution::Known,
@@ -232,7 +235,8 @@ impl World {
             applied_counts,
             environment_holds: self.environment_holds.clone(),
             parked: self.parked.clone(),
-            suspended: self.suspended.clone(),
+            suspensions: self.suspensions.clone(),
+            overrides: self.overrides.clone(),
             findings: self.findings.clone(),
         };
         let draft = Draft::new(input, policy);

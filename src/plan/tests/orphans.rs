@@ -92,7 +92,8 @@ fn an_orphan_whose_document_no_commit_holds_is_not_disabled() {
         applied_counts: applied_counts.clone(),
         environment_holds: BTreeMap::new(),
         parked: BTreeMap::new(),
-        suspended: None,
+        suspensions: Suspensions::default(),
+        overrides: Overrides::default(),
         findings: vec![],
     };
     let draft = Draft::new(input, &policy);

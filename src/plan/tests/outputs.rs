@@ -58,7 +58,7 @@ fn the_text_is_for_people() {
           disabled serve `a`
 
     held p/e: 3 toggles
-        3 changes are more than `max_change_count: 2` allows; if this is meant, use `--allow-mass-change` or put the trailer `Gitoggle-Allow: mass-change` on the commit
+        3 changes are more than `max_change_count: 2` allows; if this is intended, pass `--allow-mass-change`, put the trailer `Gitoggle-Allow: mass-change` on the commit, or run `gitoggle allow mass-change p/e` for a running daemon
       ~ update p/e/t000  0404040404 Raise it
           variation `a` value: `1` → `2`
           @@ -2,7 +2,7 @@
@@ -114,7 +114,12 @@ fn the_text_is_for_people() {
         the file is gone; `--on-remove keep` leaves the toggle as it is
 
     held r/e/first
-        nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied
+        nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; to decide for this environment only, put the trailer `Gitoggle-First-Pass: assert` or `adopt` on a commit, or run `gitoggle allow first-pass-assert r/e` or `first-pass-adopt` for a running daemon
+      + create r/e/first  0404040404 Raise it
+          new, ENABLED
+          variations `a` = `1`
+          default serve `a`
+          disabled serve `a`
 
     error[missing-field]: a document needs `content`
      --> p/e/bad.yaml:1:1
@@ -169,11 +174,11 @@ fn the_markdown_is_for_a_pull_request() {
 
     ` https://git.example.com/toggles ` ` refs/heads/main ` ` 0303030303 `
 
-    * **held** 3 toggles in ` p/e `: `` 3 changes are more than `max_change_count: 2` allows; if this is meant, use `--allow-mass-change` or put the trailer `Gitoggle-Allow: mass-change` on the commit ``
+    * **held** 3 toggles in ` p/e `: `` 3 changes are more than `max_change_count: 2` allows; if this is intended, pass `--allow-mass-change`, put the trailer `Gitoggle-Allow: mass-change` on the commit, or run `gitoggle allow mass-change p/e` for a running daemon ``
     * **held** ` p/e/bad `: ` the document is invalid; what was last applied stays `
     * **failed** ` q/e/refused `: ` refused by the service: ::error::no\n `
     * **orphan** ` q/e/gone `: `` the file is gone; `--on-remove keep` leaves the toggle as it is ``
-    * **held** ` r/e/first `: `` nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied ``
+    * **held** ` r/e/first `: `` nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; to decide for this environment only, put the trailer `Gitoggle-First-Pass: assert` or `adopt` on a commit, or run `gitoggle allow first-pass-assert r/e` or `first-pass-adopt` for a running daemon ``
     * **missing-field** ` p/e/bad.yaml:1:1 `: `` a document needs `content` ``
     * **unknown-key** ` p/e/bad.yaml:2:1 `: `` a document has no `colour` ``
 
@@ -284,6 +289,19 @@ fn the_markdown_is_for_a_pull_request() {
            description: ""
        rules: []
        disabledServe: { select: 0 }
+    ```
+
+    </details>
+
+    <details><summary><b>held</b> create <code>r/e/first</code></summary>
+
+    ` 0404040404 Raise it `
+
+    ```diff
+    new, ENABLED
+    variations `a` = `1`
+    default serve `a`
+    disabled serve `a`
     ```
 
     </details>
@@ -414,6 +432,7 @@ fn the_json_is_for_machines() {
       "summary": {
         "changes": 2,
         "failed": 1,
+        "first_pass": 1,
         "guessed": 0,
         "held": 6,
         "held_environments": {},

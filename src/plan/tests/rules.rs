@@ -3,12 +3,12 @@
 use super::*;
 use crate::model::Scope;
 
-fn reasons(plan: &Plan) -> Vec<(&str, &str)> {
+pub(super) fn reasons(plan: &Plan) -> Vec<(&str, &str)> {
     let held = plan.held().iter();
     held.map(|held| (held.id.as_str(), held.reason.kind())).collect()
 }
 
-fn published(plan: &Plan) -> Vec<(&str, Action)> {
+pub(super) fn published(plan: &Plan) -> Vec<(&str, Action)> {
     let changes = plan.changes().iter();
     changes
         .map(|change| (change.id.as_str(), change.action))
@@ -142,7 +142,7 @@ fn what_is_held_says_what_it_would_be() {
         (
             held(
                 World {
-                    suspended: Some(suspension),
+                    suspensions: suspension.into(),
                     ..world.clone()
                 },
                 &Policy::default(),
@@ -213,24 +213,6 @@ fn what_is_held_says_what_it_would_be() {
         published(&newer.plan(&Policy::default())),
         [("p/e/t000", Action::Update)]
     );
-}
-
-#[test]
-fn a_first_pass_is_held_adopted_or_asserted() {
-    for (choice, counts) in [
-        (None, (0, 5, 0)),
-        (Some(FirstPass::Adopt), (0, 0, 5)),
-        (Some(FirstPass::Assert), (5, 0, 0)),
-    ] {
-        let policy = Policy {
-            first_pass: choice,
-            ..Policy::default()
-        };
-        let plan = World::of(0, 0, 5).plan(&policy);
-        let found = (plan.changes().len(), plan.held().len(), plan.records().len());
-        assert_eq!(found, counts, "{choice:?}");
-        assert!(plan.held().iter().all(|held| held.change.is_none()));
-    }
 }
 
 #[test]

@@ -124,6 +124,15 @@ impl Daemon {
         self.face.post(path, &headers, body.as_bytes()).status
     }
 
+    /// Gives an order with the admin token and returns the whole answer.
+    pub(crate) fn ask(&self, path: &str, body: &str) -> (u16, Value) {
+        let bearer = format!("Bearer {ADMIN}");
+        let reply = self
+            .face
+            .post(path, &[("Authorization", bearer.as_str())], body.as_bytes());
+        (reply.status, reply.json())
+    }
+
     /// Returns everything it has said so far.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap()

@@ -1,0 +1,131 @@
+//! Decisions that operators make at run time, each valid once.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::{CommitId, EnvironmentId};
+
+/// What an operator can allow (DESIGN, section 9.2).
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Override {
+    /// Record the documents of an environment in which nothing is applied as applied.
+    FirstPassAdopt,
+    /// Publish every toggle of an environment in which nothing is applied.
+    FirstPassAssert,
+    /// Apply a revision that does not descend from the recorded one.
+    History,
+    /// Lift the rails of an environment, also where all its documents are gone.
+    MassChange,
+    /// Publish over changes that were made on the service.
+    OverwriteDrift,
+}
+
+impl Override {
+    /// Every override, in the order in which people are shown them.
+    pub const ALL: [Self; 5] = [
+        Self::FirstPassAssert,
+        Self::FirstPassAdopt,
+        Self::MassChange,
+        Self::History,
+        Self::OverwriteDrift,
+    ];
+
+    /// Returns the word for it, such as `mass-change`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::FirstPassAdopt => "first-pass-adopt",
+            Self::FirstPassAssert => "first-pass-assert",
+            Self::History => "history",
+            Self::MassChange => "mass-change",
+            Self::OverwriteDrift => "overwrite-drift",
+        }
+    }
+
+    /// Returns whether it decides about a first pass.
+    #[must_use]
+    pub fn is_first_pass(self) -> bool {
+        matches!(self, Self::FirstPassAdopt | Self::FirstPassAssert)
+    }
+}
+
+impl fmt::Display for Override {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A word that names no override.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("`{}` cannot be allowed; use one of {}", super::escaped(.0), Override::ALL.map(Override::as_str).join(", "))]
+pub struct OverrideError(String);
+
+impl FromStr for Override {
+    type Err = OverrideError;
+
+    fn from_str(text: &str) -> Result<Self, OverrideError> {
+        let found = Self::ALL.into_iter().find(|what| what.as_str() == text);
+        found.ok_or_else(|| OverrideError(text.to_owned()))
+    }
+}
+
+/// An override that an operator gave a daemon. Valid at its revision only.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Allowance {
+    /// The override.
+    pub what: Override,
+    /// The environment; none for `history`, which concerns the source.
+    pub environment: Option<EnvironmentId>,
+    /// The source revision.
+    pub revision: CommitId,
+    /// The caller's address.
+    pub by: String,
+    /// The time, in seconds since 1970-01-01 UTC.
+    pub at: i64,
+}
+
+impl Allowance {
+    /// Returns whether both decide the same question, so that the later one replaces the earlier one.
+    #[must_use]
+    pub fn replaces(&self, other: &Self) -> bool {
+        let is_same = self.what == other.what || (self.what.is_first_pass() && other.what.is_first_pass());
+        is_same && self.environment == other.environment
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ObjectId;
+
+    #[test]
+    fn an_override_has_one_spelling() {
+        for what in Override::ALL {
+            assert_eq!(what.as_str().parse(), Ok(what));
+            assert_eq!(serde_json::to_value(what).unwrap(), what.as_str());
+        }
+        let error = "everything\n".parse::<Override>().unwrap_err().to_string();
+        assert!(
+            error.starts_with("`everything\\n` cannot be allowed; use one of first-pass-assert, "),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_later_decision_about_the_same_question_replaces_the_earlier_one() {
+        let allowance = |what, environment: &str| Allowance {
+            what,
+            environment: Some(environment.parse().unwrap()),
+            revision: CommitId(ObjectId([1; 20])),
+            by: "127.0.0.1:4711".to_owned(),
+            at: 0,
+        };
+        let assert = allowance(Override::FirstPassAssert, "shop/prod");
+        assert!(allowance(Override::FirstPassAdopt, "shop/prod").replaces(&assert));
+        assert!(!allowance(Override::FirstPassAdopt, "shop/test").replaces(&assert));
+        assert!(!allowance(Override::MassChange, "shop/prod").replaces(&assert));
+    }
+}

@@ -1,0 +1,283 @@
+//! Suspensions: orders to write nothing, for everything or for a part.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{Scope, ScopeError, ToggleId};
+
+/// An order to write nothing for a while.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Suspension {
+    /// Why, in the operator's words.
+    pub reason: Option<String>,
+    /// When it ends by itself, in seconds since 1970-01-01 UTC.
+    pub until: Option<i64>,
+}
+
+/// The toggles that a suspension is about: all of them, or those that match one of some globs, as in `--only`.
+///
+/// Two are equal if they were given with the same globs.
+#[derive(Clone, Debug, Default)]
+pub struct SuspensionScope(Scope);
+
+/// A text that names no part of the toggles.
+#[derive(Debug, thiserror::Error)]
+pub enum SuspensionScopeError {
+    /// It holds no glob.
+    #[error("a scope needs a glob over `project/environment/toggle`; leave it out for everything")]
+    Empty,
+    /// It is not a glob.
+    #[error(transparent)]
+    Glob(#[from] ScopeError),
+    /// It can never match.
+    #[error("the scope `{}` matches no toggle: globs are over `project/environment/toggle`", super::escaped(.0))]
+    Hopeless(String),
+}
+
+impl SuspensionScope {
+    /// Everything.
+    #[must_use]
+    pub fn everything() -> Self {
+        Self::default()
+    }
+
+    /// Returns whether it is everything.
+    #[must_use]
+    pub fn is_everything(&self) -> bool {
+        self.0.is_everything()
+    }
+
+    /// Returns whether it is about `toggle`.
+    #[must_use]
+    pub fn contains(&self, toggle: &ToggleId) -> bool {
+        self.0.contains(toggle)
+    }
+
+    /// Returns the globs, separated by spaces; none for everything.
+    #[must_use]
+    pub fn globs(&self) -> Option<String> {
+        (!self.is_everything()).then(|| self.0.globs().join(" "))
+    }
+}
+
+impl FromStr for SuspensionScope {
+    type Err = SuspensionScopeError;
+
+    fn from_str(text: &str) -> Result<Self, SuspensionScopeError> {
+        let globs: Vec<&str> = text.split_whitespace().collect();
+        if globs.is_empty() {
+            return Err(SuspensionScopeError::Empty);
+        }
+        if globs.contains(&"**") {
+            return Ok(Self::everything());
+        }
+        let scope = Scope::new(&globs)?;
+        if let Some(glob) = scope.hopeless().next() {
+            return Err(SuspensionScopeError::Hopeless(glob.to_owned()));
+        }
+        Ok(Self(scope))
+    }
+}
+
+impl fmt::Display for SuspensionScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.globs().unwrap_or_else(|| "everything".to_owned()))
+    }
+}
+
+impl Ord for SuspensionScope {
+    /// Everything comes first.
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.globs().cmp(other.0.globs())
+    }
+}
+
+impl PartialOrd for SuspensionScope {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for SuspensionScope {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.globs() == other.0.globs()
+    }
+}
+
+impl Eq for SuspensionScope {}
+
+impl Serialize for SuspensionScope {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.globs().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for SuspensionScope {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Option::<String>::deserialize(deserializer)? {
+            None => Ok(Self::everything()),
+            Some(globs) => globs.parse().map_err(serde::de::Error::custom),
+        }
+    }
+}
+
+/// All suspensions, by scope. As JSON, a list of `{scope, reason, until}`.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(from = "Vec<Scoped>", into = "Vec<Scoped>")]
+pub struct Suspensions(BTreeMap<SuspensionScope, Suspension>);
+
+#[derive(Clone, Deserialize, Serialize)]
+struct Scoped {
+    scope: SuspensionScope,
+    #[serde(flatten)]
+    suspension: Suspension,
+}
+
+impl From<Vec<Scoped>> for Suspensions {
+    fn from(list: Vec<Scoped>) -> Self {
+        let each = list.into_iter();
+        Self(
+            each.map(|Scoped { scope, suspension }| (scope, suspension))
+                .collect(),
+        )
+    }
+}
+
+impl From<Suspensions> for Vec<Scoped> {
+    fn from(suspensions: Suspensions) -> Self {
+        let each = suspensions.0.into_iter();
+        each.map(|(scope, suspension)| Scoped { scope, suspension })
+            .collect()
+    }
+}
+
+impl From<Suspension> for Suspensions {
+    /// Suspends everything.
+    fn from(suspension: Suspension) -> Self {
+        Self(BTreeMap::from([(SuspensionScope::everything(), suspension)]))
+    }
+}
+
+impl Suspensions {
+    /// Adds a suspension, in place of the one that has the same scope.
+    pub fn add(&mut self, scope: SuspensionScope, suspension: Suspension) {
+        self.0.insert(scope, suspension);
+    }
+
+    /// Removes the suspension of `scope`, or all of them for everything, and returns the scopes that were suspended.
+    pub fn remove(&mut self, scope: &SuspensionScope) -> Vec<SuspensionScope> {
+        if scope.is_everything() {
+            return std::mem::take(&mut self.0).into_keys().collect();
+        }
+        let removed = self.0.remove_entry(scope);
+        removed.into_iter().map(|(scope, _)| scope).collect()
+    }
+
+    /// Returns the suspensions that are not over at `now`.
+    #[must_use]
+    pub fn at(&self, now: i64) -> Self {
+        let is_active = |suspension: &Suspension| suspension.until.is_none_or(|until| now < until);
+        let active = self.0.iter().filter(|(_, suspension)| is_active(suspension));
+        Self(
+            active
+                .map(|(scope, suspension)| (scope.clone(), suspension.clone()))
+                .collect(),
+        )
+    }
+
+    /// Returns the suspension of everything.
+    #[must_use]
+    pub fn everything(&self) -> Option<&Suspension> {
+        self.0.get(&SuspensionScope::everything())
+    }
+
+    /// Returns the suspension that holds `toggle`, with its scope.
+    #[must_use]
+    pub fn of(&self, toggle: &ToggleId) -> Option<(&SuspensionScope, &Suspension)> {
+        self.iter().find(|(scope, _)| scope.contains(toggle))
+    }
+
+    /// Returns every suspension with its scope, that of everything first.
+    pub fn iter(&self) -> impl Iterator<Item = (&SuspensionScope, &Suspension)> {
+        self.0.iter()
+    }
+
+    /// Returns whether nothing is suspended.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns when the first of them ends by itself.
+    #[must_use]
+    pub fn next_end(&self) -> Option<i64> {
+        self.0.values().filter_map(|suspension| suspension.until).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn suspension(reason: &str, until: Option<i64>) -> Suspension {
+        Suspension {
+            reason: Some(reason.to_owned()),
+            until,
+        }
+    }
+
+    fn scope(globs: &str) -> SuspensionScope {
+        globs.parse().unwrap()
+    }
+
+    #[test]
+    fn a_scope_is_globs_or_everything() {
+        let toggle: ToggleId = "shop/prod/pay".parse().unwrap();
+        for (globs, contains) in [
+            ("shop/prod/**", true),
+            ("a/** shop/**", true),
+            ("shop/test/**", false),
+        ] {
+            assert_eq!(scope(globs).contains(&toggle), contains, "{globs}");
+        }
+        assert!(scope("a/** **").is_everything());
+        for (globs, reason) in [
+            ("", "needs a glob"),
+            ("shop/prod", "matches no toggle"),
+            ("shop/{", "is no glob"),
+        ] {
+            let error = globs.parse::<SuspensionScope>().unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+    }
+
+    #[test]
+    fn parts_are_suspended_and_resumed_on_their_own() {
+        let mut all = Suspensions::default();
+        all.add(scope("shop/**"), suspension("sale", Some(10)));
+        all.add(scope("web/**"), suspension("incident", None));
+        let toggle = "shop/prod/pay".parse().unwrap();
+        let reason = |all: &Suspensions| all.of(&toggle).and_then(|(_, one)| one.reason.clone());
+        assert_eq!(reason(&all).as_deref(), Some("sale"));
+        assert_eq!(all.next_end(), Some(10));
+        assert!(all.everything().is_none());
+        assert_eq!(reason(&all.at(10)), None);
+        let json = serde_json::to_value(&all).unwrap();
+        assert_eq!(
+            json[0],
+            serde_json::json!({"scope": "shop/**", "reason": "sale", "until": 10})
+        );
+        assert_eq!(serde_json::from_value::<Suspensions>(json).unwrap(), all);
+        assert_eq!(all.remove(&scope("shop/*/*")), []);
+        assert_eq!(all.remove(&scope("shop/**")), [scope("shop/**")]);
+        all.add(SuspensionScope::everything(), suspension("freeze", None));
+        assert_eq!(reason(&all).as_deref(), Some("freeze"));
+        let resumed = all.remove(&SuspensionScope::everything());
+        assert_eq!(resumed, [SuspensionScope::everything(), scope("web/**")]);
+        assert!(all.is_empty());
+    }
+}

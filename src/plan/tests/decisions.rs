@@ -1,0 +1,135 @@
+//! First passes, and what operators decide at run time.
+
+use super::rules::{published, reasons};
+use super::*;
+
+#[test]
+fn a_first_pass_is_held_adopted_or_asserted() {
+    for (choice, counts) in [
+        (None, (0, 5, 0)),
+        (Some(FirstPass::Adopt), (0, 0, 5)),
+        (Some(FirstPass::Assert), (5, 0, 0)),
+    ] {
+        let policy = Policy {
+            first_pass: choice,
+            ..Policy::default()
+        };
+        let plan = World::of(0, 0, 5).plan(&policy);
+        let found = (plan.changes().len(), plan.held().len(), plan.records().len());
+        assert_eq!(found, counts, "{choice:?}");
+        assert_eq!(plan.verdict().first_pass, counts.1);
+        let content = plan
+            .held()
+            .iter()
+            .map(|held| held.change.as_ref().map(|change| change.action));
+        assert!(content.into_iter().all(|action| action == Some(Action::Create)));
+    }
+}
+
+#[test]
+fn a_trailer_of_a_commit_that_adds_a_document_decides_about_its_environment() {
+    let kinds = |message: &str, policy: &Policy| {
+        let plan = World::of(0, 0, 2).message(message).plan(policy);
+        (plan.changes().len(), plan.held().len(), plan.records().len())
+    };
+    let default = Policy::default();
+    for (trailer, counts) in [
+        ("Gitoggle-First-Pass: assert", (2, 0, 0)),
+        ("gitoggle-first-pass: adopt", (0, 0, 2)),
+        ("Gitoggle-First-Pass: everything", (0, 2, 0)),
+        (
+            "Gitoggle-First-Pass: assert\nGitoggle-First-Pass: adopt",
+            (0, 2, 0),
+        ),
+        ("Gitoggle-Allow: mass-change", (0, 2, 0)),
+    ] {
+        assert_eq!(kinds(&format!("m\n\n{trailer}"), &default), counts, "{trailer}");
+    }
+    let message = "m\n\nGitoggle-First-Pass: assert";
+    let ignored = Policy {
+        trailer: Trailer::Ignored,
+        ..Policy::default()
+    };
+    assert_eq!(kinds(message, &ignored), (0, 2, 0));
+    let adopt = Policy {
+        first_pass: Some(FirstPass::Adopt),
+        ..Policy::default()
+    };
+    assert_eq!(kinds(message, &adopt), (0, 0, 2), "the operator comes first");
+    let guessed = World {
+        attribution: Attribution::Guessed,
+        ..World::of(0, 0, 2).message(message)
+    };
+    assert_eq!(guessed.plan(&default).held().len(), 2, "a guess decides nothing");
+}
+
+#[test]
+fn commits_that_contradict_each_other_decide_nothing_and_the_message_says_so() {
+    let world = World::of(0, 0, 2);
+    let both = "m\n\nGitoggle-First-Pass: assert\nGitoggle-First-Pass: adopt";
+    let plan = world.clone().message(both).plan(&Policy::default());
+    let reason = plan.held()[0].reason.to_string();
+    assert!(reason.contains("commits ask for both"), "{reason}");
+    let plan = world.plan(&Policy::default());
+    let reason = plan.held()[0].reason.to_string();
+    for way in [
+        "`--first-pass assert`",
+        "`--first-pass adopt`",
+        "`Gitoggle-First-Pass: assert`",
+        "`gitoggle allow first-pass-assert p/e`",
+    ] {
+        assert!(reason.contains(way), "{way}: {reason}");
+    }
+}
+
+#[test]
+fn an_operator_decides_about_one_environment_at_run_time() {
+    let environment = id("p/e/t").environment();
+    let first_pass = |decided| Overrides {
+        first_pass: BTreeMap::from([(environment.clone(), decided)]),
+        ..Overrides::default()
+    };
+    let world = World::of(0, 0, 2).want("q/e/x", Want::Document(doc(2)));
+    let plan = |overrides| {
+        let world = World {
+            overrides,
+            ..world.clone()
+        };
+        world.plan(&Policy::default())
+    };
+    let asserted = plan(first_pass(FirstPass::Assert));
+    assert_eq!(
+        published(&asserted),
+        [("p/e/t000", Action::Create), ("p/e/t001", Action::Create)]
+    );
+    assert_eq!(reasons(&asserted), [("q/e/x", "first_pass")]);
+    let adopted = plan(first_pass(FirstPass::Adopt));
+    assert_eq!((adopted.changes().len(), adopted.records().len()), (0, 2));
+    let world = World {
+        overrides: Overrides {
+            mass_change: BTreeSet::from([environment.clone()]),
+            ..Overrides::default()
+        },
+        ..World::of(10, 10, 0)
+    };
+    assert_eq!(world.plan(&Policy::default()).changes().len(), 10);
+}
+
+#[test]
+fn a_suspension_of_a_part_holds_that_part_only() {
+    let mut world = World::of(10, 1, 0)
+        .knows("q/e/x", Known::Document(doc(2)))
+        .want("q/e/x", Want::Document(doc(4)));
+    let suspension = Suspension {
+        reason: Some("sale".into()),
+        until: None,
+    };
+    world.suspensions.add("p/**".parse().unwrap(), suspension);
+    let plan = world.plan(&Policy::default());
+    assert_eq!(published(&plan), [("q/e/x", Action::Update)]);
+    assert_eq!(reasons(&plan), [("p/e/t000", "suspended")]);
+    assert_eq!(
+        plan.held()[0].reason.to_string(),
+        "publishing to `p/**` is suspended: sale"
+    );
+}

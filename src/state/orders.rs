@@ -1,0 +1,230 @@
+//! What operators ordered: suspensions, and allowances that no pass has used up yet.
+//!
+//! Losing an allowance costs the operator a second command. Losing a suspension would un-suspend, so one that cannot
+//! be read is an error.
+//!
+//! Invariant: an order is complete on disk before anything acts on it.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use super::crash::Crash;
+use super::error::Error;
+use super::files;
+use super::memory::{or_ignored, parse, write};
+use crate::model::{Allowance, Suspension, SuspensionScope, Suspensions};
+
+const ALLOWED: &str = "allowed.json";
+const SUSPENDED: &str = "suspended.json";
+
+/// Held while an order is read, changed and written. The driver records an order while a pass uses up allowances.
+static CHANGING: Mutex<()> = Mutex::new(());
+
+/// The orders in one state folder. Only the process that holds the folder's lock changes them.
+pub struct Orders {
+    dir: PathBuf,
+    crash: Crash,
+}
+
+/// An older gitoggle wrote one suspension, of everything. It reads a list of them as a suspension of everything.
+#[derive(Deserialize, Serialize)]
+#[serde(untagged)]
+enum Suspended {
+    Parts { suspensions: Suspensions },
+    Everything(Suspension),
+}
+
+#[derive(Default, Deserialize, Serialize)]
+struct Allowed {
+    allowances: Vec<Allowance>,
+}
+
+impl Orders {
+    /// Names the orders in `dir`.
+    #[must_use]
+    pub fn new(dir: &Path) -> Self {
+        Self::with(dir, Crash::default())
+    }
+
+    pub(crate) fn with(dir: &Path, crash: Crash) -> Self {
+        Self {
+            dir: dir.to_owned(),
+            crash,
+        }
+    }
+
+    /// Reads what is suspended, ended suspensions included.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn suspensions(&self) -> Result<Suspensions, Error> {
+        suspensions(&self.dir)
+    }
+
+    /// Records an order to write nothing in `scope`.
+    ///
+    /// # Errors
+    /// When it cannot be written, or the other suspensions cannot be read.
+    pub fn suspend(&self, scope: SuspensionScope, suspension: Suspension) -> Result<(), Error> {
+        let _changing = changing();
+        let mut suspensions = match suspensions(&self.dir) {
+            Err(_) if scope.is_everything() => Suspensions::default(),
+            read => read?,
+        };
+        suspensions.add(scope, suspension);
+        self.keep_suspensions(suspensions)
+    }
+
+    /// Takes the order for `scope` back, or every order for everything, and returns the scopes that were suspended.
+    ///
+    /// # Errors
+    /// When it cannot be written, or the other suspensions cannot be read.
+    pub fn resume(&self, scope: &SuspensionScope) -> Result<Vec<SuspensionScope>, Error> {
+        let _changing = changing();
+        let mut suspensions = match suspensions(&self.dir) {
+            Err(_) if scope.is_everything() => Suspensions::default(),
+            read => read?,
+        };
+        let resumed = suspensions.remove(scope);
+        if scope.is_everything() || !resumed.is_empty() {
+            self.keep_suspensions(suspensions)?;
+        }
+        Ok(resumed)
+    }
+
+    /// Records an allowance, in place of one that decides the same question.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn allow(&self, allowance: Allowance) -> Result<(), Error> {
+        let _changing = changing();
+        let mut allowances = allowances(&self.dir);
+        allowances.retain(|other| !allowance.replaces(other));
+        allowances.push(allowance);
+        self.keep_allowances(allowances)
+    }
+
+    /// Removes allowances that are used up or out of date.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn spend(&self, spent: &[Allowance]) -> Result<(), Error> {
+        if spent.is_empty() {
+            return Ok(());
+        }
+        let _changing = changing();
+        let mut allowances = allowances(&self.dir);
+        allowances.retain(|other| !spent.contains(other));
+        self.keep_allowances(allowances)
+    }
+
+    fn keep_suspensions(&self, suspensions: Suspensions) -> Result<(), Error> {
+        let path = self.dir.join(SUSPENDED);
+        match suspensions.is_empty() {
+            true => files::remove(&path),
+            false => write(&path, Suspended::Parts { suspensions }, &self.crash),
+        }
+    }
+
+    fn keep_allowances(&self, allowances: Vec<Allowance>) -> Result<(), Error> {
+        let path = self.dir.join(ALLOWED);
+        match allowances.is_empty() {
+            true => files::remove(&path),
+            false => write(&path, Allowed { allowances }, &self.crash),
+        }
+    }
+}
+
+fn changing() -> MutexGuard<'static, ()> {
+    CHANGING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reads what is suspended in `dir`, ended suspensions included.
+pub(crate) fn suspensions(dir: &Path) -> Result<Suspensions, Error> {
+    let path = dir.join(SUSPENDED);
+    let Some(text) = files::read(&path)? else {
+        return Ok(Suspensions::default());
+    };
+    match parse(&text) {
+        Ok(Suspended::Parts { suspensions }) => Ok(suspensions),
+        Ok(Suspended::Everything(suspension)) => Ok(suspension.into()),
+        Err(source) => Err(Error::Suspension { path, source }),
+    }
+}
+
+/// Reads what is allowed in `dir`.
+pub(crate) fn allowances(dir: &Path) -> Vec<Allowance> {
+    or_ignored::<Allowed>(&dir.join(ALLOWED))
+        .unwrap_or_default()
+        .allowances
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{CommitId, ObjectId, Override};
+
+    fn suspension(reason: &str) -> Suspension {
+        Suspension {
+            reason: Some(reason.to_owned()),
+            until: None,
+        }
+    }
+
+    #[test]
+    fn suspensions_of_parts_survive_on_their_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let orders = Orders::new(folder.path());
+        let (shop, web): (SuspensionScope, SuspensionScope) =
+            ("shop/**".parse().unwrap(), "web/**".parse().unwrap());
+        orders.suspend(shop.clone(), suspension("sale")).unwrap();
+        orders.suspend(web.clone(), suspension("incident")).unwrap();
+        assert_eq!(suspensions(folder.path()).unwrap().iter().count(), 2);
+        assert_eq!(orders.resume(&shop).unwrap(), std::slice::from_ref(&shop));
+        assert_eq!(orders.resume(&shop).unwrap(), []);
+        assert_eq!(orders.resume(&SuspensionScope::everything()).unwrap(), [web]);
+        assert!(!folder.path().join(SUSPENDED).exists());
+    }
+
+    #[test]
+    fn what_an_older_version_suspended_is_everything() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = r#"{"version":1,"reason":"freeze","until":5}"#;
+        std::fs::write(folder.path().join(SUSPENDED), text).unwrap();
+        let read = suspensions(folder.path()).unwrap();
+        assert_eq!(read.everything().unwrap().until, Some(5));
+        std::fs::write(folder.path().join(SUSPENDED), "{").unwrap();
+        let orders = Orders::new(folder.path());
+        assert!(orders.resume(&"shop/**".parse().unwrap()).is_err());
+        assert_eq!(orders.resume(&SuspensionScope::everything()).unwrap(), []);
+        assert!(suspensions(folder.path()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn an_allowance_is_kept_until_it_is_spent_or_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let orders = Orders::new(folder.path());
+        let allowance = |what, at| Allowance {
+            what,
+            environment: Some("shop/prod".parse().unwrap()),
+            revision: CommitId(ObjectId([1; 20])),
+            by: "127.0.0.1:4711".to_owned(),
+            at,
+        };
+        let (assert, adopt) = (
+            allowance(Override::FirstPassAssert, 1),
+            allowance(Override::FirstPassAdopt, 2),
+        );
+        let mass_change = allowance(Override::MassChange, 3);
+        for order in [&assert, &mass_change, &adopt] {
+            orders.allow(order.clone()).unwrap();
+        }
+        assert_eq!(allowances(folder.path()), [mass_change.clone(), adopt.clone()]);
+        orders.spend(&[assert, mass_change]).unwrap();
+        assert_eq!(allowances(folder.path()), std::slice::from_ref(&adopt));
+        orders.spend(&[adopt]).unwrap();
+        assert!(!folder.path().join(ALLOWED).exists());
+    }
+}
