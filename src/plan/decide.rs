@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Applied, Before, Candidate, Desired, HoldReason, Kept, OnRemove, OrphanReason, Policy, Record, Recorded,
+    Applied, Before, Candidate, Desired, HoldReason, Kept, LastOutcome, OnRemove, OrphanReason, Policy,
+    Record, Recorded,
 };
 use crate::model::{Action, EnvironmentId, ObjectId, Payload, Sent, ToggleId};
 
@@ -47,16 +48,9 @@ pub struct Decided {
 pub(super) enum Decision {
     Hold(HoldReason),
     Nothing,
-    Orphan(String, OrphanReason, Outcome),
+    Orphan(String, OrphanReason, LastOutcome),
     Publish(Box<Wanted>),
     Record(Record),
-}
-
-/// Whether the outcome of the last publish is known.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Outcome {
-    Known,
-    Unknown,
 }
 
 /// Whether something is applied in the environment of a toggle.
@@ -180,8 +174,8 @@ fn wanted(recorded: Recorded, payload: Payload, applied: Applied, start: Start) 
 /// Decides about a toggle that is applied, or unknown, and whose file is gone.
 fn orphan(id: ToggleId, path: String, applied: Applied, on_remove: OnRemove) -> Decision {
     let outcome = match applied {
-        Applied::Unknown { .. } => Outcome::Unknown,
-        Applied::Document { .. } | Applied::Nothing | Applied::Unreadable { .. } => Outcome::Known,
+        Applied::Unknown { .. } => LastOutcome::Unknown,
+        Applied::Document { .. } | Applied::Nothing | Applied::Unreadable { .. } => LastOutcome::Known,
     };
     match on_remove {
         OnRemove::Keep => return Decision::Orphan(path, OrphanReason::Keep, outcome),

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::decide::{Decided, Decision, Outcome, Start, Wanted};
+use super::decide::{Decided, Decision, Start, Wanted};
 use super::first_pass::{Choice, Deciders};
 use super::value::same_environment;
 use super::{
-    Before, Change, FirstPass, Held, HoldReason, Input, Kept, MassChange, OnInvalid, Orphan, OrphanReason,
-    Plan, Policy, Rail, Record, Recorded, Resend, Stopped, Trailer,
+    Before, Change, FirstPass, Held, HoldReason, Input, LastOutcome, MassChange, OnInvalid, Orphan,
+    OrphanReason, Plan, Policy, Rail, Record, Recorded, Resend, Stopped, Trailer,
 };
 use crate::model::{Action, Attribution, EnvironmentId, ObjectId, Payload, Sighting, Suspensions, ToggleId};
 
@@ -60,7 +60,12 @@ impl Draft {
             match decision {
                 Decision::Nothing => {}
                 Decision::Hold(reason) => draft.hold(id, reason),
-                Decision::Orphan(path, reason, outcome) => draft.list(Orphan { id, path, reason }, outcome),
+                Decision::Orphan(path, reason, outcome) => draft.plan.orphans.push(Orphan {
+                    id,
+                    path,
+                    reason,
+                    outcome,
+                }),
                 Decision::Record(record) => draft.plan.records.push(record),
                 Decision::Publish(mut wanted) => {
                     if let Some(parked) = parked.get(&id).filter(|parked| parked.is_about(&wanted)) {
@@ -76,14 +81,6 @@ impl Draft {
     fn hold(&mut self, id: ToggleId, reason: HoldReason) {
         let change = None;
         self.plan.held.push(Held { id, reason, change });
-    }
-
-    /// Lists an orphan; one whose outcome is unknown is pending too.
-    fn list(&mut self, orphan: Orphan, outcome: Outcome) {
-        if outcome == Outcome::Unknown {
-            self.hold(orphan.id.clone(), HoldReason::Unknown(Kept::Orphan));
-        }
-        self.plan.orphans.push(orphan);
     }
 
     /// Returns the paths whose commits [`Draft::attribute`] needs, and what is asked for there; nothing where the file is
@@ -131,7 +128,12 @@ impl Draft {
                 Fate::Hold(reason) => reason,
                 Fate::List(reason, outcome) => {
                     let (id, path) = (wanted.id, wanted.path);
-                    self.list(Orphan { id, path, reason }, outcome);
+                    self.plan.orphans.push(Orphan {
+                        id,
+                        path,
+                        reason,
+                        outcome,
+                    });
                     continue;
                 }
                 Fate::Publish => {
@@ -294,16 +296,16 @@ fn unseen(sighting: Option<&Sighting>) -> Option<OrphanReason> {
 enum Fate {
     Hold(HoldReason),
     /// It is an orphan that stays as it is.
-    List(OrphanReason, Outcome),
+    List(OrphanReason, LastOutcome),
     Publish,
     /// It counts as applied.
     Record,
 }
 
-fn outcome(before: &Before) -> Outcome {
+fn outcome(before: &Before) -> LastOutcome {
     match before {
-        Before::Unknown(_) => Outcome::Unknown,
-        Before::Applied(_) | Before::Nothing | Before::Unreadable => Outcome::Known,
+        Before::Unknown(_) => LastOutcome::Unknown,
+        Before::Applied(_) | Before::Nothing | Before::Unreadable => LastOutcome::Known,
     }
 }
 

@@ -47,8 +47,6 @@ pub enum HoldReason {
 pub enum Kept {
     /// Its document is invalid.
     Invalid,
-    /// Its file is gone.
-    Orphan,
     /// It is outside `--only`.
     OutsideScope,
 }
@@ -125,7 +123,6 @@ impl std::fmt::Display for HoldReason {
                 Kept::Invalid => {
                     "the outcome of the last publish is unknown, and the document is now invalid"
                 }
-                Kept::Orphan => "the outcome of the last publish is unknown, and the file is now gone",
                 Kept::OutsideScope => {
                     "the outcome of the last publish is unknown, and the toggle is outside `--only`"
                 }

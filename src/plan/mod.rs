@@ -30,5 +30,6 @@ pub use overrides::Overrides;
 pub use policy::{FirstPass, Limit, MassChange, OnInvalid, OnRemove, Policy, Rail, Trailer};
 pub use sentences::sentences;
 pub use value::{
-    Approved, Before, Change, Lane, Orphan, OrphanReason, Plan, Record, Recorded, Resend, Stopped, Verdict,
+    Approved, Before, Change, Lane, LastOutcome, Orphan, OrphanReason, Plan, Record, Recorded, Resend,
+    Stopped, Verdict,
 };

@@ -101,6 +101,28 @@ pub struct Orphan {
     pub path: String,
     /// Why it is only listed.
     pub reason: OrphanReason,
+    /// Whether the outcome of its last publish is known.
+    pub outcome: LastOutcome,
+}
+
+impl Orphan {
+    /// Returns why it is only listed, with what is not known about it, as one line of harmless text.
+    #[must_use]
+    pub fn explanation(&self) -> String {
+        match self.outcome {
+            LastOutcome::Known => self.reason.to_string(),
+            LastOutcome::Unknown => format!("{}; the outcome of its last publish is unknown", self.reason),
+        }
+    }
+}
+
+/// Whether the outcome of the last publish of a toggle is known.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LastOutcome {
+    /// The service confirmed or refused it.
+    Known,
+    /// It was sent, and the service may or may not have it.
+    Unknown,
 }
 
 /// Why an orphan is only listed.

@@ -172,7 +172,7 @@ impl<'a> OrphanToggle<'a> {
         Self {
             toggle: &orphan.id,
             path: &orphan.path,
-            reason: orphan.reason.to_string(),
+            reason: orphan.explanation(),
         }
     }
 }

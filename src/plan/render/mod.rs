@@ -103,7 +103,7 @@ fn notes(plan: &Plan) -> Vec<Note<'_>> {
         toggles.push((&held.id, held.change.as_deref()));
     }
     for orphan in plan.orphans() {
-        let key = (orphan.id.environment(), "orphan", orphan.reason.to_string());
+        let key = (orphan.id.environment(), "orphan", orphan.explanation());
         notes.entry(key).or_default().push((&orphan.id, None));
     }
     let notes = notes.into_iter();

@@ -35,14 +35,12 @@ fn a_file_that_is_gone_is_what_on_remove_says() {
             assert_eq!(change.payload, doc(3).payload(), "the applied content, disabled");
             assert_eq!(change.comment, "m (file removed)");
         }
-        let is_pending = plan
-            .held()
-            .iter()
-            .any(|held| held.reason == HoldReason::Unknown(Kept::Orphan));
-        assert_eq!(
-            is_pending,
-            (on_remove, expected.1) == (OnRemove::Keep, 1) && matches!(known, Known::Unknown(..))
-        );
+        assert!(plan.held().is_empty(), "an orphan is nothing else besides");
+        let is_unknown = matches!(known, Known::Unknown(..));
+        for orphan in plan.orphans() {
+            assert_eq!(orphan.outcome == LastOutcome::Unknown, is_unknown);
+            assert_eq!(orphan.explanation().contains("is unknown"), is_unknown);
+        }
     }
 }
 

@@ -95,7 +95,7 @@ proptest! {
     ) {
         let plan = world.plan(&policy);
         let mut places: BTreeMap<&ToggleId, usize> = BTreeMap::new();
-        let held = plan.held().iter().filter(|held| held.reason != HoldReason::Unknown(Kept::Orphan));
+        let held = plan.held().iter();
         let published = plan.changes().iter().map(|change| &change.id);
         let recorded = plan.records().iter().map(Record::id);
         let orphans = plan.orphans().iter().map(|orphan| &orphan.id);
