@@ -21,7 +21,6 @@ use super::pass::{Around, Config, Reconciler, now};
 use super::publish::Progress;
 use super::report::Report;
 use super::scout::{Looking, Scout};
-use super::standing;
 use super::status::{LastPass, PassResult, SourceStatus, Status, Success};
 use super::withheld::Withheld;
 use super::{Command, Error, Heartbeat, Metrics, Trigger};
@@ -345,8 +344,8 @@ impl Driver {
         };
         let report = report.clone();
         let done = tokio::task::spawn_blocking(move || {
-            let scope = writer.config().rules.policy.scope.clone();
-            let toggles = standing::after(&report, writer.view(), &scope);
+            let mut writer = writer;
+            let toggles = writer.standing(&report);
             (writer, toggles)
         });
         let (writer, toggles) = done

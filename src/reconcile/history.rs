@@ -25,7 +25,7 @@ pub(crate) struct Step {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Observer {
     /// A daemon.
-    Daemon(Sighting),
+    Daemon(RefMove),
     /// A single pass (`apply`).
     Job,
     /// A command that changes nothing (`plan`, `status`). It is never refused.
@@ -34,11 +34,11 @@ pub(crate) enum Observer {
 
 /// Whether a daemon knows that its source was moved on purpose.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Sighting {
+pub(crate) enum RefMove {
     /// It saw the source at the recorded revision, or beyond, and then saw it move.
-    Moved,
+    Seen,
     /// It never saw the source at the recorded revision: the source may lag behind that of another process.
-    Never,
+    Unseen,
 }
 
 /// The circumstances of a decision.
@@ -180,14 +180,14 @@ impl Case {
             (Place::Remote, StatePlace::Local, _) => Answer::Follow(Some(step.note())),
             (Place::Remote, StatePlace::Shared, _) => Answer::LookAgain(step.note()),
             // Where history is cut, this is how an ordinary commit looks.
-            (Place::Checkout, _, Observer::Daemon(Sighting::Moved)) if step.is_unclear() => {
+            (Place::Checkout, _, Observer::Daemon(RefMove::Seen)) if step.is_unclear() => {
                 Answer::Follow(None)
             }
             (Place::Checkout, StatePlace::Local, Observer::Daemon(_))
-            | (Place::Checkout, StatePlace::Shared, Observer::Daemon(Sighting::Moved)) => {
+            | (Place::Checkout, StatePlace::Shared, Observer::Daemon(RefMove::Seen)) => {
                 Answer::Follow(Some(step.note()))
             }
-            (Place::Checkout, StatePlace::Shared, Observer::Daemon(Sighting::Never)) => {
+            (Place::Checkout, StatePlace::Shared, Observer::Daemon(RefMove::Unseen)) => {
                 Answer::Refuse(step.stale(Stale::NeverSeen))
             }
             (Place::Checkout, StatePlace::Local, Observer::Job | Observer::Reader) if step.is_unclear() => {
@@ -267,7 +267,7 @@ mod tests {
     fn who_follows_what_by_default() {
         use Observer::{Daemon, Job, Reader};
         use Place::{Checkout, Remote};
-        use Sighting::{Moved, Never};
+        use RefMove::{Seen, Unseen};
         use StatePlace::{Local, Shared};
         let older = "stale: older";
         for (observer, place, state, expected) in [
@@ -278,12 +278,12 @@ mod tests {
             (Reader, Checkout, Local, ["noted", "noted", "unchecked"]),
             (Reader, Checkout, Shared, ["noted"; 3]),
             (Reader, Remote, Shared, ["told", "told", "unchecked"]),
-            (Daemon(Moved), Checkout, Local, ["told", "told", "silent"]),
-            (Daemon(Moved), Checkout, Shared, ["told", "told", "silent"]),
-            (Daemon(Never), Checkout, Local, ["told", "told", "unchecked"]),
-            (Daemon(Never), Checkout, Shared, ["stale: never seen"; 3]),
-            (Daemon(Never), Remote, Local, ["told", "told", "unchecked"]),
-            (Daemon(Never), Remote, Shared, ["again"; 3]),
+            (Daemon(Seen), Checkout, Local, ["told", "told", "silent"]),
+            (Daemon(Seen), Checkout, Shared, ["told", "told", "silent"]),
+            (Daemon(Unseen), Checkout, Local, ["told", "told", "unchecked"]),
+            (Daemon(Unseen), Checkout, Shared, ["stale: never seen"; 3]),
+            (Daemon(Unseen), Remote, Local, ["told", "told", "unchecked"]),
+            (Daemon(Unseen), Remote, Shared, ["again"; 3]),
         ] {
             let found = words(observer, place, state, HistoryRule::Default);
             assert_eq!(found, expected, "{observer:?} {place:?} {state:?}");
@@ -302,7 +302,7 @@ mod tests {
         );
         assert_eq!(refused(Job, Place::Remote), ["rewritten", "rewritten", "cut"]);
         assert_eq!(refused(Reader, Place::Checkout), ["noted"; 3]);
-        let daemon = Daemon(Sighting::Moved);
+        let daemon = Daemon(RefMove::Seen);
         assert_eq!(
             refused(daemon, Place::Checkout),
             ["rewritten", "rewritten", "cut"]

@@ -7,9 +7,9 @@ use tokio::time::Instant;
 use crate::model::CommitId;
 
 use super::ended::Ended;
+use super::history_guard::HistoryGuard;
 use super::report::{Report, StopReason};
 use super::schedule::Schedule;
-use super::sightings::HistoryGuard;
 use super::status::{PassResult, ToggleState, ToggleStatus};
 use super::withheld::{Withheld, WithheldReason};
 

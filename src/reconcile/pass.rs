@@ -13,17 +13,19 @@ use crate::model::{RequestDigest, Sent, ToggleId};
 use crate::plan::{Approved, Parked, Plan};
 use crate::service::{Client, ClientConfig};
 use crate::source::{Snapshot, Source, SourceConfig};
-use crate::state::{Journal, Options, PassHead, Store, View};
+use crate::state::{Journal, Options, PassHead, Revisions, Store, View};
 use crate::transport::RepoUrl;
 
 use super::Error;
+use super::history_guard::HistoryGuard;
 use super::look::{self, Look};
 use super::origin::SharedState;
 use super::publish::{Late, Limits, Progress, Published, Publishing, publish, raised, sent};
 use super::record::{self, Documents};
 use super::report::Report;
 use super::rules::Rules;
-use super::sightings::HistoryGuard;
+use super::standing;
+use super::status::ToggleStatus;
 
 /// How often a pass starts over because the source vanished or another process was faster.
 const STARTS: usize = 5;
@@ -75,6 +77,8 @@ pub struct Reconciler {
     pub(crate) late: BTreeMap<ToggleId, (RequestDigest, u64)>,
     /// What is known about moves of the ref; the driver's to fill.
     pub(crate) history: HistoryGuard,
+    /// At which revision each toggle was applied, as of the last pass that was reported.
+    revisions: Revisions,
 }
 
 /// What looking decided.
@@ -111,6 +115,7 @@ impl Reconciler {
             parked: BTreeMap::new(),
             late: BTreeMap::new(),
             history: HistoryGuard::default(),
+            revisions: Revisions::default(),
         })
     }
 
@@ -143,6 +148,12 @@ impl Reconciler {
     #[must_use]
     pub fn view(&self) -> &View {
         self.store.view()
+    }
+
+    /// Says where every toggle stands after a pass.
+    pub(crate) fn standing(&mut self, report: &Report) -> Result<Vec<ToggleStatus>, Error> {
+        let scope = &self.config.rules.policy.scope;
+        standing::after(report, self.store.view(), &mut self.revisions, scope)
     }
 
     /// Returns what a pass needs to know.

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::document::Layout;
-use crate::model::{CommitId, EntryKind, Scope, ToggleId, Trees};
+use crate::model::{Action, EntryKind, Scope, ToggleId, Trees};
 use crate::plan::{HoldReason, Plan};
-use crate::state::{self, Refusal, View};
+use crate::state::{self, Refusal, Revisions, View};
 
 use super::Error;
 use super::compare::join;
@@ -80,14 +80,19 @@ pub(super) fn standing(plan: &Plan, view: &View, scope: &Scope) -> Result<Vec<To
         };
         lines.insert(change.id.clone(), line);
     }
-    complete(lines, view, scope)
+    complete(lines, view, &mut Revisions::default(), scope)
 }
 
-/// Says where every toggle stands after a pass.
+/// Says where every toggle stands after a pass. `revisions` is kept from one pass to the next.
 ///
 /// # Errors
 /// When the state cannot be read.
-pub(crate) fn after(report: &Report, view: &View, scope: &Scope) -> Result<Vec<ToggleStatus>, Error> {
+pub(crate) fn after(
+    report: &Report,
+    view: &View,
+    revisions: &mut Revisions,
+    scope: &Scope,
+) -> Result<Vec<ToggleStatus>, Error> {
     let mut lines = planned(&report.plan);
     for (change, sending) in report.lines() {
         let line = match sending {
@@ -103,7 +108,7 @@ pub(crate) fn after(report: &Report, view: &View, scope: &Scope) -> Result<Vec<T
         };
         lines.insert(change.id.clone(), line);
     }
-    complete(lines, view, scope)
+    complete(lines, view, revisions, scope)
 }
 
 fn planned(plan: &Plan) -> Lines {
@@ -111,7 +116,7 @@ fn planned(plan: &Plan) -> Lines {
     for orphan in plan.orphans() {
         lines.insert(
             orphan.id.clone(),
-            Line::new(ToggleState::Orphan, Some(orphan.reason.to_string())),
+            Line::new(ToggleState::Orphan, Some(orphan.explanation())),
         );
     }
     for held in plan.held() {
@@ -133,27 +138,38 @@ fn state(reason: &HoldReason) -> ToggleState {
     }
 }
 
-/// Adds every toggle that is applied and about which there is nothing to say, and the revisions.
-fn complete(mut lines: Lines, view: &View, scope: &Scope) -> Result<Vec<ToggleStatus>, Error> {
-    let applied = applied(view)?;
+/// Adds every toggle that is applied and about which there is nothing to say, and the revisions. What the service confirmed
+/// counts as applied, recorded or not.
+fn complete(
+    mut lines: Lines,
+    view: &View,
+    revisions: &mut Revisions,
+    scope: &Scope,
+) -> Result<Vec<ToggleStatus>, Error> {
+    let mut applied = applied(view)?;
+    revisions.update(view, &applied)?;
+    for (id, sent) in view.settled() {
+        match sent.action {
+            Action::Create | Action::Update => applied.insert(id.clone()),
+            Action::Disable => applied.remove(id),
+        };
+    }
     for id in applied.iter().filter(|id| scope.contains(id)) {
         let in_sync = || Line::new(ToggleState::InSync, None);
         lines.entry(id.clone()).or_insert_with(in_sync);
     }
-    let mut revisions: BTreeMap<ToggleId, CommitId> = view.applied_revisions(&applied)?;
-    Ok(lines
-        .into_iter()
-        .map(|(toggle, Line { state, reason, kind })| {
-            let revision = revisions.remove(&toggle);
-            ToggleStatus {
-                toggle,
-                state,
-                reason,
-                kind,
-                revision,
-            }
-        })
-        .collect())
+    let revision = |id: &ToggleId| match view.settled().get(id) {
+        Some(sent) => Some(sent.revision),
+        None => revisions.get(id),
+    };
+    let status = |(toggle, Line { state, reason, kind })| ToggleStatus {
+        revision: revision(&toggle).filter(|_| applied.contains(&toggle)),
+        toggle,
+        state,
+        reason,
+        kind,
+    };
+    Ok(lines.into_iter().map(status).collect())
 }
 
 /// Lists the applied tree.

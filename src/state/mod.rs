@@ -42,6 +42,7 @@ pub use memory::{PassMemory, Refusal};
 pub use orders::Orders;
 pub use reader::Reader;
 pub use record::Tip;
+pub use revisions::Revisions;
 pub use shared::Shared;
 pub use store::{Options, PassHead, Store};
 pub use view::{Unknown, View};

@@ -1,54 +1,92 @@
-//! At which source revision each toggle was applied, from the history of the applied ref.
+//! At which source revision each toggle was applied last, from the history of the applied ref.
 //!
-//! Nothing is stored per toggle: each commit names its revision, and what it changed is what its tree and its parent's
-//! disagree about.
+//! Nothing is stored per toggle: each commit names its revision, and the trees of a commit and its parent differ in what it
+//! changed. A daemon keeps the map, so that a pass costs as many comparisons as it recorded commits.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::error::Error;
 use super::reader::Reader;
+use super::record;
 use super::repository::{object_id, oid};
-use super::{record, view};
-use crate::model::{CommitId, Differing, ObjectId, ToggleId, Tree, Trees};
+use super::view::View;
+use crate::model::{CommitId, Differing, EntryKind, ObjectId, ToggleId, Tree, Trees};
 
-pub(crate) fn applied(
-    reader: &Reader,
-    tip: CommitId,
-    toggles: &BTreeSet<ToggleId>,
-) -> Result<BTreeMap<ToggleId, CommitId>, Error> {
-    let repository = reader.repository();
-    let broken = |error| Error::repository(repository.path())(error);
-    let mut wanted: BTreeSet<&ToggleId> = toggles.iter().collect();
-    let mut found = BTreeMap::new();
-    let mut commit = oid(tip.0)
-        .and_then(|id| repository.find_commit(id))
-        .map_err(broken)?;
-    view::tip_at(repository, tip)?;
-    while !wanted.is_empty() {
-        let parent = commit.parents().next();
-        let before = parent.as_ref().map(|parent| object_id(parent.tree_id()));
-        let changed = changed(reader, before, object_id(commit.tree_id()))?;
-        let revision = record::tip(&commit)?.revision;
-        wanted.retain(|id| {
-            let hit = changed.contains(id.as_str());
-            if hit {
-                found.insert((*id).clone(), revision);
-            }
-            !hit
-        });
-        match parent {
-            Some(parent) => commit = parent,
-            None => break,
-        }
-    }
-    Ok(found)
+/// The source revision at which each applied toggle was applied last, as of one commit of the applied ref.
+#[derive(Debug, Default)]
+pub struct Revisions {
+    tip: Option<CommitId>,
+    at: BTreeMap<ToggleId, CommitId>,
 }
 
-/// Returns the `project/environment/toggle` of each document that `after` has and `before` does not have like this.
-fn changed(reader: &Reader, before: Option<ObjectId>, after: ObjectId) -> Result<BTreeSet<String>, Error> {
+impl Revisions {
+    /// Returns the revision at which `id` was applied.
+    #[must_use]
+    pub fn get(&self, id: &ToggleId) -> Option<CommitId> {
+        self.at.get(id).copied()
+    }
+
+    /// Brings the map up to the tip of `view`, whose tree holds the toggles `applied`. Walks back to the tip of the last
+    /// call, or until every toggle is found. Returns the number of commits that were compared with their parents.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn update(&mut self, view: &View, applied: &BTreeSet<ToggleId>) -> Result<usize, Error> {
+        let tip = view.tip().map(|tip| tip.commit);
+        if self.tip == tip {
+            return Ok(0);
+        }
+        let (Some(reader), Some(commit)) = (view.reader()?, tip) else {
+            *self = Self::default();
+            return Ok(0);
+        };
+        let mut wanted: HashMap<&str, &ToggleId> = applied.iter().map(|id| (id.as_str(), id)).collect();
+        let mut found = BTreeMap::new();
+        let mut compared = 0;
+        let mut next = Some(commit);
+        while let Some(commit) = next.filter(|commit| Some(*commit) != self.tip && !wanted.is_empty()) {
+            let step = step(&reader, commit)?;
+            compared += 1;
+            for toggle in &step.changed {
+                if let Some(id) = wanted.remove(toggle.as_str()) {
+                    found.insert(id.clone(), step.revision);
+                }
+            }
+            next = step.parent;
+        }
+        if next.is_some() && next == self.tip {
+            // What was not applied again since keeps its revision.
+            self.at.retain(|id, _| applied.contains(id));
+            self.at.extend(found);
+        } else {
+            self.at = found;
+        }
+        self.tip = tip;
+        Ok(compared)
+    }
+}
+
+/// One commit of the applied ref.
+struct Step {
+    revision: CommitId,
+    parent: Option<CommitId>,
+    /// The `project/environment/toggle` of each document that its tree has and its parent's does not have like this.
+    changed: BTreeSet<String>,
+}
+
+fn step(reader: &Reader, commit: CommitId) -> Result<Step, Error> {
+    let repository = reader.repository();
+    let commit = oid(commit.0).and_then(|id| repository.find_commit(id));
+    let commit = commit.map_err(Error::repository(repository.path()))?;
+    let parent = commit.parents().next();
+    let before = parent.as_ref().map(|parent| object_id(parent.tree_id()));
     let mut changed = BTreeSet::new();
-    descend(reader, before, after, "", &mut changed)?;
-    Ok(changed)
+    descend(reader, before, object_id(commit.tree_id()), "", &mut changed)?;
+    Ok(Step {
+        revision: record::tip(&commit)?.revision,
+        parent: parent.map(|parent| CommitId(object_id(parent.id()))),
+        changed,
+    })
 }
 
 fn descend(
@@ -68,16 +106,87 @@ fn descend(
             continue;
         };
         let name = String::from_utf8_lossy(entry.name);
-        match entry.kind() {
-            crate::model::EntryKind::Tree => {
-                let prefix = format!("{prefix}{name}/");
-                descend(reader, other.map(|other| other.id), entry.id, &prefix, changed)?;
-            }
-            _ => {
-                let toggle = name.rsplit_once('.').map_or(&*name, |(toggle, _)| toggle);
-                changed.insert(format!("{prefix}{toggle}"));
-            }
+        if entry.kind() == EntryKind::Tree {
+            let prefix = format!("{prefix}{name}/");
+            descend(reader, other.map(|other| other.id), entry.id, &prefix, changed)?;
+        } else {
+            let toggle = name.rsplit_once('.').map_or(&*name, |(toggle, _)| toggle);
+            changed.insert(format!("{prefix}{toggle}"));
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{head, id, options};
+    use super::super::{Record, Store};
+    use super::*;
+    use crate::state::pack::{Kind, id_of};
+
+    fn record(store: &mut Store, revision: u8, records: &[Record]) {
+        let document = |object| {
+            let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
+            let mut bytes = bytes.filter(|bytes| id_of(Kind::Blob, bytes) == object);
+            bytes.next().ok_or(std::fmt::Error)
+        };
+        store.fold(&head(revision), records, document).unwrap();
+    }
+
+    fn put(toggle: &str, byte: u8) -> Record {
+        Record::Put {
+            id: id(toggle),
+            object: id_of(Kind::Blob, &[byte]),
+            format: "yaml".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_map_that_is_kept_costs_one_comparison_per_recorded_commit() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::open(dir.path(), options()).unwrap();
+        let toggles: Vec<String> = (0..5).map(|number| format!("a/b/t{number}")).collect();
+        let applied: BTreeSet<ToggleId> = toggles.iter().map(|toggle| id(toggle)).collect();
+        record(
+            &mut store,
+            1,
+            &toggles.iter().map(|toggle| put(toggle, 1)).collect::<Vec<_>>(),
+        );
+        let mut kept = Revisions::default();
+        assert_eq!(kept.update(store.view(), &applied).unwrap(), 1);
+        for revision in 2..30 {
+            record(&mut store, revision, &[put("a/b/t0", revision)]);
+            assert_eq!(kept.update(store.view(), &applied).unwrap(), 1, "{revision}");
+            assert_eq!(kept.update(store.view(), &applied).unwrap(), 0, "{revision}");
+            assert_eq!(kept.get(&id("a/b/t0")), Some(head(revision).revision));
+            assert_eq!(kept.get(&id("a/b/t1")), Some(head(1).revision));
+        }
+        let mut fresh = Revisions::default();
+        assert_eq!(
+            fresh.update(store.view(), &applied).unwrap(),
+            29,
+            "one walk for all"
+        );
+        let only = BTreeSet::from([id("a/b/t0")]);
+        assert_eq!(Revisions::default().update(store.view(), &only).unwrap(), 1);
+        assert!(applied.iter().all(|id| kept.get(id) == fresh.get(id)));
+    }
+
+    #[test]
+    fn what_is_forgotten_and_comes_back_has_the_revision_of_its_return() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::open(dir.path(), options()).unwrap();
+        let (one, two) = (id("a/b/one"), id("a/b/two"));
+        let both = BTreeSet::from([one.clone(), two.clone()]);
+        record(&mut store, 1, &[put("a/b/one", 1), put("a/b/two", 1)]);
+        let mut kept = Revisions::default();
+        kept.update(store.view(), &both).unwrap();
+        record(&mut store, 2, &[Record::Remove { id: one.clone() }]);
+        kept.update(store.view(), &BTreeSet::from([two.clone()])).unwrap();
+        assert_eq!(kept.get(&one), None);
+        record(&mut store, 3, &[put("a/b/one", 1)]);
+        kept.update(store.view(), &both).unwrap();
+        assert_eq!(kept.get(&one), Some(head(3).revision));
+        assert_eq!(kept.get(&two), Some(head(1).revision));
+    }
 }

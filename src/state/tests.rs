@@ -188,9 +188,10 @@ fn what_was_applied_is_read_back_and_git_agrees() {
     assert_eq!(view.base_url(), Some(URL));
     assert_eq!(view.tip().unwrap().revision, head(2).revision);
     let toggles = BTreeSet::from([id("a/b/c"), id("a/b-c/d")]);
-    let revisions = view.applied_revisions(&toggles).unwrap();
-    assert_eq!(revisions[&id("a/b/c")], head(2).revision);
-    assert_eq!(revisions[&id("a/b-c/d")], head(1).revision);
+    let mut revisions = Revisions::default();
+    revisions.update(&view, &toggles).unwrap();
+    assert_eq!(revisions.get(&id("a/b/c")), Some(head(2).revision));
+    assert_eq!(revisions.get(&id("a/b-c/d")), Some(head(1).revision));
     git(dir.path(), &["fsck", "--strict", "--full"]);
     let message = git(
         dir.path(),

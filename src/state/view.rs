@@ -1,6 +1,6 @@
 //! State as a reader sees it: no lock, nothing written, and a writer may be at work.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,7 +15,6 @@ use super::orders;
 use super::reader::Reader;
 use super::record::{self, Tip};
 use super::repository::{self, APPLIED, oid};
-use super::revisions;
 use super::shared::Shared;
 use crate::model::{Allowance, CommitId, Sent, Suspensions, ToggleId};
 use crate::transport::Handles;
@@ -234,21 +233,6 @@ impl View {
     /// When the repository cannot be opened.
     pub fn reader(&self) -> Result<Option<Reader>, Error> {
         self.repository.as_ref().map(Reader::open).transpose()
-    }
-
-    /// Returns the source revision at which each of `toggles` was last applied, found in one walk over the history of
-    /// the applied ref; a toggle that is not found is left out.
-    ///
-    /// # Errors
-    /// When the history cannot be read.
-    pub fn applied_revisions(
-        &self,
-        toggles: &BTreeSet<ToggleId>,
-    ) -> Result<BTreeMap<ToggleId, CommitId>, Error> {
-        match (self.reader()?, &self.tip) {
-            (Some(reader), Some(tip)) => revisions::applied(&reader, tip.commit, toggles),
-            _ => Ok(BTreeMap::new()),
-        }
     }
 }
 

@@ -144,6 +144,47 @@ fn an_environment_that_loses_all_its_documents_is_held() {
 }
 
 #[test]
+fn an_unknown_outcome_whose_file_is_gone_is_an_orphan_that_says_so() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/search.yaml", doc(30))
+        .commit("Add search");
+    world.settle();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.service.answers([Answer::stores_and_hangs()]);
+    let run = world.apply().start();
+    world.service.wait_for(1);
+    run.kill();
+    world.service.sender_died();
+    world.service.take();
+    world.repo.remove("shop/prod/pay.yaml").commit("Remove pay");
+    for _ in 0..2 {
+        world
+            .apply()
+            .exit(0)
+            .says(&["shop/prod/pay", "the outcome of its last publish is unknown"]);
+        world.nothing_sent();
+    }
+    let plan = world.plan().set("output", "json").exit(0).json();
+    assert_eq!(plan["held"], json!([]), "{plan}");
+    let reason = plan["orphans"][0]["reason"].as_str().unwrap_or_default();
+    assert!(reason.contains("unknown"), "{plan}");
+    let status = world.status().set("output", "json").exit(0).json();
+    let line = &status["toggles"][0];
+    assert_eq!(line["state"], "orphan", "{status}");
+    let reason = line["reason"].as_str().unwrap_or_default();
+    assert!(reason.contains("unknown"), "{status}");
+    // It comes back, and what was sent is sent again.
+    world.repo.revert();
+    world.apply().exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+}
+
+#[test]
 fn a_renamed_file_is_one_orphan_and_one_create() {
     let world = World::with_pay_applied();
     world

@@ -77,6 +77,30 @@ fn every_toggle_has_a_state_and_a_reason() {
 }
 
 #[test]
+fn what_was_confirmed_and_not_recorded_before_a_crash_is_listed() {
+    let world = World::new();
+    world
+        .repo
+        .file("shop/prod/a.yaml", doc(18))
+        .file("shop/prod/b.yaml", doc(18))
+        .commit("Add both");
+    world
+        .service
+        .answers([Answer::applied(), Answer::stores_and_hangs()]);
+    let run = world.apply().set("first-pass", "assert").start();
+    world.service.wait_for(2);
+    run.kill();
+    world.service.sender_died();
+    let json = world.status().set("output", "json").exit(0).json();
+    let line = |index: usize| &json["toggles"][index];
+    assert_eq!(line(0)["toggle"], "shop/prod/a", "{json}");
+    assert_eq!(line(0)["state"], "in_sync", "{json}");
+    assert_eq!(line(0)["revision"], "<rev>", "{json}");
+    assert_eq!(line(1)["toggle"], "shop/prod/b", "{json}");
+    assert_eq!(line(1)["state"], "pending", "{json}");
+}
+
+#[test]
 fn what_is_in_sync_is_a_success() {
     let world = World::with_pay_applied();
     assert_eq!(states(&world, 0).into_values().collect::<Vec<_>>(), ["in_sync"]);

@@ -8,7 +8,7 @@ use crate::source::{Snapshot, Source};
 use crate::state::View;
 
 use super::Error;
-use super::history::{Answer, Case, Observer, Sighting, Step};
+use super::history::{Answer, Case, Observer, RefMove, Step};
 use super::pass::Config;
 use super::rules::HistoryRule;
 
@@ -16,14 +16,14 @@ use super::rules::HistoryRule;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HistoryGuard {
     /// What a daemon saw of its source; none for a single pass.
-    pub(crate) sightings: Option<Sightings>,
+    pub(crate) seen: Option<SeenRevisions>,
 }
 
 impl HistoryGuard {
     /// Returns the guard of a daemon, which has seen nothing yet.
     pub(crate) fn of_daemon() -> Self {
         Self {
-            sightings: Some(Sightings::default()),
+            seen: Some(SeenRevisions::default()),
         }
     }
 
@@ -40,11 +40,11 @@ impl HistoryGuard {
     ) -> Result<Vec<String>, Error> {
         let found = snapshot.revision();
         let Some(step) = Step::of(snapshot, view)? else {
-            self.sightings.iter_mut().for_each(|seen| seen.keep(found));
+            self.seen.iter_mut().for_each(|seen| seen.keep(found));
             return Ok(Vec::new());
         };
-        let observer = match &mut self.sightings {
-            Some(sightings) => Observer::Daemon(sightings.take_in(&step)),
+        let observer = match &mut self.seen {
+            Some(seen) => Observer::Daemon(seen.take_in(&step)),
             None => Observer::Job,
         };
         let overrides = Overrides::at(found, view.allowances());
@@ -63,24 +63,24 @@ impl HistoryGuard {
 
 /// The revisions at which, or beyond which, a daemon saw its source.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sightings(VecDeque<CommitId>);
+pub(crate) struct SeenRevisions(VecDeque<CommitId>);
 
-impl Sightings {
+impl SeenRevisions {
     /// How many are kept. Only the recorded revision is asked for, which is a recent one.
     const MOST: usize = 1_000;
 
     /// Returns whether the source was seen at the recorded revision before, and takes in where it is now. If the found
     /// revision does not descend from the recorded one, the source has moved since.
-    fn take_in(&mut self, step: &Step) -> Sighting {
-        let sighting = match self.0.contains(&step.recorded) {
-            true => Sighting::Moved,
-            false => Sighting::Never,
+    fn take_in(&mut self, step: &Step) -> RefMove {
+        let moved = match self.0.contains(&step.recorded) {
+            true => RefMove::Seen,
+            false => RefMove::Unseen,
         };
         if step.is_forward() {
             self.keep(step.recorded);
         }
         self.keep(step.found);
-        sighting
+        moved
     }
 
     fn keep(&mut self, revision: CommitId) {
@@ -108,15 +108,15 @@ mod tests {
             found,
             relation,
         };
-        let mut sightings = Sightings::default();
-        sightings.take_in(&step(first, second, Relation::Descends));
+        let mut seen = SeenRevisions::default();
+        seen.take_in(&step(first, second, Relation::Descends));
         for recorded in [first, second] {
             let moved = step(recorded, third, Relation::Diverged);
-            assert_eq!(sightings.take_in(&moved), Sighting::Moved);
+            assert_eq!(seen.take_in(&moved), RefMove::Seen);
         }
         for _ in 0..2 {
             let unknown = step(elsewhere, third, Relation::Missing);
-            assert_eq!(sightings.take_in(&unknown), Sighting::Never);
+            assert_eq!(seen.take_in(&unknown), RefMove::Unseen);
         }
     }
 }
