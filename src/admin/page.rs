@@ -24,6 +24,7 @@ const HEAD: &str = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\
 :root { color-scheme: light dark }\n\
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 70em; margin: 2em auto; padding: 0 1em }\n\
 table { border-collapse: collapse } td, th { padding: .2em 1em .2em 0; text-align: left; vertical-align: top }\n\
+td:first-child { min-width: 10em }\n\
 code { overflow-wrap: anywhere } .bad, .good, .warn { border-left: .4em solid; padding-left: .6em }\n\
 .bad { border-color: #c33 } .good { border-color: #393 } .warn { border-color: #e90 }\n\
 </style>\n</head>\n<body>\n<h1>gitoggle</h1>\n";

@@ -1,5 +1,6 @@
 //! What the driver remembers between passes, and what it says when passes fail and when they do not any more.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -16,8 +17,10 @@ use super::withheld::{Withheld, WithheldReason};
 /// How many environments one log line names.
 const MOST_PLACES: usize = 10;
 
-/// How many toggles that became held are logged one by one after a pass.
+/// How many toggles that became held are logged one by one after a pass, and up to which number within one environment
+/// and reason.
 const MOST_HELD: usize = 20;
+const SMALL_GROUP: usize = 5;
 
 /// What the loop remembers between passes.
 pub(super) struct Memory {
@@ -97,21 +100,29 @@ impl Memory {
         );
     }
 
-    /// Logs the toggles that this pass held and the one before did not, one line each unless there are too many.
+    /// Logs the toggles that this pass held and the one before did not. A large group, such as the first pass of an
+    /// environment, is only counted, so that the few toggles with a reason of their own stand out.
     pub(super) fn held(before: &[ToggleStatus], after: &[ToggleStatus]) {
         let is_known = |toggle: &ToggleStatus| {
             let place = before.binary_search_by(|known| known.toggle.cmp(&toggle.toggle));
             place.is_ok_and(|place| (before[place].state, before[place].kind) == (toggle.state, toggle.kind))
         };
         let held = after.iter().filter(|toggle| toggle.state == ToggleState::Held);
-        let mut news = held.filter(|toggle| !is_known(toggle));
-        for toggle in news.by_ref().take(MOST_HELD) {
+        let news: Vec<_> = held.filter(|toggle| !is_known(toggle)).collect();
+        let group = |toggle: &ToggleStatus| (toggle.toggle.environment(), toggle.kind);
+        let mut sizes: BTreeMap<_, usize> = BTreeMap::new();
+        for toggle in &news {
+            *sizes.entry(group(toggle)).or_default() += 1;
+        }
+        let is_small = |toggle: &&&ToggleStatus| sizes[&group(toggle)] <= SMALL_GROUP;
+        let listed: Vec<_> = news.iter().filter(is_small).take(MOST_HELD).collect();
+        for toggle in &listed {
             let kind = toggle.kind.map(WithheldReason::as_str);
             tracing::info!(name: "held", toggle = %toggle.toggle, kind, reason = toggle.reason, "held");
         }
-        let more = news.count();
+        let more = news.len() - listed.len();
         if more > 0 {
-            tracing::info!(name: "held_more", count = more, "and more toggles are held; `GET /api/status` lists them");
+            tracing::info!(name: "held_more", count = more, "more toggles held; `GET /api/status` lists them");
         }
     }
 

@@ -248,20 +248,21 @@ fn what_stays_as_it_was_is_logged_once() {
 }
 
 #[test]
-fn a_long_list_of_held_toggles_is_cut() {
+fn a_large_group_is_counted_so_that_single_toggles_stand_out() {
     let world = World::new();
     for toggle in 0..32 {
         world.repo.file(&format!("shop/prod/t{toggle:02}.yaml"), doc(18));
     }
-    world.repo.commit("Add all");
+    world
+        .repo
+        .file("shop/prod/bad.yaml", "nonsense\n")
+        .commit("Add all");
     let daemon = Daemon::ready(&world, |run| run);
-    assert_eq!(event(&daemon, "held_more", 0)["count"], 12);
+    assert_eq!(event(&daemon, "held_more", 0)["count"], 32);
     let held = events(&daemon, "held");
-    assert_eq!(held.len(), 20);
-    assert_eq!(
-        (&held[0]["toggle"], &held[0]["kind"]),
-        (&json!("shop/prod/t00"), &json!("first_pass"))
-    );
+    assert_eq!(held.len(), 1, "{}", daemon.log());
+    let expected = (&json!("shop/prod/bad"), &json!("invalid"));
+    assert_eq!((&held[0]["toggle"], &held[0]["kind"]), expected);
 }
 
 #[test]

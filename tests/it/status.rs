@@ -132,6 +132,22 @@ fn status_is_versioned_json() {
 }
 
 #[test]
+fn the_json_groups_what_is_withheld_as_the_daemon_does() {
+    let world = World::with_pay_applied();
+    world.repo.file("shop/prod/bad.yaml", "nonsense\n").commit("Bad");
+    let json = world.status().set("output", "json").exit(3).json();
+    let group =
+        serde_json::json!({ "state": "held", "environment": "shop/prod", "reason": "invalid", "count": 1 });
+    assert_eq!(json["groups"], serde_json::json!([group]));
+    assert_eq!(
+        json["remarks"],
+        serde_json::json!(["1 held in shop/prod (invalid)"])
+    );
+    assert_eq!(json["toggles"][0]["kind"], "invalid");
+    assert_eq!(json["service"], "https://$SERVICE");
+}
+
+#[test]
 fn the_markdown_names_what_is_not_in_sync() {
     let world = World::with_pay_applied();
     world
