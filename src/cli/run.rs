@@ -73,6 +73,7 @@ async fn serve(settings: &Settings) -> Result<Verdict, Failure> {
         status: sender,
         metrics,
         heartbeat,
+        stale_after: settings.stale_after,
     };
     driver.run(stop).await;
     watching.abort();

@@ -77,6 +77,8 @@ fn text(status: &Status) -> String {
         repo,
         reference,
         revision,
+        fetched_at: _,
+        stale: _,
         awaited: _,
     } = source;
     let mut text = escaped(repo).to_string();

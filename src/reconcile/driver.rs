@@ -6,7 +6,7 @@
 //! What is due when is decided in `Schedule`, a value; here it is only waited for.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, interval_at, sleep_until};
@@ -51,6 +51,8 @@ pub struct Driver {
     pub metrics: Metrics,
     /// The sign of life.
     pub heartbeat: Heartbeat,
+    /// The age from which on a source counts as stopped.
+    pub stale_after: Duration,
 }
 
 /// What ended a wait.
@@ -69,7 +71,7 @@ impl Driver {
     /// Makes passes until `stop` is raised; then nothing new starts, and what is open ends or is given up after 25 s.
     pub async fn run(mut self, mut stop: watch::Receiver<bool>) {
         let mut memory = Memory::new(self.poll_interval);
-        let mut scout = Scout::new(self.config.source.clone());
+        let mut scout = Scout::new(self.config.source.clone(), self.freshness());
         let mut reconciler = None;
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -188,7 +190,7 @@ impl Driver {
             let about = *about.borrow();
             about.is_some() && found.is_some() && found != about
         };
-        let (began, started) = (scout.glance(), Instant::now());
+        let (began, started, asked) = (scout.glance(), Instant::now(), SystemTime::now());
         let (mut orders, mut is_ordered) = (Vec::new(), false);
         let mut tick = interval(TICK);
         let mut poll = interval_at(Instant::now() + self.poll_interval, self.poll_interval);
@@ -245,6 +247,9 @@ impl Driver {
             self.trigger.fire();
         }
         memory.seen = about.borrow().or(began);
+        if memory.seen.is_some() || result.is_ok() {
+            scout.looked(asked);
+        }
         memory.history = std::mem::take(&mut writer.history);
         if is_ordered {
             reload(&mut writer);
@@ -313,7 +318,7 @@ impl Driver {
                     repo: source.repo.clone(),
                     reference: Some(source.reference.clone()),
                     revision: Some(source.revision),
-                    awaited: None,
+                    ..status.source.clone()
                 };
             }
             status.source.awaited = None;

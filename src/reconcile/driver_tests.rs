@@ -73,6 +73,7 @@ impl Work {
             status: sender,
             metrics: Metrics::new(),
             heartbeat: heartbeat.clone(),
+            stale_after: INTERVAL * 10,
         };
         let (stop, stopped) = watch::channel(false);
         Self {

@@ -106,7 +106,7 @@ pub fn status(config: &Config) -> Result<Standing, Error> {
                 repo: config.rules.repo.clone(),
                 reference: Some(snapshot.reference().to_owned()),
                 revision: Some(snapshot.revision()),
-                awaited: None,
+                ..SourceStatus::default()
             },
             suspensions: suspensions(&view, now()),
             ..Status::default()

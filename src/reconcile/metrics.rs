@@ -14,6 +14,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::exposition::MetricsFormat;
+use super::source_age::SourceAge;
 use super::status::{PassResult, ToggleState, ToggleStatus};
 use super::withheld::{Withheld, WithheldReason};
 
@@ -77,6 +78,7 @@ struct Inner {
     passes: Family<ResultLabel, Counter>,
     publish_duration: Histogram,
     publishes: Family<OutcomeLabel, Counter>,
+    source_age: SourceAge,
     source_fetch_duration: Histogram,
     suspended: Gauge,
     toggles: Family<StateLabel, Gauge<u64, AtomicU64>>,
@@ -136,6 +138,7 @@ impl Metrics {
             passes: Family::default(),
             publish_duration: Histogram::new(PUBLISH_BUCKETS),
             publishes: Family::default(),
+            source_age: SourceAge::default(),
             source_fetch_duration: Histogram::new(FETCH_BUCKETS),
             suspended: Gauge::default(),
             toggles: Family::default(),
@@ -181,6 +184,11 @@ impl Metrics {
                 .get_or_create(&ReasonLabel { reason })
                 .set(count as u64);
         }
+    }
+
+    /// Sets when the source was last current, in seconds since 1970-01-01 UTC; nothing for a source without an age.
+    pub fn source_fetched_at(&self, at: Option<i64>) {
+        self.0.source_age.set(at);
     }
 
     /// Sets when a pass last succeeded, in seconds since 1970-01-01 UTC; 0 until one does.
@@ -255,6 +263,7 @@ impl Inner {
             passes,
             publish_duration,
             publishes,
+            source_age,
             source_fetch_duration,
             suspended,
             toggles,
@@ -301,6 +310,7 @@ impl Inner {
             "Tries to publish a toggle, by outcome",
             publishes.clone(),
         );
+        registry.register_collector(Box::new(source_age.clone()));
         registry.register_with_unit(
             "source_fetch_duration",
             "Time a fetch of the source took",

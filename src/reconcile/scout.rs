@@ -5,7 +5,7 @@
 //! says so, in the background and by one look-up of the ref.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -13,8 +13,9 @@ use tokio::task::JoinHandle;
 use crate::model::CommitId;
 use crate::plan::{Change, Plan};
 use crate::service::Outcome;
-use crate::source::{CacheMode, Source, SourceConfig};
+use crate::source::{CacheMode, Fetched, Source, SourceConfig};
 
+use super::freshness::Freshness;
 use super::publish::Progress;
 use super::report::Sending;
 
@@ -26,10 +27,13 @@ pub(super) struct Scout {
     asking: Option<JoinHandle<Option<CommitId>>>,
     /// Whether somebody asked again meanwhile, who may know of something newer than the answer.
     again: bool,
+    /// When the source was last known to be current.
+    fetched: Option<Fetched>,
+    freshness: Freshness,
 }
 
 impl Scout {
-    pub(super) fn new(config: SourceConfig) -> Self {
+    pub(super) fn new(config: SourceConfig, freshness: Freshness) -> Self {
         let config = SourceConfig {
             mode: CacheMode::Untouched,
             ..config
@@ -39,6 +43,8 @@ impl Scout {
             config,
             asking: None,
             again: false,
+            fetched: None,
+            freshness,
         }
     }
 
@@ -49,7 +55,21 @@ impl Scout {
 
     /// Returns where a ref on this machine leads now; nothing where it cannot be read, or is elsewhere.
     pub(super) fn glance(&mut self) -> Option<CommitId> {
-        self.is_local().then(|| self.source.look_up().ok()).flatten()
+        let found = self.is_local().then(|| self.source.look_up().ok()).flatten();
+        if self.is_local() {
+            self.fetched = self.source.fetched();
+        }
+        self.freshness.publish(self.fetched, SystemTime::now());
+        found
+    }
+
+    /// Notes that a repository behind a URL was looked up at `at`; of a local one, `FETCH_HEAD` shows more.
+    pub(super) fn looked(&mut self, at: SystemTime) {
+        if !self.is_local() {
+            let at = self.fetched.map_or(at, |known| known.at.max(at));
+            self.fetched = Some(Fetched { at, problem: None });
+            self.freshness.publish(self.fetched, SystemTime::now());
+        }
     }
 
     /// Asks a repository behind a URL; [`Scout::answer`] waits for what comes of it.
@@ -76,7 +96,11 @@ impl Scout {
         if std::mem::take(&mut self.again) {
             self.ask();
         }
-        found.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
+        let found = found.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
+        if found.is_some() {
+            self.looked(SystemTime::now());
+        }
+        found
     }
 }
 

@@ -75,6 +75,13 @@ pub struct SourceStatus {
     pub reference: Option<String>,
     /// The revision last looked at.
     pub revision: Option<CommitId>,
+    /// When the source was last fetched or looked up successfully, in seconds since 1970-01-01 UTC; in JSON in RFC 3339
+    /// form. A path without `FETCH_HEAD` has none.
+    #[serde(serialize_with = "as_rfc3339_if_any")]
+    pub fetched_at: Option<i64>,
+    /// Why the source counts as stopped: it was last current longer ago than `stale_after`.
+    #[serde(skip)]
+    pub stale: Option<String>,
     /// The path at which the daemon waits for a checkout.
     #[serde(skip)]
     pub awaited: Option<PathBuf>,
@@ -136,6 +143,10 @@ impl LastPass {
 
 fn as_rfc3339<S: serde::Serializer>(seconds: &i64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&rfc3339(*seconds))
+}
+
+fn as_rfc3339_if_any<S: serde::Serializer>(seconds: &Option<i64>, serializer: S) -> Result<S::Ok, S::Error> {
+    seconds.map(rfc3339).serialize(serializer)
 }
 
 /// When a pass last succeeded.
@@ -260,7 +271,8 @@ impl Status {
     pub fn remarks(&self) -> Vec<String> {
         let suspended = self.suspensions.iter().map(suspended);
         let withheld = Some(self.withheld.to_string()).filter(|text| !text.is_empty());
-        suspended.chain(withheld).collect()
+        let stale = self.source.stale.clone();
+        suspended.chain(stale).chain(withheld).collect()
     }
 }
 

@@ -6,7 +6,7 @@ use git2::Repository;
 
 use super::error::{Error, cannot_open};
 use super::resolve::{Resolved, resolve};
-use crate::transport::{self, Handles};
+use crate::transport;
 
 /// Opens the repository at `path`: a work tree, a bare one, a linked work tree, or a symbolic link to one. Never
 /// one further up.
@@ -15,10 +15,10 @@ pub(super) fn open(path: &Path) -> Result<Repository, Error> {
 }
 
 /// Resolves `reference` in the repository at `path`, and returns both.
-pub(super) fn look_up(path: &Path, reference: Option<&str>) -> Result<(Handles, Resolved), Error> {
+pub(super) fn look_up(path: &Path, reference: Option<&str>) -> Result<(Repository, Resolved), Error> {
     let repository = open(path)?;
     match resolve(&repository, reference) {
-        Ok(resolved) => Ok((Handles::of(repository), resolved)),
+        Ok(resolved) => Ok((repository, resolved)),
         Err(_) if !repository.path().exists() => Err(Error::Vanished(path.to_owned())),
         Err(error) => Err(error),
     }

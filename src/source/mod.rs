@@ -7,6 +7,7 @@
 //! Invariant: a [`Snapshot`] never changes, whatever happens to the ref that led to it.
 
 mod error;
+mod fetch_head;
 mod history;
 mod local;
 mod message;
@@ -23,11 +24,12 @@ pub mod worktree;
 use std::path::PathBuf;
 
 pub use error::{Error, ErrorKind};
+pub use fetch_head::{FetchProblem, Fetched};
 pub use reader::Reader;
 pub use snapshot::{Relation, Snapshot};
 
 use crate::model::CommitId;
-use crate::transport::{GitAccess, RepoUrl};
+use crate::transport::{GitAccess, Handles, RepoUrl};
 
 /// What a source is made of.
 #[derive(Clone, Debug)]
@@ -82,6 +84,7 @@ pub enum CacheMode {
 pub struct Source {
     config: SourceConfig,
     mirror: mirror::Mirror,
+    fetch_head: fetch_head::FetchHead,
 }
 
 impl Source {
@@ -91,6 +94,7 @@ impl Source {
         Self {
             config,
             mirror: mirror::Mirror::default(),
+            fetch_head: fetch_head::FetchHead::default(),
         }
     }
 
@@ -103,7 +107,8 @@ impl Source {
         let Some(path) = config.location.local_path() else {
             return self.mirror.look(config);
         };
-        let (handles, resolved) = local::look_up(path, config.reference.as_deref())?;
+        let (repository, resolved) = local::look_up(path, config.reference.as_deref())?;
+        let handles = Handles::of(repository);
         Snapshot::take(handles, resolved, &config.root, config.first_parent, None)
     }
 
@@ -122,8 +127,17 @@ impl Source {
         let Some(path) = config.location.local_path() else {
             return self.mirror.look_up(config);
         };
-        let (_, resolved) = local::look_up(path, config.reference.as_deref())?;
+        let reference = config.reference.as_deref();
+        let (repository, resolved) = local::look_up(path, reference)?;
+        self.fetch_head.look(&repository, reference, &resolved);
         Ok(CommitId(reader::object_id(resolved.commit)))
+    }
+
+    /// Returns when the last lookup found a checkout to be current; nothing for a URL and for a repository that was never
+    /// fetched into.
+    #[must_use]
+    pub fn fetched(&self) -> Option<Fetched> {
+        self.fetch_head.fetched()
     }
 
     /// Has the mirror of a URL cloned again at the next look if it may be the cause of `error`, which a reader of a snapshot

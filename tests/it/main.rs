@@ -45,6 +45,7 @@ mod shared;
 mod sidecar;
 mod simulation;
 mod soundness;
+mod source_age;
 mod sources;
 mod stale;
 mod state;

@@ -8,7 +8,10 @@ use serde_json::Value;
 use super::{beginning, document, items, text, word};
 
 fn exposed() -> String {
-    Metrics::new().encode(MetricsFormat::Text)
+    let metrics = Metrics::new();
+    // Without a fetch, a source has no age.
+    metrics.source_fetched_at(Some(0));
+    metrics.encode(MetricsFormat::Text)
 }
 
 fn names(text: &str) -> BTreeSet<&str> {

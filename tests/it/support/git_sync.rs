@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use super::repo::Repo;
 use super::world::World;
@@ -48,6 +49,32 @@ impl GitSync {
         if let Err(error) = self.try_sync() {
             panic!("git-sync: {error}");
         }
+    }
+
+    /// Syncs once, and states that it failed.
+    #[track_caller]
+    pub(crate) fn fails(&self) {
+        assert!(self.try_sync().is_err(), "git-sync was expected to fail");
+    }
+
+    /// Leaves what a kill in the middle of `git worktree add` leaves for the commit that is to be synced next.
+    pub(crate) fn is_killed_while_it_adds(&self, commit: &str) {
+        self.root
+            .git(&["fetch", "--quiet", &self.upstream, "main", "--no-auto-gc"]);
+        let folder = self.root.path().join(".worktrees").join(commit);
+        let at = folder.display().to_string();
+        self.root
+            .git(&["worktree", "add", "--quiet", "--lock", "--detach", &at, commit]);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// Makes the last fetch look as old as this.
+    pub(crate) fn fetched_before(&self, age: Duration) {
+        let file = fs::File::options()
+            .append(true)
+            .open(self.root.path().join(".git/FETCH_HEAD"))
+            .unwrap();
+        file.set_modified(SystemTime::now() - age).unwrap();
     }
 
     fn try_sync(&self) -> Result<(), String> {
