@@ -11,6 +11,7 @@ mod observer;
 mod plan;
 mod run;
 mod sandbox;
+mod secrets;
 mod setup;
 mod show;
 mod signals;
@@ -63,6 +64,7 @@ fn run(invocation: &Invocation) -> Result<Verdict, Failure> {
     for warning in &warnings {
         tracing::warn!(name: "settings_warning", "{warning}");
     }
+    secrets::check(command, &settings)?;
     let result = match asked {
         Asked::Apply => apply::run(&settings),
         Asked::Demo(args) => demo::run(&settings, args),

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use crate::config::{self, Settings, StateRemote, Switch};
+use crate::model::escaped;
 use crate::plan::{FirstPass, MassChange, OnInvalid, OnRemove, Policy, Trailer};
 use crate::reconcile::{Config, HistoryRule, Limits, OriginState, Rules, SharedState};
 use crate::service::{BaseUrl, ClientConfig};
 use crate::source::{CacheMode, Parents, SourceConfig};
-use crate::state::Shared;
+use crate::state::{self, Shared};
 use crate::transport::{GitAccess, GitCredentials, Network, RepoUrl, SecretSource};
 
 use super::failure::{Failure, Verdict};
@@ -26,6 +27,16 @@ pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Fai
         .state_dir
         .clone()
         .ok_or_else(|| usage("give a folder with `--state-dir`"))?;
+    if let Some(name) = state::foreign(&state_dir) {
+        let (dir, name) = (state_dir.to_string_lossy(), escaped(&name));
+        let message = format!(
+            "the state folder `{}` holds other files, such as `{name}`",
+            escaped(&dir)
+        );
+        return Err(
+            usage(&message).hint("name an empty folder, or one that does not exist yet, with `--state-dir`")
+        );
+    }
     let base_url = base_url(settings)?;
     let source = source(settings, mode);
     let shared = shared(settings, &source, base_url.as_ref())?;

@@ -19,6 +19,13 @@ pub(crate) struct Line {
     pub(crate) place: String,
 }
 
+impl Line {
+    /// Returns the number of the line in the file.
+    pub(crate) fn number(&self) -> &str {
+        self.place.rsplit(':').nth(1).unwrap_or_default()
+    }
+}
+
 /// Reads the file at `path`; what cannot be understood becomes a mistake.
 pub(crate) fn read(path: &Path) -> Result<Vec<Line>, Mistake> {
     let name = path.display().to_string();

@@ -1,6 +1,6 @@
 //! Flags over variables over the file, and every mistake in any of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -64,6 +64,8 @@ pub(crate) struct Given {
 pub(crate) struct Merged {
     pub(crate) given: BTreeMap<&'static str, Given>,
     pub(crate) mistakes: Vec<Mistake>,
+    /// Keys that the file must not set, and so are not missing either.
+    pub(crate) refused: BTreeSet<String>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -130,45 +132,52 @@ impl Merged {
         };
         let trust = self.trust(&path, &lines, &world.folder);
         let mut seen = BTreeMap::new();
+        let mut refused = Vec::new();
         for line in &lines {
             if let Some(first) = seen.insert(line.key.as_str(), &line.place) {
                 let why = format!("`{}` stands here again, after {first}", line.key);
                 self.mistakes.push(Mistake::new(&line.place, why));
-                continue;
+            } else if matches!(trust, Trust::FromSource(_)) && decides_about_trust(line) {
+                self.refused.insert(line.key.clone());
+                refused.push(line);
+            } else {
+                self.take_line(line);
             }
-            self.take_line(line, trust);
+        }
+        if let (Trust::FromSource(tree), false) = (&trust, refused.is_empty()) {
+            self.refuse(&path, tree, &refused);
         }
     }
 
-    /// A file is believed only when it is outside the source by every account, its own included.
+    /// Decides how far the file at `path` is believed. The source is the repository that a flag or a variable names, else
+    /// the one that the file itself names, else the working directory.
     fn trust(&self, path: &Path, lines: &[Line], folder: &Path) -> Trust {
         let given = match self.given.get("repo").map(|given| &given.value) {
             Some(Value::Text(repo)) => Some(repo.as_str()),
             _ => None,
         };
-        let own = lines
-            .iter()
-            .find(|line| line.key == "repo")
-            .and_then(|line| line.said.first());
-        let repos = match given {
-            Some(repo) => vec![repo],
-            // A file cannot free itself by naming another repository; but `/`, in which services start, is no source.
-            None => (own.is_none() || folder.parent().is_some())
-                .then_some(".")
-                .into_iter()
-                .chain(own.map(String::as_str))
-                .collect(),
-        };
-        match repos
-            .iter()
-            .all(|repo| Trust::of(path, repo, folder) == Trust::Trusted)
-        {
-            true => Trust::Trusted,
-            false => Trust::FromSource,
-        }
+        let own = lines.iter().find(|line| line.key == "repo");
+        let own = own.and_then(|line| line.said.first()).map(String::as_str);
+        Trust::of(path, given.or(own).unwrap_or("."), folder)
     }
 
-    fn take_line(&mut self, line: &Line, trust: Trust) {
+    /// Reports the settings that the file at `path` must not decide, because it lies in the repository at `tree`.
+    fn refuse(&mut self, path: &Path, tree: &Path, lines: &[&Line]) {
+        let keys: Vec<String> = lines
+            .iter()
+            .map(|line| format!("`{}` (line {})", line.key, line.number()))
+            .collect();
+        let why = format!(
+            "this file lies in the work tree of the repository `{}`, and people who can change it there must not decide \
+             where secrets go or whom to trust: {}; move the file out of the repository, such as to \
+             `/etc/gitoggle/config.yaml`, or give these settings as flags or variables",
+            tree.display(),
+            keys.join(", ")
+        );
+        self.mistakes.push(Mistake::new(path.display().to_string(), why));
+    }
+
+    fn take_line(&mut self, line: &Line) {
         let place = format!("{}: `{}`", line.place, line.key);
         let known = settings().iter().find(|setting| setting.name == line.key);
         let Some(setting) = known.filter(|setting| setting.key.is_some()) else {
@@ -178,11 +187,6 @@ impl Merged {
         };
         if line.said.is_empty() {
             return;
-        }
-        if trust == Trust::FromSource && setting.reach == Reach::Trust {
-            let why = "this file lies in the source's work tree, and whoever can change it there must not decide \
-                       where secrets go or whom to trust; use a flag, a variable or a file elsewhere";
-            return self.mistakes.push(Mistake::new(place, why));
         }
         self.take(setting, place, &line.said);
     }
@@ -199,6 +203,14 @@ impl Merged {
             }
         }
     }
+}
+
+/// Whether a line sets where secrets and data go, or whom to trust.
+fn decides_about_trust(line: &Line) -> bool {
+    let mut settings = settings().iter();
+    let is_it =
+        |setting: &&SettingInfo| setting.key == Some(line.key.as_str()) && setting.reach == Reach::Trust;
+    !line.said.is_empty() && settings.any(|setting| is_it(&setting))
 }
 
 /// Says what is wrong with a key that is none, without its value: it may be a secret.

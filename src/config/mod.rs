@@ -12,6 +12,7 @@ mod file;
 mod merge;
 mod mistake;
 mod place;
+mod repository;
 mod settings;
 mod table;
 mod trust;

@@ -1,7 +1,7 @@
 //! The settings of one invocation, typed.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::address::StateRemote;
@@ -12,6 +12,7 @@ use super::definition::{Command, settings};
 use super::merge::{Flags, Given, Merged, World, merge};
 use super::mistake::{Mistake, Mistakes};
 use super::place::state_dir;
+use super::repository::work_trees;
 use super::value::Value;
 use crate::document::Layout;
 use crate::model::{Scope, ServiceKind};
@@ -138,6 +139,7 @@ pub fn load(command: Command, flags: &Flags, world: &World) -> Result<Loaded, Mi
     let built = values.settings(command, world);
     if let Some(settings) = &built {
         values.refuse_hopeless_globs(settings);
+        values.refuse_long_comments(settings);
     }
     let Merged {
         mistakes, warnings, ..
@@ -167,11 +169,12 @@ impl Values {
             ),
         ] {
             // A value that was refused is not missing.
-            let refused = self
-                .0
-                .mistakes
-                .iter()
-                .any(|mistake| mentions(&mistake.place, names));
+            let refused = names.iter().any(|name| self.0.refused.contains(*name))
+                || self
+                    .0
+                    .mistakes
+                    .iter()
+                    .any(|mistake| mentions(&mistake.place, names));
             if !refused && names.iter().all(|name| !self.0.given.contains_key(name)) {
                 self.0
                     .mistakes
@@ -261,6 +264,22 @@ impl Values {
         self.0.mistakes.extend(settings.only.hopeless().map(mistake));
     }
 
+    /// FeatureProbe answers a longer comment with a 500, which looks like an outage.
+    fn refuse_long_comments(&mut self, settings: &Settings) {
+        const LONGEST: usize = 1024;
+        let given = self
+            .0
+            .given
+            .get("comment_max_chars")
+            .map(|given| given.place.clone());
+        let is_known = settings.service_kind == ServiceKind::FeatureProbe;
+        if let Some(place) = given.filter(|_| is_known && settings.comment_max_chars > LONGEST) {
+            let why =
+                format!("with `service_kind: featureprobe`, a comment has at most {LONGEST} characters");
+            self.0.mistakes.push(Mistake::new(place, why));
+        }
+    }
+
     fn value(&self, name: &str) -> Option<Value> {
         if let Some(Given { value, .. }) = self.0.given.get(name) {
             return Some(value.clone());
@@ -332,6 +351,19 @@ impl Values {
         value.or_else(|| self.path(&format!("{name}_file")).map(SecretSource::File))
     }
 
+    fn refuse_state_in_a_work_tree(&mut self, dir: &Path) {
+        let Some(tree) = work_trees(dir).into_iter().next() else {
+            return;
+        };
+        let place = self.0.given.get("state_dir").map(|given| given.place.clone());
+        let why = format!(
+            "this folder lies in the work tree of the repository `{}`; name one outside of any, because state must \
+             survive `git clean` and must not be committed",
+            tree.display()
+        );
+        self.0.mistakes.push(Mistake::new(place.unwrap_or_default(), why));
+    }
+
     fn listen(&self) -> Option<Listen> {
         match self.text("listen")?.as_str() {
             "none" => Some(Listen::Nowhere),
@@ -341,6 +373,9 @@ impl Values {
 
     fn state_dir(&mut self, command: Command, repo: &RepoUrl, given: &str, world: &World) -> Option<PathBuf> {
         if let Some(dir) = self.path("state_dir") {
+            if command.plans() {
+                self.refuse_state_in_a_work_tree(&world.folder.join(&dir));
+            }
             return Some(dir);
         }
         if let Some(home) = &world.state_home {

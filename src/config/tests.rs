@@ -43,11 +43,11 @@ impl Case {
         self
     }
 
-    /// Loads with the file in a folder `elsewhere`, beside an empty folder `repo`, in which relative paths begin.
+    /// Loads with the file in a folder `elsewhere`, beside a repository `repo`, in which relative paths begin.
     fn load_at(mut self, place: &str) -> Result<Loaded, Mistakes> {
         let dir = tempfile::tempdir().unwrap();
-        for folder in ["elsewhere", "repo"] {
-            std::fs::create_dir(dir.path().join(folder)).unwrap();
+        for folder in ["elsewhere", "repo/.git"] {
+            std::fs::create_dir_all(dir.path().join(folder)).unwrap();
         }
         let path = dir.path().join(place);
         std::fs::write(&path, &self.file).unwrap();
@@ -255,10 +255,50 @@ fn a_file_in_the_work_tree_shapes_the_plan_and_nothing_else() {
             .unwrap_err();
         assert!(error.to_string().contains("work tree"), "{key}: {error}");
     }
-    let elsewhere = Case::new(Command::Plan)
-        .flag("repo", "https://git.example/a")
-        .file("base_url: https://t.example");
-    assert!(elsewhere.load_at("repo/c.yaml").is_ok());
+    // The working directory is in that repository, whatever the source is.
+    let elsewhere = || Case::new(Command::Plan).flag("repo", "https://git.example/a");
+    let file = "base_url: https://t.example";
+    assert!(elsewhere().file(file).load_at("repo/c.yaml").is_err());
+    assert!(elsewhere().file(file).load_at("elsewhere/c.yaml").is_ok());
+}
+
+#[test]
+fn a_key_that_was_refused_is_not_missing_either() {
+    let case = Case::new(Command::Apply)
+        .variable("GITOGGLE_TOKEN", "hunter2")
+        .file("base_url: https://t.example\ntoken_file: /t\nroot: x\n");
+    let error = case.load_at("repo/c.yaml").unwrap_err();
+    assert_eq!(error.all().len(), 1, "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("`base_url` (line 1), `token_file` (line 2)"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_state_folder_is_not_in_a_work_tree() {
+    let case = |dir: &str| Case::new(Command::Plan).flag("state_dir", dir).load();
+    let error = case("state").unwrap_err();
+    assert!(error.to_string().starts_with("--state-dir: "), "{error}");
+    for dir in [".git/gitoggle", "../elsewhere/state"] {
+        assert!(case(dir).is_ok(), "{dir}");
+    }
+}
+
+#[test]
+fn featureprobe_stores_comments_of_1024_characters() {
+    for (kind, chars, accepted) in [
+        ("documented", "2000", true),
+        ("featureprobe", "1024", true),
+        ("featureprobe", "1025", false),
+    ] {
+        let case = Case::new(Command::Plan)
+            .flag("service_kind", kind)
+            .variable("GITOGGLE_COMMENT_MAX_CHARS", chars);
+        assert_eq!(case.load().is_ok(), accepted, "{kind} {chars}");
+    }
 }
 
 #[test]

@@ -1,53 +1,53 @@
-//! Whether a configuration file may say where secrets go.
+//! Whether a configuration file may decide where secrets go.
 
 use std::path::{Path, PathBuf};
 
+use super::repository::work_trees;
 use crate::transport::RepoUrl;
 
 /// How far a configuration file is believed.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Trust {
-    /// It lies in the source's work tree: whoever can open a pull request writes it.
-    FromSource,
+    /// It lies in the work tree of this repository, which is the source or contains the working directory: people
+    /// who can open a pull request write it.
+    FromSource(PathBuf),
     /// It lies elsewhere: the operator writes it.
     Trusted,
 }
 
 impl Trust {
-    /// Decides about `file` when documents come from `repo`; `folder` is what relative paths are relative to.
+    /// Decides about `file` when documents come from `repo`; `folder` is the working directory.
     ///
     /// Names and what they stand for both count: a link inside the work tree that leads out of it was put there
-    /// by whoever writes the tree, and a link from outside leads to what they wrote.
+    /// by people who write the tree, and a link from outside leads to what they wrote.
     #[must_use]
     pub fn of(file: &Path, repo: &str, folder: &Path) -> Self {
-        let Some(repo) = repo.parse::<RepoUrl>().ok() else {
-            return Self::FromSource;
-        };
-        let Some(repo) = repo.local_path() else {
-            return Self::Trusted;
-        };
-        let trees = work_trees(&folder.join(repo));
+        let source = source(repo, folder);
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let is_source = |tree: &PathBuf| Some(tree) == source.as_ref() || folder.starts_with(tree);
         let names = names(&folder.join(file));
-        match names
-            .iter()
-            .any(|name| trees.iter().any(|tree| name.starts_with(tree)))
-        {
-            true => Self::FromSource,
-            false => Self::Trusted,
+        // The folders alone: a link in a work tree is there, wherever it leads.
+        let trees = names.iter().filter_map(|name| name.parent()).flat_map(work_trees);
+        match trees.into_iter().find(is_source) {
+            Some(tree) => Self::FromSource(tree),
+            None => Self::Trusted,
         }
     }
 }
 
-/// The folders that may be the work tree of the repository at `path`, which may be a `.git` itself.
-fn work_trees(path: &Path) -> Vec<PathBuf> {
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    match path.file_name().is_some_and(|name| name == ".git") {
-        true => path.parent().map(Path::to_owned).into_iter().collect(),
-        false => vec![path],
-    }
+/// Returns the work tree of a source at a path, which may be given by its `.git`.
+fn source(repo: &str, folder: &Path) -> Option<PathBuf> {
+    let repo = repo.parse::<RepoUrl>().ok()?;
+    let path = folder.join(repo.local_path()?);
+    let path = path.canonicalize().unwrap_or(path);
+    let path = match path.file_name() {
+        Some(name) if name == ".git" => path.parent()?,
+        _ => &path,
+    };
+    work_trees(path).into_iter().next()
 }
 
-/// The file itself, and the name by which it was given.
+/// Returns the file itself, and the name by which it was given.
 fn names(file: &Path) -> Vec<PathBuf> {
     let parent = file.parent().and_then(|parent| parent.canonicalize().ok());
     let as_given = parent
@@ -59,46 +59,66 @@ fn names(file: &Path) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     #[test]
-    fn a_file_in_the_work_tree_is_from_the_source_whatever_it_is_called() {
+    fn a_file_in_the_source_or_around_the_working_directory_is_not_believed() {
         let dir = tempfile::tempdir().unwrap();
-        let at = |path: &str| dir.path().join(path);
-        for folder in ["repo/.git", "repo/deploy", "repository", "elsewhere"] {
+        let top = dir.path().canonicalize().unwrap();
+        let at = |path: &str| top.join(path);
+        for folder in [
+            "repo/.git",
+            "repo/deploy",
+            "other/.git",
+            "repository",
+            "elsewhere",
+        ] {
             std::fs::create_dir_all(at(folder)).unwrap();
         }
         for file in [
-            "repo/in.yaml",
-            "repo/deploy/in.yaml",
-            "repository/out.yaml",
-            "elsewhere/out.yaml",
+            "repo/in",
+            "repo/deploy/in",
+            "other/in",
+            "repository/out",
+            "elsewhere/out",
         ] {
             std::fs::write(at(file), "").unwrap();
         }
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::symlink;
-            symlink(at("repo/in.yaml"), at("elsewhere/in-by-link.yaml")).unwrap();
-            symlink(at("elsewhere/out.yaml"), at("repo/in-leads-out.yaml")).unwrap();
-            symlink(at("repo"), at("current")).unwrap();
-        }
-        let trust = |file: &str, repo: &str| Trust::of(Path::new(file), repo, dir.path());
-        for (file, repo, expected) in [
-            ("repo/in.yaml", "repo", Trust::FromSource),
-            ("repo/deploy/in.yaml", "./repo", Trust::FromSource),
-            ("elsewhere/../repo/in.yaml", "repo", Trust::FromSource),
-            ("repo/in.yaml", "repo/.git", Trust::FromSource),
-            ("elsewhere/in-by-link.yaml", "repo", Trust::FromSource),
-            ("repo/in-leads-out.yaml", "repo", Trust::FromSource),
-            ("repo/in.yaml", "current", Trust::FromSource),
-            ("current/in.yaml", "repo", Trust::FromSource),
-            ("repository/out.yaml", "repo", Trust::Trusted),
-            ("elsewhere/out.yaml", "repo", Trust::Trusted),
-            ("repo/in.yaml", "https://git.example/a", Trust::Trusted),
-            ("repo/in.yaml", "ftp://nonsense", Trust::FromSource),
+        symlink(at("repo/in"), at("elsewhere/in-by-link")).unwrap();
+        symlink(at("elsewhere/out"), at("repo/in-leads-out")).unwrap();
+        symlink(at("repo"), at("current")).unwrap();
+        let (repo, other) = (Some(at("repo")), Some(at("other")));
+        for (file, source, folder, expected) in [
+            ("repo/in", "repo", ".", &repo),
+            ("repo/deploy/in", "./repo", ".", &repo),
+            ("elsewhere/../repo/in", "repo", ".", &repo),
+            ("repo/in", "repo/.git", ".", &repo),
+            ("elsewhere/in-by-link", "repo", ".", &repo),
+            ("repo/in-leads-out", "repo", ".", &repo),
+            ("repo/in", "current", ".", &repo),
+            ("current/in", "repo", ".", &repo),
+            ("repository/out", "repo", ".", &None),
+            ("elsewhere/out", "repo", ".", &None),
+            ("repo/in", "https://git.example/a", ".", &None),
+            ("repo/in", "ftp://nonsense", ".", &None),
+            ("other/in", "repo", ".", &None),
+            // The working directory counts as well.
+            ("in", "https://git.example/a", "repo", &repo),
+            ("in", "../other", "repo", &repo),
+            ("../in", "../../other", "repo/deploy", &repo),
+            ("../other/in", "../other", "repo", &other),
+            ("../elsewhere/out", ".", "repo", &None),
+            // Outside of any repository, whatever the source.
+            ("out", ".", "elsewhere", &None),
+            ("out", "../repo", "elsewhere", &None),
         ] {
-            assert_eq!(trust(file, repo), expected, "{file} of {repo}");
+            let found = match Trust::of(Path::new(file), source, &at(folder)) {
+                Trust::FromSource(tree) => Some(tree),
+                Trust::Trusted => None,
+            };
+            assert_eq!(found, *expected, "{file} of {source} in {folder}");
         }
     }
 }

@@ -17,6 +17,7 @@ use super::pass::{Config, now};
 use super::rules::Rules;
 use super::standing::standing;
 use super::status::{SourceStatus, Status};
+use super::uncommitted;
 use super::worktree::Folder;
 
 /// What looking led to.
@@ -45,7 +46,11 @@ pub fn plan(config: &Config, files: Files) -> Result<Look, Error> {
     // The state first, as in a pass.
     let view = view(config)?;
     reading(&config.source, |snapshot| match files {
-        Files::Committed => plan_committed(snapshot, &view, config),
+        Files::Committed => {
+            let mut look = plan_committed(snapshot, &view, config)?;
+            look.notes.extend(uncommitted::note(config, snapshot));
+            Ok(look)
+        }
         Files::WorkTree => plan_work_tree(snapshot, &view, config),
     })
 }

@@ -35,7 +35,7 @@ pub fn check(scope: &Scope, unmatched: &[String]) -> Result<(), Error> {
         return Err(Error::NothingMatches(unmatched.to_owned()));
     }
     for glob in unmatched {
-        tracing::warn!(glob, "no toggle matches this glob of `--only`");
+        tracing::warn!(name: "scope_unmatched", glob, "no toggle matches this glob of `--only`");
     }
     Ok(())
 }

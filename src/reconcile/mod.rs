@@ -40,6 +40,7 @@ mod standing;
 mod status;
 mod status_json;
 mod trigger;
+mod uncommitted;
 mod waiting;
 mod walk;
 mod withheld;

@@ -18,6 +18,7 @@ pub mod sample;
 mod search;
 mod snapshot;
 mod trees;
+mod uncommitted;
 pub mod watch;
 pub mod worktree;
 
@@ -27,6 +28,7 @@ pub use error::{Error, ErrorKind};
 pub use fetch_head::{FetchProblem, Fetched};
 pub use reader::Reader;
 pub use snapshot::{Relation, Snapshot};
+pub use uncommitted::uncommitted;
 
 use crate::model::CommitId;
 use crate::transport::{GitAccess, Handles, RepoUrl};

@@ -14,6 +14,7 @@ mod crash;
 mod error;
 mod files;
 mod fold;
+mod folder;
 mod intent;
 mod journal;
 mod ledger;
@@ -35,6 +36,7 @@ mod work;
 
 pub use crash::CrashHook;
 pub use error::Error;
+pub use folder::foreign;
 pub use journal::{Begun, Journal};
 pub use ledger::Finish;
 pub use lock::Holder;

@@ -41,6 +41,7 @@ mod results;
 mod sandbox;
 mod secrets;
 mod settings;
+mod settings_safety;
 mod shared;
 mod sidecar;
 mod simulation;

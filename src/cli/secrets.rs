@@ -1,0 +1,60 @@
+//! Reads every secret once when the process starts, so that a missing file is reported before anything depends on it.
+
+use crate::config::{Command, Settings, settings};
+use crate::reconcile;
+use crate::service::ClientError;
+use crate::transport::SecretSource;
+
+use super::failure::{Failure, Verdict};
+use super::show::Attempt;
+
+/// Reads the secrets that `command` uses.
+///
+/// # Errors
+/// When one cannot be read, or the token is written with a scheme.
+pub(super) fn check(command: Command, settings: &Settings) -> Result<(), Failure> {
+    if let Some(token) = settings.token.as_ref().filter(|_| command.publishes()) {
+        check_token(token)?;
+    }
+    for (name, secret) in [
+        ("git_password", &settings.git_password),
+        ("state_git_password", &settings.state_git_password),
+        ("admin_token", &settings.admin_token),
+        ("webhook_secret", &settings.webhook_secret),
+        ("notify_secret", &settings.notify_secret),
+        ("notify_slack_url", &settings.notify_slack_url),
+    ] {
+        match secret {
+            Some(secret) if is_used(name, command) => readable(name, secret)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn check_token(token: &SecretSource) -> Result<(), Failure> {
+    let token = token
+        .read()
+        .map_err(|error| reconcile::Error::Service(ClientError::Token(error)))?;
+    let has_scheme = |text: &str| text.len() > 7 && text.as_bytes()[..7].eq_ignore_ascii_case(b"Bearer ");
+    if !has_scheme(token.expose()) {
+        return Ok(());
+    }
+    let message = "the token begins with `Bearer`, and the service expects the token without a scheme";
+    Err(Failure::new(Verdict::Usage, message).hint("remove `Bearer ` from GITOGGLE_TOKEN or the token file"))
+}
+
+fn is_used(name: &str, command: Command) -> bool {
+    let setting = settings().iter().find(|setting| setting.name == name);
+    setting.is_some_and(|setting| setting.commands.contains(&command))
+}
+
+fn readable(name: &str, secret: &SecretSource) -> Result<(), Failure> {
+    let Err(error) = secret.read() else {
+        return Ok(());
+    };
+    let hint = error.hint();
+    let flag = name.replace('_', "-");
+    let attempt = Attempt::new(format!("could not use `--{flag}-file`"), error);
+    Err(Failure::failed(attempt).hint(hint))
+}

@@ -1,0 +1,67 @@
+//! Compares a work tree with the commit that is checked out in it. Nothing is written, not even the index.
+
+use std::path::Path;
+
+use git2::StatusOptions;
+
+use super::error::Error;
+use super::local;
+use super::reader::oid;
+use crate::model::CommitId;
+
+/// Returns the paths from the top, under `root`, of the files that differ from the commit `revision`: changed, new or
+/// removed. Returns none if another commit is checked out, or if there is no work tree.
+///
+/// # Errors
+/// When the repository or a file cannot be read.
+pub fn uncommitted(folder: &Path, revision: CommitId, root: &str) -> Result<Vec<Vec<u8>>, Error> {
+    let repository = local::open(folder)?;
+    let wanted = oid(revision.0)?;
+    let is_checked_out = repository
+        .head()
+        .and_then(|head| head.peel_to_commit())
+        .is_ok_and(|commit| commit.id() == wanted);
+    if repository.is_bare() || !is_checked_out {
+        return Ok(Vec::new());
+    }
+    let mut options = StatusOptions::new();
+    options
+        .include_untracked(true)
+        .recurse_untracked_dirs(true)
+        .exclude_submodules(true)
+        .disable_pathspec_match(true);
+    if !root.is_empty() {
+        options.pathspec(root);
+    }
+    let statuses = repository.statuses(Some(&mut options))?;
+    Ok(statuses.iter().map(|entry| entry.path_bytes().to_vec()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Repo;
+    use super::*;
+
+    #[test]
+    fn what_differs_from_the_checked_out_commit_is_listed() {
+        let repo = Repo::new();
+        repo.write("in/same", "1");
+        repo.write("in/changed", "1");
+        repo.write("out/changed", "1");
+        repo.commit_file("in/removed", "1");
+        let revision = CommitId(repo.git(&["rev-parse", "HEAD"]).parse().unwrap());
+        let found = |root| -> Vec<String> {
+            let paths = uncommitted(repo.path(), revision, root).unwrap().into_iter();
+            paths.map(|path| String::from_utf8(path).unwrap()).collect()
+        };
+        assert_eq!(found(""), Vec::<String>::new());
+        repo.write("in/changed", "2");
+        repo.write("in/new/file", "1");
+        repo.write("out/changed", "2");
+        repo.git(&["rm", "-q", "in/removed"]);
+        assert_eq!(found("in"), ["in/changed", "in/new/file", "in/removed"]);
+        assert_eq!(found("").len(), 4);
+        repo.git(&["commit", "-q", "-a", "-m", "Another"]);
+        assert_eq!(found(""), Vec::<String>::new());
+    }
+}
