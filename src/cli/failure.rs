@@ -92,6 +92,13 @@ impl Failure {
         JsonError::new(self.error.as_ref(), self.hints.first().cloned())
     }
 
+    /// Replaces the verdict.
+    #[must_use]
+    pub fn with(mut self, verdict: Verdict) -> Self {
+        self.verdict = verdict;
+        self
+    }
+
     /// Returns the verdict.
     #[must_use]
     pub fn verdict(&self) -> Verdict {

@@ -69,7 +69,8 @@ pub(super) fn held(plan: &Plan) -> Verdict {
     invalid(plan).and(held)
 }
 
-fn invalid(plan: &Plan) -> Verdict {
+/// Returns the verdict of a pass on its documents alone.
+pub(super) fn invalid(plan: &Plan) -> Verdict {
     match plan.has_invalid() {
         true => Verdict::Invalid,
         false => Verdict::Clean,

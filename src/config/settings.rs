@@ -88,6 +88,8 @@ pub struct Settings {
     pub allow_trailer: Switch,
     /// Whether this pass may change as much as it likes.
     pub allow_mass_change: Switch,
+    /// Whether `apply` succeeds although something is held.
+    pub exit_zero_when_held: Switch,
     /// What becomes of a toggle whose file is gone.
     pub on_remove: OnRemove,
     /// What an invalid document stops.
@@ -229,6 +231,7 @@ impl Values {
             max_change_count: self.count("max_change_count"),
             allow_trailer: self.switch("allow_trailer"),
             allow_mass_change: self.switch("allow_mass_change"),
+            exit_zero_when_held: self.switch("exit_zero_when_held"),
             on_remove: self.choice("on_remove", OnRemove::of)?,
             on_invalid: self.choice("on_invalid", OnInvalid::of)?,
             stale_after: self.duration("stale_after").unwrap_or(poll_interval * 10),

@@ -180,6 +180,10 @@ pub(crate) const TABLE: &[Definition] = &[
         .of(Group::Safety, &[Plan, Apply])
         .only_from(Sources::Flag)
         .default("false"),
+    setting("exit_zero_when_held", Switch, "Exit with 0 instead of 4 if something is held")
+        .of(Group::Safety, &[Apply])
+        .default("false")
+        .more("For a scheduled job, which would fail each time until someone decides. The output still lists what is held."),
     setting("on_remove", Choice(&["keep", "disable", "forget"]), "Choose what becomes of a toggle whose file is gone")
         .of(Group::Safety, PLANNING)
         .default("keep")

@@ -95,7 +95,7 @@ impl Driver {
         if active != shown {
             let is_over = |scope: &&SuspensionScope| !active.iter().any(|(other, _)| other == *scope);
             for scope in shown.iter().map(|(scope, _)| scope).filter(is_over) {
-                tracing::info!(%scope, "suspension ended");
+                tracing::info!(name: "suspension_ended", %scope, "suspension ended");
             }
             self.show(active);
         }
@@ -104,7 +104,9 @@ impl Driver {
     fn show_suspensions(&self, orders: &Orders) {
         match orders.suspensions() {
             Ok(suspensions) => self.show(suspensions.at(now())),
-            Err(error) => tracing::error!(error = chain(&error), "could not read the suspensions"),
+            Err(error) => {
+                tracing::error!(name: "orders_unreadable", error = chain(&error), "could not read the suspensions");
+            }
         }
     }
 
@@ -126,6 +128,6 @@ pub(super) fn count(metrics: &Metrics, suspensions: &Suspensions) {
 /// Makes the state read what was ordered.
 pub(super) fn reload(writer: &mut Reconciler) {
     if let Err(error) = writer.store().reload() {
-        tracing::error!(error = chain(&error), "could not read what was ordered");
+        tracing::error!(name: "orders_unreadable", error = chain(&error), "could not read what was ordered");
     }
 }

@@ -12,6 +12,7 @@ pub(super) fn spent(plan: &Plan, published: &Published, allowances: &[Allowance]
     let is_spent = |allowance: &&Allowance| {
         if allowance.revision != revision {
             tracing::info!(
+                name: "allowance_expired",
                 what = allowance.what.as_str(),
                 environment = allowance.environment.as_ref().map(tracing::field::display),
                 revision = %allowance.revision,

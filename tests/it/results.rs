@@ -110,3 +110,39 @@ fn the_warnings_of_documents_that_are_sent_are_one_line() {
         )
         .any_stderr();
 }
+
+#[test]
+fn a_scheduled_job_may_succeed_although_something_is_held() {
+    let world = World::new();
+    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    let job = || world.apply().arg("--exit-zero-when-held");
+    world.apply().exit(4).any_output();
+    job()
+        .exit(0)
+        .stdout_contains(&["held shop/prod/pay", "nothing is applied here yet"]);
+    world.nothing_sent();
+    // Only a hold is forgiven.
+    world
+        .repo
+        .file("shop/prod/bad.yaml", "nonsense\n")
+        .commit("Add nonsense");
+    job().exit(3).any_output();
+}
+
+#[test]
+fn a_scheduled_job_may_succeed_on_a_stale_checkout() {
+    let world = World::with_pay_applied();
+    let old = world.repo.head();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.settle();
+    world.repo.checkout(&old);
+    world
+        .apply()
+        .arg("--exit-zero-when-held")
+        .exit(0)
+        .stderr_contains(&["this checkout is stale"]);
+    world.nothing_sent();
+}

@@ -6,7 +6,7 @@ mod progress;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::{OutputFormat, Settings};
+use crate::config::{OutputFormat, Settings, Switch};
 use crate::model::escaped;
 use crate::plan::render;
 use crate::reconcile::{self, Around, Config, Reconciler, Report};
@@ -24,6 +24,13 @@ const LOCK_WAIT: Duration = Duration::from_secs(60);
 const SHARED_WAIT: Duration = Duration::from_secs(90);
 
 pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
+    match (pass(settings), settings.exit_zero_when_held) {
+        (Err(failure), Switch::On) if failure.verdict() == Verdict::Held => Err(failure.with(Verdict::Clean)),
+        (result, _) => result,
+    }
+}
+
+fn pass(settings: &Settings) -> Result<Verdict, Failure> {
     let config = setup::config(settings, CacheMode::Keep)?;
     let host = setup::service(&config);
     let reconciler = open(config)?;
@@ -52,7 +59,7 @@ pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
     }
     print_results(&report, &shown, settings)?;
     print_end(&report)?;
-    Ok(verdict(&report))
+    Ok(verdict(&report, settings.exit_zero_when_held))
 }
 
 /// Takes the state's lock; who has to wait is told for whom, for in CI nobody would know why it takes so long.
@@ -69,12 +76,16 @@ fn open(config: Config) -> Result<Reconciler, Failure> {
     }
 }
 
-fn verdict(report: &Report) -> Verdict {
+fn verdict(report: &Report, exit_zero_when_held: Switch) -> Verdict {
     let failed = match report.is_complete() {
         true => Verdict::Clean,
         false => Verdict::Failed,
     };
-    plan::held(&report.plan).and(failed)
+    let held = match exit_zero_when_held {
+        Switch::Off => plan::held(&report.plan),
+        Switch::On => plan::invalid(&report.plan),
+    };
+    held.and(failed)
 }
 
 fn print_results(report: &Report, shown: &Shown, settings: &Settings) -> Result<(), Failure> {

@@ -148,11 +148,11 @@ fn every_flag_of_a_command_that_is_written_down_exists() {
     assert!(seen >= 3, "the search finds nothing any more: {seen}");
 }
 
-/// Notes for people say how to decide; what a machine reads does not.
+/// Notes for people say how to decide, and alerts name the reason of a hold. Nothing else mentions a first pass.
 #[test]
 fn no_file_decides_about_a_first_pass() {
     for (path, text) in files(&folder()) {
-        if path.ends_with("NOTES.txt") {
+        if path.ends_with("NOTES.txt") || path.ends_with("prometheus/alerts.yaml") {
             continue;
         }
         let code = text.lines().filter(|line| !line.trim_start().starts_with('#'));
