@@ -77,6 +77,7 @@ fn text(status: &Status) -> String {
         repo,
         reference,
         revision,
+        history: _,
         fetched_at: _,
         stale: _,
         awaited: _,

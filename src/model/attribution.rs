@@ -78,7 +78,7 @@ impl Attribution {
 
 /// Whether the history of the source shows a version of a document.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Sighting {
+pub enum Evidence {
     /// The part of the history that is there does not show it, and a part is missing.
     CannotTell,
     /// A commit has it.

@@ -19,7 +19,7 @@ mod time;
 mod tree;
 
 pub use allowance::{Allowance, Override, OverrideError};
-pub use attribution::{Attribution, Sighting};
+pub use attribution::{Attribution, Evidence};
 pub use commit::{Commit, CommitId};
 pub use differing::Differing;
 pub use escape::{escaped, is_harmful};

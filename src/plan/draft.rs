@@ -9,7 +9,7 @@ use super::{
     Before, Change, FirstPass, Held, HoldReason, Input, LastOutcome, MassChange, OnInvalid, Orphan,
     OrphanReason, Plan, Policy, Rail, Record, Recorded, Resend, Stopped, Trailer,
 };
-use crate::model::{Action, Attribution, EnvironmentId, ObjectId, Payload, Sighting, Suspensions, ToggleId};
+use crate::model::{Action, Attribution, EnvironmentId, Evidence, ObjectId, Payload, Suspensions, ToggleId};
 
 /// A plan whose changes have no commits yet. Nothing is held by a rail so far, because a commit's trailer decides.
 #[derive(Clone, Debug)]
@@ -113,7 +113,7 @@ impl Draft {
     pub fn attribute(
         mut self,
         attributions: &BTreeMap<String, Attribution>,
-        sightings: &BTreeMap<ToggleId, Sighting>,
+        evidence: &BTreeMap<ToggleId, Evidence>,
     ) -> Plan {
         let wanted = std::mem::take(&mut self.wanted);
         let deciders = Deciders {
@@ -124,7 +124,7 @@ impl Draft {
         let choices = deciders.choices(&wanted);
         let mut changes = Vec::with_capacity(wanted.len());
         for mut wanted in wanted {
-            let reason = match self.fate(&mut wanted, &choices, sightings) {
+            let reason = match self.fate(&mut wanted, &choices, evidence) {
                 Fate::Hold(reason) => reason,
                 Fate::List(reason, outcome) => {
                     let (id, path) = (wanted.id, wanted.path);
@@ -161,7 +161,7 @@ impl Draft {
         &self,
         wanted: &mut Wanted,
         choices: &BTreeMap<EnvironmentId, Choice>,
-        sightings: &BTreeMap<ToggleId, Sighting>,
+        evidence: &BTreeMap<ToggleId, Evidence>,
     ) -> Fate {
         let reason = wanted.held.take();
         if let Some(reason @ HoldReason::Environment(_)) = reason {
@@ -179,7 +179,7 @@ impl Draft {
         if let Some(reason) = reason {
             return Fate::Hold(reason);
         }
-        match unseen(sightings.get(&wanted.id)).filter(|_| wanted.action == Action::Disable) {
+        match unseen(evidence.get(&wanted.id)).filter(|_| wanted.action == Action::Disable) {
             Some(reason) => Fate::List(reason, outcome(&wanted.before)),
             None => Fate::Publish,
         }
@@ -284,11 +284,11 @@ impl Draft {
 }
 
 /// Returns why an orphan is not disabled; nothing where the history has what was applied.
-fn unseen(sighting: Option<&Sighting>) -> Option<OrphanReason> {
-    match sighting {
-        Some(Sighting::Found) => None,
-        Some(Sighting::CannotTell) => Some(OrphanReason::HistoryCut),
-        Some(Sighting::Nowhere) | None => Some(OrphanReason::NotInHistory),
+fn unseen(evidence: Option<&Evidence>) -> Option<OrphanReason> {
+    match evidence {
+        Some(Evidence::Found) => None,
+        Some(Evidence::CannotTell) => Some(OrphanReason::HistoryCut),
+        Some(Evidence::Nowhere) | None => Some(OrphanReason::NotInHistory),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Change, Plan, Resend};
+use super::{Change, History, Plan, Resend};
 
 /// How to get the history that is missing.
 pub const FETCH_ALL: &str = "fetch the whole history (`git fetch --unshallow`, `fetch-depth: 0` for actions/checkout, \
@@ -26,7 +26,21 @@ impl fmt::Display for Guesses {
     }
 }
 
+impl History {
+    /// What a history that is cut means.
+    pub const CUT: &str = "the history is cut: comments can be guesses, for which trailers do not count";
+}
+
 impl Plan {
+    /// Returns how much of the history is there, as far as it was needed.
+    #[must_use]
+    pub fn history(&self) -> History {
+        match self.guesses() {
+            Some(_) => History::Cut,
+            None => self.source().history,
+        }
+    }
+
     /// Counts the guesses among everything that would be done, also what is held; nothing where there is none.
     #[must_use]
     pub fn guesses(&self) -> Option<Guesses> {

@@ -61,12 +61,13 @@ pub struct SourceInfo {
 }
 
 /// How much history a source has.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum History {
     /// All of it.
+    #[default]
     Complete,
-    /// Cut: comments come from the revision itself.
-    Shallow,
+    /// Not all of it: the clone is shallow or partial. Comments can be guesses.
+    Cut,
 }
 
 /// One toggle where the repository and the state differ, or whose last outcome is unknown.

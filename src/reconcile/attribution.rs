@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::document::{self, LARGEST_DOCUMENT};
-use crate::model::{Attribution, ObjectId, Payload, ServiceKind, Sighting, ToggleId, Trees};
+use crate::model::{Attribution, Evidence, ObjectId, Payload, ServiceKind, ToggleId, Trees};
 use crate::plan::{Draft, Plan};
 use crate::source::{self, Reader, Snapshot};
 
@@ -29,12 +29,12 @@ pub(super) fn attribute(
         reader,
     };
     let mut attributions = meanings.attributions(snapshot, files)?;
-    let sightings = sightings(&draft, snapshot, &mut attributions)?;
+    let evidence = evidence(&draft, snapshot, &mut attributions)?;
     for path in meanings.documents.keys() {
         let attribution = attributions.entry((*path).to_owned());
         attribution.or_insert_with(|| Attribution::Guessed(snapshot.commit().clone()));
     }
-    Ok(draft.attribute(&attributions, &sightings))
+    Ok(draft.attribute(&attributions, &evidence))
 }
 
 /// The documents whose commits are wanted.
@@ -89,19 +89,19 @@ impl Meanings<'_> {
 }
 
 /// Looks for what was applied of each orphan in the history, and for the merge that removed its file.
-fn sightings(
+fn evidence(
     draft: &Draft,
     snapshot: &Snapshot,
     attributions: &mut BTreeMap<String, Attribution>,
-) -> Result<BTreeMap<ToggleId, Sighting>, Error> {
-    let mut sightings = BTreeMap::new();
+) -> Result<BTreeMap<ToggleId, Evidence>, Error> {
+    let mut evidence = BTreeMap::new();
     for (id, path, object) in draft.orphans_to_disable() {
-        let sighting = snapshot.sighting(&path, object)?;
-        if sighting == Sighting::Found && !attributions.contains_key(&path) {
+        let found = snapshot.evidence(&path, object)?;
+        if found == Evidence::Found && !attributions.contains_key(&path) {
             let removal = snapshot.removal(&path)?;
             attributions.extend(removal.map(|commit| (path, Attribution::Known(commit))));
         }
-        sightings.insert(id, sighting);
+        evidence.insert(id, found);
     }
-    Ok(sightings)
+    Ok(evidence)
 }

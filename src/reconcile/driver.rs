@@ -287,6 +287,7 @@ impl Driver {
             self.metrics.fetched(report.looked);
             memory.seen = Some(report.plan.source().revision);
             memory.note(&report.notes);
+            memory.guesses(report);
         }
         memory.ended(&Ended::of(&result), self.token_mark());
         if let Some(outcome) = &outcome {
@@ -318,6 +319,7 @@ impl Driver {
                     repo: source.repo.clone(),
                     reference: Some(source.reference.clone()),
                     revision: Some(source.revision),
+                    history: report.plan.history(),
                     ..status.source.clone()
                 };
             }

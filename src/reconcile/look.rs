@@ -111,6 +111,7 @@ pub fn status(config: &Config) -> Result<Standing, Error> {
                 repo: config.rules.repo.clone(),
                 reference: Some(snapshot.reference().to_owned()),
                 revision: Some(snapshot.revision()),
+                history: look.plan.history(),
                 ..SourceStatus::default()
             },
             suspensions: suspensions(&view, now()),
@@ -352,10 +353,9 @@ pub(crate) fn source_info(snapshot: &Snapshot, rules: &Rules) -> SourceInfo {
         repo: rules.repo.clone(),
         reference: snapshot.reference().to_owned(),
         revision: snapshot.revision(),
-        history: if snapshot.is_shallow() {
-            History::Shallow
-        } else {
-            History::Complete
+        history: match snapshot.is_cut() {
+            true => History::Cut,
+            false => History::Complete,
         },
     }
 }

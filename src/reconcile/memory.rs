@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::model::CommitId;
+use crate::plan::{FETCH_ALL, History};
 
 use super::ended::Ended;
 use super::history_guard::HistoryGuard;
@@ -38,6 +39,8 @@ pub(super) struct Memory {
     noted: Vec<String>,
     /// What the last pass did not do.
     withheld: Withheld,
+    /// How much history the last pass found.
+    past: History,
 }
 
 impl Memory {
@@ -50,6 +53,7 @@ impl Memory {
             trouble: None,
             noted: Vec::new(),
             withheld: Withheld::default(),
+            past: History::default(),
         }
     }
 
@@ -69,6 +73,18 @@ impl Memory {
             tracing::warn!(name: "note", note, "noticed");
         }
         self.noted = notes.to_vec();
+    }
+
+    /// Warns when the history turns out to be cut, and with each pass that sent guesses.
+    pub(super) fn guesses(&mut self, report: &Report) {
+        let before = std::mem::replace(&mut self.past, report.plan.history());
+        if (before, self.past) == (History::Complete, History::Cut) {
+            tracing::warn!(name: "history_cut", hint = FETCH_ALL, "{}", History::CUT);
+        }
+        let sent = report.plan.sent_guesses();
+        if let Some(guesses) = sent.filter(|_| !report.sendings.is_empty()) {
+            tracing::warn!(name: "guessed", changes = guesses.0, hint = FETCH_ALL, "{guesses}");
+        }
     }
 
     /// Logs what a pass did not do, once for as long as it stays the same.

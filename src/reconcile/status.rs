@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::withheld::{Withheld, WithheldReason};
 use crate::model::{CommitId, Suspension, SuspensionScope, Suspensions, ToggleId, rfc3339};
+use crate::plan::History;
 
 /// Where a toggle stands.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -75,6 +76,9 @@ pub struct SourceStatus {
     pub reference: Option<String>,
     /// The revision last looked at.
     pub revision: Option<CommitId>,
+    /// How much of its history is there.
+    #[serde(skip)]
+    pub history: History,
     /// When the source was last fetched or looked up successfully, in seconds since 1970-01-01 UTC; in JSON in RFC 3339
     /// form. A path without `FETCH_HEAD` has none.
     #[serde(serialize_with = "as_rfc3339_if_any")]
@@ -271,8 +275,9 @@ impl Status {
     pub fn remarks(&self) -> Vec<String> {
         let suspended = self.suspensions.iter().map(suspended);
         let withheld = Some(self.withheld.to_string()).filter(|text| !text.is_empty());
+        let history = (self.source.history == History::Cut).then(|| History::CUT.to_owned());
         let stale = self.source.stale.clone();
-        suspended.chain(stale).chain(withheld).collect()
+        suspended.chain(stale).chain(withheld).chain(history).collect()
     }
 }
 
@@ -320,11 +325,13 @@ mod tests {
         }]);
         let (reason, until) = (Some("freeze".to_owned()), Some(0));
         status.suspensions = Suspension { reason, until }.into();
+        status.source.history = History::Cut;
         assert_eq!(
             status.remarks(),
             [
                 "suspended until 1970-01-01T00:00:00Z: freeze",
-                "1 held in shop/prod (rail)"
+                "1 held in shop/prod (rail)",
+                "the history is cut: comments can be guesses, for which trailers do not count"
             ]
         );
     }

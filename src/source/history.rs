@@ -126,14 +126,14 @@ fn shallow(reader: &Reader) -> HashSet<Oid> {
 }
 
 /// A commit without its message.
-pub(super) struct Node {
+pub(super) struct CommitNode {
     pub(super) id: Oid,
     time: i64,
     pub(super) tree: ObjectId,
     parents: Vec<Oid>,
 }
 
-impl Node {
+impl CommitNode {
     pub(super) fn read(reader: &Reader, id: Oid) -> Result<Self, Error> {
         let commit = reader.repository().find_commit(id);
         let commit = commit.map_err(|error| reader.explain(object_id(id), error))?;
@@ -160,7 +160,7 @@ struct Walk<'a> {
     reader: &'a Reader,
     trees: TreeCache<'a>,
     queue: BinaryHeap<(i64, Oid)>,
-    waiting: HashMap<Oid, (Node, Open)>,
+    waiting: HashMap<Oid, (CommitNode, Open)>,
     /// The paths whose history is missing from here on.
     cut: Vec<usize>,
 }
@@ -184,19 +184,19 @@ impl<'a> Walk<'a> {
             waiting.absorb(open);
             return Ok(());
         }
-        let node = Node::read(self.reader, id)?;
+        let node = CommitNode::read(self.reader, id)?;
         self.queue.push((node.time, id));
         self.waiting.insert(id, (node, open));
         Ok(())
     }
 
-    fn next(&mut self) -> Option<(Node, Open)> {
+    fn next(&mut self) -> Option<(CommitNode, Open)> {
         let (_, id) = self.queue.pop()?;
         self.waiting.remove(&id)
     }
 
     /// Moves the paths that are the same in `parent` out of `open`, and returns them.
-    fn untouched(&mut self, commit: &Node, parent: Oid, open: &mut Open) -> Result<Open, Error> {
+    fn untouched(&mut self, commit: &CommitNode, parent: Oid, open: &mut Open) -> Result<Open, Error> {
         if open.is_empty() {
             return Ok(Open::default());
         }
@@ -217,7 +217,7 @@ impl<'a> Walk<'a> {
     fn tree_of(&self, commit: Oid) -> Result<ObjectId, Error> {
         Ok(match self.waiting.get(&commit) {
             Some((node, _)) => node.tree,
-            None => Node::read(self.reader, commit)?.tree,
+            None => CommitNode::read(self.reader, commit)?.tree,
         })
     }
 

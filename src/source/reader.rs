@@ -91,6 +91,11 @@ impl Reader {
         take(object.data())
     }
 
+    /// Returns whether the repository is a partial clone.
+    pub(super) fn is_partial(&self) -> bool {
+        is_partial(self.folder())
+    }
+
     /// Says why `id` could not be read: vanished, a partial clone, or damage.
     pub(super) fn explain(&self, id: ObjectId, error: git2::Error) -> Error {
         if !self.folder().join("objects").exists() {

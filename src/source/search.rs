@@ -8,10 +8,17 @@ use git2::Oid;
 
 use super::Parents;
 use super::error::Error;
-use super::history::Node;
+use super::history::{self, CommitNode};
 use super::reader::{Reader, object_id};
-use super::trees::{At, TreeCache, folder, look_up};
-use crate::model::{ObjectId, Sighting};
+use super::trees::{FileAt, TreeCache, folder, look_up};
+use crate::model::{CommitId, Evidence, ObjectId};
+
+/// Returns whether a partial clone lacks the tree of a parent of `commit`.
+pub(super) fn lacks_trees(reader: &Reader, commit: CommitId) -> bool {
+    let parents = history::start(commit).and_then(|id| Ok(reader.repository().find_commit(id)?));
+    let lacks = |parent: git2::Commit<'_>| parent.tree().is_err();
+    reader.is_partial() && parents.is_ok_and(|commit| commit.parents().any(lacks))
+}
 
 /// Returns the newest commit that does not have `path` (counted from the top) while a parent of it has. A path that is
 /// gone in one parent of a merge too is followed no further by [`last_commits`], as `git log` follows it.
@@ -29,20 +36,20 @@ pub(super) fn removal(
     }
     let mut trees = TreeCache::new(reader);
     for id in walk {
-        let node = Node::read(
+        let node = CommitNode::read(
             reader,
             id.map_err(|error| reader.explain(object_id(start), error))?,
         )?;
         match file(&mut trees, node.tree, path)? {
-            At::File(_) => continue,
-            At::Missing => return Ok(None),
-            At::Nothing => {}
+            FileAt::File(_) => continue,
+            FileAt::Missing => return Ok(None),
+            FileAt::Nothing => {}
         }
         for &parent in node.parents(parents) {
-            match file(&mut trees, Node::read(reader, parent)?.tree, path)? {
-                At::File(_) => return Ok(Some(node.id)),
-                At::Missing => return Ok(None),
-                At::Nothing => {}
+            match file(&mut trees, CommitNode::read(reader, parent)?.tree, path)? {
+                FileAt::File(_) => return Ok(Some(node.id)),
+                FileAt::Missing => return Ok(None),
+                FileAt::Nothing => {}
             }
         }
     }
@@ -50,35 +57,35 @@ pub(super) fn removal(
 }
 
 /// Returns what is at `path` in `tree`.
-fn file(trees: &mut TreeCache<'_>, tree: ObjectId, path: &str) -> Result<At, Error> {
+fn file(trees: &mut TreeCache<'_>, tree: ObjectId, path: &str) -> Result<FileAt, Error> {
     look_up(trees, tree, path, &mut HashSet::new())
 }
 
 /// Returns the file at `path` (counted from the top) in the commit `start`.
 pub(super) fn file_at(reader: &Reader, start: Oid, path: &str) -> Result<Option<ObjectId>, Error> {
-    let tree = Node::read(reader, start)?.tree;
+    let tree = CommitNode::read(reader, start)?.tree;
     Ok(match file(&mut TreeCache::new(reader), tree, path)? {
-        At::File(id) => Some(id),
-        At::Missing | At::Nothing => None,
+        FileAt::File(id) => Some(id),
+        FileAt::Missing | FileAt::Nothing => None,
     })
 }
 
 /// Returns whether `object` is at `path` (counted from the top) in any commit of the history of `start`.
-pub(super) fn sighting(reader: &Reader, start: Oid, path: &str, object: ObjectId) -> Result<Sighting, Error> {
+pub(super) fn evidence(reader: &Reader, start: Oid, path: &str, object: ObjectId) -> Result<Evidence, Error> {
     let mut walk = reader.repository().revwalk()?;
     walk.push(start)?;
     let mut trees = TreeCache::new(reader);
     let mut seen = HashSet::new();
     let mut unseen = match reader.repository().is_shallow() {
-        true => Sighting::CannotTell,
-        false => Sighting::Nowhere,
+        true => Evidence::CannotTell,
+        false => Evidence::Nowhere,
     };
     for id in walk {
         let id = id.map_err(|error| reader.explain(object_id(start), error))?;
-        match look_up(&mut trees, Node::read(reader, id)?.tree, path, &mut seen)? {
-            At::File(found) if found == object => return Ok(Sighting::Found),
-            At::Missing => unseen = Sighting::CannotTell,
-            At::File(_) | At::Nothing => {}
+        match look_up(&mut trees, CommitNode::read(reader, id)?.tree, path, &mut seen)? {
+            FileAt::File(found) if found == object => return Ok(Evidence::Found),
+            FileAt::Missing => unseen = Evidence::CannotTell,
+            FileAt::File(_) | FileAt::Nothing => {}
         }
     }
     Ok(unseen)
@@ -94,7 +101,7 @@ pub(super) fn differed_since(reader: &Reader, start: Oid, since: Oid, root: &str
     let mut now = None;
     for id in walk.chain([Ok(since)]) {
         let id = id.map_err(|error| reader.explain(object_id(start), error))?;
-        let Some(then) = folders(&mut trees, Node::read(reader, id)?.tree, root)? else {
+        let Some(then) = folders(&mut trees, CommitNode::read(reader, id)?.tree, root)? else {
             return Ok(true);
         };
         if *now.get_or_insert_with(|| then.clone()) != then {

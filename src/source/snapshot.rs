@@ -11,7 +11,7 @@ use super::history::Found;
 use super::reader::{Memory, Reader, object_id};
 use super::resolve::Resolved;
 use super::{Parents, history, message, search};
-use crate::model::{Attribution, Commit, CommitId, EntryKind, ObjectId, Sighting, Trees};
+use crate::model::{Attribution, Commit, CommitId, EntryKind, Evidence, ObjectId, Trees};
 use crate::transport::Handles;
 
 /// One commit of the source, and what can be asked about it. Cheap to clone; reading opens the repository anew.
@@ -114,6 +114,16 @@ impl Snapshot {
         self.depth == Depth::Shallow
     }
 
+    /// Returns whether part of the history is known to be missing: it ends early, or a partial clone lacks the tree of a
+    /// parent.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.is_shallow()
+            || self
+                .reader()
+                .is_ok_and(|reader| search::lacks_trees(&reader, self.revision()))
+    }
+
     /// Opens the repository for reading; each thread has its own reader.
     ///
     /// # Errors
@@ -185,9 +195,9 @@ impl Snapshot {
     ///
     /// # Errors
     /// When history cannot be read.
-    pub fn sighting(&self, path: &str, object: ObjectId) -> Result<Sighting, Error> {
+    pub fn evidence(&self, path: &str, object: ObjectId) -> Result<Evidence, Error> {
         let start = history::start(self.revision())?;
-        search::sighting(&self.reader()?, start, &self.full(path), object)
+        search::evidence(&self.reader()?, start, &self.full(path), object)
     }
 
     /// Returns whether `since`, or a commit after it up to this one, had other documents under the root than this one has. Every

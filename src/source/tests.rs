@@ -2,7 +2,7 @@
 
 use super::testing::{Repo, config, git, source, source_at};
 use super::*;
-use crate::model::{Blob, EntryKind, ObjectId, Sighting, Trees};
+use crate::model::{Blob, EntryKind, Evidence, ObjectId, Trees};
 
 fn revision(source: &mut Source) -> String {
     let looked = source.look().unwrap().revision();
@@ -340,10 +340,10 @@ fn an_object_is_found_at_its_path_in_history_and_nowhere_else() {
     repo.commit_file("y/b", "three");
     let three = repo.git(&["rev-parse", "HEAD:y/b"]).parse().unwrap();
     let snapshot = source(repo.path()).look().unwrap();
-    assert_eq!(snapshot.sighting("x/a", one).unwrap(), Sighting::Found);
-    assert_eq!(snapshot.sighting("y/b", three).unwrap(), Sighting::Found);
-    assert_eq!(snapshot.sighting("x/a", three).unwrap(), Sighting::Nowhere);
-    assert_eq!(snapshot.sighting("x", one).unwrap(), Sighting::Nowhere);
+    assert_eq!(snapshot.evidence("x/a", one).unwrap(), Evidence::Found);
+    assert_eq!(snapshot.evidence("y/b", three).unwrap(), Evidence::Found);
+    assert_eq!(snapshot.evidence("x/a", three).unwrap(), Evidence::Nowhere);
+    assert_eq!(snapshot.evidence("x", one).unwrap(), Evidence::Nowhere);
 }
 
 #[test]

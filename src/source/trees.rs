@@ -56,7 +56,7 @@ pub(super) fn folder(entry: Option<Entry<'_>>) -> Option<ObjectId> {
 
 /// What is at a path of a tree.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum At {
+pub(super) enum FileAt {
     File(ObjectId),
     /// A partial clone lacks a tree on the way.
     Missing,
@@ -69,21 +69,21 @@ pub(super) fn look_up(
     mut tree: ObjectId,
     path: &str,
     seen: &mut HashSet<(usize, ObjectId)>,
-) -> Result<At, Error> {
+) -> Result<FileAt, Error> {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     for (depth, part) in parts.iter().enumerate() {
         if !seen.insert((depth, tree)) {
-            return Ok(At::Nothing);
+            return Ok(FileAt::Nothing);
         }
         let Some(folder) = trees.tree(Some(tree))? else {
-            return Ok(At::Missing);
+            return Ok(FileAt::Missing);
         };
         let last = depth + 1 == parts.len();
         match folder.get(part).map(|entry| (entry.kind(), entry.id)) {
             Some((EntryKind::Tree, id)) if !last => tree = id,
-            Some((EntryKind::Blob, id)) if last => return Ok(At::File(id)),
-            _ => return Ok(At::Nothing),
+            Some((EntryKind::Blob, id)) if last => return Ok(FileAt::File(id)),
+            _ => return Ok(FileAt::Nothing),
         }
     }
-    Ok(At::Nothing)
+    Ok(FileAt::Nothing)
 }

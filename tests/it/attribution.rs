@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::support::daemon::Daemon;
 use crate::support::document::reformatted;
 use crate::support::{Repo, Request, World, body, doc};
 
@@ -379,4 +380,32 @@ fn missing_content_holds_only_its_toggle() {
         comments(&world),
         [("shop/prod/pay".to_owned(), "Again".to_owned())]
     );
+}
+
+#[test]
+fn a_daemon_says_that_the_history_is_cut() {
+    let world = World::with_pay_applied();
+    let cut = shallow(&world);
+    let daemon = Daemon::ready(&world, |run| {
+        run.set("repo", cut.path()).set("poll-interval", "1h")
+    });
+    daemon.says(&["history_cut", "\"level\":\"warn\"", "--depth=0"]);
+    let reply = daemon.face.get("/readyz").unwrap();
+    assert!(reply.body.contains("history is cut"), "{}", reply.body);
+    for age in [21, 22] {
+        world
+            .repo
+            .file("shop/prod/pay.yaml", doc(age))
+            .commit("Change pay");
+        world.repo.file("README.md", format!("{age}\n")).commit("Newest");
+        cut.git(&["fetch", "--quiet", "--depth=1", "origin", "main"]);
+        cut.git(&["reset", "--quiet", "--hard", "FETCH_HEAD"]);
+        world.service.wait_for(1);
+        world.sent(&[("shop/prod/pay", body(age, "Newest"))]);
+    }
+    daemon.says(&["\"event\":\"guessed\"", "\"level\":\"warn\"", "\"changes\":1"]);
+    crate::support::eventually("a warning with each pass", || {
+        (daemon.said("\"event\":\"guessed\"") >= 2).then_some(())
+    });
+    daemon.ends_in_peace();
 }

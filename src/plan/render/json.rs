@@ -24,7 +24,7 @@ pub fn json(plan: &Plan) -> Json<'_> {
             repo: &source.repo,
             reference: &source.reference,
             revision: source.revision,
-            shallow: source.history == History::Shallow,
+            shallow: source.history == History::Cut,
             history_note: plan.guesses().map(|guesses| format!("{guesses}; {FETCH_ALL}")),
             base_url: plan.base_url(),
         },

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use super::*;
 use crate::document::Diagnostic;
 use crate::model::{
-    Action, Attribution, Commit, CommitId, Content, EnvironmentId, ObjectId, Payload, RequestDigest, Sent,
-    Serve, Sighting, Suspension, Suspensions, Targeting, ToggleId, Variation,
+    Action, Attribution, Commit, CommitId, Content, EnvironmentId, Evidence, ObjectId, Payload,
+    RequestDigest, Sent, Serve, Suspension, Suspensions, Targeting, ToggleId, Variation,
 };
 
 /// A document: what it means, and its blob. Two blobs may mean the same.
@@ -250,12 +250,12 @@ impl World {
             .into_keys()
             .map(|path| (path.to_owned(), (self.attribution)(commit.clone())))
             .collect();
-        let sightings = draft
+        let evidence = draft
             .orphans_to_disable()
             .into_iter()
-            .map(|(id, ..)| (id, Sighting::Found))
+            .map(|(id, ..)| (id, Evidence::Found))
             .collect();
-        draft.attribute(&attributions, &sightings)
+        draft.attribute(&attributions, &evidence)
     }
 
     /// Returns the world in which everything that `plan` says was done.

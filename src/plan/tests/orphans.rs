@@ -95,16 +95,13 @@ fn an_orphan_whose_document_no_commit_holds_is_not_disabled() {
         findings: vec![],
     };
     let draft = Draft::new(input, &policy);
-    for (sighting, reason) in [
+    for (found, reason) in [
         (None, OrphanReason::NotInHistory),
-        (Some(Sighting::Nowhere), OrphanReason::NotInHistory),
-        (Some(Sighting::CannotTell), OrphanReason::HistoryCut),
+        (Some(Evidence::Nowhere), OrphanReason::NotInHistory),
+        (Some(Evidence::CannotTell), OrphanReason::HistoryCut),
     ] {
-        let sightings = sighting
-            .map(|sighting| (id("p/e/x"), sighting))
-            .into_iter()
-            .collect();
-        let plan = draft.clone().attribute(&BTreeMap::new(), &sightings);
+        let evidence = found.map(|found| (id("p/e/x"), found)).into_iter().collect();
+        let plan = draft.clone().attribute(&BTreeMap::new(), &evidence);
         assert!(plan.changes().is_empty());
         assert_eq!(plan.orphans()[0].reason, reason);
     }
