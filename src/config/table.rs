@@ -92,7 +92,7 @@ pub(crate) const TABLE: &[Definition] = &[
     setting("first_parent", Switch, "Name the merge, not the branch's own commit")
         .of(Group::Source, PLANNING)
         .default("false"),
-    setting("history", Choice(&["follow", "refuse"]), "Follow a rewritten history, or refuse it; giving `follow` also applies a stale checkout")
+    setting("history", Choice(&["follow", "refuse"]), "Follow a rewritten history, or refuse it")
         .of(Group::Source, PLANNING)
         .default("follow")
         .more("Given explicitly, `follow` also allows an older commit than the shared state has seen."),
