@@ -4,7 +4,7 @@ use std::error::Error as _;
 
 use super::show::shown;
 use super::{Certainty, Outcome};
-use crate::transport::{CertificateFault, certificate_fault};
+use crate::transport::{CertificateFault, certificate_fault, proxy_fault, reason};
 
 /// Why there is no answer.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -31,11 +31,14 @@ impl Failure {
         if error.is_timeout() {
             return Self::TimedOut;
         }
-        Self::Lost(shown(&innermost(error), secret))
+        Self::Lost(shown(&reason(error).to_string(), secret))
     }
 }
 
 fn not_connected(error: &reqwest::Error, secret: &str) -> String {
+    if let Some(fault) = proxy_fault(error) {
+        return shown(&fault.to_string(), secret);
+    }
     if error.is_timeout() {
         return "no connection was made in time".to_owned();
     }
@@ -44,23 +47,12 @@ fn not_connected(error: &reqwest::Error, secret: &str) -> String {
         if current.to_string() == "dns error" {
             return format!(
                 "its host name cannot be looked up ({})",
-                shown(&innermost(error), secret)
+                shown(&reason(error).to_string(), secret)
             );
         }
         cause = current.source();
     }
-    shown(&innermost(error), secret)
-}
-
-/// The text of the last cause: the one that says what really happened.
-fn innermost(error: &reqwest::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(current) = cause {
-        text = current.to_string();
-        cause = current.source();
-    }
-    text
+    shown(&reason(error).to_string(), secret)
 }
 
 /// Says what a missing answer means for a service at `host`.

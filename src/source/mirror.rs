@@ -1,8 +1,8 @@
 //! A repository behind a URL: a bare mirror of the one ref that is wanted. It is a cache: whatever is wrong with it
 //! is repaired by cloning again.
 //!
-//! A commit id is found where the mirror has it, where a ref points at it, or in what branches and tags lead to;
-//! servers hand out nothing else to everyone.
+//! A commit id is found where the mirror has it, or is fetched by itself if the server allows that, or is looked for in
+//! what refs lead to.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,6 +23,9 @@ const WANTED: &str = "refs/gitoggle/source";
 /// Where a mirror says of what it is one.
 const URL_KEY: &str = "gitoggle.source";
 
+/// The number of digits of a whole commit id.
+const LENGTH_OF_ID: usize = 40;
+
 /// Every fetch adds a pack. With more than this the mirror is cloned again, into one.
 const MOST_PACKS: usize = 256;
 
@@ -40,7 +43,7 @@ pub(super) struct Mirror {
 enum Wanted {
     /// One that is advertised, and the commit it leads to.
     Ref { refspec: String, resolved: Resolved },
-    /// A commit id that no ref points at.
+    /// A commit id, or its beginning.
     Id(String),
 }
 
@@ -143,51 +146,51 @@ impl Mirror {
     }
 }
 
-/// Asks the server what its refs are, and picks the wanted one.
+/// Asks the server for the wanted ref, and for nothing else: it may have thousands.
 fn wanted(config: &SourceConfig) -> Result<Wanted, Error> {
-    let refs = advertised(&config.location, &config.access)?;
-    choose(config.reference.as_deref(), &refs)
+    let (location, access) = (&config.location, &config.access);
+    let Some(name) = config.reference.as_deref().filter(|name| *name != "HEAD") else {
+        return head(&advertised(location, access, &["HEAD"])?);
+    };
+    let names: Vec<String> = resolve::prefixes(name)
+        .iter()
+        .map(|prefix| format!("{prefix}{name}"))
+        .filter(|name| git2::Reference::is_valid_name(name))
+        .collect();
+    if !names.is_empty() {
+        let prefixes: Vec<&str> = names.iter().map(String::as_str).collect();
+        let refs = advertised(location, access, &prefixes)?;
+        let found = names.iter().find_map(|name| find(&refs, name));
+        if let Some(found) = found {
+            return asked_for(&found.name, found.name.clone(), found, &refs);
+        }
+    }
+    match resolve::is_id(name) {
+        true => Ok(Wanted::Id(name.to_ascii_lowercase())),
+        false => Err(unknown(
+            name,
+            &advertised(location, access, &["refs/heads/", "refs/tags/"])?,
+        )),
+    }
 }
 
-fn choose(reference: Option<&str>, refs: &[Advertised]) -> Result<Wanted, Error> {
-    let find = |name: &str| refs.iter().find(|advertised| advertised.name == name);
-    let name = match reference {
-        None | Some("HEAD") => {
-            let head = find("HEAD").ok_or_else(|| Error::Unborn("HEAD".to_owned()))?;
-            let shown = head
-                .target
-                .clone()
-                .unwrap_or_else(|| "HEAD (detached)".to_owned());
-            let refspec = head.target.as_deref().unwrap_or("HEAD");
-            return asked_for(refspec, shown, head, refs);
-        }
-        Some(name) => name,
-    };
-    for prefix in resolve::prefixes(name) {
-        let full = format!("{prefix}{name}");
-        if let Some(found) = find(&full).filter(|_| git2::Reference::is_valid_name(&full)) {
-            return asked_for(&full, full.clone(), found, refs);
-        }
-    }
-    if !resolve::is_id(name) {
-        return Err(unknown(name, refs));
-    }
-    let id = name.to_ascii_lowercase();
-    let pointed = refs
-        .iter()
-        .find(|found| found.id.to_string() == id && !found.name.ends_with("^{}"));
-    match pointed {
-        Some(found) => asked_for(&found.name, id, found, refs),
-        None => Ok(Wanted::Id(id)),
-    }
+fn find<'a>(refs: &'a [Advertised], name: &str) -> Option<&'a Advertised> {
+    refs.iter().find(|advertised| advertised.name == name)
+}
+
+fn head(refs: &[Advertised]) -> Result<Wanted, Error> {
+    let head = find(refs, "HEAD").ok_or_else(|| Error::Unborn("HEAD".to_owned()))?;
+    let shown = head
+        .target
+        .clone()
+        .unwrap_or_else(|| "HEAD (detached)".to_owned());
+    let refspec = head.target.as_deref().unwrap_or("HEAD");
+    asked_for(refspec, shown, head, refs)
 }
 
 fn asked_for(name: &str, shown: String, found: &Advertised, refs: &[Advertised]) -> Result<Wanted, Error> {
     let peeled = format!("{}^{{}}", found.name);
-    let peeled = refs
-        .iter()
-        .find(|advertised| advertised.name == peeled)
-        .unwrap_or(found);
+    let peeled = find(refs, &peeled).unwrap_or(found);
     Ok(Wanted::Ref {
         refspec: format!("+{name}:{WANTED}"),
         resolved: Resolved {
@@ -213,21 +216,10 @@ fn unknown(reference: &str, refs: &[Advertised]) -> Error {
 
 /// Fetches what is wanted, and returns where it leads: the ref may have moved since it was advertised.
 fn fetch(repository: &Repository, config: &SourceConfig, wanted: &Wanted) -> Result<Resolved, Error> {
-    let refspecs = match wanted {
-        Wanted::Ref { refspec, .. } => vec![refspec.clone()],
-        Wanted::Id(_) => ["heads", "tags"]
-            .map(|kind| format!("+refs/{kind}/*:refs/gitoggle/{kind}/*"))
-            .to_vec(),
-    };
-    let fetched = with_remote(repository, &config.location, &config.access, |remote| {
-        let mut options = FetchOptions::new();
-        options.download_tags(AutotagOption::None).update_fetchhead(false);
-        remote.fetch(&refspecs, Some(&mut options), None)
-    });
-    fetched.map_err(|error| unwritten(error, repository.path()))?;
     match wanted {
-        Wanted::Id(id) => resolve::resolve(repository, Some(id)),
-        Wanted::Ref { resolved, .. } => {
+        Wanted::Id(id) => fetch_id(repository, config, id),
+        Wanted::Ref { refspec, resolved } => {
+            fetch_refs(repository, config, std::slice::from_ref(refspec))?;
             let peeled = repository.find_reference(WANTED)?.peel_to_commit();
             let commit = peeled.map_err(|_| Error::NotACommit(resolved.reference.clone()))?;
             Ok(Resolved {
@@ -236,6 +228,37 @@ fn fetch(repository: &Repository, config: &SourceConfig, wanted: &Wanted) -> Res
             })
         }
     }
+}
+
+/// Fetches a commit by its id: most hosts allow that, also where only a closed pull request leads to it. Otherwise
+/// fetches the ref that points at it, or all branches and tags.
+fn fetch_id(repository: &Repository, config: &SourceConfig, id: &str) -> Result<Resolved, Error> {
+    if id.len() == LENGTH_OF_ID {
+        match fetch_refs(repository, config, &[format!("+{id}:{WANTED}")]) {
+            Ok(()) => return resolve::resolve(repository, Some(id)),
+            // The server refuses, in libgit2's words or in its own.
+            Err(Error::Remote(GitError::Git { .. } | GitError::Refused { .. })) => {}
+            Err(error) => return Err(error),
+        }
+        let refs = advertised(&config.location, &config.access, &[])?;
+        let is_tip = |found: &&Advertised| found.id.to_string() == id && !found.name.ends_with("^{}");
+        if let Some(found) = refs.iter().find(is_tip) {
+            fetch_refs(repository, config, &[format!("+{}:{WANTED}", found.name)])?;
+            return resolve::resolve(repository, Some(id));
+        }
+    }
+    let kinds = ["heads", "tags"].map(|kind| format!("+refs/{kind}/*:refs/gitoggle/{kind}/*"));
+    fetch_refs(repository, config, &kinds)?;
+    resolve::resolve(repository, Some(id))
+}
+
+fn fetch_refs(repository: &Repository, config: &SourceConfig, refspecs: &[String]) -> Result<(), Error> {
+    with_remote(repository, &config.location, &config.access, |remote| {
+        let mut options = FetchOptions::new();
+        options.download_tags(AutotagOption::None).update_fetchhead(false);
+        remote.fetch(refspecs, Some(&mut options), None)
+    })
+    .map_err(|error| unwritten(error, repository.path()))
 }
 
 /// Reports a mirror that could not be written as an error of its disk rather than of the remote.

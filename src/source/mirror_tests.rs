@@ -88,7 +88,11 @@ fn a_ref_that_has_not_moved_costs_one_look_up() {
     assert_eq!(revision(&mut source), first);
     assert_eq!(source.look_up().unwrap().to_string(), first);
     let requests = remote.server.take_requests();
-    assert_eq!(requests, ["GET /repo/info/refs?service=git-upload-pack"; 2]);
+    let lookup = [
+        "GET /repo/info/refs?service=git-upload-pack",
+        "POST /repo/git-upload-pack",
+    ];
+    assert_eq!(requests, [lookup, lookup].concat());
     let second = remote.publish("a", "2");
     assert_eq!(source.look_up().unwrap().to_string(), second);
     assert_eq!(revision(&mut source), second);
@@ -126,6 +130,38 @@ fn a_commit_id_that_no_ref_points_at_is_found_behind_a_branch() {
     assert_eq!(revision(&mut remote.at(&first[..9])), first);
     let error = remote.at(&"1".repeat(40)).look().unwrap_err();
     assert!(matches!(error, Error::UnknownRef { .. }), "{error:?}");
+}
+
+#[test]
+fn a_commit_that_only_a_closed_pull_request_leads_to_is_fetched_by_its_id() {
+    let remote = Remote::new();
+    let main = remote.publish("a", "1");
+    let closed = remote.work.commit_file("a", "2");
+    let behind = remote.work.commit_file("a", "3");
+    remote.work.git(&["reset", "-q", "--hard", &main]);
+    let served = remote.folder.path().join("repo");
+    remote.work.git(&[
+        "push",
+        "-q",
+        served.to_str().unwrap(),
+        &format!("{behind}:refs/pull/1/head"),
+    ]);
+    // The tip of the pull request is found by its ref, where the server hands out nothing else.
+    assert_eq!(revision(&mut remote.at(&behind)), behind);
+    std::fs::remove_dir_all(remote.cache()).unwrap();
+    let error = remote.at(&closed).look().unwrap_err();
+    assert!(matches!(error, Error::UnknownRef { .. }), "{error:?}");
+    git(&served, &["config", "uploadpack.allowAnySHA1InWant", "true"]);
+    let mut source = remote.at(&closed);
+    assert_eq!(revision(&mut source), closed);
+    remote.server.take_requests();
+    assert_eq!(revision(&mut source), closed);
+    assert_eq!(
+        remote.server.take_requests().len(),
+        2,
+        "a commit that is there is not fetched again"
+    );
+    assert_eq!(revision(&mut remote.at("main")), main);
 }
 
 #[test]
@@ -214,9 +250,9 @@ fn a_distrusted_cache_is_cloned_again() {
     remote.server.take_requests();
     assert!(source.repair(&Error::MissingObject(ObjectId([1; 20]))));
     assert_eq!(revision(&mut source), first);
-    assert!(remote.server.take_requests().len() > 1);
+    assert!(remote.server.take_requests().len() > 2);
     revision(&mut source);
-    assert_eq!(remote.server.take_requests().len(), 1);
+    assert_eq!(remote.server.take_requests().len(), 2);
 }
 
 #[test]
@@ -237,7 +273,7 @@ fn an_untouched_cache_is_read_and_never_written() {
     assert!(before.contains("state/source.git/HEAD"));
     remote.server.take_requests();
     assert_eq!(revision(&mut remote.untouched()), first);
-    assert_eq!(remote.server.take_requests().len(), 1);
+    assert_eq!(remote.server.take_requests().len(), 2);
     let second = remote.publish("b", "2");
     let mut untouched = remote.untouched();
     assert_eq!(revision(&mut untouched), second);

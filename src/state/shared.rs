@@ -16,7 +16,7 @@ use super::error::Error;
 use super::pack::{self, Kind, Object};
 use super::repository::{self, Moved, object_id, oid};
 use crate::model::{CommitId, ObjectId};
-use crate::transport::{self, GitAccess, RepoUrl, advertised, with_remote};
+use crate::transport::{self, GitAccess, HostWords, RepoUrl, advertised, with_remote};
 
 /// Where the remote's ref is put after a fetch, and taken from for a push.
 const INCOMING: &str = "refs/gitoggle/incoming";
@@ -24,6 +24,9 @@ const OUTGOING: &str = "refs/gitoggle/outgoing";
 
 /// How long a lock in a repository on this machine may lie there before its owner is taken for dead, in seconds.
 const DEAD: u64 = 60;
+
+/// How much of what the remote's hooks print during a push is kept, in bytes.
+const MOST_PRINTED: usize = 16 << 10;
 
 /// One state on a remote.
 #[derive(Clone)]
@@ -63,7 +66,7 @@ impl Shared {
                 names.map_err(failed(remote))?
             }
             None => {
-                let refs = advertised(remote, access).map_err(failed(remote))?;
+                let refs = advertised(remote, access, &["refs/gitoggle/"]).map_err(failed(remote))?;
                 refs.into_iter().map(|reference| reference.name).collect()
             }
         };
@@ -146,7 +149,7 @@ impl Shared {
     }
 
     fn advertised(&self, name: &str) -> Result<Option<CommitId>, Error> {
-        let refs = advertised(&self.remote, &self.access).map_err(failed(&self.remote))?;
+        let refs = advertised(&self.remote, &self.access, &[name]).map_err(failed(&self.remote))?;
         Ok(refs
             .into_iter()
             .find(|reference| reference.name == name)
@@ -184,6 +187,7 @@ impl Shared {
         new: CommitId,
     ) -> Result<Moved, Error> {
         let verdict: RefCell<Option<Result<(), String>>> = RefCell::new(None);
+        let printed = RefCell::new(Vec::new());
         let outgoing = oid(new.0).and_then(|id| from.reference(OUTGOING, id, true, "push").map(drop));
         outgoing.map_err(Error::repository(from.path()))?;
         let pushed = with_remote(from, &self.remote, &self.access, |remote| {
@@ -198,6 +202,12 @@ impl Shared {
             callbacks.push_update_reference(|_, message| {
                 *verdict.borrow_mut() = Some(message.map_or(Ok(()), |message| Err(message.to_owned())));
                 Ok(())
+            });
+            callbacks.sideband_progress(|bytes| {
+                let mut printed = printed.borrow_mut();
+                let room = MOST_PRINTED.saturating_sub(printed.len()).min(bytes.len());
+                printed.extend_from_slice(&bytes[..room]);
+                true
             });
             let mut options = PushOptions::new();
             options.remote_callbacks(callbacks);
@@ -217,7 +227,9 @@ impl Shared {
         Err(match (pushed, verdict.into_inner()) {
             (Err(error), _) => failed(&self.remote)(error),
             (Ok(()), Some(Err(message))) => {
-                let message = format!("it rejected the push: {}", crate::model::escaped(&message));
+                let said = HostWords::of_side_band(&printed.borrow());
+                let said = said.map_or_else(String::new, |said| format!(": {said}"));
+                let message = format!("it rejected the push: {}{said}", crate::model::escaped(&message));
                 failed(&self.remote)(git2::Error::from_str(&message))
             }
             (Ok(()), _) => {

@@ -1,6 +1,7 @@
 //! What is wrong with a server's certificate, told apart so that a message can say what to do.
 
 use std::error::Error as _;
+use std::fmt;
 
 /// What is wrong with a server's certificate.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -15,6 +16,18 @@ pub enum CertificateFault {
     Untrusted,
     /// It is for another host.
     WrongName,
+}
+
+impl fmt::Display for CertificateFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Expired => "it has expired",
+            Self::NotYetValid => "it is not valid yet",
+            Self::Other => "it cannot be accepted",
+            Self::Untrusted => "unknown issuer",
+            Self::WrongName => "it is for another name",
+        })
+    }
 }
 
 /// Returns what was wrong with the server's certificate, where that is why the request failed.

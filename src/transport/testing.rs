@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -54,6 +55,7 @@ pub(crate) struct GitServer {
     pub(crate) tls: Tls,
     address: SocketAddr,
     requests: Arc<Mutex<Vec<String>>>,
+    sent: Arc<AtomicUsize>,
     handle: axum_server::Handle<SocketAddr>,
     thread: Option<JoinHandle<()>>,
 }
@@ -64,6 +66,8 @@ struct Served {
     /// The value of `Authorization` that is asked for.
     authorization: Option<String>,
     requests: Arc<Mutex<Vec<String>>>,
+    /// The bytes of all bodies that were sent.
+    sent: Arc<AtomicUsize>,
 }
 
 impl GitServer {
@@ -74,7 +78,9 @@ impl GitServer {
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
         let requests = Arc::new(Mutex::new(Vec::new()));
+        let sent = Arc::new(AtomicUsize::new(0));
         let served = Served {
+            sent: Arc::clone(&sent),
             folder: folder.to_owned(),
             authorization: authorization.map(str::to_owned),
             requests: Arc::clone(&requests),
@@ -100,6 +106,7 @@ impl GitServer {
             tls,
             address,
             requests,
+            sent,
             handle,
             thread: Some(thread),
         }
@@ -111,6 +118,11 @@ impl GitServer {
 
     pub(crate) fn url(&self, repository: &str) -> String {
         format!("https://{}/{repository}", self.address)
+    }
+
+    /// Returns the number of bytes in all bodies that were sent since the last call.
+    pub(crate) fn take_sent(&self) -> usize {
+        self.sent.swap(0, Ordering::Relaxed)
     }
 
     /// Returns the requests since the last call, as `METHOD /path?query`.
@@ -164,7 +176,13 @@ async fn backend(
     cgi.env("GIT_PROJECT_ROOT", &served.folder)
         .env("GIT_HTTP_EXPORT_ALL", "1")
         .env("REMOTE_USER", "tester");
-    cgi.env("PATH_INFO", uri.path())
+    // Below `/v0`, it does not understand which protocol is asked for.
+    let (path, protocol) = match uri.path().strip_prefix("/v0") {
+        Some(path) => (path, None),
+        None => (uri.path(), header("git-protocol")),
+    };
+    cgi.env("HTTP_GIT_PROTOCOL", protocol.unwrap_or_default());
+    cgi.env("PATH_INFO", path)
         .env("QUERY_STRING", uri.query().unwrap_or_default());
     cgi.env("REQUEST_METHOD", method.as_str())
         .env("CONTENT_TYPE", header("content-type").unwrap_or_default());
@@ -181,11 +199,11 @@ async fn backend(
         let _ = input.write_all(&body).await;
     };
     let (output, ()) = tokio::join!(child.wait_with_output(), write);
-    answer(&output.unwrap().stdout)
+    answer(&output.unwrap().stdout, &served.sent)
 }
 
 /// Makes an answer of what a CGI program prints.
-fn answer(output: &[u8]) -> Response<Body> {
+fn answer(output: &[u8], sent: &AtomicUsize) -> Response<Body> {
     let end = output
         .windows(4)
         .position(|window| window == b"\r\n\r\n")
@@ -198,6 +216,7 @@ fn answer(output: &[u8]) -> Response<Body> {
             _ => response.header(name, value),
         };
     }
+    sent.fetch_add(output.len() - end - 4, Ordering::Relaxed);
     response.body(Body::from(output[end + 4..].to_vec())).unwrap()
 }
 
@@ -205,6 +224,8 @@ fn answer(output: &[u8]) -> Response<Body> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Then {
     Close,
+    /// Ends the connection without TLS's own goodbye.
+    Cut,
     Hang,
 }
 
@@ -238,6 +259,7 @@ impl Canned {
                 let _ = stream.write_all(answer.as_bytes());
                 let _ = stream.flush();
                 match then {
+                    Then::Cut => {}
                     Then::Hang => open.push(stream),
                     Then::Close => {
                         stream.conn.send_close_notify();

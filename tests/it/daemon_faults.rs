@@ -31,7 +31,8 @@ impl<T: Clone> Shared<T> {
 }
 
 fn is_fetch(request: &Request) -> bool {
-    request.method == "POST" && request.path.ends_with("/git-upload-pack")
+    let is_lookup = request.header("git-protocol").is_some();
+    request.method == "POST" && request.path.ends_with("/git-upload-pack") && !is_lookup
 }
 
 /// A world with seven toggles that were applied, and a change of all of them that was not.

@@ -462,7 +462,7 @@ fn a_remote_that_has_not_moved_is_looked_up_and_not_fetched_and_the_service_is_l
     let asked = remote.asked();
     assert!(asked.len() >= 10, "{asked:?}");
     for asked in asked {
-        assert_eq!(asked, "GET /toggles.git/info/refs?service=git-upload-pack");
+        assert!(crate::support::remote::LOOKUP.contains(&&*asked), "{asked}");
     }
     assert_eq!(remote.world.service.connections(), connections);
 }

@@ -5,6 +5,7 @@ use hmac::{Hmac, KeyInit, Mac};
 
 use crate::support::daemon::ADMIN;
 use crate::support::git_host::Door;
+use crate::support::remote::LOOKUP;
 use crate::support::{Daemon, Remote, World, body};
 
 const SECRET: &str = "hook-secret-0815";
@@ -109,7 +110,7 @@ fn led_to_nothing(remote: &Remote, daemon: &Daemon) {
     });
     assert_eq!(
         remote.asked(),
-        ["GET /toggles.git/info/refs?service=git-upload-pack"],
+        LOOKUP,
         "the look that was asked for, and no other"
     );
 }

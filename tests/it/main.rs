@@ -37,6 +37,7 @@ mod publish;
 mod rails;
 mod readme;
 mod recovery;
+mod refusals;
 mod results;
 mod sandbox;
 mod secrets;

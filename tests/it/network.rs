@@ -1,6 +1,7 @@
 //! Sources and state on other hosts: HTTPS and ssh.
 
 use crate::support::git_host::{self, Door};
+use crate::support::remote::LOOKUP;
 use crate::support::{Answer, Remote, Repo, TOKEN, World, body, doc};
 
 /// `Basic ada:pw-5678`, as it goes over the wire.
@@ -10,10 +11,7 @@ const ADA: &str = "Basic YWRhOnB3LTU2Nzg=";
 fn a_repository_on_another_host_is_mirrored_and_a_remote_that_has_not_moved_is_not_fetched() {
     let remote = Remote::settled(Door::Open);
     remote.apply().exit(0).any_output();
-    assert_eq!(
-        remote.asked(),
-        ["GET /toggles.git/info/refs?service=git-upload-pack"]
-    );
+    assert_eq!(remote.asked(), LOOKUP);
 
     remote.push(21, "Ask for 21 years");
     remote.apply().exit(0).any_output();

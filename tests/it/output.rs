@@ -369,9 +369,6 @@ hint: name one that is there with `--ref`; a branch that is gone removes no togg
             "https://127.0.0.1:1/toggles.git".into(),
             "error: cannot read the source
   caused by: cannot talk to `127.0.0.1:1`
-  caused by: error sending request
-  caused by: client error (Connect)
-  caused by: tcp connect error
   caused by: Connection refused (os error 111)
 hint: check the address, the network and the proxy (`HTTPS_PROXY`, `NO_PROXY`)
 ",

@@ -21,6 +21,24 @@ pub(super) struct Connection {
 }
 
 impl Connection {
+    pub(super) fn new(
+        url: &RepoUrl,
+        access: &GitAccess,
+        environment: Environment,
+    ) -> Result<Arc<Self>, GitError> {
+        if url.local_path().is_some() {
+            return Err(GitError::Local);
+        }
+        Ok(Arc::new(Self {
+            url: url.clone(),
+            access: access.clone(),
+            environment,
+            failure: Mutex::default(),
+            base: Mutex::default(),
+            client: Mutex::default(),
+        }))
+    }
+
     /// Keeps `error` as the reason, and returns what libgit2 is told.
     pub(super) fn fail(&self, error: GitError) -> git2::Error {
         let message = error.to_string();
@@ -55,17 +73,7 @@ pub(super) struct Ticket {
 
 impl Ticket {
     pub(super) fn new(url: &RepoUrl, access: &GitAccess, environment: Environment) -> Result<Self, GitError> {
-        if url.local_path().is_some() {
-            return Err(GitError::Local);
-        }
-        let connection = Arc::new(Connection {
-            url: url.clone(),
-            access: access.clone(),
-            environment,
-            failure: Mutex::default(),
-            base: Mutex::default(),
-            client: Mutex::default(),
-        });
+        let connection = Connection::new(url, access, environment)?;
         let mut table = lock(&TABLE);
         table.last += 1;
         let number = table.last;

@@ -12,7 +12,7 @@ use crate::transport::{GitCredentials, Network, Secret, SecretSource};
 /// `user:secret` as a header.
 const BASIC: &str = "Basic dXNlcjpzZWNyZXQ=";
 
-fn access(ca_file: PathBuf, credentials: Option<GitCredentials>) -> GitAccess {
+pub(super) fn access(ca_file: PathBuf, credentials: Option<GitCredentials>) -> GitAccess {
     GitAccess {
         network: Network {
             ca_file: Some(ca_file),
@@ -23,7 +23,7 @@ fn access(ca_file: PathBuf, credentials: Option<GitCredentials>) -> GitAccess {
     }
 }
 
-fn credentials(host: String, password: &str) -> GitCredentials {
+pub(super) fn credentials(host: String, password: &str) -> GitCredentials {
     GitCredentials {
         host,
         username: Some("user".to_owned()),
@@ -32,7 +32,7 @@ fn credentials(host: String, password: &str) -> GitCredentials {
 }
 
 /// A folder with a bare repository `repo` that has one commit on `main`.
-fn served() -> (tempfile::TempDir, git2::Oid) {
+pub(super) fn served() -> (tempfile::TempDir, git2::Oid) {
     libgit2().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let mut options = git2::RepositoryInitOptions::new();
@@ -42,7 +42,7 @@ fn served() -> (tempfile::TempDir, git2::Oid) {
     (folder, id)
 }
 
-fn commit(repository: &Repository, reference: &str, content: &[u8]) -> git2::Oid {
+pub(super) fn commit(repository: &Repository, reference: &str, content: &[u8]) -> git2::Oid {
     let mut tree = repository.treebuilder(None).unwrap();
     tree.insert("file", repository.blob(content).unwrap(), 0o100_644)
         .unwrap();
@@ -59,7 +59,7 @@ fn bare(path: &Path) -> Repository {
 
 fn refused(server: &Canned) -> GitError {
     let access = access(server.tls.ca_file(), None);
-    advertised(&server.url().parse().unwrap(), &access).unwrap_err()
+    advertised(&server.url().parse().unwrap(), &access, &[]).unwrap_err()
 }
 
 #[test]
@@ -68,13 +68,16 @@ fn refs_are_listed_and_fetched() {
     let server = GitServer::start(folder.path(), None);
     let access = access(server.tls.ca_file(), None);
     let url = server.url("repo").parse().unwrap();
-    let refs = advertised(&url, &access).unwrap();
+    let refs = advertised(&url, &access, &[]).unwrap();
     assert_eq!(refs[0].name, "HEAD");
     assert_eq!(refs[0].target.as_deref(), Some("refs/heads/main"));
     assert_eq!(refs[1].id.to_string(), id.to_string());
     assert_eq!(
         server.take_requests(),
-        ["GET /repo/info/refs?service=git-upload-pack"]
+        [
+            "GET /repo/info/refs?service=git-upload-pack",
+            "POST /repo/git-upload-pack"
+        ]
     );
 
     let own = tempfile::tempdir().unwrap();
@@ -119,7 +122,7 @@ fn credentials_are_offered_once_and_only_to_their_host() {
     let (folder, _) = served();
     let server = GitServer::start(folder.path(), Some(BASIC));
     let url = server.url("repo").parse().unwrap();
-    let ask = |own| advertised(&url, &access(server.tls.ca_file(), own));
+    let ask = |own| advertised(&url, &access(server.tls.ca_file(), own), &[]);
     assert!(ask(Some(credentials(server.host(), "secret"))).is_ok());
     server.take_requests();
     for (own, offered) in [
@@ -149,14 +152,14 @@ fn a_rotated_password_is_read_at_the_next_attempt() {
     };
     let access = access(server.tls.ca_file(), Some(own));
     let url = server.url("repo").parse().unwrap();
-    assert!(matches!(advertised(&url, &access), Err(GitError::Secret(_))));
+    assert!(matches!(advertised(&url, &access, &[]), Err(GitError::Secret(_))));
     std::fs::write(&file, "old\n").unwrap();
     assert!(matches!(
-        advertised(&url, &access),
+        advertised(&url, &access, &[]),
         Err(GitError::Unauthorised { .. })
     ));
     std::fs::write(&file, "secret\n").unwrap();
-    assert!(advertised(&url, &access).is_ok());
+    assert!(advertised(&url, &access, &[]).is_ok());
 }
 
 #[test]
@@ -164,12 +167,13 @@ fn a_repository_that_is_not_there_and_an_unknown_authority_are_told() {
     let (folder, _) = served();
     let server = GitServer::start(folder.path(), None);
     let trusted = access(server.tls.ca_file(), None);
-    let error = advertised(&server.url("nowhere").parse().unwrap(), &trusted).unwrap_err();
+    let error = advertised(&server.url("nowhere").parse().unwrap(), &trusted, &[]).unwrap_err();
     assert!(matches!(error, GitError::NotFound { .. }), "{error:?}");
     let other = crate::transport::testing::Tls::new();
     let error = advertised(
         &server.url("repo").parse().unwrap(),
         &access(other.ca_file(), None),
+        &[],
     )
     .unwrap_err();
     assert!(matches!(error, GitError::Untrusted { .. }), "{error:?}");
@@ -207,7 +211,7 @@ fn a_redirect_to_another_host_or_scheme_or_in_a_circle_is_not_followed() {
         let answer = format!("HTTP/1.1 302 Found\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n");
         let server = Canned::start(&answer, Then::Close);
         let access = access(server.tls.ca_file(), Some(credentials(server.host(), "secret")));
-        let error = advertised(&server.url().parse().unwrap(), &access).unwrap_err();
+        let error = advertised(&server.url().parse().unwrap(), &access, &[]).unwrap_err();
         assert!(matches!(error, GitError::Redirect { .. }), "{error:?}");
         assert!(!error.to_string().contains("password"), "{error}");
         assert!(server.requests().len() <= 6);
@@ -231,6 +235,8 @@ fn a_redirect_within_the_host_is_followed_and_remembered() {
         server.take_requests().last().unwrap(),
         "POST /repo/git-upload-pack"
     );
+    assert_eq!(moved_to(&url).unwrap().to_string(), server.url("repo"));
+    assert_eq!(moved_to(&server.url("repo").parse().unwrap()), None);
 }
 
 #[test]
@@ -243,7 +249,7 @@ fn a_server_that_falls_silent_is_given_up() {
             timeout: Duration::from_millis(300),
             ..access(server.tls.ca_file(), None)
         };
-        let error = advertised(&server.url().parse().unwrap(), &access).unwrap_err();
+        let error = advertised(&server.url().parse().unwrap(), &access, &[]).unwrap_err();
         assert!(matches!(error, GitError::TimedOut { .. }), "{error:?}");
     }
 }
@@ -268,7 +274,7 @@ fn a_path_is_not_connected_to() {
     let folder = tempfile::tempdir().unwrap();
     let access = access(folder.path().join("none"), None);
     assert!(matches!(
-        advertised(&RepoUrl::local("/srv"), &access),
+        advertised(&RepoUrl::local("/srv"), &access, &[]),
         Err(GitError::Local)
     ));
 }

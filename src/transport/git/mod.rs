@@ -8,16 +8,22 @@
 mod connection;
 mod error;
 mod https;
+mod ls_refs;
 mod moved;
+mod pkt_line;
 mod ssh;
+mod ssh_host;
+mod words;
 
 pub use error::{GitError, Offered};
 pub use moved::moved_to;
+pub use ssh_host::SshHost;
+pub use words::HostWords;
 
 use super::libgit2::libgit2;
 use super::{GitAccess, RepoUrl};
 use crate::model::ObjectId;
-use connection::Ticket;
+use connection::{Connection, Ticket};
 use ssh::Environment;
 
 /// The scheme that libgit2 knows our sub-transports by.
@@ -66,25 +72,38 @@ fn with_remote_in<T>(
     result.map_err(|error| ticket.explain(error))
 }
 
-/// Returns the refs that `url` advertises to readers, in one look-up and without a repository.
+/// Returns the refs that `url` advertises to readers and that begin with one of `prefixes` (all, if there is none), in
+/// one lookup and without a repository.
 ///
 /// # Errors
 /// As [`with_remote`].
-pub fn advertised(url: &RepoUrl, access: &GitAccess) -> Result<Vec<Advertised>, GitError> {
-    advertised_in(url, access, Environment::of_process())
+pub fn advertised(url: &RepoUrl, access: &GitAccess, prefixes: &[&str]) -> Result<Vec<Advertised>, GitError> {
+    advertised_in(url, access, Environment::of_process(), prefixes)
 }
 
 fn advertised_in(
     url: &RepoUrl,
     access: &GitAccess,
     environment: Environment,
+    prefixes: &[&str],
 ) -> Result<Vec<Advertised>, GitError> {
+    if url.https().is_some() {
+        let connection = Connection::new(url, access, environment)?;
+        return ls_refs::ls_refs(&connection, prefixes);
+    }
     libgit2()?;
     let ticket = Ticket::new(url, access, environment)?;
     let mut remote = git2::Remote::create_detached(ticket.url())?;
     let refs = list(&mut remote);
     drop(remote);
-    refs.map_err(|error| ticket.explain(error))
+    let mut refs = refs.map_err(|error| ticket.explain(error))?;
+    refs.retain(|found| begins_with_one_of(&found.name, prefixes));
+    Ok(refs)
+}
+
+/// Returns whether `name` is asked for, which every name is where no prefix is given.
+fn begins_with_one_of(name: &str, prefixes: &[&str]) -> bool {
+    prefixes.is_empty() || prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Returns the refs of `remote`, and leaves it disconnected.
@@ -116,5 +135,7 @@ pub(super) fn transport(remote: &git2::Remote<'_>) -> Result<git2::transport::Tr
 
 #[cfg(test)]
 mod https_tests;
+#[cfg(test)]
+mod ls_refs_tests;
 #[cfg(test)]
 mod ssh_tests;

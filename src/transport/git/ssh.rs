@@ -13,6 +13,8 @@ use git2::transport::{Service, SmartSubtransport, SmartSubtransportStream};
 
 use super::connection::{Connection, lock};
 use super::error::GitError;
+use super::ssh_host::SshHost;
+use super::words::HostWords;
 use crate::transport::repo_url::SshAddress;
 
 /// How much of what ssh says on its error channel is kept.
@@ -85,16 +87,25 @@ impl Stream {
         })
     }
 
-    /// Says why ssh ended.
+    /// Returns why ssh ended.
     fn explain(&self) -> GitError {
-        let host = self.connection.url.host().unwrap_or_default();
         if lock(&self.process.pending).late {
-            let after = self.connection.access.timeout;
-            return GitError::TimedOut { host, after };
+            return GitError::TimedOut {
+                host: self.connection.host(),
+                after: self.connection.access.timeout,
+            };
         }
         let _ = self.silent.recv_timeout(FAREWELL);
         let words = String::from_utf8_lossy(&lock(&self.words)).into_owned();
-        classify(&words, self.process.code(), host, &self.connection)
+        match self.connection.url.ssh() {
+            Some(address) => classify(
+                &words,
+                self.process.code(),
+                SshHost::new(address),
+                &self.connection,
+            ),
+            None => GitError::Local,
+        }
     }
 }
 
@@ -301,33 +312,39 @@ pub(super) fn quoted(path: &str) -> String {
     format!("'{}'", path.replace('\'', r"'\''").replace('!', r"'\!'"))
 }
 
-/// Says what went wrong by what ssh, or git at the other end, said.
-fn classify(words: &str, code: Option<i32>, host: String, connection: &Connection) -> GitError {
+/// Classifies a failure by what ssh, or git at the other end, printed.
+fn classify(words: &str, code: Option<i32>, host: SshHost, connection: &Connection) -> GitError {
     let says = |part: &str| words.contains(part);
     if says("HOST IDENTIFICATION HAS CHANGED") {
+        let host = host.named_in(words);
         return GitError::ChangedHostKey { host };
     }
     if says("Host key verification failed") || says("host key is known for") {
+        let host = host.named_in(words);
         return GitError::UnknownHostKey { host };
     }
-    let message = last_line(words, code);
+    let said = HostWords::of_ssh(words);
     if says("Permission denied (") || says("Too many authentication failures") {
+        let message = message(said, code);
         return GitError::PermissionDenied { host, message };
     }
     if says("Connection timed out") || says("Operation timed out") || says("timed out while waiting") {
         let after = connection.access.network.connect_timeout;
+        let host = host.to_string();
         return GitError::TimedOut { host, after };
     }
     let lower = words.to_lowercase();
     let missing = [
         "does not appear to be a git repository",
         "repository not found",
+        "cannot find repository",
         "could not be found",
     ];
     if missing.iter().any(|part| lower.contains(part)) {
         let url = connection.url.to_string();
-        return GitError::NotFound { url };
+        return GitError::NotFound { url, said };
     }
+    let message = message(said, code);
     if code == Some(127) && says(SHELL_NAME) {
         let source = io::Error::new(io::ErrorKind::NotFound, message);
         let program = connection.environment.command.clone().unwrap_or_default();
@@ -337,11 +354,10 @@ fn classify(words: &str, code: Option<i32>, host: String, connection: &Connectio
     GitError::Ssh { host, message }
 }
 
-fn last_line(words: &str, code: Option<i32>) -> String {
-    let line = words.lines().map(str::trim).rfind(|line| !line.is_empty());
-    match (line, code) {
-        (Some(line), _) => line.to_owned(),
-        (None, Some(code)) => format!("it ended with {code} and said nothing"),
-        (None, None) => "it ended and said nothing".to_owned(),
+fn message(said: Option<HostWords>, code: Option<i32>) -> String {
+    match (said, code) {
+        (Some(said), _) => said.to_string(),
+        (None, Some(code)) => format!("it ended with {code} and printed nothing"),
+        (None, None) => "it ended and printed nothing".to_owned(),
     }
 }

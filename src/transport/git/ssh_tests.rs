@@ -31,6 +31,7 @@ fn ask(url: &str, environment: Environment) -> Result<Vec<Advertised>, GitError>
         &url.parse().unwrap(),
         &access(Duration::from_secs(20)),
         environment,
+        &[],
     )
 }
 
@@ -133,6 +134,26 @@ fn what_ssh_says_decides_the_error() {
 }
 
 #[test]
+fn the_sentence_of_the_host_is_shown_and_the_hint_has_the_port() {
+    let gitea = "error:\nerror: Gitea: Unauthorized: Deploy Key: 1:ci is not authorized to read acme/toggles.\nerror:";
+    let script = format!("printf '%s\\n' '{gitea}' >&2; echo; exit 1; :");
+    let error = ask(
+        "ssh://git@git.example.org:2222/acme/toggles.git",
+        with_command(script),
+    )
+    .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "ssh to `git.example.org:2222` failed: Gitea: Unauthorized: Deploy Key: 1:ci is not authorized to read \
+         acme/toggles."
+    );
+    assert_eq!(
+        error.hint().unwrap(),
+        "run `ssh -p 2222 git@git.example.org` as this user to find out more"
+    );
+}
+
+#[test]
 fn a_silent_ssh_is_ended_with_everything_that_it_started() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
@@ -142,7 +163,7 @@ fn a_silent_ssh_is_ended_with_everything_that_it_started() {
     let heard = std::thread::spawn(move || fs::read_to_string(pipe).unwrap());
     let access = access(Duration::from_millis(500));
     let url = "example.org:a".parse().unwrap();
-    let error = advertised_in(&url, &access, with_command(script)).unwrap_err();
+    let error = advertised_in(&url, &access, with_command(script), &[]).unwrap_err();
     assert!(matches!(error, GitError::TimedOut { .. }), "{error:?}");
     assert_eq!(heard.join().unwrap(), "");
 }

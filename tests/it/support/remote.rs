@@ -8,6 +8,12 @@ use super::git_host::{self, Door};
 use super::service::{Request, Service};
 use super::world::{TOKEN, World};
 
+/// What one lookup of a ref asks of the host.
+pub(crate) const LOOKUP: [&str; 2] = [
+    "GET /toggles.git/info/refs?service=git-upload-pack (version=2)",
+    "POST /toggles.git/git-upload-pack (version=2)",
+];
+
 /// A world whose repository is on a Git host.
 pub(crate) struct Remote {
     /// The world; its repository is pushed from.
@@ -64,7 +70,8 @@ impl Remote {
         self.world.repo.git(&["push", "--quiet", "--force", &to, "main"]);
     }
 
-    /// What was asked of the host since somebody last looked: method and path.
+    /// What was asked of the host since somebody last looked: method, path, and the version of Git's protocol if it is
+    /// not the oldest.
     pub(crate) fn asked(&self) -> Vec<String> {
         let requests = self.host.take();
         requests
@@ -75,7 +82,9 @@ impl Remote {
                     Some(TOKEN),
                     "the token is not for the Git host"
                 );
-                format!("{} {}", request.method, request.path)
+                let version = request.header("git-protocol");
+                let version = version.map_or_else(String::new, |version| format!(" ({version})"));
+                format!("{} {}{version}", request.method, request.path)
             })
             .collect()
     }
