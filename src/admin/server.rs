@@ -21,7 +21,7 @@ use super::{Admin, Shared, allow, body, control, page, probes, webhook};
 /// The largest body of a request that is not a webhook, in bytes.
 const LARGEST_BODY: usize = 1 << 20;
 /// How long one request may take; a little less than its connection may, so that the answer gets through.
-const LONGEST_REQUEST: Duration = Duration::from_secs(LONGEST_CONNECTION.as_secs() - 5);
+pub(super) const LONGEST_REQUEST: Duration = Duration::from_secs(LONGEST_CONNECTION.as_secs() - 5);
 /// How long open requests may go on once the server was asked to end.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 

@@ -18,7 +18,7 @@ use super::deliveries::Disposition;
 use super::event::{About, Watched};
 use super::form::{PayloadField, is_form};
 use super::replay::Delivery;
-use super::server::{json, problem};
+use super::server::{LONGEST_REQUEST, json, problem};
 use super::signature::{Authentic, Check};
 use super::{Shared, body, signature};
 use crate::transport::moved_to;
@@ -28,6 +28,8 @@ const LARGEST_BODY: usize = 32 << 20;
 /// The longest JSON text that is parsed, in bytes. A push of thousands of files lists every path; a longer text is a
 /// trigger if it is authentic.
 const LARGEST_PARSED: usize = 1 << 20;
+/// How long a webhook may take to arrive: a little less than any request may, so that a slow one is on record.
+const LONGEST_DELIVERY: Duration = LONGEST_REQUEST.saturating_sub(Duration::from_millis(500));
 /// In characters.
 const LONGEST_EVENT_NAME: usize = 100;
 
@@ -95,6 +97,8 @@ enum Refusal {
     /// It is authentic, and its text is not what any host sends.
     NotAnObject,
     NoSecret,
+    /// It did not arrive in time.
+    TooSlow,
     /// It failed the check, like too many before it. It can be sent again after this time.
     TooMany(Duration),
     Unread(Unread),
@@ -104,7 +108,8 @@ enum Refusal {
 /// Answers one webhook.
 pub(super) async fn receive(kind: Kind, State(shared): State<Shared>, request: Request) -> Response {
     let (head, body) = request.into_parts();
-    let verdict = shared.judge(kind, &head, body).await;
+    let verdict = tokio::time::timeout(LONGEST_DELIVERY, shared.judge(kind, &head, body)).await;
+    let verdict = verdict.unwrap_or(Err(Refusal::TooSlow));
     let mut deliveries = lock(&shared.0.deliveries);
     match verdict {
         Ok(Verdict::Fire) => {
@@ -209,6 +214,7 @@ impl Refusal {
             Self::Forged(forged) => forged.reason(),
             Self::NotAnObject => "the body is not a JSON object",
             Self::NoSecret => "no webhook secret is set",
+            Self::TooSlow => "the body did not arrive in time",
             Self::TooMany(_) => "too many webhooks that failed the check",
             Self::Unread(Unread::Incomplete) => "the body is incomplete",
             Self::Unread(Unread::TooLarge(_)) => "the body is larger than 32 MiB",
@@ -222,6 +228,7 @@ impl Refusal {
             Self::Forged(_) => problem(StatusCode::UNAUTHORIZED, "this webhook is not authentic"),
             Self::NotAnObject => problem(StatusCode::BAD_REQUEST, self.reason()),
             Self::NoSecret => problem(StatusCode::NOT_FOUND, self.reason()),
+            Self::TooSlow => problem(StatusCode::REQUEST_TIMEOUT, self.reason()),
             Self::TooMany(wait) => too_many(wait),
             Self::Unread(unread) => unread.response(),
             Self::UnreadableSecret => problem(StatusCode::SERVICE_UNAVAILABLE, self.reason()),

@@ -130,6 +130,20 @@ async fn a_webhook_over_32_mebibytes_is_413_however_it_is_framed() {
     assert_eq!(face.order("/suspend", &order).await.status(), 413);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_webhook_that_does_not_arrive_in_time_is_on_record() {
+    let face = Face::new().await;
+    let head = "POST /webhook/gitlab HTTP/1.1\r\nHost: x\r\nX-Gitlab-Token: webhook-secret\r\nContent-Length: 99\r\n\r\n{";
+    assert_eq!(face.raw(head).await.status(), 408);
+    let status = face.get("/api/status").await;
+    assert!(
+        status.body().contains("the body did not arrive in time"),
+        "{}",
+        status.0
+    );
+    assert!(!face.was_fired().await);
+}
+
 /// Deliveries of a running Gitea, byte for byte.
 fn recorded() -> serde_json::Value {
     serde_json::from_str(include_str!("../../../tests/it/data/gitea-deliveries.json")).unwrap()
