@@ -47,12 +47,21 @@ pub fn classify(answer: &Answer, standing: Standing) -> Outcome {
             status,
             code: code.map(Into::into),
             certainty,
-            reason: said(status, body),
+            reason: refused(status, code, body),
         },
         (..=399, _) => Outcome::Misrouted {
             certainty,
             reason: redirected(status, location.as_deref()),
         },
+    }
+}
+
+fn refused(status: u16, code: Option<&str>, body: &Body) -> String {
+    match (status, code) {
+        (404, _) | (_, Some("not_found")) => {
+            format!("{}; create it on the service first", said(status, body))
+        }
+        _ => said(status, body),
     }
 }
 
@@ -260,6 +269,16 @@ mod tests {
                 400,
                 r#"{"message":"token token"}"#,
                 "the service answered 400: *** ***",
+            ),
+            (
+                404,
+                r#"{"code":"not_found","message":"Toggle pay not found"}"#,
+                "the service answered 404 `not_found`: Toggle pay not found; create it on the service first",
+            ),
+            (
+                404,
+                "",
+                "the service answered 404; create it on the service first",
             ),
             (503, "", "the service answered 503"),
             (
