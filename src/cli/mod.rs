@@ -9,6 +9,7 @@ mod apply;
 mod demo;
 mod observer;
 mod plan;
+mod remote;
 mod run;
 mod sandbox;
 mod secrets;
@@ -66,13 +67,17 @@ fn run(invocation: &Invocation) -> Result<Verdict, Failure> {
     }
     secrets::check(command, &settings)?;
     let result = match asked {
+        Asked::Allow(args) => remote::allow(&settings, args),
         Asked::Apply => apply::run(&settings),
         Asked::Demo(args) => demo::run(&settings, args),
         Asked::Plan { look, exit } => plan::run(&settings, *look, *exit),
+        Asked::Reconcile => remote::reconcile(&settings),
+        Asked::Resume(args) => remote::resume(&settings, args),
         Asked::Run => run::run(&settings),
         Asked::Sandbox(args) => sandbox::run(&settings, args),
         Asked::Schema => schema(),
         Asked::Status => status::run(&settings),
+        Asked::Suspend(args) => remote::suspend(&settings, args),
         Asked::Validate { paths } => validate::run(&settings, paths),
     };
     if let (OutputFormat::Json, Err(failure)) = (settings.output, &result) {

@@ -78,6 +78,7 @@ fn text(status: &Status) -> String {
         reference,
         revision,
         history: _,
+        refused: _,
         fetched_at: _,
         stale: _,
         awaited: _,

@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use crate::transport::RepoUrl;
+use crate::transport::{DaemonUrl, RepoUrl};
 
 /// The remote through which state is shared.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -38,6 +38,13 @@ pub(crate) fn check_base_url(text: &str) -> Result<String, String> {
 pub(crate) fn check_notify_url(text: &str) -> Result<String, String> {
     https(text)?;
     Ok(text.to_owned())
+}
+
+pub(crate) fn check_url(text: &str) -> Result<String, String> {
+    match text.parse::<DaemonUrl>() {
+        Ok(url) => Ok(url.to_string()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 fn https(text: &str) -> Result<Url, String> {

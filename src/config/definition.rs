@@ -7,12 +7,18 @@ use super::table::TABLE;
 /// The commands of the program.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Command {
+    /// Releases what a daemon holds.
+    Allow,
     /// One pass, then exit.
     Apply,
     /// The whole loop on loopback.
     Demo,
     /// What would be published and why.
     Plan,
+    /// Asks a daemon for a pass.
+    Reconcile,
+    /// Ends a suspension of a daemon.
+    Resume,
     /// The daemon.
     Run,
     /// A local service.
@@ -21,6 +27,8 @@ pub enum Command {
     Schema,
     /// Where every toggle stands.
     Status,
+    /// Keeps a daemon from publishing.
+    Suspend,
     /// Checks documents.
     Validate,
 }

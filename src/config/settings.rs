@@ -16,7 +16,7 @@ use super::repository::work_trees;
 use super::value::Value;
 use crate::document::Layout;
 use crate::model::{Scope, ServiceKind};
-use crate::transport::{RepoUrl, Secret, SecretSource};
+use crate::transport::{DaemonUrl, RepoUrl, Secret, SecretSource};
 
 /// Where the daemon listens.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -100,8 +100,10 @@ pub struct Settings {
     pub stale_after: Duration,
     /// Where the daemon listens.
     pub listen: Listen,
-    /// The token of the daemon's three POSTs.
+    /// The token for commands to a running daemon.
     pub admin_token: Option<SecretSource>,
+    /// The daemon that commands go to.
+    pub url: DaemonUrl,
     /// The secret of webhooks.
     pub webhook_secret: Option<SecretSource>,
     /// Where notifications go.
@@ -238,6 +240,7 @@ impl Values {
             poll_interval,
             listen: self.listen()?,
             admin_token: self.secret("admin_token"),
+            url: self.text("url")?.parse().ok()?,
             webhook_secret: self.secret("webhook_secret"),
             notify_url: self.text("notify_url"),
             notify_secret: self.secret("notify_secret"),

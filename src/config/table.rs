@@ -1,19 +1,25 @@
 //! The table of settings. A setting that is not here does not exist.
 
 use super::address::{
-    check_base_url, check_notify_url, check_ref, check_repo, check_state_name, check_state_remote,
+    check_base_url, check_notify_url, check_ref, check_repo, check_state_name, check_state_remote, check_url,
 };
 use super::definition::{Command, Definition, Group, Reach, Shape, Sources};
 use super::value::{any_text, check_layout, check_listen, check_only, check_root};
 
-use Command::{Apply, Demo, Plan, Run, Sandbox, Schema, Status, Validate};
+use Command::{Allow, Apply, Demo, Plan, Reconcile, Resume, Run, Sandbox, Schema, Status, Suspend, Validate};
 use Shape::{Choice, Count, Duration, Path, Ratio, Secret, Switch, Text, Texts};
 
-const ALL: &[Command] = &[Validate, Plan, Apply, Run, Status, Schema, Sandbox, Demo];
+const ALL: &[Command] = &[
+    Validate, Plan, Apply, Run, Status, Allow, Suspend, Resume, Reconcile, Schema, Sandbox, Demo,
+];
 const READING: &[Command] = &[Validate, Plan, Apply, Run, Status];
 const PLANNING: &[Command] = &[Plan, Apply, Run, Status];
 const PUBLISHING: &[Command] = &[Apply, Run];
 const DAEMON: &[Command] = &[Run];
+/// The commands that a running daemon carries out.
+const REMOTE: &[Command] = &[Allow, Suspend, Resume, Reconcile];
+const ADMIN: &[Command] = &[Run, Allow, Suspend, Resume, Reconcile];
+const CONNECTING: &[Command] = &[Plan, Apply, Run, Status, Allow, Suspend, Resume, Reconcile];
 const REPORTING: &[Command] = &[Validate, Plan, Apply, Status];
 
 /// Begins a row; what most settings have in common is filled in.
@@ -118,7 +124,7 @@ pub(crate) const TABLE: &[Definition] = &[
         .trusted()
         .more("Or give it in GITOGGLE_TOKEN. The file is read again at every pass and after a refusal."),
     setting("ca_file", Path("PEM"), "Trust these certificate authorities as well as the system's")
-        .of(Group::Service, PLANNING)
+        .of(Group::Service, CONNECTING)
         .trusted(),
     setting("service_kind", Choice(&["documented", "featureprobe"]), "Say what may be relied on beyond the documented endpoint")
         .of(Group::Service, READING)
@@ -172,7 +178,7 @@ pub(crate) const TABLE: &[Definition] = &[
     setting("max_change_count", Count, "Hold an environment when more toggles of it would change")
         .of(Group::Safety, PLANNING)
         .said("none"),
-    setting("allow_trailer", Switch, "Ignore `Gitoggle-Allow: mass-change` trailers")
+    setting("allow_trailer", Switch, "Ignore the trailers `Gitoggle-Allow` and `Gitoggle-First-Pass`")
         .of(Group::Safety, PLANNING)
         .default("true")
         .more("Whoever can get a commit merged can write that trailer: review it, or switch it off."),
@@ -202,13 +208,18 @@ pub(crate) const TABLE: &[Definition] = &[
         .of(Group::Daemon, DAEMON)
         .default("127.0.0.1:8077")
         .trusted(),
-    setting("admin_token", Secret, "The token for `POST /reconcile`, `/suspend` and `/resume`")
-        .of(Group::Daemon, DAEMON)
+    setting("admin_token", Secret, "The token for commands to a running daemon")
+        .of(Group::Daemon, ADMIN)
         .only_from(Sources::Variable),
-    setting("admin_token_file", Path("FILE"), "Read the token for the three POSTs from this file")
-        .of(Group::Daemon, DAEMON)
+    setting("admin_token_file", Path("FILE"), "Read the token for commands to a running daemon from this file")
+        .of(Group::Daemon, ADMIN)
         .trusted()
-        .more("Or give it in GITOGGLE_ADMIN_TOKEN. Without one, `POST /reconcile`, `/suspend` and `/resume` are refused."),
+        .more("Or give it in GITOGGLE_ADMIN_TOKEN. Without one, the daemon refuses `POST /allow`, `/reconcile`, `/suspend` and `/resume`."),
+    setting("url", Text("URL", check_url), "Send the command to the daemon at this http or https URL")
+        .of(Group::Daemon, REMOTE)
+        .default("http://127.0.0.1:8077")
+        .trusted()
+        .more("The admin token goes to this host only, and redirects are not followed."),
     setting("webhook_secret", Secret, "The secret that webhooks are signed with")
         .of(Group::Daemon, DAEMON)
         .only_from(Sources::Variable),

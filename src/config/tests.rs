@@ -78,14 +78,18 @@ impl Case {
     }
 }
 
-const COMMANDS: [Command; 8] = [
+const COMMANDS: [Command; 12] = [
+    Command::Allow,
     Command::Apply,
     Command::Demo,
     Command::Plan,
+    Command::Reconcile,
+    Command::Resume,
     Command::Run,
     Command::Sandbox,
     Command::Schema,
     Command::Status,
+    Command::Suspend,
     Command::Validate,
 ];
 

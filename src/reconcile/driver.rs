@@ -214,7 +214,7 @@ impl Driver {
                     }
                 }
                 Some(command) = self.commands.recv() => {
-                    match self.hear(command, memory, *about.borrow()) {
+                    match self.hear(command, *about.borrow()) {
                         Heard::Recorded => {
                             is_ordered = true;
                             halt();
@@ -277,10 +277,7 @@ impl Driver {
             memory.ended(&Ended::default(), self.token_mark());
             return writer;
         }
-        memory.stale = match &result {
-            Err(error) => error.refused_revision(),
-            Ok(_) => None,
-        };
+        let refused = result.as_ref().err().and_then(Error::refused_revision);
         let result = result.map_err(|error| error.in_full());
         let outcome = outcome(&result);
         if let Ok(report) = &result {
@@ -313,6 +310,7 @@ impl Driver {
             self.metrics.succeeded_at(at);
         }
         self.status.send_modify(|status| {
+            status.source.refused = refused;
             if let Ok(report) = &result {
                 let source = report.plan.source();
                 status.source = SourceStatus {

@@ -31,8 +31,6 @@ pub(super) struct Memory {
     pub(super) seen: Option<CommitId>,
     /// What is known about moves of the ref.
     pub(super) history: HistoryGuard,
-    /// The revision that the last pass refused because the recorded one is not its ancestor.
-    pub(super) stale: Option<CommitId>,
     /// Why the last pass failed, to say once that it did and once that it is over.
     trouble: Option<String>,
     /// What the last pass noticed.
@@ -49,7 +47,6 @@ impl Memory {
             schedule: Schedule::new(interval),
             seen: None,
             history: HistoryGuard::of_daemon(),
-            stale: None,
             trouble: None,
             noted: Vec::new(),
             withheld: Withheld::default(),

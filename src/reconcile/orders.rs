@@ -26,7 +26,7 @@ pub(super) enum Heard {
 impl Driver {
     /// Carries out an order between passes.
     pub(super) fn obey(&self, command: Command, mut writer: Reconciler, memory: &mut Memory) -> Reconciler {
-        match self.hear(command, memory, None) {
+        match self.hear(command, None) {
             // The caller fires the trigger too, and once is enough.
             Heard::Waits(_) => memory.schedule.forgive(),
             Heard::Refused => {}
@@ -39,12 +39,12 @@ impl Driver {
     }
 
     /// Records and answers an order. `running` is the revision that a running pass is about.
-    pub(super) fn hear(&self, command: Command, memory: &Memory, running: Option<CommitId>) -> Heard {
+    pub(super) fn hear(&self, command: Command, running: Option<CommitId>) -> Heard {
         let orders = Orders::new(&self.config.state_dir);
         let recorded = match command {
             Command::RetryParked => return Heard::Waits(command),
             Command::Allow(request, reply) => {
-                let released = self.allow(&orders, &request, memory, running);
+                let released = self.allow(&orders, &request, running);
                 let is_recorded = released.is_ok();
                 let _ = reply.send(released);
                 is_recorded
@@ -74,10 +74,9 @@ impl Driver {
         &self,
         orders: &Orders,
         request: &AllowRequest,
-        memory: &Memory,
         running: Option<CommitId>,
     ) -> Result<Released, ControlError> {
-        let released = release(request, &self.status.borrow(), memory.stale)?;
+        let released = release(request, &self.status.borrow())?;
         let planned = released.allowance.revision;
         if let Some(current) = running.filter(|current| *current != planned) {
             let given = request.revision.clone();

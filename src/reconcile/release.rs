@@ -120,18 +120,14 @@ impl Rejection {
     }
 }
 
-/// Decides what `request` releases of what `status` shows. `stale` is a revision that the last pass refused to apply
-/// because the recorded one is not its ancestor.
-pub(super) fn release(
-    request: &AllowRequest,
-    status: &Status,
-    stale: Option<CommitId>,
-) -> Result<Released, Rejection> {
+/// Decides what `request` releases of what `status` shows.
+pub(super) fn release(request: &AllowRequest, status: &Status) -> Result<Released, Rejection> {
     let what = request.what;
     if what == Override::OverwriteDrift {
         return Err(Rejection::NotSupported(what));
     }
-    let current = stale.or(status.source.revision);
+    let refused = status.source.refused;
+    let current = refused.or(status.source.revision);
     let planned = || {
         let current = current.ok_or(Rejection::NothingPlanned)?;
         match is_named(&request.revision, current) {
@@ -145,7 +141,7 @@ pub(super) fn release(
     let (environment, toggles, revision) = match (what, &request.environment) {
         (Override::History, _) => {
             let revision = planned()?;
-            if stale.is_none() {
+            if refused.is_none() {
                 return Err(Rejection::NothingToRelease {
                     what,
                     place: Where::Source,
@@ -308,7 +304,7 @@ mod tests {
             ),
             (Override::MassChange, "shop/test", &["shop/test/a"]),
         ] {
-            let released = release(&request(what, environment), &status(), None).unwrap();
+            let released = release(&request(what, environment), &status()).unwrap();
             let found: Vec<_> = released.toggles.iter().map(ToggleId::as_str).collect();
             assert_eq!(found, toggles, "{what} {environment}");
             assert_eq!(released.allowance.revision, REVISION);
@@ -348,18 +344,18 @@ mod tests {
             ),
         ];
         for (request, reason, hint) in cases {
-            let rejection = release(&request, &status(), None).unwrap_err();
+            let rejection = release(&request, &status()).unwrap_err();
             assert_eq!(rejection.to_string(), reason);
             assert_eq!(rejection.hint().as_deref(), Some(hint), "{reason}");
         }
-        let no_environment = release(&request(Override::MassChange, ""), &status(), None);
+        let no_environment = release(&request(Override::MassChange, ""), &status());
         assert_eq!(
             no_environment,
             Err(Rejection::NoEnvironment(Override::MassChange))
         );
-        let drift = release(&request(Override::OverwriteDrift, "shop/prod"), &status(), None);
+        let drift = release(&request(Override::OverwriteDrift, "shop/prod"), &status());
         assert_eq!(drift, Err(Rejection::NotSupported(Override::OverwriteDrift)));
-        let nothing = release(&request(Override::History, ""), &Status::default(), None);
+        let nothing = release(&request(Override::History, ""), &Status::default());
         assert_eq!(nothing, Err(Rejection::NothingPlanned));
     }
 
@@ -367,7 +363,8 @@ mod tests {
     fn a_stale_revision_is_released_as_a_whole() {
         let mut status = status();
         status.source.revision = Some(CommitId(ObjectId([1; 20])));
-        let released = release(&request(Override::History, ""), &status, Some(REVISION)).unwrap();
+        status.source.refused = Some(REVISION);
+        let released = release(&request(Override::History, ""), &status).unwrap();
         assert_eq!(
             (released.allowance.revision, released.toggles.len()),
             (REVISION, 0)

@@ -79,6 +79,8 @@ pub struct SourceStatus {
     /// How much of its history is there.
     #[serde(skip)]
     pub history: History,
+    /// The revision that the last pass refused, because the recorded one is not its ancestor; `allow history` applies it.
+    pub refused: Option<CommitId>,
     /// When the source was last fetched or looked up successfully, in seconds since 1970-01-01 UTC; in JSON in RFC 3339
     /// form. A path without `FETCH_HEAD` has none.
     #[serde(serialize_with = "as_rfc3339_if_any")]

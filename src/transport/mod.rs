@@ -7,6 +7,7 @@
 
 mod access;
 mod certificate;
+mod daemon;
 mod git;
 mod handles;
 mod libgit2;
@@ -19,6 +20,7 @@ mod secret;
 
 pub use access::{GitAccess, GitCredentials};
 pub use certificate::{CertificateFault, certificate_fault};
+pub use daemon::{DaemonClient, DaemonError, DaemonReply, DaemonUrl, DaemonUrlError};
 pub use git::{Advertised, GitError, HostWords, Offered, SshHost, advertised, moved_to, with_remote};
 pub use handles::{Handle, Handles};
 pub use network::{Network, NetworkError, provider};

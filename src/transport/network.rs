@@ -25,6 +25,15 @@ impl Default for Network {
     }
 }
 
+/// What a client may connect to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Schemes {
+    /// Also http, which is sent to its host directly.
+    HttpWithoutProxy,
+    /// https.
+    HttpsOnly,
+}
+
 /// A client that cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
@@ -84,16 +93,30 @@ impl Network {
         &self,
         timeout: Duration,
     ) -> Result<reqwest::blocking::Client, NetworkError> {
+        self.blocking_client_for(timeout, Schemes::HttpsOnly)
+    }
+
+    /// As [`Network::blocking_client`], for other schemes too.
+    ///
+    /// # Errors
+    /// When the CA file cannot be used or TLS cannot be set up.
+    pub(super) fn blocking_client_for(
+        &self,
+        timeout: Duration,
+        schemes: Schemes,
+    ) -> Result<reqwest::blocking::Client, NetworkError> {
         provider();
-        reqwest::blocking::Client::builder()
-            .https_only(true)
+        let builder = reqwest::blocking::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(&self.user_agent)
             .connect_timeout(self.connect_timeout)
             .timeout(timeout)
-            .tls_certs_merge(self.certificates()?)
-            .build()
-            .map_err(NetworkError::Tls)
+            .tls_certs_merge(self.certificates()?);
+        let builder = match schemes {
+            Schemes::HttpWithoutProxy => builder.no_proxy(),
+            Schemes::HttpsOnly => builder.https_only(true),
+        };
+        builder.build().map_err(NetworkError::Tls)
     }
 
     fn certificates(&self) -> Result<Vec<reqwest::Certificate>, NetworkError> {

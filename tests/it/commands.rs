@@ -3,7 +3,18 @@
 use crate::support::World;
 
 const VERBS: &[&str] = &[
-    "validate", "plan", "apply", "run", "status", "schema", "sandbox", "demo",
+    "validate",
+    "plan",
+    "apply",
+    "run",
+    "status",
+    "allow",
+    "suspend",
+    "resume",
+    "reconcile",
+    "schema",
+    "sandbox",
+    "demo",
 ];
 
 #[test]

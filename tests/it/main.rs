@@ -13,6 +13,7 @@ mod attribution;
 mod caches;
 mod checking;
 mod commands;
+mod commands_remote;
 mod crash;
 mod daemon;
 mod daemon_decisions;

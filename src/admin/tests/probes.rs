@@ -80,6 +80,8 @@ async fn the_status_is_the_contracts_json() {
                 "repo": "https://git.example.org/acme/toggles.git",
                 "ref": "refs/heads/main",
                 "revision": null,
+                "refused": null,
+                "fetched_at": null,
             },
             "last_pass": { "at": "1970-01-01T00:00:05Z", "result": "success", "took_ms": 12 },
             "last_success": "2026-01-02T03:04:05Z",

@@ -1,10 +1,12 @@
 //! What can be typed. Flags of settings follow from the table in `config`; what is about one invocation is here.
 
 mod program;
+mod remote;
 #[cfg(test)]
 mod tests;
 
 pub use program::program;
+pub use remote::{AllowArgs, ResumeArgs, SuspendArgs};
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -31,6 +33,8 @@ pub struct Invocation {
 /// A command with what belongs to no setting.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Asked {
+    /// Releases what a daemon holds.
+    Allow(AllowArgs),
     /// One pass, then exit.
     Apply,
     /// The whole loop on loopback.
@@ -42,6 +46,10 @@ pub enum Asked {
         /// What the exit code tells.
         exit: Exit,
     },
+    /// Asks a daemon for a pass.
+    Reconcile,
+    /// Ends a suspension of a daemon.
+    Resume(ResumeArgs),
     /// The daemon.
     Run,
     /// A local service.
@@ -50,6 +58,8 @@ pub enum Asked {
     Schema,
     /// Where every toggle stands.
     Status,
+    /// Keeps a daemon from publishing.
+    Suspend(SuspendArgs),
     /// Checks documents.
     Validate {
         /// Folders and files to check; none means all.
@@ -62,13 +72,17 @@ impl Asked {
     #[must_use]
     pub fn command(&self) -> Command {
         match self {
+            Self::Allow(_) => Command::Allow,
             Self::Apply => Command::Apply,
             Self::Demo(_) => Command::Demo,
             Self::Plan { .. } => Command::Plan,
+            Self::Reconcile => Command::Reconcile,
+            Self::Resume(_) => Command::Resume,
             Self::Run => Command::Run,
             Self::Sandbox(_) => Command::Sandbox,
             Self::Schema => Command::Schema,
             Self::Status => Command::Status,
+            Self::Suspend(_) => Command::Suspend,
             Self::Validate { .. } => Command::Validate,
         }
     }
@@ -187,6 +201,7 @@ pub fn exit_code(error: &clap::Error) -> u8 {
 
 fn asked(name: &str, matches: &ArgMatches) -> Asked {
     match command_named(name) {
+        Command::Allow => Asked::Allow(remote::allow(matches)),
         Command::Apply => Asked::Apply,
         Command::Demo => Asked::Demo(DemoArgs {
             keep: matches.get_one("keep").cloned(),
@@ -208,10 +223,13 @@ fn asked(name: &str, matches: &ArgMatches) -> Asked {
                 Exit::Plain
             },
         },
+        Command::Reconcile => Asked::Reconcile,
+        Command::Resume => Asked::Resume(remote::resume(matches)),
         Command::Run => Asked::Run,
         Command::Sandbox => Asked::Sandbox(sandbox_args(matches)),
         Command::Schema => Asked::Schema,
         Command::Status => Asked::Status,
+        Command::Suspend => Asked::Suspend(remote::suspend(matches)),
         Command::Validate => Asked::Validate {
             paths: matches.get_many("paths").into_iter().flatten().cloned().collect(),
         },

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Command as Clap, value_parser};
 
+use super::remote;
 use crate::config::{Command, SettingInfo, Shape, count, duration, ratio, settings};
 
-const COMMANDS: [(&str, Command, &str, &str); 8] = [
+const COMMANDS: [(&str, Command, &str, &str); 12] = [
     (
         "validate",
         Command::Validate,
@@ -43,6 +44,33 @@ const COMMANDS: [(&str, Command, &str, &str); 8] = [
          orphan, and why. As free of side effects as plan.",
     ),
     (
+        "allow",
+        Command::Allow,
+        "Release what a running daemon holds",
+        "Releases what a rail or a first pass holds in one environment of a running daemon, without a restart, and \
+         prints what that is. The decision is valid once, for one revision, and is recorded with the caller and the \
+         time. history lets the daemon continue from a revision that does not descend from the recorded one.",
+    ),
+    (
+        "suspend",
+        Command::Suspend,
+        "Keep a running daemon from publishing",
+        "Keeps a running daemon from publishing, everywhere or in the part that a glob over \
+         project/environment/toggle matches. Planning continues. Survives a restart of the daemon.",
+    ),
+    (
+        "resume",
+        Command::Resume,
+        "Let a suspended daemon publish again",
+        "Ends the suspensions of a running daemon: all of them, or the one that was given with the same globs.",
+    ),
+    (
+        "reconcile",
+        Command::Reconcile,
+        "Ask a running daemon for a pass now",
+        "Asks a running daemon for a pass now, in which refused toggles are tried again.",
+    ),
+    (
         "schema",
         Command::Schema,
         "Print the JSON Schema of a document",
@@ -75,7 +103,7 @@ Exit codes:
    1  it ran and failed, or was interrupted with work left
    2  plan --detailed-exitcode: there are changes
    3  at least one document is invalid
-   4  something is held: rail, first pass, suspension or stale checkout
+   4  something is held: rail, first pass (not for plan), suspension or stale checkout
   64  an unknown flag, or a missing or malformed setting";
 
 /// Builds the whole command line.
@@ -91,13 +119,19 @@ pub fn program() -> Clap {
         .arg_required_else_help(true)
         .subcommand_value_name("COMMAND")
         .infer_subcommands(false);
-    COMMANDS.iter().fold(program, |program, (name, _, short, long)| {
-        let subcommand = Clap::new(*name)
-            .about(*short)
-            .long_about(*long)
-            .after_help("--help says more, -h less");
-        program.subcommand(subcommand.defer(with_flags))
-    })
+    COMMANDS
+        .iter()
+        .fold(program, |program, (name, command, short, long)| {
+            let subcommand = Clap::new(*name)
+                .about(*short)
+                .long_about(*long)
+                .after_help("--help says more, -h less");
+            let subcommand = match remote::examples(*command) {
+                Some(examples) => subcommand.after_long_help(examples),
+                None => subcommand,
+            };
+            program.subcommand(subcommand.defer(with_flags))
+        })
 }
 
 /// Adds the flags of a command, which only the one that was typed needs.
@@ -234,6 +268,7 @@ fn own(command: Command) -> Vec<Arg> {
             .overrides_with("no-pause"),
             toggle("no-pause", "Do not wait between steps").overrides_with("pause"),
         ],
+        Command::Allow | Command::Reconcile | Command::Resume | Command::Suspend => remote::own(command),
         Command::Apply | Command::Run | Command::Schema | Command::Status => Vec::new(),
     }
 }
@@ -288,7 +323,7 @@ fn toggle(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).help(help).action(ArgAction::SetTrue)
 }
 
-fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+pub(super) fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
     Arg::new(name)
         .long(name)
         .value_name(value)

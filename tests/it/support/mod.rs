@@ -22,7 +22,7 @@ pub(crate) mod world;
 
 pub(crate) use answer::Answer;
 pub(crate) use command::Gitoggle;
-pub(crate) use daemon::Daemon;
+pub(crate) use daemon::{ADMIN, Daemon};
 pub(crate) use document::{body, content, doc};
 pub(crate) use git_sync::GitSync;
 pub(crate) use remote::Remote;

@@ -1,0 +1,128 @@
+//! Arguments of the commands that a running daemon carries out.
+
+use clap::{Arg, ArgAction, ArgMatches, value_parser};
+
+use crate::config::Command;
+use crate::model::{EnvironmentId, Override};
+
+use super::program::option;
+
+/// What to allow.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct AllowArgs {
+    /// The decision.
+    pub what: Override,
+    /// The environment; `history` needs none.
+    pub environment: Option<EnvironmentId>,
+    /// The revision; none is the one that the daemon reports.
+    pub revision: Option<String>,
+}
+
+/// What to suspend.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct SuspendArgs {
+    /// Globs, separated by spaces; none is everything.
+    pub scope: Option<String>,
+    /// How long, with a unit; none is until resumed.
+    pub lasts: Option<String>,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+/// What to resume.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ResumeArgs {
+    /// Globs, separated by spaces; none is everything.
+    pub scope: Option<String>,
+}
+
+/// Returns the arguments that are about one invocation of `command`.
+pub(super) fn own(command: Command) -> Vec<Arg> {
+    match command {
+        Command::Allow => vec![
+            Arg::new("what")
+                .value_name("WHAT")
+                .help("first-pass-assert, first-pass-adopt, mass-change or history")
+                .required(true)
+                .value_parser(value_parser!(Override)),
+            Arg::new("environment")
+                .value_name("ENVIRONMENT")
+                .help("The environment, written project/environment; history needs none")
+                .required_if_eq_any(
+                    [
+                        "first-pass-assert",
+                        "first-pass-adopt",
+                        "mass-change",
+                        "overwrite-drift",
+                    ]
+                    .map(|what| ("what", what)),
+                )
+                .value_parser(value_parser!(EnvironmentId)),
+            option(
+                "revision",
+                "REV",
+                "Allow this revision only; at least 7 digits [the one that the daemon reports]",
+            ),
+        ],
+        Command::Suspend => vec![
+            scope("Suspend the toggles that this glob matches only; repeatable [everything]"),
+            option("for", "TIME", "Resume after this time [never]"),
+            option("reason", "TEXT", "Say why, for the log, the page and /api/status"),
+        ],
+        Command::Resume => vec![scope(
+            "End the suspension that was given with this glob only; repeatable [all suspensions]",
+        )],
+        _ => Vec::new(),
+    }
+}
+
+fn scope(help: &'static str) -> Arg {
+    option("scope", "GLOB", help).action(ArgAction::Append)
+}
+
+/// Returns examples for the help of `command`.
+pub(super) fn examples(command: Command) -> Option<&'static str> {
+    Some(match command {
+        Command::Allow => {
+            "Examples:\n  gitoggle allow first-pass-assert shop/production\n  gitoggle allow mass-change \
+             shop/production --revision 4efd69fb56\n  gitoggle allow history --url https://gitoggle.example.com\n  \
+             kubectl -n gitoggle port-forward deployment/gitoggle 8077  # then as above"
+        }
+        Command::Reconcile => {
+            "Examples:\n  gitoggle reconcile\n  gitoggle reconcile --url https://gitoggle.example.com"
+        }
+        Command::Resume => "Examples:\n  gitoggle resume\n  gitoggle resume --scope 'shop/production/**'",
+        Command::Suspend => {
+            "Examples:\n  gitoggle suspend --reason 'release freeze' --for 2h\n  gitoggle suspend --scope \
+             'shop/production/**' --reason sale"
+        }
+        _ => return None,
+    })
+}
+
+pub(super) fn allow(matches: &ArgMatches) -> AllowArgs {
+    AllowArgs {
+        what: *matches.get_one("what").expect("it is required"),
+        environment: matches.get_one("environment").cloned(),
+        revision: matches.get_one("revision").cloned(),
+    }
+}
+
+pub(super) fn suspend(matches: &ArgMatches) -> SuspendArgs {
+    SuspendArgs {
+        scope: globs(matches),
+        lasts: matches.get_one("for").cloned(),
+        reason: matches.get_one("reason").cloned(),
+    }
+}
+
+pub(super) fn resume(matches: &ArgMatches) -> ResumeArgs {
+    ResumeArgs {
+        scope: globs(matches),
+    }
+}
+
+fn globs(matches: &ArgMatches) -> Option<String> {
+    let globs: Vec<&str> = matches.get_many::<String>("scope")?.map(String::as_str).collect();
+    Some(globs.join(" "))
+}

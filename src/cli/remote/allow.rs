@@ -1,0 +1,88 @@
+//! `gitoggle allow`: releases what a running daemon holds.
+
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::config::Settings;
+use crate::model::{counted, escaped};
+
+use super::client::Daemon;
+use super::text;
+use crate::cli::args::AllowArgs;
+use crate::cli::failure::{Failure, Verdict};
+use crate::cli::print;
+
+/// How many released toggles are printed.
+const MOST: usize = 20;
+
+pub(in crate::cli) fn run(settings: &Settings, args: &AllowArgs) -> Result<Verdict, Failure> {
+    let AllowArgs {
+        what,
+        environment,
+        revision,
+    } = args;
+    let daemon = Daemon::of(settings)?;
+    let revision = match revision {
+        Some(revision) => revision.clone(),
+        None => planned(&daemon)?,
+    };
+    let order = json!({ "what": what, "environment": environment, "revision": revision });
+    let answer = daemon.order("/allow", &order)?;
+    print(&released(&answer))?;
+    Ok(Verdict::Clean)
+}
+
+/// The part of `/api/status` that says what is planned.
+#[derive(Deserialize)]
+struct Status {
+    source: Source,
+}
+
+#[derive(Deserialize)]
+struct Source {
+    revision: Option<String>,
+    #[serde(default)]
+    refused: Option<String>,
+}
+
+/// Returns the revision that the daemon reports: the one that it refused, or the planned one.
+fn planned(daemon: &Daemon) -> Result<String, Failure> {
+    let Source { revision, refused } = daemon.read::<Status>("/api/status")?.source;
+    refused.or(revision).ok_or_else(|| {
+        let failure = Failure::failed("the daemon has planned nothing yet");
+        failure.hint(format!("`curl {}/readyz` says why", daemon.url()))
+    })
+}
+
+fn released(answer: &Value) -> String {
+    let environment = answer["environment"].as_str().map(|name| format!(" in {name}"));
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "allowed {}{} at {}",
+        escaped(text(answer, "what")),
+        escaped(&environment.unwrap_or_default()),
+        escaped(text(answer, "revision"))
+    );
+    let toggles = answer["releases"]["toggles"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    let count = answer["releases"]["count"].as_u64().unwrap_or_default();
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    if count == 0 {
+        out.push_str("releases the revision; the next pass plans it\n");
+        return out;
+    }
+    let _ = writeln!(out, "releases {}:", counted(count, "toggle"));
+    for toggle in toggles.iter().take(MOST) {
+        let _ = writeln!(out, "  {}", escaped(toggle.as_str().unwrap_or_default()));
+    }
+    let more = count.saturating_sub(toggles.len().min(MOST));
+    if more > 0 {
+        let _ = writeln!(out, "  … and {more} more");
+    }
+    out
+}

@@ -1,0 +1,126 @@
+//! The daemon as the commands see it: orders, answers, and what to do if there is none.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::cli::failure::{Failure, Verdict};
+use crate::config::Settings;
+use crate::model::escaped;
+use crate::transport::{DaemonClient, DaemonError, DaemonReply, DaemonUrl, Network};
+
+/// A running daemon.
+pub(super) struct Daemon(DaemonClient);
+
+impl Daemon {
+    /// Prepares to talk to the daemon that the settings name.
+    pub(super) fn of(settings: &Settings) -> Result<Self, Failure> {
+        let Some(token) = &settings.admin_token else {
+            let failure = Failure::new(Verdict::Usage, "an admin token is needed, and none is given");
+            return Err(failure.hint(
+                "give the token of the daemon's `--admin-token-file` with `--admin-token-file FILE` or in \
+                 GITOGGLE_ADMIN_TOKEN",
+            ));
+        };
+        let token = token.read().map_err(|error| {
+            let hint = error.hint();
+            Failure::failed(error).hint(hint)
+        })?;
+        let url = settings.url.clone();
+        if url.is_exposed() {
+            tracing::warn!(name: "exposed_token", %url, "the admin token is sent unencrypted; use https");
+        }
+        let network = Network {
+            ca_file: settings.ca_file.clone(),
+            ..Network::default()
+        };
+        let client = DaemonClient::new(url, token, &network).map_err(|error| {
+            let hint = error.hint();
+            let failure = Failure::failed(error);
+            match hint {
+                Some(hint) => failure.hint(hint),
+                None => failure,
+            }
+        })?;
+        Ok(Self(client))
+    }
+
+    /// Returns the address.
+    pub(super) fn url(&self) -> &DaemonUrl {
+        self.0.url()
+    }
+
+    /// Sends an order and returns the answer. Members that are null are left out.
+    pub(super) fn order(&self, path: &str, order: &Value) -> Result<Value, Failure> {
+        let mut order = order.clone();
+        if let Value::Object(members) = &mut order {
+            members.retain(|_, value| !value.is_null());
+        }
+        let reply = self.0.post(path, &order.to_string());
+        self.answer(reply)
+    }
+
+    /// Reads a page.
+    pub(super) fn read<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+        self.answer(self.0.get(path))
+    }
+
+    fn answer<T: DeserializeOwned>(&self, reply: Result<DaemonReply, DaemonError>) -> Result<T, Failure> {
+        let reply = reply.map_err(|error| self.unreachable(error))?;
+        match reply.status {
+            200..=299 => serde_json::from_slice(&reply.body).map_err(|_| self.foreign(&reply)),
+            _ => Err(self.refused(&reply)),
+        }
+    }
+
+    fn unreachable(&self, error: DaemonError) -> Failure {
+        let is_unreachable = matches!(error, DaemonError::Unreachable(..));
+        let failure = Failure::failed(error);
+        match is_unreachable {
+            true => failure.hint(
+                "check that `gitoggle run` runs and listens there, or give its address with `--url`; a daemon in \
+                 Kubernetes is reached with `kubectl -n gitoggle port-forward deployment/gitoggle 8077`",
+            ),
+            false => failure,
+        }
+    }
+
+    fn refused(&self, reply: &DaemonReply) -> Failure {
+        if let Some(location) = &reply.location {
+            let url = self.url();
+            let message = format!(
+                "`{url}` redirects to `{}`, which is not followed",
+                escaped(location)
+            );
+            return Failure::failed(message).hint("give the address of the daemon itself with `--url`");
+        }
+        let Ok(problem) = serde_json::from_slice::<Value>(&reply.body) else {
+            return self.foreign(reply);
+        };
+        let Some(error) = problem["error"].as_str() else {
+            return self.foreign(reply);
+        };
+        let hint = match reply.status {
+            401 => Some("use the token of the daemon's `--admin-token-file`".to_owned()),
+            403 => Some("start the daemon with `--admin-token-file` or GITOGGLE_ADMIN_TOKEN".to_owned()),
+            _ => problem["hint"].as_str().map(str::to_owned),
+        };
+        let failure = Failure::failed(format!(
+            "the daemon refused the command ({}): {error}",
+            reply.status
+        ));
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+
+    /// What answers is not a daemon.
+    fn foreign(&self, reply: &DaemonReply) -> Failure {
+        let message = format!(
+            "`{}` answered {}, and not as a gitoggle daemon does",
+            self.url(),
+            reply.status
+        );
+        Failure::failed(message).hint("give the address of the daemon, which is its `--listen`, with `--url`")
+    }
+}

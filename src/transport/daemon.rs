@@ -1,0 +1,206 @@
+//! Requests to the HTTP interface of a gitoggle daemon.
+//!
+//! The admin token goes only to the host of the URL: redirects are not followed, and plain HTTP, which is for loopback
+//! and port forwarding, goes through no proxy.
+
+use std::fmt;
+use std::io::Read as _;
+use std::str::FromStr;
+use std::time::Duration;
+
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, LOCATION};
+use url::Url;
+
+use super::network::Schemes;
+use super::{Network, NetworkError, Secret};
+
+/// In bytes: more than the status of a million toggles takes.
+const LONGEST_ANSWER: u64 = 1 << 30;
+
+/// How long an answer may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The address of a daemon: http or https, without user, query and fragment.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DaemonUrl(Url);
+
+/// A text that is not the address of a daemon.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonUrlError {
+    /// It has a user, a password, a query or a fragment.
+    #[error("the URL of a daemon has no user, password, query or fragment")]
+    Extra,
+    /// It is not a URL.
+    #[error("this is not a URL: {0}; write `http://127.0.0.1:8077`")]
+    NoUrl(#[from] url::ParseError),
+    /// It is neither http nor https.
+    #[error("write `http://…` or `https://…`, not `{0}:`")]
+    Scheme(String),
+}
+
+impl FromStr for DaemonUrl {
+    type Err = DaemonUrlError;
+
+    fn from_str(text: &str) -> Result<Self, DaemonUrlError> {
+        let url = Url::parse(text)?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(DaemonUrlError::Scheme(url.scheme().to_owned()));
+        }
+        let has_user = !url.username().is_empty() || url.password().is_some();
+        if has_user || url.query().is_some() || url.fragment().is_some() {
+            return Err(DaemonUrlError::Extra);
+        }
+        Ok(Self(url))
+    }
+}
+
+impl fmt::Display for DaemonUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.as_str().trim_end_matches('/'))
+    }
+}
+
+impl DaemonUrl {
+    /// Returns whether the token would be sent in the clear over a network.
+    #[must_use]
+    pub fn is_exposed(&self) -> bool {
+        let is_loopback = match self.0.host() {
+            Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+            Some(url::Host::Ipv4(address)) => address.is_loopback(),
+            Some(url::Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        };
+        self.0.scheme() == "http" && !is_loopback
+    }
+}
+
+/// What a daemon answered.
+#[derive(Debug)]
+pub struct DaemonReply {
+    /// The HTTP status.
+    pub status: u16,
+    /// Where a redirect leads, if it is one.
+    pub location: Option<String>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// A request without an answer.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// The client cannot be made.
+    #[error(transparent)]
+    Client(#[from] NetworkError),
+    /// The answer broke off.
+    #[error("could not read the answer of `{0}`")]
+    Incomplete(String, #[source] std::io::Error),
+    /// There was no answer.
+    #[error("could not reach the daemon at `{0}`")]
+    Unreachable(String, #[source] reqwest::Error),
+}
+
+/// Sends requests to one daemon.
+#[derive(Debug)]
+pub struct DaemonClient {
+    url: DaemonUrl,
+    token: Secret,
+    client: reqwest::blocking::Client,
+}
+
+impl DaemonClient {
+    /// Makes a client.
+    ///
+    /// # Errors
+    /// When the CA file cannot be used or TLS cannot be set up.
+    pub fn new(url: DaemonUrl, token: Secret, network: &Network) -> Result<Self, NetworkError> {
+        let schemes = match url.0.scheme() {
+            "http" => Schemes::HttpWithoutProxy,
+            _ => Schemes::HttpsOnly,
+        };
+        let client = network.blocking_client_for(TIMEOUT, schemes)?;
+        Ok(Self { url, token, client })
+    }
+
+    /// Returns the address.
+    #[must_use]
+    pub fn url(&self) -> &DaemonUrl {
+        &self.url
+    }
+
+    /// Reads `path`. The token is not sent.
+    ///
+    /// # Errors
+    /// When there is no answer.
+    pub fn get(&self, path: &str) -> Result<DaemonReply, DaemonError> {
+        self.send(self.client.get(self.at(path)))
+    }
+
+    /// Posts `body`, which is JSON, to `path` with the admin token.
+    ///
+    /// # Errors
+    /// When there is no answer.
+    pub fn post(&self, path: &str, body: &str) -> Result<DaemonReply, DaemonError> {
+        let request = self
+            .client
+            .post(self.at(path))
+            .header(CONTENT_TYPE, "application/json")
+            .header(AUTHORIZATION, format!("Bearer {}", self.token.expose()));
+        self.send(request.body(body.to_owned()))
+    }
+
+    fn at(&self, path: &str) -> String {
+        format!("{}{path}", self.url)
+    }
+
+    fn send(&self, request: reqwest::blocking::RequestBuilder) -> Result<DaemonReply, DaemonError> {
+        let address = || self.url.to_string();
+        let response = request
+            .send()
+            .map_err(|error| DaemonError::Unreachable(address(), error.without_url()))?;
+        let location = response.headers().get(LOCATION);
+        let location = location.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        let status = response.status().as_u16();
+        let mut body = Vec::new();
+        let read = response.take(LONGEST_ANSWER).read_to_end(&mut body);
+        read.map_err(|error| DaemonError::Incomplete(address(), error))?;
+        Ok(DaemonReply {
+            status,
+            location,
+            body,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_daemon_has_an_address_and_nothing_else() {
+        for (text, shown, is_exposed) in [
+            ("http://127.0.0.1:8077", "http://127.0.0.1:8077", false),
+            ("http://localhost:8077/", "http://localhost:8077", false),
+            ("http://[::1]:8077", "http://[::1]:8077", false),
+            ("http://gitoggle:8077", "http://gitoggle:8077", true),
+            (
+                "https://ops.example.com/gitoggle/",
+                "https://ops.example.com/gitoggle",
+                false,
+            ),
+        ] {
+            let url: DaemonUrl = text.parse().unwrap();
+            assert_eq!((url.to_string().as_str(), url.is_exposed()), (shown, is_exposed));
+        }
+        for text in [
+            "",
+            "127.0.0.1:8077",
+            "ftp://a",
+            "http://me:pass@a",
+            "http://a/?b=c",
+            "https://a/#b",
+        ] {
+            let error = text.parse::<DaemonUrl>().unwrap_err().to_string();
+            assert!(!error.contains("pass@"), "{error}");
+        }
+    }
+}

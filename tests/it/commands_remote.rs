@@ -1,0 +1,192 @@
+//! Commands that a running daemon carries out, given at a terminal.
+
+use crate::support::{ADMIN, Daemon, Gitoggle, World, body, doc, eventually};
+
+/// Begins a command to `daemon` with its admin token.
+fn command(world: &World, daemon: &Daemon, words: &str) -> Gitoggle {
+    world
+        .bare(words)
+        .set("url", format!("http://{}", daemon.face.address()))
+        .env("GITOGGLE_ADMIN_TOKEN", ADMIN)
+}
+
+/// 279 toggles in 15 environments that nothing decides about.
+fn undecided() -> World {
+    let world = World::new();
+    for number in 0..279 {
+        let environment = match number % 15 {
+            0 => "production".to_owned(),
+            other => format!("e{other:02}"),
+        };
+        world
+            .repo
+            .write(&format!("shop/{environment}/t{number:03}.yaml"), doc(18));
+    }
+    world.repo.git(&["add", "--all"]);
+    world.repo.commit("Add all");
+    world
+}
+
+#[test]
+fn one_command_releases_one_environment_without_a_restart_and_once() {
+    let world = undecided();
+    let daemon = Daemon::ready(&world, |run| run);
+    let readyz = eventually("what is held", || {
+        let body = daemon.face.get("/readyz")?.body;
+        body.contains("279 held in 15 environments").then_some(body)
+    });
+    assert!(readyz.contains("first pass (279)"), "{readyz}");
+    world.nothing_sent();
+
+    command(&world, &daemon, "allow first-pass-assert shop/production")
+        .exit(0)
+        .stderr("")
+        .stdout_contains(&[
+            "allowed first-pass-assert in shop/production at ",
+            "releases 19 toggles:\n  shop/production/t000\n",
+        ]);
+    world.service.wait_for(19);
+    eventually("the others to stay held", || {
+        let body = daemon.face.get("/readyz")?.body;
+        body.contains("260 held in 14 environments").then_some(())
+    });
+    let sent = world.service.take();
+    assert_eq!(sent.len(), 19);
+    assert!(
+        sent.iter()
+            .all(|request| request.toggle().starts_with("shop/production/"))
+    );
+    daemon.ends_in_peace();
+
+    let daemon = Daemon::ready(&world, |run| run);
+    eventually("the same after a restart", || {
+        let body = daemon.face.get("/readyz")?.body;
+        body.contains("260 held in 14 environments").then_some(())
+    });
+    command(&world, &daemon, "allow first-pass-assert shop/production")
+        .exit(1)
+        .stdout("")
+        .stderr_contains(&["nothing in `shop/production` waits for `first-pass-assert`"]);
+    world.nothing_sent();
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_part_is_suspended_and_resumed_from_a_terminal() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| run);
+    let command = |words: &str| command(&world, &daemon, words);
+    command("suspend")
+        .set("scope", "shop/prod/**")
+        .set("for", "2h")
+        .set("reason", "release freeze")
+        .exit(0)
+        .stderr("")
+        .stdout_contains(&[
+            "suspended shop/prod/** until ",
+            "`gitoggle resume --scope 'shop/prod/**'`",
+        ]);
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    daemon.becomes("shop/prod/pay", "pending");
+    command("resume")
+        .set("scope", "shop/test/**")
+        .exit(1)
+        .stdout("")
+        .stderr_contains(&[
+            "`shop/test/**` is not suspended",
+            "hint: suspended: `shop/prod/**`",
+        ]);
+    world.nothing_sent();
+    command("resume")
+        .set("scope", "shop/prod/**")
+        .exit(0)
+        .stdout("resumed shop/prod/**\n");
+    world.service.wait_for(1);
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    command("resume").exit(0).stdout("nothing was suspended\n");
+    command("reconcile")
+        .exit(0)
+        .stdout("a pass starts now; refused toggles are tried again\n");
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_command_that_no_daemon_carries_out_says_what_to_do() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| run);
+    let reconcile = || command(&world, &daemon, "reconcile");
+    reconcile()
+        .env("GITOGGLE_ADMIN_TOKEN", "wrong")
+        .exit(1)
+        .stderr_contains(&[
+            "(401)",
+            "hint: use the token of the daemon's `--admin-token-file`",
+        ]);
+    reconcile()
+        .without_env("GITOGGLE_ADMIN_TOKEN")
+        .exit(64)
+        .stderr_contains(&["an admin token is needed", "--admin-token-file FILE"]);
+    reconcile()
+        .set("url", "ftp://127.0.0.1")
+        .exit(64)
+        .stderr_contains(&["--url: write `http://…` or `https://…`"]);
+    command(&world, &daemon, "allow mass-change")
+        .exit(64)
+        .stderr_contains(&["ENVIRONMENT"]);
+    command(&world, &daemon, "allow everything shop/prod")
+        .exit(64)
+        .stderr_contains(&["`everything` cannot be allowed", "mass-change"]);
+    let closed = format!("http://{}", daemon.face.address());
+    daemon.ends_in_peace();
+    world
+        .bare("reconcile")
+        .set("url", &closed)
+        .env("GITOGGLE_ADMIN_TOKEN", ADMIN)
+        .exit(1)
+        .stderr_contains(&[
+            "could not reach the daemon at",
+            "hint: check that `gitoggle run` runs",
+            "--url",
+        ]);
+
+    let daemon = Daemon::ready(&world, |run| run.unset("admin-token-file"));
+    command(&world, &daemon, "reconcile")
+        .exit(1)
+        .stderr_contains(&["(403)", "hint: start the daemon with `--admin-token-file`"]);
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn the_admin_token_follows_no_redirect() {
+    use std::io::{Read, Write};
+
+    let world = World::new();
+    let (first, second) = (listener(), listener());
+    second.set_nonblocking(true).unwrap();
+    let target = format!("http://{}/", second.local_addr().unwrap());
+    let url = format!("http://{}", first.local_addr().unwrap());
+    let answer =
+        format!("HTTP/1.1 307 Temporary Redirect\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n");
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = first.accept().unwrap();
+        let mut request = [0; 4096];
+        let read = stream.read(&mut request).unwrap();
+        stream.write_all(answer.as_bytes()).unwrap();
+        String::from_utf8_lossy(&request[..read]).into_owned()
+    });
+    world
+        .bare("reconcile")
+        .set("url", &url)
+        .env("GITOGGLE_ADMIN_TOKEN", ADMIN)
+        .exit(1)
+        .stderr_contains(&["redirects to", "is not followed"]);
+    assert!(server.join().unwrap().contains(ADMIN));
+    assert!(second.accept().is_err(), "nothing went to the other host");
+}
+
+fn listener() -> std::net::TcpListener {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap()
+}
