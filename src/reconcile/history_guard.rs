@@ -40,7 +40,14 @@ impl HistoryGuard {
     ) -> Result<Vec<String>, Error> {
         let found = snapshot.revision();
         let Some(step) = Step::of(snapshot, view)? else {
-            self.seen.iter_mut().for_each(|seen| seen.keep(found));
+            // A clean pass was here: the recorded revision was an ancestor then, or this one was recorded.
+            let recorded = view.tip().map(|tip| tip.revision);
+            if let Some(seen) = &mut self.seen {
+                recorded
+                    .into_iter()
+                    .chain([found])
+                    .for_each(|revision| seen.keep(revision));
+            }
             return Ok(Vec::new());
         };
         let observer = match &mut self.seen {

@@ -255,6 +255,7 @@ impl Reconciler {
             .check(&snapshot, view, &self.config, &mut self.source)?;
         let is_idle = notes.is_empty() && self.parked.is_empty();
         if is_idle && look::is_same(&snapshot, view, rules)? {
+            self.store.see(snapshot.revision());
             return Ok(Looked::Same(snapshot, took));
         }
         let suspensions = look::suspensions(view, now());

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::model::{CommitId, ObjectId, escaped};
-use crate::transport::{GitError, io_fault, is_full};
+use crate::transport::{GitError, Libgit2Error, io_fault, is_full};
 
 /// Why a source gives no answer.
 #[derive(Debug, thiserror::Error)]
@@ -130,9 +130,10 @@ impl Error {
     /// help.
     pub(crate) fn is_damage(&self) -> bool {
         match self {
-            Self::Remote(GitError::Git { source: error }) | Self::Git { error } => {
-                error.class() != git2::ErrorClass::Net && io_fault(error).is_none()
-            }
+            Self::Remote(GitError::Git {
+                source: Libgit2Error(error),
+            })
+            | Self::Git { error } => error.class() != git2::ErrorClass::Net && io_fault(error).is_none(),
             Self::MissingObject(_) | Self::MalformedTree(_) | Self::WrongType(..) | Self::Vanished(_) => true,
             _ => false,
         }

@@ -264,7 +264,7 @@ fn fetch_refs(repository: &Repository, config: &SourceConfig, refspecs: &[String
 /// Reports a mirror that could not be written as an error of its disk rather than of the remote.
 fn unwritten(error: GitError, folder: &Path) -> Error {
     let cause = match &error {
-        GitError::Git { source } => io_fault(source),
+        GitError::Git { source } => io_fault(&source.0),
         _ => None,
     };
     match cause {

@@ -91,15 +91,22 @@ pub(super) fn evidence(reader: &Reader, start: Oid, path: &str, object: ObjectId
     Ok(unseen)
 }
 
+/// How many commits are looked at for a difference. A revision that is farther from the recorded one is recorded anew, so
+/// that the next walk is short.
+const FAR: usize = 1_000;
+
 /// Returns whether `since`, or a commit that leads from there to `start`, has other folders under `root` than `start` has, or
-/// may have, because a partial clone lacks them.
+/// may have, because a partial clone lacks them or the way is longer than [`FAR`].
 pub(super) fn differed_since(reader: &Reader, start: Oid, since: Oid, root: &str) -> Result<bool, Error> {
     let mut walk = reader.repository().revwalk()?;
     walk.push(start)?;
     walk.hide(since)?;
     let mut trees = TreeCache::new(reader);
     let mut now = None;
-    for id in walk.chain([Ok(since)]) {
+    for (passed, id) in walk.chain([Ok(since)]).enumerate() {
+        if passed == FAR {
+            return Ok(true);
+        }
         let id = id.map_err(|error| reader.explain(object_id(start), error))?;
         let Some(then) = folders(&mut trees, CommitNode::read(reader, id)?.tree, root)? else {
             return Ok(true);

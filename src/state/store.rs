@@ -320,6 +320,12 @@ impl Store {
         Ok(())
     }
 
+    /// Takes in that a pass at `revision` found nothing that the last clean pass did not leave, so that the next one at this
+    /// revision need not look at the history. It is not written to the disk: the next process looks once.
+    pub fn see(&mut self, revision: CommitId) {
+        self.view.see(revision);
+    }
+
     /// Closes the journal and keeps what the pass leaves behind besides: `memory` for the next one where nothing was
     /// held, pending, failed or unknown, and the documents that the service refused.
     ///

@@ -170,6 +170,13 @@ impl View {
         self.tip = tip;
     }
 
+    /// Takes in that a pass at `revision` found what the last clean pass left.
+    pub(crate) fn see(&mut self, revision: CommitId) {
+        if let Some(memory) = &mut self.memory {
+            memory.revision = revision;
+        }
+    }
+
     pub(crate) fn replace_memory(&mut self, dir: &Path) -> Result<(), Error> {
         self.refusals = memory::refusals(dir);
         self.memory = memory::pass(dir);

@@ -246,6 +246,31 @@ fn a_sidecar_without_a_volume_follows_a_force_push_that_it_saw() {
 }
 
 #[test]
+fn a_replica_that_was_restarted_beyond_what_is_recorded_follows_a_force_push() {
+    let sidecar = Sidecar::new("0");
+    let first = sidecar.world.repo.head();
+    sidecar
+        .world
+        .repo
+        .file("README.md", "x\n")
+        .commit("Nothing about toggles");
+    sidecar.sync();
+    sidecar.ready().ends_in_peace();
+    let daemon = sidecar.ready();
+    sidecar.world.repo.force(&first);
+    sidecar
+        .world
+        .repo
+        .git(&["commit", "--quiet", "--amend", "-m", "In other words"]);
+    sidecar.commit(22, "What was meant");
+    sidecar.world.service.wait_for(1);
+    sidecar
+        .world
+        .sent(&[("shop/prod/pay", body(22, "What was meant"))]);
+    daemon.ends_in_peace();
+}
+
+#[test]
 fn a_shallow_sidecar_without_a_volume_follows_one_commit_after_the_other() {
     let sidecar = Sidecar::new("1");
     let daemon = sidecar.ready();

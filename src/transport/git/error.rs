@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::ssh_host::SshHost;
 use super::words::HostWords;
 use crate::model::escaped;
-use crate::transport::{CertificateFault, NetworkError, ProxyFault, Reason, SecretError};
+use crate::transport::{CertificateFault, Libgit2Error, NetworkError, ProxyFault, Reason, SecretError};
 
 /// Why a Git host gave no answer, or not the one that was needed. Names hosts and addresses, never a secret.
 #[derive(Debug, thiserror::Error)]
@@ -26,10 +26,10 @@ pub enum GitError {
         said: Option<HostWords>,
     },
     /// libgit2 says so.
-    #[error("git: {}", escaped(source.message()))]
+    #[error("the Git transfer failed")]
     Git {
         /// What it said.
-        source: git2::Error,
+        source: Libgit2Error,
     },
     /// A path is opened, not connected to.
     #[error("a repository at a path is opened, not connected to")]
@@ -182,7 +182,9 @@ pub enum Offered {
 
 impl From<git2::Error> for GitError {
     fn from(source: git2::Error) -> Self {
-        Self::Git { source }
+        Self::Git {
+            source: Libgit2Error(source),
+        }
     }
 }
 
