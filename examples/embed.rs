@@ -50,6 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         limits: Limits {
             in_flight: 16,
             in_flight_per_environment: 1,
+            give_up_after: Duration::from_secs(60),
         },
     };
     let look = reconcile::plan(&config, Files::Committed)?;

@@ -82,13 +82,16 @@ impl Progress for Observer {
         let toggle = &change.id;
         match (sending, self.novelty(toggle, sending)) {
             (Sending::Applied, _) => self.applied(change),
-            (Sending::Failed { reason }, Novelty::New) => {
+            (Sending::Failed { reason } | Sending::FailedAlone { reason }, Novelty::New) => {
                 tracing::warn!(name: "failed", %toggle, reason, "failed");
             }
             (Sending::Pending { reason }, Novelty::New) => {
                 tracing::warn!(name: "pending", %toggle, reason, "pending");
             }
-            (Sending::Failed { reason } | Sending::Pending { reason }, Novelty::Known) => {
+            (
+                Sending::Failed { reason } | Sending::FailedAlone { reason } | Sending::Pending { reason },
+                Novelty::Known,
+            ) => {
                 tracing::debug!(name: "unchanged", %toggle, reason, "not applied, as before");
             }
             (Sending::NotSent, _) => {}
@@ -104,6 +107,7 @@ impl Progress for Observer {
             Outcome::Misrouted { .. } => PublishOutcome::Misrouted,
             Outcome::Refused { .. } => PublishOutcome::Refused,
             Outcome::Unauthorised { .. } => PublishOutcome::Unauthorised,
+            Outcome::Untrusted { .. } => PublishOutcome::Untrusted,
         };
         self.metrics.published(outcome, took);
     }

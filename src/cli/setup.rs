@@ -64,6 +64,7 @@ pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Fai
     let limits = Limits {
         in_flight: settings.max_in_flight,
         in_flight_per_environment: settings.max_in_flight_per_environment,
+        give_up_after: settings.give_up_after,
     };
     Ok(Config {
         source,

@@ -71,6 +71,7 @@ fn text(status: &Status) -> String {
         role: _,
         suspensions,
         toggles,
+        waiting: _,
         withheld: _,
     } = status;
     let SourceStatus {

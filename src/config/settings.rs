@@ -66,6 +66,8 @@ pub struct Settings {
     pub max_in_flight: usize,
     /// How many requests may be open at once in one environment.
     pub max_in_flight_per_environment: usize,
+    /// How long a pass waits for a service that gives no useful response.
+    pub give_up_after: Duration,
     /// How long a comment may be, in Unicode scalar values.
     pub comment_max_chars: usize,
     /// Where state is kept; always there for `plan`, `apply`, `run` and `status`.
@@ -224,6 +226,7 @@ impl Values {
             timeout: self.duration("timeout")?,
             max_in_flight: self.size("max_in_flight")?,
             max_in_flight_per_environment: self.size("max_in_flight_per_environment")?,
+            give_up_after: self.duration("give_up_after")?,
             comment_max_chars: self.size("comment_max_chars")?,
             state_name: self.text("state_name"),
             state_git_username: self.text("state_git_username"),

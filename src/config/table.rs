@@ -139,6 +139,9 @@ pub(crate) const TABLE: &[Definition] = &[
     setting("max_in_flight_per_environment", Count, "Send at most this many at once within an environment")
         .of(Group::Service, PUBLISHING)
         .default("1"),
+    setting("give_up_after", Duration, "Give up on a service without a useful response after this long")
+        .of(Group::Service, PUBLISHING)
+        .default("60s"),
     setting("comment_max_chars", Count, "Cut comments to this many characters")
         .of(Group::Service, PLANNING)
         .default("1024")

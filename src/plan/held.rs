@@ -19,10 +19,10 @@ pub struct Held {
 pub enum HoldReason {
     /// Its whole environment is, with this reason.
     Environment(String),
+    /// It failed while others were applied, like this. It is tried again after a while.
+    FailedAlone(String),
     /// Nothing is applied in its environment, and nothing decides about the first pass.
     FirstPass(Box<Undecided>),
-    /// The service was busy with it alone, and said this; it is tried again after a while.
-    Busy(String),
     /// Its document is invalid.
     Invalid,
     /// Its environment is over a limit.
@@ -59,8 +59,8 @@ impl HoldReason {
             Self::Environment(_) | Self::FirstPass(_) | Self::Invalid | Self::Rail(_) | Self::Stopped => {
                 "held"
             }
-            Self::Refused(_) => "failed",
-            Self::Busy(_) | Self::Suspended { .. } | Self::Unknown(_) => "pending",
+            Self::FailedAlone(_) | Self::Refused(_) => "failed",
+            Self::Suspended { .. } | Self::Unknown(_) => "pending",
         }
     }
 
@@ -68,8 +68,8 @@ impl HoldReason {
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::Busy(_) => "busy",
             Self::Environment(_) => "environment",
+            Self::FailedAlone(_) => "failed_alone",
             Self::FirstPass(_) => "first_pass",
             Self::Invalid => "invalid",
             Self::Rail(_) => "rail",
@@ -100,7 +100,9 @@ impl std::fmt::Display for HoldReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         use crate::model::escaped;
         match self {
-            Self::Busy(reason) => write!(f, "tried again after a while: {}", escaped(reason)),
+            Self::FailedAlone(reason) => {
+                write!(f, "failed alone, tried again after a while: {}", escaped(reason))
+            }
             Self::Environment(reason) => escaped(reason).fmt(f),
             Self::FirstPass(undecided) => undecided.fmt(f),
             Self::Invalid => f.write_str("the document is invalid; what was last applied stays"),

@@ -18,10 +18,11 @@ use super::ended::Ended;
 use super::memory::{Memory, outcome};
 use super::orders::{self, Heard, reload};
 use super::pass::{Around, Config, Reconciler, now};
-use super::publish::Progress;
+use super::progress::Progress;
 use super::report::Report;
 use super::scout::{Looking, Scout};
 use super::status::{LastPass, PassResult, SourceStatus, Status, Success};
+use super::tries;
 use super::withheld::Withheld;
 use super::{Command, Error, Heartbeat, Metrics, Trigger};
 
@@ -95,14 +96,7 @@ impl Driver {
             let woken = self.woken(&memory, &mut scout, &mut tick, &mut stop).await;
             let is_due = match woken {
                 Woken::Stop => break,
-                Woken::Look => match memory.schedule.held_until(Instant::now()) {
-                    Some(until) => {
-                        memory.schedule.postpone(Instant::now(), until);
-                        scout.ask();
-                        memory.is_news(scout.glance())
-                    }
-                    None => true,
-                },
+                Woken::Look => true,
                 Woken::Ask => {
                     memory.schedule.looked(Instant::now(), fastrand::f64());
                     scout.ask();
@@ -120,7 +114,9 @@ impl Driver {
                 continue;
             }
             let now = Instant::now();
-            if let Some(until) = memory.schedule.rejected_until(now, self.token_mark().as_deref()) {
+            let held = memory.schedule.held_until(now);
+            let rejected = || memory.schedule.rejected_until(now, self.token_mark().as_deref());
+            if let Some(until) = held.or_else(rejected) {
                 memory.schedule.postpone(now, until);
                 reconciler = Some(writer);
                 continue;
@@ -171,8 +167,8 @@ impl Driver {
         scout: &mut Scout,
         stop: &mut watch::Receiver<bool>,
     ) -> Option<Reconciler> {
-        writer.parked = memory.schedule.parked(Instant::now());
-        writer.late.clone_from(memory.schedule.late());
+        let alone = tries::parked(writer.view().tries(), now());
+        writer.parked = memory.schedule.parked(alone);
         writer.history = std::mem::take(&mut memory.history);
         let (halt, halted) = watch::channel(false);
         let halt = || {
@@ -183,6 +179,7 @@ impl Driver {
             stop: halted,
             progress: Arc::new(Looking {
                 looked,
+                status: self.status.clone(),
                 inner: Arc::clone(&self.progress),
             }),
         };
@@ -292,6 +289,9 @@ impl Driver {
             memory.tell(outcome);
         }
         let (writer, toggles) = self.toggles(writer, result.as_ref().ok()).await;
+        if let Some(wait) = tries::next_retry(writer.view().tries(), at) {
+            memory.schedule.retry_after(Instant::now(), wait);
+        }
         let suspensions = super::look::suspensions(writer.view(), at);
         if let Some(until) = suspensions.next_end() {
             let left = Duration::from_secs(u64::try_from(until.saturating_sub(at)).unwrap_or_default());

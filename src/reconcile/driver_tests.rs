@@ -134,6 +134,7 @@ fn settings(repo: &Path, state: &Path, first_pass: FirstPass) -> Config {
         limits: Limits {
             in_flight: 16,
             in_flight_per_environment: 1,
+            give_up_after: Duration::from_secs(60),
         },
     }
 }

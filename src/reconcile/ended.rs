@@ -16,9 +16,10 @@ pub(crate) struct Ended {
     pub(super) unauthorised: bool,
     /// For how long the service wants to be left alone.
     pub(super) held_back: Option<Duration>,
+    /// Whether something is left to be sent that did not fail alone.
+    pub(super) unfinished: bool,
     pub(super) applied: Vec<ToggleId>,
     pub(super) refused: Vec<(ToggleId, Parked)>,
-    pub(super) pending: Vec<(ToggleId, Parked)>,
     /// What there was to do, where there was a pass.
     pub(super) plan: Option<Arc<Plan>>,
 }
@@ -33,7 +34,7 @@ impl Ended {
             };
         };
         let mut ended = Self {
-            failed: report.error.is_some() || !matches!(report.stopped, None | Some(StopReason::Interrupted)),
+            failed: report.error.is_some() || report.failure().is_some(),
             interrupted: report.stopped == Some(StopReason::Interrupted),
             unauthorised: matches!(report.stopped, Some(StopReason::Unauthorised(_))),
             held_back: report.held_back,
@@ -41,15 +42,16 @@ impl Ended {
             ..Self::default()
         };
         for (change, sending) in report.lines() {
-            let parked = |reason| {
-                let request = change.request();
-                (change.id.clone(), Parked { request, reason })
-            };
             match sending {
                 Sending::Applied => ended.applied.push(change.id.clone()),
-                Sending::Failed { reason } => ended.refused.push(parked(HoldReason::Refused(reason.clone()))),
-                Sending::Pending { reason } => ended.pending.push(parked(HoldReason::Busy(reason.clone()))),
-                Sending::NotSent => {}
+                Sending::Failed { reason } => {
+                    let (request, reason) = (change.request(), HoldReason::Refused(reason.clone()));
+                    ended
+                        .refused
+                        .push((change.id.clone(), Parked { request, reason }));
+                }
+                Sending::FailedAlone { .. } => {}
+                Sending::NotSent | Sending::Pending { .. } => ended.unfinished = true,
             }
         }
         ended
@@ -64,8 +66,7 @@ impl Ended {
     pub(super) fn is_wanted(&self, id: &ToggleId) -> bool {
         let Some(plan) = &self.plan else { return false };
         let held = plan.held();
-        let is_parked =
-            |index: usize| matches!(held[index].reason, HoldReason::Refused(_) | HoldReason::Busy(_));
+        let is_parked = |index: usize| matches!(held[index].reason, HoldReason::Refused(_));
         plan.changes()
             .binary_search_by(|change| change.id.cmp(id))
             .is_ok()

@@ -1,31 +1,43 @@
-//! Who is sent when: one lane per environment, one request per toggle, and a hold that is everyone's.
+//! What is queued, open and waiting: one lane per environment, one request per toggle, and a hold for everything.
 //!
-//! Pure: time comes in as an [`Instant`], decisions go out as [`Next`]. First tries go in the order in which the plan
-//! gives them; a toggle that waits for a retry goes to the end of its lane (DESIGN, section 6).
+//! Pure: time comes in as an [`Instant`], decisions go out as [`Next`]. Each lane sends its queue in order, the lanes side
+//! by side, in an order that is drawn at random. A toggle that waits for a retry goes to the end of its lane, and a lane
+//! that was forbidden once goes to the end of the lanes (DESIGN, section 6).
 
-use std::collections::{BTreeMap, VecDeque};
-use std::time::Instant;
+use std::collections::VecDeque;
 
-use crate::model::EnvironmentId;
+use fastrand::Rng;
+use tokio::time::Instant;
 
-/// One thing to send: an index into the plan's changes, and which try this is.
+/// One request: an index into the plan's changes, and which try this is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Job {
     /// The index of the change.
     pub(crate) change: usize,
-    /// The try, from 1.
+    /// The try, from 1. Probes do not count.
     pub(crate) attempt: u32,
-    lane: usize,
+    /// The number of the request within the pass, from 1, in the order of sending.
+    pub(crate) number: u64,
+    pub(crate) lane: usize,
+    pub(crate) purpose: Purpose,
+}
+
+/// Why a request is sent.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Purpose {
+    /// To find out, in a pause, whether the service works again.
+    Probe,
+    Publish,
 }
 
 /// What a worker does next.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Next {
-    /// Nothing will ever be left to do.
+    /// Nothing is left to do.
     Done,
     /// Send this now.
     Send(Job),
-    /// Nothing can be sent before somebody else's request ends.
+    /// Nothing can be sent before an open request ends.
     Wait,
     /// Nothing can be sent before this moment.
     WaitUntil(Instant),
@@ -33,163 +45,300 @@ pub(crate) enum Next {
 
 #[derive(Debug, Default)]
 struct Lane {
-    fresh: VecDeque<usize>,
-    retries: VecDeque<(usize, u32, Instant)>,
+    queue: VecDeque<usize>,
+    /// How many of the queue were not taken out of turn.
+    left: usize,
+    retries: VecDeque<Retry>,
     in_flight: usize,
+    turn: Turn,
+}
+
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Turn {
+    #[default]
+    InTurn,
+    /// After all lanes that are in turn.
+    Last,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Retry {
+    change: usize,
+    attempt: u32,
+    at: Instant,
 }
 
 /// All lanes of one pass.
 #[derive(Debug)]
 pub(crate) struct Lanes {
     lanes: Vec<Lane>,
-    /// Lanes that have something fresh and room for it, so that picking one does not search them all.
+    /// Lanes that may have something queued and room for it, so that picking one does not search them all.
     ready: VecDeque<usize>,
-    width: usize,
-    room: usize,
+    /// The same for lanes whose turn is last.
+    last: VecDeque<usize>,
+    /// How many toggles are queued in lanes that are in turn.
+    in_turn: usize,
+    /// Which toggles were taken out of turn.
+    taken: Vec<bool>,
+    /// How many toggles are queued or wait for a retry.
+    left: usize,
     in_flight: usize,
+    per_lane: usize,
+    numbers: u64,
     hold: Option<Instant>,
-    closed: bool,
+    is_closed: bool,
 }
 
 impl Lanes {
-    /// Builds lanes from what is to be sent, in order, where `room` requests may be open at once and `width` of them
-    /// within one environment.
-    pub(crate) fn new(
-        changes: impl IntoIterator<Item = (usize, EnvironmentId)>,
-        room: usize,
-        width: usize,
-    ) -> Self {
-        let mut by_environment: BTreeMap<EnvironmentId, Lane> = BTreeMap::new();
-        for (change, environment) in changes {
-            by_environment
-                .entry(environment)
-                .or_default()
-                .fresh
-                .push_back(change);
-        }
-        let lanes: Vec<Lane> = by_environment.into_values().collect();
-        let ready = (0..lanes.len()).collect();
+    /// Builds lanes from their queues. The order of the lanes is drawn from `rng`.
+    pub(crate) fn new(queues: Vec<VecDeque<usize>>, per_lane: usize, rng: &mut Rng) -> Self {
+        let left = queues.iter().map(VecDeque::len).sum();
+        let mut ready: Vec<usize> = (0..queues.len()).collect();
+        rng.shuffle(&mut ready);
+        let lane = |queue: VecDeque<usize>| Lane {
+            left: queue.len(),
+            queue,
+            ..Lane::default()
+        };
         Self {
-            lanes,
-            ready,
-            width,
-            room,
+            lanes: queues.into_iter().map(lane).collect(),
+            ready: ready.into(),
+            last: VecDeque::new(),
+            in_turn: left,
+            taken: vec![false; left],
+            left,
             in_flight: 0,
+            per_lane,
+            numbers: 0,
             hold: None,
-            closed: false,
+            is_closed: false,
         }
     }
 
-    /// Returns what can be done at `now`. What is handed out counts as open until [`Lanes::settle`] or
-    /// [`Lanes::retry`].
-    pub(crate) fn next(&mut self, now: Instant) -> Next {
-        if self.closed || self.is_empty() {
-            return if self.in_flight == 0 {
+    /// Returns why nothing can be sent at `now` if `room` requests may be open, whatever would be next.
+    pub(crate) fn blocked(&self, now: Instant, room: usize) -> Option<Next> {
+        if self.is_closed || self.left == 0 {
+            return Some(if self.in_flight == 0 {
                 Next::Done
             } else {
                 Next::Wait
-            };
+            });
         }
-        if self.in_flight >= self.room {
-            return Next::Wait;
+        if self.in_flight >= room {
+            return Some(Next::Wait);
         }
-        if let Some(until) = self.hold.filter(|until| *until > now) {
-            return Next::WaitUntil(until);
-        }
-        self.fresh()
+        self.hold.filter(|until| *until > now).map(Next::WaitUntil)
+    }
+
+    /// Returns what is next in the order of the lanes.
+    pub(crate) fn next(&mut self, now: Instant) -> Next {
+        self.queued()
             .or_else(|| self.due(now))
             .unwrap_or_else(|| self.earliest())
     }
 
-    /// Says that a job's toggle is dealt with.
+    /// Returns the next retry, once all that its lane had queued was sent.
+    pub(crate) fn retry_next(&mut self, now: Instant) -> Next {
+        self.due(now).unwrap_or_else(|| self.earliest())
+    }
+
+    /// Sends a queued toggle out of turn.
+    pub(crate) fn take(&mut self, change: usize, lane: usize, purpose: Purpose) -> Next {
+        self.taken[change] = true;
+        self.unqueue(lane);
+        self.open(change, lane, 1, purpose)
+    }
+
+    /// Sends a toggle that waits for a retry, whether it is due or not.
+    pub(crate) fn probe_waiting(&mut self, change: usize, lane: usize) -> Option<Next> {
+        let retries = &mut self.lanes[lane].retries;
+        let place = retries.iter().position(|retry| retry.change == change)?;
+        let retry = retries.remove(place)?;
+        self.left -= 1;
+        Some(self.open(change, lane, retry.attempt, Purpose::Probe))
+    }
+
+    /// Ends a job whose toggle is dealt with.
     pub(crate) fn settle(&mut self, job: Job) {
         self.release(job);
     }
 
-    /// Says that a job's toggle is to be tried again, not before `at`.
+    /// Ends a job whose toggle is tried again, not before `at`.
     pub(crate) fn retry(&mut self, job: Job, at: Instant) {
         self.release(job);
+        let attempt = match job.purpose {
+            Purpose::Probe => job.attempt,
+            Purpose::Publish => job.attempt + 1,
+        };
+        self.left += 1;
+        let change = job.change;
         self.lanes[job.lane]
             .retries
-            .push_back((job.change, job.attempt + 1, at));
+            .push_back(Retry { change, attempt, at });
     }
 
-    /// Holds everyone back until `until`, or longer where a longer hold is in force.
+    /// Holds everything back until `until`, or longer if a longer hold is in force.
     pub(crate) fn hold(&mut self, until: Instant) {
         self.hold = Some(self.hold.map_or(until, |other| other.max(until)));
     }
 
-    /// Returns until when everyone is held back, or was last.
+    /// Returns until when everything is held back, or was last.
     pub(crate) fn held_until(&self) -> Option<Instant> {
         self.hold
     }
 
-    /// Sends nothing more; what is open may end.
+    /// Sends nothing more. What is open may end.
     pub(crate) fn close(&mut self) {
-        self.closed = true;
+        self.is_closed = true;
     }
 
-    fn fresh(&mut self) -> Option<Next> {
-        while let Some(index) = self.ready.pop_front() {
-            let lane = &mut self.lanes[index];
-            if lane.in_flight >= self.width {
-                continue;
-            }
-            if let Some(change) = lane.fresh.pop_front() {
-                lane.in_flight += 1;
-                self.in_flight += 1;
-                if lane.in_flight < self.width && !lane.fresh.is_empty() {
-                    self.ready.push_back(index);
+    /// Moves a lane to the end of the lanes.
+    pub(crate) fn move_to_end(&mut self, lane: usize) {
+        let moved = &mut self.lanes[lane];
+        if moved.turn == Turn::InTurn {
+            moved.turn = Turn::Last;
+            self.in_turn -= moved.left;
+        }
+        self.last.push_back(lane);
+    }
+
+    /// Empties a lane, and returns what was queued or waited in it.
+    pub(crate) fn drain(&mut self, lane: usize) -> Vec<usize> {
+        self.move_to_end(lane);
+        let lane = &mut self.lanes[lane];
+        let queued = std::mem::take(&mut lane.queue).into_iter();
+        let queued = queued.filter(|change| !self.taken[*change]);
+        let waiting = std::mem::take(&mut lane.retries).into_iter();
+        let drained: Vec<usize> = queued.chain(waiting.map(|retry| retry.change)).collect();
+        lane.left = 0;
+        self.left -= drained.len();
+        drained
+    }
+
+    /// Returns whether a lane has room for another request.
+    pub(crate) fn has_room(&self, lane: usize) -> bool {
+        self.lanes[lane].in_flight < self.per_lane
+    }
+
+    /// Returns what is queued.
+    pub(crate) fn all_queued(&self) -> Vec<usize> {
+        let queued = self.lanes.iter().flat_map(|lane| &lane.queue).copied();
+        queued.filter(|change| !self.taken[*change]).collect()
+    }
+
+    /// Returns what waits for a retry.
+    pub(crate) fn all_waiting(&self) -> Vec<usize> {
+        let retries = self.lanes.iter().flat_map(|lane| &lane.retries);
+        retries.map(|retry| retry.change).collect()
+    }
+
+    /// Returns the number of the next request.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.numbers + 1
+    }
+
+    /// Returns whether nothing is queued, open or waiting.
+    pub(crate) fn is_done(&self) -> bool {
+        self.left == 0 && self.in_flight == 0
+    }
+
+    fn queued(&mut self) -> Option<Next> {
+        while let Some(lane) = self.ready.pop_front() {
+            match self.lanes[lane].turn {
+                Turn::Last => self.last.push_back(lane),
+                Turn::InTurn => {
+                    if let Some(change) = self.pop(lane) {
+                        return Some(self.open(change, lane, 1, Purpose::Publish));
+                    }
                 }
-                return Some(Next::Send(Job {
-                    change,
-                    attempt: 1,
-                    lane: index,
-                }));
+            }
+        }
+        while self.in_turn == 0
+            && let Some(lane) = self.last.pop_front()
+        {
+            if let Some(change) = self.pop(lane) {
+                return Some(self.open(change, lane, 1, Purpose::Publish));
             }
         }
         None
+    }
+
+    /// Takes the next toggle out of a lane's queue, if the lane has room for it.
+    fn pop(&mut self, index: usize) -> Option<usize> {
+        if !self.has_room(index) {
+            return None;
+        }
+        let lane = &mut self.lanes[index];
+        let change = loop {
+            let change = lane.queue.pop_front()?;
+            if !self.taken[change] {
+                break change;
+            }
+        };
+        self.unqueue(index);
+        let lane = &self.lanes[index];
+        if lane.in_flight + 1 < self.per_lane && lane.left > 0 {
+            self.enqueue(index);
+        }
+        Some(change)
     }
 
     fn due(&mut self, now: Instant) -> Option<Next> {
-        for (index, lane) in self.lanes.iter_mut().enumerate() {
-            if lane.in_flight >= self.width || !lane.fresh.is_empty() {
-                continue;
-            }
-            let Some(place) = lane.retries.iter().position(|(_, _, at)| *at <= now) else {
-                continue;
-            };
-            let (change, attempt, _) = lane.retries.remove(place)?;
-            lane.in_flight += 1;
-            self.in_flight += 1;
-            return Some(Next::Send(Job {
-                change,
-                attempt,
-                lane: index,
-            }));
-        }
-        None
+        let per_lane = self.per_lane;
+        let (index, place) = self.lanes.iter().enumerate().find_map(|(index, lane)| {
+            let is_open = lane.in_flight < per_lane && lane.left == 0;
+            let place = lane.retries.iter().position(|retry| retry.at <= now);
+            place.filter(|_| is_open).map(|place| (index, place))
+        })?;
+        let Retry { change, attempt, .. } = self.lanes[index].retries.remove(place)?;
+        self.left -= 1;
+        Some(self.open(change, index, attempt, Purpose::Publish))
     }
 
     fn earliest(&self) -> Next {
-        let open = self.lanes.iter().filter(|lane| lane.in_flight < self.width);
+        let open = self
+            .lanes
+            .iter()
+            .filter(|lane| lane.in_flight < self.per_lane && lane.left == 0);
         let due = open
-            .flat_map(|lane| lane.retries.iter().map(|(_, _, at)| *at))
+            .flat_map(|lane| lane.retries.iter().map(|retry| retry.at))
             .min();
         due.map_or(Next::Wait, Next::WaitUntil)
     }
 
-    fn release(&mut self, job: Job) {
-        let lane = &mut self.lanes[job.lane];
-        lane.in_flight -= 1;
-        self.in_flight -= 1;
-        self.ready.push_back(job.lane);
+    fn open(&mut self, change: usize, lane: usize, attempt: u32, purpose: Purpose) -> Next {
+        self.lanes[lane].in_flight += 1;
+        self.in_flight += 1;
+        self.numbers += 1;
+        Next::Send(Job {
+            change,
+            attempt,
+            number: self.numbers,
+            lane,
+            purpose,
+        })
     }
 
-    fn is_empty(&self) -> bool {
-        self.lanes
-            .iter()
-            .all(|lane| lane.fresh.is_empty() && lane.retries.is_empty())
+    fn unqueue(&mut self, index: usize) {
+        let lane = &mut self.lanes[index];
+        lane.left -= 1;
+        self.left -= 1;
+        if lane.turn == Turn::InTurn {
+            self.in_turn -= 1;
+        }
+    }
+
+    fn release(&mut self, job: Job) {
+        self.lanes[job.lane].in_flight -= 1;
+        self.in_flight -= 1;
+        self.enqueue(job.lane);
+    }
+
+    fn enqueue(&mut self, lane: usize) {
+        match self.lanes[lane].turn {
+            Turn::InTurn => self.ready.push_back(lane),
+            Turn::Last => self.last.push_back(lane),
+        }
     }
 }
 
@@ -199,17 +348,15 @@ mod tests {
 
     use super::*;
 
-    fn lanes(environments: &[&str], room: usize, width: usize) -> Lanes {
-        let changes = environments.iter().enumerate().map(|(index, environment)| {
-            (
-                index,
-                format!("p/{environment}/t")
-                    .parse::<crate::model::ToggleId>()
-                    .unwrap()
-                    .environment(),
-            )
-        });
-        Lanes::new(changes, room, width)
+    /// Lanes with that many toggles each, numbered through.
+    fn lanes(lengths: &[usize], per_lane: usize) -> Lanes {
+        let mut next = 0..;
+        let queues = lengths.iter().map(|length| next.by_ref().take(*length).collect());
+        Lanes::new(queues.collect(), per_lane, &mut Rng::with_seed(1))
+    }
+
+    fn next(lanes: &mut Lanes, now: Instant, room: usize) -> Next {
+        lanes.blocked(now, room).unwrap_or_else(|| lanes.next(now))
     }
 
     fn sent(next: Next) -> Job {
@@ -222,59 +369,99 @@ mod tests {
     #[test]
     fn one_at_a_time_within_an_environment_and_others_beside_it() {
         let now = Instant::now();
-        let mut lanes = lanes(&["a", "a", "b"], 16, 1);
-        let first = sent(lanes.next(now));
-        let other = sent(lanes.next(now));
-        assert_eq!((first.change, other.change), (0, 2));
-        assert_eq!(lanes.next(now), Next::Wait);
-        lanes.settle(first);
-        assert_eq!(sent(lanes.next(now)).change, 1);
+        let mut lanes = lanes(&[2, 1], 1);
+        let mut jobs = [sent(next(&mut lanes, now, 16)), sent(next(&mut lanes, now, 16))];
+        jobs.sort_by_key(|job| job.change);
+        assert_eq!((jobs[0].change, jobs[1].change), (0, 2));
+        assert_eq!(next(&mut lanes, now, 16), Next::Wait);
+        lanes.settle(jobs[0]);
+        assert_eq!(sent(next(&mut lanes, now, 16)).change, 1);
+    }
+
+    #[test]
+    fn the_order_of_the_lanes_is_drawn() {
+        let first = |seed| {
+            let queues = (0..10).map(|change| [change].into()).collect();
+            let mut lanes = Lanes::new(queues, 1, &mut Rng::with_seed(seed));
+            sent(next(&mut lanes, Instant::now(), 16)).change
+        };
+        let firsts: std::collections::BTreeSet<usize> = (0..200).map(first).collect();
+        assert_eq!(firsts.len(), 10);
+        assert_eq!(first(7), first(7));
     }
 
     #[test]
     fn never_more_than_there_is_room_for() {
         let now = Instant::now();
-        let mut lanes = lanes(&["a", "b", "c"], 2, 1);
-        sent(lanes.next(now));
-        sent(lanes.next(now));
-        assert_eq!(lanes.next(now), Next::Wait);
+        let mut lanes = lanes(&[1, 1, 1], 1);
+        sent(next(&mut lanes, now, 2));
+        sent(next(&mut lanes, now, 2));
+        assert_eq!(next(&mut lanes, now, 2), Next::Wait);
     }
 
     #[test]
     fn a_retry_waits_at_the_end_of_its_lane() {
         let now = Instant::now();
         let later = now + Duration::from_secs(1);
-        let mut lanes = lanes(&["a", "a"], 16, 1);
-        let first = sent(lanes.next(now));
+        let mut lanes = lanes(&[2], 1);
+        let first = sent(next(&mut lanes, now, 16));
         lanes.retry(first, later);
-        let second = sent(lanes.next(now));
+        let second = sent(next(&mut lanes, now, 16));
         assert_eq!(second.change, 1);
         lanes.settle(second);
-        assert_eq!(lanes.next(now), Next::WaitUntil(later));
-        let again = sent(lanes.next(later));
-        assert_eq!((again.change, again.attempt), (0, 2));
+        assert_eq!(next(&mut lanes, now, 16), Next::WaitUntil(later));
+        let again = sent(next(&mut lanes, later, 16));
+        assert_eq!((again.change, again.attempt, again.number), (0, 2, 3));
         lanes.settle(again);
-        assert_eq!(lanes.next(later), Next::Done);
+        assert_eq!(next(&mut lanes, later, 16), Next::Done);
     }
 
     #[test]
     fn a_hold_is_everyones() {
         let now = Instant::now();
-        let mut lanes = lanes(&["a", "b"], 16, 1);
+        let mut lanes = lanes(&[1, 1], 1);
         lanes.hold(now + Duration::from_secs(5));
         lanes.hold(now + Duration::from_secs(2));
-        assert_eq!(lanes.next(now), Next::WaitUntil(now + Duration::from_secs(5)));
-        sent(lanes.next(now + Duration::from_secs(5)));
+        assert_eq!(
+            next(&mut lanes, now, 16),
+            Next::WaitUntil(now + Duration::from_secs(5))
+        );
+        sent(next(&mut lanes, now + Duration::from_secs(5), 16));
+    }
+
+    #[test]
+    fn a_lane_that_is_moved_goes_after_all_others() {
+        let now = Instant::now();
+        let mut lanes = lanes(&[3, 3], 1);
+        lanes.move_to_end(0);
+        let mut order = Vec::new();
+        while let Next::Send(job) = next(&mut lanes, now, 1) {
+            order.push(job.change);
+            lanes.settle(job);
+        }
+        assert_eq!(order, [3, 4, 5, 0, 1, 2]);
+    }
+
+    #[test]
+    fn a_drained_lane_sends_nothing_more() {
+        let now = Instant::now();
+        let mut lanes = lanes(&[3], 1);
+        let job = sent(next(&mut lanes, now, 16));
+        lanes.retry(job, now);
+        let mut drained = lanes.drain(0);
+        drained.sort_unstable();
+        assert_eq!(drained, [0, 1, 2]);
+        assert_eq!(next(&mut lanes, now, 16), Next::Done);
     }
 
     #[test]
     fn closing_lets_open_requests_end_and_starts_nothing() {
         let now = Instant::now();
-        let mut lanes = lanes(&["a", "a"], 16, 1);
-        let job = sent(lanes.next(now));
+        let mut lanes = lanes(&[2], 1);
+        let job = sent(next(&mut lanes, now, 16));
         lanes.close();
-        assert_eq!(lanes.next(now), Next::Wait);
+        assert_eq!(next(&mut lanes, now, 16), Next::Wait);
         lanes.settle(job);
-        assert_eq!(lanes.next(now), Next::Done);
+        assert_eq!(next(&mut lanes, now, 16), Next::Done);
     }
 }

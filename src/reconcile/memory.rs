@@ -163,9 +163,9 @@ pub(super) fn outcome(result: &Result<Report, String>) -> Option<PassResult> {
         Ok(Report {
             error: Some(error), ..
         }) => PassResult::Failed(error.in_full()),
-        Ok(report) => match &report.stopped {
-            Some(StopReason::Interrupted) => return None,
-            Some(reason) => PassResult::Failed(reason.to_string()),
+        Ok(report) => match report.failure() {
+            Some(reason) => PassResult::Failed(reason),
+            None if report.stopped == Some(StopReason::Interrupted) => return None,
             None if report.is_nothing() => PassResult::Noop,
             None => PassResult::Success,
         },

@@ -25,7 +25,7 @@ pub enum PublishOutcome {
     Applied,
     /// The service had no time for it, or could not be reached.
     Busy,
-    /// 403 after a success.
+    /// The token may not change the toggle.
     Forbidden,
     /// The request left and no answer came.
     Lost,
@@ -35,11 +35,13 @@ pub enum PublishOutcome {
     Refused,
     /// The service did not accept the token.
     Unauthorised,
+    /// The server's certificate does not verify.
+    Untrusted,
 }
 
 impl PublishOutcome {
     /// All outcomes.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Applied,
         Self::Busy,
         Self::Forbidden,
@@ -47,6 +49,7 @@ impl PublishOutcome {
         Self::Misrouted,
         Self::Refused,
         Self::Unauthorised,
+        Self::Untrusted,
     ];
 
     /// Returns the word for it, as in the metric's label.
@@ -60,6 +63,7 @@ impl PublishOutcome {
             Self::Misrouted => "misrouted",
             Self::Refused => "refused",
             Self::Unauthorised => "unauthorised",
+            Self::Untrusted => "untrusted",
         }
     }
 }
@@ -373,6 +377,7 @@ mod tests {
         gitoggle_publishes_total{outcome="misrouted"} 0
         gitoggle_publishes_total{outcome="refused"} 0
         gitoggle_publishes_total{outcome="unauthorised"} 0
+        gitoggle_publishes_total{outcome="untrusted"} 0
         gitoggle_source_fetch_duration_seconds_count 1
         gitoggle_source_fetch_duration_seconds_sum 1.0
         gitoggle_suspended 1
@@ -382,6 +387,7 @@ mod tests {
         gitoggle_toggles{state="orphan"} 0
         gitoggle_toggles{state="pending"} 0
         gitoggle_withheld{reason="environment"} 0
+        gitoggle_withheld{reason="failed_alone"} 0
         gitoggle_withheld{reason="first_pass"} 0
         gitoggle_withheld{reason="invalid"} 0
         gitoggle_withheld{reason="rail"} 0

@@ -4,15 +4,18 @@
 //! hints: poll, webhook, file event, restart and `apply` in CI are the same thing. The driver repeats it for ever.
 
 mod attribution;
+mod breaker;
 mod candidates;
 mod check;
 mod clash;
 mod compare;
+mod dispatch;
 mod driver;
 mod election;
 mod ended;
 mod environment;
 mod error;
+mod evidence;
 mod exposition;
 mod freshness;
 mod heartbeat;
@@ -24,9 +27,11 @@ mod matched;
 mod memory;
 mod metrics;
 mod names;
+mod order;
 mod orders;
 mod origin;
 mod pass;
+mod progress;
 mod publish;
 mod record;
 mod release;
@@ -34,11 +39,13 @@ mod report;
 mod rules;
 mod schedule;
 mod scout;
+mod sender;
 mod source_age;
 mod spent;
 mod standing;
 mod status;
 mod status_json;
+mod tries;
 mod trigger;
 mod uncommitted;
 mod waiting;
@@ -56,12 +63,13 @@ pub use matched::check as check_scope;
 pub use metrics::{Metrics, PublishOutcome, Writing};
 pub use origin::{OriginState, SharedState};
 pub use pass::{Around, Config, Reconciler};
-pub use publish::{Limits, Progress, Quiet};
+pub use progress::{Progress, Quiet};
+pub use publish::Limits;
 pub use release::{AllowRequest, Rejection, Released, Where};
 pub use report::{Report, Sending, StopReason};
 pub use rules::{HistoryRule, Rules};
 pub use status::{
-    LastPass, PassResult, Readiness, Role, SourceStatus, Status, Success, ToggleState, ToggleStatus,
+    LastPass, PassResult, Readiness, Role, SourceStatus, Status, Success, ToggleState, ToggleStatus, Waiting,
 };
 pub use status_json::{ScopedSuspensionJson, StatusJson, SuspensionJson};
 pub use trigger::{Command, Control, ControlError, Trigger};
@@ -69,5 +77,7 @@ pub use withheld::{Withheld, WithheldGroup, WithheldReason};
 
 #[cfg(test)]
 mod compare_tests;
+#[cfg(test)]
+mod dispatch_tests;
 #[cfg(test)]
 mod driver_tests;

@@ -3,6 +3,8 @@
 //! An order is recorded before it is answered. During a pass, which may take as long as a remote or the service likes,
 //! it is recorded and answered at once; the state reads it when the pass has ended.
 
+use tokio::time::Instant;
+
 use crate::model::{CommitId, SuspensionScope, Suspensions, chain};
 use crate::state::Orders;
 
@@ -10,6 +12,7 @@ use super::driver::Driver;
 use super::memory::Memory;
 use super::pass::{Reconciler, now};
 use super::release::{AllowRequest, Rejection, Released, release};
+use super::status::Waiting;
 use super::trigger::{Command, ControlError};
 use super::{Metrics, Writing};
 
@@ -87,8 +90,12 @@ impl Driver {
         Ok(released)
     }
 
-    /// Ends suspensions whose time is over in the status, whether a pass ends then or not.
+    /// Ends what is over in the status, whether a pass ends then or not: suspensions, and a wait that the service asked
+    /// for.
     pub(super) fn expire(&self) {
+        let is_over = |waiting: &mut Waiting| waiting.until <= Instant::now();
+        self.status
+            .send_if_modified(|status| status.waiting.take_if(is_over).is_some());
         let shown = self.status.borrow().suspensions.clone();
         let active = shown.at(now());
         if active != shown {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
-use crate::model::{RequestDigest, Sent, ToggleId};
+use crate::model::{Sent, ToggleId};
 use crate::plan::{Approved, Parked, Plan};
 use crate::service::{Client, ClientConfig};
 use crate::source::{Snapshot, Source, SourceConfig};
@@ -19,8 +19,10 @@ use crate::transport::RepoUrl;
 use super::Error;
 use super::history_guard::HistoryGuard;
 use super::look::{self, Look};
+use super::order::Remembered;
 use super::origin::SharedState;
-use super::publish::{Late, Limits, Progress, Published, Publishing, publish, raised, sent};
+use super::progress::Progress;
+use super::publish::{Limits, Published, Publishing, publish, raised, sent};
 use super::record::{self, Documents};
 use super::report::Report;
 use super::rules::Rules;
@@ -73,8 +75,6 @@ pub struct Reconciler {
     remote: Option<RepoUrl>,
     /// Toggles that are not tried again yet, with the reason; the driver's to fill.
     pub(crate) parked: BTreeMap<ToggleId, Parked>,
-    /// With which request and in which pass toggles were tried last, without an answer that counts; the driver's to fill.
-    pub(crate) late: BTreeMap<ToggleId, (RequestDigest, u64)>,
     /// What is known about moves of the ref; the driver's to fill.
     pub(crate) history: HistoryGuard,
     /// At which revision each toggle was applied, as of the last pass that was reported.
@@ -113,24 +113,9 @@ impl Reconciler {
             store,
             remote,
             parked: BTreeMap::new(),
-            late: BTreeMap::new(),
             history: HistoryGuard::default(),
             revisions: Revisions::default(),
         })
-    }
-
-    /// Returns when toggles were tried last: by this process, and before that by what is still unknown.
-    fn late(&self) -> Late {
-        let unknown = self.store.view().unknown().iter();
-        let mut late: Late = unknown
-            .map(|(id, unknown)| {
-                let request = RequestDigest::new(unknown.sent.action, &unknown.sent.payload);
-                (id.clone(), (request, (0, unknown.number)))
-            })
-            .collect();
-        let tried = self.late.iter();
-        late.extend(tried.map(|(id, (request, pass))| (id.clone(), (request.clone(), (*pass, 0)))));
-        late
     }
 
     /// Returns whether the state's folder is still the one that was opened.
@@ -325,11 +310,11 @@ impl Reconciler {
             Err(error) => return (reconciler, Err(error)),
         };
         around.progress.begins(&plan);
-        let late = reconciler.late();
+        let remembered = Remembered::of(reconciler.store.view());
         let (stop, progress) = (around.stop.clone(), Arc::clone(&around.progress));
         let publishing = Publishing {
             plan,
-            late,
+            remembered,
             client,
             journal,
             limits,

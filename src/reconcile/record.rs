@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::document::LARGEST_DOCUMENT;
-use crate::model::{Blob, ObjectId, ToggleId, Trees};
+use crate::model::{Blob, ObjectId, RequestDigest, ToggleId, Trees};
 use crate::plan::{self, Plan};
 use crate::source::{self, Snapshot};
-use crate::state::{self, PassHead, Refusal, Store};
+use crate::state::{self, Failures, PassHead, Refusal, Store, Tried};
 
 use super::Error;
 use super::look;
@@ -14,6 +14,7 @@ use super::publish::Published;
 use super::report::Sending;
 use super::rules::Rules;
 use super::spent::spent;
+use super::tries;
 
 /// Records outcomes and what needs no publish, and remembers a pass that left nothing to do.
 pub(crate) fn record(
@@ -47,11 +48,14 @@ pub(crate) fn record(
         && plan.leaves_nothing();
     let tip = store.view().tip().filter(|_| done);
     let memory = tip.map(|tip| look::memory(snapshot, tip.commit, rules, now));
-    let refusals = refusals(store, plan, published, &head);
+    let failures = Failures {
+        refusals: refusals(store, plan, published, &head),
+        tries: tries(store, plan, published, now),
+    };
     store
         .orders()
         .spend(&spent(plan, published, store.view().allowances()))?;
-    Ok(store.finish_pass(memory, refusals)?)
+    Ok(store.finish_pass(memory, failures)?)
 }
 
 /// Records what was confirmed so far, and tells others on shared state that the pass goes on. Its documents are in the
@@ -65,8 +69,8 @@ pub(crate) fn checkpoint(store: &mut Store, head: PassHead) -> Result<(), Error>
 
 /// Closes the journal of a pass that cannot go on.
 pub(crate) fn abandon(store: &mut Store) -> Result<(), state::Error> {
-    let refusals = store.view().refusals().clone();
-    store.finish_pass(None, refusals)
+    let failures = store.view().failures().clone();
+    store.finish_pass(None, failures)
 }
 
 fn without_publish(record: &plan::Record) -> state::Record {
@@ -107,6 +111,19 @@ fn refusals(
         }
     }
     refusals
+}
+
+/// What is remembered of the requests that the service has not confirmed.
+fn tries(store: &Store, plan: &Plan, published: &Published, now: i64) -> BTreeMap<ToggleId, Tried> {
+    let lines = plan.changes().iter().zip(&published.sendings);
+    let unconfirmed = lines.filter(|(_, sending)| **sending != Sending::Applied);
+    let unconfirmed = unconfirmed.map(|(change, sending)| (&change.id, change.request(), sending));
+    let is_held = |id: &ToggleId, request: &RequestDigest| {
+        let held = plan.held().binary_search_by(|held| held.id.cmp(id));
+        let change = held.ok().and_then(|index| plan.held()[index].change.as_ref());
+        change.is_some_and(|change| change.request() == *request)
+    };
+    tries::remember(store.view().tries(), unconfirmed, is_held, now, fastrand::f64())
 }
 
 /// The bytes of the source's documents, for the state to keep.

@@ -236,7 +236,8 @@ fn released_by(toggle: &ToggleStatus) -> &'static [Override] {
         Some(WithheldReason::FirstPass) => &[Override::FirstPassAdopt, Override::FirstPassAssert],
         Some(WithheldReason::Environment | WithheldReason::Rail) => &[Override::MassChange],
         Some(
-            WithheldReason::Invalid
+            WithheldReason::FailedAlone
+            | WithheldReason::Invalid
             | WithheldReason::Refused
             | WithheldReason::Stopped
             | WithheldReason::Suspended

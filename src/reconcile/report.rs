@@ -14,9 +14,14 @@ use super::Error;
 pub enum Sending {
     /// The service has it.
     Applied,
-    /// The service will not have it.
+    /// The service refused it.
     Failed {
         /// Why, in its words.
+        reason: String,
+    },
+    /// The service did not confirm it although it applied others, now or in the pass in which it failed alone first.
+    FailedAlone {
+        /// What happened last.
         reason: String,
     },
     /// It was not tried: the pass ended before.
@@ -34,7 +39,7 @@ impl Sending {
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Applied => "applied",
-            Self::Failed { .. } => "failed",
+            Self::Failed { .. } | Self::FailedAlone { .. } => "failed",
             Self::NotSent => "not_sent",
             Self::Pending { .. } => "pending",
         }
@@ -45,7 +50,7 @@ impl Sending {
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Applied | Self::NotSent => None,
-            Self::Failed { reason } | Self::Pending { reason } => Some(reason),
+            Self::Failed { reason } | Self::FailedAlone { reason } | Self::Pending { reason } => Some(reason),
         }
     }
 }
@@ -53,24 +58,33 @@ impl Sending {
 /// Why a pass ended before everything was tried.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum StopReason {
-    /// Too many toggles in a row were busy.
-    Breaker(String),
-    /// Somebody asked.
+    /// Nothing succeeded for `--give-up-after`.
+    Breaker {
+        /// That setting.
+        after: Duration,
+        /// How the last request ended.
+        last: String,
+    },
+    /// The token may change nothing that was tried.
+    Forbidden(String),
+    /// The process was asked to stop, or a newer commit was found.
     Interrupted,
-    /// What answers is not the service.
+    /// What responds is not the service.
     Misrouted(String),
-    /// The service asks for more patience than a pass has.
+    /// The service asks for a longer wait than a pass waits.
     Patience(String),
     /// The token is not accepted.
     Unauthorised(String),
+    /// The certificate of the server does not verify.
+    Untrusted(String),
 }
 
 impl StopReason {
     pub(crate) fn from_outcome(outcome: &Outcome) -> Self {
         let reason = outcome.to_string();
         match outcome {
-            Outcome::Misrouted { .. } => Self::Misrouted(reason),
             Outcome::Unauthorised { .. } => Self::Unauthorised(reason),
+            Outcome::Untrusted { .. } => Self::Untrusted(reason),
             _ => Self::Patience(reason),
         }
     }
@@ -79,11 +93,13 @@ impl StopReason {
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Breaker(_) | Self::Patience(_) => {
+            Self::Breaker { .. } | Self::Patience(_) => {
                 Some("nothing is lost: the next pass sends what was not confirmed")
             }
             Self::Interrupted => Some("run it again: what was confirmed is recorded"),
-            Self::Misrouted(_) => Some("check `--base-url`, `--ca-file` and the proxy settings"),
+            Self::Forbidden(_) => Some("check that the token is valid and may change these environments"),
+            Self::Misrouted(_) => Some("check the path of `--base-url`, and the proxy settings"),
+            Self::Untrusted(_) => Some("check `--base-url`, `--ca-file` and the proxy settings"),
             Self::Unauthorised(_) => {
                 Some("check the token; its file is read again at every pass and after every refusal")
             }
@@ -94,14 +110,21 @@ impl StopReason {
 impl std::fmt::Display for StopReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Breaker(last) => write!(
+            Self::Breaker { after, last } => write!(
                 f,
-                "the service looks down: 5 busy answers in a row, the last: {last}"
+                "the service gave no useful response for {} s (`--give-up-after`), after 5 toggles in a row were busy \
+                 or lost; the last: {last}",
+                after.as_secs_f64()
+            ),
+            Self::Forbidden(reason) => write!(
+                f,
+                "{reason}; the token may be revoked, or may lack access to these environments"
             ),
             Self::Interrupted => f.write_str("interrupted"),
-            Self::Misrouted(reason) | Self::Patience(reason) | Self::Unauthorised(reason) => {
-                f.write_str(reason)
-            }
+            Self::Misrouted(reason)
+            | Self::Patience(reason)
+            | Self::Unauthorised(reason)
+            | Self::Untrusted(reason) => f.write_str(reason),
         }
     }
 }
@@ -203,10 +226,37 @@ impl Report {
         self.stopped.is_none() && self.error.is_none() && self.applied() == self.lines().count()
     }
 
+    /// Returns why the pass is not a success, if it ran to its end or was stopped by what the service shows. A pass that
+    /// was interrupted shows nothing.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        match &self.stopped {
+            Some(StopReason::Interrupted) => None,
+            // Something was applied, so it is no verdict on the service.
+            Some(StopReason::Breaker { .. }) if self.applied() > 0 => None,
+            Some(reason) => Some(reason.to_string()),
+            None => self.fruitless(),
+        }
+    }
+
+    /// A pass that sent requests of which none was applied or refused is not a success, toggles that failed alone aside
+    /// (DESIGN, section 6).
+    fn fruitless(&self) -> Option<String> {
+        let is_useful = |sending: &Sending| matches!(sending, Sending::Applied | Sending::Failed { .. });
+        let pending = self.lines().filter_map(|(_, sending)| match sending {
+            Sending::Pending { reason } => Some(reason),
+            _ => None,
+        });
+        let last = pending.last().filter(|_| self.count(is_useful) == 0)?;
+        Some(format!("the service applied and refused nothing: {last}"))
+    }
+
     /// Returns the toggles that failed, with the service's words.
     pub fn failed(&self) -> impl Iterator<Item = (&ToggleId, &str)> {
         self.lines().filter_map(|(change, sending)| match sending {
-            Sending::Failed { reason } => Some((&change.id, reason.as_str())),
+            Sending::Failed { reason } | Sending::FailedAlone { reason } => {
+                Some((&change.id, reason.as_str()))
+            }
             _ => None,
         })
     }

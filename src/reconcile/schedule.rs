@@ -5,21 +5,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::model::{RequestDigest, ToggleId};
+use crate::model::ToggleId;
 use crate::plan::Parked;
 use crate::service::retry::{self, PROBE_INTERVAL};
 
 use super::ended::Ended;
-
-/// Why a toggle waits, and until when; for good where it was refused.
-#[derive(Clone, Debug)]
-struct Waiting {
-    parked: Parked,
-    until: Option<Instant>,
-    failures: u32,
-    /// Whether the service asked for it, so that nobody can take it back.
-    is_asked: bool,
-}
 
 /// What is due when.
 #[derive(Debug)]
@@ -29,11 +19,10 @@ pub(crate) struct Schedule {
     /// When a source elsewhere is to be looked up, where that is sooner.
     look_due: Instant,
     failures: u32,
-    waiting: BTreeMap<ToggleId, Waiting>,
-    /// With which request and in which pass toggles were tried last, without an answer that counts.
-    late: BTreeMap<ToggleId, (RequestDigest, u64)>,
-    /// How many passes there were.
-    passes: u64,
+    /// The requests that the service refused.
+    parked: BTreeMap<ToggleId, Parked>,
+    /// Whether the next pass tries everything, because an operator asked for it.
+    forgiven: bool,
     /// Until when the service wants to be left alone.
     held_until: Option<Instant>,
     /// The token that was not accepted, and until when it is not tried again.
@@ -49,9 +38,8 @@ impl Schedule {
             due: now,
             look_due: now,
             failures: 0,
-            waiting: BTreeMap::new(),
-            late: BTreeMap::new(),
-            passes: 0,
+            parked: BTreeMap::new(),
+            forgiven: false,
             held_until: None,
             rejected: None,
         }
@@ -84,7 +72,7 @@ impl Schedule {
         (rejected.as_deref() == token && now < *until).then_some(*until)
     }
 
-    /// Returns until when the service wants to be left alone: only a newer commit is worth a pass before.
+    /// Returns until when the service asks to be left alone. No pass is made before, not even for a newer commit.
     pub(crate) fn held_until(&self, now: Instant) -> Option<Instant> {
         self.held_until.filter(|until| now < *until)
     }
@@ -95,62 +83,48 @@ impl Schedule {
         self.look_due = self.due;
     }
 
-    /// Returns with which document and in which pass toggles were tried last, without an answer that counts.
-    pub(crate) fn late(&self) -> &BTreeMap<ToggleId, (RequestDigest, u64)> {
-        &self.late
+    /// Makes a pass due after `wait`, at the latest, unless passes fail: then their backoff counts.
+    pub(crate) fn retry_after(&mut self, now: Instant, wait: Duration) {
+        if self.failures == 0 {
+            self.no_later_than(now + wait);
+        }
     }
 
-    /// Returns the toggles that the next pass leaves alone.
-    pub(crate) fn parked(&self, now: Instant) -> BTreeMap<ToggleId, Parked> {
-        let waits = |waiting: &&Waiting| waiting.until.is_none_or(|until| now < until);
-        let waiting = self.waiting.iter().filter(|(_, waiting)| waits(waiting));
-        waiting
-            .map(|(id, waiting)| (id.clone(), waiting.parked.clone()))
-            .collect()
+    /// Returns the requests that the next pass does not send: those that were refused, and those that wait because they
+    /// failed alone. Nothing if an operator asked for everything to be tried.
+    pub(crate) fn parked(&mut self, alone: BTreeMap<ToggleId, Parked>) -> BTreeMap<ToggleId, Parked> {
+        match std::mem::take(&mut self.forgiven) {
+            true => BTreeMap::new(),
+            false => self.parked.clone().into_iter().chain(alone).collect(),
+        }
     }
 
-    /// Lets every parked toggle be tried again, but for those that the service wants to be left alone with.
+    /// Lets the next pass try every request.
     pub(crate) fn forgive(&mut self) {
-        self.waiting.retain(|_, waiting| waiting.is_asked);
+        self.parked.clear();
+        self.forgiven = true;
     }
 
     /// Takes in how a pass ended; `jitter` is a random number in `0.0..=1.0`.
     pub(crate) fn ended(&mut self, ended: &Ended, token: Option<String>, now: Instant, jitter: f64) {
         for id in &ended.applied {
-            self.waiting.remove(id);
-            self.late.remove(id);
+            self.parked.remove(id);
         }
         if ended.is_pass() {
             // What was taken back is new when it comes again.
-            self.waiting.retain(|id, _| ended.is_wanted(id));
-            self.passes += 1;
-            self.late.retain(|id, _| ended.is_wanted(id));
-            let tried = ended.pending.iter();
-            let tried = tried.map(|(id, parked)| (id.clone(), (parked.request.clone(), self.passes)));
-            self.late.extend(tried);
+            self.parked.retain(|id, _| ended.is_wanted(id));
             self.rejected = None;
         }
-        for (id, parked) in &ended.refused {
-            let waiting = Waiting {
-                parked: parked.clone(),
-                until: None,
-                failures: 0,
-                is_asked: false,
-            };
-            self.waiting.insert(id.clone(), waiting);
-        }
-        if !ended.failed && !ended.interrupted {
-            self.set_aside(ended, now, jitter);
-        }
+        self.parked.extend(ended.refused.iter().cloned());
         if let Some(wait) = ended.held_back {
-            self.hold(ended, now + wait);
+            self.held_until = Some(now + wait);
         }
         if ended.unauthorised {
             self.rejected = Some((token, now + PROBE_INTERVAL));
         }
-        // What somebody asked for before it was due tells no more of the world, and must not make the wait longer.
+        // A pass that was asked for before it was due shows nothing new, and must not make the wait longer.
         let asked_for = Some(self.due).filter(|due| now < *due && self.failures > 0);
-        self.failures = match ended.failed || !ended.pending.is_empty() {
+        self.failures = match ended.failed || ended.unfinished {
             true if asked_for.is_some() => self.failures,
             true => self.failures.saturating_add(1),
             false => 0,
@@ -163,50 +137,9 @@ impl Schedule {
                 asked_for.map_or(wait, |due| wait.min(due - now))
             }
         };
-        let aside = self
-            .waiting
-            .values()
-            .filter_map(|waiting| waiting.until)
-            .filter(|until| *until > now);
-        let due = aside.chain([now + next]).min().unwrap_or(now + next);
+        let due = now + next;
         self.due = self.held_until.map_or(due, |until| due.max(until));
         self.looked(now, jitter);
-    }
-
-    /// Leaves the service alone until then. What was tried waits in any case; the rest is sent sooner where the pass was
-    /// interrupted, for that is what a newer commit does.
-    fn hold(&mut self, ended: &Ended, until: Instant) {
-        for (id, parked) in &ended.pending {
-            let before = self.waiting.get(id);
-            let waiting = Waiting {
-                parked: parked.clone(),
-                until: before.and_then(|before| before.until).max(Some(until)),
-                failures: before.map_or(0, |before| before.failures),
-                is_asked: true,
-            };
-            self.waiting.insert(id.clone(), waiting);
-        }
-        self.held_until = Some(until).filter(|_| !ended.interrupted);
-    }
-
-    /// Toggles that alone get no answer while others succeed wait longer and longer, up to an hour; once they do, it
-    /// takes a success of theirs to end it, because the others may have nothing to send any more.
-    fn set_aside(&mut self, ended: &Ended, now: Instant, jitter: f64) {
-        for (id, parked) in &ended.pending {
-            let before = self.waiting.get(id).map_or(0, |waiting| waiting.failures);
-            if before == 0 && ended.applied.is_empty() {
-                continue;
-            }
-            let failures = before.saturating_add(1);
-            let wait = retry::lone_backoff(failures, 0.5 + jitter / 2.0);
-            let waiting = Waiting {
-                parked: parked.clone(),
-                until: Some(now + wait),
-                failures,
-                is_asked: false,
-            };
-            self.waiting.insert(id.clone(), waiting);
-        }
     }
 }
 
@@ -231,7 +164,7 @@ mod tests {
 
     fn parked() -> Parked {
         Parked {
-            request: RequestDigest::default(),
+            request: crate::model::RequestDigest::default(),
             reason: HoldReason::Refused("no".into()),
         }
     }
@@ -322,9 +255,9 @@ mod tests {
             ..Ended::default()
         };
         schedule.ended(&refused, None, now, 0.5);
-        assert_eq!(schedule.parked(now + Duration::from_secs(9999)).len(), 1);
+        assert_eq!(schedule.parked(BTreeMap::new()).len(), 1);
         schedule.forgive();
-        assert!(schedule.parked(now).is_empty());
+        assert!(schedule.parked(BTreeMap::new()).is_empty());
         schedule.ended(&refused, None, now, 0.5);
         schedule.ended(
             &Ended {
@@ -335,45 +268,36 @@ mod tests {
             now,
             0.5,
         );
-        assert!(schedule.parked(now).is_empty());
+        assert!(schedule.parked(BTreeMap::new()).is_empty());
     }
 
     #[test]
-    fn a_toggle_that_alone_gets_no_answer_waits_longer_each_time() {
+    fn what_failed_alone_is_due_after_its_own_backoff_unless_passes_fail() {
         let now = Instant::now();
         let mut schedule = Schedule::new(INTERVAL);
-        let lone = Ended {
-            pending: vec![(id("a/b/c"), parked())],
-            applied: vec![id("a/b/d")],
+        schedule.ended(&Ended::default(), None, now, 0.5);
+        schedule.retry_after(now, Duration::from_secs(7));
+        assert_eq!(schedule.due(), now + Duration::from_secs(7));
+        let failed = Ended {
+            failed: true,
             ..Ended::default()
         };
-        for wait in [30, 60, 120] {
-            schedule.ended(&lone, None, now, 1.0);
-            assert_eq!(schedule.parked(now + Duration::from_secs(wait - 1)).len(), 1);
-            assert!(schedule.parked(now + Duration::from_secs(wait)).is_empty());
+        for _ in 0..8 {
+            schedule.ended(&failed, None, schedule.due(), 1.0);
         }
-        // By then the others have nothing to send any more.
-        let alone = Ended {
-            applied: Vec::new(),
-            ..lone
-        };
-        for wait in [240, 480, 960, 1920, 3600, 3600] {
-            schedule.ended(&alone, None, now, 1.0);
-            assert_eq!(schedule.parked(now + Duration::from_secs(wait - 1)).len(), 1);
-            assert!(schedule.parked(now + Duration::from_secs(wait)).is_empty());
-        }
+        let due = schedule.due();
+        schedule.retry_after(now, Duration::from_secs(1));
+        assert_eq!(schedule.due(), due);
     }
 
     #[test]
-    fn nothing_waits_for_long_because_of_a_service_that_answers_nobody() {
-        let now = Instant::now();
+    fn an_operator_who_asks_has_everything_tried_once() {
         let mut schedule = Schedule::new(INTERVAL);
-        let pending = Ended {
-            pending: vec![(id("a/b/c"), parked())],
-            ..Ended::default()
-        };
-        schedule.ended(&pending, None, now, 1.0);
-        assert!(schedule.parked(now).is_empty());
+        let alone = BTreeMap::from([(id("a/b/c"), parked())]);
+        assert_eq!(schedule.parked(alone.clone()).len(), 1);
+        schedule.forgive();
+        assert!(schedule.parked(alone.clone()).is_empty());
+        assert_eq!(schedule.parked(alone).len(), 1);
     }
 
     #[test]
@@ -398,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_that_wants_to_be_left_alone_is_unless_there_is_something_newer() {
+    fn retry_after_holds_back_every_pass_also_one_for_a_newer_commit() {
         let now = Instant::now();
         let wait = Duration::from_secs(40);
         for (failed, interrupted) in [(true, false), (false, true), (false, false)] {
@@ -407,16 +331,13 @@ mod tests {
                 failed,
                 interrupted,
                 held_back: Some(wait),
-                pending: vec![(id("a/b/c"), parked())],
+                unfinished: true,
                 ..Ended::default()
             };
             schedule.ended(&ended, None, now, 0.5);
-            let due = if interrupted { now } else { now + wait };
-            assert_eq!(schedule.due(), due);
-            assert_eq!(schedule.held_until(now), Some(due).filter(|_| !interrupted));
+            assert_eq!(schedule.due(), now + wait);
+            assert_eq!(schedule.held_until(now), Some(now + wait));
             assert_eq!(schedule.held_until(now + wait), None);
-            assert_eq!(schedule.parked(now).len(), 1, "a retry waits in any case");
-            assert!(schedule.parked(now + wait).is_empty());
         }
     }
 
@@ -427,11 +348,11 @@ mod tests {
         let interrupted = Ended {
             interrupted: true,
             applied: vec![id("a/b/d")],
-            pending: vec![(id("a/b/c"), parked())],
+            unfinished: true,
             ..Ended::default()
         };
         schedule.ended(&interrupted, None, now, 0.5);
         assert_eq!(schedule.due(), now);
-        assert!(schedule.parked(now).is_empty());
+        assert!(schedule.parked(BTreeMap::new()).is_empty());
     }
 }

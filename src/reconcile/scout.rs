@@ -16,8 +16,9 @@ use crate::service::Outcome;
 use crate::source::{CacheMode, Fetched, Source, SourceConfig};
 
 use super::freshness::Freshness;
-use super::publish::Progress;
+use super::progress::Progress;
 use super::report::Sending;
+use super::status::{Status, Waiting};
 
 /// Looks where the ref leads.
 #[derive(Debug)]
@@ -104,9 +105,10 @@ impl Scout {
     }
 }
 
-/// Remembers what a pass is about, once it has looked.
+/// Remembers what a pass is about, once it has looked, and for how long the service holds it back.
 pub(super) struct Looking {
     pub(super) looked: watch::Sender<Option<CommitId>>,
+    pub(super) status: watch::Sender<Status>,
     pub(super) inner: Arc<dyn Progress>,
 }
 
@@ -126,5 +128,17 @@ impl Progress for Looking {
 
     fn answered(&self, outcome: &Outcome, took: Duration) {
         self.inner.answered(outcome, took);
+    }
+
+    fn held_back(&self, wait: Duration) {
+        let waiting = Waiting::from_now(wait);
+        self.status.send_if_modified(|status| {
+            let is_longer = status.waiting.is_none_or(|before| before.until < waiting.until);
+            if is_longer {
+                status.waiting = Some(waiting);
+            }
+            is_longer
+        });
+        self.inner.held_back(wait);
     }
 }

@@ -54,7 +54,10 @@ impl Done {
         for (_, sending) in changes {
             match sending {
                 Sending::Applied => done.any = true,
-                Sending::Failed { .. } | Sending::NotSent | Sending::Pending { .. } => done.all = false,
+                Sending::Failed { .. }
+                | Sending::FailedAlone { .. }
+                | Sending::NotSent
+                | Sending::Pending { .. } => done.all = false,
             }
         }
         done

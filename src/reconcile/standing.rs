@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::document::Layout;
 use crate::model::{Action, EntryKind, Scope, ToggleId, Trees};
-use crate::plan::{HoldReason, Plan};
-use crate::state::{self, Refusal, Revisions, View};
+use crate::plan::{Change, HoldReason, Plan};
+use crate::state::{self, Refusal, Revisions, Tried, View};
 
 use super::Error;
 use super::compare::join;
@@ -66,21 +66,43 @@ pub(super) fn standing(plan: &Plan, view: &View, scope: &Scope) -> Result<Vec<To
         }
     }
     for change in plan.changes() {
-        let pending = |reason| Line::new(ToggleState::Pending, Some(reason));
         let line = match view.refusals().get(&change.id) {
             Some(refusal) if refusal.request == change.request() => Line::withheld(
                 ToggleState::Failed,
                 format!("refused by the service: {}", refusal.reason),
                 WithheldReason::Refused,
             ),
-            _ if view.unknown().contains_key(&change.id) => {
-                pending("the outcome of the last publish is unknown".to_owned())
-            }
-            _ => pending(format!("{} is due", change.action.as_str())),
+            _ => unconfirmed(change, view),
         };
         lines.insert(change.id.clone(), line);
     }
     complete(lines, view, &mut Revisions::default(), scope)
+}
+
+/// Describes a change that is to be sent, with the response that it got if it was tried before. One that failed alone is
+/// failed; one that was tried in a pass in which nothing was applied is still pending.
+fn unconfirmed(change: &Change, view: &View) -> Line {
+    let tried = view.tries().get(&change.id);
+    let tried = tried.filter(|tried| tried.request == change.request());
+    let pending = match view.unknown().contains_key(&change.id) {
+        true => "the outcome of the last publish is unknown".to_owned(),
+        false => format!("{} is due", change.action.as_str()),
+    };
+    match tried {
+        Some(Tried {
+            reason,
+            alone: Some(_),
+            ..
+        }) => {
+            let reason = HoldReason::FailedAlone(reason.clone()).to_string();
+            Line::withheld(ToggleState::Failed, reason, WithheldReason::FailedAlone)
+        }
+        Some(Tried { reason, .. }) => Line::new(
+            ToggleState::Pending,
+            Some(format!("{pending}; the last try: {reason}")),
+        ),
+        None => Line::new(ToggleState::Pending, Some(pending)),
+    }
 }
 
 /// Says where every toggle stands after a pass. `revisions` is kept from one pass to the next.
@@ -99,6 +121,9 @@ pub(crate) fn after(
             Sending::Applied => Line::new(ToggleState::InSync, None),
             Sending::Failed { reason } => {
                 Line::withheld(ToggleState::Failed, reason.clone(), WithheldReason::Refused)
+            }
+            Sending::FailedAlone { reason } => {
+                Line::withheld(ToggleState::Failed, reason.clone(), WithheldReason::FailedAlone)
             }
             Sending::NotSent => Line::new(
                 ToggleState::Pending,
@@ -123,7 +148,7 @@ fn planned(plan: &Plan) -> Lines {
         let line = Line {
             state: state(&held.reason),
             reason: Some(held.reason.to_string()),
-            kind: WithheldReason::of(&held.reason),
+            kind: Some(WithheldReason::of(&held.reason)),
         };
         lines.insert(held.id.clone(), line);
     }

@@ -176,6 +176,37 @@ pub enum Role {
     Follower(String),
 }
 
+/// A wait that the service asked for (`Retry-After`).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Waiting {
+    /// When it ends, by a clock that does not jump.
+    pub until: Instant,
+    /// The same in seconds since 1970-01-01 UTC.
+    pub at: i64,
+}
+
+impl Waiting {
+    /// A wait of this length that begins now.
+    pub(super) fn from_now(wait: Duration) -> Self {
+        let seconds = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX);
+        Self {
+            until: Instant::now() + wait,
+            at: super::pass::now().saturating_add(seconds),
+        }
+    }
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = jiff::Timestamp::from_second(self.at).unwrap_or_default();
+        let time = at.strftime("%H:%M:%S");
+        write!(
+            f,
+            "waiting until {time} because the service asked for it (Retry-After)"
+        )
+    }
+}
+
 /// Everything the daemon knows about itself; published after every pass.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Status {
@@ -191,6 +222,8 @@ pub struct Status {
     pub role: Role,
     /// What is suspended now.
     pub suspensions: Suspensions,
+    /// The wait that the service asked for, until it is over.
+    pub waiting: Option<Waiting>,
     /// One line per toggle, sorted by id. Set with [`Status::set_toggles`].
     pub toggles: Arc<Vec<ToggleStatus>>,
     /// What the last pass did not do: the groups of `toggles`.
@@ -245,6 +278,14 @@ impl Status {
             }
             Role::Writer => {}
         }
+        let readiness = self.freshness(now, stale_after);
+        match self.waiting.filter(|waiting| now < waiting.until) {
+            Some(waiting) if readiness != Readiness::Ready => Readiness::Unready(waiting.to_string()),
+            _ => readiness,
+        }
+    }
+
+    fn freshness(&self, now: Instant, stale_after: Duration) -> Readiness {
         if let Some(LastPass {
             result: PassResult::Failed(reason),
             ..
@@ -279,7 +320,9 @@ impl Status {
         let withheld = Some(self.withheld.to_string()).filter(|text| !text.is_empty());
         let history = (self.source.history == History::Cut).then(|| History::CUT.to_owned());
         let stale = self.source.stale.clone();
-        suspended.chain(stale).chain(withheld).chain(history).collect()
+        let waiting = self.waiting.as_ref().map(ToString::to_string);
+        let remarks = suspended.chain(stale).chain(waiting);
+        remarks.chain(withheld).chain(history).collect()
     }
 }
 

@@ -33,6 +33,7 @@ impl<'a> StatusJson<'a> {
             last_success,
             role: _,
             suspensions,
+            waiting: _,
             toggles,
             withheld,
         } = status;

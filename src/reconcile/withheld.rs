@@ -18,6 +18,8 @@ use crate::plan::HoldReason;
 pub enum WithheldReason {
     /// Its whole environment is held: all of its documents were removed.
     Environment,
+    /// The service did not confirm it although it applied others.
+    FailedAlone,
     /// Nothing is applied in its environment, and no `--first-pass` decides.
     FirstPass,
     /// Its document is invalid.
@@ -36,8 +38,9 @@ pub enum WithheldReason {
 
 impl WithheldReason {
     /// All reasons.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Environment,
+        Self::FailedAlone,
         Self::FirstPass,
         Self::Invalid,
         Self::Rail,
@@ -52,6 +55,7 @@ impl WithheldReason {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Environment => "environment",
+            Self::FailedAlone => "failed_alone",
             Self::FirstPass => "first_pass",
             Self::Invalid => "invalid",
             Self::Rail => "rail",
@@ -62,12 +66,12 @@ impl WithheldReason {
         }
     }
 
-    /// Returns the kind of a plan's reason; `None` where the toggle only waits for its next try.
+    /// Returns the kind of a plan's reason.
     #[must_use]
-    pub fn of(reason: &HoldReason) -> Option<Self> {
-        Some(match reason {
-            HoldReason::Busy(_) => return None,
+    pub fn of(reason: &HoldReason) -> Self {
+        match reason {
             HoldReason::Environment(_) => Self::Environment,
+            HoldReason::FailedAlone(_) => Self::FailedAlone,
             HoldReason::FirstPass(_) => Self::FirstPass,
             HoldReason::Invalid => Self::Invalid,
             HoldReason::Rail(_) => Self::Rail,
@@ -75,7 +79,7 @@ impl WithheldReason {
             HoldReason::Stopped => Self::Stopped,
             HoldReason::Suspended { .. } => Self::Suspended,
             HoldReason::Unknown(_) => Self::Unknown,
-        })
+        }
     }
 }
 
@@ -331,6 +335,7 @@ mod tests {
     fn a_plan_and_a_status_spell_a_reason_alike() {
         for reason in [
             HoldReason::Environment(String::new()),
+            HoldReason::FailedAlone(String::new()),
             HoldReason::Invalid,
             HoldReason::Refused(String::new()),
             HoldReason::Stopped,
@@ -340,7 +345,7 @@ mod tests {
             },
             HoldReason::Unknown(Kept::Invalid),
         ] {
-            let kind = WithheldReason::of(&reason).unwrap();
+            let kind = WithheldReason::of(&reason);
             assert_eq!(kind.as_str(), reason.kind());
             let json = serde_json::to_value(kind).unwrap();
             assert_eq!(json, kind.as_str());

@@ -165,20 +165,6 @@ fn beginning(bytes: &[u8], secret: &str) -> String {
     text.chars().take(LONGEST_BEGINNING).chain(['…']).collect()
 }
 
-/// Reads `Retry-After`: seconds, or a date that is compared with `now`. A date that is past is no wait at all.
-#[must_use]
-pub(super) fn retry_after(text: &str, now: jiff::Timestamp) -> Option<Duration> {
-    let text = text.trim();
-    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
-    }
-    let date = jiff::fmt::rfc2822::DateTimeParser::new()
-        .relaxed_weekday(true)
-        .parse_timestamp(text)
-        .ok()?;
-    Some(Duration::try_from(date.duration_since(now)).unwrap_or_default())
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
@@ -267,24 +253,5 @@ mod tests {
         assert!(matches!(Body::new(b"x", Some("br"), ""), Body::Other { .. }));
         let bomb = gzip(&vec![b' '; 64 << 20]);
         assert_eq!(Body::new(&bomb, Some("gzip"), ""), Body::Empty);
-    }
-
-    #[test]
-    fn retry_after_is_seconds_or_a_date() {
-        let now = "2026-01-02T03:04:05Z".parse().unwrap();
-        for (text, wait) in [
-            ("7", Some(7)),
-            (" 0 ", Some(0)),
-            ("99999999999999999999999", Some(u64::MAX)),
-            ("Fri, 02 Jan 2026 03:04:35 GMT", Some(30)),
-            ("Mon, 02 Jan 2026 03:04:35 GMT", Some(30)),
-            ("Fri, 02 Jan 2026 03:04:00 GMT", Some(0)),
-            ("-1", None),
-            ("1.5", None),
-            ("soon", None),
-            ("", None),
-        ] {
-            assert_eq!(retry_after(text, now), wait.map(Duration::from_secs), "{text:?}");
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Answer, Body, Certainty, Outcome};
 
-/// Whether this pass has had a success yet: before one, a 404 may mean a wrong base URL and a 403 a wrong token.
+/// Whether this pass has had a success yet. Before one, a 404 or 405 may mean a wrong base URL.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Standing {
     /// This service has accepted something in this pass.
@@ -30,19 +30,17 @@ pub fn classify(answer: &Answer, standing: Standing) -> Outcome {
             reason: said(status, body),
         },
         (401, _) | (400..=499, Some("unauthorized")) => unauthorised(status, body, certainty),
-        (403, _) | (400..=499, Some("forbidden")) => match standing {
-            Standing::Unproven => unauthorised(status, body, certainty),
-            Standing::Proven => Outcome::Forbidden {
-                certainty,
-                reason: said(status, body),
-            },
+        (403, _) | (400..=499, Some("forbidden")) => Outcome::Forbidden {
+            certainty,
+            reason: said(status, body),
         },
-        (404 | 405, _) if standing == Standing::Unproven && !matches!(body, Body::Json { .. }) => {
-            Outcome::Misrouted {
-                certainty,
-                reason: format!("{}; is the base URL right?", said(status, body)),
-            }
-        }
+        (404 | 405, None) if standing == Standing::Unproven => Outcome::Misrouted {
+            certainty,
+            reason: format!(
+                "{}; check `--base-url`, and that the toggle exists on the service",
+                said(status, body)
+            ),
+        },
         (400..=499, code) => Outcome::Refused {
             status,
             code: code.map(Into::into),
@@ -73,7 +71,10 @@ fn success(status: u16, body: &Body) -> Outcome {
         },
         Body::Other { .. } => Outcome::Misrouted {
             certainty: Certainty::Unknown,
-            reason: format!("{}, and so is not the service", said(status, body)),
+            reason: format!(
+                "{}, which is not a response of the service; check `--base-url`",
+                said(status, body)
+            ),
         },
     }
 }
@@ -135,10 +136,10 @@ fn said(status: u16, body: &Body) -> String {
 fn redirected(status: u16, location: Option<&str>) -> String {
     match location {
         Some(location) => format!(
-            "the service answered {status} and points to `{location}`; redirects are not followed: is the base URL right?"
+            "the service answered {status} and points to `{location}`; redirects are not followed; check `--base-url`"
         ),
         None => {
-            format!("the service answered {status}, which is no answer to a publish: is the base URL right?")
+            format!("the service answered {status}, which is not a response to a publish; check `--base-url`")
         }
     }
 }
@@ -162,6 +163,7 @@ mod tests {
 
     const NOTHING: &str = "";
     const JSON: &str = r#"{"code":"invalid_request","message":"no"}"#;
+    const SILENT: &str = r#"{"message":"no"}"#;
     const HTML: &str = "<html>";
 
     #[test]
@@ -180,10 +182,13 @@ mod tests {
             (404, NOTHING, Unproven, "misrouted", NotStored),
             (404, HTML, Unproven, "misrouted", Unknown),
             (404, JSON, Unproven, "refused", NotStored),
+            (404, SILENT, Unproven, "misrouted", NotStored),
+            (404, SILENT, Proven, "refused", NotStored),
             (404, NOTHING, Proven, "refused", NotStored),
             (404, HTML, Proven, "refused", Unknown),
             (405, NOTHING, Unproven, "misrouted", NotStored),
             (405, JSON, Unproven, "refused", NotStored),
+            (405, SILENT, Unproven, "misrouted", NotStored),
             (405, HTML, Proven, "refused", Unknown),
             (400, JSON, Unproven, "refused", NotStored),
             (400, NOTHING, Unproven, "refused", NotStored),
@@ -204,17 +209,11 @@ mod tests {
                 "unauthorised",
                 NotStored,
             ),
-            (403, NOTHING, Unproven, "unauthorised", NotStored),
+            (403, NOTHING, Unproven, "forbidden", NotStored),
             (403, JSON, Proven, "forbidden", NotStored),
             (403, HTML, Proven, "forbidden", Unknown),
             (400, r#"{"code":"forbidden"}"#, Proven, "forbidden", NotStored),
-            (
-                400,
-                r#"{"code":"forbidden"}"#,
-                Unproven,
-                "unauthorised",
-                NotStored,
-            ),
+            (400, r#"{"code":"forbidden"}"#, Unproven, "forbidden", NotStored),
             (408, NOTHING, Proven, "busy", NotStored),
             (408, HTML, Proven, "busy", Unknown),
             (425, JSON, Proven, "busy", NotStored),
@@ -284,7 +283,7 @@ mod tests {
             (
                 200,
                 HTML,
-                "the service answered 200 with something that is not JSON (`<html>`), and so is not the service",
+                "the service answered 200 with something that is not JSON (`<html>`), which is not a response of the service; check `--base-url`",
             ),
         ] {
             assert_eq!(classify(&answer(status, body), Proven).to_string(), sentence);

@@ -11,7 +11,8 @@ use reqwest::header::{
     RETRY_AFTER,
 };
 
-use super::answer::{LARGEST_BODY, retry_after};
+use super::answer::LARGEST_BODY;
+use super::retry_after::retry_after;
 use super::show::shown;
 use super::{Answer, BaseUrl, Body, Failure, Outcome, Standing, classify, classify_failure};
 use crate::model::ToggleId;

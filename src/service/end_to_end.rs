@@ -112,11 +112,15 @@ async fn scripted_answers_become_the_outcomes_of_the_table() {
         ),
         (Script::answer(404, html), ("misrouted", Certainty::Unknown)),
         (Script::answer(405, ""), ("misrouted", Certainty::NotStored)),
-        (Script::answer(404, "{}"), ("refused", Certainty::NotStored)),
+        (Script::answer(404, "{}"), ("misrouted", Certainty::NotStored)),
+        (
+            Script::answer(404, r#"{"code":"not_found"}"#),
+            ("refused", Certainty::NotStored),
+        ),
         (Script::answer(413, html), ("refused", Certainty::Unknown)),
         (Script::answer(422, "{}"), ("refused", Certainty::NotStored)),
         (Script::answer(401, ""), ("unauthorised", Certainty::NotStored)),
-        (Script::answer(403, ""), ("unauthorised", Certainty::NotStored)),
+        (Script::answer(403, ""), ("forbidden", Certainty::NotStored)),
         (Script::answer(408, ""), ("busy", Certainty::NotStored)),
         (Script::answer(429, html), ("busy", Certainty::NotStored)),
         (Script::answer(500, "{}"), ("busy", Certainty::Unknown)),
@@ -133,7 +137,7 @@ async fn scripted_answers_become_the_outcomes_of_the_table() {
     }
     assert_eq!(
         world.sandbox.requests().len(),
-        21,
+        22,
         "nothing is sent twice and no redirect is followed"
     );
     assert_eq!(
@@ -171,7 +175,7 @@ async fn a_wish_to_wait_is_read() {
 }
 
 #[tokio::test]
-async fn after_a_success_a_403_is_about_the_project_and_a_404_about_the_toggle() {
+async fn after_a_success_a_404_is_about_the_toggle() {
     let world = World::new().await;
     let (client, session) = (world.client(), Session::default());
     client.publish(&id(), body("c"), &session).await;
@@ -245,7 +249,7 @@ async fn who_is_not_there_is_busy_and_nothing_was_stored() {
 }
 
 #[tokio::test]
-async fn a_certificate_that_is_not_accepted_is_misrouted_and_nothing_was_sent() {
+async fn a_certificate_that_is_not_accepted_is_untrusted_and_nothing_was_sent() {
     let certificate = |certificate| {
         move |config| SandboxConfig {
             certificate,
@@ -258,7 +262,7 @@ async fn a_certificate_that_is_not_accepted_is_misrouted_and_nothing_was_sent() 
     ] {
         let world = World::with(certificate(kind)).await;
         let outcome = world.publish(&world.client()).await;
-        assert_eq!(row(&outcome), ("misrouted", Certainty::NotStored), "{outcome}");
+        assert_eq!(row(&outcome), ("untrusted", Certainty::NotStored), "{outcome}");
         assert!(outcome.to_string().contains(words), "{outcome}");
         assert!(world.sandbox.requests().is_empty());
     }
@@ -266,7 +270,7 @@ async fn a_certificate_that_is_not_accepted_is_misrouted_and_nothing_was_sent() 
     let outcome = world
         .publish(&Client::new(at(&world, other.sandbox.address())).unwrap())
         .await;
-    assert_eq!(row(&outcome), ("misrouted", Certainty::NotStored), "{outcome}");
+    assert_eq!(row(&outcome), ("untrusted", Certainty::NotStored), "{outcome}");
     assert!(outcome.to_string().contains("`--ca-file`"), "{outcome}");
 }
 
@@ -280,7 +284,7 @@ async fn a_rotated_token_is_found_by_reading_its_file_again() {
         ..world.config()
     })
     .unwrap();
-    assert_eq!(world.publish(&client).await.as_str(), "unauthorised");
+    assert_eq!(world.publish(&client).await.as_str(), "forbidden");
     assert_eq!(client.reload_token().unwrap(), TokenChange::Same);
     std::fs::write(&path, format!("{TOKEN}\n")).unwrap();
     assert_eq!(client.reload_token().unwrap(), TokenChange::Changed);

@@ -59,8 +59,7 @@ fn not_connected(error: &reqwest::Error, secret: &str) -> String {
 #[must_use]
 pub fn classify_failure(failure: &Failure, host: &str) -> Outcome {
     match failure {
-        Failure::Certificate(fault) => Outcome::Misrouted {
-            certainty: Certainty::NotStored,
+        Failure::Certificate(fault) => Outcome::Untrusted {
             reason: certificate(*fault, host),
         },
         Failure::NotConnected(why) => Outcome::Busy {
@@ -106,12 +105,12 @@ mod tests {
         for (failure, word, certainty) in [
             (
                 Failure::Certificate(CertificateFault::Untrusted),
-                "misrouted",
+                "untrusted",
                 Certainty::NotStored,
             ),
             (
                 Failure::Certificate(CertificateFault::Expired),
-                "misrouted",
+                "untrusted",
                 Certainty::NotStored,
             ),
             (

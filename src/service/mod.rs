@@ -13,6 +13,7 @@ mod client;
 mod failure;
 mod outcome;
 pub mod retry;
+mod retry_after;
 mod show;
 
 pub use answer::{Answer, Body};

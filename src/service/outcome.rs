@@ -23,7 +23,7 @@ pub enum Outcome {
         /// What happened.
         reason: String,
     },
-    /// The token may not change this project.
+    /// The token may not change this toggle.
     Forbidden {
         /// Whether it may have been stored all the same.
         certainty: Certainty,
@@ -62,6 +62,11 @@ pub enum Outcome {
         /// What happened.
         reason: String,
     },
+    /// The server's certificate does not verify, so nothing was sent.
+    Untrusted {
+        /// What happened, and what to do.
+        reason: String,
+    },
 }
 
 /// How sure it is what the service holds now.
@@ -82,6 +87,7 @@ impl Outcome {
         match self {
             Self::Applied { status: _ } => Certainty::Stored,
             Self::Lost { reason: _ } => Certainty::Unknown,
+            Self::Untrusted { reason: _ } => Certainty::NotStored,
             Self::Busy { certainty, .. }
             | Self::Forbidden { certainty, .. }
             | Self::Misrouted { certainty, .. }
@@ -101,6 +107,7 @@ impl Outcome {
             Self::Misrouted { .. } => "misrouted",
             Self::Refused { .. } => "refused",
             Self::Unauthorised { .. } => "unauthorised",
+            Self::Untrusted { .. } => "untrusted",
         }
     }
 }
@@ -114,7 +121,8 @@ impl fmt::Display for Outcome {
             | Self::Lost { reason }
             | Self::Misrouted { reason, .. }
             | Self::Refused { reason, .. }
-            | Self::Unauthorised { reason, .. } => f.write_str(reason),
+            | Self::Unauthorised { reason, .. }
+            | Self::Untrusted { reason } => f.write_str(reason),
         }
     }
 }

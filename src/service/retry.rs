@@ -1,27 +1,20 @@
 //! What comes after an outcome: pure functions, from what happened to what is done next.
 //!
-//! [`decide`] is about one toggle and says what it means for the rest of its pass; [`Breaker`] watches the
-//! outcomes of a pass. No clock and no randomness: the jitter is a number that is passed in.
+//! [`decide`] is about one request and what it means for the rest of its pass. What several outcomes show together is
+//! decided by the pass. No clock and no randomness: the jitter is a number that is passed in.
 
 use std::time::Duration;
 
-use super::{Certainty, Outcome};
-use crate::model::ToggleId;
+use super::Outcome;
 
 /// How often a busy or lost publish is tried within one pass, the first try included.
 pub const TRIES: u32 = 4;
 
-/// The longest `Retry-After` that a pass waits for; a longer one ends it.
+/// The longest `Retry-After` that is waited for. A longer one ends the pass, and later passes wait for so long.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(60);
-
-/// How long a `Retry-After` keeps passes from sending anything, at most.
-pub const LONGEST_HOLD: Duration = Duration::from_secs(5 * 60);
 
 /// How long nothing is sent with a token that was not accepted, before one toggle probes it.
 pub const PROBE_INTERVAL: Duration = Duration::from_secs(5 * 60);
-
-/// How many different toggles must be busy in a row to end a pass.
-pub const BREAKER: usize = 5;
 
 /// What [`decide`] needs to know besides the outcome.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,15 +27,13 @@ pub struct World {
     pub token: Token,
 }
 
-/// What is known of the token that a request was sent with.
+/// What is known of the token that a request was sent with. After a 401 or 403 its file is read again first.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Token {
-    /// Its file was read again in this pass, and it is still this one.
+    /// It is still this one.
     Current,
     /// Another one has been read since.
     Outdated,
-    /// Its file was not read again in this pass yet.
-    Unchecked,
 }
 
 /// What is done next.
@@ -76,10 +67,6 @@ pub enum Pass {
     GoOn,
     /// Nobody sends anything for so long.
     HoldBack(Duration),
-    /// The toggles of the same project are refused too.
-    RefuseProject,
-    /// The token's file is read again; if it holds another token the pass goes on, otherwise it ends.
-    ReloadToken,
 }
 
 /// Says what comes after `outcome`.
@@ -87,33 +74,17 @@ pub enum Pass {
 pub fn decide(outcome: &Outcome, world: World) -> Decision {
     let World { tries, jitter, token } = world;
     match outcome {
-        Outcome::Applied { status: _ } => never(Pass::GoOn),
-        Outcome::Busy {
-            status: _,
-            retry_after,
-            certainty: _,
-            reason: _,
-        } => busy(tries, jitter, *retry_after),
-        Outcome::Forbidden {
-            certainty: _,
-            reason: _,
-        } => never(Pass::RefuseProject),
+        Outcome::Busy { retry_after, .. } => busy(tries, jitter, *retry_after),
         Outcome::Lost { reason: _ } => busy(tries, jitter, None),
-        Outcome::Misrouted {
-            certainty: _,
-            reason: _,
-        } => never(Pass::End),
-        Outcome::Refused {
-            status: _,
-            code: _,
-            certainty: _,
-            reason: _,
-        } => never(Pass::GoOn),
-        Outcome::Unauthorised {
-            status: _,
-            certainty: _,
-            reason: _,
-        } => unauthorised(token),
+        Outcome::Forbidden { .. } | Outcome::Unauthorised { .. } if token == Token::Outdated => Decision {
+            toggle: Again::Now,
+            pass: Pass::GoOn,
+        },
+        Outcome::Unauthorised { .. } | Outcome::Untrusted { .. } => never(Pass::End),
+        Outcome::Applied { .. }
+        | Outcome::Forbidden { .. }
+        | Outcome::Misrouted { .. }
+        | Outcome::Refused { .. } => never(Pass::GoOn),
     }
 }
 
@@ -128,7 +99,7 @@ fn busy(tries: u32, jitter: f64, retry_after: Option<Duration>) -> Decision {
     let pass = match retry_after {
         None => Pass::GoOn,
         Some(wait) if wait <= LONGEST_WAIT => Pass::HoldBack(wait),
-        Some(wait) => return never(Pass::EndFor(wait.min(LONGEST_HOLD))),
+        Some(wait) => return never(Pass::EndFor(wait.min(LONGEST_WAIT))),
     };
     if tries >= TRIES {
         return never(pass);
@@ -138,20 +109,6 @@ fn busy(tries: u32, jitter: f64, retry_after: Option<Duration>) -> Decision {
     Decision {
         toggle: Again::After(wait),
         pass,
-    }
-}
-
-const fn unauthorised(token: Token) -> Decision {
-    match token {
-        Token::Current => never(Pass::End),
-        Token::Outdated => Decision {
-            toggle: Again::Now,
-            pass: Pass::GoOn,
-        },
-        Token::Unchecked => Decision {
-            toggle: Again::Now,
-            pass: Pass::ReloadToken,
-        },
     }
 }
 
@@ -192,64 +149,11 @@ fn growing(first: Duration, longest: Duration, count: u32, jitter: f64) -> Durat
     first.saturating_mul(factor).min(longest).mul_f64(jitter)
 }
 
-/// Ends a pass when the service itself seems to be down: [`BREAKER`] busy outcomes in a row, of different toggles.
-#[derive(Clone, Debug, Default)]
-pub struct Breaker {
-    in_a_row: Vec<ToggleId>,
-}
-
-/// What the breaker says.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Circuit {
-    /// Go on.
-    Closed,
-    /// End the pass.
-    Open,
-}
-
-impl Breaker {
-    /// Counts an outcome. Once open, it stays open.
-    pub fn note(&mut self, toggle: &ToggleId, outcome: &Outcome) -> Circuit {
-        if self.circuit() == Circuit::Closed {
-            match outcome {
-                Outcome::Busy { .. } | Outcome::Lost { .. } => self.count(toggle),
-                Outcome::Applied { .. }
-                | Outcome::Forbidden { .. }
-                | Outcome::Misrouted { .. }
-                | Outcome::Refused { .. }
-                | Outcome::Unauthorised { .. } => self.in_a_row.clear(),
-            }
-        }
-        self.circuit()
-    }
-
-    /// Returns what it says now.
-    #[must_use]
-    pub fn circuit(&self) -> Circuit {
-        if self.in_a_row.len() >= BREAKER {
-            Circuit::Open
-        } else {
-            Circuit::Closed
-        }
-    }
-
-    fn count(&mut self, toggle: &ToggleId) {
-        if !self.in_a_row.contains(toggle) {
-            self.in_a_row.push(toggle.clone());
-        }
-    }
-}
-
-/// Whether an outcome leaves a toggle to be found out about in the next pass.
-#[must_use]
-pub fn leaves_unknown(outcome: &Outcome) -> bool {
-    outcome.certainty() == Certainty::Unknown
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::Certainty;
     use super::*;
 
     const S: fn(u64) -> Duration = Duration::from_secs;
@@ -304,58 +208,59 @@ mod tests {
         }
     }
 
+    fn untrusted() -> Outcome {
+        Outcome::Untrusted {
+            reason: String::new(),
+        }
+    }
+
     #[test]
     fn the_table_of_what_comes_next() {
         let half = Again::After(Duration::from_millis(500));
         for (outcome, tries, token, toggle, pass) in [
-            (applied(), 1, Token::Unchecked, Again::Never, Pass::GoOn),
-            (refused(), 1, Token::Unchecked, Again::Never, Pass::GoOn),
-            (
-                forbidden(),
-                1,
-                Token::Unchecked,
-                Again::Never,
-                Pass::RefuseProject,
-            ),
-            (misrouted(), 1, Token::Unchecked, Again::Never, Pass::End),
-            (unauthorised(), 1, Token::Unchecked, Again::Now, Pass::ReloadToken),
+            (applied(), 1, Token::Current, Again::Never, Pass::GoOn),
+            (refused(), 1, Token::Current, Again::Never, Pass::GoOn),
+            (forbidden(), 1, Token::Current, Again::Never, Pass::GoOn),
+            (forbidden(), 1, Token::Outdated, Again::Now, Pass::GoOn),
+            (misrouted(), 1, Token::Current, Again::Never, Pass::GoOn),
+            (untrusted(), 1, Token::Current, Again::Never, Pass::End),
             (unauthorised(), 2, Token::Outdated, Again::Now, Pass::GoOn),
             (unauthorised(), 2, Token::Current, Again::Never, Pass::End),
-            (busy(None), 1, Token::Unchecked, half, Pass::GoOn),
-            (busy(None), 2, Token::Unchecked, Again::After(S(1)), Pass::GoOn),
-            (busy(None), 3, Token::Unchecked, Again::After(S(2)), Pass::GoOn),
-            (busy(None), 4, Token::Unchecked, Again::Never, Pass::GoOn),
-            (lost(), 1, Token::Unchecked, half, Pass::GoOn),
-            (lost(), 3, Token::Unchecked, Again::After(S(2)), Pass::GoOn),
-            (lost(), 4, Token::Unchecked, Again::Never, Pass::GoOn),
-            (busy(Some(0)), 1, Token::Unchecked, half, Pass::HoldBack(S(0))),
+            (busy(None), 1, Token::Current, half, Pass::GoOn),
+            (busy(None), 2, Token::Current, Again::After(S(1)), Pass::GoOn),
+            (busy(None), 3, Token::Current, Again::After(S(2)), Pass::GoOn),
+            (busy(None), 4, Token::Current, Again::Never, Pass::GoOn),
+            (lost(), 1, Token::Current, half, Pass::GoOn),
+            (lost(), 3, Token::Current, Again::After(S(2)), Pass::GoOn),
+            (lost(), 4, Token::Current, Again::Never, Pass::GoOn),
+            (busy(Some(0)), 1, Token::Current, half, Pass::HoldBack(S(0))),
             (
                 busy(Some(60)),
                 2,
-                Token::Unchecked,
+                Token::Current,
                 Again::After(S(61)),
                 Pass::HoldBack(S(60)),
             ),
             (
                 busy(Some(60)),
                 4,
-                Token::Unchecked,
+                Token::Current,
                 Again::Never,
                 Pass::HoldBack(S(60)),
             ),
             (
                 busy(Some(61)),
                 1,
-                Token::Unchecked,
+                Token::Current,
                 Again::Never,
-                Pass::EndFor(S(61)),
+                Pass::EndFor(LONGEST_WAIT),
             ),
             (
                 busy(Some(u64::MAX)),
                 4,
-                Token::Unchecked,
+                Token::Current,
                 Again::Never,
-                Pass::EndFor(LONGEST_HOLD),
+                Pass::EndFor(LONGEST_WAIT),
             ),
         ] {
             let world = World {
@@ -386,34 +291,6 @@ mod tests {
         ] {
             assert_eq!(wait, Duration::from_secs_f64(seconds));
         }
-    }
-
-    #[test]
-    fn five_different_busy_toggles_in_a_row_open_the_breaker() {
-        let id = |n: usize| format!("p/e/t{n}").parse().unwrap();
-        let open_after = |outcomes: &[(usize, Outcome)]| {
-            let mut breaker = Breaker::default();
-            outcomes
-                .iter()
-                .position(|(n, outcome)| breaker.note(&id(*n), outcome) == Circuit::Open)
-        };
-        let row = |of: &[usize]| of.iter().map(|n| (*n, busy(None))).collect::<Vec<_>>();
-        assert_eq!(open_after(&row(&[1, 2, 3, 4, 5])), Some(4));
-        assert_eq!(open_after(&row(&[1, 1, 1, 1, 1, 1])), None);
-        assert_eq!(open_after(&row(&[1, 2, 1, 3, 2, 4, 5])), Some(6));
-        let mut broken = row(&[1, 2, 3, 4]);
-        broken.extend([(9, applied())]);
-        broken.extend(row(&[5, 6, 7, 8]));
-        assert_eq!(open_after(&broken), None);
-        broken.extend([(1, lost())]);
-        assert_eq!(open_after(&broken), Some(9));
-        broken.extend([(1, applied())]);
-        let mut breaker = Breaker::default();
-        let last = broken
-            .iter()
-            .map(|(n, outcome)| breaker.note(&id(*n), outcome))
-            .last();
-        assert_eq!(last, Some(Circuit::Open), "an open breaker stays open");
     }
 
     proptest! {

@@ -1,5 +1,5 @@
-//! What is remembered beside the record: refusals and the last clean pass. Losing them costs a look or a line of
-//! `status`.
+//! What is remembered beside the record: refusals and tries, and the last clean pass. Losing them costs a look, a line of
+//! `status`, or the order of the next pass.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -52,29 +52,50 @@ struct Versioned<T> {
     content: T,
 }
 
-#[derive(Default, Deserialize, Serialize)]
-struct Failures {
-    refusals: BTreeMap<ToggleId, Refusal>,
+/// The last try of a request that the service has not confirmed.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Tried {
+    /// The request.
+    pub request: RequestDigest,
+    /// The number of the pass. Grows with every pass that leaves an unconfirmed request.
+    pub pass: u64,
+    /// What happened.
+    pub reason: String,
+    /// There if the request failed alone.
+    pub alone: Option<Alone>,
 }
 
-pub(crate) fn refusals(dir: &Path) -> BTreeMap<ToggleId, Refusal> {
-    or_ignored::<Failures>(&dir.join(FAILURES))
-        .unwrap_or_default()
-        .refusals
+/// The backoff of a request that failed while others were applied.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Alone {
+    /// How often it failed alone.
+    pub failures: u32,
+    /// When it is tried again, in seconds since 1970-01-01 UTC.
+    pub retry_at: i64,
+}
+
+/// The requests that the service has not confirmed.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Failures {
+    /// The last refusals.
+    pub refusals: BTreeMap<ToggleId, Refusal>,
+    /// The last tries.
+    #[serde(default)]
+    pub tries: BTreeMap<ToggleId, Tried>,
+}
+
+pub(crate) fn failures(dir: &Path) -> Failures {
+    or_ignored(&dir.join(FAILURES)).unwrap_or_default()
 }
 
 pub(crate) fn pass(dir: &Path) -> Option<PassMemory> {
     or_ignored(&dir.join(PASS))
 }
 
-pub(crate) fn keep_refusals(
-    dir: &Path,
-    refusals: BTreeMap<ToggleId, Refusal>,
-    crash: &Crash,
-) -> Result<(), Error> {
-    match refusals.is_empty() {
+pub(crate) fn keep_failures(dir: &Path, failures: Failures, crash: &Crash) -> Result<(), Error> {
+    match failures == Failures::default() {
         true => files::remove(&dir.join(FAILURES)),
-        false => write(&dir.join(FAILURES), Failures { refusals }, crash),
+        false => write(&dir.join(FAILURES), failures, crash),
     }
 }
 

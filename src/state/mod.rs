@@ -40,7 +40,7 @@ pub use folder::foreign;
 pub use journal::{Begun, Journal};
 pub use ledger::Finish;
 pub use lock::Holder;
-pub use memory::{PassMemory, Refusal};
+pub use memory::{Alone, Failures, PassMemory, Refusal, Tried};
 pub use orders::Orders;
 pub use reader::Reader;
 pub use record::Tip;

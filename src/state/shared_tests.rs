@@ -4,7 +4,6 @@ use super::tests::*;
 use super::*;
 use crate::model::{Action, ToggleId};
 use crate::transport::{GitAccess, Network, RepoUrl};
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -128,7 +127,7 @@ fn of_two_passes_at_once_one_sends_and_nothing_is_lost() {
     winner.renew(1_020).unwrap();
     journal.finish(begun, Finish::Applied).unwrap();
     winner.fold(&head(1), &[], documents(&[])).unwrap();
-    winner.finish_pass(None, BTreeMap::new()).unwrap();
+    winner.finish_pass(None, Failures::default()).unwrap();
     loser.refresh(Duration::ZERO, 1_021).unwrap();
     assert_eq!(applied(loser.view()), pairs(&[("a/b/c.yaml", "one")]));
     assert!(loser.view().unknown().is_empty());
@@ -221,7 +220,7 @@ fn a_crash_at_any_point_of_a_shared_pass_forgets_nothing() {
             let _ = journal.finish(begun, Finish::Applied);
             let _ = store
                 .fold(&head(1), &[], documents(&[]))
-                .and_then(|()| store.finish_pass(None, BTreeMap::new()));
+                .and_then(|()| store.finish_pass(None, Failures::default()));
             Some(toggle)
         })();
         // A lock of ours in the remote is another process's to wait for: its age is not ours to fake, so it goes.

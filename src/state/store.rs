@@ -1,6 +1,5 @@
 //! The writer's side of state: takes the lock, recovers what a process that died left, and records passes.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +14,7 @@ use super::journal::{self, Journal, Writer};
 use super::ledger::{Cut, Header, Ledger, Replay};
 use super::link::Link;
 use super::lock::{self, Lock};
-use super::memory::{self, PassMemory, Refusal};
+use super::memory::{self, Failures, PassMemory};
 use super::merge::{self, Merged};
 use super::orders::Orders;
 use super::pack::{self, Kind, PackWriter};
@@ -327,15 +326,11 @@ impl Store {
     }
 
     /// Closes the journal and keeps what the pass leaves behind besides: `memory` for the next one where nothing was
-    /// held, pending, failed or unknown, and the documents that the service refused.
+    /// held, pending, failed or unknown, and the requests that the service has not confirmed.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn finish_pass(
-        &mut self,
-        memory: Option<PassMemory>,
-        refusals: BTreeMap<ToggleId, Refusal>,
-    ) -> Result<(), Error> {
+    pub fn finish_pass(&mut self, memory: Option<PassMemory>, failures: Failures) -> Result<(), Error> {
         if let Some(writer) = self.writer.take() {
             self.ledger = writer.journal().snapshot()?;
             // What was confirmed must be known to the next pass, whatever else fails here.
@@ -345,8 +340,8 @@ impl Store {
             let _ = self.reopen();
         }
         self.conclude()?;
-        if refusals != *self.view.refusals() {
-            memory::keep_refusals(&self.dir, refusals, &self.crash)?;
+        if failures != *self.view.failures() {
+            memory::keep_failures(&self.dir, failures, &self.crash)?;
         }
         if memory.as_ref() != self.view.memory() {
             memory::keep_pass(&self.dir, memory, &self.crash)?;

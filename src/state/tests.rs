@@ -112,7 +112,7 @@ pub(super) fn pass(
         journal.finish(begun, finish)?;
     }
     store.fold(&head(revision), &[], documents(&texts))?;
-    store.finish_pass(None, BTreeMap::new())
+    store.finish_pass(None, Failures::default())
 }
 
 pub(super) fn applied(view: &View) -> BTreeMap<String, String> {
@@ -353,7 +353,7 @@ fn story(dir: &Path, crash: CrashHook) -> (BTreeMap<String, String>, BTreeSet<St
                 journal.finish(begun, Finish::Applied)?;
             }
             store.fold(&head(revision), &[], documents(&[text]))?;
-            store.finish_pass(None, BTreeMap::new())?;
+            store.finish_pass(None, Failures::default())?;
         }
         Ok(())
     })();
@@ -564,7 +564,11 @@ fn memory_may_be_lost_and_a_suspension_may_not() {
         at: 3,
     };
     let refusals = BTreeMap::from([(id("a/b/c"), refusal)]);
-    store.finish_pass(Some(memory.clone()), refusals.clone()).unwrap();
+    let failures = Failures {
+        refusals: refusals.clone(),
+        ..Failures::default()
+    };
+    store.finish_pass(Some(memory.clone()), failures).unwrap();
     let view = View::open(dir.path()).unwrap();
     assert_eq!(
         (view.suspensions().everything(), view.memory(), view.refusals()),

@@ -10,17 +10,23 @@ use super::error::Error;
 use super::files;
 use super::intent;
 use super::ledger::{self, Ledger, Replay};
-use super::memory::{self, PassMemory, Refusal};
+use super::memory::{self, Failures, PassMemory, Refusal, Tried};
 use super::orders;
 use super::reader::Reader;
 use super::record::{self, Tip};
 use super::repository::{self, APPLIED, oid};
 use super::shared::Shared;
-use crate::model::{Allowance, CommitId, Sent, Suspensions, ToggleId};
+use crate::model::{Allowance, CommitId, ObjectId, Sent, Suspensions, ToggleId};
 use crate::transport::Handles;
 
 /// How often reading starts over because a writer cut the journal meanwhile.
 const TRIES: usize = 20;
+
+/// The id of a tree with no entries, the same in every repository.
+const EMPTY_TREE: ObjectId = ObjectId([
+    0x4b, 0x82, 0x5d, 0xc6, 0x42, 0xcb, 0x6e, 0xb9, 0xa0, 0x60, 0xe5, 0x4b, 0xf8, 0xd6, 0x92, 0x88, 0xfb,
+    0xee, 0x49, 0x04,
+]);
 
 /// A toggle whose last request has no known outcome.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -39,7 +45,7 @@ pub struct View {
     base_url: Option<String>,
     unknown: BTreeMap<ToggleId, Unknown>,
     settled: BTreeMap<ToggleId, Sent>,
-    refusals: BTreeMap<ToggleId, Refusal>,
+    failures: Failures,
     memory: Option<PassMemory>,
     suspensions: Suspensions,
     allowances: Vec<Allowance>,
@@ -127,7 +133,7 @@ impl View {
             repository,
             base_url: recorded.or(announced.map(|header| header.base_url)),
             tip,
-            refusals: memory::refusals(dir),
+            failures: memory::failures(dir),
             memory: memory::pass(dir),
             suspensions: orders::suspensions(dir)?,
             allowances: orders::allowances(dir),
@@ -178,7 +184,7 @@ impl View {
     }
 
     pub(crate) fn replace_memory(&mut self, dir: &Path) -> Result<(), Error> {
-        self.refusals = memory::refusals(dir);
+        self.failures = memory::failures(dir);
         self.memory = memory::pass(dir);
         self.suspensions = orders::suspensions(dir)?;
         self.allowances = orders::allowances(dir);
@@ -213,7 +219,25 @@ impl View {
     /// Returns the documents that the service refused last.
     #[must_use]
     pub fn refusals(&self) -> &BTreeMap<ToggleId, Refusal> {
-        &self.refusals
+        &self.failures.refusals
+    }
+
+    /// Returns the last tries of requests that the service has not confirmed.
+    #[must_use]
+    pub fn tries(&self) -> &BTreeMap<ToggleId, Tried> {
+        &self.failures.tries
+    }
+
+    /// Returns the requests that the service has not confirmed.
+    #[must_use]
+    pub fn failures(&self) -> &Failures {
+        &self.failures
+    }
+
+    /// Returns whether anything is recorded as applied.
+    #[must_use]
+    pub fn has_applied(&self) -> bool {
+        self.tip.as_ref().is_some_and(|tip| tip.tree != EMPTY_TREE)
     }
 
     /// Returns what the last clean pass left.

@@ -198,6 +198,7 @@ fn a_name_that_does_not_resolve_is_told() {
     let world = seven_changed();
     let daemon = Daemon::start(&world, |run| {
         run.set("base-url", "https://toggles.nowhere.invalid")
+            .set("give-up-after", "1s")
             .set("state-dir", world.path("other-state"))
             .set("first-pass", "assert")
     });
@@ -255,7 +256,9 @@ fn a_service_that_accepts_and_says_nothing_is_told_and_gets_everything_once_it_s
     let world = seven_changed();
     world.service.always(|_| Answer::hangs());
     let daemon = Daemon::start(&world, |run| {
-        run.set("timeout", "100ms").set("poll-interval", "1s")
+        run.set("timeout", "100ms")
+            .set("poll-interval", "1s")
+            .set("give-up-after", "1s")
     });
     daemon.is_unready_for(&["the last pass failed", "in a row", "--timeout"]);
     assert!(
@@ -275,7 +278,9 @@ fn a_service_that_refuses_connections_gets_everything_once_it_is_there() {
     let down = crate::support::http::Face::free();
     let proxy = crate::support::proxy::Proxy::to(&down.address());
     let daemon = Daemon::start(&world, |run| {
-        run.set("poll-interval", "1s").env("HTTPS_PROXY", proxy.url())
+        run.set("poll-interval", "1s")
+            .set("give-up-after", "1s")
+            .env("HTTPS_PROXY", proxy.url())
     });
     daemon.is_unready_for(&["the last pass failed"]);
     world.nothing_sent();

@@ -29,6 +29,7 @@ mod daemon_webhooks;
 mod deploy;
 mod first_pass;
 mod history;
+mod isolation;
 mod network;
 mod orphans;
 mod outcomes;

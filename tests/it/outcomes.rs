@@ -115,21 +115,26 @@ fn hostile_words_of_the_service_are_harmless() {
 }
 
 #[test]
-fn a_token_that_is_refused_stops_the_pass() {
-    each(&[401, 403], |status| {
+fn a_token_that_is_refused_ends_the_pass() {
+    // A 401 ends the pass by itself. A 403 is a verdict once all environments are forbidden, by two toggles each.
+    each(&[(401, 1), (403, 2)], |(status, count)| {
         let world = waiting();
         world.repo.file("shop/prod/zoo.yaml", doc(5)).commit("Add zoo");
+        world
+            .repo
+            .file("shop/prod/zoo2.yaml", doc(5))
+            .commit("Add another");
         world
             .service
             .always(move |_| Answer::json(status, r#"{"message": "who are you?"}"#));
         world
             .apply()
             .exit(1)
-            .says(&[&status.to_string()])
+            .says(&[&status.to_string(), "token"])
             .never_says(&[TOKEN]);
         assert_eq!(
             world.service.take().len(),
-            1,
+            count,
             "nothing more is sent with that token"
         );
     });
@@ -163,14 +168,20 @@ fn a_token_file_is_read_again_once_when_the_token_is_refused() {
 }
 
 #[test]
-fn forbidden_after_a_success_is_about_that_project_only() {
+fn a_forbidden_environment_keeps_no_other_from_being_applied() {
     let world = World::new();
-    for path in ["shop/prod/a", "shop/prod/b", "shop/prod/c", "web/prod/x"] {
+    for path in [
+        "shop/prod/a",
+        "shop/prod/b",
+        "shop/prod/c",
+        "shop/test/x",
+        "web/prod/x",
+    ] {
         world.repo.file(&format!("{path}.yaml"), doc(18));
     }
     world.repo.commit("Add all");
     world.service.always(|request| {
-        if request.toggle() == "shop/prod/b" {
+        if request.toggle().starts_with("shop/prod/") {
             Answer::json(403, r#"{"message": "not yours"}"#)
         } else {
             Answer::applied()
@@ -181,27 +192,48 @@ fn forbidden_after_a_success_is_about_that_project_only() {
         .set("first-pass", "assert")
         .set("max-in-flight", "1")
         .exit(1)
-        .says(&["shop/prod/b", "not yours"]);
-    let mut sent: Vec<_> = world.service.take().iter().map(Request::toggle).collect();
-    sent.sort();
-    assert_eq!(sent, ["shop/prod/a", "shop/prod/b", "web/prod/x"]);
+        .says(&["shop/prod/c", "not yours"]);
+    let sent: Vec<_> = world.service.take().iter().map(Request::toggle).collect();
+    let forbidden = sent.iter().filter(|toggle| toggle.starts_with("shop/prod/"));
+    assert_eq!(
+        forbidden.count(),
+        2,
+        "one more is tried, then the rest is set aside: {sent:?}"
+    );
+    assert_eq!(sent.len(), 4, "{sent:?}");
+    world
+        .status()
+        .set("first-pass", "assert")
+        .exit(1)
+        .says(&["3 failed", "2 in sync", "not yours"]);
 }
 
 #[test]
-fn a_host_that_is_not_the_service_stops_the_pass() {
+fn a_host_that_is_not_the_service_ends_the_pass() {
     each(
         &[
             ("a page", Answer::html(200)),
             ("not found", Answer::html(404)),
             ("not found, in silence", Answer::status(404)),
+            (
+                "not found, without a code",
+                Answer::json(404, r#"{"message": "no route"}"#),
+            ),
             ("not allowed", Answer::html(405)),
         ],
         |(name, answer)| {
-            let world = waiting();
-            world.repo.file("shop/prod/zoo.yaml", doc(5)).commit("Add zoo");
+            let world = World::new();
+            for number in 0..12 {
+                world.repo.file(&format!("shop/prod/t{number:02}.yaml"), doc(18));
+            }
+            world.repo.commit("Add twelve");
             world.service.always(move |_| answer.clone());
-            world.apply().exit(1).any_output();
-            assert_eq!(world.service.take().len(), 1, "{name}");
+            world
+                .apply()
+                .set("first-pass", "assert")
+                .exit(1)
+                .says(&["`--base-url`"]);
+            assert_eq!(world.service.take().len(), 3, "{name}");
         },
     );
 }
@@ -368,7 +400,7 @@ fn a_retry_after_that_is_over_does_not_hold() {
 }
 
 #[test]
-fn five_busy_toggles_in_a_row_end_the_pass() {
+fn a_service_that_stays_down_is_probed_until_the_pass_gives_up() {
     let world = World::new();
     for number in 0..20 {
         world.repo.file(&format!("shop/env{number:02}/a.yaml"), doc(18));
@@ -379,12 +411,16 @@ fn five_busy_toggles_in_a_row_end_the_pass() {
         .apply()
         .set("first-pass", "assert")
         .set("max-in-flight", "1")
+        .set("give-up-after", "1s")
         .exit(1)
-        .any_output();
-    let mut toggles: Vec<_> = world.service.take().iter().map(Request::toggle).collect();
+        .says(&["`--give-up-after`", "in a row", "503"]);
+    let requests = world.service.take();
+    let mut toggles: Vec<_> = requests.iter().map(Request::toggle).collect();
     toggles.sort();
     toggles.dedup();
-    assert_eq!(toggles.len(), 5, "{toggles:?}");
+    assert_eq!(toggles.len(), 7, "five in a row, and two probes: {toggles:?}");
+    let waited = requests[6].at - requests[4].at;
+    assert!(waited >= Duration::from_secs(1), "{waited:?}");
 }
 
 #[test]

@@ -126,7 +126,9 @@ impl Progress for Shown {
                 let commit = commit.map(|commit| tracing::field::display(commit.id));
                 tracing::info!(name: "published", %toggle, commit, "published");
             }
-            Sending::Failed { reason } => tracing::warn!(name: "failed", %toggle, reason, "failed"),
+            Sending::Failed { reason } | Sending::FailedAlone { reason } => {
+                tracing::warn!(name: "failed", %toggle, reason, "failed");
+            }
             Sending::Pending { reason } => tracing::warn!(name: "pending", %toggle, reason, "pending"),
             Sending::NotSent => {}
         }

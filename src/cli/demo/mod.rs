@@ -316,6 +316,7 @@ impl Demo {
             limits: Limits {
                 in_flight: 16,
                 in_flight_per_environment: 1,
+                give_up_after: Duration::from_secs(60),
             },
         }
     }

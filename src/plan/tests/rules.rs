@@ -165,7 +165,7 @@ fn what_is_held_says_what_it_would_be() {
                     parked: BTreeMap::from([(
                         toggle.clone(),
                         Parked {
-                            reason: HoldReason::Busy("the service answered 500".into()),
+                            reason: HoldReason::FailedAlone("the service answered 500".into()),
                             ..refused.clone()
                         },
                     )]),
@@ -173,7 +173,7 @@ fn what_is_held_says_what_it_would_be() {
                 },
                 &Policy::default(),
             ),
-            "busy",
+            "failed_alone",
         ),
         (
             held(

@@ -1,0 +1,229 @@
+//! One toggle is not evidence against the service: what fails alone keeps no other toggle from being applied, in `apply`
+//! with an empty disk and in the daemon.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::support::answer::Gate;
+use crate::support::{Answer, Daemon, Request, World, body, doc, eventually};
+
+/// A world with these toggles in one commit, of which nothing was applied.
+fn new(toggles: &[&str]) -> World {
+    let world = World::new();
+    for toggle in toggles {
+        world.repo.file(&format!("{toggle}.yaml"), doc(18));
+    }
+    world.repo.commit("Add all");
+    world
+}
+
+/// Answers requests for toggles that begin with `bad` with `answer`, and takes all others.
+fn fails(world: &World, bad: &'static str, answer: &Answer) {
+    let answer = answer.clone();
+    world.service.always(move |request| {
+        let toggle = request.toggle();
+        let key = toggle.rsplit('/').next().unwrap_or_default();
+        match key.starts_with(bad) {
+            true => answer.clone(),
+            false => Answer::applied(),
+        }
+    });
+}
+
+/// Makes passes with an empty disk each until the service has taken all of `good`, and returns how many it took.
+fn passes_until_applied(world: &World, good: &[&str]) -> usize {
+    let mut missing: Vec<String> = good.iter().map(|toggle| (*toggle).to_owned()).collect();
+    for pass in 1..=60 {
+        world
+            .apply()
+            .set("state-dir", world.path(&format!("disk{pass}")))
+            .set("first-pass", "assert")
+            .set("give-up-after", "100ms")
+            .exit(1)
+            .any_output();
+        for request in world.service.take().iter().filter(|request| request.stored) {
+            missing.retain(|toggle| *toggle != request.toggle());
+        }
+        if missing.is_empty() {
+            return pass;
+        }
+    }
+    panic!("starved: {missing:?}");
+}
+
+#[test]
+fn a_first_toggle_that_fails_keeps_no_other_from_being_applied() {
+    let toggles = ["shop/prod/bad", "shop/prod/pay", "shop/prod/search"];
+    for answer in [
+        Answer::status(404),
+        Answer::status(302).header("Location", "/login"),
+        Answer::json(403, "{}"),
+        Answer::json(422, "{}"),
+    ] {
+        let world = new(&toggles);
+        fails(&world, "bad", &answer);
+        let passes = passes_until_applied(&world, &["shop/prod/pay", "shop/prod/search"]);
+        assert_eq!(passes, 1, "{answer:?}");
+    }
+}
+
+#[test]
+fn eight_toggles_that_always_fail_keep_no_other_from_being_applied() {
+    let bad: Vec<String> = (0..8).map(|number| format!("shop/prod/bad{number}")).collect();
+    let mut toggles: Vec<&str> = bad.iter().map(String::as_str).collect();
+    toggles.extend(["shop/prod/pay", "web/prod/pay"]);
+    let world = new(&toggles);
+    fails(
+        &world,
+        "bad",
+        &Answer::json(500, r#"{"message": "null pointer"}"#),
+    );
+    passes_until_applied(&world, &["shop/prod/pay", "web/prod/pay"]);
+}
+
+#[test]
+fn what_fails_alone_is_failed_with_its_answer_and_the_daemon_is_ready() {
+    let world = new(&["shop/prod/bad", "shop/prod/pay"]);
+    fails(
+        &world,
+        "bad",
+        &Answer::json(500, r#"{"message": "null pointer"}"#),
+    );
+    let daemon = Daemon::ready(&world, |run| run.set("first-pass", "assert"));
+    daemon.becomes("shop/prod/bad", "failed");
+    daemon.becomes("shop/prod/pay", "in_sync");
+    let ready = daemon.face.get("/readyz").unwrap();
+    assert_eq!(ready.status, 200, "{}", ready.body);
+    assert!(
+        ready.body.contains("1 failed in shop/prod (failed alone)"),
+        "{}",
+        ready.body
+    );
+    world
+        .status()
+        .exit(1)
+        .says(&["failed", "shop/prod/bad", "null pointer"]);
+    daemon.ends_in_peace();
+
+    // The state folder knows across restarts that it waits for its own backoff.
+    world.service.take();
+    let daemon = Daemon::ready(&world, |run| run);
+    daemon.becomes("shop/prod/bad", "failed");
+    assert_eq!(world.service.count(), 0, "{:?}", world.service.requests());
+    fails(&world, "none", &Answer::applied());
+    assert_eq!(daemon.order("/reconcile", ""), 202);
+    daemon.becomes("shop/prod/bad", "in_sync");
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_wrong_path_in_the_base_url_is_no_success() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| run.set("poll-interval", "200ms"));
+    world
+        .service
+        .always(|_| Answer::json(404, r#"{"message": "no route"}"#));
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    daemon.is_unready_for(&["404", "`--base-url`"]);
+    daemon.becomes("shop/prod/pay", "pending");
+    world.service.always(|_| Answer::applied());
+    daemon.becomes("shop/prod/pay", "in_sync");
+    daemon.is_ready();
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_pass_that_applied_and_refused_nothing_is_no_success() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| run.set("poll-interval", "200ms"));
+    world
+        .service
+        .always(|_| Answer::json(503, r#"{"message": "in maintenance"}"#));
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    daemon.is_unready_for(&["applied and refused nothing", "in maintenance"]);
+    daemon.ends_in_peace();
+    world.status().exit(0).says(&["pending", "in maintenance"]);
+}
+
+#[test]
+fn an_apply_outlasts_a_service_that_restarts() {
+    let world = World::new();
+    for number in 0..7 {
+        world.repo.file(&format!("shop/prod/t{number}.yaml"), doc(18));
+    }
+    world.repo.commit("Add seven");
+    let count = Arc::new(AtomicUsize::new(0));
+    world
+        .service
+        .always(move |_| match count.fetch_add(1, Ordering::SeqCst) {
+            0..6 => Answer::closes(),
+            _ => Answer::applied(),
+        });
+    world.apply().set("first-pass", "assert").exit(0).any_output();
+    let requests = world.service.take();
+    let stored = requests.iter().filter(|request| request.stored).count();
+    assert_eq!(stored, 7);
+    assert!(
+        requests[5].at - requests[4].at >= Duration::from_millis(500),
+        "the pass pauses"
+    );
+}
+
+#[test]
+fn few_requests_are_open_until_something_was_applied() {
+    let world = World::new();
+    for environment in 0..8 {
+        world.repo.file(&format!("shop/e{environment}/a.yaml"), doc(18));
+    }
+    world.repo.commit("Add eight");
+    let gate = Gate::default();
+    let closed = gate.clone();
+    world.service.always(move |_| Answer::applied().behind(&closed));
+    let apply = world.apply().set("first-pass", "assert").start();
+    world.service.wait_for(3);
+    // Three times as long as it takes to send three.
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(world.service.count(), 3);
+    gate.open();
+    assert_eq!(apply.wait(), Some(0));
+    assert_eq!(world.service.count(), 8);
+}
+
+#[test]
+fn retry_after_holds_back_a_newer_commit_and_the_daemon_says_so() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| {
+        run.set("poll-interval", "200ms").set("stale-after", "1s")
+    });
+    world
+        .service
+        .answers([Answer::json(429, "{}").header("Retry-After", "4")]);
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.service.wait_for(1);
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(22))
+        .commit("Change it again");
+    eventually("the wait to be shown", || {
+        let text = daemon.face.get("/readyz")?.body;
+        let is_shown = text.contains("waiting until") && text.contains("(Retry-After)");
+        is_shown.then_some(())
+    });
+    world.service.wait_for(2);
+    let requests: Vec<Request> = world.service.take();
+    let waited = requests[1].at - requests[0].at;
+    assert!(waited >= Duration::from_secs(4), "{waited:?}");
+    assert_eq!(requests[1].body(), body(22, "Change it again"));
+    daemon.is_ready();
+    daemon.ends_in_peace();
+}
