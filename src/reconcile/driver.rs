@@ -103,7 +103,11 @@ impl Driver {
                     false
                 }
                 Woken::Found(found) => memory.is_news(found),
-                Woken::Tick => memory.is_news(scout.glance()),
+                Woken::Tick => {
+                    let is_news = memory.is_news(scout.glance());
+                    // The pass reports why the ref cannot be read.
+                    is_news || memory.seen.is_some() && scout.is_lost()
+                }
                 Woken::Command(command) => {
                     reconciler = Some(self.obey(command, writer, &mut memory));
                     continue;

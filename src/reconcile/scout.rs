@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::model::CommitId;
 use crate::plan::{Change, Plan};
@@ -20,6 +21,9 @@ use super::progress::Progress;
 use super::report::Sending;
 use super::status::{Status, Waiting};
 
+/// How long a ref on this machine may be unreadable, as it is while the checkout is replaced.
+const LOST_AFTER: Duration = Duration::from_secs(1);
+
 /// Looks where the ref leads.
 #[derive(Debug)]
 pub(super) struct Scout {
@@ -30,6 +34,8 @@ pub(super) struct Scout {
     again: bool,
     /// When the source was last known to be current.
     fetched: Option<Fetched>,
+    /// Since when a ref on this machine cannot be read.
+    lost_at: Option<Instant>,
     freshness: Freshness,
 }
 
@@ -45,6 +51,7 @@ impl Scout {
             asking: None,
             again: false,
             fetched: None,
+            lost_at: None,
             freshness,
         }
     }
@@ -56,12 +63,22 @@ impl Scout {
 
     /// Returns where a ref on this machine leads now; nothing where it cannot be read, or is elsewhere.
     pub(super) fn glance(&mut self) -> Option<CommitId> {
-        let found = self.is_local().then(|| self.source.look_up().ok()).flatten();
+        let mut found = None;
         if self.is_local() {
+            found = self.source.look_up().ok();
             self.fetched = self.source.fetched();
+            self.lost_at = match found {
+                Some(_) => None,
+                None => self.lost_at.or(Some(Instant::now())),
+            };
         }
         self.freshness.publish(self.fetched, SystemTime::now());
         found
+    }
+
+    /// Returns whether a ref on this machine could not be read for a second, which is longer than a swap of the checkout.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost_at.is_some_and(|at| at.elapsed() >= LOST_AFTER)
     }
 
     /// Notes that a repository behind a URL was looked up at `at`; of a local one, `FETCH_HEAD` shows more.

@@ -83,6 +83,22 @@ pub enum Error {
     /// A tree that breaks Git's format.
     #[error("the tree {0} is malformed")]
     MalformedTree(ObjectId),
+    /// The repository at a path is damaged.
+    #[error("could not read {what} of the repository at `{}`: it is damaged", escaped(&path.to_string_lossy()))]
+    Damaged {
+        /// The path as it was given.
+        path: PathBuf,
+        /// The part that could not be read.
+        what: &'static str,
+    },
+    /// This process may not read a part of the repository.
+    #[error("could not read `{}`: permission denied{}", escaped(&path.to_string_lossy()), user(*uid))]
+    Unreadable {
+        /// The part of the repository.
+        path: PathBuf,
+        /// The user of this process.
+        uid: Option<u32>,
+    },
     /// The ref is not there.
     #[error(
         "there is no branch, tag or commit `{}`{}",
@@ -94,10 +110,21 @@ pub enum Error {
         reference: String,
         /// Names that look like it.
         near: Vec<String>,
+        /// What the repository's `HEAD` is.
+        head: HeadKind,
     },
     /// The repository went away while it was read.
     #[error("the repository at `{}` vanished while it was read", escaped(&.0.to_string_lossy()))]
     Vanished(PathBuf),
+}
+
+/// What the `HEAD` of a repository is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum HeadKind {
+    /// A branch, or not known.
+    Branch,
+    /// A commit.
+    Detached,
 }
 
 /// What an error means for a pass.
@@ -134,7 +161,11 @@ impl Error {
                 source: Libgit2Error(error),
             })
             | Self::Git { error } => error.class() != git2::ErrorClass::Net && io_fault(error).is_none(),
-            Self::MissingObject(_) | Self::MalformedTree(_) | Self::WrongType(..) | Self::Vanished(_) => true,
+            Self::Damaged { .. }
+            | Self::MissingObject(_)
+            | Self::MalformedTree(_)
+            | Self::WrongType(..)
+            | Self::Vanished(_) => true,
             _ => false,
         }
     }
@@ -156,16 +187,29 @@ impl Error {
             }
             Self::Extension(_) => "clone it anew, or give its URL as `--repo`",
             Self::Unborn(_) => "commit something, or name another branch with `--ref`",
+            Self::UnknownRef {
+                head: HeadKind::Detached,
+                ..
+            } => {
+                "leave `--ref` out: `HEAD` is detached, as git-sync leaves it, and without `--ref` it is followed"
+            }
             Self::UnknownRef { .. } => {
                 "name one that is there with `--ref`; a branch that is gone removes no toggle"
             }
             Self::NotACommit(_) => "name a branch, a tag or a commit with `--ref`",
-            Self::Git { .. } | Self::MissingObject(_) | Self::WrongType(..) | Self::MalformedTree(_) => {
+            Self::Damaged { .. }
+            | Self::Git { .. }
+            | Self::MissingObject(_)
+            | Self::WrongType(..)
+            | Self::MalformedTree(_) => {
                 "run `git fsck` in the repository as this user; clone it anew if it is damaged"
             }
             Self::Sha256 => "give a repository with SHA-1 ids, as `git init --object-format=sha1` makes one",
             Self::NoWorkTree(_) => {
                 "look at what is committed: `validate --ref HEAD`, or `plan` without `--worktree`"
+            }
+            Self::Unreadable { .. } => {
+                "give this user read access, or run this process as the user or in the group that owns the repository"
             }
             Self::NoFolder(_) => "check the path and `--root`",
             Self::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
@@ -184,6 +228,10 @@ impl From<git2::Error> for Error {
     fn from(error: git2::Error) -> Self {
         Self::Git { error }
     }
+}
+
+fn user(uid: Option<u32>) -> String {
+    uid.map(|uid| format!(" for uid {uid}")).unwrap_or_default()
 }
 
 fn suggestion(names: &[String]) -> String {

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use git2::{AutotagOption, FetchOptions, Oid, Repository};
 use tempfile::TempDir;
 
-use super::error::Error;
-use super::reader::{object_id, oid};
+use super::error::{Error, HeadKind};
+use super::reader::{Memory, object_id, oid};
 use super::resolve::{self, Resolved};
 use super::{CacheMode, Snapshot, SourceConfig};
 use crate::model::CommitId;
@@ -91,7 +91,7 @@ impl Mirror {
     fn snapshot(&self, config: &SourceConfig, folder: &Path, resolved: Resolved) -> Result<Snapshot, Error> {
         let temporary = self.temporary.clone().filter(|own| own.path() == folder);
         Snapshot::take(
-            Handles::new(folder.to_owned()),
+            Memory::new(Handles::new(folder.to_owned())),
             resolved,
             &config.root,
             config.first_parent,
@@ -211,6 +211,7 @@ fn unknown(reference: &str, refs: &[Advertised]) -> Error {
     Error::UnknownRef {
         reference: reference.to_owned(),
         near: resolve::near(reference, refs.iter().filter_map(short).collect()),
+        head: HeadKind::Branch,
     }
 }
 

@@ -12,6 +12,7 @@ mod history;
 mod local;
 mod message;
 mod mirror;
+mod place;
 mod reader;
 mod resolve;
 pub mod sample;
@@ -22,16 +23,23 @@ mod uncommitted;
 pub mod watch;
 pub mod worktree;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-pub use error::{Error, ErrorKind};
+pub use error::{Error, ErrorKind, HeadKind};
 pub use fetch_head::{FetchProblem, Fetched};
 pub use reader::Reader;
 pub use snapshot::{Relation, Snapshot};
 pub use uncommitted::uncommitted;
 
+use place::Place;
+use reader::Memory;
+
 use crate::model::CommitId;
 use crate::transport::{GitAccess, Handles, RepoUrl};
+
+/// How long to wait before an error of a local repository is taken for what it seems.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// What a source is made of.
 #[derive(Clone, Debug)]
@@ -109,9 +117,15 @@ impl Source {
         let Some(path) = config.location.local_path() else {
             return self.mirror.look(config);
         };
-        let (repository, resolved) = local::look_up(path, config.reference.as_deref())?;
-        let handles = Handles::of(repository);
-        Snapshot::take(handles, resolved, &config.root, config.first_parent, None)
+        let place = Place::at(path);
+        match local_snapshot(config, path, &place) {
+            // A repository that is being replaced may be back at once.
+            Err(error) if place::is_suspect(&error) => {
+                std::thread::sleep(PAUSE);
+                local_snapshot(config, path, &place).map_err(|error| place.explain(error))
+            }
+            found => found,
+        }
     }
 
     /// Returns whether the repository is on this machine, where a look-up costs microseconds.
@@ -146,8 +160,8 @@ impl Source {
     /// met. Returns whether looking again may help.
     #[must_use]
     pub fn repair(&mut self, error: &Error) -> bool {
-        let may_help = !self.is_local() && error.is_damage();
-        if may_help {
+        let may_help = error.is_damage();
+        if may_help && !self.is_local() {
             tracing::warn!(name: "mirror_damaged", reason = %error, "the mirror of the source is damaged and is cloned again");
             self.mirror.distrust();
         }
@@ -164,6 +178,13 @@ impl Source {
             None => Ok(Some(self.config.location.to_string())),
         }
     }
+}
+
+/// Takes a snapshot of the repository at `path`.
+fn local_snapshot(config: &SourceConfig, path: &Path, place: &Place) -> Result<Snapshot, Error> {
+    let (repository, resolved) = local::look_up(path, config.reference.as_deref())?;
+    let memory = Memory::of(Handles::of(repository), place.clone());
+    Snapshot::take(memory, resolved, &config.root, config.first_parent, None)
 }
 
 #[cfg(test)]

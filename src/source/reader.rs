@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use git2::{ObjectType, OdbLookupFlags, Oid, Repository};
 
 use super::error::{Error, cannot_open};
+use super::place::Place;
 use crate::model::{Blob, ObjectId, Tree, Trees};
 use crate::transport::{Handle, Handles};
 
@@ -16,6 +17,8 @@ use crate::transport::{Handle, Handles};
 pub(super) struct Memory {
     handles: Arc<Handles>,
     trees: Mutex<HashMap<ObjectId, Tree>>,
+    /// The path to look at again after an error; nothing for a mirror.
+    place: Option<Place>,
 }
 
 impl Memory {
@@ -26,6 +29,23 @@ impl Memory {
         Self {
             handles: Arc::new(handles),
             trees: Mutex::default(),
+            place: None,
+        }
+    }
+
+    /// As [`Memory::new`], for a repository at a path.
+    pub(super) fn of(handles: Handles, place: Place) -> Self {
+        Self {
+            place: Some(place),
+            ..Self::new(handles)
+        }
+    }
+
+    /// Returns what `error` is a sign of.
+    fn explain(&self, error: Error) -> Error {
+        match &self.place {
+            Some(place) => place.explain(error),
+            None => error,
         }
     }
 
@@ -56,7 +76,7 @@ impl Reader {
         // Objects need neither the work tree nor its link, either of which may be swapped meanwhile.
         let folder = memory.handles.folder();
         let repository = memory.handles.open().map_err(|error| match folder.exists() {
-            true => cannot_open(folder, error),
+            true => memory.explain(cannot_open(folder, error)),
             false => Error::Vanished(folder.to_owned()),
         })?;
         Ok(Self { repository, memory })
@@ -86,9 +106,9 @@ impl Reader {
         let odb = self.odb(id)?;
         let object = odb.read(oid).map_err(|error| self.explain(id, error))?;
         if object.kind() != kind {
-            return Err(Error::WrongType(id, kind.str()));
+            return Err(self.memory.explain(Error::WrongType(id, kind.str())));
         }
-        take(object.data())
+        take(object.data()).map_err(|error| self.memory.explain(error))
     }
 
     /// Returns whether the repository is a partial clone.
@@ -101,11 +121,11 @@ impl Reader {
         if !self.folder().join("objects").exists() {
             return Error::Vanished(self.folder().to_owned());
         }
-        match error.code() {
+        self.memory.explain(match error.code() {
             git2::ErrorCode::NotFound if is_partial(self.folder()) => Error::PartialClone(id),
             git2::ErrorCode::NotFound => Error::MissingObject(id),
             _ => error.into(),
-        }
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use git2::{ErrorCode, Oid, Reference, Repository};
 
-use super::error::Error;
+use super::error::{Error, HeadKind};
 
 /// A ref and the commit that it leads to.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -128,6 +128,10 @@ fn unknown(repository: &Repository, reference: &str) -> Error {
     Error::UnknownRef {
         reference: reference.to_owned(),
         near: near(reference, names.unwrap_or_default()),
+        head: match repository.head_detached() {
+            Ok(true) => HeadKind::Detached,
+            _ => HeadKind::Branch,
+        },
     }
 }
 

@@ -12,7 +12,6 @@ use super::reader::{Memory, Reader, object_id};
 use super::resolve::Resolved;
 use super::{Parents, history, message, search};
 use crate::model::{Attribution, Commit, CommitId, EntryKind, Evidence, ObjectId, Trees};
-use crate::transport::Handles;
 
 /// One commit of the source, and what can be asked about it. Cheap to clone; reading opens the repository anew.
 #[derive(Clone, Debug)]
@@ -52,15 +51,15 @@ pub enum Relation {
 }
 
 impl Snapshot {
-    /// Takes the snapshot of `resolved` in the repository of `handles`.
+    /// Takes the snapshot of `resolved` in the repository of `memory`.
     pub(super) fn take(
-        handles: Handles,
+        memory: Memory,
         resolved: Resolved,
         root: &str,
         parents: Parents,
         temporary: Option<Arc<tempfile::TempDir>>,
     ) -> Result<Self, Error> {
-        let memory = Arc::new(Memory::new(handles));
+        let memory = Arc::new(memory);
         let reader = Reader::open(Arc::clone(&memory))?;
         let id = object_id(resolved.commit);
         let commit = reader.repository().find_commit(resolved.commit);

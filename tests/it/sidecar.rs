@@ -110,6 +110,59 @@ fn state_follows_the_origin_of_the_checkout_without_a_restart() {
 }
 
 #[test]
+fn a_branch_that_git_sync_does_not_keep_gets_the_hint_to_leave_ref_out() {
+    let world = World::with_pay_applied();
+    let sync = GitSync::synced(&world);
+    let hint = "leave `--ref` out: `HEAD` is detached";
+    world
+        .plan()
+        .set("repo", sync.link())
+        .set("ref", "main")
+        .exit(1)
+        .stderr_contains(&["there is no branch, tag or commit `main`", hint])
+        .any_stdout();
+    let daemon = Daemon::start(&world, |run| run.set("repo", sync.link()).set("ref", "main"));
+    daemon.is_unready_for(&["there is no branch, tag or commit `main`", hint]);
+    daemon.says(&["pass_failed", hint]);
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_part_that_must_not_be_read_is_a_missing_permission_and_no_damage() {
+    use std::os::unix::fs::PermissionsExt as _;
+    for part in ["objects", ""] {
+        let world = World::with_pay_applied();
+        let sync = GitSync::synced(&world);
+        let denied = sync.root().path().join(".git").join(part);
+        let mode = |mode| std::fs::set_permissions(&denied, std::fs::Permissions::from_mode(mode)).unwrap();
+        mode(0o000);
+        let ran = world.plan().set("repo", sync.link()).by_nobody().exit(1);
+        mode(0o755);
+        let told = ran.both();
+        assert!(told.contains("permission denied for uid "), "{part}: {told}");
+        assert!(told.contains("$TMP/git/"), "{part}: {told}");
+        assert!(
+            !told.contains("damage") && !told.contains("class="),
+            "{part}: {told}"
+        );
+    }
+}
+
+#[test]
+fn damage_that_stays_is_reported_in_words_of_our_own() {
+    let world = World::with_pay_applied();
+    let sync = GitSync::synced(&world);
+    let head = sync.root().path().join(".git/worktrees").join(world.repo.head());
+    std::fs::write(head.join("HEAD"), "no ref at all\n").unwrap();
+    let told = world.plan().set("repo", sync.link()).exit(1).both();
+    assert!(
+        told.contains("it is damaged") && told.contains("git fsck"),
+        "{told}"
+    );
+    assert!(!told.contains("class=") && !told.contains("git:"), "{told}");
+}
+
+#[test]
 fn one_pass_waits_for_no_checkout() {
     let world = World::with_pay_applied();
     let sync = GitSync::of(&world);

@@ -1,0 +1,212 @@
+//! Why a repository at a path could not be read. Another process may be replacing it, so the path is looked at again before
+//! an error is reported: gone or replaced means that the pass starts over, not readable means a missing permission, and
+//! only what persists is damage.
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use git2::ErrorClass;
+
+use super::error::Error;
+use crate::transport::io_fault;
+
+/// How many files and folders are looked at for a missing permission.
+const MOST_FILES: usize = 50_000;
+
+/// A repository at a path, as it was when reading began.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    path: PathBuf,
+    identity: Option<Identity>,
+}
+
+/// What changes when a repository is replaced: the folder that the path leads to, and its repository folder.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Identity {
+    target: PathBuf,
+    folders: [Option<Folder>; 2],
+}
+
+/// A file system may use an inode again, but not with the same time of birth.
+type Folder = (u64, u64, Option<SystemTime>);
+
+impl Place {
+    /// Looks at `path` before it is read.
+    pub(super) fn at(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            identity: identity(path),
+        }
+    }
+
+    /// Looks at the path again, and returns what `error` is a sign of.
+    pub(super) fn explain(&self, error: Error) -> Error {
+        if !is_suspect(&error) {
+            return error;
+        }
+        if self.identity.is_some() && identity(&self.path) != self.identity {
+            return Error::Vanished(self.path.clone());
+        }
+        if let Some(path) = unreadable(&self.path) {
+            return Error::Unreadable { path, uid: user_id() };
+        }
+        let Error::Git { error } = error else { return error };
+        let path = self.path.clone();
+        match io_fault(&error) {
+            Some(source) => Error::Io {
+                what: "read",
+                path,
+                source,
+            },
+            None => {
+                tracing::debug!(name: "source_damaged", reason = error.message(), "the source is damaged");
+                let what = part(error.class());
+                Error::Damaged { path, what }
+            }
+        }
+    }
+}
+
+/// Returns whether an error may come from a repository that is being replaced or must not be read.
+pub(super) fn is_suspect(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Damaged { .. }
+            | Error::Git { .. }
+            | Error::MalformedTree(_)
+            | Error::MissingObject(_)
+            | Error::NoRepository(_)
+            | Error::UnknownRef { .. }
+            | Error::Unborn(_)
+            | Error::WrongType(..)
+    )
+}
+
+fn identity(path: &Path) -> Option<Identity> {
+    let target = fs::canonicalize(path).ok()?;
+    let folder = |path: &Path| {
+        let found = fs::metadata(path).ok()?;
+        Some((found.dev(), found.ino(), found.created().ok()))
+    };
+    let folders = [folder(&target), folder(&git_folder(&target))];
+    Some(Identity { target, folders })
+}
+
+/// Returns the folder of the repository whose top is `top`: `.git`, what a linked work tree's `.git` names, or a bare
+/// repository itself.
+fn git_folder(top: &Path) -> PathBuf {
+    let git = top.join(".git");
+    let link = fs::read_to_string(&git).ok();
+    let link = link.as_deref().and_then(|text| text.strip_prefix("gitdir: "));
+    match link {
+        Some(folder) => top.join(folder.trim_end()),
+        None if git.symlink_metadata().is_ok() => git,
+        None => top.to_owned(),
+    }
+}
+
+/// Returns the first part of the repository at `path` that this process may not read.
+fn unreadable(path: &Path) -> Option<PathBuf> {
+    let git = git_folder(path);
+    let common = match fs::read_to_string(git.join("commondir")) {
+        Ok(folder) => git.join(folder.trim_end()),
+        Err(_) => git.clone(),
+    };
+    let mut left = MOST_FILES;
+    [path, &path.join(".git"), &git, &git.join("HEAD"), &common]
+        .into_iter()
+        .find(|part| is_denied(part))
+        .map(Path::to_owned)
+        .or_else(|| {
+            ["HEAD", "config", "packed-refs", "refs", "objects"]
+                .into_iter()
+                .find_map(|name| denied_below(&common.join(name), &mut left))
+        })
+}
+
+fn is_denied(path: &Path) -> bool {
+    let Ok(found) = fs::metadata(path) else {
+        return fs::metadata(path).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+    };
+    let opened = match (found.is_dir(), found.is_file()) {
+        // A folder that may be listed but not entered shows itself by its content.
+        (true, _) => fs::read_dir(path)
+            .and_then(|_| fs::metadata(path.join(".")))
+            .map(drop),
+        (_, true) => File::open(path).map(drop),
+        _ => Ok(()),
+    };
+    opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
+}
+
+fn denied_below(path: &Path, left: &mut usize) -> Option<PathBuf> {
+    if is_denied(path) {
+        return Some(path.to_owned());
+    }
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        *left = left.checked_sub(1)?;
+        if let Some(denied) = denied_below(&entry.path(), left) {
+            return Some(denied);
+        }
+    }
+    None
+}
+
+/// Returns the user that reads files for this process, where the system shows it.
+fn user_id() -> Option<u32> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    line.split_whitespace().last()?.parse().ok()
+}
+
+/// Returns the part of a repository that an error of libgit2 is about.
+fn part(class: ErrorClass) -> &'static str {
+    match class {
+        ErrorClass::Config => "the configuration",
+        ErrorClass::Indexer | ErrorClass::Object | ErrorClass::Odb | ErrorClass::Tree | ErrorClass::Zlib => {
+            "an object"
+        }
+        ErrorClass::Reference => "a ref",
+        _ => "a file",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Repo;
+    use super::*;
+
+    fn broken() -> Error {
+        git2::Error::new(git2::ErrorCode::GenericError, ErrorClass::Os, "no such thing").into()
+    }
+
+    #[test]
+    fn what_stays_is_damage_and_what_is_replaced_or_gone_has_vanished() {
+        let (one, two) = (Repo::new(), Repo::new());
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("current");
+        std::os::unix::fs::symlink(one.path(), &link).unwrap();
+        let place = Place::at(&link);
+        let damage = place.explain(broken());
+        assert!(matches!(damage, Error::Damaged { .. }), "{damage:?}");
+        let text = damage.to_string();
+        assert!(
+            text.contains("is damaged") && !text.contains("no such thing"),
+            "{text}"
+        );
+        fs::remove_file(&link).unwrap();
+        assert!(matches!(place.explain(broken()), Error::Vanished(_)), "gone");
+        std::os::unix::fs::symlink(two.path(), &link).unwrap();
+        assert!(matches!(place.explain(broken()), Error::Vanished(_)), "replaced");
+        let place = Place::at(one.path());
+        fs::rename(one.join(".git"), one.join("old")).unwrap();
+        one.git(&["init", "-q"]);
+        assert!(
+            matches!(place.explain(broken()), Error::Vanished(_)),
+            "cloned again"
+        );
+    }
+}
