@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Daemon, Repo, World, body, doc, eventually};
+use crate::support::{Daemon, Gitoggle, Repo, World, body, doc, eventually};
 
 /// Ten applied toggles in `shop/prod` and a daemon; then all of them change in one commit.
 fn over_the_rail() -> (World, Daemon) {
@@ -252,5 +252,42 @@ fn one_part_is_suspended_while_another_is_published() {
     assert_eq!(daemon.order("/resume", ""), 200);
     assert_eq!(daemon.status().unwrap()["suspensions"], json!([]));
     assert_eq!(daemon.metric("gitoggle_suspended"), Some(0.0));
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_checkout_that_may_lag_behind_is_applied_once_an_operator_allows_it() {
+    let world = World::new();
+    Repo::bare(&world.path("remote.git"));
+    let shared = |run: Gitoggle, disk: &str| {
+        run.set("state-dir", world.path(disk))
+            .set("state-remote", world.path("remote.git"))
+            .set("state-name", "toggles")
+    };
+    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    let lagging = world.repo.linked("main", &world.path("lagging"));
+    let older = lagging.head();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    shared(world.apply(), "job")
+        .set("first-pass", "assert")
+        .exit(0)
+        .any_output();
+    world.service.take();
+
+    let daemon = Daemon::start(&world, |run| shared(run, "disk").set("repo", lagging.path()));
+    daemon.is_unready_for(&["may be stale", "gitoggle allow history"]);
+    assert_eq!(daemon.status().unwrap()["source"]["refused"], older);
+    world.nothing_sent();
+    let (found, answer) = daemon.ask(
+        "/allow",
+        &json!({"what": "history", "revision": older}).to_string(),
+    );
+    assert_eq!(found, 200, "{answer}");
+    world.service.wait_for(1);
+    world.sent(&[("shop/prod/pay", body(18, "Add pay"))]);
+    daemon.is_ready();
     daemon.ends_in_peace();
 }
