@@ -69,7 +69,7 @@ fn while_the_next_pass_waits_for_its_time() {
         .service
         .always(|_| Answer::status(503).header("Retry-After", "3600"));
     let daemon = Daemon::start(&world, |run| run);
-    daemon.is_unready_for(&["the last pass failed"]);
+    daemon.is_unready_for(&["waiting until", "(Retry-After)"]);
     daemon.ends_in_peace();
     let sent = world.service.take();
     assert!(

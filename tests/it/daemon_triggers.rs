@@ -1,20 +1,34 @@
 //! What makes a daemon look, how often, and what a newer commit does to the retry of an older one.
 
+use serde_json::Value;
+
 use crate::support::answer::Gate;
 use crate::support::git_host::Door;
 use crate::support::{Answer, Daemon, Remote, Request, World, body, doc, eventually};
 
-/// A service that is busy for everybody, for longer than any test waits.
-fn busy_for_long(_: &Request) -> Answer {
-    Answer::status(503).header("Retry-After", "50")
-}
-
-/// Is busy for long with the older document, and takes the newer one.
+/// Is busy with the older document however often it is tried, and takes the newer one.
 fn busy_with_older(request: &Request) -> Answer {
     match request.comment() == "Older" {
-        true => busy_for_long(request),
+        true => Answer::status(503),
         false => Answer::applied(),
     }
+}
+
+/// Waits for `newer`, and states that it was sent once, after every try of `older`.
+#[track_caller]
+fn is_overtaken(world: &World, daemon: &Daemon, older: &Value, newer: &Value) {
+    eventually("the newer document", || {
+        let requests = world.service.requests();
+        requests
+            .iter()
+            .any(|request| request.body() == *newer)
+            .then_some(())
+    });
+    daemon.becomes("shop/prod/pay", "in_sync");
+    let requests = world.service.take();
+    let (last, before) = requests.split_last().expect("something was sent");
+    assert_eq!(last.body(), *newer);
+    assert!(!before.is_empty() && before.iter().all(|request| request.body() == *older));
 }
 
 fn signal(daemon: &Daemon, name: &str) {
@@ -76,12 +90,7 @@ fn a_newer_commit_on_a_remote_ends_the_retry_of_an_older_one_at_the_next_poll() 
     remote.push(21, "Older");
     remote.world.service.wait_for(1);
     remote.push(22, "Newer");
-    remote.world.service.wait_for(2);
-    daemon.becomes("shop/prod/pay", "in_sync");
-    remote.world.sent(&[
-        ("shop/prod/pay", body(21, "Older")),
-        ("shop/prod/pay", body(22, "Newer")),
-    ]);
+    is_overtaken(&remote.world, &daemon, &body(21, "Older"), &body(22, "Newer"));
     daemon.ends_in_peace();
 }
 
@@ -95,12 +104,7 @@ fn a_newer_commit_on_a_remote_ends_the_retry_of_an_older_one_when_somebody_says_
     remote.world.service.wait_for(1);
     remote.push(22, "Newer");
     assert_eq!(daemon.order("/reconcile", ""), 202);
-    remote.world.service.wait_for(2);
-    daemon.becomes("shop/prod/pay", "in_sync");
-    remote.world.sent(&[
-        ("shop/prod/pay", body(21, "Older")),
-        ("shop/prod/pay", body(22, "Newer")),
-    ]);
+    is_overtaken(&remote.world, &daemon, &body(21, "Older"), &body(22, "Newer"));
     daemon.ends_in_peace();
 }
 
@@ -112,12 +116,7 @@ fn a_newer_commit_in_a_local_repository_ends_the_retry_of_an_older_one() {
     world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Older");
     world.service.wait_for(1);
     world.repo.file("shop/prod/pay.yaml", doc(22)).commit("Newer");
-    world.service.wait_for(2);
-    daemon.becomes("shop/prod/pay", "in_sync");
-    world.sent(&[
-        ("shop/prod/pay", body(21, "Older")),
-        ("shop/prod/pay", body(22, "Newer")),
-    ]);
+    is_overtaken(&world, &daemon, &body(21, "Older"), &body(22, "Newer"));
     daemon.ends_in_peace();
 }
 
@@ -129,12 +128,7 @@ fn a_commit_that_reverts_an_unknown_one_sends_what_it_goes_back_to() {
     world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Older");
     world.service.wait_for(1);
     world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Go back");
-    world.service.wait_for(2);
-    daemon.becomes("shop/prod/pay", "in_sync");
-    world.sent(&[
-        ("shop/prod/pay", body(21, "Older")),
-        ("shop/prod/pay", body(18, "Go back")),
-    ]);
+    is_overtaken(&world, &daemon, &body(21, "Older"), &body(18, "Go back"));
     daemon.ends_in_peace();
 }
 
@@ -202,11 +196,11 @@ fn a_few_toggles_that_always_fail_do_not_keep_the_others_from_their_turn() {
     }
     world.repo.commit("Change five");
     for _ in 0..2 {
-        world.apply().exit(1).any_output();
+        world.apply().set("give-up-after", "1s").exit(1).any_output();
     }
     world.repo.file("shop/prod/z.yaml", doc(21)).commit("Change z");
     world.service.take();
-    world.apply().exit(1).any_output();
+    world.apply().set("give-up-after", "1s").exit(1).any_output();
     assert_eq!(
         world.service.take()[0].toggle(),
         "shop/prod/z",
@@ -217,7 +211,7 @@ fn a_few_toggles_that_always_fail_do_not_keep_the_others_from_their_turn() {
         .repo
         .file("shop/prod/z.yaml", doc(30))
         .commit("Change z again");
-    let daemon = Daemon::start(&world, |run| run);
+    let daemon = Daemon::start(&world, |run| run.set("give-up-after", "1s"));
     daemon.becomes("shop/prod/z", "in_sync");
     assert_eq!(world.service.take()[0].toggle(), "shop/prod/z");
     daemon.ends_in_peace();
@@ -238,7 +232,7 @@ fn after_an_outage_toggles_take_turns_until_all_that_can_be_are_applied() {
     world.service.always(|_| Answer::json(500, "{}"));
     change(21);
     for _ in 0..2 {
-        world.apply().exit(1).any_output();
+        world.apply().set("give-up-after", "1s").exit(1).any_output();
     }
     world
         .service
@@ -247,13 +241,13 @@ fn after_an_outage_toggles_take_turns_until_all_that_can_be_are_applied() {
             false => Answer::applied(),
         });
     for _ in 0..2 {
-        world.apply().exit(1).any_output();
+        world.apply().set("give-up-after", "1s").exit(1).any_output();
     }
-    world.status().exit(0).says(&["2 in sync", "6 pending"]);
+    world.status().exit(1).says(&["2 in sync", "6 failed"]);
     world.service.take();
 
     change(30);
-    let daemon = Daemon::start(&world, |run| run);
+    let daemon = Daemon::start(&world, |run| run.set("give-up-after", "1s"));
     for toggle in ["shop/prod/z1", "shop/prod/z2"] {
         daemon.becomes(toggle, "in_sync");
     }
@@ -261,7 +255,7 @@ fn after_an_outage_toggles_take_turns_until_all_that_can_be_are_applied() {
 }
 
 #[test]
-fn a_toggle_that_alone_gets_no_answer_is_pending_and_not_refused() {
+fn a_toggle_that_alone_gets_no_answer_is_failed_and_tried_again_after_a_while() {
     let world = World::with_pay_applied();
     world.repo.file("shop/prod/zoo.yaml", doc(18)).commit("Add zoo");
     world.settle();
@@ -280,10 +274,14 @@ fn a_toggle_that_alone_gets_no_answer_is_pending_and_not_refused() {
         let toggles = status["toggles"].as_array()?.clone();
         let pay = toggles.iter().find(|line| line["toggle"] == "shop/prod/pay")?;
         let reason = pay["reason"].as_str()?;
-        (pay["state"] == "pending" && reason.starts_with("tried again after a while")).then_some(())
+        (pay["state"] == "failed" && reason.starts_with("failed alone, tried again after a while"))
+            .then_some(())
     });
-    assert_eq!(daemon.metric("gitoggle_toggles{state=\"failed\"}"), Some(0.0));
-    assert_eq!(daemon.metric("gitoggle_toggles{state=\"pending\"}"), Some(1.0));
+    assert_eq!(daemon.metric("gitoggle_toggles{state=\"failed\"}"), Some(1.0));
+    assert_eq!(
+        daemon.metric("gitoggle_withheld{reason=\"failed_alone\"}"),
+        Some(1.0)
+    );
     daemon.ends_in_peace();
 }
 
@@ -291,7 +289,9 @@ fn a_toggle_that_alone_gets_no_answer_is_pending_and_not_refused() {
 fn a_newer_commit_during_an_outage_does_not_count_as_a_success() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| {
-        run.set("timeout", "300ms").set("first-pass", "assert")
+        run.set("timeout", "300ms")
+            .set("give-up-after", "300ms")
+            .set("first-pass", "assert")
     });
     world.service.always(|_| Answer::stores_and_hangs());
     for environment in ["a", "b", "c", "d", "e", "f"] {
@@ -356,10 +356,10 @@ fn orders_are_answered_while_the_service_takes_its_time() {
     assert_eq!(suspended()["reason"], "incident");
     assert_eq!(daemon.metric("gitoggle_suspended"), Some(1.0));
     assert_eq!(daemon.order("/resume", ""), 200);
-    assert_eq!(suspended(), serde_json::Value::Null);
+    assert_eq!(suspended(), Value::Null);
     assert_eq!(daemon.order("/suspend", ""), 200);
     assert_eq!(daemon.order("/reconcile", ""), 202);
-    assert_ne!(suspended(), serde_json::Value::Null);
+    assert_ne!(suspended(), Value::Null);
 }
 
 #[test]
@@ -404,7 +404,7 @@ fn a_suspension_with_an_end_survives_a_restart_and_ends_by_itself() {
     assert!(jiff::Timestamp::now() >= end, "it was not sent before");
     daemon.becomes("shop/prod/pay", "in_sync");
     assert_eq!(daemon.metric("gitoggle_suspended"), Some(0.0));
-    assert_eq!(daemon.status().unwrap()["suspended"], serde_json::Value::Null);
+    assert_eq!(daemon.status().unwrap()["suspended"], Value::Null);
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
     daemon.ends_in_peace();
 }
