@@ -85,6 +85,13 @@ impl StopReason {
         match outcome {
             Outcome::Unauthorised { .. } => Self::Unauthorised(reason),
             Outcome::Untrusted { .. } => Self::Untrusted(reason),
+            Outcome::Busy {
+                retry_after: Some(wait),
+                ..
+            } => Self::Patience(format!(
+                "{reason} and asked for a wait of {} s (Retry-After), longer than a pass waits",
+                wait.as_secs()
+            )),
             _ => Self::Patience(reason),
         }
     }

@@ -199,7 +199,7 @@ impl Waiting {
 impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = jiff::Timestamp::from_second(self.at).unwrap_or_default();
-        let time = at.strftime("%H:%M:%S");
+        let time = at.strftime("%H:%M:%S UTC");
         write!(
             f,
             "waiting until {time} because the service asked for it (Retry-After)"

@@ -32,7 +32,7 @@ const COMMANDS: [(&str, Command, &str, &str); 12] = [
     (
         "run",
         Command::Run,
-        "Make passes for ever",
+        "Run continuously, as a daemon or a sidecar",
         "Makes a pass whenever the source moves, a webhook arrives or the poll interval is over: the daemon and \
          the sidecar.",
     ),
