@@ -11,6 +11,7 @@ mod guesses;
 mod held;
 mod input;
 mod nothing;
+mod orphan;
 mod overrides;
 mod policy;
 pub mod render;
@@ -26,10 +27,8 @@ pub use first_pass::{Dispute, Undecided};
 pub use guesses::{FETCH_ALL, Guesses};
 pub use held::{Held, HoldReason, Kept};
 pub use input::{Applied, Candidate, Desired, History, Input, Parked, SourceInfo};
+pub use orphan::{LastOutcome, Orphan, OrphanReason};
 pub use overrides::Overrides;
 pub use policy::{FirstPass, Limit, MassChange, OnInvalid, OnRemove, Policy, Rail, Trailer};
 pub use sentences::sentences;
-pub use value::{
-    Approved, Before, Change, Lane, LastOutcome, Orphan, OrphanReason, Plan, Record, Recorded, Resend,
-    Stopped, Verdict,
-};
+pub use value::{Approved, Before, Change, Lane, Plan, Record, Recorded, Resend, Stopped, Verdict};
