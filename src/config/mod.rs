@@ -16,6 +16,7 @@ mod repository;
 mod settings;
 mod table;
 mod trust;
+mod typed;
 mod value;
 
 pub use address::StateRemote;

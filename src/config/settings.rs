@@ -8,12 +8,12 @@ use super::address::StateRemote;
 use super::choices::{
     ColorChoice, FirstPass, History, LogFormat, LogLevel, OnInvalid, OnRemove, OutputFormat, Switch,
 };
-use super::definition::{Command, settings};
+use super::definition::Command;
 use super::merge::{Flags, Given, Merged, World, merge};
 use super::mistake::{Mistake, Mistakes};
 use super::place::state_dir;
 use super::repository::work_trees;
-use super::value::Value;
+use super::typed::Values;
 use crate::document::Layout;
 use crate::model::{Scope, ServiceKind};
 use crate::transport::{DaemonUrl, RepoUrl, Secret, SecretSource};
@@ -156,9 +156,6 @@ pub fn load(command: Command, flags: &Flags, world: &World) -> Result<Loaded, Mi
     }
 }
 
-/// Reads typed values out of what was merged; defaults come from the table.
-struct Values(Merged);
-
 impl Values {
     fn require(&mut self, command: Command) {
         if !command.publishes() {
@@ -287,77 +284,6 @@ impl Values {
                 format!("with `service_kind: featureprobe`, a comment has at most {LONGEST} characters");
             self.0.mistakes.push(Mistake::new(place, why));
         }
-    }
-
-    fn value(&self, name: &str) -> Option<Value> {
-        if let Some(Given { value, .. }) = self.0.given.get(name) {
-            return Some(value.clone());
-        }
-        let setting = settings().iter().find(|setting| setting.name == name)?;
-        setting.shape.parse(&[setting.preset?.to_owned()]).ok()
-    }
-
-    fn text(&self, name: &str) -> Option<String> {
-        match self.value(name) {
-            Some(Value::Text(text)) => Some(text),
-            _ => None,
-        }
-    }
-
-    fn texts(&self, name: &str) -> Vec<String> {
-        match self.value(name) {
-            Some(Value::Texts(texts)) => texts,
-            _ => Vec::new(),
-        }
-    }
-
-    fn choice<T>(&self, name: &str, of: fn(&str) -> Option<T>) -> Option<T> {
-        self.text(name).and_then(|word| of(&word))
-    }
-
-    fn path(&self, name: &str) -> Option<PathBuf> {
-        match self.value(name) {
-            Some(Value::Path(path)) => Some(path),
-            _ => None,
-        }
-    }
-
-    fn duration(&self, name: &str) -> Option<Duration> {
-        match self.value(name) {
-            Some(Value::Duration(duration)) => Some(duration),
-            _ => None,
-        }
-    }
-
-    fn ratio(&self, name: &str) -> Option<f64> {
-        match self.value(name) {
-            Some(Value::Ratio(ratio)) => Some(ratio),
-            _ => None,
-        }
-    }
-
-    fn count(&self, name: &str) -> Option<u64> {
-        match self.value(name) {
-            Some(Value::Count(count)) => Some(count),
-            _ => None,
-        }
-    }
-
-    fn size(&self, name: &str) -> Option<usize> {
-        self.count(name)
-            .map(|count| usize::try_from(count).unwrap_or(usize::MAX))
-    }
-
-    fn switch(&self, name: &str) -> Switch {
-        match self.value(name) {
-            Some(Value::Switch(true)) => Switch::On,
-            _ => Switch::Off,
-        }
-    }
-
-    fn secret(&self, name: &str) -> Option<SecretSource> {
-        let value = self.text(name).map(|text| SecretSource::Value(Secret::new(text)));
-        value.or_else(|| self.path(&format!("{name}_file")).map(SecretSource::File))
     }
 
     fn refuse_state_in_a_work_tree(&mut self, dir: &Path) {
