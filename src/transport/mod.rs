@@ -17,6 +17,7 @@ mod os_error;
 mod repo_url;
 mod repository;
 mod secret;
+mod ssh_address;
 
 pub use access::{GitAccess, GitCredentials};
 pub use certificate::{CertificateFault, certificate_fault};

@@ -15,7 +15,7 @@ use super::connection::{Connection, lock};
 use super::error::GitError;
 use super::ssh_host::SshHost;
 use super::words::HostWords;
-use crate::transport::repo_url::SshAddress;
+use crate::transport::ssh_address::SshAddress;
 
 /// How much of what ssh says on its error channel is kept.
 const MOST_WORDS: usize = 16 << 10;

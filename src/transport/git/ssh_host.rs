@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::ssh::quoted;
 use crate::model::escaped;
-use crate::transport::repo_url::SshAddress;
+use crate::transport::ssh_address::SshAddress;
 
 /// The port of ssh where none is given.
 const PORT: u16 = 22;
