@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::error::Error;
 use super::intent::{self, Intent};
-use super::journal;
+use super::journal_file;
 use super::ledger::{Entry, Finish, Ledger};
 use super::pack::{self, Kind, Object};
 use super::record::Origin;
@@ -186,7 +186,7 @@ impl Store {
         if changed {
             // From here on what is open is known to the others, as after a pass of our own.
             if let Some(link) = &mut self.link {
-                link.pass.get_or_insert_with(journal::fresh_id);
+                link.pass.get_or_insert_with(journal_file::fresh_id);
             }
             self.rewrite_journal()?;
         }

@@ -17,6 +17,7 @@ mod fold;
 mod folder;
 mod intent;
 mod journal;
+mod journal_file;
 mod ledger;
 mod link;
 mod lock;

@@ -10,7 +10,8 @@ use super::crash::{Crash, CrashHook};
 use super::error::Error;
 use super::files;
 use super::fold::{IfSame, document};
-use super::journal::{self, Journal, Writer};
+use super::journal::{Journal, Writer};
+use super::journal_file;
 use super::ledger::{Cut, Header, Ledger, Replay};
 use super::link::Link;
 use super::lock::{self, Lock};
@@ -167,7 +168,7 @@ impl Store {
     }
 
     pub(super) fn rewrite_journal(&self) -> Result<(), Error> {
-        journal::rewrite(
+        journal_file::rewrite(
             &self.dir.join("journal"),
             &self.header(),
             &self.ledger,
@@ -178,7 +179,7 @@ impl Store {
 
     fn header(&self) -> Header {
         Header {
-            id: journal::fresh_id(),
+            id: journal_file::fresh_id(),
             base_url: self.base_url.clone(),
             pass: self.link.as_ref().and_then(|link| link.pass.clone()),
         }
@@ -220,7 +221,7 @@ impl Store {
         let fresh = self.writer.is_none();
         if fresh {
             if let Some(link) = &mut self.link {
-                link.pass = Some(journal::fresh_id());
+                link.pass = Some(journal_file::fresh_id());
             }
             let writer = Writer::start(
                 self.dir.join("journal"),
