@@ -8,10 +8,12 @@
 
 mod change;
 mod message;
+mod receiver;
 mod signature;
 mod worker;
 
 pub use change::{Change, ChangeKind, Notice, Told};
-pub use worker::{Notifier, Receiver, ReceiverFormat};
+pub use receiver::{Receiver, ReceiverFormat};
+pub use worker::Notifier;
 
 pub(crate) use signature::{SignatureCheck, SigningKey, hmac_sha256};

@@ -5,10 +5,9 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::change::Notice;
-use super::message;
-use super::signature::{SigningKey, SigningKeyError};
+use super::receiver::{DeliveryError, Receiver};
 use crate::reconcile::Metrics;
-use crate::transport::{Network, NetworkError, SecretError, SecretSource};
+use crate::transport::Network;
 
 /// How many notices wait for a receiver that is slow.
 const QUEUE: usize = 16;
@@ -16,24 +15,6 @@ const QUEUE: usize = 16;
 const LONGEST_TRY: Duration = Duration::from_secs(10);
 /// What is waited before the second and third try.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
-
-/// Somebody who is told.
-#[derive(Clone, Debug)]
-pub struct Receiver {
-    /// Its `https` URL. A secret, because a chat's URL is all that is needed to write there; read anew every time.
-    pub url: SecretSource,
-    /// What it reads.
-    pub format: ReceiverFormat,
-}
-
-/// What a receiver reads.
-#[derive(Clone, Debug)]
-pub enum ReceiverFormat {
-    /// `{"text": …}`, as Slack and those who imitate it.
-    Slack,
-    /// A Standard Webhook, signed with the secret where there is one.
-    Standard(Option<SecretSource>),
-}
 
 /// Where a pass leaves its notices.
 #[derive(Clone, Debug)]
@@ -120,70 +101,6 @@ impl Courier {
     }
 }
 
-type Headers = Vec<(&'static str, String)>;
-
-impl Receiver {
-    fn url(&self) -> Result<url::Url, DeliveryError> {
-        let url = self.url.read().map_err(DeliveryError::Secret)?;
-        url::Url::parse(url.expose().trim())
-            .ok()
-            .filter(|url| url.scheme() == "https")
-            .ok_or(DeliveryError::Url)
-    }
-
-    fn compose(
-        &self,
-        notice: &Notice,
-        id: &str,
-        now: jiff::Timestamp,
-    ) -> Result<(Headers, String), DeliveryError> {
-        let secret = match &self.format {
-            ReceiverFormat::Slack => return Ok((Vec::new(), message::slack(notice).to_string())),
-            ReceiverFormat::Standard(secret) => secret,
-        };
-        let body = message::standard(notice, &format!("{now:.0}")).to_string();
-        let seconds = now.as_second();
-        let mut headers = vec![
-            ("webhook-id", id.to_owned()),
-            ("webhook-timestamp", seconds.to_string()),
-        ];
-        if let Some(secret) = secret {
-            let secret = secret.read().map_err(DeliveryError::Secret)?;
-            let key = SigningKey::new(&secret).map_err(DeliveryError::Key)?;
-            headers.push(("webhook-signature", key.sign(id, seconds, body.as_bytes())));
-        }
-        Ok((headers, body))
-    }
-}
-
-/// Why a notice was not delivered. Never holds the receiver's URL.
-#[derive(Debug, thiserror::Error)]
-enum DeliveryError {
-    #[error("cannot reach the receiver of notices")]
-    Http(#[source] reqwest::Error),
-    #[error(transparent)]
-    Key(SigningKeyError),
-    #[error(transparent)]
-    Network(NetworkError),
-    #[error("the receiver of notices answered {0}")]
-    Refused(reqwest::StatusCode),
-    #[error(transparent)]
-    Secret(SecretError),
-    #[error("the URL of the receiver of notices is no `https` URL")]
-    Url,
-}
-
-impl DeliveryError {
-    /// Returns whether another try may go better.
-    fn is_passing(&self) -> bool {
-        match self {
-            Self::Http(error) => !error.is_builder(),
-            Self::Refused(status) => status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429),
-            Self::Key(_) | Self::Network(_) | Self::Secret(_) | Self::Url => false,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::{Read as _, Write as _};
@@ -194,9 +111,11 @@ mod tests {
     use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
     use super::super::change::{Change, ChangeKind};
+    use super::super::receiver::ReceiverFormat;
+    use super::super::signature::SigningKey;
     use super::*;
     use crate::reconcile::MetricsFormat;
-    use crate::transport::{Secret, provider};
+    use crate::transport::{Secret, SecretSource, provider};
 
     /// An HTTPS server that gives the given answers and returns what it was asked.
     struct Stand {
