@@ -7,6 +7,7 @@ mod attribution;
 mod breaker;
 mod candidates;
 mod check;
+mod checkpoints;
 mod clash;
 mod compare;
 mod dispatch;

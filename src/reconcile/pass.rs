@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
-use tokio::time::MissedTickBehavior;
 
 use crate::model::{Sent, ToggleId};
 use crate::plan::{Approved, Parked, Plan};
@@ -22,7 +20,7 @@ use super::look::{self, Look};
 use super::order::Remembered;
 use super::origin::SharedState;
 use super::progress::Progress;
-use super::publish::{Limits, Published, Publishing, publish, raised, sent};
+use super::publish::{Limits, Published, Publishing, sent};
 use super::record::{self, Documents};
 use super::report::Report;
 use super::rules::Rules;
@@ -31,10 +29,6 @@ use super::status::ToggleStatus;
 
 /// How often a pass starts over because the source vanished or another process was faster.
 const STARTS: usize = 5;
-
-/// How often a long pass records what it has done so far.
-/// Well under the 20 s after which an announcement on shared state is to be renewed.
-const CHECKPOINT: Duration = Duration::from_secs(5);
 
 /// How long a pass waits for another process that is publishing to the same shared state.
 const SHARED_WAIT: Duration = Duration::from_secs(90);
@@ -324,69 +318,13 @@ impl Reconciler {
         reconciler.publish_and_fold(publishing, head).await
     }
 
-    /// Publishes, and records every few seconds what was confirmed so far, beside the lanes: a remote that hangs keeps
-    /// nobody from stopping them. Once others could not be told for too long that the pass goes on, nothing more is sent,
-    /// because another process takes over then.
-    async fn publish_and_fold(
-        self,
-        publishing: Publishing,
-        head: PassHead,
-    ) -> (Self, Result<Published, Error>) {
-        let is_shared = self.config.shared.is_some();
-        let service = self.config.service.as_ref();
-        let patience = renewal_patience(service.map(|service| service.timeout).unwrap_or_default());
-        let mut asked = publishing.stop.clone();
-        let (halt, stop) = watch::channel(*asked.borrow());
-        let mut published = pin!(publish(Publishing { stop, ..publishing }));
-        let mut checkpoint = tokio::time::interval_at(tokio::time::Instant::now() + CHECKPOINT, CHECKPOINT);
-        checkpoint.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut told_at = tokio::time::Instant::now();
-        let (mut idle, mut folding) = (Some(self), None);
-        let (mut done, mut broken) = (None, None);
-        let reconciler = loop {
-            if done.is_some()
-                && let Some(reconciler) = idle.take()
-            {
-                break reconciler;
-            }
-            tokio::select! {
-                published = &mut published, if done.is_none() => done = Some(published),
-                () = raised(&mut asked) => drop(halt.send_replace(true)),
-                _ = checkpoint.tick(), if idle.is_some() && broken.is_none() => {
-                    let began = tokio::time::Instant::now();
-                    folding = idle.take().map(|reconciler| {
-                        let work = blocking(reconciler, move |reconciler| {
-                            record::checkpoint(&mut reconciler.store, PassHead { now: now(), ..head })
-                        });
-                        Box::pin(async move { (began, work.await) })
-                    });
-                }
-                Some((began, (back, folded))) = ended(&mut folding) => {
-                    (idle, folding) = (Some(back), None);
-                    match folded {
-                        Ok(()) => told_at = began,
-                        Err(error) => {
-                            broken = Some(error);
-                            halt.send_replace(true);
-                        }
-                    }
-                }
-                () = tokio::time::sleep_until(told_at + patience), if is_shared && !*halt.borrow() => {
-                    tracing::error!(name: "shared_state_lost", "the shared state does not answer; nothing more is sent in this pass");
-                    halt.send_replace(true);
-                }
-            }
-        };
-        let mut published = done.expect("the loop ends only once publishing has ended");
-        match broken.or_else(|| published.error.take()) {
-            None => (reconciler, Ok(published)),
-            Some(error) => reconciler.abandon(published, error).await,
-        }
-    }
-
     /// Closes the journal of a pass that an error ended. The journal keeps every outcome for the next pass, and the report
     /// keeps every result.
-    async fn abandon(self, published: Published, error: Error) -> (Self, Result<Published, Error>) {
+    pub(super) async fn abandon(
+        self,
+        published: Published,
+        error: Error,
+    ) -> (Self, Result<Published, Error>) {
         blocking(self, |reconciler| {
             if let Err(error) = record::abandon(&mut reconciler.store) {
                 // The error that ended the pass is reported, and usually is the cause of this one.
@@ -396,21 +334,6 @@ impl Reconciler {
         })
         .await
     }
-}
-
-/// Waits for what is under way, where something is.
-async fn ended<F: Future + Unpin>(work: &mut Option<F>) -> Option<F::Output> {
-    match work {
-        Some(work) => Some(work.await),
-        None => None,
-    }
-}
-
-/// For how long a pass goes on that could not say so to the others: they take over after a minute, and by then what is
-/// open has ended, which takes at most `timeout`.
-fn renewal_patience(timeout: Duration) -> Duration {
-    const LEAST: Duration = Duration::from_secs(10);
-    Duration::from_secs(55).saturating_sub(timeout).max(LEAST)
 }
 
 fn start(
@@ -425,7 +348,7 @@ fn start(
 }
 
 /// Runs blocking work on the reconciler away from the async threads.
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     mut reconciler: Reconciler,
     work: impl FnOnce(&mut Reconciler) -> Result<T, Error> + Send + 'static,
 ) -> (Reconciler, Result<T, Error>) {
