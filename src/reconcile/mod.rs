@@ -34,6 +34,8 @@ mod origin;
 mod pass;
 mod progress;
 mod publish;
+mod publish_outcome;
+mod readiness;
 mod record;
 mod release;
 mod report;
@@ -61,16 +63,18 @@ pub use exposition::MetricsFormat;
 pub use heartbeat::Heartbeat;
 pub use look::{Files, Look, Standing, plan, status};
 pub use matched::check as check_scope;
-pub use metrics::{Metrics, PublishOutcome, Writing};
+pub use metrics::{Metrics, Writing};
 pub use origin::{OriginState, SharedState};
 pub use pass::{Around, Config, Reconciler};
 pub use progress::{Progress, Quiet};
 pub use publish::Limits;
+pub use publish_outcome::PublishOutcome;
+pub use readiness::Readiness;
 pub use release::{AllowRequest, Rejection, Released, Where};
 pub use report::{Report, Sending, StopReason};
 pub use rules::{HistoryRule, Rules};
 pub use status::{
-    LastPass, PassResult, Readiness, Role, SourceStatus, Status, Success, ToggleState, ToggleStatus, Waiting,
+    LastPass, PassResult, Role, SourceStatus, Status, Success, ToggleState, ToggleStatus, Waiting,
 };
 pub use status_json::{ScopedSuspensionJson, StatusJson, SuspensionJson};
 pub use trigger::{Command, Control, ControlError, Trigger};

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::status::{LastPass, Readiness, SourceStatus, Status, ToggleStatus};
+use super::readiness::Readiness;
+use super::status::{LastPass, SourceStatus, Status, ToggleStatus};
 use super::withheld::Withheld;
 use crate::model::{Suspension, SuspensionScope, rfc3339};
 
