@@ -84,11 +84,16 @@ where
         1 => 1,
         parts => thread::available_parallelism().map_or(1, NonZero::get).min(parts),
     };
-    if threads == 1 {
-        return work();
+    match threads {
+        1 => work(),
+        _ => in_threads(threads, work),
     }
+}
+
+/// Does the same work in this many threads, and puts together what they read.
+fn in_threads<E: Send>(threads: usize, work: impl Fn() -> Result<Read, E> + Sync) -> Result<Read, E> {
     thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
         let mut all = Read::default();
         for worker in workers {
             let (decided, findings) = worker
