@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{Action, CommitId, EnvironmentId, ObjectId, Sent, Suspensions, ToggleId, Trees};
-use crate::plan::{Deciding, Draft, History, Input, MassChange, Overrides, Parked, Plan, SourceInfo};
+use crate::plan::{Deciding, Draft, History, Input, Overrides, Parked, Plan, SourceInfo};
 use crate::source::{self, Relation, Snapshot, Source, SourceConfig};
 use crate::state::{self, PassMemory, View};
 
@@ -11,6 +11,7 @@ use super::Error;
 use super::attribution::attribute;
 use super::candidates::{self, Reading};
 use super::compare::{Comparison, Difference, Places, Roots, compare};
+use super::emptied;
 use super::history::{Answer, Case, Observer, Step};
 use super::matched;
 use super::pass::{Config, now};
@@ -220,39 +221,11 @@ where
     S: Trees<Error = source::Error>,
     F: Fn() -> Result<S, Error> + Sync,
 {
-    let From {
-        files,
-        snapshot,
-        root_tree,
-        open,
-    } = from;
-    let unknown: BTreeMap<ToggleId, Sent> = view
-        .unknown()
-        .iter()
-        .map(|(id, unknown)| (id.clone(), unknown.sent.clone()))
-        .collect();
-    let roots = Roots {
-        source: *root_tree,
-        applied: view.tip().map(|tip| tip.tree),
-    };
+    let snapshot = from.snapshot;
+    let unknown = unknown(view);
     let settled = view.settled();
     let always: BTreeSet<ToggleId> = unknown.keys().chain(settled.keys()).cloned().collect();
-    let comparison = {
-        let source = open()?;
-        let applied = view.reader()?;
-        compare(
-            &source,
-            applied.as_ref(),
-            roots,
-            &Places {
-                layout: &rules.layout,
-                root: &rules.root,
-                scope: &rules.policy.scope,
-                kind: rules.kind,
-            },
-            &always,
-        )?
-    };
+    let comparison = compared(from, view, rules, &always)?;
     sound(&comparison, snapshot, rules)?;
     let Comparison {
         differences,
@@ -269,6 +242,84 @@ where
         unknown: &unknown,
         settled,
     };
+    count_settled(settled, &differences, &mut applied_counts);
+    let overrides = Overrides::at(snapshot.revision(), view.allowances());
+    let environment_holds = emptied::holds(lost, &differences, rules, &overrides);
+    let deciding = Deciding {
+        policy: &rules.policy,
+        applied_counts: &applied_counts,
+        environment_holds: &environment_holds,
+    };
+    let (decided, mut findings) = candidates::decided(differences, reading, deciding, || {
+        Ok::<_, Error>(((from.open)()?, view.reader()?))
+    })?;
+    findings.extend(tree_findings);
+    findings.sort();
+    let input = Input {
+        source: source_info(snapshot, rules),
+        base_url: base_url(view, rules),
+        decided,
+        applied_counts,
+        environment_holds,
+        parked: parked.clone(),
+        suspensions,
+        overrides,
+        findings,
+    };
+    attribute(Draft::new(input, &rules.policy), snapshot, from.files, rules.kind)
+}
+
+/// Returns what was sent and has no known outcome.
+fn unknown(view: &View) -> BTreeMap<ToggleId, Sent> {
+    let sent = view.unknown().iter();
+    sent.map(|(id, unknown)| (id.clone(), unknown.sent.clone()))
+        .collect()
+}
+
+/// Returns the service's address: the given one, else the recorded one.
+fn base_url(view: &View, rules: &Rules) -> Option<String> {
+    let recorded = || view.tip().map(|tip| tip.base_url.clone());
+    rules.base_url.clone().or_else(recorded)
+}
+
+/// Compares the documents of the source with those that were applied.
+fn compared<S, F>(
+    from: &From<'_, F>,
+    view: &View,
+    rules: &Rules,
+    always: &BTreeSet<ToggleId>,
+) -> Result<Comparison, Error>
+where
+    S: Trees<Error = source::Error>,
+    F: Fn() -> Result<S, Error> + Sync,
+{
+    let roots = Roots {
+        source: from.root_tree,
+        applied: view.tip().map(|tip| tip.tree),
+    };
+    let source = (from.open)()?;
+    let applied = view.reader()?;
+    let comparison = compare(
+        &source,
+        applied.as_ref(),
+        roots,
+        &Places {
+            layout: &rules.layout,
+            root: &rules.root,
+            scope: &rules.policy.scope,
+            kind: rules.kind,
+        },
+        always,
+    )?;
+    Ok(comparison)
+}
+
+/// Corrects the numbers of applied toggles by what was confirmed and is not in the applied tree yet.
+fn count_settled(
+    settled: &BTreeMap<ToggleId, Sent>,
+    differences: &[Difference],
+    applied_counts: &mut BTreeMap<EnvironmentId, usize>,
+) {
     for (id, sent) in settled {
         let found = differences.binary_search_by(|one| one.id.cmp(id));
         let is_applied = found.is_ok_and(|at| differences[at].applied.is_some());
@@ -279,54 +330,6 @@ where
             _ => {}
         }
     }
-    let scope = &rules.policy.scope;
-    let is_ours = |environment: &EnvironmentId| {
-        let in_scope = |one: &Difference| scope.contains(&one.id) && one.id.environment() == *environment;
-        scope.is_everything() || differences.iter().any(in_scope)
-    };
-    let overrides = Overrides::at(snapshot.revision(), view.allowances());
-    let environment_holds = match rules.policy.mass_change {
-        MassChange::Allowed => BTreeMap::new(),
-        MassChange::Held => lost
-            .into_iter()
-            .filter(|environment| is_ours(environment) && !overrides.mass_change.contains(environment))
-            .map(|environment| (environment.clone(), emptied(&environment)))
-            .collect(),
-    };
-    let deciding = Deciding {
-        policy: &rules.policy,
-        applied_counts: &applied_counts,
-        environment_holds: &environment_holds,
-    };
-    let (decided, mut findings) = candidates::decided(differences, reading, deciding, || {
-        Ok::<_, Error>((open()?, view.reader()?))
-    })?;
-    findings.extend(tree_findings);
-    findings.sort();
-    let input = Input {
-        source: source_info(snapshot, rules),
-        base_url: rules
-            .base_url
-            .clone()
-            .or_else(|| view.tip().map(|tip| tip.base_url.clone())),
-        decided,
-        applied_counts,
-        environment_holds,
-        parked: parked.clone(),
-        suspensions,
-        overrides,
-        findings,
-    };
-    attribute(Draft::new(input, &rules.policy), snapshot, *files, rules.kind)
-}
-
-/// Says why an environment that lost all its documents is held.
-fn emptied(environment: &EnvironmentId) -> String {
-    format!(
-        "every document in this environment was removed; if this is intended, pass `--allow-mass-change`, or run \
-         `gitoggle allow mass-change {environment}` for a running daemon; `--on-remove` (`disable` or `forget`) says \
-         what becomes of its toggles"
-    )
 }
 
 /// Refuses a source that would read as "everything was removed", and a scope that would read as "nothing to do".

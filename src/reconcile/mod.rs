@@ -13,6 +13,7 @@ mod compare;
 mod dispatch;
 mod driver;
 mod election;
+mod emptied;
 mod ended;
 mod environment;
 mod error;
