@@ -9,28 +9,26 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, MissedTickBehavior, interval, interval_at, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tracing::Instrument as _;
 
-use crate::model::{CommitId, chain};
+use crate::model::{CommitId, Suspensions, chain};
 
 use super::ended::Ended;
 use super::memory::{Memory, outcome};
-use super::orders::{self, Heard, reload};
-use super::pass::{Around, Config, Reconciler, now};
+use super::orders::{self, reload};
+use super::pass::{Config, Reconciler, now};
 use super::progress::Progress;
 use super::report::Report;
-use super::scout::{Looking, Scout};
-use super::status::{LastPass, PassResult, SourceStatus, Status, Success};
+use super::scout::Scout;
+use super::status::{LastPass, PassResult, SourceStatus, Status, Success, ToggleStatus};
 use super::tries;
+use super::underway::Underway;
 use super::withheld::Withheld;
 use super::{Command, Error, Heartbeat, Metrics, Trigger};
 
 /// How often a local ref is looked up, and how often a follower tries to become the writer.
 pub(super) const TICK: Duration = Duration::from_secs(1);
-
-/// How long an open pass may take to end once the driver is asked to.
-const GRACE: Duration = Duration::from_secs(25);
 
 /// What a driver needs.
 pub struct Driver {
@@ -103,11 +101,7 @@ impl Driver {
                     false
                 }
                 Woken::Found(found) => memory.is_news(found),
-                Woken::Tick => {
-                    let is_news = memory.is_news(scout.glance());
-                    // The pass reports why the ref cannot be read.
-                    is_news || memory.seen.is_some() && scout.is_lost()
-                }
+                Woken::Tick => is_moved(&memory, &mut scout),
                 Woken::Command(command) => {
                     reconciler = Some(self.obey(command, writer, &mut memory));
                     continue;
@@ -118,19 +112,12 @@ impl Driver {
                 continue;
             }
             let now = Instant::now();
-            let held = memory.schedule.held_until(now);
-            let rejected = || memory.schedule.rejected_until(now, self.token_mark().as_deref());
-            if let Some(until) = held.or_else(rejected) {
+            if let Some(until) = self.held_until(&memory, now) {
                 memory.schedule.postpone(now, until);
                 reconciler = Some(writer);
                 continue;
             }
-            if !writer.is_in_place() {
-                tracing::error!(name: "state_folder_replaced", "the state folder is not the one that was opened; opening it anew");
-                continue;
-            }
-            if !writer.is_same_remote() {
-                tracing::info!(name: "origin_changed", "the source names another `origin`; opening the shared state there");
+            if !is_usable(&writer) {
                 continue;
             }
             let Some(writer) = self.pass(writer, &mut memory, &mut scout, &mut stop).await else {
@@ -138,6 +125,12 @@ impl Driver {
             };
             reconciler = Some(writer);
         }
+    }
+
+    /// Returns until when no pass starts: the service asked for a wait, or refused the token.
+    fn held_until(&self, memory: &Memory, now: Instant) -> Option<Instant> {
+        let held = memory.schedule.held_until(now);
+        held.or_else(|| memory.schedule.rejected_until(now, self.token_mark().as_deref()))
     }
 
     async fn woken(
@@ -174,92 +167,27 @@ impl Driver {
         let alone = tries::parked(writer.view().tries(), now());
         writer.parked = memory.schedule.parked(alone);
         writer.history = std::mem::take(&mut memory.history);
-        let (halt, halted) = watch::channel(false);
-        let halt = || {
-            halt.send_replace(true);
-        };
-        let (looked, about) = watch::channel(None);
-        let around = Around {
-            stop: halted,
-            progress: Arc::new(Looking {
-                looked,
-                status: self.status.clone(),
-                inner: Arc::clone(&self.progress),
-            }),
-        };
-        let overtaken = |found: Option<CommitId>| {
-            let about = *about.borrow();
-            about.is_some() && found.is_some() && found != about
-        };
+        let (mut underway, around) = Underway::new(self);
         let (began, started, asked) = (scout.glance(), Instant::now(), SystemTime::now());
-        let (mut orders, mut is_ordered) = (Vec::new(), false);
-        let mut tick = interval(TICK);
-        let mut poll = interval_at(Instant::now() + self.poll_interval, self.poll_interval);
-        poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut is_triggered = false;
         let span = pass_span();
         let pass = writer.pass(&around).instrument(span.clone());
-        tokio::pin!(pass);
-        let (mut writer, result) = loop {
-            tokio::select! {
-                done = &mut pass => break done,
-                () = raised(stop) => {
-                    if about.borrow().is_none() {
-                        // It only looks, which may take as long as a remote likes.
-                        return None;
-                    }
-                    halt();
-                    match tokio::time::timeout(GRACE, &mut pass).await {
-                        Ok(done) => break done,
-                        Err(_) => return None,
-                    }
-                }
-                Some(command) = self.commands.recv() => {
-                    match self.hear(command, *about.borrow()) {
-                        Heard::Recorded => {
-                            is_ordered = true;
-                            halt();
-                        }
-                        Heard::Refused => {}
-                        Heard::Waits(command) => orders.push(command),
-                    }
-                }
-                _ = tick.tick() => {
-                    self.heartbeat.beat();
-                    self.expire();
-                    if overtaken(scout.glance()) {
-                        halt();
-                    }
-                }
-                // A repository elsewhere may be ahead of this pass, which may be retrying for a while.
-                () = self.trigger.fired(), if !scout.is_local() => {
-                    is_triggered = true;
-                    scout.ask();
-                }
-                _ = poll.tick() => scout.ask(),
-                found = scout.answer() => {
-                    if overtaken(found) {
-                        halt();
-                    }
-                }
-            }
-        };
-        if is_triggered {
+        let (mut writer, result) = self.attend(pass, &mut underway, scout, stop).await?;
+        if underway.is_triggered {
             self.trigger.fire();
         }
-        memory.seen = about.borrow().or(began);
+        memory.seen = underway.about().or(began);
         if memory.seen.is_some() || result.is_ok() {
             scout.looked(asked);
         }
         memory.history = std::mem::take(&mut writer.history);
-        if is_ordered {
+        if underway.is_ordered {
             reload(&mut writer);
             self.trigger.fire();
         }
         let ended = self.ended(writer, result, started.elapsed(), memory);
         let writer = ended.instrument(span).await;
         let obey = |writer, order| self.obey(order, writer, memory);
-        Some(orders.into_iter().fold(writer, obey))
+        Some(underway.orders.into_iter().fold(writer, obey))
     }
 
     /// Tells what came of a pass, and decides when the next one is due.
@@ -293,21 +221,11 @@ impl Driver {
             memory.tell(outcome);
         }
         let (writer, toggles) = self.toggles(writer, result.as_ref().ok()).await;
-        if let Some(wait) = tries::next_retry(writer.view().tries(), at) {
-            memory.schedule.retry_after(Instant::now(), wait);
-        }
         let suspensions = super::look::suspensions(writer.view(), at);
-        if let Some(until) = suspensions.next_end() {
-            let left = Duration::from_secs(u64::try_from(until.saturating_sub(at)).unwrap_or_default());
-            memory.schedule.no_later_than(Instant::now() + left);
-        }
+        schedule_next(&writer, &suspensions, memory, at);
         orders::count(&self.metrics, &suspensions);
         if let Some(toggles) = &toggles {
-            let withheld = Withheld::of(toggles);
-            self.metrics.toggles(toggles);
-            self.metrics.withheld(&withheld);
-            memory.withheld(&withheld);
-            Memory::held(&self.status.borrow().toggles, toggles);
+            self.count(toggles, memory);
         }
         let is_success = outcome.as_ref().is_some_and(PassResult::is_success);
         if is_success {
@@ -316,14 +234,7 @@ impl Driver {
         self.status.send_modify(|status| {
             status.source.refused = refused;
             if let Ok(report) = &result {
-                let source = report.plan.source();
-                status.source = SourceStatus {
-                    repo: source.repo.clone(),
-                    reference: Some(source.reference.clone()),
-                    revision: Some(source.revision),
-                    history: report.plan.history(),
-                    ..status.source.clone()
-                };
+                status.source = source_after(report, status.source.clone());
             }
             status.source.awaited = None;
             if is_success {
@@ -341,12 +252,21 @@ impl Driver {
         writer
     }
 
+    /// Counts the toggles by state, and logs what is newly withheld or held.
+    fn count(&self, toggles: &[ToggleStatus], memory: &mut Memory) {
+        let withheld = Withheld::of(toggles);
+        self.metrics.toggles(toggles);
+        self.metrics.withheld(&withheld);
+        memory.withheld(&withheld);
+        Memory::held(&self.status.borrow().toggles, toggles);
+    }
+
     /// Says where every toggle stands; nothing where all were in sync before the pass and nothing was to be done.
     async fn toggles(
         &self,
         writer: Reconciler,
         report: Option<&Report>,
-    ) -> (Reconciler, Option<Vec<super::ToggleStatus>>) {
+    ) -> (Reconciler, Option<Vec<ToggleStatus>>) {
         let is_said = |report: &Report| report.is_nothing() && self.status.borrow().is_in_sync();
         let Some(report) = report.filter(|report| !is_said(report)) else {
             return (writer, None);
@@ -376,6 +296,49 @@ impl Driver {
                 .map(|byte| format!("{byte:02x}"))
                 .collect(),
         )
+    }
+}
+
+/// Returns whether the ref on this machine leads elsewhere than at the last pass, or cannot be read.
+fn is_moved(memory: &Memory, scout: &mut Scout) -> bool {
+    let is_news = memory.is_news(scout.glance());
+    // The pass reports why the ref cannot be read.
+    is_news || memory.seen.is_some() && scout.is_lost()
+}
+
+/// Returns whether the state is still where it was opened. Otherwise it is to be opened again.
+fn is_usable(writer: &Reconciler) -> bool {
+    if !writer.is_in_place() {
+        tracing::error!(name: "state_folder_replaced", "the state folder is not the one that was opened; opening it anew");
+        return false;
+    }
+    let is_same_remote = writer.is_same_remote();
+    if !is_same_remote {
+        tracing::info!(name: "origin_changed", "the source names another `origin`; opening the shared state there");
+    }
+    is_same_remote
+}
+
+/// Schedules the next retry of a toggle, and a pass for when the next suspension ends.
+fn schedule_next(writer: &Reconciler, suspensions: &Suspensions, memory: &mut Memory, at: i64) {
+    if let Some(wait) = tries::next_retry(writer.view().tries(), at) {
+        memory.schedule.retry_after(Instant::now(), wait);
+    }
+    if let Some(until) = suspensions.next_end() {
+        let left = Duration::from_secs(u64::try_from(until.saturating_sub(at)).unwrap_or_default());
+        memory.schedule.no_later_than(Instant::now() + left);
+    }
+}
+
+/// Returns the status of the source after a pass with this report.
+fn source_after(report: &Report, before: SourceStatus) -> SourceStatus {
+    let source = report.plan.source();
+    SourceStatus {
+        repo: source.repo.clone(),
+        reference: Some(source.reference.clone()),
+        revision: Some(source.revision),
+        history: report.plan.history(),
+        ..before
     }
 }
 

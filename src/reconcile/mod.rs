@@ -52,6 +52,7 @@ mod status_json;
 mod tries;
 mod trigger;
 mod uncommitted;
+mod underway;
 mod waiting;
 mod walk;
 mod withheld;
