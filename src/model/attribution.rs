@@ -1,14 +1,18 @@
 //! Which commit a change is attributed to, and how certain that is.
 
+use std::sync::Arc;
+
 use super::Commit;
 
 /// The commit of a change. A guess lends its words and never its permissions: trailers are read from known commits only.
+///
+/// The changes of one commit share it, because a first pass may have a hundred thousand of them.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Attribution {
     /// The history that would show the commit is missing, so this one stands in for it.
-    Guessed(Commit),
+    Guessed(Arc<Commit>),
     /// This commit changed the meaning of the document.
-    Known(Commit),
+    Known(Arc<Commit>),
     /// The file is not committed.
     Uncommitted,
 }
@@ -26,7 +30,7 @@ impl Attribution {
 
     /// Returns the commit whose message is the comment.
     #[must_use]
-    pub const fn commit(&self) -> Option<&Commit> {
+    pub fn commit(&self) -> Option<&Commit> {
         match self {
             Self::Guessed(commit) | Self::Known(commit) => Some(commit),
             Self::Uncommitted => None,
@@ -101,13 +105,13 @@ mod tests {
         };
         for (attribution, is_allowed, label, comment) in [
             (
-                Attribution::Known(commit.clone()),
+                Attribution::Known(Arc::new(commit.clone())),
                 true,
                 "ababababab Change all",
                 "Change a…",
             ),
             (
-                Attribution::Guessed(commit),
+                Attribution::Guessed(Arc::new(commit)),
                 false,
                 "ababababab Change all (guessed)",
                 "Change a…",

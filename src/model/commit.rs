@@ -120,7 +120,7 @@ mod tests {
             ("Subject\n\nGitoggle-Allow: mass-change\n\nMore text", false),
             ("Subject\n\nGitoggle-Allow: everything", false),
         ] {
-            let attribution = Attribution::Known(commit(message));
+            let attribution = Attribution::Known(std::sync::Arc::new(commit(message)));
             assert_eq!(attribution.allows_mass_change(), allowed, "{message:?}");
         }
     }

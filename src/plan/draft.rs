@@ -1,6 +1,7 @@
 //! From decisions to a plan, in two steps: commits are looked up only for what would be published.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::decide::{Decided, Decision, Start, Wanted};
 use super::first_pass::{Choice, Deciders};
@@ -171,7 +172,7 @@ impl Draft {
             match choices.get(&wanted.id.environment()) {
                 Some(Choice::Decided(FirstPass::Adopt)) => return Fate::Record,
                 Some(Choice::Undecided(undecided)) => {
-                    return Fate::Hold(HoldReason::FirstPass(Box::new(undecided.clone())));
+                    return Fate::Hold(HoldReason::FirstPass(Arc::clone(undecided)));
                 }
                 Some(Choice::Decided(FirstPass::Assert)) | None => {}
             }

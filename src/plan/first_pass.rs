@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use super::decide::{Start, Wanted};
 use super::value::same_environment;
@@ -66,7 +67,7 @@ impl fmt::Display for Undecided {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Choice {
     Decided(FirstPass),
-    Undecided(Undecided),
+    Undecided(Arc<Undecided>),
 }
 
 /// What is known of first passes besides the documents.
@@ -102,11 +103,11 @@ impl Deciders<'_> {
             [] => Dispute::None,
             _ => Dispute::Trailers,
         };
-        Choice::Undecided(Undecided {
+        Choice::Undecided(Arc::new(Undecided {
             environment,
             trailer: self.policy.trailer,
             dispute,
-        })
+        }))
     }
 
     /// Returns what the trailers of an environment's commits ask for, each once.

@@ -1,5 +1,7 @@
 //! What is left alone, and why.
 
+use std::sync::Arc;
+
 use super::{Change, Rail, Undecided};
 use crate::model::{SuspensionScope, ToggleId};
 
@@ -22,7 +24,7 @@ pub enum HoldReason {
     /// It failed while others were applied, like this. It is tried again after a while.
     FailedAlone(String),
     /// Nothing is applied in its environment, and nothing decides about the first pass.
-    FirstPass(Box<Undecided>),
+    FirstPass(Arc<Undecided>),
     /// Its document is invalid.
     Invalid,
     /// Its environment is over a limit.

@@ -2,6 +2,7 @@
 //! the history, which knows no documents.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::document::{self, LARGEST_DOCUMENT};
 use crate::model::{Attribution, Evidence, ObjectId, Payload, ServiceKind, ToggleId, Trees};
@@ -32,7 +33,7 @@ pub(super) fn attribute(
     let evidence = evidence(&draft, snapshot, &mut attributions)?;
     for path in meanings.documents.keys() {
         let attribution = attributions.entry((*path).to_owned());
-        attribution.or_insert_with(|| Attribution::Guessed(snapshot.commit().clone()));
+        attribution.or_insert_with(|| Attribution::Guessed(Arc::new(snapshot.commit().clone())));
     }
     Ok(draft.attribute(&attributions, &evidence))
 }
@@ -99,7 +100,7 @@ fn evidence(
         let found = snapshot.evidence(&path, object)?;
         if found == Evidence::Found && !attributions.contains_key(&path) {
             let removal = snapshot.removal(&path)?;
-            attributions.extend(removal.map(|commit| (path, Attribution::Known(commit))));
+            attributions.extend(removal.map(|commit| (path, Attribution::Known(Arc::new(commit)))));
         }
         evidence.insert(id, found);
     }

@@ -155,13 +155,14 @@ impl Snapshot {
             is_same(names[number], version)
         })?;
         let mut messages = Messages::new(&reader);
+        let head = Arc::new(self.commit.clone());
         let mut answer = BTreeMap::new();
         for (path, found) in paths.iter().zip(found) {
             let attribution = match found {
                 None => continue,
                 Some(Found::Commit(id)) => Attribution::Known(messages.read(id)?),
                 Some(Found::Cut(Some(id))) => Attribution::Guessed(messages.read(id)?),
-                Some(Found::Cut(None)) => Attribution::Guessed(self.commit.clone()),
+                Some(Found::Cut(None)) => Attribution::Guessed(Arc::clone(&head)),
             };
             answer.insert(path.clone(), attribution);
         }
@@ -255,7 +256,7 @@ impl Snapshot {
 /// Commits with their messages, each read once.
 struct Messages<'a> {
     reader: &'a Reader,
-    known: BTreeMap<Oid, Commit>,
+    known: BTreeMap<Oid, Arc<Commit>>,
 }
 
 impl<'a> Messages<'a> {
@@ -264,12 +265,15 @@ impl<'a> Messages<'a> {
         Self { reader, known }
     }
 
-    fn read(&mut self, id: Oid) -> Result<Commit, Error> {
+    fn read(&mut self, id: Oid) -> Result<Arc<Commit>, Error> {
         let commit = match self.known.entry(id) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(message::commit(&self.reader.repository().find_commit(id)?)),
+            Entry::Vacant(new) => {
+                let commit = self.reader.repository().find_commit(id)?;
+                new.insert(Arc::new(message::commit(&commit)))
+            }
         };
-        Ok(commit.clone())
+        Ok(Arc::clone(commit))
     }
 }
 

@@ -57,7 +57,7 @@ fn a_trailer_of_a_commit_that_adds_a_document_decides_about_its_environment() {
     };
     assert_eq!(kinds(message, &adopt), (0, 0, 2), "the operator comes first");
     let guessed = World {
-        attribution: Attribution::Guessed,
+        attribution: |commit| Attribution::Guessed(Arc::new(commit)),
         ..World::of(0, 0, 2).message(message)
     };
     assert_eq!(guessed.plan(&default).held().len(), 2, "a guess decides nothing");

@@ -96,7 +96,7 @@ impl Default for World {
             overrides: Overrides::default(),
             findings: Vec::new(),
             message: String::new(),
-            attribution: Attribution::Known,
+            attribution: |commit| Attribution::Known(Arc::new(commit)),
         }
     }
 }

@@ -74,7 +74,7 @@ fn creates_do_not_trip_the_ratio_and_a_trailer_lifts_it() {
 #[test]
 fn a_guess_lends_its_words_and_never_its_permissions() {
     let world = World {
-        attribution: Attribution::Guessed,
+        attribution: |commit| Attribution::Guessed(Arc::new(commit)),
         ..World::of(10, 4, 1).message("m\n\nGitoggle-Allow: mass-change")
     };
     let plan = world.plan(&Policy::default());
