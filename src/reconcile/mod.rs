@@ -88,3 +88,5 @@ mod compare_tests;
 mod dispatch_tests;
 #[cfg(test)]
 mod driver_tests;
+#[cfg(test)]
+mod lanes_tests;

@@ -1,0 +1,125 @@
+//! One at a time within an environment, the environments side by side, retries at their moments.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+use tokio::time::Instant;
+
+use super::lanes::{Job, Lanes, Next};
+
+/// Lanes with that many toggles each, numbered through.
+fn lanes(lengths: &[usize], per_lane: usize) -> Lanes {
+    let mut next = 0..;
+    let queues = lengths.iter().map(|length| next.by_ref().take(*length).collect());
+    Lanes::new(queues.collect(), per_lane, &mut Rng::with_seed(1))
+}
+
+fn next(lanes: &mut Lanes, now: Instant, room: usize) -> Next {
+    lanes.blocked(now, room).unwrap_or_else(|| lanes.next(now))
+}
+
+fn sent(next: Next) -> Job {
+    match next {
+        Next::Send(job) => job,
+        other => panic!("expected a job, got {other:?}"),
+    }
+}
+
+#[test]
+fn one_at_a_time_within_an_environment_and_others_beside_it() {
+    let now = Instant::now();
+    let mut lanes = lanes(&[2, 1], 1);
+    let mut jobs = [sent(next(&mut lanes, now, 16)), sent(next(&mut lanes, now, 16))];
+    jobs.sort_by_key(|job| job.change);
+    assert_eq!((jobs[0].change, jobs[1].change), (0, 2));
+    assert_eq!(next(&mut lanes, now, 16), Next::Wait);
+    lanes.settle(jobs[0]);
+    assert_eq!(sent(next(&mut lanes, now, 16)).change, 1);
+}
+
+#[test]
+fn the_order_of_the_lanes_is_drawn() {
+    let first = |seed| {
+        let queues = (0..10).map(|change| [change].into()).collect();
+        let mut lanes = Lanes::new(queues, 1, &mut Rng::with_seed(seed));
+        sent(next(&mut lanes, Instant::now(), 16)).change
+    };
+    let firsts: std::collections::BTreeSet<usize> = (0..200).map(first).collect();
+    assert_eq!(firsts.len(), 10);
+    assert_eq!(first(7), first(7));
+}
+
+#[test]
+fn never_more_than_there_is_room_for() {
+    let now = Instant::now();
+    let mut lanes = lanes(&[1, 1, 1], 1);
+    sent(next(&mut lanes, now, 2));
+    sent(next(&mut lanes, now, 2));
+    assert_eq!(next(&mut lanes, now, 2), Next::Wait);
+}
+
+#[test]
+fn a_retry_waits_at_the_end_of_its_lane() {
+    let now = Instant::now();
+    let later = now + Duration::from_secs(1);
+    let mut lanes = lanes(&[2], 1);
+    let first = sent(next(&mut lanes, now, 16));
+    lanes.retry(first, later);
+    let second = sent(next(&mut lanes, now, 16));
+    assert_eq!(second.change, 1);
+    lanes.settle(second);
+    assert_eq!(next(&mut lanes, now, 16), Next::WaitUntil(later));
+    let again = sent(next(&mut lanes, later, 16));
+    assert_eq!((again.change, again.attempt, again.number), (0, 2, 3));
+    lanes.settle(again);
+    assert_eq!(next(&mut lanes, later, 16), Next::Done);
+}
+
+#[test]
+fn a_hold_is_everyones() {
+    let now = Instant::now();
+    let mut lanes = lanes(&[1, 1], 1);
+    lanes.hold(now + Duration::from_secs(5));
+    lanes.hold(now + Duration::from_secs(2));
+    assert_eq!(
+        next(&mut lanes, now, 16),
+        Next::WaitUntil(now + Duration::from_secs(5))
+    );
+    sent(next(&mut lanes, now + Duration::from_secs(5), 16));
+}
+
+#[test]
+fn a_lane_that_is_moved_goes_after_all_others() {
+    let now = Instant::now();
+    let mut lanes = lanes(&[3, 3], 1);
+    lanes.move_to_end(0);
+    let mut order = Vec::new();
+    while let Next::Send(job) = next(&mut lanes, now, 1) {
+        order.push(job.change);
+        lanes.settle(job);
+    }
+    assert_eq!(order, [3, 4, 5, 0, 1, 2]);
+}
+
+#[test]
+fn a_drained_lane_sends_nothing_more() {
+    let now = Instant::now();
+    let mut lanes = lanes(&[3], 1);
+    let job = sent(next(&mut lanes, now, 16));
+    lanes.retry(job, now);
+    let mut drained = lanes.drain(0);
+    drained.sort_unstable();
+    assert_eq!(drained, [0, 1, 2]);
+    assert_eq!(next(&mut lanes, now, 16), Next::Done);
+}
+
+#[test]
+fn closing_lets_open_requests_end_and_starts_nothing() {
+    let now = Instant::now();
+    let mut lanes = lanes(&[2], 1);
+    let job = sent(next(&mut lanes, now, 16));
+    lanes.close();
+    assert_eq!(next(&mut lanes, now, 16), Next::Wait);
+    lanes.settle(job);
+    assert_eq!(next(&mut lanes, now, 16), Next::Done);
+}
