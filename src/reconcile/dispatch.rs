@@ -76,6 +76,8 @@ pub(crate) struct Dispatcher {
     breaker: Breaker,
     /// There while something has failed and nothing was applied.
     pool: Option<Pool>,
+    /// A verdict that waits for the toggles that could not be tried yet, because one of them may refute it.
+    verdict: Option<Verdict>,
     probing: Option<u64>,
     last_lane: Option<usize>,
     in_flight: usize,
@@ -94,12 +96,15 @@ impl Dispatcher {
             lanes,
             foundation,
         } = order;
+        let mut lanes = Lanes::new(lanes, in_flight_per_environment, &mut rng);
+        lanes.delay(|change| items[change].not_before);
         Self {
             evidence: Evidence::new(&items, foundation),
-            lanes: Lanes::new(lanes, in_flight_per_environment, &mut rng),
+            lanes,
             breaker: Breaker::new(give_up_after),
             items,
             pool: None,
+            verdict: None,
             probing: None,
             last_lane: None,
             in_flight,
@@ -109,12 +114,16 @@ impl Dispatcher {
 
     /// Returns what can be done at `now`. A job counts as open until [`Dispatcher::ended`] or [`Dispatcher::again`].
     pub(crate) fn next(&mut self, now: Instant) -> Next {
+        if self.lanes.admit(now) {
+            (self.pool, self.verdict) = (None, None);
+        }
         let room = match self.evidence.is_applied() {
             true => self.in_flight,
             false => self.in_flight.min(OPEN_UNTIL_APPLIED),
         };
         let next = match self.lanes.blocked(now, room) {
             Some(blocked) => blocked,
+            None if self.verdict.is_some() => self.when_delayed(),
             None => match self.breaker.circuit() {
                 Circuit::PausedUntil(at) => self.probe(now, at),
                 _ if self.evidence.is_in_doubt() => self.next_in_doubt(now),
@@ -208,8 +217,12 @@ impl Dispatcher {
                 self.pool = None;
                 Next::Send(job)
             }
-            _ => Next::Wait,
+            _ => self.when_delayed(),
         }
+    }
+
+    fn when_delayed(&self) -> Next {
+        self.lanes.delayed_until().map_or(Next::Wait, Next::WaitUntil)
     }
 
     fn note(&mut self, job: Job, response: Response, now: Instant) -> Effect {
@@ -218,7 +231,7 @@ impl Dispatcher {
         match response {
             Response::Applied => {
                 self.evidence.applied();
-                self.pool = None;
+                (self.pool, self.verdict) = (None, None);
             }
             Response::Refused | Response::Void => {}
             Response::Busy | Response::Forbidden | Response::Misrouted => {
@@ -248,7 +261,18 @@ impl Dispatcher {
         if effect.verdict.is_none() && self.lanes.is_done() {
             effect.verdict = self.evidence.finally();
         }
+        effect.verdict = self.final_verdict(effect.verdict);
         effect
+    }
+
+    /// Keeps a verdict back while toggles are delayed.
+    fn final_verdict(&mut self, verdict: Option<Verdict>) -> Option<Verdict> {
+        let verdict = verdict.or(self.verdict.take());
+        if self.lanes.delayed_until().is_some() {
+            self.verdict = verdict;
+            return None;
+        }
+        verdict
     }
 
     fn interrupt(&mut self, job: Job) {

@@ -165,6 +165,7 @@ impl World {
                     is_new: !toggle.is_known,
                 },
                 is_alone: tried.is_some_and(|tried| tried.alone.is_some()),
+                not_before: None,
             }
         };
         let items: Vec<Item> = due.iter().map(item).collect();

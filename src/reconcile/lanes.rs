@@ -2,12 +2,15 @@
 //!
 //! Pure: time comes in as an [`Instant`], decisions go out as [`Next`]. Each lane sends its queue in order, the lanes side
 //! by side, in an order that is drawn at random. A toggle that waits for a retry goes to the end of its lane, and a lane
-//! that was forbidden once goes to the end of the lanes (DESIGN, section 6).
+//! that was forbidden once goes to the end of the lanes (DESIGN, section 6). A delayed toggle joins its queue once it is
+//! due, at the front.
 
 use std::collections::VecDeque;
 
 use fastrand::Rng;
 use tokio::time::Instant;
+
+use super::delays::Delays;
 
 /// One request: an index into the plan's changes, and which try this is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -80,7 +83,9 @@ pub(crate) struct Lanes {
     in_turn: usize,
     /// Which toggles were taken out of turn.
     taken: Vec<bool>,
-    /// How many toggles are queued or wait for a retry.
+    /// What is in no queue yet.
+    delays: Delays,
+    /// How many toggles are queued, delayed or wait for a retry.
     left: usize,
     in_flight: usize,
     per_lane: usize,
@@ -106,6 +111,7 @@ impl Lanes {
             last: VecDeque::new(),
             in_turn: left,
             taken: vec![false; left],
+            delays: Delays::default(),
             left,
             in_flight: 0,
             per_lane,
@@ -113,6 +119,35 @@ impl Lanes {
             hold: None,
             is_closed: false,
         }
+    }
+
+    /// Takes the toggles out of their queues that may not be sent yet, before the first request.
+    pub(crate) fn delay(&mut self, not_before: impl Fn(usize) -> Option<Instant>) {
+        for (index, lane) in self.lanes.iter_mut().enumerate() {
+            self.delays.collect(&mut lane.queue, index, &not_before);
+            self.in_turn -= lane.left - lane.queue.len();
+            lane.left = lane.queue.len();
+        }
+    }
+
+    /// Queues the delayed toggles that may be sent at `now`, and returns whether there were any.
+    pub(crate) fn admit(&mut self, now: Instant) -> bool {
+        let due = self.delays.take_due(now);
+        for delay in due.iter().rev() {
+            let lane = &mut self.lanes[delay.lane];
+            lane.queue.push_front(delay.change);
+            lane.left += 1;
+            if lane.turn == Turn::InTurn {
+                self.in_turn += 1;
+            }
+            self.enqueue(delay.lane);
+        }
+        !due.is_empty()
+    }
+
+    /// Returns when the next delayed toggle may be sent.
+    pub(crate) fn delayed_until(&self) -> Option<Instant> {
+        self.delays.next()
     }
 
     /// Returns why nothing can be sent at `now` if `room` requests may be open, whatever would be next.
@@ -205,11 +240,14 @@ impl Lanes {
     /// Empties a lane, and returns what was queued or waited in it.
     pub(crate) fn drain(&mut self, lane: usize) -> Vec<usize> {
         self.move_to_end(lane);
+        let delayed = self.delays.take_lane(lane);
         let lane = &mut self.lanes[lane];
         let queued = std::mem::take(&mut lane.queue).into_iter();
         let queued = queued.filter(|change| !self.taken[*change]);
         let waiting = std::mem::take(&mut lane.retries).into_iter();
-        let drained: Vec<usize> = queued.chain(waiting.map(|retry| retry.change)).collect();
+        let delayed = delayed.into_iter().map(|delay| delay.change);
+        let waiting = waiting.map(|retry| retry.change).chain(delayed);
+        let drained: Vec<usize> = queued.chain(waiting).collect();
         lane.left = 0;
         self.left -= drained.len();
         drained
@@ -237,7 +275,7 @@ impl Lanes {
         self.numbers + 1
     }
 
-    /// Returns whether nothing is queued, open or waiting.
+    /// Returns whether nothing is queued, delayed, open or waiting.
     pub(crate) fn is_done(&self) -> bool {
         self.left == 0 && self.in_flight == 0
     }
@@ -300,9 +338,8 @@ impl Lanes {
             .lanes
             .iter()
             .filter(|lane| lane.in_flight < self.per_lane && lane.left == 0);
-        let due = open
-            .flat_map(|lane| lane.retries.iter().map(|retry| retry.at))
-            .min();
+        let due = open.flat_map(|lane| lane.retries.iter().map(|retry| retry.at));
+        let due = due.chain(self.delays.next()).min();
         due.map_or(Next::Wait, Next::WaitUntil)
     }
 

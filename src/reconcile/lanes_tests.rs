@@ -1,4 +1,4 @@
-//! One at a time within an environment, the environments side by side, retries at their moments.
+//! One at a time within an environment, the environments side by side, retries and delays at their moments.
 
 use std::time::Duration;
 
@@ -122,4 +122,58 @@ fn closing_lets_open_requests_end_and_starts_nothing() {
     assert_eq!(next(&mut lanes, now, 16), Next::Wait);
     lanes.settle(job);
     assert_eq!(next(&mut lanes, now, 16), Next::Done);
+}
+
+fn next_delayed(lanes: &mut Lanes, now: Instant) -> Next {
+    lanes.admit(now);
+    next(lanes, now, 16)
+}
+
+#[test]
+fn a_delayed_toggle_keeps_nothing_back() {
+    let now = Instant::now();
+    let later = now + Duration::from_secs(1);
+    let mut lanes = lanes(&[3], 1);
+    lanes.delay(|change| (change == 0).then_some(later));
+    for change in [1, 2] {
+        let job = sent(next_delayed(&mut lanes, now));
+        assert_eq!(job.change, change);
+        lanes.settle(job);
+    }
+    assert_eq!(next_delayed(&mut lanes, now), Next::WaitUntil(later));
+    let job = sent(next_delayed(&mut lanes, later));
+    assert_eq!((job.change, job.attempt), (0, 1));
+    lanes.settle(job);
+    assert_eq!(next_delayed(&mut lanes, later), Next::Done);
+}
+
+#[test]
+fn delayed_toggles_are_next_once_they_are_due() {
+    let now = Instant::now();
+    let later = now + Duration::from_secs(1);
+    let mut lanes = lanes(&[4, 1], 1);
+    lanes.delay(|change| (change < 2 || change == 4).then_some(later));
+    let first = sent(next_delayed(&mut lanes, now));
+    assert_eq!(first.change, 2);
+    let other = sent(next_delayed(&mut lanes, later));
+    assert_eq!(other.change, 4);
+    lanes.settle(first);
+    lanes.settle(other);
+    let mut order = Vec::new();
+    while let Next::Send(job) = next_delayed(&mut lanes, later) {
+        order.push(job.change);
+        lanes.settle(job);
+    }
+    assert_eq!(order, [0, 1, 3]);
+}
+
+#[test]
+fn a_delayed_toggle_of_a_lane_that_is_drained_is_not_waited_for() {
+    let now = Instant::now();
+    let mut lanes = lanes(&[2], 1);
+    lanes.delay(|change| (change == 1).then_some(now + Duration::from_secs(1)));
+    let mut drained = lanes.drain(0);
+    drained.sort_unstable();
+    assert_eq!(drained, [0, 1]);
+    assert_eq!(next_delayed(&mut lanes, now), Next::Done);
 }

@@ -10,6 +10,7 @@ mod check;
 mod checkpoints;
 mod clash;
 mod compare;
+mod delays;
 mod dispatch;
 mod driver;
 mod election;
@@ -23,6 +24,7 @@ mod freshness;
 mod heartbeat;
 mod history;
 mod history_guard;
+mod inherited;
 mod lanes;
 mod look;
 mod matched;
@@ -84,6 +86,8 @@ pub use withheld::{Withheld, WithheldGroup, WithheldReason};
 
 #[cfg(test)]
 mod compare_tests;
+#[cfg(test)]
+mod delays_tests;
 #[cfg(test)]
 mod dispatch_tests;
 #[cfg(test)]

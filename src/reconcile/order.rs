@@ -7,10 +7,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use fastrand::Rng;
+use tokio::time::Instant;
 
 use crate::model::{Action, RequestDigest, ToggleId};
 use crate::plan::{Change, Plan};
 use crate::state::{Tried, View};
+
+use super::inherited::Inherited;
 
 /// How long ago a toggle was tried. The smallest is next, so the order of the fields is part of the rule.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
@@ -31,6 +34,8 @@ pub(crate) struct Item {
     pub(crate) age: Age,
     /// Whether this request failed alone before.
     pub(crate) is_alone: bool,
+    /// The moment before which it may not be sent.
+    pub(crate) not_before: Option<Instant>,
 }
 
 /// Every change of a plan, in the plan's order, and the queue of each lane.
@@ -55,12 +60,13 @@ pub(crate) enum Foundation {
 pub(crate) struct Remembered {
     pub(crate) tries: BTreeMap<ToggleId, Tried>,
     pub(crate) unknown: BTreeMap<ToggleId, RequestDigest>,
+    pub(crate) inherited: Inherited,
     pub(crate) foundation: Foundation,
 }
 
 impl Remembered {
-    /// Reads it from the state.
-    pub(crate) fn of(view: &View) -> Self {
+    /// Reads it from the state. `inherited` is what was unknown when the state was opened.
+    pub(crate) fn of(view: &View, inherited: Inherited) -> Self {
         let unknown = view.unknown().iter().map(|(id, unknown)| {
             let sent = &unknown.sent;
             (id.clone(), RequestDigest::new(sent.action, &sent.payload))
@@ -68,6 +74,7 @@ impl Remembered {
         Self {
             tries: view.tries().clone(),
             unknown: unknown.collect(),
+            inherited,
             foundation: match view.has_applied() {
                 true => Foundation::Applied,
                 false => Foundation::Nothing,
@@ -90,6 +97,7 @@ impl Remembered {
                 is_new: change.action == Action::Create,
             },
             is_alone: tried.is_some_and(|tried| tried.alone.is_some()),
+            not_before: self.inherited.not_before(change),
         }
     }
 }

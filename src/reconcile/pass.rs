@@ -16,6 +16,7 @@ use crate::transport::RepoUrl;
 
 use super::Error;
 use super::history_guard::HistoryGuard;
+use super::inherited::Inherited;
 use super::look::{self, Look};
 use super::order::Remembered;
 use super::origin::SharedState;
@@ -67,6 +68,7 @@ pub struct Reconciler {
     store: Store,
     /// The remote that the state was opened on, where it is shared.
     remote: Option<RepoUrl>,
+    inherited: Inherited,
     /// Toggles that are not tried again yet, with the reason; the driver's to fill.
     pub(crate) parked: BTreeMap<ToggleId, Parked>,
     /// What is known about moves of the ref; the driver's to fill.
@@ -100,12 +102,16 @@ impl Reconciler {
             crash: None,
         };
         let store = Store::open(&config.state_dir, options)?;
+        let timeout = config.service.as_ref().map(|service| service.timeout);
+        let ended_at = tokio::time::Instant::now() + timeout.unwrap_or_default();
+        let inherited = Inherited::new(store.view().unknown().keys(), ended_at);
         let source = Source::new(config.source.clone());
         Ok(Self {
             config,
             source,
             store,
             remote,
+            inherited,
             parked: BTreeMap::new(),
             history: HistoryGuard::default(),
             revisions: Revisions::default(),
@@ -295,7 +301,7 @@ impl Reconciler {
             .collect();
         let limits = self.config.limits;
         let documents = snapshot.clone();
-        let (reconciler, journal) = blocking(self, move |reconciler| {
+        let (mut reconciler, journal) = blocking(self, move |reconciler| {
             start(&mut reconciler.store, head, &changes, &documents)
         })
         .await;
@@ -304,7 +310,8 @@ impl Reconciler {
             Err(error) => return (reconciler, Err(error)),
         };
         around.progress.begins(&plan);
-        let remembered = Remembered::of(reconciler.store.view());
+        reconciler.inherited.expire(tokio::time::Instant::now());
+        let remembered = Remembered::of(reconciler.store.view(), reconciler.inherited.clone());
         let (stop, progress) = (around.stop.clone(), Arc::clone(&around.progress));
         let publishing = Publishing {
             plan,

@@ -39,6 +39,7 @@ impl Sender {
         let seed = fastrand::u64(..);
         tracing::info!(name: "order_drawn", seed, "order of the environments drawn");
         let total = publishing.plan.changes().len();
+        log_delays(&order);
         let rng = fastrand::Rng::with_seed(seed);
         let dispatcher = Dispatcher::new(order, publishing.limits, rng);
         Self {
@@ -256,6 +257,16 @@ impl Sender {
 
     fn results(&self) -> MutexGuard<'_, Results> {
         self.results.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Logs what the pass will wait for, because that can take as long as a request.
+fn log_delays(order: &Order) {
+    let delays = order.items.iter().filter_map(|item| item.not_before);
+    let count = delays.clone().count();
+    if let Some(until) = delays.max() {
+        let wait_s = until.saturating_duration_since(Instant::now()).as_secs_f64();
+        tracing::info!(name: "delayed", count, wait_s, "toggles wait until an earlier process's request has ended");
     }
 }
 

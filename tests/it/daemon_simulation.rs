@@ -169,6 +169,8 @@ impl Life {
         daemon
             .set("listen", self.face.address())
             .set("poll-interval", "1s")
+            // What a killed process left open is waited for that long.
+            .set("timeout", "3s")
             .env("GITOGGLE_ADMIN_TOKEN", ADMIN.trim_start_matches("Bearer "))
     }
 

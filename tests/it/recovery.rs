@@ -1,7 +1,9 @@
 //! What README.md says about recovery, done as an operator would.
 
+use std::time::{Duration, Instant};
+
 use crate::support::files::copy;
-use crate::support::{Repo, World, body, doc};
+use crate::support::{Answer, Daemon, Repo, World, body, doc, eventually};
 
 #[test]
 fn a_moved_repository_publishes_nothing_again() {
@@ -70,5 +72,66 @@ fn a_state_that_is_moved_away_is_a_first_pass() {
     world.apply().exit(4).says(&["--first-pass"]);
     world.nothing_sent();
     world.apply().set("first-pass", "adopt").exit(0).any_output();
+    world.nothing_sent();
+}
+
+#[test]
+fn the_same_document_is_sent_again_at_once() {
+    let world = crate::state::interrupted();
+    let start = Instant::now();
+    world.apply().set("timeout", "100s").exit(0).any_output();
+    assert!(start.elapsed() < Duration::from_secs(100));
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+}
+
+#[test]
+fn what_the_same_process_left_unknown_is_not_waited_for() {
+    let world = World::with_pay_applied();
+    // Longer than `eventually` waits.
+    let _daemon = Daemon::ready(&world, |run| run.set("timeout", "100s"));
+    world.service.always(|_| Answer::status(503));
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.service.wait_for(1);
+    world.repo.file("shop/prod/pay.yaml", doc(22)).commit("Newer");
+    eventually("the newer document", || {
+        let requests = world.service.requests();
+        let mut requests = requests.iter();
+        requests.any(|request| request.comment() == "Newer").then_some(())
+    });
+}
+
+#[test]
+fn a_newer_document_waits_until_the_request_of_a_killed_process_has_ended() {
+    let world = World::with_pay_applied();
+    world.repo.file("shop/prod/zoo.yaml", doc(1)).commit("Add zoo");
+    world.settle();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.service.answers([Answer::stores_and_hangs()]);
+    let killed = world.apply().start();
+    world.service.wait_for(1);
+    killed.kill();
+    world.service.sender_died();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(22))
+        .file("shop/prod/zoo.yaml", doc(2))
+        .commit("Change both");
+    let start = Instant::now();
+    let timeout = Duration::from_secs(2);
+    world.apply().set("timeout", "2s").exit(0).any_output();
+    let requests = world.sent(&[
+        ("shop/prod/zoo", body(2, "Change both")),
+        ("shop/prod/pay", body(22, "Change both")),
+    ]);
+    let waited = requests[1].at.duration_since(start);
+    assert!(waited >= timeout, "sent after {waited:?}");
+    world.apply().set("timeout", "2s").exit(0).any_output();
     world.nothing_sent();
 }

@@ -299,6 +299,8 @@ impl Simulation {
     fn apply(&mut self) -> Gitoggle {
         // Histories are rewritten on the way.
         let run = self.world.apply().set("history", "follow");
+        // What a killed pass left open is waited for that long.
+        let run = run.set("timeout", "3s");
         let Some(remote) = &self.remote else {
             return run;
         };

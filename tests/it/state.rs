@@ -101,7 +101,7 @@ fn the_journalled_comment_is_sent_again_though_the_files_history_has_moved_on() 
 fn a_newer_document_wins_over_an_unknown_one() {
     let world = interrupted();
     world.repo.file("shop/prod/pay.yaml", doc(22)).commit("Newer");
-    world.apply().exit(0).any_output();
+    world.apply().set("timeout", "2s").exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(22, "Newer"))]);
 }
 
@@ -109,7 +109,7 @@ fn a_newer_document_wins_over_an_unknown_one() {
 fn a_reverted_document_is_sent_because_the_service_may_have_the_other_one() {
     let world = interrupted();
     world.repo.revert();
-    world.apply().exit(0).any_output();
+    world.apply().set("timeout", "2s").exit(0).any_output();
     let requests = world.service.take();
     assert_eq!(requests.len(), 1);
     assert_eq!(requests[0].body()["content"], content(18));

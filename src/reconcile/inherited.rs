@@ -1,0 +1,91 @@
+//! Which toggles earlier processes left unknown, and until when a request of such a process may still be executing
+//! (DESIGN, section 4, *Unknown*).
+//!
+//! A process that was killed did not wait for its requests to end. The service may execute one of them after a newer
+//! document, so another document waits for one timeout. The same document needs no delay: either order ends the same.
+
+use std::collections::BTreeSet;
+
+use tokio::time::Instant;
+
+use crate::model::ToggleId;
+use crate::plan::{Before, Change, Resend};
+
+/// The toggles that were unknown when this process opened the state.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Inherited {
+    toggles: BTreeSet<ToggleId>,
+    /// The moment when every request of an earlier process has ended.
+    ended_at: Option<Instant>,
+}
+
+impl Inherited {
+    pub(crate) fn new<'a>(toggles: impl IntoIterator<Item = &'a ToggleId>, ended_at: Instant) -> Self {
+        Self {
+            toggles: toggles.into_iter().cloned().collect(),
+            ended_at: Some(ended_at),
+        }
+    }
+
+    /// Forgets the toggles once every request of an earlier process has ended.
+    pub(crate) fn expire(&mut self, now: Instant) {
+        if self.ended_at.is_some_and(|ended_at| ended_at <= now) {
+            *self = Self::default();
+        }
+    }
+
+    /// Returns the moment before which a change may not be sent.
+    pub(crate) fn not_before(&self, change: &Change) -> Option<Instant> {
+        let is_other = matches!(change.before, Before::Unknown(_)) && change.resend == Resend::No;
+        let is_open = is_other && self.toggles.contains(&change.id);
+        self.ended_at.filter(|_| is_open)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::model::{Action, Attribution, ObjectId, Payload};
+
+    fn change(id: &ToggleId, before: Before, resend: Resend) -> Change {
+        Change {
+            id: id.clone(),
+            action: Action::Update,
+            payload: payload(),
+            before,
+            path: format!("{id}.yaml"),
+            format: "yaml".to_owned(),
+            object: ObjectId([0; 20]),
+            attribution: Attribution::Uncommitted,
+            comment: String::new(),
+            resend,
+        }
+    }
+
+    fn payload() -> Payload {
+        let text = r#"{"disabled":true,"content":{"rules":[],"disabledServe":{"select":0},"defaultServe":{"select":0},"variations":[]}}"#;
+        Payload::from_json(text).unwrap()
+    }
+
+    #[test]
+    fn only_another_document_for_a_toggle_that_was_unknown_at_the_start_waits() {
+        let (now, ended_at) = (Instant::now(), Instant::now() + Duration::from_secs(10));
+        let [left, other]: [ToggleId; 2] = ["a/b/left", "a/b/other"].map(|id| id.parse().unwrap());
+        let mut inherited = Inherited::new([&left], ended_at);
+        let unknown = || Before::Unknown(payload());
+        inherited.expire(now);
+        for (id, before, resend, expected) in [
+            (&left, unknown(), Resend::No, Some(ended_at)),
+            (&left, unknown(), Resend::Same, None),
+            (&left, Before::Applied(payload()), Resend::No, None),
+            (&other, unknown(), Resend::No, None),
+        ] {
+            let change = change(id, before, resend);
+            assert_eq!(inherited.not_before(&change), expected, "{change:?}");
+        }
+        inherited.expire(ended_at);
+        assert_eq!(inherited.not_before(&change(&left, unknown(), Resend::No)), None);
+    }
+}
