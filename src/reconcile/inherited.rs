@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use tokio::time::Instant;
 
 use crate::model::ToggleId;
-use crate::plan::{Before, Change, Resend};
+use crate::plan::{Change, Resend};
 
 /// The toggles that were unknown when this process opened the state.
 #[derive(Clone, Debug, Default)]
@@ -36,8 +36,9 @@ impl Inherited {
 
     /// Returns the moment before which a change may not be sent.
     pub(crate) fn not_before(&self, change: &Change) -> Option<Instant> {
-        let is_other = matches!(change.before, Before::Unknown(_)) && change.resend == Resend::No;
-        let is_open = is_other && self.toggles.contains(&change.id);
+        // Also after this process sent the same document again and it was confirmed: the request of the earlier process
+        // could still overwrite a newer one.
+        let is_open = change.resend == Resend::No && self.toggles.contains(&change.id);
         self.ended_at.filter(|_| is_open)
     }
 }
@@ -48,6 +49,7 @@ mod tests {
 
     use super::*;
     use crate::model::{Action, Attribution, ObjectId, Payload};
+    use crate::plan::Before;
 
     fn change(id: &ToggleId, before: Before, resend: Resend) -> Change {
         Change {
@@ -79,7 +81,7 @@ mod tests {
         for (id, before, resend, expected) in [
             (&left, unknown(), Resend::No, Some(ended_at)),
             (&left, unknown(), Resend::Same, None),
-            (&left, Before::Applied(payload()), Resend::No, None),
+            (&left, Before::Applied(payload()), Resend::No, Some(ended_at)),
             (&other, unknown(), Resend::No, None),
         ] {
             let change = change(id, before, resend);
