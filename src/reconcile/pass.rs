@@ -28,8 +28,9 @@ use super::rules::Rules;
 use super::standing;
 use super::status::ToggleStatus;
 
-/// How often a pass starts over because the source vanished or another process was faster.
-const STARTS: usize = 5;
+/// How often a pass starts because the source vanished or another process was faster. Each time, that process made
+/// progress; with a few jobs at once, five starts were not always enough.
+const STARTS: usize = 20;
 
 /// How long a pass waits for another process that is publishing to the same shared state.
 const SHARED_WAIT: Duration = Duration::from_secs(90);

@@ -21,7 +21,7 @@ pub(super) fn lacks_trees(reader: &Reader, commit: CommitId) -> bool {
 }
 
 /// Returns the newest commit that does not have `path` (counted from the top) while a parent of it has. A path that is
-/// gone in one parent of a merge too is followed no further by [`last_commits`], as `git log` follows it.
+/// gone in one parent of a merge too is followed no further by the walk for last commits, as `git log` follows it.
 pub(super) fn removal(
     reader: &Reader,
     start: Oid,

@@ -7,7 +7,7 @@ use crate::model::escaped;
 /// The longest text of a host that is shown, in characters.
 const LONGEST: usize = 500;
 
-/// The text of a host: escaped, on one line, and no longer than [`LONGEST`].
+/// The text of a host: escaped, on one line, and at most 500 characters.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct HostWords(String);
 
