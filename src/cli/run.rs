@@ -206,7 +206,7 @@ fn tell_people(
             let Some(notice) = told.tell(&now) else { continue };
             // On record first: a notice that is lost is better than one that comes with every restart.
             if let Err(error) = write_told(&file, told) {
-                tracing::warn!(name: "notifications_unrecorded", reason = %error, "what was told is not on record; it may be told again");
+                tracing::warn!(name: "notifications_unrecorded", reason = %error, "could not record which notifications were sent; they may be sent again");
             }
             notifiers
                 .iter()

@@ -1,14 +1,14 @@
-//! Who receives notices: where a receiver is, what it reads, and why a notice did not reach it.
+//! The receivers of notices: their addresses, their formats, and why a delivery failed.
 
 use super::change::Notice;
 use super::message;
 use super::signature::{SigningKey, SigningKeyError};
 use crate::transport::{NetworkError, SecretError, SecretSource};
 
-/// Somebody who is told.
+/// A receiver of notices.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    /// Its `https` URL. A secret, because a chat's URL is all that is needed to write there; read anew every time.
+    /// Its `https` URL. A secret, because whoever has the URL of a chat can write there. Read again for each delivery.
     pub url: SecretSource,
     /// What it reads.
     pub format: ReceiverFormat,

@@ -1,7 +1,7 @@
 //! First passes: what is done in an environment in which nothing is applied, and who decided that.
 //!
 //! An operator's decision comes first, given at run time or with `--first-pass`; then the trailer
-//! `Gitoggle-First-Pass` of a commit that adds a document. Nobody guesses: without a decision, the environment is held.
+//! `Gitoggle-First-Pass` of a commit that adds a document. Without a decision, the environment is held.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

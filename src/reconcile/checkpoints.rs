@@ -19,9 +19,9 @@ use super::record;
 const CHECKPOINT: Duration = Duration::from_secs(5);
 
 impl Reconciler {
-    /// Publishes, and records every few seconds what was confirmed so far, beside the lanes: a remote that hangs keeps
-    /// nobody from stopping them. Once others could not be told for too long that the pass goes on, nothing more is sent,
-    /// because another process takes over then.
+    /// Publishes, and records every few seconds what was confirmed so far. Recording runs beside the lanes, so that they can
+    /// be stopped while a remote hangs. If the announcement on shared state could not be renewed for too long, nothing
+    /// more is sent, because another process takes over then.
     pub(super) async fn publish_and_fold(
         self,
         publishing: Publishing,

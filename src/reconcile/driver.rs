@@ -309,7 +309,7 @@ fn is_moved(memory: &Memory, scout: &mut Scout) -> bool {
 /// Returns whether the state is still where it was opened. Otherwise it is to be opened again.
 fn is_usable(writer: &Reconciler) -> bool {
     if !writer.is_in_place() {
-        tracing::error!(name: "state_folder_replaced", "the state folder is not the one that was opened; opening it anew");
+        tracing::error!(name: "state_folder_replaced", "the state folder is not the one that was opened; opening the new one");
         return false;
     }
     let is_same_remote = writer.is_same_remote();

@@ -30,7 +30,7 @@ pub(super) fn holds(
     }
 }
 
-/// Says why an environment that lost all its documents is held.
+/// Returns the reason for which an environment that lost all its documents is held.
 fn reason(environment: &EnvironmentId) -> String {
     format!(
         "every document in this environment was removed; if this is intended, pass `--allow-mass-change`, or run \

@@ -45,7 +45,7 @@ pub enum Error {
     /// Uncommitted files of something that has no work tree.
     #[error("only a repository at a path has uncommitted files")]
     NoWorkTree,
-    /// Whether history was rewritten cannot be told, and `history: refuse` says to stop if it was.
+    /// It is unknown whether history was rewritten, and `history: refuse` stops if it was.
     #[error(
         "`--history refuse` needs the whole history, which is cut here: {recorded} was applied, and may be an ancestor of \
          {found}"
@@ -97,7 +97,7 @@ pub enum Error {
 /// Why a checkout counts as stale.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Stale {
-    /// Its history is cut, so whether it is stale cannot be told.
+    /// Its history is cut, so it is unknown whether it is stale.
     Cut,
     /// A daemon never saw it at the recorded revision.
     NeverSeen,

@@ -99,7 +99,7 @@ impl Step {
         self.relation == Relation::Unclear
     }
 
-    /// Returns what the operator is told about a step that is followed.
+    /// Returns the note for the operator about a step that is followed.
     fn note(&self) -> String {
         let (recorded, found) = (self.recorded.short(), self.found.short());
         match self.relation {

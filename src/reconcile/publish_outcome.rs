@@ -13,7 +13,7 @@ pub enum PublishOutcome {
     Lost,
     /// Something answered that is not the service.
     Misrouted,
-    /// The service said no.
+    /// The service refused the request.
     Refused,
     /// The service did not accept the token.
     Unauthorised,

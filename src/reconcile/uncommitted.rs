@@ -1,4 +1,4 @@
-//! Says how many documents of a work tree are not in a plan, because they are not committed.
+//! Counts the documents of a work tree that are not in a plan because they are not committed.
 
 use crate::document::Place;
 use crate::source::{self, Snapshot};

@@ -1,5 +1,5 @@
-//! A pass under way: the driver goes on answering operators and looking at the source, and stops what the pass has not
-//! started yet when a newer commit, a suspension or the end overtakes it.
+//! A pass that is running: meanwhile, the driver answers operators and looks up the source. A newer commit, a suspension or
+//! a shutdown stops what the pass has not started yet.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -62,7 +62,7 @@ fn pass(settings: &Settings) -> Result<Verdict, Failure> {
     Ok(verdict(&report, settings.exit_zero_when_held))
 }
 
-/// Takes the state's lock; who has to wait is told for whom, for in CI nobody would know why it takes so long.
+/// Opens the state. Prints the holder of the lock before waiting, so that a CI log explains the delay.
 fn open(config: Config) -> Result<Reconciler, Failure> {
     match Reconciler::open(config.clone(), Duration::ZERO) {
         Err(reconcile::Error::State(state::Error::Locked { holder, .. })) => {
