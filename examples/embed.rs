@@ -7,11 +7,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use gitoggle::document::{Color, Layout};
+use gitoggle::git::{GitAccess, RepoUrl};
 use gitoggle::model::ServiceKind;
+use gitoggle::pass;
+use gitoggle::pass::{Config, Files, HistoryRule, Limits, Rules};
 use gitoggle::plan::{FirstPass, Policy, render};
-use gitoggle::reconcile::{self, Config, Files, HistoryRule, Limits, Rules};
 use gitoggle::source::{CacheMode, Parents, SourceConfig};
-use gitoggle::transport::{GitAccess, Network, RepoUrl};
+use gitoggle::transport::Network;
 
 #[expect(clippy::print_stdout, reason = "an example is there to print")]
 fn main() -> Result<(), Box<dyn Error>> {
@@ -53,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             give_up_after: Duration::from_secs(60),
         },
     };
-    let look = reconcile::plan(&config, Files::Committed)?;
+    let look = pass::plan(&config, Files::Committed)?;
     println!("{}", render::text(&look.plan, Color::Never));
     Ok(())
 }

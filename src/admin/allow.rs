@@ -10,8 +10,8 @@ use super::Shared;
 use super::caller::Caller;
 use super::control::{answer, refusal};
 use super::server::{json, problem_with_hint};
+use crate::daemon::{AllowRequest, Released};
 use crate::model::{Allowance, EnvironmentId, Override, escaped, rfc3339};
-use crate::reconcile::{AllowRequest, Released};
 
 /// The number of released toggles that the answer names; it counts all of them.
 const MOST_NAMED: usize = 1000;

@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 use super::caller::Caller;
 use super::server::{json, problem, problem_with_hint};
 use super::{Shared, signature};
+use crate::daemon::{ControlError, Rejection, ScopedSuspensionJson};
 use crate::model::{Suspension, SuspensionScope, SuspensionScopeError, escaped, rfc3339};
-use crate::reconcile::{ControlError, Rejection, ScopedSuspensionJson};
 
 /// In characters.
 const LONGEST_REASON: usize = 1000;

@@ -6,7 +6,7 @@
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-use crate::transport::RepoUrl;
+use crate::git::RepoUrl;
 
 /// The repository and the ref that are followed.
 #[derive(Clone, Debug, Default)]

@@ -27,8 +27,9 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
 
-use crate::reconcile::{Control, Heartbeat, Metrics, Status};
-use crate::transport::{RepoUrl, SecretSource};
+use crate::daemon::{Control, Heartbeat, Metrics, Status};
+use crate::git::RepoUrl;
+use crate::transport::SecretSource;
 
 pub use server::serve;
 

@@ -8,8 +8,8 @@ use axum::response::{IntoResponse as _, Response};
 
 use super::Shared;
 use super::server::problem;
+use crate::daemon::{Readiness, Status, ToggleState};
 use crate::model::{escaped, rfc3339};
-use crate::reconcile::{Readiness, Status, ToggleState};
 
 /// The number of toggles and of environments that the page lists; `/api/status` has all of them.
 const MOST_ROWS: usize = 500;
@@ -185,8 +185,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::daemon::{ToggleStatus, WithheldReason};
     use crate::model::Suspension;
-    use crate::reconcile::{ToggleStatus, WithheldReason};
 
     fn failed(toggle: &str, reason: &str) -> ToggleStatus {
         ToggleStatus {

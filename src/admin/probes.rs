@@ -11,8 +11,8 @@ use serde::Serialize;
 use super::deliveries::DeliveriesShown;
 use super::server::problem;
 use super::{Admin, Shared};
+use crate::daemon::{MetricsFormat, Readiness, Status, StatusJson};
 use crate::model::escaped;
-use crate::reconcile::{MetricsFormat, Readiness, Status, StatusJson};
 
 impl Admin {
     /// Returns whether the daemon is ready now.

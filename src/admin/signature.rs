@@ -10,7 +10,7 @@ use subtle::ConstantTimeEq as _;
 use super::form::is_form;
 use super::server::problem;
 use super::webhook::Kind;
-use crate::notice::{SignatureCheck, SigningKey, hmac_sha256};
+use crate::notification::{SignatureCheck, SigningKey, hmac_sha256};
 use crate::transport::{Secret, SecretSource};
 
 /// In seconds, both ways: how far a generic webhook's clock may be from ours.

@@ -13,15 +13,15 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde_json::Value;
 
-use super::body::Unread;
+use super::Shared;
+use super::body::{self, Unread};
 use super::deliveries::Disposition;
 use super::event::{About, Watched};
 use super::form::{PayloadField, is_form};
 use super::replay::Delivery;
 use super::server::{LONGEST_REQUEST, json, problem};
-use super::signature::{Authentic, Check};
-use super::{Shared, body, signature};
-use crate::transport::moved_to;
+use super::signature::{self, Authentic, Check};
+use crate::git::moved_to;
 
 /// The largest webhook, in bytes.
 const LARGEST_BODY: usize = 32 << 20;

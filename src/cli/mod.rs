@@ -25,7 +25,6 @@ use std::process::ExitCode;
 use crate::config::{self, OutputFormat, Settings, World};
 use crate::document;
 use crate::telemetry::{self, Colour, Logging, Stream};
-
 use args::{Asked, Invocation};
 use failure::{Failure, Verdict};
 
@@ -110,15 +109,15 @@ fn color(settings: &Settings) -> document::Color {
     }
 }
 
-impl From<crate::reconcile::Error> for Failure {
-    fn from(error: crate::reconcile::Error) -> Self {
+impl From<crate::pass::Error> for Failure {
+    fn from(error: crate::pass::Error) -> Self {
         Self::of(&std::sync::Arc::new(error))
     }
 }
 
 impl Failure {
     /// Reports why there was no pass, or why it could not be finished.
-    fn of(error: &std::sync::Arc<crate::reconcile::Error>) -> Self {
+    fn of(error: &std::sync::Arc<crate::pass::Error>) -> Self {
         let verdict = match error.is_hold() {
             true => Verdict::Held,
             false => Verdict::Failed,

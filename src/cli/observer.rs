@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::daemon::Metrics;
 use crate::model::ToggleId;
+use crate::pass::{Progress, PublishOutcome, Sending};
 use crate::plan::{Change, Plan};
-use crate::reconcile::{Metrics, Progress, PublishOutcome, Sending};
 use crate::service::Outcome;
 use crate::telemetry::ANNOUNCEMENT;
 

@@ -2,22 +2,21 @@
 
 use serde::Serialize;
 
-use crate::config::{OutputFormat, Settings};
-use crate::plan::{Plan, render};
-use crate::reconcile;
-use crate::source::CacheMode;
-
 use super::args::{Exit, Look};
 use super::failure::{Failure, Verdict};
 use super::{color, note, print, setup, show};
+use crate::config::{OutputFormat, Settings};
+use crate::pass;
+use crate::plan::{Plan, render};
+use crate::source::CacheMode;
 
 pub(super) fn run(settings: &Settings, look: Look, exit: Exit) -> Result<Verdict, Failure> {
     let config = setup::config(settings, CacheMode::Untouched)?;
     let files = match look {
-        Look::Committed => reconcile::Files::Committed,
-        Look::WorkTree => reconcile::Files::WorkTree,
+        Look::Committed => pass::Files::Committed,
+        Look::WorkTree => pass::Files::WorkTree,
     };
-    let reconcile::Look { plan, notes } = reconcile::plan(&config, files)?;
+    let pass::Look { plan, notes } = pass::plan(&config, files)?;
     for text in &notes {
         note(&format!("note: {text}\n"))?;
     }

@@ -8,17 +8,17 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::admin::{self, Admin};
-use crate::config::{Listen, Settings};
-use crate::model::escaped;
-use crate::notice::{Notifier, Receiver, ReceiverFormat, Told};
-use crate::reconcile::{Control, Driver, Heartbeat, Metrics, Status, Trigger};
-use crate::source::{CacheMode, Source, watch as watcher};
-use crate::transport::{Network, RepoUrl, SecretSource};
-
 use super::failure::{Failure, Verdict};
 use super::observer::Observer;
 use super::{setup, show, signals};
+use crate::admin::{self, Admin};
+use crate::config::{Listen, Settings};
+use crate::daemon::{Control, Driver, Heartbeat, Metrics, Status, Trigger};
+use crate::git::RepoUrl;
+use crate::model::escaped;
+use crate::notification::{Notifier, Receiver, ReceiverFormat, Told};
+use crate::source::{CacheMode, Source, watch as watcher};
+use crate::transport::{Network, SecretSource};
 
 pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -1,12 +1,11 @@
 //! Reads every secret once when the process starts, so that a missing file is reported before anything depends on it.
 
-use crate::config::{Command, Settings, settings};
-use crate::reconcile;
-use crate::service::ClientError;
-use crate::transport::SecretSource;
-
 use super::failure::{Failure, Verdict};
 use super::show::Attempt;
+use crate::config::{Command, Settings, settings};
+use crate::pass;
+use crate::service::ClientError;
+use crate::transport::SecretSource;
 
 /// Reads the secrets that `command` uses.
 ///
@@ -35,7 +34,7 @@ pub(super) fn check(command: Command, settings: &Settings) -> Result<(), Failure
 fn check_token(token: &SecretSource) -> Result<(), Failure> {
     let token = token
         .read()
-        .map_err(|error| reconcile::Error::Service(ClientError::Token(error)))?;
+        .map_err(|error| pass::Error::Service(ClientError::Token(error)))?;
     let has_scheme = |text: &str| text.len() > 7 && text.as_bytes()[..7].eq_ignore_ascii_case(b"Bearer ");
     if !has_scheme(token.expose()) {
         return Ok(());

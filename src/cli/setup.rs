@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
+use super::failure::{Failure, Verdict};
 use crate::config::{self, Settings, StateRemote, Switch};
+use crate::git::{GitAccess, GitCredentials, RepoUrl};
 use crate::model::escaped;
+use crate::pass::{Config, HistoryRule, Limits, OriginState, Rules, SharedState};
 use crate::plan::{FirstPass, MassChange, OnInvalid, OnRemove, Policy, Trailer};
-use crate::reconcile::{Config, HistoryRule, Limits, OriginState, Rules, SharedState};
 use crate::service::{BaseUrl, ClientConfig};
 use crate::source::{CacheMode, Parents, SourceConfig};
 use crate::state::{self, Shared};
-use crate::transport::{GitAccess, GitCredentials, Network, RepoUrl, SecretSource};
-
-use super::failure::{Failure, Verdict};
+use crate::transport::{Network, SecretSource};
 
 /// How long a Git host may keep a connection waiting.
 const GIT_TIMEOUT: Duration = Duration::from_secs(60);

@@ -5,19 +5,17 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::failure::{Failure, Verdict};
+use super::{note, plan, print, setup, show};
 use crate::config::{OutputFormat, Settings};
+use crate::daemon::{self, Readiness, SourceStatus, Status, StatusJson, ToggleState, ToggleStatus};
 use crate::model::{counted, escaped};
 use crate::plan::render::code;
-use crate::reconcile::{self, Readiness, SourceStatus, Status, StatusJson, ToggleState, ToggleStatus};
 use crate::source::CacheMode;
-
-use super::failure::{Failure, Verdict};
-use super::plan;
-use super::{note, print, setup, show};
 
 pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
     let config = setup::config(settings, CacheMode::Untouched)?;
-    let reconcile::Standing { look, status } = reconcile::status(&config)?;
+    let daemon::Standing { look, status } = daemon::status(&config)?;
     for text in &look.notes {
         note(&format!("note: {text}\n"))?;
     }

@@ -5,16 +5,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use super::failure::{Failure, Verdict};
+use super::{color, note, print, setup, show};
 use crate::config::{OutputFormat, Settings, Switch};
 use crate::document::{self, Diagnostic, Severity};
 use crate::model::{counted, escaped};
+use crate::pass::{self, Checked, Checks, Place};
 use crate::plan::render;
-use crate::reconcile::{self, Checked, Checks, Place};
 use crate::source::{self, CacheMode, SourceConfig, worktree};
-
-use super::failure::{Failure, Verdict};
-use super::show;
-use super::{color, note, print, setup};
 
 /// One thing to check: where, and which paths within it.
 struct Target {
@@ -40,7 +38,7 @@ pub(super) fn run(settings: &Settings, paths: &[PathBuf]) -> Result<Verdict, Fai
 /// Returns why a run is not a success even if nothing was found: it looked at nothing.
 fn problem(checked: &Checked, settings: &Settings) -> Option<Failure> {
     let unmatched: Vec<String> = checked.unmatched.iter().cloned().collect();
-    if let Err(error) = reconcile::check_scope(&settings.only, &unmatched) {
+    if let Err(error) = pass::check_scope(&settings.only, &unmatched) {
         return Some(error.into());
     }
     let is_empty = checked.documents == 0 && settings.allow_empty == Switch::Off;
@@ -69,7 +67,7 @@ fn checked(settings: &Settings, targets: &[Target]) -> Result<Checked, Failure> 
             documents,
             findings,
             unmatched,
-        } = reconcile::check(place, checks)?;
+        } = pass::check(place, checks)?;
         all.documents += documents;
         all.findings.extend(findings);
         all.unmatched.retain(|glob| unmatched.contains(glob));

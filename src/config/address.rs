@@ -2,7 +2,8 @@
 
 use url::Url;
 
-use crate::transport::{DaemonUrl, RepoUrl};
+use crate::git::RepoUrl;
+use crate::transport::DaemonUrl;
 
 /// The remote through which state is shared.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::transport::RepoUrl;
+use crate::git::RepoUrl;
 
 /// Returns the folder of the source `repo` under `home`, the platform's folder for state.
 ///

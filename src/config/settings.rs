@@ -15,8 +15,9 @@ use super::place::state_dir;
 use super::repository::work_trees;
 use super::typed::Values;
 use crate::document::Layout;
+use crate::git::RepoUrl;
 use crate::model::{Scope, ServiceKind};
-use crate::transport::{DaemonUrl, RepoUrl, Secret, SecretSource};
+use crate::transport::{DaemonUrl, Secret, SecretSource};
 
 /// Where the daemon listens.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::repository::work_trees;
-use crate::transport::RepoUrl;
+use crate::git::RepoUrl;
 
 /// How far a configuration file is believed.
 #[derive(Clone, Debug, Eq, PartialEq)]

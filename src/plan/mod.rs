@@ -4,6 +4,7 @@
 //! one place (published, held, recorded, or an orphan; an orphan whose last outcome is unknown is also held), and
 //! the plan of a world in which a plan was carried out is empty.
 
+pub(crate) mod compare;
 mod decide;
 mod draft;
 mod first_pass;

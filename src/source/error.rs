@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::git::{GitError, Libgit2Error, io_fault, is_full};
 use crate::model::{CommitId, ObjectId, escaped};
-use crate::transport::{GitError, Libgit2Error, io_fault, is_full};
 
 /// Why a source gives no answer.
 #[derive(Debug, thiserror::Error)]

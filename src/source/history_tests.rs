@@ -7,8 +7,8 @@ use std::process::Stdio;
 
 use super::testing::{Repo, command, config, git, source, source_at};
 use super::{Parents, Snapshot, Source, SourceConfig};
+use crate::git::RepoUrl;
 use crate::model::{Attribution, Blob, Trees as _};
-use crate::transport::RepoUrl;
 
 const PATHS: [&str; 7] = ["a", "a/b", "a.b", "d/x", "d/y/z", "d/y/w", "never"];
 const HISTORIES: usize = 240;

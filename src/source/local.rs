@@ -6,12 +6,12 @@ use git2::Repository;
 
 use super::error::{Error, cannot_open};
 use super::resolve::{Resolved, resolve};
-use crate::transport;
+use crate::git;
 
 /// Opens the repository at `path`: a work tree, a bare one, a linked work tree, or a symbolic link to one. Never
 /// one further up.
 pub(super) fn open(path: &Path) -> Result<Repository, Error> {
-    transport::open(path).map_err(|error| cannot_open(path, error))
+    git::open(path).map_err(|error| cannot_open(path, error))
 }
 
 /// Resolves `reference` in the repository at `path`, and returns both.

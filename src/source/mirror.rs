@@ -14,8 +14,8 @@ use super::error::{Error, HeadKind};
 use super::reader::{Memory, object_id, oid};
 use super::resolve::{self, Resolved};
 use super::{CacheMode, Snapshot, SourceConfig};
+use crate::git::{self, Advertised, GitError, Handles, advertised, io_fault, with_remote};
 use crate::model::CommitId;
-use crate::transport::{self, Advertised, GitError, Handles, advertised, io_fault, with_remote};
 
 /// What the wanted ref is called in the mirror.
 const WANTED: &str = "refs/gitoggle/source";
@@ -139,7 +139,7 @@ impl Mirror {
                 Arc::clone(self.temporary.insert(Arc::new(folder)))
             }
         };
-        let repository = transport::open_bare(folder.path())?;
+        let repository = git::open_bare(folder.path())?;
         let resolved = fetch(&repository, config, wanted)?;
         self.distrusted = false;
         self.snapshot(config, folder.path(), resolved)
@@ -288,7 +288,7 @@ fn tip(repository: &Repository) -> Option<Oid> {
 
 /// Opens the mirror in `folder` where it is one of this source.
 fn open(folder: &Path, config: &SourceConfig) -> Option<Repository> {
-    let repository = transport::open_bare(folder).ok()?;
+    let repository = git::open_bare(folder).ok()?;
     let url = repository.config().ok()?.get_string(URL_KEY).ok()?;
     (url == config.location.to_string()).then_some(repository)
 }
@@ -296,7 +296,7 @@ fn open(folder: &Path, config: &SourceConfig) -> Option<Repository> {
 fn init(folder: &Path, config: &SourceConfig) -> Result<Repository, Error> {
     let mut options = git2::RepositoryInitOptions::new();
     options.bare(true);
-    let repository = transport::init(folder, &mut options)?;
+    let repository = git::init(folder, &mut options)?;
     repository
         .config()?
         .set_str(URL_KEY, &config.location.to_string())?;
@@ -314,7 +314,7 @@ fn lend(repository: &Repository, lender: Option<&Repository>) -> Result<(), Erro
     std::fs::create_dir_all(repository.path().join("objects/info"))
         .and_then(|()| std::fs::write(&alternates, line))
         .map_err(|error| io("write", alternates, error))?;
-    let repository = transport::open_bare(repository.path())?;
+    let repository = git::open_bare(repository.path())?;
     repository.reference(WANTED, commit, true, "borrowed")?;
     Ok(())
 }

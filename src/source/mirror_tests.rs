@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use super::testing::{Repo, config, git};
 use super::*;
+use crate::git::GitError;
+use crate::git::testing::GitServer;
 use crate::model::{ObjectId, Trees};
-use crate::transport::testing::GitServer;
-use crate::transport::{GitError, Network};
+use crate::transport::Network;
 
 /// A served repository, and a work tree that pushes to it.
 struct Remote {

@@ -35,8 +35,8 @@ pub use uncommitted::uncommitted;
 use place::Place;
 use reader::Memory;
 
+use crate::git::{GitAccess, Handles, RepoUrl};
 use crate::model::CommitId;
-use crate::transport::{GitAccess, Handles, RepoUrl};
 
 /// How long to wait before an error of a local repository is taken for what it seems.
 const PAUSE: Duration = Duration::from_millis(200);

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use git2::ErrorClass;
 
 use super::error::Error;
-use crate::transport::io_fault;
+use crate::git::io_fault;
 
 /// How many files and folders are looked at for a missing permission.
 const MOST_FILES: usize = 50_000;

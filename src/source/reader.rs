@@ -8,8 +8,8 @@ use git2::{ObjectType, OdbLookupFlags, Oid, Repository};
 
 use super::error::{Error, cannot_open};
 use super::place::Place;
+use crate::git::{Handle, Handles};
 use crate::model::{Blob, ObjectId, Tree, Trees};
-use crate::transport::{Handle, Handles};
 
 /// What the readers of one snapshot share: open repositories, and trees that one of them has read. Contended only for
 /// a look-up at a time.

@@ -7,8 +7,8 @@ use git2::{IndexAddOption, Oid, Repository, RepositoryInitOptions, Signature};
 
 use super::error::Error;
 use super::reader::object_id;
+use crate::git;
 use crate::model::CommitId;
-use crate::transport;
 
 const BRANCH: &str = "refs/heads/main";
 
@@ -26,7 +26,7 @@ impl Sample {
     pub fn create(folder: &Path) -> Result<Self, Error> {
         let mut options = RepositoryInitOptions::new();
         options.initial_head("main");
-        let repository = transport::init(folder, &mut options)?;
+        let repository = git::init(folder, &mut options)?;
         Ok(Self {
             folder: folder.to_owned(),
             repository,

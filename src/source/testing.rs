@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{CacheMode, Parents, Source, SourceConfig};
-use crate::transport::{GitAccess, Network, RepoUrl};
+use crate::git::{GitAccess, RepoUrl};
+use crate::transport::Network;
 
 pub(crate) struct Repo {
     folder: tempfile::TempDir,

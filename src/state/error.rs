@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::lock::Holder;
+use crate::git::{GitError, Libgit2Error, io_fault, is_full};
 use crate::model::ObjectId;
-use crate::transport::{GitError, Libgit2Error, io_fault, is_full};
 
 /// Why state could not be read or written.
 #[derive(Debug, thiserror::Error)]

@@ -7,8 +7,8 @@ use git2::{ObjectType, Repository};
 
 use super::error::Error;
 use super::repository::oid;
+use crate::git::{Handle, Handles};
 use crate::model::{Blob, ObjectId, Tree, Trees};
-use crate::transport::{Handle, Handles};
 
 /// Read access to the state's objects, through a handle of its own: one per thread.
 pub struct Reader {

@@ -9,15 +9,15 @@ use git2::{Oid, Repository, RepositoryInitOptions};
 use super::crash::Crash;
 use super::error::Error;
 use super::files;
+use crate::git;
 use crate::model::{CommitId, ObjectId};
-use crate::transport;
 
 /// Where what was applied is recorded.
 pub(crate) const APPLIED: &str = "refs/gitoggle/applied";
 
 /// Opens the repository at exactly `path`.
 pub(crate) fn open(path: &Path) -> Result<Repository, Error> {
-    transport::open_bare(path).map_err(Error::repository(path))
+    git::open_bare(path).map_err(Error::repository(path))
 }
 
 /// Opens the repository, made where it is missing, with the left-overs of a process that died cleared away.
@@ -33,7 +33,7 @@ pub(crate) fn open_or_create(path: &Path, crash: &Crash) -> Result<Repository, E
         }
         let mut options = RepositoryInitOptions::new();
         options.bare(true).no_reinit(true).initial_head("gitoggle");
-        transport::init(&young, &mut options).map_err(Error::repository(&young))?;
+        git::init(&young, &mut options).map_err(Error::repository(&young))?;
         crash.at("repository: made")?;
         fs::rename(&young, path).map_err(Error::io("create", path))?;
         files::sync_parent(path)?;

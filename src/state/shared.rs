@@ -15,8 +15,8 @@ use super::crash::Crash;
 use super::error::Error;
 use super::pack::{self, Kind, Object};
 use super::repository::{self, Moved, object_id, oid};
+use crate::git::{self, GitAccess, HostWords, RepoUrl, advertised, with_remote};
 use crate::model::{CommitId, ObjectId};
-use crate::transport::{self, GitAccess, HostWords, RepoUrl, advertised, with_remote};
 
 /// Where the remote's ref is put after a fetch, and taken from for a push.
 const INCOMING: &str = "refs/gitoggle/incoming";
@@ -55,7 +55,7 @@ impl Shared {
     pub fn list(remote: &RepoUrl, access: &GitAccess) -> Result<Vec<String>, Error> {
         let refs: Vec<String> = match remote.local_path() {
             Some(path) => {
-                let repository = transport::open(path).map_err(failed(remote))?;
+                let repository = git::open(path).map_err(failed(remote))?;
                 let names = repository
                     .references_glob("refs/gitoggle/*")
                     .and_then(|references| {
@@ -101,7 +101,7 @@ impl Shared {
         let Some(path) = self.remote.local_path() else {
             return self.fetch_url(into, &name);
         };
-        let remote = transport::open(path).map_err(failed(&self.remote))?;
+        let remote = git::open(path).map_err(failed(&self.remote))?;
         let tip = repository::look_up(&remote, &name)?;
         if let Some(tip) = tip {
             copy(&remote, into, tip, crash)?;
@@ -112,11 +112,11 @@ impl Shared {
     /// Opens the remote to be read: itself where it is on this machine, else what is fetched into a temporary folder.
     pub(crate) fn open_to_read(&self) -> Result<(PathBuf, Repository, Option<Arc<TempDir>>), Error> {
         if let Some(path) = self.remote.local_path() {
-            let remote = transport::open(path).map_err(failed(&self.remote))?;
+            let remote = git::open(path).map_err(failed(&self.remote))?;
             return Ok((remote.commondir().to_owned(), remote, None));
         }
         let folder = tempfile::tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
-        let repository = transport::init(folder.path(), RepositoryInitOptions::new().bare(true));
+        let repository = git::init(folder.path(), RepositoryInitOptions::new().bare(true));
         let repository = repository.map_err(Error::repository(folder.path()))?;
         if let Some(seen) = self.fetch_url(&repository, &self.reference()?)? {
             let id = oid(seen.0).and_then(|id| repository.reference(INCOMING, id, true, "fetched").map(drop));
@@ -168,7 +168,7 @@ impl Shared {
         crash.at("shared: to be pushed")?;
         let moved = match self.remote.local_path() {
             Some(path) => {
-                let remote = transport::open(path).map_err(failed(&self.remote))?;
+                let remote = git::open(path).map_err(failed(&self.remote))?;
                 copy(from, &remote, new, crash)?;
                 clear_dead_lock(&remote, &name);
                 repository::move_ref(&remote, &name, expected, new, crash)

@@ -1,13 +1,15 @@
 //! State that several processes share, through a repository on this machine.
 
-use super::tests::*;
-use super::*;
-use crate::model::{Action, ToggleId};
-use crate::transport::{GitAccess, Network, RepoUrl};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+
+use super::tests::*;
+use super::*;
+use crate::git::{GitAccess, RepoUrl};
+use crate::model::{Action, ToggleId};
+use crate::transport::Network;
 
 fn access() -> GitAccess {
     GitAccess {

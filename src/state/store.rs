@@ -8,10 +8,8 @@ use git2::Repository;
 
 use super::crash::{Crash, CrashHook};
 use super::error::Error;
-use super::files;
 use super::fold::{IfSame, document};
 use super::journal::{Journal, Writer};
-use super::journal_file;
 use super::ledger::{Cut, Header, Ledger, Replay};
 use super::link::Link;
 use super::lock::{self, Lock};
@@ -23,8 +21,9 @@ use super::repository::{self, APPLIED};
 use super::shared::Shared;
 use super::view::{self, View};
 use super::work::Record;
+use super::{files, journal_file};
+use crate::git::Handles;
 use crate::model::{CommitId, ObjectId, Sent, ToggleId};
-use crate::transport::Handles;
 
 /// How to open a [`Store`].
 #[derive(Clone)]

@@ -7,17 +7,15 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 use super::error::Error;
-use super::files;
-use super::intent;
 use super::ledger::{self, Ledger, Replay};
 use super::memory::{self, Failures, PassMemory, Refusal, Tried};
-use super::orders;
 use super::reader::Reader;
 use super::record::{self, Tip};
 use super::repository::{self, APPLIED, oid};
 use super::shared::Shared;
+use super::{files, intent, orders};
+use crate::git::Handles;
 use crate::model::{Allowance, CommitId, ObjectId, Sent, Suspensions, ToggleId};
-use crate::transport::Handles;
 
 /// How often reading starts over because a writer cut the journal meanwhile.
 const TRIES: usize = 20;

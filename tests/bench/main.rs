@@ -15,14 +15,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use gitoggle::document::{self, Format, LARGEST_DOCUMENT};
+use gitoggle::git::{GitAccess, RepoUrl};
+use gitoggle::model::{ServiceKind, Trees as _};
+use gitoggle::source::{CacheMode, Error, Parents, Reader, Source, SourceConfig};
+use gitoggle::transport::Network;
+
 use fixture::{Fixture, LARGE, run};
 use measure::{median, report, side_by_side};
 use sandbox::Sandbox;
-
-use gitoggle::document::{self, Format, LARGEST_DOCUMENT};
-use gitoggle::model::{ServiceKind, Trees as _};
-use gitoggle::source::{CacheMode, Error, Parents, Reader, Source, SourceConfig};
-use gitoggle::transport::{GitAccess, Network, RepoUrl};
 
 /// The program's own allocator, so that what is measured in this process costs what it costs there.
 #[global_allocator]

@@ -16,13 +16,13 @@ const HOMES: &[(&str, &[&str])] = &[
     ("axum", &["admin", "sandbox"]),
     ("axum_server", &["admin", "sandbox"]),
     ("clap", &["cli", "main"]),
-    ("git2", &["source", "state", "transport"]),
+    ("git2", &["git", "source", "state"]),
     ("indicatif", &["cli"]),
     ("notify", &["source"]),
-    ("prometheus_client", &["admin", "reconcile"]),
+    ("prometheus_client", &["admin", "daemon"]),
     ("rcgen", &["sandbox"]),
     // Lent by transport: the others name its types, and make no client.
-    ("reqwest", &["notice", "service", "transport"]),
+    ("reqwest", &["git", "notification", "service", "transport"]),
     ("rustls", &["sandbox", "transport"]),
     ("saphyr", &["config", "document"]),
     ("saphyr_parser", &["config", "document"]),
@@ -36,13 +36,15 @@ const EDGES: &[(&str, &[&str])] = &[
     ("document", &["model"]),
     ("plan", &["document", "model"]),
     ("transport", &["model"]),
+    ("git", &["model", "transport"]),
     ("service", &["model", "transport"]),
-    ("source", &["model", "transport"]),
-    ("state", &["model", "transport"]),
+    ("source", &["git", "model"]),
+    ("state", &["git", "model"]),
     (
-        "reconcile",
+        "pass",
         &[
             "document",
+            "git",
             "model",
             "plan",
             "service",
@@ -51,21 +53,32 @@ const EDGES: &[(&str, &[&str])] = &[
             "transport",
         ],
     ),
-    ("notice", &["model", "reconcile", "transport"]),
-    ("admin", &["model", "notice", "reconcile", "transport"]),
+    (
+        "daemon",
+        &[
+            "document", "git", "model", "pass", "plan", "service", "source", "state",
+        ],
+    ),
+    ("notification", &["daemon", "model", "transport"]),
+    ("admin", &["daemon", "git", "model", "notification", "transport"]),
     ("sandbox", &["model", "transport"]),
-    ("config", &["document", "model", "plan", "service", "transport"]),
+    (
+        "config",
+        &["document", "git", "model", "plan", "service", "transport"],
+    ),
     ("telemetry", &["config", "model"]),
     (
         "cli",
         &[
             "admin",
             "config",
+            "daemon",
             "document",
+            "git",
             "model",
-            "notice",
+            "notification",
+            "pass",
             "plan",
-            "reconcile",
             "sandbox",
             "service",
             "source",
@@ -162,7 +175,7 @@ fn only_the_rails_approve_a_plan() {
     );
     let publish = sources()
         .into_iter()
-        .find(|file| file.path == "reconcile/publish.rs");
+        .find(|file| file.path == "pass/publish/mod.rs");
     let publish = publish.expect("the publisher has its file");
     let fields = publish
         .code
@@ -175,26 +188,26 @@ fn only_the_rails_approve_a_plan() {
 }
 
 #[test]
-fn unsafe_code_is_in_one_place_of_transport_at_most() {
+fn unsafe_code_is_in_one_place_of_git_at_most() {
     let places: Vec<_> = sources()
         .into_iter()
         .filter(|file| names(&file.code, "unsafe "))
         .map(|file| file.path)
         .collect();
     assert!(
-        places.len() <= 1 && places.iter().all(|path| path.starts_with("transport")),
+        places.len() <= 1 && places.iter().all(|path| path.starts_with("git")),
         "{places:?}"
     );
 }
 
 #[test]
-fn repositories_are_opened_by_transport_which_sets_libgit2_up_before() {
+fn repositories_are_opened_by_git_which_sets_libgit2_up_before() {
     let openers: Vec<_> = sources()
         .into_iter()
         .filter(|file| file.code.contains("Repository::open") || file.code.contains("Repository::init"))
         .map(|file| file.path)
         .collect();
-    assert_eq!(openers, ["transport/repository.rs"]);
+    assert_eq!(openers, ["git/repository.rs"]);
 }
 
 #[test]

@@ -13,12 +13,12 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::{Admin, now, serve};
-use crate::model::{Suspension, Suspensions};
-use crate::notice::{SigningKey, hmac_sha256};
-use crate::reconcile::{
+use crate::daemon::{
     Command, Control, Heartbeat, LastPass, Metrics, PassResult, Role, SourceStatus, Status, Success,
     ToggleState, ToggleStatus, Trigger, WithheldReason,
 };
+use crate::model::{Suspension, Suspensions};
+use crate::notification::{SigningKey, hmac_sha256};
 use crate::transport::{Secret, SecretSource};
 
 const TOKEN: &str = "admin-token";

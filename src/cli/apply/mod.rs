@@ -6,15 +6,14 @@ mod progress;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::{OutputFormat, Settings, Switch};
-use crate::model::escaped;
-use crate::plan::render;
-use crate::reconcile::{self, Around, Config, Reconciler, Report};
-use crate::source::CacheMode;
-use crate::state;
-
 use super::failure::{Failure, Verdict};
 use super::{color, note, plan, print, setup, show, signals};
+use crate::config::{OutputFormat, Settings, Switch};
+use crate::model::escaped;
+use crate::pass::{self, Around, Config, Reconciler, Report};
+use crate::plan::render;
+use crate::source::CacheMode;
+use crate::state;
 use progress::{Results, Shown};
 
 /// How long `apply` waits for another process that is writing.
@@ -44,7 +43,7 @@ fn pass(settings: &Settings) -> Result<Verdict, Failure> {
     };
     let shown = Arc::new(Shown::new(host, settings.log_format, results));
     let report = runtime.map_err(Failure::failed)?.block_on(async {
-        let progress = Arc::clone(&shown) as Arc<dyn reconcile::Progress>;
+        let progress = Arc::clone(&shown) as Arc<dyn pass::Progress>;
         let around = Around {
             stop: signals::stop_on_signal().map_err(Failure::failed)?,
             progress,
@@ -65,13 +64,11 @@ fn pass(settings: &Settings) -> Result<Verdict, Failure> {
 /// Opens the state. Prints the holder of the lock before waiting, so that a CI log explains the delay.
 fn open(config: Config) -> Result<Reconciler, Failure> {
     match Reconciler::open(config.clone(), Duration::ZERO) {
-        Err(reconcile::Error::State(state::Error::Locked { holder, .. })) => {
+        Err(pass::Error::State(state::Error::Locked { holder, .. })) => {
             note(&format!("waiting for {holder}, which is writing to this state\n"))?;
             Ok(Reconciler::open(config, LOCK_WAIT)?)
         }
-        Err(reconcile::Error::State(state::Error::InUse { .. })) => {
-            Ok(Reconciler::open(config, SHARED_WAIT)?)
-        }
+        Err(pass::Error::State(state::Error::InUse { .. })) => Ok(Reconciler::open(config, SHARED_WAIT)?),
         opened => Ok(opened?),
     }
 }

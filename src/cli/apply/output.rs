@@ -7,13 +7,12 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use crate::cli::failure::JsonError;
 use crate::document::Color;
 use crate::model::{ToggleId, chain, counted, escaped};
+use crate::pass::{Report, Sending};
 use crate::plan::Change;
 use crate::plan::render::{self, code};
-use crate::reconcile::{Report, Sending};
-
-use crate::cli::failure::JsonError;
 
 /// Returns the lines about one change.
 pub(crate) fn line(change: &Change, sending: &Sending) -> String {

@@ -5,13 +5,12 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
+use super::output;
 use crate::config::LogFormat;
 use crate::model::{ToggleId, counted, escaped};
+use crate::pass::{Progress, Sending};
 use crate::plan::{Change, Plan};
-use crate::reconcile::{Progress, Sending};
 use crate::telemetry::{ANNOUNCEMENT, Stream};
-
-use super::output;
 
 /// When the results are printed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -13,23 +13,23 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use super::args::DemoArgs;
+use super::failure::{Failure, Verdict};
+use super::signals;
 use crate::config::Settings;
 use crate::document::{Color, Layout};
+use crate::git::{GitAccess, RepoUrl};
 use crate::model::{Commit, Scope, ServiceKind, ToggleId, escaped};
-use crate::plan::{FirstPass, MassChange, OnInvalid, OnRemove, Policy, Trailer, render};
-use crate::reconcile::{
+use crate::pass::{
     self, Around, Config, Files, HistoryRule, Limits, Quiet, Reconciler, Report, Rules, Sending,
 };
+use crate::plan::{FirstPass, MassChange, OnInvalid, OnRemove, Policy, Trailer, render};
 use crate::sandbox::{Effect, Running, Sandbox, SandboxConfig, Script};
 use crate::service::ClientConfig;
 use crate::source::sample::Sample;
 use crate::source::{CacheMode, Parents, SourceConfig};
 use crate::telemetry::{Colour, Stream};
-use crate::transport::{GitAccess, Network, RepoUrl, Secret, SecretSource};
-
-use super::args::DemoArgs;
-use super::failure::{Failure, Verdict};
-use super::signals;
+use crate::transport::{Network, Secret, SecretSource};
 use files::{CHECKOUT, FILES, STAGING, original};
 use stage::Stage;
 
@@ -271,7 +271,7 @@ impl Demo {
 
     /// Plans, as `gitoggle plan` does.
     fn plan(&self) -> Result<String, Failure> {
-        let look = reconcile::plan(&self.config(None), Files::Committed)?;
+        let look = pass::plan(&self.config(None), Files::Committed)?;
         Ok(render::text(&look.plan, self.color()))
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use gitoggle::reconcile::{Metrics, MetricsFormat, WithheldReason};
+use gitoggle::daemon::{Metrics, MetricsFormat, WithheldReason};
 use serde_json::Value;
 
 use super::{beginning, document, items, text, word};

@@ -1,0 +1,373 @@
+//! What is counted (DESIGN, section 9, "Metrics"). Labels come from closed sets, and every one of their values is
+//! there from the start, so that a rate is right from the first event on.
+
+mod exposition;
+mod source_age;
+
+pub use exposition::MetricsFormat;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::status::{PassResult, ToggleState, ToggleStatus, Withheld, WithheldReason};
+use crate::pass::PublishOutcome;
+use source_age::SourceAge;
+
+/// The counters and gauges of one process. A clone counts the same things.
+#[derive(Clone, Debug)]
+pub struct Metrics(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    registry: Registry,
+    commit_to_applied: Histogram,
+    last_success: Gauge,
+    notices_failed: Counter,
+    pass_duration: Histogram,
+    passes: Family<ResultLabel, Counter>,
+    publish_duration: Histogram,
+    publishes: Family<OutcomeLabel, Counter>,
+    source_age: SourceAge,
+    source_fetch_duration: Histogram,
+    suspended: Gauge,
+    toggles: Family<StateLabel, Gauge<u64, AtomicU64>>,
+    withheld: Family<ReasonLabel, Gauge<u64, AtomicU64>>,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct ResultLabel {
+    result: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct OutcomeLabel {
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct StateLabel {
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct ReasonLabel {
+    reason: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct BuildLabel {
+    version: &'static str,
+}
+
+/// Whether the service is written to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Writing {
+    /// It is.
+    Active,
+    /// An operator said to write nothing.
+    Suspended,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    /// Makes metrics in which nothing has happened yet.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut inner = Inner {
+            registry: Registry::with_prefix("gitoggle"),
+            commit_to_applied: Histogram::new(COMMIT_BUCKETS),
+            last_success: Gauge::default(),
+            notices_failed: Counter::default(),
+            pass_duration: Histogram::new(PASS_BUCKETS),
+            passes: Family::default(),
+            publish_duration: Histogram::new(PUBLISH_BUCKETS),
+            publishes: Family::default(),
+            source_age: SourceAge::default(),
+            source_fetch_duration: Histogram::new(FETCH_BUCKETS),
+            suspended: Gauge::default(),
+            toggles: Family::default(),
+            withheld: Family::default(),
+        };
+        inner.start_at_zero();
+        inner.register();
+        Self(Arc::new(inner))
+    }
+
+    /// Counts a pass that ended after `took`.
+    pub fn pass_ended(&self, result: &PassResult, took: Duration) {
+        let result = result.as_str();
+        self.0.passes.get_or_create(&ResultLabel { result }).inc();
+        self.0.pass_duration.observe(took.as_secs_f64());
+    }
+
+    /// Counts one try to publish one toggle, which took `took`.
+    pub fn published(&self, outcome: PublishOutcome, took: Duration) {
+        let outcome = outcome.as_str();
+        self.0.publishes.get_or_create(&OutcomeLabel { outcome }).inc();
+        self.0.publish_duration.observe(took.as_secs_f64());
+    }
+
+    /// Sets how many toggles are in which state.
+    pub fn toggles(&self, toggles: &[ToggleStatus]) {
+        for state in ToggleState::ALL {
+            let count = toggles.iter().filter(|toggle| toggle.state == state).count();
+            let state = state.as_str();
+            self.0
+                .toggles
+                .get_or_create(&StateLabel { state })
+                .set(count as u64);
+        }
+    }
+
+    /// Sets how many toggles are withheld for which reason.
+    pub fn withheld(&self, withheld: &Withheld) {
+        for kind in WithheldReason::ALL {
+            let (reason, count) = (kind.as_str(), withheld.because_of(kind));
+            self.0
+                .withheld
+                .get_or_create(&ReasonLabel { reason })
+                .set(count as u64);
+        }
+    }
+
+    /// Sets when the source was last current, in seconds since 1970-01-01 UTC; nothing for a source without an age.
+    pub fn source_fetched_at(&self, at: Option<i64>) {
+        self.0.source_age.set(at);
+    }
+
+    /// Sets when a pass last succeeded, in seconds since 1970-01-01 UTC; 0 until one does.
+    pub fn succeeded_at(&self, at: i64) {
+        self.0.last_success.set(at);
+    }
+
+    /// Notes that a fetch of the source took `took`.
+    pub fn fetched(&self, took: Duration) {
+        self.0.source_fetch_duration.observe(took.as_secs_f64());
+    }
+
+    /// Notes how long it took from a commit (its committer's date) until a toggle of it was applied.
+    pub fn applied_after(&self, since_commit: Duration) {
+        self.0.commit_to_applied.observe(since_commit.as_secs_f64());
+    }
+
+    /// Sets whether an operator said to write nothing.
+    pub fn writing(&self, writing: Writing) {
+        self.0.suspended.set(i64::from(writing == Writing::Suspended));
+    }
+
+    /// Counts a notice that could not be delivered.
+    pub fn notice_failed(&self) {
+        self.0.notices_failed.inc();
+    }
+
+    /// Returns everything in the text format that the scraper reads.
+    #[must_use]
+    pub fn encode(&self, format: MetricsFormat) -> String {
+        let mut text = String::new();
+        encode(&mut text, &self.0.registry).expect("writing into a string does not fail");
+        format.of(text)
+    }
+}
+
+/// In seconds: from a pass that finds nothing to do to a first one over everything.
+const PASS_BUCKETS: [f64; 11] = [0.001, 0.01, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0, 7200.0];
+/// In seconds: a PATCH, up to the default time limit and beyond.
+const PUBLISH_BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0];
+/// In seconds: a look at a local repository, a fetch, a clone.
+const FETCH_BUCKETS: [f64; 10] = [0.001, 0.01, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 300.0];
+/// In seconds: seconds with a webhook, minutes with a poll, hours with an outage or a branch that waited.
+const COMMIT_BUCKETS: [f64; 11] = [
+    1.0, 2.0, 5.0, 15.0, 30.0, 60.0, 300.0, 1800.0, 7200.0, 86_400.0, 604_800.0,
+];
+
+impl Inner {
+    fn start_at_zero(&self) {
+        for result in ["error", "noop", "success"] {
+            drop(self.passes.get_or_create(&ResultLabel { result }));
+        }
+        for outcome in PublishOutcome::ALL.map(PublishOutcome::as_str) {
+            drop(self.publishes.get_or_create(&OutcomeLabel { outcome }));
+        }
+        for state in ToggleState::ALL.map(ToggleState::as_str) {
+            drop(self.toggles.get_or_create(&StateLabel { state }));
+        }
+        for reason in WithheldReason::ALL.map(WithheldReason::as_str) {
+            drop(self.withheld.get_or_create(&ReasonLabel { reason }));
+        }
+    }
+
+    /// Gives every metric its name. Destructures, so that none can be forgotten.
+    fn register(&mut self) {
+        let Self {
+            registry,
+            commit_to_applied,
+            last_success,
+            notices_failed,
+            pass_duration,
+            passes,
+            publish_duration,
+            publishes,
+            source_age,
+            source_fetch_duration,
+            suspended,
+            toggles,
+            withheld,
+        } = self;
+        let build: Family<BuildLabel, Gauge> = Family::default();
+        let version = env!("CARGO_PKG_VERSION");
+        let _ = build.get_or_create(&BuildLabel { version }).set(1);
+        let seconds = || Unit::Seconds;
+        // The crate appends `_total` to counters and the unit to what has one.
+        registry.register("build_info", "What is running", build);
+        registry.register_with_unit(
+            "commit_to_applied",
+            "Time from the commit of a change until it was applied",
+            seconds(),
+            commit_to_applied.clone(),
+        );
+        registry.register_with_unit(
+            "last_success_timestamp",
+            "When a pass last succeeded, in seconds since 1970; 0 until one does",
+            seconds(),
+            last_success.clone(),
+        );
+        registry.register(
+            "notices_failed",
+            "Notices that could not be delivered",
+            notices_failed.clone(),
+        );
+        registry.register_with_unit(
+            "pass_duration",
+            "Time one pass took",
+            seconds(),
+            pass_duration.clone(),
+        );
+        registry.register("passes", "Passes that ended, by result", passes.clone());
+        registry.register_with_unit(
+            "publish_duration",
+            "Time one try to publish a toggle took",
+            seconds(),
+            publish_duration.clone(),
+        );
+        registry.register(
+            "publishes",
+            "Tries to publish a toggle, by outcome",
+            publishes.clone(),
+        );
+        registry.register_collector(Box::new(source_age.clone()));
+        registry.register_with_unit(
+            "source_fetch_duration",
+            "Time a fetch of the source took",
+            seconds(),
+            source_fetch_duration.clone(),
+        );
+        registry.register(
+            "suspended",
+            "Whether an operator said to write nothing",
+            suspended.clone(),
+        );
+        registry.register("toggles", "Toggles, by state", toggles.clone());
+        registry.register(
+            "withheld",
+            "Toggles that the last pass did not do, by reason",
+            withheld.clone(),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_has_the_names_of_the_contract() {
+        let metrics = Metrics::new();
+        metrics.pass_ended(&PassResult::Noop, Duration::from_millis(2));
+        metrics.published(PublishOutcome::Applied, Duration::from_millis(20));
+        metrics.succeeded_at(1_700_000_000);
+        metrics.writing(Writing::Suspended);
+        metrics.notice_failed();
+        metrics.fetched(Duration::from_secs(1));
+        metrics.applied_after(Duration::from_secs(3));
+        let text = metrics.encode(MetricsFormat::Text);
+        let mut samples: Vec<&str> = text
+            .lines()
+            .filter(|line| !line.starts_with('#') && !line.contains("_bucket{"))
+            .collect();
+        samples.sort_unstable();
+        insta::assert_snapshot!(
+            samples.join("\n").replace(env!("CARGO_PKG_VERSION"), "[version]"),
+            @r#"
+        gitoggle_build_info{version="[version]"} 1
+        gitoggle_commit_to_applied_seconds_count 1
+        gitoggle_commit_to_applied_seconds_sum 3.0
+        gitoggle_last_success_timestamp_seconds 1700000000
+        gitoggle_notices_failed_total 1
+        gitoggle_pass_duration_seconds_count 1
+        gitoggle_pass_duration_seconds_sum 0.002
+        gitoggle_passes_total{result="error"} 0
+        gitoggle_passes_total{result="noop"} 1
+        gitoggle_passes_total{result="success"} 0
+        gitoggle_publish_duration_seconds_count 1
+        gitoggle_publish_duration_seconds_sum 0.02
+        gitoggle_publishes_total{outcome="applied"} 1
+        gitoggle_publishes_total{outcome="busy"} 0
+        gitoggle_publishes_total{outcome="forbidden"} 0
+        gitoggle_publishes_total{outcome="lost"} 0
+        gitoggle_publishes_total{outcome="misrouted"} 0
+        gitoggle_publishes_total{outcome="refused"} 0
+        gitoggle_publishes_total{outcome="unauthorised"} 0
+        gitoggle_publishes_total{outcome="untrusted"} 0
+        gitoggle_source_fetch_duration_seconds_count 1
+        gitoggle_source_fetch_duration_seconds_sum 1.0
+        gitoggle_suspended 1
+        gitoggle_toggles{state="failed"} 0
+        gitoggle_toggles{state="held"} 0
+        gitoggle_toggles{state="in_sync"} 0
+        gitoggle_toggles{state="orphan"} 0
+        gitoggle_toggles{state="pending"} 0
+        gitoggle_withheld{reason="environment"} 0
+        gitoggle_withheld{reason="failed_alone"} 0
+        gitoggle_withheld{reason="first_pass"} 0
+        gitoggle_withheld{reason="invalid"} 0
+        gitoggle_withheld{reason="rail"} 0
+        gitoggle_withheld{reason="refused"} 0
+        gitoggle_withheld{reason="stopped"} 0
+        gitoggle_withheld{reason="suspended"} 0
+        gitoggle_withheld{reason="unknown"} 0
+        "#
+        );
+    }
+
+    #[test]
+    fn toggles_are_counted_by_state_and_reason() {
+        let metrics = Metrics::new();
+        let toggle = |state| ToggleStatus {
+            toggle: "a/b/c".parse().unwrap(),
+            state,
+            reason: None,
+            kind: Some(WithheldReason::Rail),
+            revision: None,
+        };
+        metrics.toggles(&[toggle(ToggleState::Held), toggle(ToggleState::Held)]);
+        metrics.toggles(&[toggle(ToggleState::Held)]);
+        metrics.withheld(&Withheld::of(&[toggle(ToggleState::Held)]));
+        let text = metrics.encode(MetricsFormat::Text);
+        assert!(text.contains("gitoggle_toggles{state=\"held\"} 1\n"), "{text}");
+        assert!(text.contains("gitoggle_withheld{reason=\"rail\"} 1\n"), "{text}");
+    }
+}

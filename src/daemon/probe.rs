@@ -1,0 +1,159 @@
+//! Where the ref leads between and during passes: what tells the driver that a pass is due, or that an open one has
+//! been overtaken. It only looks; what counts is what a pass sees.
+//!
+//! A repository on this machine is glanced at every second, for microseconds. One behind a URL is asked when the driver
+//! says so, in the background and by one look-up of the ref.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use super::freshness::Freshness;
+use super::status::{Status, Waiting};
+use crate::model::CommitId;
+use crate::pass::{Progress, Sending};
+use crate::plan::{Change, Plan};
+use crate::service::Outcome;
+use crate::source::{CacheMode, Fetched, Source, SourceConfig};
+
+/// How long a ref on this machine may be unreadable, as it is while the checkout is replaced.
+const LOST_AFTER: Duration = Duration::from_secs(1);
+
+/// Looks where the ref leads.
+#[derive(Debug)]
+pub(super) struct Scout {
+    config: SourceConfig,
+    source: Source,
+    asking: Option<JoinHandle<Option<CommitId>>>,
+    /// Whether somebody asked again meanwhile, who may know of something newer than the answer.
+    again: bool,
+    /// When the source was last known to be current.
+    fetched: Option<Fetched>,
+    /// Since when a ref on this machine cannot be read.
+    lost_at: Option<Instant>,
+    freshness: Freshness,
+}
+
+impl Scout {
+    pub(super) fn new(config: SourceConfig, freshness: Freshness) -> Self {
+        let config = SourceConfig {
+            mode: CacheMode::Untouched,
+            ..config
+        };
+        Self {
+            source: Source::new(config.clone()),
+            config,
+            asking: None,
+            again: false,
+            fetched: None,
+            lost_at: None,
+            freshness,
+        }
+    }
+
+    /// Returns whether the repository is on this machine.
+    pub(super) fn is_local(&self) -> bool {
+        self.source.is_local()
+    }
+
+    /// Returns where a ref on this machine leads now; nothing where it cannot be read, or is elsewhere.
+    pub(super) fn glance(&mut self) -> Option<CommitId> {
+        let mut found = None;
+        if self.is_local() {
+            found = self.source.look_up().ok();
+            self.fetched = self.source.fetched();
+            self.lost_at = match found {
+                Some(_) => None,
+                None => self.lost_at.or(Some(Instant::now())),
+            };
+        }
+        self.freshness.publish(self.fetched, SystemTime::now());
+        found
+    }
+
+    /// Returns whether a ref on this machine could not be read for a second, which is longer than a swap of the checkout.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost_at.is_some_and(|at| at.elapsed() >= LOST_AFTER)
+    }
+
+    /// Notes that a repository behind a URL was looked up at `at`; of a local one, `FETCH_HEAD` shows more.
+    pub(super) fn looked(&mut self, at: SystemTime) {
+        if !self.is_local() {
+            let at = self.fetched.map_or(at, |known| known.at.max(at));
+            self.fetched = Some(Fetched { at, problem: None });
+            self.freshness.publish(self.fetched, SystemTime::now());
+        }
+    }
+
+    /// Asks a repository behind a URL; [`Scout::answer`] waits for what comes of it.
+    pub(super) fn ask(&mut self) {
+        if self.is_local() {
+            return;
+        }
+        if self.asking.is_some() {
+            self.again = true;
+            return;
+        }
+        let mut source = Source::new(self.config.clone());
+        self.asking = Some(tokio::task::spawn_blocking(move || source.look_up().ok()));
+    }
+
+    /// Waits for an answer, for ever where nobody was asked; nothing where the repository could not be reached. Can be
+    /// given up and called again.
+    pub(super) async fn answer(&mut self) -> Option<CommitId> {
+        let Some(asking) = &mut self.asking else {
+            return std::future::pending().await;
+        };
+        let found = asking.await;
+        self.asking = None;
+        if std::mem::take(&mut self.again) {
+            self.ask();
+        }
+        let found = found.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
+        if found.is_some() {
+            self.looked(SystemTime::now());
+        }
+        found
+    }
+}
+
+/// Remembers what a pass is about, once it has looked, and for how long the service holds it back.
+pub(super) struct Looking {
+    pub(super) looked: watch::Sender<Option<CommitId>>,
+    pub(super) status: watch::Sender<Status>,
+    pub(super) inner: Arc<dyn Progress>,
+}
+
+impl Progress for Looking {
+    fn looked(&self, revision: CommitId) {
+        self.looked.send_replace(Some(revision));
+        self.inner.looked(revision);
+    }
+
+    fn begins(&self, plan: &Plan) {
+        self.inner.begins(plan);
+    }
+
+    fn sent(&self, change: &Change, sending: &Sending, done: usize, total: usize) {
+        self.inner.sent(change, sending, done, total);
+    }
+
+    fn answered(&self, outcome: &Outcome, took: Duration) {
+        self.inner.answered(outcome, took);
+    }
+
+    fn held_back(&self, wait: Duration) {
+        let waiting = Waiting::from_now(wait);
+        self.status.send_if_modified(|status| {
+            let is_longer = status.waiting.is_none_or(|before| before.until < waiting.until);
+            if is_longer {
+                status.waiting = Some(waiting);
+            }
+            is_longer
+        });
+        self.inner.held_back(wait);
+    }
+}

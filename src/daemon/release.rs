@@ -1,0 +1,372 @@
+//! What waits for an operator's decision, and what a decision releases. Pure.
+//!
+//! A decision is about one environment at the revision that was planned last, so that it never releases something that
+//! the operator has not seen.
+
+use std::fmt;
+
+use super::status::{Status, ToggleStatus, WithheldReason};
+use crate::model::{Allowance, CommitId, EnvironmentId, Override, ToggleId};
+
+/// What an operator asks for with `POST /allow`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct AllowRequest {
+    /// The override.
+    pub what: Override,
+    /// The environment; none for `history`.
+    pub environment: Option<EnvironmentId>,
+    /// The revision, or at least its first seven digits.
+    pub revision: String,
+    /// The caller's address.
+    pub by: String,
+    /// The time, in seconds since 1970-01-01 UTC.
+    pub at: i64,
+}
+
+/// What a decision releases.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Released {
+    /// The decision, complete.
+    pub allowance: Allowance,
+    /// The toggles that it releases; none where a whole revision waits, which is not planned yet.
+    pub toggles: Vec<ToggleId>,
+}
+
+/// Why a decision releases nothing.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum Rejection {
+    /// The request names no environment.
+    #[error("`{0}` needs an environment, written `project/environment`")]
+    NoEnvironment(Override),
+    /// No pass has planned anything yet.
+    #[error("no pass has planned yet")]
+    NothingPlanned,
+    /// Nothing waits for this decision.
+    #[error("nothing in {place} waits for `{what}`")]
+    NothingToRelease {
+        /// The decision.
+        what: Override,
+        /// Where.
+        place: Where,
+        /// The decisions that something there waits for.
+        waiting: Vec<Override>,
+    },
+    /// The service is not read.
+    #[error(
+        "`{0}` is not supported with `service_kind: documented`, which offers no way to read the service"
+    )]
+    NotSupported(Override),
+    /// The revision is not the planned one.
+    #[error("revision `{}` is not the one that is planned, {current}", crate::model::escaped(.given))]
+    OtherRevision {
+        /// What the request names.
+        given: String,
+        /// What is planned.
+        current: CommitId,
+    },
+    /// No toggle of the environment is known.
+    #[error("no toggle of the environment `{environment}` is known")]
+    UnknownEnvironment {
+        /// The environment.
+        environment: EnvironmentId,
+        /// The most similar one.
+        similar: Option<EnvironmentId>,
+    },
+}
+
+/// Where something waits.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Where {
+    /// In an environment.
+    Environment(EnvironmentId),
+    /// In the source.
+    Source,
+}
+
+impl fmt::Display for Where {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Environment(environment) => write!(f, "`{environment}`"),
+            Self::Source => f.write_str("the source"),
+        }
+    }
+}
+
+impl Rejection {
+    /// Returns what to do about it, where there is something to say.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoEnvironment(_) | Self::NotSupported(_) => None,
+            Self::NothingPlanned => Some("`/readyz` says why; try again after the first pass".to_owned()),
+            Self::NothingToRelease { waiting, .. } => match waiting.as_slice() {
+                [] => Some("`/api/status` lists what is held, and why".to_owned()),
+                waiting => {
+                    let waiting: Vec<_> = waiting.iter().map(|what| format!("`{what}`")).collect();
+                    Some(format!("it waits for {}", waiting.join(" or ")))
+                }
+            },
+            Self::OtherRevision { current, .. } => Some(format!(
+                "look at what {} would change, then allow that",
+                current.short()
+            )),
+            Self::UnknownEnvironment { similar, .. } => similar
+                .as_ref()
+                .map(|similar| format!("did you mean `{similar}`?"))
+                .or_else(|| Some("`/api/status` lists the toggles".to_owned())),
+        }
+    }
+}
+
+/// Decides what `request` releases of what `status` shows.
+pub(super) fn release(request: &AllowRequest, status: &Status) -> Result<Released, Rejection> {
+    let what = request.what;
+    if what == Override::OverwriteDrift {
+        return Err(Rejection::NotSupported(what));
+    }
+    let refused = status.source.refused;
+    let current = refused.or(status.source.revision);
+    let planned = || {
+        let current = current.ok_or(Rejection::NothingPlanned)?;
+        match is_named(&request.revision, current) {
+            true => Ok(current),
+            false => Err(Rejection::OtherRevision {
+                given: request.revision.clone(),
+                current,
+            }),
+        }
+    };
+    let (environment, toggles, revision) = match (what, &request.environment) {
+        (Override::History, _) => {
+            let revision = planned()?;
+            if refused.is_none() {
+                return Err(Rejection::NothingToRelease {
+                    what,
+                    place: Where::Source,
+                    waiting: Vec::new(),
+                });
+            }
+            (None, Vec::new(), revision)
+        }
+        (_, None) => return Err(Rejection::NoEnvironment(what)),
+        (_, Some(environment)) => {
+            let toggles = known(environment, &status.toggles)?;
+            let revision = planned()?;
+            (
+                Some(environment.clone()),
+                waiting(what, environment, &toggles)?,
+                revision,
+            )
+        }
+    };
+    Ok(Released {
+        allowance: Allowance {
+            what,
+            environment,
+            revision,
+            by: request.by.clone(),
+            at: request.at,
+        },
+        toggles,
+    })
+}
+
+/// Returns whether `given` is `revision`, or begins it.
+fn is_named(given: &str, revision: CommitId) -> bool {
+    const SHORTEST: usize = 7;
+    given.len() >= SHORTEST && revision.to_string().starts_with(&given.to_ascii_lowercase())
+}
+
+fn known<'a>(
+    environment: &EnvironmentId,
+    toggles: &'a [ToggleStatus],
+) -> Result<Vec<&'a ToggleStatus>, Rejection> {
+    let known: Vec<_> = toggles
+        .iter()
+        .filter(|one| one.toggle.is_in(environment))
+        .collect();
+    match known.is_empty() {
+        true => Err(Rejection::UnknownEnvironment {
+            environment: environment.clone(),
+            similar: similar(environment, toggles),
+        }),
+        false => Ok(known),
+    }
+}
+
+/// Returns the environment of `toggles` whose name is most like that of `environment`, if it is like it at all.
+fn similar(environment: &EnvironmentId, toggles: &[ToggleStatus]) -> Option<EnvironmentId> {
+    const LEAST: f64 = 0.8;
+    let name = environment.to_string();
+    let lanes = toggles.chunk_by(|a, b| a.toggle.is_in(&b.toggle.environment()));
+    lanes
+        .filter_map(|lane| Some(lane.first()?.toggle.environment()))
+        .map(|other| (strsim::jaro_winkler(&name, &other.to_string()), other))
+        .filter(|(likeness, _)| *likeness > LEAST)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, other)| other)
+}
+
+/// Returns the toggles that wait for `what`.
+fn waiting(
+    what: Override,
+    environment: &EnvironmentId,
+    toggles: &[&ToggleStatus],
+) -> Result<Vec<ToggleId>, Rejection> {
+    let released = toggles.iter().filter(|one| released_by(one).contains(&what));
+    let released: Vec<_> = released.map(|one| one.toggle.clone()).collect();
+    if released.is_empty() {
+        let mut waiting: Vec<_> = toggles.iter().flat_map(|one| released_by(one)).copied().collect();
+        waiting.sort_unstable();
+        waiting.dedup();
+        return Err(Rejection::NothingToRelease {
+            what,
+            place: Where::Environment(environment.clone()),
+            waiting,
+        });
+    }
+    Ok(released)
+}
+
+/// Returns the decisions that release a toggle.
+fn released_by(toggle: &ToggleStatus) -> &'static [Override] {
+    match toggle.kind {
+        Some(WithheldReason::FirstPass) => &[Override::FirstPassAdopt, Override::FirstPassAssert],
+        Some(WithheldReason::Environment | WithheldReason::Rail) => &[Override::MassChange],
+        Some(
+            WithheldReason::FailedAlone
+            | WithheldReason::Invalid
+            | WithheldReason::Refused
+            | WithheldReason::Stopped
+            | WithheldReason::Suspended
+            | WithheldReason::Unknown,
+        )
+        | None => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::daemon::{SourceStatus, ToggleState};
+    use crate::model::ObjectId;
+
+    const REVISION: CommitId = CommitId(ObjectId([0xab; 20]));
+
+    fn status() -> Status {
+        let toggle = |id: &str, kind| ToggleStatus {
+            toggle: id.parse().unwrap(),
+            state: ToggleState::Held,
+            reason: None,
+            kind,
+            revision: None,
+        };
+        let mut status = Status {
+            source: SourceStatus {
+                revision: Some(REVISION),
+                ..SourceStatus::default()
+            },
+            ..Status::default()
+        };
+        status.set_toggles(vec![
+            toggle("shop/prod/a", Some(WithheldReason::FirstPass)),
+            toggle("shop/prod/b", Some(WithheldReason::FirstPass)),
+            toggle("shop/prod/c", Some(WithheldReason::Invalid)),
+            toggle("shop/test/a", Some(WithheldReason::Rail)),
+            toggle("web/prod/a", None),
+        ]);
+        status
+    }
+
+    fn request(what: Override, environment: &str) -> AllowRequest {
+        AllowRequest {
+            what,
+            environment: (!environment.is_empty()).then(|| environment.parse().unwrap()),
+            revision: "ABABABAB".to_owned(),
+            by: "127.0.0.1:4711".to_owned(),
+            at: 7,
+        }
+    }
+
+    #[test]
+    fn a_decision_releases_what_waits_for_it_and_nothing_else() {
+        for (what, environment, toggles) in [
+            (
+                Override::FirstPassAssert,
+                "shop/prod",
+                &["shop/prod/a", "shop/prod/b"][..],
+            ),
+            (
+                Override::FirstPassAdopt,
+                "shop/prod",
+                &["shop/prod/a", "shop/prod/b"],
+            ),
+            (Override::MassChange, "shop/test", &["shop/test/a"]),
+        ] {
+            let released = release(&request(what, environment), &status()).unwrap();
+            let found: Vec<_> = released.toggles.iter().map(ToggleId::as_str).collect();
+            assert_eq!(found, toggles, "{what} {environment}");
+            assert_eq!(released.allowance.revision, REVISION);
+        }
+    }
+
+    #[test]
+    fn a_decision_that_releases_nothing_is_rejected_with_the_reason() {
+        let cases = [
+            (
+                request(Override::MassChange, "shop/prod"),
+                "nothing in `shop/prod` waits for `mass-change`",
+                "it waits for `first-pass-adopt` or `first-pass-assert`",
+            ),
+            (
+                request(Override::MassChange, "web/prod"),
+                "nothing in `web/prod` waits for `mass-change`",
+                "`/api/status` lists what is held, and why",
+            ),
+            (
+                request(Override::MassChange, "shop/tets"),
+                "no toggle of the environment `shop/tets` is known",
+                "did you mean `shop/test`?",
+            ),
+            (
+                AllowRequest {
+                    revision: "deadbeef\n".to_owned(),
+                    ..request(Override::MassChange, "shop/test")
+                },
+                "revision `deadbeef\\n` is not the one that is planned, abababababababababababababababababababab",
+                "look at what ababababab would change, then allow that",
+            ),
+            (
+                request(Override::History, ""),
+                "nothing in the source waits for `history`",
+                "`/api/status` lists what is held, and why",
+            ),
+        ];
+        for (request, reason, hint) in cases {
+            let rejection = release(&request, &status()).unwrap_err();
+            assert_eq!(rejection.to_string(), reason);
+            assert_eq!(rejection.hint().as_deref(), Some(hint), "{reason}");
+        }
+        let no_environment = release(&request(Override::MassChange, ""), &status());
+        assert_eq!(
+            no_environment,
+            Err(Rejection::NoEnvironment(Override::MassChange))
+        );
+        let drift = release(&request(Override::OverwriteDrift, "shop/prod"), &status());
+        assert_eq!(drift, Err(Rejection::NotSupported(Override::OverwriteDrift)));
+        let nothing = release(&request(Override::History, ""), &Status::default());
+        assert_eq!(nothing, Err(Rejection::NothingPlanned));
+    }
+
+    #[test]
+    fn a_stale_revision_is_released_as_a_whole() {
+        let mut status = status();
+        status.source.revision = Some(CommitId(ObjectId([1; 20])));
+        status.source.refused = Some(REVISION);
+        let released = release(&request(Override::History, ""), &status).unwrap();
+        assert_eq!(
+            (released.allowance.revision, released.toggles.len()),
+            (REVISION, 0)
+        );
+    }
+}

@@ -1,0 +1,89 @@
+//! A status as JSON: `/api/status` and `gitoggle status -o json` (DESIGN, section 9).
+
+use serde::Serialize;
+
+use super::readiness::Readiness;
+use super::withheld::Withheld;
+use super::{LastPass, SourceStatus, Status, ToggleStatus};
+use crate::model::{Suspension, SuspensionScope, rfc3339};
+
+/// A status to be serialized. Times are in RFC 3339 form.
+#[derive(Debug, Serialize)]
+pub struct StatusJson<'a> {
+    ready: bool,
+    reason: Option<&'a str>,
+    remarks: Vec<String>,
+    service: Option<&'a str>,
+    source: &'a SourceStatus,
+    last_pass: Option<&'a LastPass>,
+    last_success: Option<String>,
+    suspended: Option<SuspensionJson<'a>>,
+    suspensions: Vec<ScopedSuspensionJson<'a>>,
+    groups: &'a Withheld,
+    toggles: &'a [ToggleStatus],
+}
+
+impl<'a> StatusJson<'a> {
+    /// Builds it from a status and what that means for readiness.
+    #[must_use]
+    pub fn new(status: &'a Status, readiness: &'a Readiness) -> Self {
+        let Status {
+            service,
+            source,
+            last_pass,
+            last_success,
+            role: _,
+            suspensions,
+            waiting: _,
+            toggles,
+            withheld,
+        } = status;
+        Self {
+            ready: *readiness == Readiness::Ready,
+            reason: readiness.reason(),
+            remarks: status.remarks(),
+            service: service.as_deref(),
+            source,
+            last_pass: last_pass.as_ref(),
+            last_success: last_success.map(|success| rfc3339(success.at)),
+            suspended: suspensions.everything().map(SuspensionJson::from),
+            suspensions: suspensions.iter().map(ScopedSuspensionJson::from).collect(),
+            groups: withheld,
+            toggles,
+        }
+    }
+}
+
+/// A suspension to be serialized.
+#[derive(Debug, Serialize)]
+pub struct SuspensionJson<'a> {
+    reason: Option<&'a str>,
+    until: Option<String>,
+}
+
+impl<'a> From<&'a Suspension> for SuspensionJson<'a> {
+    fn from(suspension: &'a Suspension) -> Self {
+        let Suspension { reason, until } = suspension;
+        Self {
+            reason: reason.as_deref(),
+            until: until.map(rfc3339),
+        }
+    }
+}
+
+/// A suspension with its scope, `null` for everything, to be serialized.
+#[derive(Debug, Serialize)]
+pub struct ScopedSuspensionJson<'a> {
+    scope: &'a SuspensionScope,
+    #[serde(flatten)]
+    suspension: SuspensionJson<'a>,
+}
+
+impl<'a> From<(&'a SuspensionScope, &'a Suspension)> for ScopedSuspensionJson<'a> {
+    fn from((scope, suspension): (&'a SuspensionScope, &'a Suspension)) -> Self {
+        Self {
+            scope,
+            suspension: suspension.into(),
+        }
+    }
+}

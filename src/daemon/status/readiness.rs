@@ -1,0 +1,141 @@
+//! Readiness: whether the daemon can be trusted to be up to date, and why not. `/readyz` answers with it.
+
+use std::fmt;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{LastPass, PassResult, Role, Status};
+
+/// Whether the daemon can be trusted to be up to date.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Readiness {
+    /// It can.
+    Ready,
+    /// It cannot; why, in words.
+    Unready(String),
+}
+
+impl Readiness {
+    /// Returns why it is not ready.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Ready => None,
+            Self::Unready(reason) => Some(reason),
+        }
+    }
+}
+
+impl fmt::Display for Readiness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.reason().unwrap_or("ready"))
+    }
+}
+
+impl Status {
+    /// Returns whether the daemon is ready at `now`, where a success older than `stale_after` counts for nothing (DESIGN,
+    /// section 9, `/readyz`).
+    #[must_use]
+    pub fn readiness(&self, now: Instant, stale_after: Duration) -> Readiness {
+        if let Some(path) = &self.source.awaited {
+            let path = path.display();
+            return Readiness::Unready(format!("waiting for a checkout at `{path}`"));
+        }
+        match &self.role {
+            Role::Starting => return Readiness::Unready("starting: no pass has ended yet".into()),
+            Role::Follower(holder) => {
+                return Readiness::Unready(format!("another process is the writer: {holder}"));
+            }
+            Role::Writer => {}
+        }
+        let readiness = self.freshness(now, stale_after);
+        match self.waiting.filter(|waiting| now < waiting.until) {
+            Some(waiting) if readiness != Readiness::Ready => Readiness::Unready(waiting.to_string()),
+            _ => readiness,
+        }
+    }
+
+    fn freshness(&self, now: Instant, stale_after: Duration) -> Readiness {
+        if let Some(LastPass {
+            result: PassResult::Failed(reason),
+            ..
+        }) = &self.last_pass
+        {
+            return Readiness::Unready(format!("the last pass failed: {reason}"));
+        }
+        let Some(success) = self.last_success else {
+            return Readiness::Unready("starting: no pass has succeeded yet".into());
+        };
+        let age = now.saturating_duration_since(success.when);
+        if age > stale_after {
+            return Readiness::Unready(format!(
+                "stale: the last success was {} s ago, and {} s are allowed",
+                age.as_secs(),
+                stale_after.as_secs()
+            ));
+        }
+        Readiness::Ready
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::daemon::status::Success;
+
+    fn ready(when: Instant) -> Status {
+        Status {
+            role: Role::Writer,
+            last_pass: Some(LastPass {
+                at: 100,
+                result: PassResult::Noop,
+                took_ms: 1,
+            }),
+            last_success: Some(Success { at: 100, when }),
+            ..Status::default()
+        }
+    }
+
+    #[test]
+    fn ready_means_a_fresh_success_by_the_writer() {
+        let when = Instant::now();
+        let (now, allowed) = (when + Duration::from_secs(11), Duration::from_secs(10));
+        assert_eq!(ready(when).readiness(when + allowed, allowed), Readiness::Ready);
+        let failed = PassResult::Failed("the service refused the token (401)".into());
+        for (status, reason) in [
+            (Status::default(), "starting: no pass has ended yet"),
+            (
+                Status {
+                    role: Role::Follower("pid 7 on a".into()),
+                    ..ready(when)
+                },
+                "another process is the writer: pid 7 on a",
+            ),
+            (
+                Status {
+                    last_pass: Some(LastPass {
+                        at: 1,
+                        result: failed,
+                        took_ms: 1,
+                    }),
+                    ..ready(when)
+                },
+                "the last pass failed: the service refused the token (401)",
+            ),
+            (
+                Status {
+                    last_success: None,
+                    ..ready(when)
+                },
+                "starting: no pass has succeeded yet",
+            ),
+            (
+                ready(when),
+                "stale: the last success was 11 s ago, and 10 s are allowed",
+            ),
+        ] {
+            assert_eq!(status.readiness(now, allowed).reason(), Some(reason));
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Where every toggle stands: one line each, for `status` and the daemon's page.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::withheld::WithheldReason;
+use super::{ToggleState, ToggleStatus};
+use crate::document::Layout;
+use crate::model::{Action, EntryKind, Scope, ToggleId, Trees};
+use crate::pass::{Error, Report, Sending};
+use crate::plan::compare::join;
+use crate::plan::{Change, HoldReason, Plan};
+use crate::state::{self, Refusal, Revisions, Tried, View};
+
+/// What is known of each toggle besides that it is applied.
+type Lines = BTreeMap<ToggleId, Line>;
+
+#[derive(Clone, Debug)]
+struct Line {
+    state: ToggleState,
+    reason: Option<String>,
+    kind: Option<WithheldReason>,
+}
+
+impl Line {
+    fn new(state: ToggleState, reason: Option<String>) -> Self {
+        Self {
+            state,
+            reason,
+            kind: None,
+        }
+    }
+
+    fn withheld(state: ToggleState, reason: String, kind: WithheldReason) -> Self {
+        Self {
+            state,
+            reason: Some(reason),
+            kind: Some(kind),
+        }
+    }
+}
+
+/// Says where every toggle stands according to a plan that nothing was done about.
+///
+/// # Errors
+/// When the state cannot be read.
+pub(super) fn standing(plan: &Plan, view: &View, scope: &Scope) -> Result<Vec<ToggleStatus>, Error> {
+    let mut lines = planned(plan);
+    for held in plan.held() {
+        let refusal = view.refusals().get(&held.id);
+        let is_same = |refusal: &&Refusal| {
+            held.change
+                .as_ref()
+                .is_none_or(|change| change.request() == refusal.request)
+        };
+        let refusal = refusal.filter(is_same);
+        if let (
+            Some(refusal),
+            Some(Line {
+                reason: Some(reason), ..
+            }),
+        ) = (refusal, lines.get_mut(&held.id))
+        {
+            reason.push_str(&format!("; the service refused it last: {}", refusal.reason));
+        }
+    }
+    for change in plan.changes() {
+        let line = match view.refusals().get(&change.id) {
+            Some(refusal) if refusal.request == change.request() => Line::withheld(
+                ToggleState::Failed,
+                format!("refused by the service: {}", refusal.reason),
+                WithheldReason::Refused,
+            ),
+            _ => unconfirmed(change, view),
+        };
+        lines.insert(change.id.clone(), line);
+    }
+    complete(lines, view, &mut Revisions::default(), scope)
+}
+
+/// Describes a change that is to be sent, with the response that it got if it was tried before. One that failed alone is
+/// failed; one that was tried in a pass in which nothing was applied is still pending.
+fn unconfirmed(change: &Change, view: &View) -> Line {
+    let tried = view.tries().get(&change.id);
+    let tried = tried.filter(|tried| tried.request == change.request());
+    let pending = match view.unknown().contains_key(&change.id) {
+        true => "the outcome of the last publish is unknown".to_owned(),
+        false => format!("{} is due", change.action.as_str()),
+    };
+    match tried {
+        Some(Tried {
+            reason,
+            alone: Some(_),
+            ..
+        }) => {
+            let reason = HoldReason::FailedAlone(reason.clone()).to_string();
+            Line::withheld(ToggleState::Failed, reason, WithheldReason::FailedAlone)
+        }
+        Some(Tried { reason, .. }) => Line::new(
+            ToggleState::Pending,
+            Some(format!("{pending}; the last try: {reason}")),
+        ),
+        None => Line::new(ToggleState::Pending, Some(pending)),
+    }
+}
+
+/// Says where every toggle stands after a pass. `revisions` is kept from one pass to the next.
+///
+/// # Errors
+/// When the state cannot be read.
+pub(crate) fn after(
+    report: &Report,
+    view: &View,
+    revisions: &mut Revisions,
+    scope: &Scope,
+) -> Result<Vec<ToggleStatus>, Error> {
+    let mut lines = planned(&report.plan);
+    for (change, sending) in report.lines() {
+        let line = match sending {
+            Sending::Applied => Line::new(ToggleState::InSync, None),
+            Sending::Failed { reason } => {
+                Line::withheld(ToggleState::Failed, reason.clone(), WithheldReason::Refused)
+            }
+            Sending::FailedAlone { reason } => {
+                Line::withheld(ToggleState::Failed, reason.clone(), WithheldReason::FailedAlone)
+            }
+            Sending::NotSent => Line::new(
+                ToggleState::Pending,
+                Some("the pass ended before it was sent".to_owned()),
+            ),
+            Sending::Pending { reason } => Line::new(ToggleState::Pending, Some(reason.clone())),
+        };
+        lines.insert(change.id.clone(), line);
+    }
+    complete(lines, view, revisions, scope)
+}
+
+fn planned(plan: &Plan) -> Lines {
+    let mut lines = Lines::new();
+    for orphan in plan.orphans() {
+        lines.insert(
+            orphan.id.clone(),
+            Line::new(ToggleState::Orphan, Some(orphan.explanation())),
+        );
+    }
+    for held in plan.held() {
+        let line = Line {
+            state: state(&held.reason),
+            reason: Some(held.reason.to_string()),
+            kind: Some(WithheldReason::of(&held.reason)),
+        };
+        lines.insert(held.id.clone(), line);
+    }
+    lines
+}
+
+fn state(reason: &HoldReason) -> ToggleState {
+    match reason.state() {
+        "failed" => ToggleState::Failed,
+        "pending" => ToggleState::Pending,
+        _ => ToggleState::Held,
+    }
+}
+
+/// Adds every toggle that is applied and about which there is nothing to say, and the revisions. What the service confirmed
+/// counts as applied, recorded or not.
+fn complete(
+    mut lines: Lines,
+    view: &View,
+    revisions: &mut Revisions,
+    scope: &Scope,
+) -> Result<Vec<ToggleStatus>, Error> {
+    let mut applied = applied(view)?;
+    revisions.update(view, &applied)?;
+    for (id, sent) in view.settled() {
+        match sent.action {
+            Action::Create | Action::Update => applied.insert(id.clone()),
+            Action::Disable => applied.remove(id),
+        };
+    }
+    for id in applied.iter().filter(|id| scope.contains(id)) {
+        let in_sync = || Line::new(ToggleState::InSync, None);
+        lines.entry(id.clone()).or_insert_with(in_sync);
+    }
+    let revision = |id: &ToggleId| match view.settled().get(id) {
+        Some(sent) => Some(sent.revision),
+        None => revisions.get(id),
+    };
+    let status = |(toggle, Line { state, reason, kind })| ToggleStatus {
+        revision: revision(&toggle).filter(|_| applied.contains(&toggle)),
+        toggle,
+        state,
+        reason,
+        kind,
+    };
+    Ok(lines.into_iter().map(status).collect())
+}
+
+/// Lists the applied tree.
+fn applied(view: &View) -> Result<BTreeSet<ToggleId>, state::Error> {
+    let (Some(tip), Some(reader)) = (view.tip(), view.reader()?) else {
+        return Ok(BTreeSet::new());
+    };
+    let layout = Layout::default();
+    let mut toggles = BTreeSet::new();
+    let mut folders = vec![(String::new(), tip.tree)];
+    while let Some((prefix, folder)) = folders.pop() {
+        for entry in reader.tree(folder)?.entries() {
+            let path = join(&prefix, &String::from_utf8_lossy(entry.name));
+            match entry.kind() {
+                EntryKind::Tree => folders.push((path, entry.id)),
+                EntryKind::Blob => {
+                    if let crate::document::Place::Document { id, .. } = layout.place(path.as_bytes()) {
+                        toggles.insert(id);
+                    }
+                }
+                EntryKind::Other => {}
+            }
+        }
+    }
+    Ok(toggles)
+}

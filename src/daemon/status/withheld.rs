@@ -1,0 +1,354 @@
+//! Counts the toggles that a pass did not do, by state, environment and reason.
+//!
+//! The log, `/readyz`, the metrics, the page and the status JSON all render the same [`Withheld`] value, so that an
+//! operator who reads only one of them learns the same. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde::Serialize;
+
+use super::{ToggleState, ToggleStatus};
+use crate::model::EnvironmentId;
+use crate::plan::HoldReason;
+
+/// The kind of reason for which a toggle is withheld: a closed set with one spelling in JSON, logs and metric labels.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WithheldReason {
+    /// Its whole environment is held: all of its documents were removed.
+    Environment,
+    /// The service did not confirm it although it applied others.
+    FailedAlone,
+    /// Nothing is applied in its environment, and no `--first-pass` decides.
+    FirstPass,
+    /// Its document is invalid.
+    Invalid,
+    /// Its environment is over a limit.
+    Rail,
+    /// The service refused it.
+    Refused,
+    /// Another document is invalid, and `on_invalid: stop` holds everything.
+    Stopped,
+    /// An operator suspended publishing.
+    Suspended,
+    /// Its last outcome is unknown, and it cannot be sent again.
+    Unknown,
+}
+
+impl WithheldReason {
+    /// All reasons.
+    pub const ALL: [Self; 9] = [
+        Self::Environment,
+        Self::FailedAlone,
+        Self::FirstPass,
+        Self::Invalid,
+        Self::Rail,
+        Self::Refused,
+        Self::Stopped,
+        Self::Suspended,
+        Self::Unknown,
+    ];
+
+    /// Returns the word for it, as in JSON and in metric labels.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Environment => "environment",
+            Self::FailedAlone => "failed_alone",
+            Self::FirstPass => "first_pass",
+            Self::Invalid => "invalid",
+            Self::Rail => "rail",
+            Self::Refused => "refused",
+            Self::Stopped => "stopped",
+            Self::Suspended => "suspended",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Returns the kind of a plan's reason.
+    #[must_use]
+    pub fn of(reason: &HoldReason) -> Self {
+        match reason {
+            HoldReason::Environment(_) => Self::Environment,
+            HoldReason::FailedAlone(_) => Self::FailedAlone,
+            HoldReason::FirstPass(_) => Self::FirstPass,
+            HoldReason::Invalid => Self::Invalid,
+            HoldReason::Rail(_) => Self::Rail,
+            HoldReason::Refused(_) => Self::Refused,
+            HoldReason::Stopped => Self::Stopped,
+            HoldReason::Suspended { .. } => Self::Suspended,
+            HoldReason::Unknown(_) => Self::Unknown,
+        }
+    }
+}
+
+impl fmt::Display for WithheldReason {
+    /// The same word with spaces.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.as_str().replace('_', " "))
+    }
+}
+
+/// The number of toggles that are withheld in one state, in one environment, for one reason.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct WithheldGroup {
+    /// Their state.
+    pub state: ToggleState,
+    /// Their project and environment.
+    pub environment: EnvironmentId,
+    /// The kind of reason.
+    pub reason: WithheldReason,
+    /// How many there are.
+    pub count: usize,
+}
+
+/// All groups: held toggles first, then failed ones, then those that stay pending; by environment within a state.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Withheld(Vec<WithheldGroup>);
+
+/// The states of withheld toggles, in the order in which they are reported.
+const STATES: [ToggleState; 3] = [ToggleState::Held, ToggleState::Failed, ToggleState::Pending];
+
+impl Withheld {
+    /// Groups the toggles that have a [`ToggleStatus::kind`].
+    #[must_use]
+    pub fn of(toggles: &[ToggleStatus]) -> Self {
+        let mut counts: BTreeMap<_, usize> = BTreeMap::new();
+        for toggle in toggles {
+            let order = STATES.iter().position(|state| *state == toggle.state);
+            if let (Some(reason), Some(order)) = (toggle.kind, order) {
+                *counts
+                    .entry((order, toggle.toggle.environment(), reason))
+                    .or_default() += 1;
+            }
+        }
+        let group = |((order, environment, reason), count)| WithheldGroup {
+            state: STATES[order],
+            environment,
+            reason,
+            count,
+        };
+        Self(counts.into_iter().map(group).collect())
+    }
+
+    /// Returns the groups.
+    #[must_use]
+    pub fn groups(&self) -> &[WithheldGroup] {
+        &self.0
+    }
+
+    /// Returns whether every toggle was published, recorded or is about to be.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns how many toggles are withheld in `state`.
+    #[must_use]
+    pub fn in_state(&self, state: ToggleState) -> usize {
+        self.count(|group| group.state == state)
+    }
+
+    /// Returns how many toggles are withheld for `reason`.
+    #[must_use]
+    pub fn because_of(&self, reason: WithheldReason) -> usize {
+        self.count(|group| group.reason == reason)
+    }
+
+    /// Returns the environments in which something is withheld.
+    #[must_use]
+    pub fn environments(&self) -> BTreeSet<&EnvironmentId> {
+        self.0.iter().map(|group| &group.environment).collect()
+    }
+
+    /// Returns the names of the first environments, and how many more there are.
+    #[must_use]
+    pub fn places(&self, most: usize) -> String {
+        let environments = self.environments();
+        let first: Vec<_> = environments.iter().take(most).map(ToString::to_string).collect();
+        match environments.len().saturating_sub(most) {
+            0 => first.join(", "),
+            more => format!("{} and {more} more environments", first.join(", ")),
+        }
+    }
+
+    /// Returns one line per environment, such as `shop/production: 9 held (rail)`.
+    #[must_use]
+    pub fn by_environment(&self) -> Vec<String> {
+        let mut parts: BTreeMap<_, Vec<String>> = BTreeMap::new();
+        for group in &self.0 {
+            let part = format!("{} {} ({})", group.count, group.state.as_str(), group.reason);
+            parts.entry(&group.environment).or_default().push(part);
+        }
+        parts
+            .iter()
+            .map(|(environment, parts)| format!("{environment}: {}", parts.join(", ")))
+            .collect()
+    }
+
+    fn count(&self, wanted: impl Fn(&WithheldGroup) -> bool) -> usize {
+        let groups = self.0.iter().filter(|group| wanted(group));
+        groups.map(|group| group.count).sum()
+    }
+}
+
+impl fmt::Display for Withheld {
+    /// One line: `279 held in 15 environments: first pass (270), rail (9)`, or `9 held in shop/production (rail)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        for groups in self.0.chunk_by(|a, b| a.state == b.state) {
+            write!(f, "{separator}{}", clause(groups))?;
+            separator = ", ";
+        }
+        Ok(())
+    }
+}
+
+/// Describes the groups of one state.
+fn clause(groups: &[WithheldGroup]) -> String {
+    let [first, ..] = groups else { return String::new() };
+    let count: usize = groups.iter().map(|group| group.count).sum();
+    let state = first.state.as_str();
+    let environments: BTreeSet<_> = groups.iter().map(|group| &group.environment).collect();
+    let reasons = reasons(groups);
+    match (environments.len(), &reasons[..]) {
+        (1, [(reason, _)]) => format!("{count} {state} in {} ({reason})", first.environment),
+        (1, _) => format!("{count} {state} in {}: {}", first.environment, listed(&reasons)),
+        (many, _) => format!("{count} {state} in {many} environments: {}", listed(&reasons)),
+    }
+}
+
+/// The reasons with their counts, the most frequent first.
+fn reasons(groups: &[WithheldGroup]) -> Vec<(WithheldReason, usize)> {
+    let mut counts: BTreeMap<_, usize> = BTreeMap::new();
+    for group in groups {
+        *counts.entry(group.reason).or_default() += group.count;
+    }
+    let mut reasons: Vec<_> = counts.into_iter().collect();
+    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    reasons
+}
+
+fn listed(reasons: &[(WithheldReason, usize)]) -> String {
+    let parts: Vec<_> = reasons
+        .iter()
+        .map(|(reason, count)| format!("{reason} ({count})"))
+        .collect();
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::SuspensionScope;
+    use crate::plan::Kept;
+
+    fn toggles(
+        environment: &str,
+        state: ToggleState,
+        kind: Option<WithheldReason>,
+        count: usize,
+    ) -> Vec<ToggleStatus> {
+        let toggle = |number| ToggleStatus {
+            toggle: format!("{environment}/t{number}").parse().unwrap(),
+            state,
+            reason: Some("in words".to_owned()),
+            kind,
+            revision: None,
+        };
+        (0..count).map(toggle).collect()
+    }
+
+    fn of(parts: &[Vec<ToggleStatus>]) -> Withheld {
+        Withheld::of(&parts.concat())
+    }
+
+    use ToggleState::{Failed, Held, InSync, Pending};
+    use WithheldReason::{FirstPass, Invalid, Rail, Refused, Suspended};
+
+    #[test]
+    fn what_is_in_sync_or_only_waits_is_not_withheld() {
+        let withheld = of(&[
+            toggles("shop/prod", InSync, None, 3),
+            toggles("shop/test", Pending, None, 3),
+        ]);
+        assert!(withheld.is_empty());
+        assert_eq!(withheld.to_string(), "");
+    }
+
+    #[test]
+    fn many_environments_are_counted_and_the_most_frequent_reason_comes_first() {
+        let mut parts: Vec<_> = (0..14)
+            .map(|number| toggles(&format!("shop/e{number}"), Held, Some(FirstPass), 5))
+            .collect();
+        parts.push(toggles("shop/prod", Held, Some(Rail), 9));
+        let withheld = of(&parts);
+        assert_eq!(
+            withheld.to_string(),
+            "79 held in 15 environments: first pass (70), rail (9)"
+        );
+        assert_eq!(
+            withheld.places(3),
+            "shop/e0, shop/e1, shop/e10 and 12 more environments"
+        );
+    }
+
+    #[test]
+    fn one_environment_is_named() {
+        let withheld = of(&[
+            toggles("shop/prod", Held, Some(Rail), 9),
+            toggles("shop/prod", Failed, Some(Refused), 2),
+        ]);
+        assert_eq!(
+            withheld.to_string(),
+            "9 held in shop/prod (rail), 2 failed in shop/prod (refused)"
+        );
+        assert_eq!(withheld.places(3), "shop/prod");
+        assert_eq!(
+            withheld.by_environment(),
+            ["shop/prod: 9 held (rail), 2 failed (refused)"]
+        );
+        let withheld = of(&[
+            toggles("shop/prod", Held, Some(Rail), 2),
+            toggles("shop/prod", Held, Some(Invalid), 1),
+        ]);
+        assert_eq!(withheld.to_string(), "3 held in shop/prod: rail (2), invalid (1)");
+    }
+
+    #[test]
+    fn what_an_operator_suspended_is_reported_last() {
+        let withheld = of(&[
+            toggles("shop/prod", Pending, Some(Suspended), 2),
+            toggles("shop/prod", Held, Some(Invalid), 1),
+        ]);
+        assert_eq!(
+            withheld.to_string(),
+            "1 held in shop/prod (invalid), 2 pending in shop/prod (suspended)"
+        );
+        assert_eq!(withheld.in_state(Pending), 2);
+        assert_eq!(withheld.because_of(Suspended), 2);
+    }
+
+    #[test]
+    fn a_plan_and_a_status_spell_a_reason_alike() {
+        for reason in [
+            HoldReason::Environment(String::new()),
+            HoldReason::FailedAlone(String::new()),
+            HoldReason::Invalid,
+            HoldReason::Refused(String::new()),
+            HoldReason::Stopped,
+            HoldReason::Suspended {
+                scope: SuspensionScope::everything(),
+                reason: None,
+            },
+            HoldReason::Unknown(Kept::Invalid),
+        ] {
+            let kind = WithheldReason::of(&reason);
+            assert_eq!(kind.as_str(), reason.kind());
+            let json = serde_json::to_value(kind).unwrap();
+            assert_eq!(json, kind.as_str());
+        }
+    }
+}

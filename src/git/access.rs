@@ -1,0 +1,39 @@
+//! What a Git connection needs besides a URL.
+
+use std::time::Duration;
+
+use super::RepoUrl;
+use crate::transport::{Network, SecretSource};
+
+/// Everything a Git connection needs besides a URL.
+#[derive(Clone, Debug)]
+pub struct GitAccess {
+    /// CA, proxy and connection settings.
+    pub network: Network,
+    /// The credentials for HTTPS, and the host that they belong to.
+    pub credentials: Option<GitCredentials>,
+    /// How long a connection may stay silent before it is given up.
+    pub timeout: Duration,
+}
+
+impl GitAccess {
+    /// Returns the credentials where they belong to the host of `url`.
+    #[must_use]
+    pub fn credentials_for(&self, url: &RepoUrl) -> Option<&GitCredentials> {
+        let host = url.host()?;
+        self.credentials
+            .as_ref()
+            .filter(|own| own.host.eq_ignore_ascii_case(&host))
+    }
+}
+
+/// A user name and a password (or token) for one Git host.
+#[derive(Clone, Debug)]
+pub struct GitCredentials {
+    /// The only host that gets them, as [`RepoUrl::host`] gives it: with the port where it is not the usual one.
+    pub host: String,
+    /// The user name; hosts that take tokens accept any, so it may be left out.
+    pub username: Option<String>,
+    /// The password or token, read anew at every attempt.
+    pub password: SecretSource,
+}

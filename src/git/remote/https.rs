@@ -1,0 +1,363 @@
+//! Git's smart protocol over HTTPS: a GET for the refs, and a POST for each exchange.
+
+use std::io::{self, Read, Seek, Write};
+use std::sync::Arc;
+use std::time::Instant;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use git2::transport::{Service, SmartSubtransport, SmartSubtransportStream};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::StatusCode;
+use reqwest::blocking::{Body, Client, RequestBuilder, Response};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
+
+use super::connection::{Connection, lock};
+use super::error::{GitError, Offered};
+use super::moved;
+use super::words::HostWords;
+use crate::git::GitCredentials;
+use crate::transport::{certificate_fault, proxy_fault, reason};
+
+/// How much of a request is kept in memory; a larger one goes to a temporary file.
+const IN_MEMORY: usize = 4 << 20;
+
+/// How often the first request is redirected before it is given up.
+const MOST_REDIRECTS: usize = 5;
+
+/// How much of a page is read for its sentence, in bytes.
+const LONGEST_PAGE: usize = 64 << 10;
+
+pub(super) struct Https(pub(super) Arc<Connection>);
+
+/// The version of Git's protocol that a request asks for. A server may answer in an older one.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Protocol {
+    /// The only one that libgit2 speaks.
+    V0,
+    /// Lists only the refs that are asked for.
+    V2,
+}
+
+impl Protocol {
+    fn ask(self, request: RequestBuilder) -> RequestBuilder {
+        match self {
+            Self::V0 => request,
+            Self::V2 => request.header("Git-Protocol", "version=2"),
+        }
+    }
+}
+
+impl SmartSubtransport for Https {
+    fn action(&self, _: &str, action: Service) -> Result<Box<dyn SmartSubtransportStream>, git2::Error> {
+        let connection = &self.0;
+        let stream = match action {
+            Service::UploadPackLs => Stream::refs(connection, "git-upload-pack"),
+            Service::ReceivePackLs => Stream::refs(connection, "git-receive-pack"),
+            Service::UploadPack => Ok(Stream::request(connection, "git-upload-pack")),
+            Service::ReceivePack => Ok(Stream::request(connection, "git-receive-pack")),
+        };
+        match stream {
+            Ok(stream) => Ok(Box::new(stream)),
+            Err(error) => Err(connection.fail(error)),
+        }
+    }
+
+    fn close(&self) -> Result<(), git2::Error> {
+        Ok(())
+    }
+}
+
+/// One request and its answer: what is written is sent at the first read.
+struct Stream {
+    connection: Arc<Connection>,
+    service: &'static str,
+    request: tempfile::SpooledTempFile,
+    response: Option<Response>,
+}
+
+impl Stream {
+    fn request(connection: &Arc<Connection>, service: &'static str) -> Self {
+        Self {
+            connection: Arc::clone(connection),
+            service,
+            request: tempfile::SpooledTempFile::new(IN_MEMORY),
+            response: None,
+        }
+    }
+
+    fn refs(connection: &Arc<Connection>, service: &'static str) -> Result<Self, GitError> {
+        Ok(Self {
+            response: Some(connection.refs(service, Protocol::V0)?),
+            ..Self::request(connection, service)
+        })
+    }
+
+    fn send(&mut self) -> Result<Response, GitError> {
+        let connection = &self.connection;
+        let spool = std::mem::replace(&mut self.request, tempfile::SpooledTempFile::new(0));
+        let body = body(spool).map_err(|error| connection.broken(&error))?;
+        connection.post(self.service, body, Protocol::V0)
+    }
+}
+
+fn body(mut spool: tempfile::SpooledTempFile) -> io::Result<Body> {
+    let length = spool.stream_position()?;
+    spool.rewind()?;
+    Ok(Body::sized(spool, length))
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.response.is_none() {
+            let response = self.send().map_err(|error| self.connection.fail_io(error))?;
+            self.response = Some(response);
+        }
+        let Some(response) = &mut self.response else {
+            return Ok(0);
+        };
+        response
+            .read(buffer)
+            .map_err(|error| self.connection.fail_io(self.connection.broken(&error)))
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.request.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Connection {
+    pub(super) fn host(&self) -> String {
+        self.url.host().unwrap_or_default()
+    }
+
+    fn client(&self) -> Result<Client, GitError> {
+        let mut client = lock(&self.client);
+        if let Some(client) = &*client {
+            return Ok(client.clone());
+        }
+        let made = self.access.network.blocking_client(self.access.timeout)?;
+        *client = Some(made.clone());
+        Ok(made)
+    }
+
+    /// Returns the address that everything else is below, without a slash at its end.
+    fn base(&self) -> String {
+        if let Some(base) = &*lock(&self.base) {
+            return base.as_str().trim_end_matches('/').to_owned();
+        }
+        let Some(mut url) = self.url.https().cloned() else {
+            return String::new();
+        };
+        // Never fails: an https URL can have a user name. It goes into a header, not into the address.
+        let _ = url.set_username("");
+        url.as_str().trim_end_matches('/').to_owned()
+    }
+
+    /// Asks for the refs, following redirects within the host.
+    pub(super) fn refs(&self, service: &'static str, protocol: Protocol) -> Result<Response, GitError> {
+        let tail = format!("/info/refs?service={service}");
+        for _ in 0..=MOST_REDIRECTS {
+            let request = self.client()?.get(format!("{}{tail}", self.base()));
+            let answer = self.send(protocol.ask(request))?;
+            if answer.status().is_redirection() {
+                *lock(&self.base) = Some(self.redirected(&answer, &tail)?);
+                continue;
+            }
+            let answer = self.checked(answer, &format!("application/x-{service}-advertisement"))?;
+            self.note_address();
+            return Ok(answer);
+        }
+        Err(GitError::Redirect {
+            host: self.host(),
+            to: self.base(),
+        })
+    }
+
+    /// Makes one exchange with a service.
+    pub(super) fn post(&self, service: &str, body: Body, protocol: Protocol) -> Result<Response, GitError> {
+        let result = format!("application/x-{service}-result");
+        let request = self.client()?.post(format!("{}/{service}", self.base()));
+        let request = request
+            .header(CONTENT_TYPE, format!("application/x-{service}-request"))
+            .header(ACCEPT, &result)
+            .body(body);
+        let answer = self.send(protocol.ask(request))?;
+        self.checked(answer, &result)
+    }
+
+    /// Remembers where the repository is now, for the log and for webhooks.
+    fn note_address(&self) {
+        let base = lock(&self.base).clone();
+        match base.and_then(|base| base.as_str().parse().ok()) {
+            Some(to) => moved::note(&self.url, &to),
+            None => moved::forget(&self.url),
+        }
+    }
+
+    /// Returns the new base where `answer` redirects to the same repository service on the same host.
+    fn redirected(&self, answer: &Response, tail: &str) -> Result<url::Url, GitError> {
+        let refused = |to: String| GitError::Redirect {
+            host: self.host(),
+            to,
+        };
+        let to = target(answer).ok_or_else(|| refused("nowhere".to_owned()))?;
+        let same = to.scheme() == "https"
+            && to.origin() == answer.url().origin()
+            && to.username().is_empty()
+            && to.password().is_none();
+        let base = to.as_str().strip_suffix(tail).filter(|_| same);
+        base.and_then(|base| base.parse().ok())
+            .ok_or_else(|| refused(without_secrets(&to)))
+    }
+
+    fn send(&self, request: RequestBuilder) -> Result<Response, GitError> {
+        let request = match self.access.credentials_for(&self.url) {
+            Some(own) => request.basic_auth(self.user(own), Some(own.password.read()?.expose())),
+            None => request,
+        };
+        request.send().map_err(|error| self.unreachable(&error))
+    }
+
+    /// Turns every response that is not Git's own into an error.
+    fn checked(&self, answer: Response, content_type: &str) -> Result<Response, GitError> {
+        let status = answer.status();
+        let found = media_type(&answer);
+        if status == StatusCode::OK
+            && found
+                .as_deref()
+                .is_some_and(|found| found.eq_ignore_ascii_case(content_type))
+        {
+            return Ok(answer);
+        }
+        let host = self.host();
+        if status.is_redirection() {
+            let to = target(&answer).map_or_else(String::new, |to| without_secrets(&to));
+            return Err(GitError::Redirect { host, to });
+        }
+        let url = self.url.to_string();
+        let said = self.words(answer);
+        let offered = match self.access.credentials_for(&self.url) {
+            Some(_) => Offered::Password,
+            None => Offered::Nothing,
+        };
+        Err(match status {
+            StatusCode::OK => GitError::NotGit {
+                url,
+                content_type: found,
+                said,
+            },
+            StatusCode::UNAUTHORIZED => GitError::Unauthorised { host, offered, said },
+            StatusCode::FORBIDDEN => GitError::Forbidden { host, said },
+            StatusCode::NOT_FOUND | StatusCode::GONE => GitError::NotFound { url, said },
+            status => GitError::Status {
+                host,
+                status: status.as_u16(),
+                said,
+            },
+        })
+    }
+
+    /// Reads the sentence of the host from a response that is not Git's own. A body that cannot be read has none.
+    fn words(&self, mut answer: Response) -> Option<HostWords> {
+        let media_type = media_type(&answer);
+        let deadline = Instant::now() + self.access.timeout;
+        let (mut body, mut chunk) = (Vec::new(), [0; 4096]);
+        while body.len() < LONGEST_PAGE && Instant::now() < deadline {
+            match answer.read(&mut chunk) {
+                Ok(0) | Err(_) => break,
+                Ok(count) => body.extend_from_slice(&chunk[..count]),
+            }
+        }
+        let body = self.redacted(&String::from_utf8_lossy(&body));
+        HostWords::of_body(media_type.as_deref(), body.as_bytes())
+    }
+
+    /// Replaces the password wherever the host repeats it.
+    fn redacted(&self, text: &str) -> String {
+        let own = self.access.credentials_for(&self.url);
+        let Some((user, password)) = own.and_then(|own| Some((self.user(own), own.password.read().ok()?)))
+        else {
+            return text.to_owned();
+        };
+        let password = password.expose();
+        let header = STANDARD.encode(format!("{user}:{password}"));
+        let encoded = utf8_percent_encode(password, NON_ALPHANUMERIC).to_string();
+        [header.as_str(), password, encoded.as_str()]
+            .into_iter()
+            .filter(|secret| !secret.is_empty())
+            .fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
+    }
+
+    /// Returns the user name that is sent. Hosts that take tokens accept any.
+    fn user<'a>(&'a self, own: &'a GitCredentials) -> &'a str {
+        let of_url = self.url.https().map(url::Url::username);
+        let given = own.username.as_deref();
+        given.or(of_url.filter(|user| !user.is_empty())).unwrap_or("git")
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> GitError {
+        let host = self.host();
+        if let Some(fault) = certificate_fault(error) {
+            return GitError::Untrusted { host, fault };
+        }
+        if let Some(fault) = proxy_fault(error) {
+            return GitError::Proxy { host, fault };
+        }
+        if error.is_timeout() {
+            let after = match error.is_connect() {
+                true => self.access.network.connect_timeout,
+                false => self.access.timeout,
+            };
+            return GitError::TimedOut { host, after };
+        }
+        let source = reason(error);
+        GitError::Network { host, source }
+    }
+
+    /// Returns why a body broke off.
+    pub(super) fn broken(&self, error: &io::Error) -> GitError {
+        let host = self.host();
+        let inner = error
+            .get_ref()
+            .and_then(|inner| inner.downcast_ref::<reqwest::Error>());
+        let late = inner.is_some_and(reqwest::Error::is_timeout) || error.kind() == io::ErrorKind::TimedOut;
+        match late {
+            true => GitError::TimedOut {
+                host,
+                after: self.access.timeout,
+            },
+            false => GitError::Network {
+                host,
+                source: reason(error),
+            },
+        }
+    }
+}
+
+fn media_type(answer: &Response) -> Option<String> {
+    let value = answer.headers().get(CONTENT_TYPE)?.to_str().ok()?;
+    Some(value.split(';').next().unwrap_or_default().trim().to_owned())
+}
+
+/// Returns the address that a response redirects to.
+fn target(answer: &Response) -> Option<url::Url> {
+    let location = answer.headers().get(LOCATION)?.to_str().ok()?;
+    answer.url().join(location).ok()
+}
+
+/// Shows an address without user, query and fragment.
+fn without_secrets(url: &url::Url) -> String {
+    format!(
+        "{}://{}{}",
+        url.scheme(),
+        url.host_str().unwrap_or_default(),
+        url.path()
+    )
+}

@@ -1,0 +1,281 @@
+//! Git over HTTPS, against a true server and against hostile ones.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use git2::Repository;
+
+use super::*;
+use crate::git::GitCredentials;
+use crate::git::testing::{Canned, GitServer, Then};
+use crate::transport::{Network, Secret, SecretSource};
+
+/// `user:secret` as a header.
+const BASIC: &str = "Basic dXNlcjpzZWNyZXQ=";
+
+pub(super) fn access(ca_file: PathBuf, credentials: Option<GitCredentials>) -> GitAccess {
+    GitAccess {
+        network: Network {
+            ca_file: Some(ca_file),
+            ..Network::default()
+        },
+        credentials,
+        timeout: Duration::from_secs(20),
+    }
+}
+
+pub(super) fn credentials(host: String, password: &str) -> GitCredentials {
+    GitCredentials {
+        host,
+        username: Some("user".to_owned()),
+        password: SecretSource::Value(Secret::new(password.to_owned())),
+    }
+}
+
+/// A folder with a bare repository `repo` that has one commit on `main`.
+pub(super) fn served() -> (tempfile::TempDir, git2::Oid) {
+    libgit2().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = git2::RepositoryInitOptions::new();
+    options.bare(true).initial_head("main").external_template(false);
+    let repository = Repository::init_opts(folder.path().join("repo"), &options).unwrap();
+    let id = commit(&repository, "refs/heads/main", &[7; 100_000]);
+    (folder, id)
+}
+
+pub(super) fn commit(repository: &Repository, reference: &str, content: &[u8]) -> git2::Oid {
+    let mut tree = repository.treebuilder(None).unwrap();
+    tree.insert("file", repository.blob(content).unwrap(), 0o100_644)
+        .unwrap();
+    let tree = repository.find_tree(tree.write().unwrap()).unwrap();
+    let who = git2::Signature::new("Ann", "ann@example.org", &git2::Time::new(1_700_000_000, 0)).unwrap();
+    repository
+        .commit(Some(reference), &who, &who, "commit", &tree, &[])
+        .unwrap()
+}
+
+fn bare(path: &Path) -> Repository {
+    Repository::init_bare(path).unwrap()
+}
+
+fn refused(server: &Canned) -> GitError {
+    let access = access(server.tls.ca_file(), None);
+    advertised(&server.url().parse().unwrap(), &access, &[]).unwrap_err()
+}
+
+#[test]
+fn refs_are_listed_and_fetched() {
+    let (folder, id) = served();
+    let server = GitServer::start(folder.path(), None);
+    let access = access(server.tls.ca_file(), None);
+    let url = server.url("repo").parse().unwrap();
+    let refs = advertised(&url, &access, &[]).unwrap();
+    assert_eq!(refs[0].name, "HEAD");
+    assert_eq!(refs[0].target.as_deref(), Some("refs/heads/main"));
+    assert_eq!(refs[1].id.to_string(), id.to_string());
+    assert_eq!(
+        server.take_requests(),
+        [
+            "GET /repo/info/refs?service=git-upload-pack",
+            "POST /repo/git-upload-pack"
+        ]
+    );
+
+    let own = tempfile::tempdir().unwrap();
+    let repository = bare(own.path());
+    let fetch = |remote: &mut git2::Remote<'_>| remote.fetch(&["+refs/heads/main:refs/x"], None, None);
+    with_remote(&repository, &url, &access, fetch).unwrap();
+    assert_eq!(repository.refname_to_id("refs/x").unwrap(), id);
+    assert!(
+        repository
+            .find_commit(id)
+            .unwrap()
+            .tree()
+            .unwrap()
+            .get_name("file")
+            .is_some()
+    );
+}
+
+#[test]
+fn a_push_larger_than_memory_is_meant_to_hold_arrives() {
+    let (folder, _) = served();
+    let server = GitServer::start(folder.path(), None);
+    let access = access(server.tls.ca_file(), None);
+    let own = tempfile::tempdir().unwrap();
+    let repository = bare(own.path());
+    let mut noise = vec![0; 6 << 20];
+    fastrand::Rng::with_seed(1).fill(&mut noise);
+    let id = commit(&repository, "refs/heads/new", &noise);
+    with_remote(
+        &repository,
+        &server.url("repo").parse().unwrap(),
+        &access,
+        |remote| remote.push(&["refs/heads/new:refs/gitoggle/new"], None),
+    )
+    .unwrap();
+    let there = Repository::open_bare(folder.path().join("repo")).unwrap();
+    assert_eq!(there.refname_to_id("refs/gitoggle/new").unwrap(), id);
+}
+
+#[test]
+fn credentials_are_offered_once_and_only_to_their_host() {
+    let (folder, _) = served();
+    let server = GitServer::start(folder.path(), Some(BASIC));
+    let url = server.url("repo").parse().unwrap();
+    let ask = |own| advertised(&url, &access(server.tls.ca_file(), own), &[]);
+    assert!(ask(Some(credentials(server.host(), "secret"))).is_ok());
+    server.take_requests();
+    for (own, offered) in [
+        (None, Offered::Nothing),
+        (Some(credentials(server.host(), "wrong")), Offered::Password),
+        (
+            Some(credentials("example.org".to_owned(), "secret")),
+            Offered::Nothing,
+        ),
+    ] {
+        match ask(own).unwrap_err() {
+            GitError::Unauthorised { offered: found, .. } => assert_eq!(found, offered),
+            error => panic!("{error:?}"),
+        }
+        assert_eq!(server.take_requests().len(), 1);
+    }
+}
+
+#[test]
+fn a_rotated_password_is_read_at_the_next_attempt() {
+    let (folder, _) = served();
+    let server = GitServer::start(folder.path(), Some(BASIC));
+    let file = folder.path().join("password");
+    let own = GitCredentials {
+        password: SecretSource::File(file.clone()),
+        ..credentials(server.host(), "")
+    };
+    let access = access(server.tls.ca_file(), Some(own));
+    let url = server.url("repo").parse().unwrap();
+    assert!(matches!(advertised(&url, &access, &[]), Err(GitError::Secret(_))));
+    std::fs::write(&file, "old\n").unwrap();
+    assert!(matches!(
+        advertised(&url, &access, &[]),
+        Err(GitError::Unauthorised { .. })
+    ));
+    std::fs::write(&file, "secret\n").unwrap();
+    assert!(advertised(&url, &access, &[]).is_ok());
+}
+
+#[test]
+fn a_repository_that_is_not_there_and_an_unknown_authority_are_told() {
+    let (folder, _) = served();
+    let server = GitServer::start(folder.path(), None);
+    let trusted = access(server.tls.ca_file(), None);
+    let error = advertised(&server.url("nowhere").parse().unwrap(), &trusted, &[]).unwrap_err();
+    assert!(matches!(error, GitError::NotFound { .. }), "{error:?}");
+    let other = crate::git::testing::Tls::new();
+    let error = advertised(
+        &server.url("repo").parse().unwrap(),
+        &access(other.ca_file(), None),
+        &[],
+    )
+    .unwrap_err();
+    assert!(matches!(error, GitError::Untrusted { .. }), "{error:?}");
+}
+
+#[test]
+fn answers_that_are_not_gits_are_told_apart() {
+    let page = "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 6\r\n\r\n<html>";
+    let error = refused(&Canned::start(page, Then::Close));
+    let GitError::NotGit { content_type, .. } = error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(content_type.as_deref(), Some("text/html"));
+    for (status, expected) in [
+        ("401 No", "Unauthorised"),
+        ("403 No", "Forbidden"),
+        ("404 No", "NotFound"),
+        ("503 No", "Status"),
+    ] {
+        let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
+        let error = format!("{:?}", refused(&Canned::start(&answer, Then::Close)));
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+#[test]
+fn a_redirect_to_another_host_or_scheme_or_in_a_circle_is_not_followed() {
+    for target in [
+        "https://127.0.0.1:1/repo/info/refs?service=git-upload-pack",
+        "http://{host}/repo/info/refs?service=git-upload-pack",
+        "https://user:password@{host}/repo/info/refs?service=git-upload-pack",
+        "https://{host}/login",
+        "/other/info/refs?service=git-upload-pack",
+    ] {
+        let answer = format!("HTTP/1.1 302 Found\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n");
+        let server = Canned::start(&answer, Then::Close);
+        let access = access(server.tls.ca_file(), Some(credentials(server.host(), "secret")));
+        let error = advertised(&server.url().parse().unwrap(), &access, &[]).unwrap_err();
+        assert!(matches!(error, GitError::Redirect { .. }), "{error:?}");
+        assert!(!error.to_string().contains("password"), "{error}");
+        assert!(server.requests().len() <= 6);
+    }
+}
+
+#[test]
+fn a_redirect_within_the_host_is_followed_and_remembered() {
+    let (folder, id) = served();
+    std::fs::write(folder.path().join("unused"), "").unwrap();
+    let server = GitServer::start(folder.path(), None);
+    let own = tempfile::tempdir().unwrap();
+    let repository = bare(own.path());
+    let access = access(server.tls.ca_file(), None);
+    // The server takes `/moved/<path>` for `<path>` at its new place.
+    let url = server.url("moved/repo").parse().unwrap();
+    let fetch = |remote: &mut git2::Remote<'_>| remote.fetch(&["+refs/heads/main:refs/x"], None, None);
+    with_remote(&repository, &url, &access, fetch).unwrap();
+    assert_eq!(repository.refname_to_id("refs/x").unwrap(), id);
+    assert_eq!(
+        server.take_requests().last().unwrap(),
+        "POST /repo/git-upload-pack"
+    );
+    assert_eq!(moved_to(&url).unwrap().to_string(), server.url("repo"));
+    assert_eq!(moved_to(&server.url("repo").parse().unwrap()), None);
+}
+
+#[test]
+fn a_server_that_falls_silent_is_given_up() {
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-advertisement\r\n\
+                Content-Length: 1000\r\n\r\n001e# service=git-upload-pack\n";
+    for answer in ["", head] {
+        let server = Canned::start(answer, Then::Hang);
+        let access = GitAccess {
+            timeout: Duration::from_millis(300),
+            ..access(server.tls.ca_file(), None)
+        };
+        let error = advertised(&server.url().parse().unwrap(), &access, &[]).unwrap_err();
+        assert!(matches!(error, GitError::TimedOut { .. }), "{error:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_an_error() {
+    for length in ["1000", "30"] {
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-advertisement\r\n\
+             Content-Length: {length}\r\n\r\n001e# service=git-upload-pack\n"
+        );
+        let error = refused(&Canned::start(&answer, Then::Close));
+        assert!(
+            matches!(error, GitError::Git { .. } | GitError::Network { .. }),
+            "{error:?}"
+        );
+    }
+}
+
+#[test]
+fn a_path_is_not_connected_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let access = access(folder.path().join("none"), None);
+    assert!(matches!(
+        advertised(&RepoUrl::local("/srv"), &access, &[]),
+        Err(GitError::Local)
+    ));
+}

@@ -1,0 +1,120 @@
+//! The ssh address of a repository, written as a URL or as `user@host:path`.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use super::url::{RepoUrlError, parse};
+use crate::model::escaped;
+
+/// Where ssh goes. Neither the user nor the host can be taken for an option.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct SshAddress {
+    pub(crate) user: Option<String>,
+    pub(crate) host: String,
+    pub(crate) port: Option<u16>,
+    pub(crate) path: String,
+    /// Whether it was written `host:path`, which is shown as it was written.
+    scp: bool,
+}
+
+impl SshAddress {
+    /// Reads the parts of `user@host:path`, split at the colon.
+    pub(super) fn scp(host: &str, path: &str) -> Result<Self, RepoUrlError> {
+        let (user, host) = match host.rsplit_once('@') {
+            Some((user, host)) => (Some(user.to_owned()), host),
+            None => (None, host),
+        };
+        let host = host
+            .strip_prefix('[')
+            .and_then(|host| host.strip_suffix(']'))
+            .unwrap_or(host);
+        Self {
+            user,
+            host: host.to_owned(),
+            port: None,
+            path: path.to_owned(),
+            scp: true,
+        }
+        .checked()
+    }
+
+    /// Reads an `ssh://` URL.
+    pub(super) fn url(text: &str) -> Result<Self, RepoUrlError> {
+        let url = parse(text)?;
+        if url.password().is_some() {
+            return Err(RepoUrlError::Password);
+        }
+        let host = decoded(url.host_str().unwrap_or_default())?;
+        let host = host
+            .strip_prefix('[')
+            .and_then(|host| host.strip_suffix(']'))
+            .unwrap_or(&host);
+        let path = decoded(url.path())?;
+        // `/~user/x` is relative to a home folder, as with git.
+        let path = path
+            .strip_prefix('/')
+            .filter(|rest| rest.starts_with('~'))
+            .unwrap_or(&path);
+        let user = Some(url.username()).filter(|user| !user.is_empty());
+        Self {
+            user: user.map(|user| decoded(user).map(Cow::into_owned)).transpose()?,
+            host: host.to_owned(),
+            port: url.port(),
+            path: path.to_owned(),
+            scp: false,
+        }
+        .checked()
+    }
+
+    fn checked(self) -> Result<Self, RepoUrlError> {
+        if self.user.as_deref().is_some_and(|user| user.contains(':')) {
+            return Err(RepoUrlError::Password);
+        }
+        let user = self.user.as_deref().unwrap_or_default();
+        for (what, text) in [("host", &*self.host), ("user", user), ("path", &*self.path)] {
+            if text.starts_with('-') {
+                return Err(RepoUrlError::OptionLike(what));
+            }
+            if text.contains(['\0', '\n', '\r']) {
+                return Err(RepoUrlError::Malformed(format!(
+                    "the {what} holds a control character"
+                )));
+            }
+        }
+        match (self.host.is_empty(), self.path.is_empty()) {
+            (true, _) => Err(RepoUrlError::Malformed("it has no host".to_owned())),
+            (_, true) => Err(RepoUrlError::Malformed("it has no path".to_owned())),
+            (false, false) => Ok(self),
+        }
+    }
+}
+
+impl fmt::Display for SshAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.scp {
+            f.write_str("ssh://")?;
+        }
+        if let Some(user) = &self.user {
+            write!(f, "{}@", escaped(user))?;
+        }
+        match self.host.contains(':') {
+            true => write!(f, "[{}]", escaped(&self.host))?,
+            false => write!(f, "{}", escaped(&self.host))?,
+        }
+        if let Some(port) = self.port {
+            write!(f, ":{port}")?;
+        }
+        let separator = match (self.scp, self.path.starts_with('/')) {
+            (true, _) => ":",
+            (false, true) => "",
+            (false, false) => "/",
+        };
+        write!(f, "{separator}{}", escaped(&self.path))
+    }
+}
+
+fn decoded(text: &str) -> Result<Cow<'_, str>, RepoUrlError> {
+    percent_encoding::percent_decode_str(text)
+        .decode_utf8()
+        .map_err(|_| RepoUrlError::Malformed("it is not UTF-8".to_owned()))
+}

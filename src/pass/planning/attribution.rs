@@ -1,0 +1,107 @@
+//! Attributes changes to commits (DESIGN, section 5, "Which commit"): compares the meaning of versions for the walk through
+//! the history, which knows no documents.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::Files;
+use crate::document::{self, LARGEST_DOCUMENT};
+use crate::model::{Attribution, Evidence, ObjectId, Payload, ServiceKind, ToggleId, Trees};
+use crate::pass::Error;
+use crate::plan::{Draft, Plan};
+use crate::source::{self, Reader, Snapshot};
+
+/// Finds the commits of all changes and completes the draft with them.
+pub(super) fn attribute(
+    draft: Draft,
+    snapshot: &Snapshot,
+    files: Files,
+    kind: ServiceKind,
+) -> Result<Plan, Error> {
+    let documents = draft.documents();
+    if documents.is_empty() {
+        return Ok(draft.attribute(&BTreeMap::new(), &BTreeMap::new()));
+    }
+    let reader = snapshot.reader()?;
+    let meanings = Meanings {
+        documents,
+        kind,
+        reader,
+    };
+    let mut attributions = meanings.attributions(snapshot, files)?;
+    let evidence = evidence(&draft, snapshot, &mut attributions)?;
+    for path in meanings.documents.keys() {
+        let attribution = attributions.entry((*path).to_owned());
+        attribution.or_insert_with(|| Attribution::Guessed(Arc::new(snapshot.commit().clone())));
+    }
+    Ok(draft.attribute(&attributions, &evidence))
+}
+
+/// The documents whose commits are wanted.
+struct Meanings<'a> {
+    /// What is asked for at each path; nothing where the file is gone.
+    documents: BTreeMap<&'a str, Option<&'a Payload>>,
+    kind: ServiceKind,
+    reader: Reader,
+}
+
+impl Meanings<'_> {
+    fn attributions(
+        &self,
+        snapshot: &Snapshot,
+        files: Files,
+    ) -> Result<BTreeMap<String, Attribution>, Error> {
+        let (mut attributions, mut committed) = (BTreeMap::new(), BTreeSet::new());
+        for path in self.documents.keys() {
+            match files == Files::Committed || self.is_committed(path, snapshot)? {
+                true => drop(committed.insert((*path).to_owned())),
+                false => drop(attributions.insert((*path).to_owned(), Attribution::Uncommitted)),
+            }
+        }
+        attributions.extend(snapshot.last_commits(&committed, |path, version| self.is_same(path, version))?);
+        Ok(attributions)
+    }
+
+    /// Returns whether the snapshot has at `path` what is asked for.
+    fn is_committed(&self, path: &str, snapshot: &Snapshot) -> Result<bool, source::Error> {
+        match snapshot.file_at(path)? {
+            Some(version) => self.is_same(path, version),
+            None => Ok(self.wanted(path).is_none()),
+        }
+    }
+
+    /// Returns whether a version of the document at `path` means what is asked for there.
+    fn is_same(&self, path: &str, version: ObjectId) -> Result<bool, source::Error> {
+        let format = path
+            .rsplit_once('.')
+            .and_then(|(_, extension)| extension.parse().ok());
+        let (Some(wanted), Some(format)) = (self.wanted(path), format) else {
+            return Ok(false);
+        };
+        let blob = self.reader.blob(version, LARGEST_DOCUMENT)?;
+        let payload = document::read(path, format, &blob, self.kind).payload;
+        Ok(payload.as_ref() == Some(wanted))
+    }
+
+    fn wanted(&self, path: &str) -> Option<&Payload> {
+        self.documents.get(path).copied().flatten()
+    }
+}
+
+/// Looks for what was applied of each orphan in the history, and for the merge that removed its file.
+fn evidence(
+    draft: &Draft,
+    snapshot: &Snapshot,
+    attributions: &mut BTreeMap<String, Attribution>,
+) -> Result<BTreeMap<ToggleId, Evidence>, Error> {
+    let mut evidence = BTreeMap::new();
+    for (id, path, object) in draft.orphans_to_disable() {
+        let found = snapshot.evidence(&path, object)?;
+        if found == Evidence::Found && !attributions.contains_key(&path) {
+            let removal = snapshot.removal(&path)?;
+            attributions.extend(removal.map(|commit| (path, Attribution::Known(Arc::new(commit)))));
+        }
+        evidence.insert(id, found);
+    }
+    Ok(evidence)
+}

@@ -1,0 +1,346 @@
+//! From a snapshot and a state to a plan. Reads both, writes nothing, and is the same for `plan`, `apply` and `run`.
+
+mod attribution;
+mod emptied;
+pub(crate) mod history_guard;
+pub(super) mod read;
+mod staleness;
+mod uncommitted;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Error;
+use super::config::Rules;
+use super::reconciler::{Config, now};
+use super::worktree::Folder;
+use crate::model::{Action, CommitId, EnvironmentId, ObjectId, Sent, Suspensions, ToggleId, Trees};
+use crate::plan::compare::{Comparison, Difference, Places, Roots, compare};
+use crate::plan::{Deciding, Draft, History, Input, Overrides, Parked, Plan, SourceInfo};
+use crate::source::{self, Relation, Snapshot, Source, SourceConfig};
+use crate::state::{self, PassMemory, View};
+use attribution::attribute;
+use read::Reading;
+use staleness::{Answer, Case, Observer, Step};
+
+/// What looking led to.
+#[derive(Debug)]
+pub struct Look {
+    /// What would be done.
+    pub plan: Plan,
+    /// What the operator should know besides.
+    pub notes: Vec<String>,
+}
+
+/// Which files a plan is about.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Files {
+    /// What is committed.
+    Committed,
+    /// What lies in the work tree.
+    WorkTree,
+}
+
+/// Plans without side effects: no lock, nothing written, the service not contacted (DESIGN, section 3, `plan`).
+///
+/// # Errors
+/// When the source or the state cannot be read, or the state says that there must be no pass.
+pub fn plan(config: &Config, files: Files) -> Result<Look, Error> {
+    // The state first, as in a pass.
+    let view = view(config)?;
+    reading(&config.source, |snapshot| match files {
+        Files::Committed => {
+            let mut look = plan_committed(snapshot, &view, config)?;
+            look.notes.extend(uncommitted::note(config, snapshot));
+            Ok(look)
+        }
+        Files::WorkTree => plan_work_tree(snapshot, &view, config),
+    })
+}
+
+fn plan_work_tree(snapshot: &Snapshot, view: &View, config: &Config) -> Result<Look, Error> {
+    let rules = &config.rules;
+    check_base_url(view, rules)?;
+    let notes = notes(snapshot, view, config)?;
+    let source = &config.source;
+    let folder = source.location.local_path().ok_or(Error::NoWorkTree)?;
+    let folder = Folder::open(folder, &source.root)?;
+    let from = From {
+        files: Files::WorkTree,
+        snapshot,
+        root_tree: folder.root_tree(),
+        open: || Ok(folder.clone()),
+    };
+    let plan = look_at(&from, view, rules, &BTreeMap::new(), suspensions(view, now()))?;
+    Ok(Look { plan, notes })
+}
+
+/// Looks at the source and returns what `work` makes of it. A damaged mirror is cloned again, once.
+pub(crate) fn reading<T>(
+    source: &SourceConfig,
+    work: impl Fn(&Snapshot) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let mut source = Source::new(source.clone());
+    let result = source.look().map_err(Error::from).and_then(|found| work(&found));
+    match result {
+        Err(error) if error.source_damage().is_some_and(|error| source.repair(error)) => {
+            work(&source.look()?)
+        }
+        result => result,
+    }
+}
+
+pub(crate) fn view(config: &Config) -> Result<View, Error> {
+    Ok(match &config.shared {
+        Some(shared) => View::fetch(&shared.resolve(&config.source)?, &config.state_dir)?,
+        None => View::open(&config.state_dir)?,
+    })
+}
+
+pub(crate) fn plan_committed(snapshot: &Snapshot, view: &View, config: &Config) -> Result<Look, Error> {
+    let rules = &config.rules;
+    check_base_url(view, rules)?;
+    let notes = notes(snapshot, view, config)?;
+    let plan = match notes.is_empty() && is_same(snapshot, view, rules)? {
+        true => Plan::nothing(source_info(snapshot, rules), rules.base_url.clone()),
+        false => look(snapshot, view, rules, &BTreeMap::new(), suspensions(view, now()))?,
+    };
+    Ok(Look { plan, notes })
+}
+
+/// Returns what a command that only reads says about the step from the recorded revision.
+fn notes(snapshot: &Snapshot, view: &View, config: &Config) -> Result<Vec<String>, Error> {
+    let case = Case::of(config, Observer::Reader);
+    let answer = Step::of(snapshot, view)?.map(|step| case.judge(&step, config.rules.history));
+    Ok(answer.and_then(Answer::into_note).into_iter().collect())
+}
+
+/// Refuses a state that belongs to another service.
+pub(crate) fn check_base_url(view: &View, rules: &Rules) -> Result<(), Error> {
+    match (view.base_url(), &rules.base_url) {
+        (Some(recorded), Some(wanted)) if recorded != wanted => {
+            let (recorded, wanted) = (recorded.to_owned(), wanted.clone());
+            Err(state::Error::OtherBaseUrl { recorded, wanted }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns whether the tree and the rules are those of a pass that left nothing to do.
+pub(crate) fn is_same(snapshot: &Snapshot, view: &View, rules: &Rules) -> Result<bool, Error> {
+    let is_same = view.memory().is_some_and(|memory| {
+        memory.root_tree == snapshot.root_tree()
+            && memory.policy_digest == rules.digest()
+            && Some(memory.tip) == view.tip().map(|tip| tip.commit)
+    });
+    let is_quiet = view.unknown().is_empty() && view.suspensions().is_empty();
+    Ok(is_same && is_quiet && !is_to_be_noted(snapshot, view)?)
+}
+
+/// Returns whether this revision has to be recorded even if nothing else is. If documents differed at the recorded
+/// revision, or on the way, they need not have been applied, and an older checkout with one of those commits must be
+/// found stale (DESIGN, section 4, *Stale checkout*). A rewrite that is followed is recorded as well.
+pub(crate) fn is_to_be_noted(snapshot: &Snapshot, view: &View) -> Result<bool, Error> {
+    let Some(step) = Step::of(snapshot, view)? else {
+        return Ok(false);
+    };
+    Ok(match step.relation {
+        Relation::Same => false,
+        Relation::Descends => snapshot.differed_since(step.recorded)?,
+        Relation::Behind | Relation::Diverged | Relation::Missing | Relation::Unclear => true,
+    })
+}
+
+/// Compares, reads, checks and plans what is committed.
+pub(crate) fn look(
+    snapshot: &Snapshot,
+    view: &View,
+    rules: &Rules,
+    parked: &BTreeMap<ToggleId, Parked>,
+    suspensions: Suspensions,
+) -> Result<Plan, Error> {
+    let from = From {
+        files: Files::Committed,
+        snapshot,
+        root_tree: snapshot.root_tree(),
+        open: || Ok(snapshot.reader()?),
+    };
+    look_at(&from, view, rules, parked, suspensions)
+}
+
+/// The files of a plan, which need not be those of the commit that it is attributed to.
+struct From<'a, F> {
+    files: Files,
+    snapshot: &'a Snapshot,
+    root_tree: ObjectId,
+    /// Opens the files, once for each thread.
+    open: F,
+}
+
+fn look_at<S, F>(
+    from: &From<'_, F>,
+    view: &View,
+    rules: &Rules,
+    parked: &BTreeMap<ToggleId, Parked>,
+    suspensions: Suspensions,
+) -> Result<Plan, Error>
+where
+    S: Trees<Error = source::Error>,
+    F: Fn() -> Result<S, Error> + Sync,
+{
+    let snapshot = from.snapshot;
+    let unknown = unknown(view);
+    let settled = view.settled();
+    let always: BTreeSet<ToggleId> = unknown.keys().chain(settled.keys()).cloned().collect();
+    let comparison = compared(from, view, rules, &always)?;
+    sound(&comparison, snapshot, rules)?;
+    let Comparison {
+        differences,
+        mut applied_counts,
+        lost,
+        findings: tree_findings,
+        ..
+    } = comparison;
+    let reading = Reading {
+        kind: rules.kind,
+        root: &rules.root,
+        scope: &rules.policy.scope,
+        layout: &rules.layout,
+        unknown: &unknown,
+        settled,
+    };
+    count_settled(settled, &differences, &mut applied_counts);
+    let overrides = Overrides::at(snapshot.revision(), view.allowances());
+    let environment_holds = emptied::holds(lost, &differences, rules, &overrides);
+    let deciding = Deciding {
+        policy: &rules.policy,
+        applied_counts: &applied_counts,
+        environment_holds: &environment_holds,
+    };
+    let (decided, mut findings) = read::decided(differences, reading, deciding, || {
+        Ok::<_, Error>(((from.open)()?, view.reader()?))
+    })?;
+    findings.extend(tree_findings);
+    findings.sort();
+    let input = Input {
+        source: source_info(snapshot, rules),
+        base_url: base_url(view, rules),
+        decided,
+        applied_counts,
+        environment_holds,
+        parked: parked.clone(),
+        suspensions,
+        overrides,
+        findings,
+    };
+    attribute(Draft::new(input, &rules.policy), snapshot, from.files, rules.kind)
+}
+
+/// Returns what was sent and has no known outcome.
+fn unknown(view: &View) -> BTreeMap<ToggleId, Sent> {
+    let sent = view.unknown().iter();
+    sent.map(|(id, unknown)| (id.clone(), unknown.sent.clone()))
+        .collect()
+}
+
+/// Returns the service's address: the given one, else the recorded one.
+fn base_url(view: &View, rules: &Rules) -> Option<String> {
+    let recorded = || view.tip().map(|tip| tip.base_url.clone());
+    rules.base_url.clone().or_else(recorded)
+}
+
+/// Compares the documents of the source with those that were applied.
+fn compared<S, F>(
+    from: &From<'_, F>,
+    view: &View,
+    rules: &Rules,
+    always: &BTreeSet<ToggleId>,
+) -> Result<Comparison, Error>
+where
+    S: Trees<Error = source::Error>,
+    F: Fn() -> Result<S, Error> + Sync,
+{
+    let roots = Roots {
+        source: from.root_tree,
+        applied: view.tip().map(|tip| tip.tree),
+    };
+    let source = (from.open)()?;
+    let applied = view.reader()?;
+    let comparison = compare(
+        &source,
+        applied.as_ref(),
+        roots,
+        &Places {
+            layout: &rules.layout,
+            root: &rules.root,
+            scope: &rules.policy.scope,
+            kind: rules.kind,
+        },
+        always,
+    )?;
+    Ok(comparison)
+}
+
+/// Corrects the numbers of applied toggles by what was confirmed and is not in the applied tree yet.
+fn count_settled(
+    settled: &BTreeMap<ToggleId, Sent>,
+    differences: &[Difference],
+    applied_counts: &mut BTreeMap<EnvironmentId, usize>,
+) {
+    for (id, sent) in settled {
+        let found = differences.binary_search_by(|one| one.id.cmp(id));
+        let is_applied = found.is_ok_and(|at| differences[at].applied.is_some());
+        let count = applied_counts.entry(id.environment()).or_default();
+        match (sent.action, is_applied) {
+            (Action::Create | Action::Update, false) => *count += 1,
+            (Action::Disable, true) => *count -= 1,
+            _ => {}
+        }
+    }
+}
+
+/// Refuses a source that would read as "everything was removed", and a scope that would read as "nothing to do".
+fn sound(comparison: &Comparison, snapshot: &Snapshot, rules: &Rules) -> Result<(), Error> {
+    if !comparison.any_document {
+        let root = if rules.root.is_empty() {
+            ".".to_owned()
+        } else {
+            rules.root.clone()
+        };
+        return Err(Error::NoDocuments {
+            revision: snapshot.revision(),
+            root,
+            files: comparison.files,
+            findings: comparison.findings.clone(),
+        });
+    }
+    super::check_scope(&rules.policy.scope, &comparison.unmatched)?;
+    Ok(())
+}
+
+pub(crate) fn source_info(snapshot: &Snapshot, rules: &Rules) -> SourceInfo {
+    SourceInfo {
+        repo: rules.repo.clone(),
+        reference: snapshot.reference().to_owned(),
+        revision: snapshot.revision(),
+        history: match snapshot.is_cut() {
+            true => History::Cut,
+            false => History::Complete,
+        },
+    }
+}
+
+/// Returns what is suspended now.
+pub(crate) fn suspensions(view: &View, now: i64) -> Suspensions {
+    view.suspensions().at(now)
+}
+
+/// What to remember of a pass that left nothing to do.
+pub(crate) fn memory(snapshot: &Snapshot, tip: CommitId, rules: &Rules, at: i64) -> PassMemory {
+    PassMemory {
+        root_tree: snapshot.root_tree(),
+        policy_digest: rules.digest(),
+        tip,
+        revision: snapshot.revision(),
+        at,
+    }
+}

@@ -1,0 +1,248 @@
+//! From differences to decisions: what differs by object id is read, parsed, checked and decided about, on every core
+//! there is.
+
+use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use crate::document::{self, Diagnostic, LARGEST_DOCUMENT, Layout};
+use crate::model::{Action, Blob, Payload, Scope, Sent, ServiceKind, ToggleId, Trees};
+use crate::plan::compare::{CompareError, Difference, File, join};
+use crate::plan::{Applied, Candidate, Decided, Deciding, Desired};
+
+/// How many documents a thread takes at a time.
+const PART: usize = 64;
+
+/// What reading needs to know besides the documents.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading<'a> {
+    pub(crate) kind: ServiceKind,
+    /// What findings put before a path.
+    pub(crate) root: &'a str,
+    pub(crate) scope: &'a Scope,
+    pub(crate) layout: &'a Layout,
+    /// What was sent and has no known outcome.
+    pub(crate) unknown: &'a BTreeMap<ToggleId, Sent>,
+    /// What was confirmed and is not recorded in the applied tree yet.
+    pub(crate) settled: &'a BTreeMap<ToggleId, Sent>,
+}
+
+/// What is decided about each toggle, and what is wrong with the documents.
+pub(crate) type Read = (Vec<Decided>, Vec<Diagnostic>);
+
+/// Reads and checks both sides of every difference in scope, and decides about it at once, so that what is not going to
+/// be published is let go of. `open` gives each thread its own readers.
+pub(crate) fn decided<S, A, E, F>(
+    differences: Vec<Difference>,
+    reading: Reading<'_>,
+    deciding: Deciding<'_>,
+    open: F,
+) -> Result<Read, E>
+where
+    S: Trees,
+    A: Trees,
+    E: From<CompareError<S::Error, A::Error>> + Send,
+    F: Fn() -> Result<(S, Option<A>), E> + Sync,
+{
+    let wanted = |one: &Difference| reading.scope.contains(&one.id) || reading.unknown.contains_key(&one.id);
+    let count = differences.len();
+    // Handed out in small parts, so that what was read is let go of while the rest is still read. Reading goes on under
+    // the same lock: libgit2 locks so often that two readers are slower than one, and the other thread parses meanwhile.
+    let parts = Mutex::new(differences.into_iter().filter(wanted));
+    let work = || -> Result<Read, E> {
+        let mut all = Read::default();
+        let (source, applied) = open()?;
+        let reader = Reader {
+            source,
+            applied,
+            reading,
+            deciding,
+        };
+        loop {
+            let mut parts = parts.lock().unwrap_or_else(PoisonError::into_inner);
+            let part = parts
+                .by_ref()
+                .take(PART)
+                .map(|difference| reader.load(difference));
+            let part = part.collect::<Result<Vec<_>, _>>()?;
+            drop(parts);
+            if part.is_empty() {
+                return Ok(all);
+            }
+            for loaded in part {
+                reader.read(loaded, &mut all);
+            }
+        }
+    };
+    if count == 0 {
+        return Ok(Read::default());
+    }
+    // How many cores there are takes ten system calls to find out, which few differences are not worth.
+    let threads = match count.div_ceil(PART) {
+        1 => 1,
+        parts => thread::available_parallelism().map_or(1, NonZero::get).min(parts),
+    };
+    match threads {
+        1 => work(),
+        _ => in_threads(threads, work),
+    }
+}
+
+/// Does the same work in this many threads, and puts together what they read.
+fn in_threads<E: Send>(threads: usize, work: impl Fn() -> Result<Read, E> + Sync) -> Result<Read, E> {
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
+        let mut all = Read::default();
+        for worker in workers {
+            let (decided, findings) = worker
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            all.0.extend(decided);
+            all.1.extend(findings);
+        }
+        Ok(all)
+    })
+}
+
+struct Reader<'a, S, A> {
+    source: S,
+    applied: Option<A>,
+    reading: Reading<'a>,
+    deciding: Deciding<'a>,
+}
+
+/// A difference with the contents that it takes to decide about it.
+struct Loaded {
+    difference: Difference,
+    desired: Option<Blob>,
+    applied: Option<Blob>,
+}
+
+impl<S: Trees, A: Trees> Reader<'_, S, A> {
+    fn load(&self, difference: Difference) -> Result<Loaded, CompareError<S::Error, A::Error>> {
+        let desired = match difference.desired.as_slice() {
+            [file] => Some(
+                self.source
+                    .blob(file.id, LARGEST_DOCUMENT)
+                    .map_err(CompareError::Source)?,
+            ),
+            _ => None,
+        };
+        let applied = match (&difference.applied, &self.applied) {
+            (Some(file), Some(trees)) => Some(
+                trees
+                    .blob(file.id, LARGEST_DOCUMENT)
+                    .map_err(CompareError::Applied)?,
+            ),
+            _ => None,
+        };
+        Ok(Loaded {
+            difference,
+            desired,
+            applied,
+        })
+    }
+
+    fn read(&self, loaded: Loaded, into: &mut Read) {
+        let Loaded {
+            difference,
+            desired,
+            applied,
+        } = loaded;
+        let desired = self.desired(&difference, desired.as_ref(), &mut into.1);
+        let applied = self.applied(&difference, applied.as_ref());
+        into.0.push(self.deciding.decide(Candidate {
+            id: difference.id,
+            desired,
+            applied,
+        }));
+    }
+
+    fn desired(
+        &self,
+        difference: &Difference,
+        blob: Option<&Blob>,
+        findings: &mut Vec<Diagnostic>,
+    ) -> Desired {
+        let (file, blob) = match (difference.desired.as_slice(), blob) {
+            ([], _) => return self.absent(difference),
+            ([file], Some(blob)) => (file, blob),
+            ([first, ..], _) => {
+                return Desired::Invalid {
+                    path: first.path.clone(),
+                };
+            }
+        };
+        let (payload, found) = parse(file, blob, self.reading);
+        findings.extend(found);
+        match payload {
+            Some(payload) => Desired::Document {
+                path: file.path.clone(),
+                format: file.format.as_str().to_owned(),
+                object: file.id,
+                payload,
+            },
+            None => Desired::Invalid {
+                path: file.path.clone(),
+            },
+        }
+    }
+
+    fn absent(&self, difference: &Difference) -> Desired {
+        let unknown = self
+            .reading
+            .unknown
+            .get(&difference.id)
+            .map(|sent| sent.path.clone());
+        // Where the file was in the source; the applied tree has a layout of its own.
+        let applied = || {
+            let file = difference.applied.as_ref()?;
+            Some(self.reading.layout.path(&difference.id, file.format))
+        };
+        Desired::Absent {
+            path: unknown.or_else(applied).unwrap_or_default(),
+        }
+    }
+
+    fn applied(&self, difference: &Difference, blob: Option<&Blob>) -> Applied {
+        if let Some(sent) = self.reading.unknown.get(&difference.id) {
+            return Applied::Unknown { sent: sent.clone() };
+        }
+        if let Some(sent) = self.reading.settled.get(&difference.id) {
+            return settled(sent);
+        }
+        let (Some(file), Some(blob)) = (&difference.applied, blob) else {
+            return Applied::Nothing;
+        };
+        let format = file.format.as_str().to_owned();
+        match parse(file, blob, self.reading).0 {
+            Some(payload) => Applied::Document {
+                object: file.id,
+                format,
+                payload,
+            },
+            None => Applied::Unreadable {
+                object: file.id,
+                format,
+            },
+        }
+    }
+}
+
+/// A confirmed `disable` leaves nothing applied: a file that comes back is a create.
+fn settled(sent: &Sent) -> Applied {
+    match sent.action {
+        Action::Disable => Applied::Nothing,
+        Action::Create | Action::Update => Applied::Document {
+            object: sent.object,
+            format: sent.format.clone(),
+            payload: sent.payload.clone(),
+        },
+    }
+}
+
+fn parse(file: &File, blob: &Blob, reading: Reading<'_>) -> (Option<Payload>, Vec<Diagnostic>) {
+    let read = document::read(&join(reading.root, &file.path), file.format, blob, reading.kind);
+    (read.payload, read.diagnostics)
+}

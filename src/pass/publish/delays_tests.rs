@@ -1,0 +1,177 @@
+//! A delayed toggle waits for its moment whatever the service does, keeps no other toggle back, and has its turn before the
+//! pass ends.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+use tokio::time::Instant;
+
+use super::Limits;
+use super::dispatch::{Dispatcher, Response};
+use super::evidence::Verdict;
+use super::lanes::{Job, Next, Purpose};
+use super::order::{Foundation, Item, Order};
+
+const SEEDS: u64 = 50;
+
+/// Toggle 0 and `others` more that were all applied before, one lane each. Toggle 0 may not be sent before `not_before`.
+fn dispatcher(others: usize, not_before: Instant, seed: u64) -> Dispatcher {
+    let item = |lane| Item {
+        lane,
+        not_before: (lane == 0).then_some(not_before),
+        ..Item::default()
+    };
+    let order = Order {
+        items: (0..=others).map(item).collect(),
+        lanes: (0..=others).map(|change| [change].into()).collect(),
+        foundation: Foundation::Applied,
+    };
+    let limits = Limits {
+        in_flight: 16,
+        in_flight_per_environment: 1,
+        give_up_after: Duration::from_secs(60),
+    };
+    Dispatcher::new(order, limits, Rng::with_seed(seed))
+}
+
+fn sent(next: Next) -> Job {
+    match next {
+        Next::Send(job) => job,
+        other => panic!("expected a job, got {other:?}"),
+    }
+}
+
+#[test]
+fn the_pass_sends_the_others_and_then_waits() {
+    let now = Instant::now();
+    let due = now + Duration::from_secs(10);
+    for seed in 0..SEEDS {
+        let mut dispatcher = dispatcher(5, due, seed);
+        for _ in 0..5 {
+            let job = sent(dispatcher.next(now));
+            assert_ne!(job.change, 0);
+            dispatcher.ended(job, Response::Applied, now);
+        }
+        assert_eq!(dispatcher.next(now), Next::WaitUntil(due));
+        let job = sent(dispatcher.next(due));
+        assert_eq!((job.change, job.attempt), (0, 1));
+        dispatcher.ended(job, Response::Applied, due);
+        assert_eq!(dispatcher.next(due), Next::Done);
+    }
+}
+
+#[test]
+fn it_is_not_one_of_the_first_three_requests() {
+    let now = Instant::now();
+    for seed in 0..SEEDS {
+        let mut dispatcher = dispatcher(3, now + Duration::from_secs(10), seed);
+        for _ in 0..3 {
+            assert_ne!(sent(dispatcher.next(now)).change, 0);
+        }
+        assert_eq!(dispatcher.next(now), Next::Wait);
+    }
+}
+
+#[test]
+fn a_closed_pass_does_not_wait_for_it() {
+    let now = Instant::now();
+    let mut dispatcher = dispatcher(0, now + Duration::from_secs(10), 1);
+    dispatcher.close();
+    assert_eq!(dispatcher.next(now), Next::Done);
+}
+
+#[test]
+fn no_probe_is_made_with_it_before_it_is_due() {
+    let now = Instant::now();
+    let due = now + Duration::from_secs(10);
+    for seed in 0..SEEDS {
+        let mut dispatcher = dispatcher(5, due, seed);
+        for _ in 0..5 {
+            let job = sent(dispatcher.next(now));
+            dispatcher.again(job, Response::Busy, now, now + Duration::from_secs(1));
+        }
+        let mut time = now;
+        let probe = loop {
+            match dispatcher.next(time) {
+                Next::Send(job) if job.change == 0 => break job,
+                Next::Send(job) => {
+                    assert!(time < due, "it has its turn as soon as it is due");
+                    dispatcher.again(job, Response::Busy, time, time + Duration::from_secs(1));
+                }
+                Next::WaitUntil(at) => time = at,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(time >= due);
+        assert_eq!(probe.purpose, Purpose::Probe);
+    }
+}
+
+#[test]
+fn a_pause_in_which_nothing_else_is_left_waits_for_it() {
+    let now = Instant::now();
+    let due = now + Duration::from_secs(10);
+    let mut dispatcher = dispatcher(5, due, 1);
+    for _ in 0..5 {
+        let job = sent(dispatcher.next(now));
+        dispatcher.ended(job, Response::Busy, now);
+    }
+    let mut time = now;
+    let job = loop {
+        match dispatcher.next(time) {
+            Next::WaitUntil(at) => time = at,
+            next => break sent(next),
+        }
+    };
+    assert_eq!((job.change, time), (0, due));
+}
+
+/// Ends the pass of a service that misroutes all other toggles, up to the moment when toggle 0 is sent.
+fn misrouted(dispatcher: &mut Dispatcher, now: Instant, due: Instant) -> Job {
+    loop {
+        match dispatcher.next(now) {
+            Next::Send(job) => {
+                let effect = dispatcher.ended(job, Response::Misrouted, now);
+                assert_eq!(effect.verdict, None, "one toggle could not be tried yet");
+            }
+            next => {
+                assert_eq!(next, Next::WaitUntil(due));
+                break;
+            }
+        }
+    }
+    let job = sent(dispatcher.next(due));
+    assert_eq!(job.change, 0);
+    job
+}
+
+#[test]
+fn a_verdict_waits_for_it() {
+    let now = Instant::now();
+    let due = now + Duration::from_secs(10);
+    for (response, verdict) in [
+        (Response::Applied, None),
+        (Response::Misrouted, Some(Verdict::Misrouted)),
+    ] {
+        let mut dispatcher = dispatcher(3, due, 1);
+        let job = misrouted(&mut dispatcher, now, due);
+        assert_eq!(dispatcher.ended(job, response, due).verdict, verdict);
+    }
+}
+
+#[test]
+fn the_others_are_not_sent_while_a_verdict_waits_for_it() {
+    let now = Instant::now();
+    let due = now + Duration::from_secs(10);
+    for seed in 0..SEEDS {
+        let mut dispatcher = dispatcher(100, due, seed);
+        let mut requests = 0;
+        while let Next::Send(job) = dispatcher.next(now) {
+            requests += 1;
+            dispatcher.ended(job, Response::Misrouted, now);
+        }
+        assert_eq!(requests, 3);
+        assert_eq!(dispatcher.next(now), Next::WaitUntil(due));
+        sent(dispatcher.next(due));
+    }
+}

@@ -1,0 +1,222 @@
+//! In which order toggles are sent (DESIGN, section 6, *Order*), as values.
+//!
+//! [`Order`] gives each lane its queue. [`Pool`] picks while it is not known whether the service works: the toggle
+//! whose last try is longest ago, from another environment if possible, at random among equals. The random choice is
+//! what gives every toggle its turn even on an empty disk, where nothing is remembered.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use fastrand::Rng;
+use tokio::time::Instant;
+
+use super::inherited::Inherited;
+use crate::model::{Action, RequestDigest, ToggleId};
+use crate::plan::{Change, Plan};
+use crate::state::{Tried, View};
+
+/// How long ago a toggle was tried. The smallest is next, so the order of the fields is part of the rule.
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Age {
+    /// The number of the last try; 0 if none is on record.
+    pub(crate) last_try: u64,
+    /// Whether an earlier process sent this request and its outcome is unknown: that counts as a try.
+    pub(crate) is_unknown: bool,
+    /// Whether the state has nothing applied for it.
+    pub(crate) is_new: bool,
+}
+
+/// A change as the order and the evidence see it.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Item {
+    /// The index of its lane.
+    pub(crate) lane: usize,
+    pub(crate) age: Age,
+    /// Whether this request failed alone before.
+    pub(crate) is_alone: bool,
+    /// The moment before which it may not be sent.
+    pub(crate) not_before: Option<Instant>,
+}
+
+/// Every change of a plan, in the plan's order, and the queue of each lane.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Order {
+    pub(crate) items: Vec<Item>,
+    pub(crate) lanes: Vec<VecDeque<usize>>,
+    pub(crate) foundation: Foundation,
+}
+
+/// Whether the state has anything applied at all.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum Foundation {
+    /// It has: a toggle that was never applied may not exist on the service yet.
+    Applied,
+    #[default]
+    Nothing,
+}
+
+/// What is remembered of earlier tries.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Remembered {
+    pub(crate) tries: BTreeMap<ToggleId, Tried>,
+    pub(crate) unknown: BTreeMap<ToggleId, RequestDigest>,
+    pub(crate) inherited: Inherited,
+    pub(crate) foundation: Foundation,
+}
+
+impl Remembered {
+    /// Reads it from the state. `inherited` is what was unknown when the state was opened.
+    pub(crate) fn of(view: &View, inherited: Inherited) -> Self {
+        let unknown = view.unknown().iter().map(|(id, unknown)| {
+            let sent = &unknown.sent;
+            (id.clone(), RequestDigest::new(sent.action, &sent.payload))
+        });
+        Self {
+            tries: view.tries().clone(),
+            unknown: unknown.collect(),
+            inherited,
+            foundation: match view.has_applied() {
+                true => Foundation::Applied,
+                false => Foundation::Nothing,
+            },
+        }
+    }
+
+    fn item(&self, change: &Change, lane: usize) -> Item {
+        let tried = self.tries.get(&change.id);
+        let tried = tried.filter(|tried| tried.request == change.request());
+        let is_unknown = self
+            .unknown
+            .get(&change.id)
+            .is_some_and(|request| *request == change.request());
+        Item {
+            lane,
+            age: Age {
+                last_try: tried.map_or(0, |tried| tried.pass),
+                is_unknown,
+                is_new: change.action == Action::Create,
+            },
+            is_alone: tried.is_some_and(|tried| tried.alone.is_some()),
+            not_before: self.inherited.not_before(change),
+        }
+    }
+}
+
+impl Order {
+    /// Orders the changes of a plan.
+    pub(crate) fn new(plan: &Plan, remembered: &Remembered) -> Self {
+        let changes = plan.changes();
+        let mut items = vec![Item::default(); changes.len()];
+        let mut lanes = Vec::new();
+        for lane in plan.lanes() {
+            let indices = lane.changes.iter();
+            let indices =
+                indices.filter_map(|change| changes.binary_search_by(|other| other.id.cmp(&change.id)).ok());
+            let mut queue: Vec<usize> = indices.collect();
+            for index in &queue {
+                items[*index] = remembered.item(&changes[*index], lanes.len());
+            }
+            // Stable: the plan's order, which is by path, decides among equals.
+            queue.sort_by_key(|index| rank(&items[*index], &changes[*index]));
+            lanes.push(queue.into());
+        }
+        Self {
+            items,
+            lanes,
+            foundation: remembered.foundation,
+        }
+    }
+}
+
+/// What becomes disabled first, then what was never tried, then the longest wait first. What failed alone is last.
+fn rank(item: &Item, change: &Change) -> (bool, u8, u64) {
+    let Item { age, is_alone, .. } = item;
+    let group = match (change.payload.is_disabled(), age.is_unknown || age.last_try > 0) {
+        (true, _) => 0,
+        (false, false) => 1,
+        (false, true) => 2,
+    };
+    (*is_alone, group, age.last_try)
+}
+
+/// The toggles to choose from while it is not known whether the service works, by age and lane.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    groups: BTreeMap<Age, BTreeMap<usize, Vec<usize>>>,
+    memory: Memory,
+}
+
+/// Whether it is known of any toggle when it was tried.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Memory {
+    /// No: the rest of the age is only a preference. One pick in [`WILD`] is made among all toggles, because otherwise
+    /// the same toggles could come first in every pass.
+    #[default]
+    Blank,
+    Tries,
+}
+
+const WILD: u8 = 4;
+
+impl Pool {
+    pub(crate) fn new(indices: impl IntoIterator<Item = usize>, items: &[Item], rng: &mut Rng) -> Self {
+        let mut pool = Self::default();
+        for index in indices {
+            let Item { lane, age, .. } = items[index];
+            if age.last_try > 0 {
+                pool.memory = Memory::Tries;
+            }
+            let group = pool.groups.entry(age).or_default();
+            group.entry(lane).or_default().push(index);
+        }
+        let lanes = pool.groups.values_mut().flat_map(BTreeMap::values_mut);
+        lanes.for_each(|lane| rng.shuffle(lane));
+        pool
+    }
+
+    /// Takes the toggle whose turn it is out of the pool, from a lane for which `is_open` holds.
+    pub(crate) fn pick(
+        &mut self,
+        last_lane: Option<usize>,
+        is_open: impl Fn(usize) -> bool,
+        rng: &mut Rng,
+    ) -> Option<usize> {
+        let groups = self.groups.iter().map(|(age, group)| {
+            let lanes = group.keys().copied().filter(|lane| is_open(*lane));
+            (*age, lanes.collect::<Vec<_>>())
+        });
+        let mut groups = groups.filter(|(_, lanes)| !lanes.is_empty());
+        let is_wild = self.memory == Memory::Blank && rng.u8(..WILD) == 0;
+        let (age, open) = match is_wild {
+            true => rng.choice(groups.collect::<Vec<_>>())?,
+            false => groups.next()?,
+        };
+        let others: Vec<usize> = open
+            .iter()
+            .copied()
+            .filter(|lane| Some(*lane) != last_lane)
+            .collect();
+        let lane = rng.choice(if others.is_empty() { open } else { others })?;
+        self.take(age, lane)
+    }
+
+    fn take(&mut self, age: Age, lane: usize) -> Option<usize> {
+        let group = self.groups.get_mut(&age)?;
+        let indices = group.get_mut(&lane)?;
+        let index = indices.pop();
+        if indices.is_empty() {
+            group.remove(&lane);
+        }
+        if group.is_empty() {
+            self.groups.remove(&age);
+        }
+        index
+    }
+
+    /// Forgets the toggles of a lane.
+    pub(crate) fn remove_lane(&mut self, lane: usize) {
+        self.groups
+            .values_mut()
+            .for_each(|group| drop(group.remove(&lane)));
+        self.groups.retain(|_, group| !group.is_empty());
+    }
+}

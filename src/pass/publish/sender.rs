@@ -1,0 +1,311 @@
+//! Carries out what the dispatcher decides: several workers that share one [`Dispatcher`] and one set of results.
+
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::dispatch::{Dispatcher, Effect, Pace, Response};
+use super::evidence::Verdict;
+use super::lanes::{Job, Next};
+use super::order::Order;
+use super::{Published, Publishing, body, sent};
+use crate::pass::report::{Sending, StopReason};
+use crate::service::retry::{self, Again, Pass, Token, World};
+use crate::service::{Certainty, Outcome, Session, TokenChange};
+use crate::state::{self, Finish};
+
+/// What all workers share. The mutexes are held for a few instructions, by every worker, never across an `.await`.
+pub(super) struct Sender {
+    publishing: Publishing,
+    session: Session,
+    dispatcher: Mutex<Dispatcher>,
+    results: Mutex<Results>,
+    changed: Notify,
+}
+
+/// What is known so far.
+struct Results {
+    sendings: Vec<Sending>,
+    done: usize,
+    stopped: Option<StopReason>,
+}
+
+impl Sender {
+    pub(super) fn new(publishing: Publishing) -> Self {
+        let order = Order::new(&publishing.plan, &publishing.remembered);
+        let seed = fastrand::u64(..);
+        tracing::info!(name: "order_drawn", seed, "order of the environments drawn");
+        let total = publishing.plan.changes().len();
+        log_delays(&order);
+        let rng = fastrand::Rng::with_seed(seed);
+        let dispatcher = Dispatcher::new(order, publishing.limits, rng);
+        Self {
+            publishing,
+            session: Session::default(),
+            dispatcher: Mutex::new(dispatcher),
+            results: Mutex::new(Results {
+                sendings: vec![Sending::NotSent; total],
+                done: 0,
+                stopped: None,
+            }),
+            changed: Notify::new(),
+        }
+    }
+
+    /// Sends until nothing is left to send.
+    pub(super) async fn work(self: Arc<Self>) -> Result<(), state::Error> {
+        loop {
+            let next = self.dispatcher().next(Instant::now());
+            if let Next::Send(job) = next {
+                self.send(job).await?;
+                continue;
+            }
+            // Listening begins before looking again, so that what changes in between is not missed.
+            let mut changed = pin!(self.changed.notified());
+            changed.as_mut().enable();
+            let next = self.dispatcher().next(Instant::now());
+            match next {
+                Next::Done => {
+                    self.changed.notify_waiters();
+                    return Ok(());
+                }
+                Next::Send(job) => self.send(job).await?,
+                Next::Wait => changed.await,
+                Next::WaitUntil(at) => tokio::select! {
+                    () = changed => {}
+                    () = tokio::time::sleep_until(at) => {}
+                },
+            }
+        }
+    }
+
+    async fn send(&self, job: Job) -> Result<(), state::Error> {
+        let plan = &self.publishing.plan;
+        let change = &plan.changes()[job.change];
+        let sent = sent(change, plan.source().revision);
+        let begun = match self.publishing.journal.begin(&change.id, &sent).await {
+            Ok(begun) => begun,
+            Err(error) => return Err(self.abandon(job, error)),
+        };
+        let generation = self.publishing.client.token_generation();
+        let started = Instant::now();
+        let client = &self.publishing.client;
+        let outcome = client.publish(&change.id, body(&sent), &self.session).await;
+        self.publishing.progress.answered(&outcome, started.elapsed());
+        if let Err(error) = self.publishing.journal.finish(begun, finish(&outcome)) {
+            self.results().sendings[job.change] = ended(&outcome);
+            return Err(self.abandon(job, error));
+        }
+        self.decide(job, &outcome, generation);
+        Ok(())
+    }
+
+    fn decide(&self, job: Job, outcome: &Outcome, generation: u64) {
+        let world = World {
+            tries: job.attempt,
+            jitter: fastrand::f64(),
+            token: self.token(outcome, generation),
+        };
+        let decision = retry::decide(outcome, world);
+        let (now, response) = (Instant::now(), Response::of(outcome));
+        if let Pass::EndFor(wait) | Pass::HoldBack(wait) = decision.pass {
+            self.dispatcher().hold(now + wait);
+            self.publishing.progress.held_back(wait);
+        }
+        let effect = match decision.toggle {
+            Again::After(wait) => self.again(job, outcome, response, now + wait),
+            Again::Now => self.again(job, outcome, Response::Void, now),
+            Again::Never => {
+                self.settle(job.change, ended(outcome));
+                self.conclude(outcome, |dispatcher| dispatcher.ended(job, response, now))
+            }
+        };
+        if let Pass::End | Pass::EndFor(_) = decision.pass {
+            self.end(StopReason::from_outcome(outcome));
+        }
+        self.take_effect(outcome, effect);
+    }
+
+    fn again(&self, job: Job, outcome: &Outcome, response: Response, at: Instant) -> Effect {
+        let toggle = &self.publishing.plan.changes()[job.change].id;
+        let wait_s = at.saturating_duration_since(Instant::now()).as_secs_f64();
+        tracing::debug!(name: "retry", %toggle, attempt = job.attempt, wait_s, reason = %outcome, "to be tried again");
+        self.results().sendings[job.change] = ended(outcome);
+        self.conclude(outcome, |dispatcher| {
+            dispatcher.again(job, response, Instant::now(), at)
+        })
+    }
+
+    /// Lets the dispatcher take in an outcome. Wakes the other workers if it shows that more or less may be sent.
+    fn conclude(&self, outcome: &Outcome, step: impl FnOnce(&mut Dispatcher) -> Effect) -> Effect {
+        let mut dispatcher = self.dispatcher();
+        let before = dispatcher.pace();
+        let effect = step(&mut dispatcher);
+        let after = dispatcher.pace();
+        drop(dispatcher);
+        if before != after {
+            match (before, after) {
+                (_, Pace::Paused) => {
+                    tracing::warn!(name: "paused", reason = %outcome, "no useful response from the service, pass paused");
+                }
+                (Pace::Paused, _) => tracing::info!(name: "resumed", "the service responds, pass resumed"),
+                _ => {}
+            }
+            self.changed.notify_waiters();
+        }
+        effect
+    }
+
+    fn take_effect(&self, outcome: &Outcome, effect: Effect) {
+        let changes = self.publishing.plan.changes();
+        for change in effect.forbidden {
+            let environment = changes[change].id.environment();
+            let reason = format!("the token may not change `{environment}`: {outcome}");
+            self.settle(change, Sending::Pending { reason });
+        }
+        if let Some(verdict) = effect.verdict {
+            self.end(self.stop_reason(verdict, outcome));
+        }
+    }
+
+    fn stop_reason(&self, verdict: Verdict, outcome: &Outcome) -> StopReason {
+        let last = outcome.to_string();
+        match verdict {
+            Verdict::Forbidden => StopReason::Forbidden(last),
+            Verdict::GaveUp => StopReason::Breaker {
+                after: self.publishing.limits.give_up_after,
+                last,
+            },
+            Verdict::Misrouted => StopReason::Misrouted(last),
+        }
+    }
+
+    /// Returns what is known of the token of a request, which is read again if the service did not accept it. A token
+    /// that cannot be read is the old one.
+    fn token(&self, outcome: &Outcome, generation: u64) -> Token {
+        let client = &self.publishing.client;
+        if !matches!(outcome, Outcome::Forbidden { .. } | Outcome::Unauthorised { .. }) {
+            return Token::Current;
+        }
+        let change = client.reload_token().unwrap_or(TokenChange::Same);
+        match change == TokenChange::Changed || client.token_generation() > generation {
+            true => Token::Outdated,
+            false => Token::Current,
+        }
+    }
+
+    /// Keeps a result. An unconfirmed one is reported at the end of the pass: whether the toggle failed alone is known
+    /// then.
+    fn settle(&self, change: usize, sending: Sending) {
+        if matches!(sending, Sending::Applied | Sending::Failed { .. }) {
+            self.report(change, &sending);
+        }
+        self.results().sendings[change] = sending;
+    }
+
+    fn report(&self, change: usize, sending: &Sending) {
+        let mut results = self.results();
+        results.done += 1;
+        let (done, total) = (results.done, self.publishing.plan.changes().len());
+        drop(results);
+        let change = &self.publishing.plan.changes()[change];
+        self.publishing.progress.sent(change, sending, done, total);
+    }
+
+    /// Starts nothing more. The first reason counts.
+    pub(super) fn end(&self, reason: StopReason) {
+        self.results().stopped.get_or_insert(reason);
+        self.dispatcher().close();
+        self.changed.notify_waiters();
+    }
+
+    fn abandon(&self, job: Job, error: state::Error) -> state::Error {
+        let mut dispatcher = self.dispatcher();
+        dispatcher.close();
+        dispatcher.ended(job, Response::Void, Instant::now());
+        drop(dispatcher);
+        self.changed.notify_waiters();
+        error
+    }
+
+    /// Ends the pass: reports what was not confirmed, and returns all results.
+    pub(super) fn published(&self) -> Published {
+        let mut results = self.results();
+        let (mut sendings, stopped) = (std::mem::take(&mut results.sendings), results.stopped.take());
+        drop(results);
+        let held_until = self.dispatcher().held_until();
+        set_aside(&mut sendings, stopped.as_ref(), &self.dispatcher());
+        for (change, sending) in sendings.iter().enumerate() {
+            if matches!(sending, Sending::FailedAlone { .. } | Sending::Pending { .. }) {
+                self.report(change, sending);
+            }
+        }
+        Published {
+            sendings,
+            stopped,
+            held_back: held_until.and_then(|until| until.checked_duration_since(Instant::now())),
+            error: None,
+        }
+    }
+
+    fn dispatcher(&self) -> MutexGuard<'_, Dispatcher> {
+        self.dispatcher.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn results(&self) -> MutexGuard<'_, Results> {
+        self.results.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Logs what the pass will wait for, because that can take as long as a request.
+fn log_delays(order: &Order) {
+    let delays = order.items.iter().filter_map(|item| item.not_before);
+    let count = delays.clone().count();
+    if let Some(until) = delays.max() {
+        let wait_s = until.saturating_duration_since(Instant::now()).as_secs_f64();
+        tracing::info!(name: "delayed", count, wait_s, "toggles wait until an earlier process's request has ended");
+    }
+}
+
+/// Finds the toggles that failed alone: others were applied, or they had failed alone before. A pass that was stopped
+/// shows nothing about toggles that had tries left.
+pub(super) fn set_aside(sendings: &mut [Sending], stopped: Option<&StopReason>, dispatcher: &Dispatcher) {
+    let ran_to_its_end = matches!(stopped, None | Some(StopReason::Breaker { .. }));
+    let is_applied = ran_to_its_end && sendings.contains(&Sending::Applied);
+    for (change, sending) in sendings.iter_mut().enumerate() {
+        if let Sending::Pending { reason } = sending
+            && (is_applied || dispatcher.is_alone(change))
+        {
+            let reason = std::mem::take(reason);
+            *sending = Sending::FailedAlone { reason };
+        }
+    }
+}
+
+/// What the journal records. It keeps an earlier try that may have been stored, whatever came of this one.
+fn finish(outcome: &Outcome) -> Finish {
+    match outcome.certainty() {
+        Certainty::NotStored => Finish::NotApplied,
+        Certainty::Stored => Finish::Applied,
+        Certainty::Unknown => Finish::Unknown,
+    }
+}
+
+fn ended(outcome: &Outcome) -> Sending {
+    match outcome {
+        Outcome::Applied { .. } => Sending::Applied,
+        Outcome::Refused { reason, .. } => Sending::Failed {
+            reason: reason.clone(),
+        },
+        Outcome::Busy { reason, .. }
+        | Outcome::Forbidden { reason, .. }
+        | Outcome::Lost { reason }
+        | Outcome::Misrouted { reason, .. }
+        | Outcome::Unauthorised { reason, .. }
+        | Outcome::Untrusted { reason } => Sending::Pending {
+            reason: reason.clone(),
+        },
+    }
+}

@@ -1,0 +1,147 @@
+//! What is remembered of requests that the service has not confirmed: when each was tried, and whether it failed alone
+//! (DESIGN, section 6, *Failed alone*). The state folder keeps it across restarts.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::model::{RequestDigest, ToggleId};
+use crate::pass::report::Sending;
+use crate::plan::{HoldReason, Parked};
+use crate::service::retry::lone_backoff;
+use crate::state::{Alone, Tried};
+
+/// Remembers how a pass ended that was made at `now`: `lines` are its changes, `is_held` returns whether a request was
+/// held back in it. `jitter` is a random number in `0.0..=1.0`.
+pub(crate) fn remember<'a>(
+    before: &BTreeMap<ToggleId, Tried>,
+    lines: impl IntoIterator<Item = (&'a ToggleId, RequestDigest, &'a Sending)>,
+    is_held: impl Fn(&ToggleId, &RequestDigest) -> bool,
+    now: i64,
+    jitter: f64,
+) -> BTreeMap<ToggleId, Tried> {
+    let pass = 1 + before.values().map(|tried| tried.pass).max().unwrap_or_default();
+    let held = before.iter().filter(|(id, tried)| is_held(id, &tried.request));
+    let mut tries: BTreeMap<_, _> = held.map(|(id, tried)| (id.clone(), tried.clone())).collect();
+    for (id, request, sending) in lines {
+        let earlier = before.get(id).filter(|tried| tried.request == request);
+        let tried = match sending {
+            Sending::Applied => None,
+            Sending::NotSent => earlier.cloned(),
+            Sending::Failed { reason } | Sending::Pending { reason } => Some(Tried {
+                request,
+                pass,
+                reason: reason.clone(),
+                alone: None,
+            }),
+            Sending::FailedAlone { reason } => {
+                let alone = earlier.and_then(|tried| tried.alone.as_ref());
+                let failures = alone.map_or(0, |alone| alone.failures).saturating_add(1);
+                let wait = lone_backoff(failures, 0.5 + jitter / 2.0);
+                let wait = i64::try_from(wait.as_secs()).unwrap_or_default();
+                Some(Tried {
+                    request,
+                    pass,
+                    reason: reason.clone(),
+                    alone: Some(Alone {
+                        failures,
+                        retry_at: now.saturating_add(wait),
+                    }),
+                })
+            }
+        };
+        tries.extend(tried.map(|tried| (id.clone(), tried)));
+    }
+    tries
+}
+
+/// Returns the requests that failed alone and whose backoff is not over at `now`.
+pub(crate) fn parked(tries: &BTreeMap<ToggleId, Tried>, now: i64) -> BTreeMap<ToggleId, Parked> {
+    let waiting = tries.iter().filter(|(_, tried)| left(tried, now).is_some());
+    let parked = waiting.map(|(id, tried)| {
+        let parked = Parked {
+            request: tried.request.clone(),
+            reason: HoldReason::FailedAlone(tried.reason.clone()),
+        };
+        (id.clone(), parked)
+    });
+    parked.collect()
+}
+
+/// Returns how long it is until the first of these backoffs is over.
+pub(crate) fn next_retry(tries: &BTreeMap<ToggleId, Tried>, now: i64) -> Option<Duration> {
+    tries.values().filter_map(|tried| left(tried, now)).min()
+}
+
+/// Returns how long a request that failed alone still waits. The wait is bounded, so that a clock that was set back does
+/// not make it longer.
+fn left(tried: &Tried, now: i64) -> Option<Duration> {
+    let alone = tried.alone.as_ref()?;
+    let left = u64::try_from(alone.retry_at.saturating_sub(now)).ok()?;
+    let left = Duration::from_secs(left).min(lone_backoff(alone.failures, 1.0));
+    (!left.is_zero()).then_some(left)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Action, Payload};
+
+    fn id(text: &str) -> ToggleId {
+        text.parse().unwrap()
+    }
+
+    fn after(before: &BTreeMap<ToggleId, Tried>, sending: &Sending, now: i64) -> BTreeMap<ToggleId, Tried> {
+        let id = id("a/b/c");
+        remember(
+            before,
+            [(&id, RequestDigest::default(), sending)],
+            |_, _| false,
+            now,
+            1.0,
+        )
+    }
+
+    fn alone() -> Sending {
+        Sending::FailedAlone {
+            reason: "the service answered 500".into(),
+        }
+    }
+
+    #[test]
+    fn a_toggle_that_fails_alone_waits_longer_each_time_up_to_an_hour() {
+        let mut tries = BTreeMap::new();
+        for wait in [30, 60, 120, 240, 480, 960, 1920, 3600, 3600] {
+            tries = after(&tries, &alone(), 1000);
+            assert_eq!(next_retry(&tries, 1000), Some(Duration::from_secs(wait)));
+            let end = 1000 + i64::try_from(wait).unwrap();
+            assert_eq!(parked(&tries, end - 1).len(), 1);
+            assert!(parked(&tries, end).is_empty());
+        }
+        assert_eq!(
+            next_retry(&tries, -5000),
+            Some(Duration::from_secs(3600)),
+            "a clock set back"
+        );
+        assert!(after(&tries, &Sending::Applied, 1000).is_empty());
+    }
+
+    #[test]
+    fn another_request_for_the_toggle_is_new() {
+        let tries = after(&BTreeMap::new(), &alone(), 0);
+        let payload = r#"{"disabled":true,"content":{"rules":[],"disabledServe":{"select":0},"defaultServe":{"select":0},"variations":[]}}"#;
+        let other = RequestDigest::new(Action::Update, &Payload::from_json(payload).unwrap());
+        let id = id("a/b/c");
+        let tries = remember(&tries, [(&id, other, &alone())], |_, _| false, 0, 1.0);
+        assert_eq!(tries[&id].alone.as_ref().map(|alone| alone.failures), Some(1));
+    }
+
+    #[test]
+    fn what_was_tried_later_has_a_higher_number() {
+        let pending = Sending::Pending { reason: "503".into() };
+        let first = after(&BTreeMap::new(), &pending, 0);
+        let second = after(&first, &pending, 0);
+        assert!(second[&id("a/b/c")].pass > first[&id("a/b/c")].pass);
+        let unsent = after(&second, &Sending::NotSent, 0);
+        assert_eq!(unsent, second);
+    }
+}

@@ -1,0 +1,166 @@
+//! What a pass leaves behind: the applied documents, the refusals, and whether the next one may be skipped.
+
+use std::collections::BTreeMap;
+
+use super::config::Rules;
+use super::publish::{Published, tries};
+use super::report::Sending;
+use super::spent::spent;
+use super::{Error, planning};
+use crate::document::LARGEST_DOCUMENT;
+use crate::model::{Blob, ObjectId, RequestDigest, ToggleId, Trees};
+use crate::plan::{self, Plan};
+use crate::source::{self, Snapshot};
+use crate::state::{self, Failures, PassHead, Refusal, Store, Tried};
+
+/// Records outcomes and what needs no publish, and remembers a pass that left nothing to do.
+pub(crate) fn record(
+    store: &mut Store,
+    plan: &Plan,
+    snapshot: &Snapshot,
+    published: &Published,
+    rules: &Rules,
+    now: i64,
+) -> Result<(), Error> {
+    let head = PassHead {
+        revision: snapshot.revision(),
+        now,
+    };
+    let mut records: Vec<state::Record> = plan.records().iter().map(without_publish).collect();
+    let is_allowed = plan.overrides().history.is_some();
+    if is_allowed || planning::is_to_be_noted(snapshot, store.view())? {
+        records.push(state::Record::Seen);
+    }
+    let documents = Documents::new(snapshot)?;
+    let folded = store.fold(&head, &records, |object| documents.read(object));
+    folded.map_err(match published.sendings.is_empty() {
+        true => unread,
+        false => Error::mid_pass,
+    })?;
+    let done = published.stopped.is_none()
+        && published
+            .sendings
+            .iter()
+            .all(|sending| *sending == Sending::Applied)
+        && plan.leaves_nothing();
+    let tip = store.view().tip().filter(|_| done);
+    let memory = tip.map(|tip| planning::memory(snapshot, tip.commit, rules, now));
+    let failures = Failures {
+        refusals: refusals(store, plan, published, &head),
+        tries: tries(store, plan, published, now),
+    };
+    store
+        .orders()
+        .spend(&spent(plan, published, store.view().allowances()))?;
+    Ok(store.finish_pass(memory, failures)?)
+}
+
+/// Records what was confirmed so far, and tells others on shared state that the pass goes on. Its documents are in the
+/// state since before the first request.
+pub(crate) fn checkpoint(store: &mut Store, head: PassHead) -> Result<(), Error> {
+    let folded = store.fold(&head, &[], |object| Err::<Vec<u8>, _>(Unreadable::Absent(object)));
+    folded
+        .and_then(|()| store.renew(head.now))
+        .map_err(Error::mid_pass)
+}
+
+/// Closes the journal of a pass that cannot go on.
+pub(crate) fn abandon(store: &mut Store) -> Result<(), state::Error> {
+    let failures = store.view().failures().clone();
+    store.finish_pass(None, failures)
+}
+
+fn without_publish(record: &plan::Record) -> state::Record {
+    match record {
+        plan::Record::Adopt(recorded) | plan::Record::SameMeaning(recorded) => state::Record::Put {
+            id: recorded.id.clone(),
+            object: recorded.object,
+            format: recorded.format.clone(),
+        },
+        plan::Record::Forget { id } => state::Record::Remove { id: id.clone() },
+    }
+}
+
+/// What was refused now, and what was refused before and is still parked.
+fn refusals(
+    store: &Store,
+    plan: &Plan,
+    published: &Published,
+    head: &PassHead,
+) -> BTreeMap<ToggleId, Refusal> {
+    let is_held = |id: &ToggleId| plan.held().binary_search_by(|held| held.id.cmp(id)).is_ok();
+    let before = store.view().refusals().iter().filter(|(id, _)| is_held(id));
+    let mut refusals: BTreeMap<_, _> = before
+        .map(|(id, refusal)| (id.clone(), refusal.clone()))
+        .collect();
+    for (change, sending) in plan.changes().iter().zip(&published.sendings) {
+        if let Sending::Failed { reason } = sending {
+            let (at, revision) = (head.now, head.revision);
+            refusals.insert(
+                change.id.clone(),
+                Refusal {
+                    request: change.request(),
+                    reason: reason.clone(),
+                    at,
+                    revision,
+                },
+            );
+        }
+    }
+    refusals
+}
+
+/// What is remembered of the requests that the service has not confirmed.
+fn tries(store: &Store, plan: &Plan, published: &Published, now: i64) -> BTreeMap<ToggleId, Tried> {
+    let lines = plan.changes().iter().zip(&published.sendings);
+    let unconfirmed = lines.filter(|(_, sending)| **sending != Sending::Applied);
+    let unconfirmed = unconfirmed.map(|(change, sending)| (&change.id, change.request(), sending));
+    let is_held = |id: &ToggleId, request: &RequestDigest| {
+        let held = plan.held().binary_search_by(|held| held.id.cmp(id));
+        let change = held.ok().and_then(|index| plan.held()[index].change.as_ref());
+        change.is_some_and(|change| change.request() == *request)
+    };
+    tries::remember(store.view().tries(), unconfirmed, is_held, now, fastrand::f64())
+}
+
+/// The bytes of the source's documents, for the state to keep.
+pub(crate) struct Documents(source::Reader);
+
+/// Why a document cannot be kept.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unreadable {
+    /// The source does not hold it any more.
+    #[error("document {0} is not in the source")]
+    Absent(ObjectId),
+    /// The source cannot be read.
+    #[error(transparent)]
+    Source(#[from] source::Error),
+}
+
+/// Reports a document that the source did not give as the error of the source that it is.
+pub(crate) fn unread(error: state::Error) -> Error {
+    let state::Error::Document { object, source } = error else {
+        return error.into();
+    };
+    match source.downcast::<Unreadable>().map(|unreadable| *unreadable) {
+        Ok(Unreadable::Source(error)) => Error::Source(error),
+        Ok(absent @ Unreadable::Absent(_)) => {
+            let source = Box::new(absent);
+            Error::State(state::Error::Document { object, source })
+        }
+        Err(source) => Error::State(state::Error::Document { object, source }),
+    }
+}
+
+impl Documents {
+    pub(crate) fn new(snapshot: &Snapshot) -> Result<Self, Error> {
+        Ok(Self(snapshot.reader()?))
+    }
+
+    pub(crate) fn read(&self, object: ObjectId) -> Result<Vec<u8>, Unreadable> {
+        match self.0.blob(object, LARGEST_DOCUMENT)? {
+            Blob::Content(bytes) => Ok(bytes),
+            Blob::Missing | Blob::TooLarge(_) => Err(Unreadable::Absent(object)),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Which allowances a pass used up. An allowance is valid once: what it let through is recorded, and it is gone.
+
+use super::publish::Published;
+use super::report::Sending;
+use crate::model::{Allowance, EnvironmentId, Override};
+use crate::plan::{Held, Plan};
+
+/// Returns the allowances that are of no use after a pass that was recorded: used up, or given for another revision.
+pub(super) fn spent(plan: &Plan, published: &Published, allowances: &[Allowance]) -> Vec<Allowance> {
+    let revision = plan.source().revision;
+    let is_spent = |allowance: &&Allowance| {
+        if allowance.revision != revision {
+            tracing::info!(
+                name: "allowance_expired",
+                what = allowance.what.as_str(),
+                environment = allowance.environment.as_ref().map(tracing::field::display),
+                revision = %allowance.revision,
+                "allowance expired, the source is at another revision"
+            );
+            return true;
+        }
+        match (allowance.what, &allowance.environment) {
+            (Override::History, _) => published.stopped.is_none(),
+            (Override::FirstPassAdopt | Override::FirstPassAssert, Some(environment)) => {
+                !is_first_pass(plan, environment) || Done::of(plan, published, environment).any
+            }
+            (Override::MassChange, Some(environment)) => {
+                let Done { any, all } = Done::of(plan, published, environment);
+                all && (any || !is_held(plan, environment))
+            }
+            (Override::OverwriteDrift, _) | (_, None) => true,
+        }
+    };
+    allowances.iter().filter(is_spent).cloned().collect()
+}
+
+/// What came of an environment's part of a plan.
+struct Done {
+    any: bool,
+    all: bool,
+}
+
+impl Done {
+    fn of(plan: &Plan, published: &Published, environment: &EnvironmentId) -> Self {
+        let changes = plan.changes().iter().zip(&published.sendings);
+        let changes = changes.filter(|(change, _)| change.id.is_in(environment));
+        let recorded = plan.records().iter().any(|record| record.id().is_in(environment));
+        let is_waiting = |held: &Held| held.change.is_some() && held.id.is_in(environment);
+        let mut done = Self {
+            any: recorded,
+            all: !plan.held().iter().any(is_waiting),
+        };
+        for (_, sending) in changes {
+            match sending {
+                Sending::Applied => done.any = true,
+                Sending::Failed { .. }
+                | Sending::FailedAlone { .. }
+                | Sending::NotSent
+                | Sending::Pending { .. } => done.all = false,
+            }
+        }
+        done
+    }
+}
+
+/// Returns whether the plan creates or holds toggles of an environment in which nothing was applied.
+fn is_first_pass(plan: &Plan, environment: &EnvironmentId) -> bool {
+    plan.overrides().first_pass.contains_key(environment)
+        && (plan.changes().iter().any(|change| change.id.is_in(environment))
+            || plan.records().iter().any(|record| record.id().is_in(environment))
+            || is_held(plan, environment))
+}
+
+/// Returns whether the plan leaves something of the environment alone.
+fn is_held(plan: &Plan, environment: &EnvironmentId) -> bool {
+    plan.held().iter().any(|held| held.id.is_in(environment))
+        || plan.orphans().iter().any(|orphan| orphan.id.is_in(environment))
+}

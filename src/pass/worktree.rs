@@ -1,0 +1,152 @@
+//! Uncommitted files as trees, so that one comparison serves them too.
+//!
+//! The ids of folders are made up, and so never equal to one of Git's: nothing is skipped unread, which is what
+//! "uncommitted" means. Those of files are Git's own.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use crate::document::{Format, LARGEST_DOCUMENT, MOST_FILES};
+use crate::model::{Blob, Entry, ObjectId, Tree, Trees};
+use crate::source;
+use crate::source::worktree::{WorkKind, WorkTree, blob_id};
+
+/// A folder of files, read once. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder(Arc<Files>);
+
+#[derive(Debug, Default)]
+struct Files {
+    trees: HashMap<ObjectId, Tree>,
+    blobs: HashMap<ObjectId, Blob>,
+}
+
+impl Folder {
+    /// Reads the folder `root` of `folder`.
+    pub(crate) fn open(folder: &Path, root: &str) -> Result<Self, source::Error> {
+        let tree = WorkTree::open(folder, root)?;
+        let files = tree.files()?.into_iter();
+        let files = files
+            .filter(|file| file.kind == WorkKind::File)
+            .map(|file| file.path);
+        Self::read(&tree, &files.collect::<Vec<_>>())
+    }
+
+    /// Reads the one file `path` of `folder`, as if nothing else were there.
+    pub(crate) fn of_file(folder: &Path, path: &str) -> Result<Self, source::Error> {
+        Self::read(&WorkTree::open(folder, "")?, &[path.as_bytes().to_vec()])
+    }
+
+    fn read(tree: &WorkTree, paths: &[Vec<u8>]) -> Result<Self, source::Error> {
+        let mut files = Files::default();
+        let mut folders: BTreeMap<Vec<u8>, Vec<Child>> = BTreeMap::from([(Vec::new(), Vec::new())]);
+        // Too many files are refused later, and need not be read for that.
+        let is_read = |name| paths.len() <= MOST_FILES && could_be_document(name);
+        for path in paths {
+            let (parent, name) = split(path);
+            let id = match is_read(name) {
+                true => files.keep(tree.content(path, LARGEST_DOCUMENT)?, path)?,
+                false => made_up(b"file", path),
+            };
+            enter(&mut folders, parent).push(Child::File(name.to_vec(), id));
+        }
+        files.trees = folders
+            .into_iter()
+            .map(|(path, children)| {
+                (
+                    made_up(b"tree", &path),
+                    Tree::of(children.iter().map(Child::entry)),
+                )
+            })
+            .collect();
+        Ok(Self(Arc::new(files)))
+    }
+
+    /// Returns the tree of the folder itself.
+    pub(crate) fn root_tree(&self) -> ObjectId {
+        made_up(b"tree", b"")
+    }
+}
+
+impl Files {
+    fn keep(&mut self, blob: Blob, path: &[u8]) -> Result<ObjectId, source::Error> {
+        let id = match &blob {
+            Blob::Content(content) => blob_id(content)?,
+            Blob::Missing | Blob::TooLarge(_) => made_up(b"file", path),
+        };
+        self.blobs.insert(id, blob);
+        Ok(id)
+    }
+}
+
+impl Trees for Folder {
+    type Error = source::Error;
+
+    fn tree(&self, id: ObjectId) -> Result<Tree, source::Error> {
+        self.find_tree(id).ok_or(source::Error::MissingObject(id))
+    }
+
+    fn find_tree(&self, id: ObjectId) -> Option<Tree> {
+        self.0.trees.get(&id).cloned()
+    }
+
+    fn blob(&self, blob: ObjectId, _: usize) -> Result<Blob, source::Error> {
+        self.0
+            .blobs
+            .get(&blob)
+            .cloned()
+            .ok_or(source::Error::MissingObject(blob))
+    }
+}
+
+/// What lies in a folder.
+enum Child {
+    File(Vec<u8>, ObjectId),
+    Folder(Vec<u8>, ObjectId),
+}
+
+impl Child {
+    fn entry(&self) -> Entry<'_> {
+        match self {
+            Self::File(name, id) => Entry::file(name, *id),
+            Self::Folder(name, id) => Entry::folder(name, *id),
+        }
+    }
+}
+
+/// Returns what lies in `folder`, entering it and those above it where they are new.
+fn enter<'a>(folders: &'a mut BTreeMap<Vec<u8>, Vec<Child>>, folder: &[u8]) -> &'a mut Vec<Child> {
+    if !folders.contains_key(folder) {
+        let (parent, name) = split(folder);
+        let child = Child::Folder(name.to_vec(), made_up(b"tree", folder));
+        enter(folders, parent).push(child);
+    }
+    folders.entry(folder.to_vec()).or_default()
+}
+
+fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        Some(slash) => (&path[..slash], &path[slash + 1..]),
+        None => (b"", path),
+    }
+}
+
+/// Whether a file is worth reading: what has another extension is never a document.
+fn could_be_document(name: &[u8]) -> bool {
+    let endings = [Format::Json, Format::Yaml, Format::Yml].map(|format| format!(".{}", format.as_str()));
+    endings.iter().any(|ending| name.ends_with(ending.as_bytes()))
+}
+
+fn made_up(kind: &[u8], path: &[u8]) -> ObjectId {
+    let digest = Sha256::new()
+        .chain_update(kind)
+        .chain_update([0])
+        .chain_update(path)
+        .finalize();
+    let mut id = [0; 20];
+    id.copy_from_slice(&digest[..20]);
+    ObjectId(id)
+}

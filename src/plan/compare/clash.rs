@@ -1,0 +1,56 @@
+//! Finds files that claim the same toggle: two extensions, or, with FeatureProbe, keys that differ only in case.
+
+use std::collections::HashMap;
+
+use super::{Difference, Places, join};
+use crate::document::{Diagnostic, Place, tree};
+use crate::model::ToggleId;
+
+/// Gives each toggle the files of all toggles whose keys differ from its own only in case. FeatureProbe folds all three
+/// keys, so each of these files claims all of these toggles.
+pub(super) fn merge(differences: &mut [Difference]) {
+    let mut groups: HashMap<String, Vec<usize>> = HashMap::new();
+    let claimed = differences.iter().enumerate();
+    for (index, difference) in claimed.filter(|(_, difference)| !difference.desired.is_empty()) {
+        let folded = difference.id.as_str().to_ascii_lowercase();
+        groups.entry(folded).or_default().push(index);
+    }
+    for group in groups.into_values().filter(|group| group.len() > 1) {
+        let own: Vec<_> = group
+            .iter()
+            .map(|index| differences[*index].desired.clone())
+            .collect();
+        for (at, index) in group.into_iter().enumerate() {
+            let others = own.iter().enumerate().filter(|(other, _)| *other != at);
+            let others = others.flat_map(|(_, files)| files.iter().cloned());
+            differences[index].desired.extend(others);
+        }
+    }
+}
+
+/// Returns one error for each file that claims a toggle in scope together with another file.
+pub(super) fn duplicates(differences: &[Difference], places: &Places<'_>) -> Vec<Diagnostic> {
+    let is_clash = |one: &&Difference| one.desired.len() > 1 && places.scope.contains(&one.id);
+    differences
+        .iter()
+        .filter(is_clash)
+        .flat_map(|one| clash(one, places))
+        .collect()
+}
+
+fn clash(difference: &Difference, places: &Places<'_>) -> Vec<Diagnostic> {
+    let shown = |path: &String| join(places.root, path);
+    let paths = difference.desired.iter().map(|file| &file.path);
+    let (own, folded): (Vec<_>, Vec<_>) = paths.partition(|path| claims(path, &difference.id, places));
+    let folded: Vec<_> = folded.into_iter().map(shown).collect();
+    let own: Vec<_> = own.into_iter().map(shown).collect();
+    match folded.is_empty() {
+        true => tree::duplicate(&difference.id, &own),
+        false => tree::folded(&difference.id, &own, &folded),
+    }
+}
+
+/// Returns whether `path` is the place of `id`, letter for letter.
+fn claims(path: &str, id: &ToggleId, places: &Places<'_>) -> bool {
+    matches!(places.layout.place(path.as_bytes()), Place::Document { id: claimed, .. } if claimed == *id)
+}

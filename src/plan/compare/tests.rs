@@ -1,0 +1,191 @@
+//! Comparing two trees, by tables.
+
+use std::collections::{BTreeMap, HashMap};
+use std::convert::Infallible;
+
+use sha1::{Digest, Sha1};
+
+use super::*;
+use crate::model::{Blob, Entry, ObjectId, Scope, ServiceKind, Tree, Trees};
+
+/// Trees made of paths and contents; ids follow from content, as Git's do.
+#[derive(Default)]
+struct Memory(HashMap<ObjectId, Tree>);
+
+fn id_of(content: impl AsRef<[u8]>) -> ObjectId {
+    let digest = Sha1::digest(content);
+    ObjectId(digest.as_slice().try_into().unwrap())
+}
+
+impl Memory {
+    fn keep(&mut self, files: &[(&str, &str)]) -> ObjectId {
+        let mut folders: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
+        let mut entries = Vec::new();
+        for (path, content) in files {
+            match path.split_once('/') {
+                Some((folder, rest)) => folders.entry(folder).or_default().push((rest, content)),
+                None => entries.push(Entry::file(path.as_bytes(), id_of(content))),
+            }
+        }
+        for (folder, files) in folders {
+            entries.push(Entry::folder(folder.as_bytes(), self.keep(&files)));
+        }
+        let tree = Tree::of(entries);
+        let id = id_of(tree.bytes());
+        self.0.insert(id, tree);
+        id
+    }
+}
+
+impl Trees for Memory {
+    type Error = Infallible;
+
+    fn tree(&self, tree: ObjectId) -> Result<Tree, Infallible> {
+        Ok(self.0[&tree].clone())
+    }
+
+    fn find_tree(&self, tree: ObjectId) -> Option<Tree> {
+        self.0.get(&tree).cloned()
+    }
+
+    fn blob(&self, _: ObjectId, _: usize) -> Result<Blob, Infallible> {
+        unreachable!("nothing is read to compare")
+    }
+}
+
+fn compared(layout: &str, source: &[(&str, &str)], applied: &[(&str, &str)], always: &[&str]) -> Comparison {
+    let mut trees = Memory::default();
+    let roots = Roots {
+        source: trees.keep(source),
+        applied: Some(trees.keep(applied)),
+    };
+    let always = always.iter().map(|id| id.parse().unwrap()).collect();
+    let places = Places {
+        layout: &layout.parse().unwrap(),
+        root: "",
+        scope: &Scope::default(),
+        kind: ServiceKind::Documented,
+    };
+    let found = compare(&trees, Some(&trees), roots, &places, &always);
+    found.unwrap_or_else(|_| unreachable!("memory never fails"))
+}
+
+const DEFAULT: &str = "{project}/{environment}/{toggle}.yaml";
+const OTHER: &str = "{environment}/{project}/{toggle}.yaml";
+
+/// Says `toggle: desired paths <- applied path` for each difference.
+fn shown(found: &Comparison) -> Vec<String> {
+    let paths = |files: &[File]| {
+        files
+            .iter()
+            .map(|file| file.path.clone())
+            .collect::<Vec<_>>()
+            .join("+")
+    };
+    let line = |one: &Difference| {
+        let applied = one.applied.as_ref().map_or("", |file| &file.path);
+        format!("{}: {} <- {applied}", one.id, paths(&one.desired))
+    };
+    found.differences.iter().map(line).collect()
+}
+
+#[test]
+fn what_differs_is_found_and_what_is_equal_is_not() {
+    let applied = [
+        ("p/e/a.yaml", "1"),
+        ("p/e/b.yaml", "1"),
+        ("p/e/c.yaml", "1"),
+        ("q/e/a.yaml", "1"),
+    ];
+    let source = [
+        ("p/e/a.yaml", "1"),
+        ("p/e/b.yaml", "2"),
+        ("p/e/d.json", "1"),
+        ("q/e/a.yaml", "1"),
+    ];
+    let found = compared(DEFAULT, &source, &applied, &[]);
+    let expected = [
+        "p/e/b: p/e/b.yaml <- p/e/b.yaml",
+        "p/e/c:  <- p/e/c.yaml",
+        "p/e/d: p/e/d.json <- ",
+    ];
+    assert_eq!(shown(&found), expected);
+    assert_eq!(found.applied_counts.values().collect::<Vec<_>>(), [&3]);
+    assert!(found.findings.is_empty() && found.lost.is_empty() && found.any_document);
+}
+
+#[test]
+fn another_layout_finds_the_same() {
+    let applied = [("p/e/a.yaml", "1"), ("p/e/b.yaml", "1"), ("q/e/a.yaml", "1")];
+    let source = [("e/p/a.yaml", "1"), ("e/p/b.yaml", "2"), ("e/q/a.yaml", "1")];
+    let found = compared(OTHER, &source, &applied, &[]);
+    assert_eq!(shown(&found), ["p/e/b: e/p/b.yaml <- p/e/b.yaml"]);
+}
+
+#[test]
+fn two_files_for_one_toggle_are_found_even_where_one_is_applied() {
+    let found = compared(
+        DEFAULT,
+        &[("p/e/a.yaml", "1"), ("p/e/a.yml", "1")],
+        &[("p/e/a.yaml", "1")],
+        &[],
+    );
+    assert_eq!(shown(&found), ["p/e/a: p/e/a.yaml+p/e/a.yml <- p/e/a.yaml"]);
+    assert_eq!(found.findings.len(), 2);
+}
+
+#[test]
+fn a_change_of_extension_alone_is_a_difference() {
+    let found = compared(DEFAULT, &[("p/e/a.yml", "1")], &[("p/e/a.yaml", "1")], &[]);
+    assert_eq!(shown(&found), ["p/e/a: p/e/a.yml <- p/e/a.yaml"]);
+}
+
+#[test]
+fn an_environment_without_documents_is_lost_and_the_others_are_not() {
+    let applied = [("p/e/a.yaml", "1"), ("p/f/a.yaml", "1"), ("q/e/a.yaml", "1")];
+    let found = compared(
+        DEFAULT,
+        &[("p/e/a.yaml", "2"), ("q/README.md", "")],
+        &applied,
+        &[],
+    );
+    let lost: Vec<String> = found.lost.iter().map(ToString::to_string).collect();
+    assert_eq!(lost, ["p/f", "q/e"]);
+}
+
+#[test]
+fn an_unknown_toggle_is_always_a_difference() {
+    let files = [("p/e/a.yaml", "1"), ("p/e/b.yaml", "1")];
+    let found = compared(DEFAULT, &files, &files, &["p/e/a", "x/y/z"]);
+    assert_eq!(shown(&found), ["p/e/a: p/e/a.yaml <- p/e/a.yaml", "x/y/z:  <- "]);
+}
+
+#[test]
+fn odd_paths_are_told_about_and_hidden_ones_are_not() {
+    let source = [
+        ("p/e/a.yaml", "1"),
+        ("p/e/A.yaml", "2"),
+        ("p/e/deep/b.yaml", "1"),
+        ("p/stray.yml", "1"),
+        ("p/e/b c.yaml", "1"),
+        (".github/workflows/ci.yml", "1"),
+        ("p/_drafts/x.yaml", "1"),
+        ("p/e/a.test.yaml", "1"),
+        ("README.md", "1"),
+    ];
+    let found = compared(DEFAULT, &source, &[], &[]);
+    assert_eq!(shown(&found), ["p/e/A: p/e/A.yaml <- ", "p/e/a: p/e/a.yaml <- "]);
+    let mut findings: Vec<(&str, &str)> = found
+        .findings
+        .iter()
+        .map(|finding| (finding.path.as_str(), finding.id))
+        .collect();
+    findings.sort_unstable();
+    let expected = [
+        ("p/e/a.yaml", "case-only-difference"),
+        ("p/e/b c.yaml", "bad-key"),
+        ("p/e/deep/b.yaml", "elsewhere"),
+        ("p/stray.yml", "elsewhere"),
+    ];
+    assert_eq!(findings, expected);
+}
