@@ -10,6 +10,7 @@
 //! Invariant: the record is never ahead of the service. Wherever the process dies, a toggle whose request may have been
 //! stored is recorded as applied or is unknown, never forgotten.
 
+mod clock;
 mod crash;
 mod error;
 mod files;
@@ -35,6 +36,9 @@ mod tree;
 mod view;
 mod work;
 
+pub use clock::Clock;
+#[cfg(test)]
+pub use clock::SimulatedClock;
 pub use crash::CrashHook;
 pub use error::Error;
 pub use folder::foreign;
