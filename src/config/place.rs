@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::git::RepoUrl;
+use crate::model::hex;
 
 /// Returns the folder of the source `repo` under `home`, the platform's folder for state.
 ///
@@ -15,11 +16,7 @@ pub(crate) fn state_dir(home: &Path, repo: &RepoUrl, given: &str, folder: &Path)
         Some(path) => absolute(&folder.join(path)).to_string_lossy().into_owned(),
         None => given.to_owned(),
     };
-    let hash: String = Sha256::digest(source.as_bytes())
-        .iter()
-        .take(6)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let hash = hex(&Sha256::digest(source.as_bytes())[..6]);
     home.join("gitoggle")
         .join(format!("{}-{hash}", readable(&source)))
 }

@@ -292,12 +292,7 @@ impl Driver {
     pub(super) fn token_mark(&self) -> Option<String> {
         use sha2::{Digest, Sha256};
         let secret = self.config.service.as_ref()?.token.read().ok()?;
-        Some(
-            Sha256::digest(secret.expose())
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect(),
-        )
+        Some(crate::model::hex(&Sha256::digest(secret.expose())))
     }
 }
 

@@ -6,46 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::model::{Key, KeyError, ToggleId, escaped};
-
-/// The extension a document is written with, which says how it is read.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Format {
-    /// `.json`.
-    Json,
-    /// `.yaml`.
-    Yaml,
-    /// `.yml`.
-    Yml,
-}
-
-impl Format {
-    /// Returns the extension without its dot: `json`, `yaml` or `yml`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Json => "json",
-            Self::Yaml => "yaml",
-            Self::Yml => "yml",
-        }
-    }
-}
-
-/// A text that is none of the three extensions.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("a document's extension is `json`, `yaml` or `yml`")]
-pub struct FormatError;
-
-impl FromStr for Format {
-    type Err = FormatError;
-
-    fn from_str(extension: &str) -> Result<Self, FormatError> {
-        [Self::Json, Self::Yaml, Self::Yml]
-            .into_iter()
-            .find(|format| format.as_str() == extension)
-            .ok_or(FormatError)
-    }
-}
+use crate::model::{Format, Key, KeyError, ToggleId, escaped};
 
 /// Where documents are, relative to the root.
 #[derive(Clone, Debug, Eq, PartialEq)]

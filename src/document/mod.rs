@@ -35,7 +35,7 @@ mod yaml;
 
 pub use check::{CHECKS, Check};
 pub use diagnostic::{Diagnostic, Severity};
-pub use layout::{Format, FormatError, Layout, LayoutError, Place};
+pub use layout::{Layout, LayoutError, Place};
 pub use print::print;
 pub use render::{Color, render};
 pub use schema::schema;
@@ -43,7 +43,7 @@ pub use schema::schema;
 use self::finding::{Finding, Spot};
 use self::node::Loaded;
 use self::raw::RawDocument;
-use crate::model::{Blob, Payload, ServiceKind, Targeting};
+use crate::model::{Blob, Format, Payload, ServiceKind, Targeting};
 
 /// The largest document accepted, in bytes: long allow-lists are real.
 pub const LARGEST_DOCUMENT: usize = 1024 * 1024;

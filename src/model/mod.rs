@@ -17,6 +17,7 @@ mod targeting;
 mod text;
 mod time;
 mod tree;
+mod version;
 
 pub use allowance::{Allowance, Override, OverrideError};
 pub use attribution::{Attribution, Evidence};
@@ -29,6 +30,7 @@ pub use scope::{Scope, ScopeError, Unmatched};
 pub use sent::{Action, RequestDigest, Sent};
 pub use suspension::{Suspension, SuspensionScope, SuspensionScopeError, Suspensions};
 pub use targeting::{Condition, Content, Payload, Rule, Serve, ServiceKind, Targeting, Variation};
-pub use text::{chain, counted};
+pub use text::{chain, counted, hex};
 pub use time::rfc3339;
 pub use tree::{Entries, Entry, Malformed, Tree};
+pub use version::{Format, Version};

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{CommitId, ObjectId, Payload};
+use super::text::hex;
+use super::{CommitId, Format, ObjectId, Payload};
 
 /// What a change does to a toggle.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -40,8 +41,8 @@ pub struct Sent {
     pub comment: String,
     /// The blob of the document it comes from.
     pub object: ObjectId,
-    /// The document's extension: `yaml`, `yml` or `json`.
-    pub format: String,
+    /// The document's extension.
+    pub format: Format,
     /// The document's path under the root.
     pub path: String,
     /// The source revision it was planned at.
@@ -61,6 +62,6 @@ impl RequestDigest {
         hash.update(action.as_str());
         hash.update([0]);
         hash.update(payload.as_json());
-        Self(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+        Self(hex(&hash.finalize()))
     }
 }

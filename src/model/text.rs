@@ -9,6 +9,12 @@ pub fn counted(count: usize, noun: &str) -> String {
     }
 }
 
+/// Returns the bytes as lower-case hexadecimal digits.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Returns an error and its causes on one line.
 #[must_use]
 pub fn chain(error: &dyn std::error::Error) -> String {

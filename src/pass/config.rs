@@ -49,9 +49,6 @@ impl Rules {
             base_url,
         } = self;
         let text = format!("{root}\n{layout}\n{kind:?}\n{}\n{base_url:?}", policy.digest());
-        Sha256::digest(text)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        crate::model::hex(&Sha256::digest(text))
     }
 }

@@ -75,7 +75,7 @@ fn without_publish(record: &plan::Record) -> state::Record {
         plan::Record::Adopt(recorded) | plan::Record::SameMeaning(recorded) => state::Record::Put {
             id: recorded.id.clone(),
             object: recorded.object,
-            format: recorded.format.clone(),
+            format: recorded.format,
         },
         plan::Record::Forget { id } => state::Record::Remove { id: id.clone() },
     }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::document::{Format, LARGEST_DOCUMENT, MOST_FILES};
-use crate::model::{Blob, Entry, ObjectId, Tree, Trees};
+use crate::document::{LARGEST_DOCUMENT, MOST_FILES};
+use crate::model::{Blob, Entry, Format, ObjectId, Tree, Trees};
 use crate::source;
 use crate::source::worktree::{WorkKind, WorkTree, blob_id};
 
@@ -136,7 +136,7 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
 
 /// Whether a file is worth reading: what has another extension is never a document.
 fn could_be_document(name: &[u8]) -> bool {
-    let endings = [Format::Json, Format::Yaml, Format::Yml].map(|format| format!(".{}", format.as_str()));
+    let endings = Format::ALL.map(|format| format!(".{}", format.as_str()));
     endings.iter().any(|ending| name.ends_with(ending.as_bytes()))
 }
 

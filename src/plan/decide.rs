@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::{
     Applied, Before, Candidate, Desired, HoldReason, Kept, LastOutcome, OnRemove, OrphanReason, Policy,
-    Record, Recorded,
+    Record,
 };
-use crate::model::{Action, EnvironmentId, ObjectId, Payload, Sent, ToggleId};
+use crate::model::{Action, EnvironmentId, Payload, ToggleId, Version};
 
 /// What deciding needs to know besides the toggle.
 #[derive(Clone, Copy, Debug)]
@@ -64,13 +64,9 @@ pub(super) enum Start {
 /// A change without its commit.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
-    pub(super) id: ToggleId,
+    pub(super) version: Version,
     pub(super) action: Action,
-    pub(super) payload: Payload,
     pub(super) before: Before,
-    pub(super) path: String,
-    pub(super) format: String,
-    pub(super) object: ObjectId,
     /// The journalled comment of a re-send.
     pub(super) again: Option<String>,
     pub(super) start: Start,
@@ -105,67 +101,45 @@ fn decide(candidate: Candidate, start: Start, policy: &Policy) -> Decision {
         Desired::Invalid { .. } => Decision::Hold(HoldReason::Invalid),
         Desired::Absent { .. } if matches!(applied, Applied::Nothing) => Decision::Nothing,
         Desired::Absent { path } => orphan(id, path, applied, policy.on_remove),
-        Desired::Document {
-            path,
-            format,
-            object,
-            payload,
-        } => {
-            let recorded = Recorded {
-                id,
-                object,
-                format,
-                path,
-            };
-            wanted(recorded, payload, applied, start)
-        }
+        Desired::Document(version) => wanted(version, applied, start),
     }
 }
 
 /// Decides about a valid document.
-fn wanted(recorded: Recorded, payload: Payload, applied: Applied, start: Start) -> Decision {
+fn wanted(version: Version, applied: Applied, start: Start) -> Decision {
     // What was sent before was decided about then.
     let start = match applied {
         Applied::Nothing => start,
         Applied::Document { .. } | Applied::Unknown { .. } | Applied::Unreadable { .. } => Start::Known,
     };
-    let publish = |recorded: Recorded, action, payload, before, again| {
-        let Recorded {
-            id,
-            object,
-            format,
-            path,
-        } = recorded;
+    let publish = |version, action, before, again| {
         Decision::Publish(Box::new(Wanted {
-            id,
+            version,
             action,
-            payload,
             before,
-            path,
-            format,
-            object,
             again,
             start,
             held: None,
         }))
     };
     match applied {
-        Applied::Nothing => publish(recorded, Action::Create, payload, Before::Nothing, None),
-        Applied::Document { payload: before, .. } if before == payload => {
-            Decision::Record(Record::SameMeaning(recorded))
+        Applied::Nothing => publish(version, Action::Create, Before::Nothing, None),
+        Applied::Document { payload, .. } if payload == version.payload => {
+            Decision::Record(Record::SameMeaning(version))
         }
-        Applied::Document { payload: before, .. } => {
-            publish(recorded, Action::Update, payload, Before::Applied(before), None)
-        }
-        Applied::Unreadable { .. } => publish(recorded, Action::Update, payload, Before::Unreadable, None),
+        Applied::Document { payload, .. } => publish(version, Action::Update, Before::Applied(payload), None),
+        Applied::Unreadable { .. } => publish(version, Action::Update, Before::Unreadable, None),
         Applied::Unknown { sent } => {
-            let is_same = sent.object == recorded.object || sent.payload == payload;
+            let is_same = sent.object == version.object || sent.payload == version.payload;
             let before = Before::Unknown(sent.payload.clone());
             match sent.action {
                 // What a `disable` sent is not the document of its blob, so a returning file is a newer one.
-                Action::Disable => publish(recorded, Action::Update, payload, before, None),
-                action if is_same => publish(recorded, action, sent.payload, before, Some(sent.comment)),
-                action => publish(recorded, action, payload, before, None),
+                Action::Disable => publish(version, Action::Update, before, None),
+                action if is_same => {
+                    let payload = sent.payload;
+                    publish(Version { payload, ..version }, action, before, Some(sent.comment))
+                }
+                action => publish(version, action, before, None),
             }
         }
     }
@@ -195,30 +169,23 @@ fn orphan(id: ToggleId, path: String, applied: Applied, on_remove: OnRemove) -> 
             payload,
         } => (object, format, Before::Applied(payload), None),
         Applied::Unknown { sent } => {
-            let Sent {
-                action,
-                payload,
-                comment,
-                object,
-                format,
-                path: _,
-                revision: _,
-            } = sent;
-            let again = (action == Action::Disable).then_some(comment);
-            (object, format, Before::Unknown(payload), again)
+            let again = (sent.action == Action::Disable).then_some(sent.comment);
+            (sent.object, sent.format, Before::Unknown(sent.payload), again)
         }
     };
     let Some(payload) = before.payload().map(Payload::disabled) else {
         return Decision::Nothing;
     };
     Decision::Publish(Box::new(Wanted {
-        id,
+        version: Version {
+            id,
+            path,
+            format,
+            object,
+            payload,
+        },
         action: Action::Disable,
-        payload,
         before,
-        path,
-        format,
-        object,
         again,
         start: Start::Known,
         held: None,

@@ -8,9 +8,11 @@ use super::first_pass::{Choice, Deciders};
 use super::value::same_environment;
 use super::{
     Before, Change, FirstPass, Held, HoldReason, Input, LastOutcome, MassChange, OnInvalid, Orphan,
-    OrphanReason, Plan, Policy, Rail, Record, Recorded, Resend, Stopped, Trailer,
+    OrphanReason, Plan, Policy, Rail, Record, Resend, Stopped, Trailer,
 };
-use crate::model::{Action, Attribution, EnvironmentId, Evidence, ObjectId, Payload, Suspensions, ToggleId};
+use crate::model::{
+    Action, Attribution, EnvironmentId, Evidence, ObjectId, Payload, Suspensions, ToggleId, Version,
+};
 
 /// A plan whose changes have no commits yet. Nothing is held by a rail so far, because a commit's trailer decides.
 #[derive(Clone, Debug)]
@@ -89,8 +91,8 @@ impl Draft {
     #[must_use]
     pub fn documents(&self) -> BTreeMap<&str, Option<&Payload>> {
         let document = self.wanted.iter().map(|wanted| {
-            let payload = (wanted.action != Action::Disable).then_some(&wanted.payload);
-            (wanted.path.as_str(), payload)
+            let payload = (wanted.action != Action::Disable).then_some(&wanted.version.payload);
+            (wanted.version.path.as_str(), payload)
         });
         document.collect()
     }
@@ -104,7 +106,13 @@ impl Draft {
             .iter()
             .filter(|wanted| wanted.action == Action::Disable && wanted.held.is_none());
         disables
-            .map(|wanted| (wanted.id.clone(), wanted.path.clone(), wanted.object))
+            .map(|wanted| {
+                (
+                    wanted.version.id.clone(),
+                    wanted.version.path.clone(),
+                    wanted.version.object,
+                )
+            })
             .collect()
     }
 
@@ -128,7 +136,7 @@ impl Draft {
             let reason = match self.fate(&mut wanted, &choices, evidence) {
                 Fate::Hold(reason) => reason,
                 Fate::List(reason, outcome) => {
-                    let (id, path) = (wanted.id, wanted.path);
+                    let Version { id, path, .. } = wanted.version;
                     self.plan.orphans.push(Orphan {
                         id,
                         path,
@@ -142,7 +150,7 @@ impl Draft {
                     continue;
                 }
                 Fate::Record => {
-                    self.plan.records.push(Record::Adopt(recorded(wanted)));
+                    self.plan.records.push(Record::Adopt(wanted.version));
                     continue;
                 }
             };
@@ -169,7 +177,7 @@ impl Draft {
             return Fate::Hold(reason);
         }
         if wanted.start == Start::FirstPass {
-            match choices.get(&wanted.id.environment()) {
+            match choices.get(&wanted.version.id.environment()) {
                 Some(Choice::Decided(FirstPass::Adopt)) => return Fate::Record,
                 Some(Choice::Undecided(undecided)) => {
                     return Fate::Hold(HoldReason::FirstPass(Arc::clone(undecided)));
@@ -180,7 +188,7 @@ impl Draft {
         if let Some(reason) = reason {
             return Fate::Hold(reason);
         }
-        match unseen(evidence.get(&wanted.id)).filter(|_| wanted.action == Action::Disable) {
+        match unseen(evidence.get(&wanted.version.id)).filter(|_| wanted.action == Action::Disable) {
             Some(reason) => Fate::List(reason, outcome(&wanted.before)),
             None => Fate::Publish,
         }
@@ -228,16 +236,12 @@ impl Draft {
 
     fn change(&self, wanted: Wanted, attributions: &BTreeMap<String, Attribution>) -> Change {
         let max = self.policy.comment_max_chars;
-        let attribution = attributions.get(&wanted.path).cloned();
+        let attribution = attributions.get(&wanted.version.path).cloned();
         let attribution = attribution.unwrap_or(Attribution::Uncommitted);
         let Wanted {
-            id,
+            version,
             action,
-            payload,
             before,
-            path,
-            format,
-            object,
             again,
             start: _,
             held: _,
@@ -248,13 +252,9 @@ impl Draft {
             Action::Disable => removal_comment(&attribution, max),
         });
         Change {
-            id,
+            version,
             action,
-            payload,
             before,
-            path,
-            format,
-            object,
             attribution,
             comment,
             resend,
@@ -315,22 +315,6 @@ fn held(reason: HoldReason, change: Change) -> Held {
         id: change.id.clone(),
         reason,
         change: Some(Box::new(change)),
-    }
-}
-
-fn recorded(wanted: Wanted) -> Recorded {
-    let Wanted {
-        id,
-        object,
-        format,
-        path,
-        ..
-    } = wanted;
-    Recorded {
-        id,
-        object,
-        format,
-        path,
     }
 }
 

@@ -82,11 +82,11 @@ pub(super) struct Deciders<'a> {
 impl Deciders<'_> {
     /// Decides for every environment with a first pass. `wanted` is sorted by toggle.
     pub(super) fn choices(&self, wanted: &[Wanted]) -> BTreeMap<EnvironmentId, Choice> {
-        let lanes = wanted.chunk_by(|a, b| same_environment(&a.id, &b.id));
+        let lanes = wanted.chunk_by(|a, b| same_environment(&a.version.id, &b.version.id));
         lanes
             .filter_map(|lane| {
                 let first = lane.iter().find(|one| one.start == Start::FirstPass)?;
-                let environment = first.id.environment();
+                let environment = first.version.id.environment();
                 Some((environment.clone(), self.choice(environment, lane)))
             })
             .collect()
@@ -116,7 +116,9 @@ impl Deciders<'_> {
             return Vec::new();
         }
         let mut seen = BTreeSet::new();
-        let attributions = lane.iter().filter_map(|one| self.attributions.get(&one.path));
+        let attributions = lane
+            .iter()
+            .filter_map(|one| self.attributions.get(&one.version.path));
         let mut asked: Vec<FirstPass> = attributions
             .filter(|attribution| !attribution.is_guessed())
             .filter(|attribution| seen.insert(attribution.commit().map(|commit| commit.id)))

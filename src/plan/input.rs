@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use super::decide::{Decided, Wanted};
 use super::{HoldReason, Overrides};
 use crate::document::Diagnostic;
-use crate::model::{CommitId, EnvironmentId, ObjectId, Payload, RequestDigest, Sent, Suspensions, ToggleId};
+use crate::model::{
+    CommitId, EnvironmentId, Format, ObjectId, Payload, RequestDigest, Sent, Suspensions, ToggleId, Version,
+};
 
 /// Everything a plan depends on besides the policy.
 #[derive(Clone, Debug)]
@@ -43,7 +45,7 @@ pub struct Parked {
 impl Parked {
     /// Returns whether `wanted` is the request that is parked.
     pub(super) fn is_about(&self, wanted: &Wanted) -> bool {
-        self.request == RequestDigest::new(wanted.action, &wanted.payload)
+        self.request == RequestDigest::new(wanted.action, &wanted.version.payload)
     }
 }
 
@@ -90,16 +92,7 @@ pub enum Desired {
         path: String,
     },
     /// A valid document.
-    Document {
-        /// Its path under the root.
-        path: String,
-        /// Its extension.
-        format: String,
-        /// Its blob.
-        object: ObjectId,
-        /// Its meaning.
-        payload: Payload,
-    },
+    Document(Version),
     /// A file that is no valid document.
     Invalid {
         /// Its path under the root.
@@ -115,7 +108,7 @@ pub enum Applied {
         /// Its blob.
         object: ObjectId,
         /// Its extension.
-        format: String,
+        format: Format,
         /// Its meaning.
         payload: Payload,
     },
@@ -131,6 +124,6 @@ pub enum Applied {
         /// Its blob.
         object: ObjectId,
         /// Its extension.
-        format: String,
+        format: Format,
     },
 }

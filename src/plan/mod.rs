@@ -32,4 +32,4 @@ pub use orphan::{LastOutcome, Orphan, OrphanReason};
 pub use overrides::Overrides;
 pub use policy::{FirstPass, Limit, MassChange, OnInvalid, OnRemove, Policy, Rail, Trailer};
 pub use sentences::sentences;
-pub use value::{Approved, Before, Change, Lane, Plan, Record, Recorded, Resend, Stopped, Verdict};
+pub use value::{Approved, Before, Change, Lane, Plan, Record, Resend, Stopped, Verdict};

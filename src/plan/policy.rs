@@ -2,7 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::model::{EnvironmentId, Scope};
+use crate::model::{EnvironmentId, Scope, hex};
 
 /// What shapes a plan besides the repository and the state (DESIGN, sections 3, 4 and 7).
 #[derive(Clone, Debug)]
@@ -152,14 +152,6 @@ impl Policy {
             trailer: self.trailer,
         })
     }
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("writing to a string does not fail");
-        text
-    })
 }
 
 /// Returns how much of `applied` is `changed`, with as many digits as it takes not to read like the limit.

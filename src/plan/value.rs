@@ -6,10 +6,11 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 use super::orphan::Orphan;
-use super::policy::hex;
 use super::{Held, HoldReason, Overrides, SourceInfo};
 use crate::document::{Diagnostic, Severity};
-use crate::model::{Action, Attribution, EnvironmentId, ObjectId, Payload, RequestDigest, ToggleId, counted};
+use crate::model::{
+    Action, Attribution, EnvironmentId, Payload, RequestDigest, ToggleId, Version, counted, hex,
+};
 
 /// Everything one pass would do. Sorted by toggle throughout.
 #[derive(Clone, Debug)]
@@ -29,26 +30,26 @@ pub struct Plan {
 /// One publish.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Change {
-    /// The toggle.
-    pub id: ToggleId,
+    /// What is sent, and the document it comes from.
+    pub version: Version,
     /// What it does.
     pub action: Action,
-    /// What is sent.
-    pub payload: Payload,
     /// What it replaces, as far as that is known.
     pub before: Before,
-    /// The document's path under the root.
-    pub path: String,
-    /// The document's extension.
-    pub format: String,
-    /// The document's blob; of a `disable`, the one that was applied.
-    pub object: ObjectId,
     /// The commit that it is attributed to.
     pub attribution: Attribution,
     /// The comment, already cut.
     pub comment: String,
     /// Whether it was sent before.
     pub resend: Resend,
+}
+
+impl std::ops::Deref for Change {
+    type Target = Version;
+
+    fn deref(&self) -> &Version {
+        &self.version
+    }
 }
 
 impl Change {
@@ -96,14 +97,14 @@ pub enum Resend {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Record {
     /// Record a document as applied, because `--first-pass adopt` says that it is.
-    Adopt(Recorded),
+    Adopt(Version),
     /// Drop the toggle.
     Forget {
         /// The toggle.
         id: ToggleId,
     },
     /// Record a document that means what is applied.
-    SameMeaning(Recorded),
+    SameMeaning(Version),
 }
 
 impl Record {
@@ -111,23 +112,10 @@ impl Record {
     #[must_use]
     pub fn id(&self) -> &ToggleId {
         match self {
-            Self::Adopt(recorded) | Self::SameMeaning(recorded) => &recorded.id,
+            Self::Adopt(version) | Self::SameMeaning(version) => &version.id,
             Self::Forget { id } => id,
         }
     }
-}
-
-/// A document to record as applied.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Recorded {
-    /// The toggle.
-    pub id: ToggleId,
-    /// The document's blob.
-    pub object: ObjectId,
-    /// Its extension.
-    pub format: String,
-    /// Its path under the root.
-    pub path: String,
 }
 
 /// How many toggles a plan has of each kind that decides an exit code.

@@ -52,7 +52,7 @@ impl BaseUrl {
     #[must_use]
     pub fn name(&self) -> String {
         let digest = Sha256::digest(self.to_string());
-        let short: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        let short = crate::model::hex(&digest[..4]);
         let host: String = self
             .host()
             .chars()

@@ -276,11 +276,11 @@ pub(crate) fn intent_line(number: u64, id: &ToggleId, base: Option<CommitId>, se
     let base = base.map_or_else(|| "null".to_owned(), |base| format!("\"{base}\""));
     format!(
         "{{\"intent\":{number},\"toggle\":\"{id}\",\"base\":{base},\"sent\":{{\"action\":\"{}\",\"payload\":{},\
-         \"comment\":{},\"object\":\"{object}\",\"format\":{},\"path\":{},\"revision\":\"{revision}\"}}}}\n",
+         \"comment\":{},\"object\":\"{object}\",\"format\":\"{}\",\"path\":{},\"revision\":\"{revision}\"}}}}\n",
         action.as_str(),
         payload.as_json(),
         text(comment),
-        text(format),
+        format.as_str(),
         text(path),
     )
 }

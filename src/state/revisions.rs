@@ -122,6 +122,7 @@ mod tests {
     use super::super::tests::{head, id, options};
     use super::super::{Record, Store};
     use super::*;
+    use crate::model::Format;
     use crate::state::pack::{Kind, id_of};
 
     fn record(store: &mut Store, revision: u8, records: &[Record]) {
@@ -137,7 +138,7 @@ mod tests {
         Record::Put {
             id: id(toggle),
             object: id_of(Kind::Blob, &[byte]),
-            format: "yaml".to_owned(),
+            format: Format::Yaml,
         }
     }
 

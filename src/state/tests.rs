@@ -11,8 +11,8 @@ use std::time::Duration;
 use super::pack::{Kind, id_of};
 use super::*;
 use crate::model::{
-    Action, Blob, CommitId, Content, ObjectId, Payload, Sent, Serve, Suspension, SuspensionScope, Targeting,
-    ToggleId, Trees, Variation,
+    Action, Blob, CommitId, Content, Format, ObjectId, Payload, Sent, Serve, Suspension, SuspensionScope,
+    Targeting, ToggleId, Trees, Variation,
 };
 
 const URL: &str = "https://toggles.example/api";
@@ -75,7 +75,7 @@ pub(super) fn sent(action: Action, text: &str) -> Sent {
         payload: payload(text),
         comment: format!("say \"{text}\"\nand more"),
         object: object(text),
-        format: "yaml".to_owned(),
+        format: Format::Yaml,
         path: "somewhere.yaml".to_owned(),
         revision: CommitId(ObjectId([1; 20])),
     }
@@ -218,7 +218,7 @@ fn a_request_without_an_outcome_stays_unknown_through_folds_cuts_and_restarts() 
     let put = Record::Put {
         id: id("x/y/z"),
         object: object("two"),
-        format: "json".to_owned(),
+        format: Format::Json,
     };
     store.fold(&head(1), &[put], documents(&["two"])).unwrap();
     assert_eq!(store.view().unknown()[&change.0].sent, change.1);

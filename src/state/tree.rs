@@ -7,13 +7,10 @@ use git2::Repository;
 use super::error::Error;
 use super::pack::{Kind, Object};
 use super::reader;
-use crate::model::{Entry, EntryKind, ObjectId, ToggleId, Tree};
-
-/// The extensions a document may have; a toggle has one document, whichever its extension.
-const FORMATS: [&str; 3] = ["yaml", "yml", "json"];
+use crate::model::{Entry, EntryKind, Format, ObjectId, ToggleId, Tree};
 
 /// A toggle's document as it shall be: its extension and its blob, or none.
-pub(crate) type Put = Option<(String, ObjectId)>;
+pub(crate) type Put = Option<(Format, ObjectId)>;
 
 /// The changed toggles of a project, by environment.
 type Environments<'a> = BTreeMap<&'a str, Vec<(&'a str, &'a Put)>>;
@@ -52,13 +49,13 @@ pub(crate) fn splice(
     Ok((root, new))
 }
 
-fn put_document(toggles: &mut Entries, toggle: &str, put: Option<&(String, ObjectId)>) {
-    for format in FORMATS {
-        toggles.remove(format!("{toggle}.{format}").as_bytes());
+fn put_document(toggles: &mut Entries, toggle: &str, put: Option<&(Format, ObjectId)>) {
+    for format in Format::ALL {
+        toggles.remove(format!("{toggle}.{}", format.as_str()).as_bytes());
     }
     if let Some((format, object)) = put {
         toggles.insert(
-            format!("{toggle}.{format}").into_bytes(),
+            format!("{toggle}.{}", format.as_str()).into_bytes(),
             (Entry::file(b"", *object).mode, *object),
         );
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::ledger::{Cut, Entry};
 use super::record::Why;
 use super::tree::Put;
-use crate::model::{Action, ObjectId, Sent, ToggleId};
+use crate::model::{Action, Format, ObjectId, Sent, ToggleId};
 
 /// A change to what is recorded that needs no request.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -16,8 +16,8 @@ pub enum Record {
         id: ToggleId,
         /// The document's blob.
         object: ObjectId,
-        /// The document's extension: `yaml`, `yml` or `json`.
-        format: String,
+        /// The document's extension.
+        format: Format,
     },
     /// Nothing is applied any more, and nothing is unknown.
     Remove {
@@ -51,7 +51,7 @@ impl Work {
         } = &entry.sent;
         let put = match action {
             Action::Disable => None,
-            Action::Create | Action::Update => Some((format.clone(), *object)),
+            Action::Create | Action::Update => Some((*format, *object)),
         };
         self.changes.insert(id.clone(), put);
         self.why.insert(id.clone(), Why::Sent(*action));
@@ -61,7 +61,7 @@ impl Work {
     /// Adds what needs no request.
     pub(crate) fn recorded(&mut self, record: &Record) {
         let (id, put, why) = match record {
-            Record::Put { id, object, format } => (id, Some((format.clone(), *object)), Why::Recorded),
+            Record::Put { id, object, format } => (id, Some((*format, *object)), Why::Recorded),
             Record::Remove { id } => {
                 self.cut.forgotten.push(id.clone());
                 (id, None, Why::Forgotten)

@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use gitoggle::document::{self, Format, LARGEST_DOCUMENT};
+use gitoggle::document::{self, LARGEST_DOCUMENT};
 use gitoggle::git::{GitAccess, RepoUrl};
-use gitoggle::model::{ServiceKind, Trees as _};
+use gitoggle::model::{Format, ServiceKind, Trees as _};
 use gitoggle::source::{CacheMode, Error, Parents, Reader, Source, SourceConfig};
 use gitoggle::transport::Network;
 

@@ -180,7 +180,7 @@ fn hex(body: &str) -> String {
         .chain_update(body)
         .finalize()
         .into_bytes();
-    mac.iter().map(|byte| format!("{byte:02x}")).collect()
+    crate::model::hex(&mac)
 }
 
 /// The headers of a generic webhook with this body, sent `off` seconds from now.

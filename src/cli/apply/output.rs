@@ -16,15 +16,10 @@ use crate::plan::render::{self, code};
 
 /// Returns the lines about one change.
 pub(crate) fn line(change: &Change, sending: &Sending) -> String {
-    let Change {
-        id,
-        action,
-        attribution,
-        ..
-    } = change;
     let word = sending.as_str().replace('_', " ");
-    let commit = attribution.label();
-    let mut text = format!("{word} {id} ({}) {}\n", action.as_str(), escaped(&commit));
+    let commit = change.attribution.label();
+    let (id, action) = (&change.id, change.action.as_str());
+    let mut text = format!("{word} {id} ({action}) {}\n", escaped(&commit));
     if let Some(reason) = sending.reason() {
         let _ = writeln!(text, "  {}", escaped(reason));
     }

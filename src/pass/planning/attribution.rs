@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::Files;
 use crate::document::{self, LARGEST_DOCUMENT};
-use crate::model::{Attribution, Evidence, ObjectId, Payload, ServiceKind, ToggleId, Trees};
+use crate::model::{Attribution, Evidence, Format, ObjectId, Payload, ServiceKind, ToggleId, Trees};
 use crate::pass::Error;
 use crate::plan::{Draft, Plan};
 use crate::source::{self, Reader, Snapshot};
@@ -72,10 +72,7 @@ impl Meanings<'_> {
 
     /// Returns whether a version of the document at `path` means what is asked for there.
     fn is_same(&self, path: &str, version: ObjectId) -> Result<bool, source::Error> {
-        let format = path
-            .rsplit_once('.')
-            .and_then(|(_, extension)| extension.parse().ok());
-        let (Some(wanted), Some(format)) = (self.wanted(path), format) else {
+        let (Some(wanted), Some(format)) = (self.wanted(path), Format::of(path)) else {
             return Ok(false);
         };
         let blob = self.reader.blob(version, LARGEST_DOCUMENT)?;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use crate::document::{self, Diagnostic, LARGEST_DOCUMENT, Layout};
-use crate::model::{Action, Blob, Payload, Scope, Sent, ServiceKind, ToggleId, Trees};
+use crate::model::{Action, Blob, Payload, Scope, Sent, ServiceKind, ToggleId, Trees, Version};
 use crate::plan::compare::{CompareError, Difference, File, join};
 use crate::plan::{Applied, Candidate, Decided, Deciding, Desired};
 
@@ -177,12 +177,13 @@ impl<S: Trees, A: Trees> Reader<'_, S, A> {
         let (payload, found) = parse(file, blob, self.reading);
         findings.extend(found);
         match payload {
-            Some(payload) => Desired::Document {
+            Some(payload) => Desired::Document(Version {
+                id: difference.id.clone(),
                 path: file.path.clone(),
-                format: file.format.as_str().to_owned(),
+                format: file.format,
                 object: file.id,
                 payload,
-            },
+            }),
             None => Desired::Invalid {
                 path: file.path.clone(),
             },
@@ -215,7 +216,7 @@ impl<S: Trees, A: Trees> Reader<'_, S, A> {
         let (Some(file), Some(blob)) = (&difference.applied, blob) else {
             return Applied::Nothing;
         };
-        let format = file.format.as_str().to_owned();
+        let format = file.format;
         match parse(file, blob, self.reading).0 {
             Some(payload) => Applied::Document {
                 object: file.id,
@@ -236,7 +237,7 @@ fn settled(sent: &Sent) -> Applied {
         Action::Disable => Applied::Nothing,
         Action::Create | Action::Update => Applied::Document {
             object: sent.object,
-            format: sent.format.clone(),
+            format: sent.format,
             payload: sent.payload.clone(),
         },
     }

@@ -48,18 +48,20 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::model::{Action, Attribution, ObjectId, Payload};
+    use crate::model::{Action, Attribution, Format, ObjectId, Payload, Version};
     use crate::plan::Before;
 
     fn change(id: &ToggleId, before: Before, resend: Resend) -> Change {
         Change {
-            id: id.clone(),
+            version: Version {
+                id: id.clone(),
+                path: format!("{id}.yaml"),
+                format: Format::Yaml,
+                object: ObjectId([0; 20]),
+                payload: payload(),
+            },
             action: Action::Update,
-            payload: payload(),
             before,
-            path: format!("{id}.yaml"),
-            format: "yaml".to_owned(),
-            object: ObjectId([0; 20]),
             attribution: Attribution::Uncommitted,
             comment: String::new(),
             resend,

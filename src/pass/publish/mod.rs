@@ -147,25 +147,14 @@ pub(super) async fn raised(stop: &mut watch::Receiver<bool>) {
 
 /// Returns what is journalled for a change before it is sent.
 pub(crate) fn sent(change: &Change, revision: CommitId) -> Sent {
-    let Change {
-        id: _,
-        action,
-        payload,
-        before: _,
-        path,
-        format,
-        object,
-        attribution: _,
-        comment,
-        resend: _,
-    } = change;
+    let version = change.version.clone();
     Sent {
-        action: *action,
-        payload: payload.clone(),
-        comment: comment.clone(),
-        object: *object,
-        format: format.clone(),
-        path: path.clone(),
+        action: change.action,
+        payload: version.payload,
+        comment: change.comment.clone(),
+        object: version.object,
+        format: version.format,
+        path: version.path,
         revision,
     }
 }

@@ -13,8 +13,8 @@ mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::document::{Diagnostic, Format, Layout};
-use crate::model::{EnvironmentId, ObjectId, Scope, ServiceKind, ToggleId, Trees};
+use crate::document::{Diagnostic, Layout};
+use crate::model::{EnvironmentId, Format, ObjectId, Scope, ServiceKind, ToggleId, Trees};
 use matched::unmatched;
 use walk::Walk;
 

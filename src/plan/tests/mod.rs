@@ -13,8 +13,8 @@ use std::sync::Arc;
 use super::*;
 use crate::document::Diagnostic;
 use crate::model::{
-    Action, Attribution, Commit, CommitId, Content, EnvironmentId, Evidence, ObjectId, Payload,
-    RequestDigest, Sent, Serve, Suspension, Suspensions, Targeting, ToggleId, Variation,
+    Action, Attribution, Commit, CommitId, Content, EnvironmentId, Evidence, Format, ObjectId, Payload,
+    RequestDigest, Sent, Serve, Suspension, Suspensions, Targeting, ToggleId, Variation, Version,
 };
 
 /// A document: what it means, and its blob. Two blobs may mean the same.
@@ -154,7 +154,7 @@ impl World {
             applied: self.known(id),
         });
         let is_same = |one: &Candidate| match (&one.desired, &one.applied) {
-            (Desired::Document { object, .. }, Applied::Document { object: other, .. }) => object == other,
+            (Desired::Document(version), Applied::Document { object, .. }) => version.object == *object,
             _ => false,
         };
         candidates.filter(|one| !is_same(one)).collect()
@@ -165,17 +165,18 @@ impl World {
         match self.desired.get(id) {
             None => Desired::Absent { path },
             Some(Want::Invalid) => Desired::Invalid { path },
-            Some(Want::Document(doc)) => Desired::Document {
+            Some(Want::Document(doc)) => Desired::Document(Version {
+                id: id.clone(),
                 path,
-                format: "yaml".into(),
+                format: Format::Yaml,
                 object: doc.object(),
                 payload: doc.payload(),
-            },
+            }),
         }
     }
 
     fn known(&self, id: &ToggleId) -> Applied {
-        let format = "yaml".to_owned();
+        let format = Format::Yaml;
         match self.applied.get(id) {
             None => Applied::Nothing,
             Some(Known::Unreadable) => {

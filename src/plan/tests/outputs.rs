@@ -1,8 +1,8 @@
 //! Every form of one plan that has something of everything.
 
 use super::*;
-use crate::document::{self, Format};
-use crate::model::{Blob, ServiceKind, escaped};
+use crate::document;
+use crate::model::{Blob, Format, ServiceKind, escaped};
 
 fn rich() -> Plan {
     let mut world = World::of(10, 3, 0)
