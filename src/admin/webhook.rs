@@ -1,4 +1,4 @@
-//! Handles push webhooks (`POST /webhook/…`). An authentic webhook fires the trigger, which carries no data.
+//! RepositoryPool push webhooks (`POST /webhook/…`). An authentic webhook fires the trigger, which carries no data.
 //!
 //! Forges do not repeat a delivery, so nothing but a failed check may cost one: neither its size nor a flood of forged
 //! webhooks, nor a name of the repository that only the forge knows.

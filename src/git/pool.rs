@@ -10,13 +10,13 @@ use git2::Repository;
 
 use super::repository::open_bare;
 
-/// The handles on one repository. The last one that was let go of waits for the next reader.
-pub struct Handles {
+/// The handles on one repository. The last one that was dropped waits for the next reader.
+pub struct RepositoryPool {
     folder: PathBuf,
     idle: Mutex<Option<Repository>>,
 }
 
-impl Handles {
+impl RepositoryPool {
     /// Prepares for the repository at exactly `folder`, which is that of its objects and refs.
     #[must_use]
     pub fn new(folder: PathBuf) -> Self {
@@ -39,17 +39,17 @@ impl Handles {
         &self.folder
     }
 
-    /// Returns a handle that nobody else uses.
+    /// Returns a handle for the caller alone.
     ///
     /// # Errors
     /// When there is none and the repository cannot be opened.
-    pub fn open(self: &Arc<Self>) -> Result<Handle, git2::Error> {
+    pub fn open(self: &Arc<Self>) -> Result<PooledRepository, git2::Error> {
         let waiting = self.idle().take();
         let repository = match waiting {
             Some(repository) => repository,
             None => open_bare(&self.folder)?,
         };
-        Ok(Handle {
+        Ok(PooledRepository {
             repository: Some(repository),
             home: Arc::clone(self),
         })
@@ -65,19 +65,19 @@ impl Handles {
     }
 }
 
-impl fmt::Debug for Handles {
+impl fmt::Debug for RepositoryPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Handles").field(&self.folder).finish()
+        f.debug_tuple("RepositoryPool").field(&self.folder).finish()
     }
 }
 
 /// One open repository, given back when it is dropped.
-pub struct Handle {
+pub struct PooledRepository {
     repository: Option<Repository>,
-    home: Arc<Handles>,
+    home: Arc<RepositoryPool>,
 }
 
-impl Deref for Handle {
+impl Deref for PooledRepository {
     type Target = Repository;
 
     fn deref(&self) -> &Repository {
@@ -85,7 +85,7 @@ impl Deref for Handle {
     }
 }
 
-impl Drop for Handle {
+impl Drop for PooledRepository {
     fn drop(&mut self) {
         *self.home.idle() = self.repository.take();
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::document::{Diagnostic, MOST_FILES};
-use crate::git::RepoUrlError;
+use crate::git::{ObjectError, RepoUrlError};
 use crate::model::{CommitId, chain, counted, escaped};
 use crate::plan::compare::CompareError;
 use crate::service::ClientError;
@@ -254,10 +254,10 @@ impl Error {
     }
 }
 
-impl From<CompareError<source::Error, state::Error>> for Error {
-    fn from(error: CompareError<source::Error, state::Error>) -> Self {
+impl From<CompareError<source::Error, ObjectError>> for Error {
+    fn from(error: CompareError<source::Error, ObjectError>) -> Self {
         match error {
-            CompareError::Applied(error) => Self::State(error),
+            CompareError::Applied(error) => Self::State(error.into()),
             CompareError::Source(error) => Self::Source(error),
             CompareError::TooManyFiles => Self::TooManyFiles,
         }

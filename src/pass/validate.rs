@@ -8,11 +8,11 @@ use super::planning::read::{Reading, decided};
 use super::planning::reading;
 use super::worktree::Folder;
 use crate::document::{Diagnostic, Layout, tree};
+use crate::git::ObjectReader;
 use crate::model::{ObjectId, Scope, ServiceKind, Trees};
 use crate::plan::compare::{CompareError, Comparison, Difference, Places, Roots, compare, join};
 use crate::plan::{Deciding, Policy};
 use crate::source::{self, SourceConfig};
-use crate::state;
 
 /// Where the documents to check are.
 #[derive(Clone, Debug)]
@@ -101,7 +101,7 @@ impl Run<'_> {
             scope,
             kind,
         };
-        let mut found = match compare::<S, state::Reader>(&open()?, None, roots, &places, &BTreeSet::new()) {
+        let mut found = match compare::<S, ObjectReader>(&open()?, None, roots, &places, &BTreeSet::new()) {
             Err(CompareError::TooManyFiles) => return Ok(self.too_many_files()),
             found => found?,
         };
@@ -165,7 +165,7 @@ impl Run<'_> {
             environment_holds: &BTreeMap::new(),
         };
         let open = || Ok::<_, Error>((open()?, None));
-        let (_, findings) = decided::<S, state::Reader, Error, _>(differences, reading, deciding, open)?;
+        let (_, findings) = decided::<S, ObjectReader, Error, _>(differences, reading, deciding, open)?;
         Ok(findings)
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::git::{GitError, Libgit2Error, io_fault, is_full};
+use crate::git::{GitError, Libgit2Error, ObjectFault, io_fault, is_full};
 use crate::model::{CommitId, ObjectId, escaped};
 
 /// Why a source gives no answer.
@@ -227,6 +227,17 @@ impl Error {
 impl From<git2::Error> for Error {
     fn from(error: git2::Error) -> Self {
         Self::Git { error }
+    }
+}
+
+impl From<ObjectFault> for Error {
+    fn from(fault: ObjectFault) -> Self {
+        match fault {
+            ObjectFault::Git(Libgit2Error(error)) => Self::Git { error },
+            ObjectFault::Malformed(id) => Self::MalformedTree(id),
+            ObjectFault::Missing(id) => Self::MissingObject(id),
+            ObjectFault::WrongType(id, kind) => Self::WrongType(id, kind),
+        }
     }
 }
 

@@ -10,8 +10,8 @@ use std::time::SystemTime;
 
 use git2::{Oid, Repository};
 
-use super::reader::object_id;
 use super::resolve::Resolved;
+use crate::git::object_id;
 use crate::model::CommitId;
 
 /// How much of the file is read, in bytes. The commit to be checked out comes first.

@@ -13,8 +13,9 @@ use git2::Oid;
 
 use super::Parents;
 use super::error::Error;
-use super::reader::{Reader, object_id, oid};
+use super::reader::Reader;
 use super::trees::{TreeCache, folder};
+use crate::git::{object_id, oid};
 use crate::model::{Differing, EntryKind, ObjectId};
 
 /// The paths that no commit has taken yet, as a tree of folders.
@@ -294,5 +295,5 @@ impl<'a> Walk<'a> {
 
 /// Returns the Git library's form of a commit id.
 pub(super) fn start(id: crate::model::CommitId) -> Result<Oid, Error> {
-    oid(id.0)
+    Ok(oid(id.0))
 }

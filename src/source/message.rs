@@ -1,8 +1,7 @@
 //! Commit messages, decoded by what the commit says its encoding is.
 
+use crate::git::object_id;
 use crate::model::{Commit, CommitId};
-
-use super::reader::object_id;
 
 /// Returns `commit` as a value.
 pub(super) fn commit(commit: &git2::Commit<'_>) -> Commit {

@@ -11,10 +11,12 @@ use git2::{AutotagOption, FetchOptions, Oid, Repository};
 use tempfile::TempDir;
 
 use super::error::{Error, HeadKind};
-use super::reader::{Memory, object_id, oid};
+use super::reader::Memory;
 use super::resolve::{self, Resolved};
 use super::{CacheMode, Snapshot, SourceConfig};
-use crate::git::{self, Advertised, GitError, Handles, advertised, io_fault, with_remote};
+use crate::git::{
+    self, Advertised, GitError, RepositoryPool, advertised, io_fault, object_id, oid, with_remote,
+};
 use crate::model::CommitId;
 
 /// What the wanted ref is called in the mirror.
@@ -91,7 +93,7 @@ impl Mirror {
     fn snapshot(&self, config: &SourceConfig, folder: &Path, resolved: Resolved) -> Result<Snapshot, Error> {
         let temporary = self.temporary.clone().filter(|own| own.path() == folder);
         Snapshot::take(
-            Memory::new(Handles::new(folder.to_owned())),
+            Memory::new(RepositoryPool::new(folder.to_owned()), None),
             resolved,
             &config.root,
             config.first_parent,
@@ -195,7 +197,7 @@ fn asked_for(name: &str, shown: String, found: &Advertised, refs: &[Advertised])
         refspec: format!("+{name}:{WANTED}"),
         resolved: Resolved {
             reference: shown,
-            commit: oid(peeled.id)?,
+            commit: oid(peeled.id),
         },
     })
 }

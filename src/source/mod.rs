@@ -35,7 +35,7 @@ pub use uncommitted::uncommitted;
 use place::Place;
 use reader::Memory;
 
-use crate::git::{GitAccess, Handles, RepoUrl};
+use crate::git::{GitAccess, RepoUrl, RepositoryPool, object_id};
 use crate::model::CommitId;
 
 /// How long to wait before an error of a local repository is taken for what it seems.
@@ -146,7 +146,7 @@ impl Source {
         let reference = config.reference.as_deref();
         let (repository, resolved) = local::look_up(path, reference)?;
         self.fetch_head.look(&repository, reference, &resolved);
-        Ok(CommitId(reader::object_id(resolved.commit)))
+        Ok(CommitId(object_id(resolved.commit)))
     }
 
     /// Returns when the last lookup found a checkout to be current; nothing for a URL and for a repository that was never
@@ -183,7 +183,7 @@ impl Source {
 /// Takes a snapshot of the repository at `path`.
 fn local_snapshot(config: &SourceConfig, path: &Path, place: &Place) -> Result<Snapshot, Error> {
     let (repository, resolved) = local::look_up(path, config.reference.as_deref())?;
-    let memory = Memory::of(Handles::of(repository), place.clone());
+    let memory = Memory::new(RepositoryPool::of(repository), Some(place.clone()));
     Snapshot::take(memory, resolved, &config.root, config.first_parent, None)
 }
 

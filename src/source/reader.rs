@@ -1,21 +1,21 @@
-//! Reading trees and blobs of one repository.
+//! Reads trees and blobs of one repository, and remembers the trees.
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use git2::{ObjectType, OdbLookupFlags, Oid, Repository};
+use git2::Repository;
 
 use super::error::{Error, cannot_open};
 use super::place::Place;
-use crate::git::{Handle, Handles};
+use crate::git::{ObjectError, ObjectFault, ObjectReader, RepositoryPool};
 use crate::model::{Blob, ObjectId, Tree, Trees};
 
 /// What the readers of one snapshot share: open repositories, and trees that one of them has read. Contended only for
-/// a look-up at a time.
+/// a lookup at a time.
 #[derive(Debug)]
 pub(super) struct Memory {
-    handles: Arc<Handles>,
+    pool: Arc<RepositoryPool>,
     trees: Mutex<HashMap<ObjectId, Tree>>,
     /// The path to look at again after an error; nothing for a mirror.
     place: Option<Place>,
@@ -25,19 +25,11 @@ impl Memory {
     /// How many trees are kept: a plan of some changes reads few, and one of all of them gains nothing.
     const MOST: usize = 512;
 
-    pub(super) fn new(handles: Handles) -> Self {
+    pub(super) fn new(pool: RepositoryPool, place: Option<Place>) -> Self {
         Self {
-            handles: Arc::new(handles),
+            pool: Arc::new(pool),
             trees: Mutex::default(),
-            place: None,
-        }
-    }
-
-    /// As [`Memory::new`], for a repository at a path.
-    pub(super) fn of(handles: Handles, place: Place) -> Self {
-        Self {
-            place: Some(place),
-            ..Self::new(handles)
+            place,
         }
     }
 
@@ -50,11 +42,8 @@ impl Memory {
     }
 
     fn recall(&self, id: ObjectId) -> Option<Tree> {
-        self.trees
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&id)
-            .cloned()
+        let trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        trees.get(&id).cloned()
     }
 
     fn keep(&self, id: ObjectId, tree: &Tree) {
@@ -65,50 +54,34 @@ impl Memory {
     }
 }
 
-/// Read access to a snapshot's objects, through a handle of its own: one per thread.
+/// Reads the objects of a snapshot: each thread needs its own reader.
+#[derive(Debug)]
 pub struct Reader {
-    repository: Handle,
+    objects: ObjectReader,
     memory: Arc<Memory>,
 }
 
 impl Reader {
     pub(super) fn open(memory: Arc<Memory>) -> Result<Self, Error> {
         // Objects need neither the work tree nor its link, either of which may be swapped meanwhile.
-        let folder = memory.handles.folder();
-        let repository = memory.handles.open().map_err(|error| match folder.exists() {
+        let folder = memory.pool.folder();
+        let objects = memory.pool.open().map_err(|error| match folder.exists() {
             true => memory.explain(cannot_open(folder, error)),
             false => Error::Vanished(folder.to_owned()),
         })?;
-        Ok(Self { repository, memory })
+        Ok(Self {
+            objects: ObjectReader::new(objects),
+            memory,
+        })
     }
 
     /// Returns the folder that holds the objects: where it is gone, the repository vanished.
     fn folder(&self) -> &Path {
-        self.memory.handles.folder()
-    }
-
-    fn odb(&self, wanted: ObjectId) -> Result<git2::Odb<'_>, Error> {
-        self.repository.odb().map_err(|error| self.explain(wanted, error))
+        self.memory.pool.folder()
     }
 
     pub(super) fn repository(&self) -> &Repository {
-        &self.repository
-    }
-
-    /// Returns what `take` makes of the bytes of `id`, which must be of `kind`.
-    fn object<T>(
-        &self,
-        id: ObjectId,
-        kind: ObjectType,
-        take: impl FnOnce(&[u8]) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let oid = oid(id)?;
-        let odb = self.odb(id)?;
-        let object = odb.read(oid).map_err(|error| self.explain(id, error))?;
-        if object.kind() != kind {
-            return Err(self.memory.explain(Error::WrongType(id, kind.str())));
-        }
-        take(object.data()).map_err(|error| self.memory.explain(error))
+        self.objects.repository()
     }
 
     /// Returns whether the repository is a partial clone.
@@ -116,24 +89,19 @@ impl Reader {
         is_partial(self.folder())
     }
 
-    /// Says why `id` could not be read: vanished, a partial clone, or damage.
+    /// Returns why `id` could not be read: vanished, a partial clone, or damage.
     pub(super) fn explain(&self, id: ObjectId, error: git2::Error) -> Error {
+        self.fault(ObjectFault::of(id, error))
+    }
+
+    fn fault(&self, fault: ObjectFault) -> Error {
         if !self.folder().join("objects").exists() {
             return Error::Vanished(self.folder().to_owned());
         }
-        self.memory.explain(match error.code() {
-            git2::ErrorCode::NotFound if is_partial(self.folder()) => Error::PartialClone(id),
-            git2::ErrorCode::NotFound => Error::MissingObject(id),
-            _ => error.into(),
+        self.memory.explain(match fault {
+            ObjectFault::Missing(id) if self.is_partial() => Error::PartialClone(id),
+            fault => fault.into(),
         })
-    }
-}
-
-impl std::fmt::Debug for Reader {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reader")
-            .field("folder", &self.folder())
-            .finish_non_exhaustive()
     }
 }
 
@@ -144,48 +112,28 @@ impl Trees for Reader {
         if let Some(tree) = self.memory.recall(id) {
             return Ok(tree);
         }
-        let tree = self.object(id, ObjectType::Tree, |bytes| {
-            Tree::parse(bytes).map_err(|_| Error::MalformedTree(id))
-        })?;
+        let tree = self.objects.tree(id).map_err(|error| self.fault(error.fault))?;
         self.memory.keep(id, &tree);
         Ok(tree)
     }
 
     fn find_tree(&self, id: ObjectId) -> Option<Tree> {
-        // Asked without a refresh, which would list the packs again for each tree that is not here.
-        let here = |id| -> Result<bool, Error> {
-            let odb = self.odb(id)?;
-            Ok(odb.exists_ext(oid(id)?, OdbLookupFlags::NO_REFRESH))
-        };
-        match self.memory.recall(id) {
-            Some(tree) => Some(tree),
-            None if here(id).unwrap_or_default() => self.tree(id).ok(),
-            None => None,
-        }
+        self.memory.recall(id).or_else(|| {
+            let tree = self.objects.find_tree(id)?;
+            self.memory.keep(id, &tree);
+            Some(tree)
+        })
     }
 
-    fn blob(&self, blob: ObjectId, limit: usize) -> Result<Blob, Error> {
-        let header = self.odb(blob)?.read_header(oid(blob)?);
-        let (size, _) = match header.map_err(|error| self.explain(blob, error)) {
-            Ok(header) => header,
-            Err(Error::PartialClone(_)) => return Ok(Blob::Missing),
-            Err(error) => return Err(error),
-        };
-        if size > limit {
-            return Ok(Blob::TooLarge(size as u64));
+    fn blob(&self, id: ObjectId, limit: usize) -> Result<Blob, Error> {
+        match self.objects.blob(id, limit) {
+            Ok(blob) => Ok(blob),
+            Err(ObjectError { fault, .. }) => match self.fault(fault) {
+                Error::PartialClone(_) => Ok(Blob::Missing),
+                error => Err(error),
+            },
         }
-        self.object(blob, ObjectType::Blob, |bytes| Ok(Blob::Content(bytes.to_vec())))
     }
-}
-
-pub(super) fn oid(id: ObjectId) -> Result<Oid, Error> {
-    Ok(Oid::from_bytes(&id.0)?)
-}
-
-pub(super) fn object_id(oid: Oid) -> ObjectId {
-    let mut id = [0; 20];
-    id.copy_from_slice(&oid.as_bytes()[..20]);
-    ObjectId(id)
 }
 
 /// Git marks the packs of a partial clone with a file beside them.

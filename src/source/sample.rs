@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use git2::{IndexAddOption, Oid, Repository, RepositoryInitOptions, Signature};
 
 use super::error::Error;
-use super::reader::object_id;
-use crate::git;
+use crate::git::{self, object_id};
 use crate::model::CommitId;
 
 const BRANCH: &str = "refs/heads/main";

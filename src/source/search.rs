@@ -9,8 +9,9 @@ use git2::Oid;
 use super::Parents;
 use super::error::Error;
 use super::history::{self, CommitNode};
-use super::reader::{Reader, object_id};
+use super::reader::Reader;
 use super::trees::{FileAt, TreeCache, folder, look_up};
+use crate::git::object_id;
 use crate::model::{CommitId, Evidence, ObjectId};
 
 /// Returns whether a partial clone lacks the tree of a parent of `commit`.

@@ -8,9 +8,10 @@ use git2::Oid;
 
 use super::error::Error;
 use super::history::Found;
-use super::reader::{Memory, Reader, object_id};
+use super::reader::{Memory, Reader};
 use super::resolve::Resolved;
 use super::{Parents, history, message, search};
+use crate::git::object_id;
 use crate::model::{Attribution, Commit, CommitId, EntryKind, Evidence, ObjectId, Trees};
 
 /// One commit of the source, and what can be asked about it. Cheap to clone; reading opens the repository anew.

@@ -6,7 +6,7 @@ use git2::StatusOptions;
 
 use super::error::Error;
 use super::local;
-use super::reader::oid;
+use crate::git::oid;
 use crate::model::CommitId;
 
 /// Returns the paths from the top, under `root`, of the files that differ from the commit `revision`: changed, new or
@@ -16,7 +16,7 @@ use crate::model::CommitId;
 /// When the repository or a file cannot be read.
 pub fn uncommitted(folder: &Path, revision: CommitId, root: &str) -> Result<Vec<Vec<u8>>, Error> {
     let repository = local::open(folder)?;
-    let wanted = oid(revision.0)?;
+    let wanted = oid(revision.0);
     let is_checked_out = repository
         .head()
         .and_then(|head| head.peel_to_commit())

@@ -9,8 +9,8 @@ use git2::{ObjectType, Oid, Repository};
 
 use super::error::Error;
 use super::local;
-use super::reader::object_id;
 use super::snapshot::components;
+use crate::git::object_id;
 use crate::model::{Blob, ObjectId};
 
 /// A folder of files, and the rules of what is ignored in it.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::lock::Holder;
-use crate::git::{GitError, Libgit2Error, io_fault, is_full};
+use crate::git::{GitError, ObjectError, ObjectFault, RepositoryError, is_full};
 use crate::model::ObjectId;
 
 /// Why state could not be read or written.
@@ -24,8 +24,8 @@ pub enum Error {
     BrokenRepository {
         /// The repository.
         path: PathBuf,
-        /// What libgit2 says.
-        source: Libgit2Error,
+        /// What is wrong with it.
+        source: ObjectFault,
     },
     /// A commit of the applied ref says nothing that gitoggle understands.
     #[error("commit {commit} of the applied ref was not written by gitoggle")]
@@ -186,22 +186,26 @@ impl Error {
 
     /// Makes an error of the repository at `path`, or of the disk that it is on.
     pub(crate) fn repository(path: &Path) -> impl FnOnce(git2::Error) -> Self + use<> {
-        let path = path.to_owned();
-        move |error| match io_fault(&error) {
-            Some(cause) => Self::io("read or write", &path)(cause),
-            None => Self::BrokenRepository {
-                path,
-                source: Libgit2Error(error),
+        let error = RepositoryError::git(path);
+        move |cause| error(cause).into()
+    }
+}
+
+impl From<RepositoryError> for Error {
+    fn from(error: RepositoryError) -> Self {
+        match error {
+            RepositoryError::Crashed(point) => Self::Crashed(point),
+            RepositoryError::Io { doing, path, source } => Self::io(doing, &path)(source),
+            RepositoryError::Object(ObjectError { folder, fault }) => Self::BrokenRepository {
+                path: folder,
+                source: fault,
             },
         }
     }
+}
 
-    /// Makes an error of a pack that libgit2 writes in `folder`: its errors come wrapped.
-    pub(crate) fn pack(folder: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
-        let folder = folder.to_owned();
-        move |error| match error.downcast::<git2::Error>() {
-            Ok(error) => Self::repository(&folder)(error),
-            Err(error) => Self::io("write a pack in", &folder)(error),
-        }
+impl From<ObjectError> for Error {
+    fn from(error: ObjectError) -> Self {
+        error.or_io().into()
     }
 }

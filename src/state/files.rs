@@ -4,19 +4,19 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::crash::Crash;
 use super::error::Error;
+use crate::git::{self, Failpoints};
 
 /// Replaces `path` with `content`, durably.
-pub(crate) fn replace(path: &Path, content: &[u8], crash: &Crash) -> Result<(), Error> {
+pub(crate) fn replace(path: &Path, content: &[u8], failpoints: &Failpoints) -> Result<(), Error> {
     let temporary = path.with_extension("tmp");
     let mut file = File::create(&temporary).map_err(Error::io("create", &temporary))?;
-    crash.at("file: created")?;
+    failpoints.at("file: created")?;
     file.write_all(content).map_err(Error::io("write", &temporary))?;
     file.sync_all().map_err(Error::io("write", &temporary))?;
-    crash.at("file: written")?;
+    failpoints.at("file: written")?;
     fs::rename(&temporary, path).map_err(Error::io("replace", path))?;
-    crash.at("file: renamed")?;
+    failpoints.at("file: renamed")?;
     sync_parent(path)
 }
 
@@ -46,12 +46,7 @@ pub(crate) fn sync_parent(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Makes the names in `folder` durable. Windows neither can nor needs to.
+/// Makes the names in `folder` durable.
 pub(crate) fn sync_folder(folder: &Path) -> Result<(), Error> {
-    if cfg!(windows) {
-        return Ok(());
-    }
-    File::open(folder)
-        .and_then(|folder| folder.sync_all())
-        .map_err(Error::io("sync", folder))
+    Ok(git::sync_folder(folder)?)
 }

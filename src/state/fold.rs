@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use super::error::Error;
 use super::ledger::{Cut, Entry, Ledger};
-use super::pack::{self, Kind, Object};
-use super::record::{self, Origin, Tip, Why};
-use super::repository::{self, APPLIED, Moved};
+use super::record::{self, APPLIED, Origin, Tip, Why};
 use super::store::{PassHead, Store};
 use super::tree;
 use super::work::{Record, Work};
+use crate::git::pack::{self, Kind, Object};
+use crate::git::refs::{self, Moved};
 use crate::model::{CommitId, ObjectId, ToggleId};
 
 impl Store {
@@ -92,11 +92,11 @@ impl Store {
             &odb,
             &self.repository.path().join("objects/pack"),
             &objects,
-            &self.crash,
+            &self.failpoints,
         )?;
         odb.refresh().map_err(self.broken())?;
         let expected = before.map(|(commit, _)| commit);
-        match repository::move_ref(&self.repository, APPLIED, expected, id, &self.crash)? {
+        match refs::move_ref(&self.repository, APPLIED, expected, id, &self.failpoints)? {
             Moved::Raced => return Err(Error::Moved(APPLIED.to_owned())),
             Moved::Done => {}
         }

@@ -6,14 +6,14 @@
 
 use std::fmt::Write;
 
-use git2::{ObjectType, Repository};
+use git2::Repository;
 
 use super::error::Error;
 use super::ledger::{self, Ledger, intent_line};
-use super::pack::{Kind, Object};
 use super::record::{self, Origin, Why, trailer};
-use super::repository::{object_id, oid};
-use super::{reader, view};
+use super::view;
+use crate::git::pack::{Kind, Object};
+use crate::git::{blob, object_id, oid};
 use crate::model::{CommitId, ObjectId, Sent, ToggleId, escaped};
 
 const LIST: &str = "intents.jsonl";
@@ -94,7 +94,7 @@ fn why(intents: &[(ToggleId, Sent)]) -> Vec<(ToggleId, Why)> {
 /// Reads `commit` as an intent, or gives nothing where it is a plain applied commit.
 pub(crate) fn parse(repository: &Repository, commit: CommitId) -> Result<Option<Intent>, Error> {
     view::tip_at(repository, commit)?;
-    let found = oid(commit.0).and_then(|id| repository.find_commit(id));
+    let found = repository.find_commit(oid(commit.0));
     let found = found.map_err(Error::repository(repository.path()))?;
     let message = found.message().unwrap_or_default();
     let id = |key| {
@@ -126,13 +126,11 @@ pub(crate) fn parse(repository: &Repository, commit: CommitId) -> Result<Option<
 /// Reads what an intent lists; all of it is unknown to whoever did not send it.
 pub(crate) fn listed(repository: &Repository, list: CommitId) -> Result<Ledger, Error> {
     let broken = || Error::repository(repository.path());
-    let commit = oid(list.0)
-        .and_then(|id| repository.find_commit(id))
-        .map_err(broken())?;
+    let commit = repository.find_commit(oid(list.0)).map_err(broken())?;
     let tree = commit.tree().map_err(broken())?;
     let foreign = || Error::ForeignCommit { commit: list.0 };
     let entry = tree.get_name(LIST).ok_or_else(foreign)?;
-    let text = reader::read(repository, object_id(entry.id()), ObjectType::Blob).map_err(broken())?;
+    let text = blob(repository, object_id(entry.id()))?;
     ledger::replay(&text)
         .map(|replay| replay.ledger)
         .map_err(|_| foreign())

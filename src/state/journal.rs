@@ -11,11 +11,11 @@ use std::thread::{self, JoinHandle};
 
 use tokio::sync::oneshot;
 
-use super::crash::Crash;
 use super::error::Error;
 use super::journal_file::Writing;
 use super::ledger::{Cut, Entry, Finish, Header, Ledger, intent_line};
 use super::lock::Lock;
+use crate::git::Failpoints;
 use crate::model::{CommitId, Sent, ToggleId};
 
 /// Where the lanes of a pass record what they are about to send and what came of it. Cheap to clone.
@@ -131,10 +131,10 @@ impl Writer {
         ledger: Ledger,
         base: Option<CommitId>,
         lock: Arc<Lock>,
-        crash: Crash,
+        failpoints: Failpoints,
     ) -> Result<Self, Error> {
         let next = ledger.highest() + 1;
-        let mut writing = Writing::start(path, header, ledger, lock, crash)?;
+        let mut writing = Writing::start(path, header, ledger, lock, failpoints)?;
         let (commands, queue) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("journal".to_owned())

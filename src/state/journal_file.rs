@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-use super::crash::Crash;
 use super::error::Error;
 use super::files;
 use super::journal::Command;
 use super::ledger::{Cut, Entry, Finish, Header, Ledger, header_line, intent_line, outcome_line};
 use super::lock::Lock;
+use crate::git::Failpoints;
 use crate::model::ToggleId;
 
 /// The most lines that share one sync.
@@ -33,7 +33,7 @@ pub(super) struct Writing {
     text: String,
     /// Set once the file could not be written: its end may be torn, so nothing is appended until it is cut.
     failed: Option<Arc<std::io::Error>>,
-    crash: Crash,
+    failpoints: Failpoints,
     _lock: Arc<Lock>,
 }
 
@@ -44,9 +44,9 @@ impl Writing {
         header: Header,
         ledger: Ledger,
         lock: Arc<Lock>,
-        crash: Crash,
+        failpoints: Failpoints,
     ) -> Result<Self, Error> {
-        let file = rewrite(&path, &header, &ledger, &crash)?;
+        let file = rewrite(&path, &header, &ledger, &failpoints)?;
         Ok(Self {
             path,
             header,
@@ -54,7 +54,7 @@ impl Writing {
             file,
             text: String::new(),
             failed: None,
-            crash,
+            failpoints,
             _lock: lock,
         })
     }
@@ -106,9 +106,9 @@ impl Writing {
         if self.text.is_empty() {
             return Ok(());
         }
-        self.crash.at("journal: to be written")?;
+        self.failpoints.at("journal: to be written")?;
         self.write(!waiting.is_empty());
-        self.crash.at("journal: written")?;
+        self.failpoints.at("journal: written")?;
         // Requests leave as soon as they may; the book is kept while they are under way.
         for reply in waiting {
             let answer = self
@@ -182,7 +182,7 @@ impl Writing {
         let mut ledger = self.ledger.clone();
         ledger.cut(cut);
         self.header.id = fresh_id();
-        self.file = rewrite(&self.path, &self.header, &ledger, &self.crash)?;
+        self.file = rewrite(&self.path, &self.header, &ledger, &self.failpoints)?;
         self.ledger = ledger;
         self.failed = None;
         Ok(())
@@ -190,7 +190,12 @@ impl Writing {
 }
 
 /// Replaces the journal and returns it, open at its end.
-pub(crate) fn rewrite(path: &Path, header: &Header, ledger: &Ledger, crash: &Crash) -> Result<File, Error> {
+pub(crate) fn rewrite(
+    path: &Path,
+    header: &Header,
+    ledger: &Ledger,
+    failpoints: &Failpoints,
+) -> Result<File, Error> {
     let mut text = header_line(header);
     for (id, entry) in ledger.entries() {
         text.push_str(&intent_line(entry.number, id, entry.base, &entry.sent));
@@ -198,9 +203,9 @@ pub(crate) fn rewrite(path: &Path, header: &Header, ledger: &Ledger, crash: &Cra
             text.push_str(&outcome_line(entry.number, finish));
         }
     }
-    crash.at("journal: to be cut")?;
-    files::replace(path, text.as_bytes(), crash)?;
-    crash.at("journal: cut")?;
+    failpoints.at("journal: to be cut")?;
+    files::replace(path, text.as_bytes(), failpoints)?;
+    failpoints.at("journal: cut")?;
     File::options()
         .append(true)
         .open(path)
@@ -244,7 +249,7 @@ mod tests {
             file: File::options().write(true).open("/dev/full").unwrap(),
             text: String::new(),
             failed: None,
-            crash: Crash::default(),
+            failpoints: Failpoints::default(),
             _lock: Arc::new(lock),
         };
         let (reply, mut answer) = oneshot::channel();

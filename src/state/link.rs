@@ -7,12 +7,13 @@ use super::error::Error;
 use super::intent::{self, Intent};
 use super::journal_file;
 use super::ledger::{Entry, Finish, Ledger};
-use super::pack::{self, Kind, Object};
+use super::record::APPLIED;
 use super::record::Origin;
-use super::repository::{self, APPLIED, Moved};
 use super::shared::Shared;
 use super::store::{PassHead, Store};
 use super::view;
+use crate::git::pack::{self, Kind, Object};
+use crate::git::refs::{self, Moved};
 use crate::model::{CommitId, Sent, ToggleId};
 
 /// For how long after its last renewal an intent means that its pass is going on, in seconds.
@@ -76,7 +77,7 @@ impl Store {
         let mut watched = (None, began);
         let mut is_told = false;
         let (at, intent) = loop {
-            let at = shared.fetch(&self.repository, &self.crash)?;
+            let at = shared.fetch(&self.repository, &self.failpoints)?;
             let intent = at
                 .map(|at| intent::parse(&self.repository, at))
                 .transpose()?
@@ -135,7 +136,7 @@ impl Store {
 
     /// Makes the remote's applied commit ours. Where somebody else moved it, what we did not push is in doubt.
     fn adopt(&mut self, applied: Option<CommitId>) -> Result<Adopted, Error> {
-        let ours = repository::look_up(&self.repository, APPLIED)?;
+        let ours = refs::look_up(&self.repository, APPLIED)?;
         if ours == applied {
             return Ok(Adopted::Ours);
         }
@@ -153,7 +154,7 @@ impl Store {
         self.ledger.doubt(|_| true);
         // Before the ref moves: a crash in between must not let the next start trust it.
         self.rewrite_journal()?;
-        match repository::move_ref(&self.repository, APPLIED, ours, new, &self.crash)? {
+        match refs::move_ref(&self.repository, APPLIED, ours, new, &self.failpoints)? {
             Moved::Raced => return Err(Error::Moved(APPLIED.to_owned())),
             Moved::Done => {}
         }
@@ -294,7 +295,10 @@ impl Store {
         if link.at == Some(new) {
             return Ok(());
         }
-        match link.shared.push(&self.repository, link.at, new, &self.crash)? {
+        match link
+            .shared
+            .push(&self.repository, link.at, new, &self.failpoints)?
+        {
             Moved::Done => link.at = Some(new),
             Moved::Raced => return Err(Error::Raced(link.shared.name.clone())),
         }
@@ -307,7 +311,7 @@ impl Store {
             &odb,
             &self.repository.path().join("objects/pack"),
             objects,
-            &self.crash,
+            &self.failpoints,
         )?;
         odb.refresh().map_err(self.broken())
     }

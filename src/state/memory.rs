@@ -7,9 +7,9 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::crash::Crash;
 use super::error::Error;
 use super::files;
+use crate::git::Failpoints;
 use crate::model::{CommitId, ObjectId, RequestDigest, ToggleId};
 
 const VERSION: u32 = 1;
@@ -92,27 +92,27 @@ pub(crate) fn pass(dir: &Path) -> Option<PassMemory> {
     or_ignored(&dir.join(PASS))
 }
 
-pub(crate) fn keep_failures(dir: &Path, failures: Failures, crash: &Crash) -> Result<(), Error> {
+pub(crate) fn keep_failures(dir: &Path, failures: Failures, failpoints: &Failpoints) -> Result<(), Error> {
     match failures == Failures::default() {
         true => files::remove(&dir.join(FAILURES)),
-        false => write(&dir.join(FAILURES), failures, crash),
+        false => write(&dir.join(FAILURES), failures, failpoints),
     }
 }
 
-pub(crate) fn keep_pass(dir: &Path, pass: Option<PassMemory>, crash: &Crash) -> Result<(), Error> {
+pub(crate) fn keep_pass(dir: &Path, pass: Option<PassMemory>, failpoints: &Failpoints) -> Result<(), Error> {
     match pass {
         None => files::remove(&dir.join(PASS)),
-        Some(pass) => write(&dir.join(PASS), pass, crash),
+        Some(pass) => write(&dir.join(PASS), pass, failpoints),
     }
 }
 
-pub(crate) fn write<T: Serialize>(path: &Path, content: T, crash: &Crash) -> Result<(), Error> {
+pub(crate) fn write<T: Serialize>(path: &Path, content: T, failpoints: &Failpoints) -> Result<(), Error> {
     let versioned = Versioned {
         version: VERSION,
         content,
     };
     let text = serde_json::to_vec(&versioned).expect("what is remembered has text for keys");
-    files::replace(path, &text, crash)
+    files::replace(path, &text, failpoints)
 }
 
 pub(crate) fn or_ignored<T: DeserializeOwned>(path: &Path) -> Option<T> {

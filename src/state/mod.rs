@@ -11,7 +11,6 @@
 //! stored is recorded as applied or is unknown, never forgotten.
 
 mod clock;
-mod crash;
 mod error;
 mod files;
 mod fold;
@@ -23,12 +22,8 @@ mod ledger;
 mod link;
 mod lock;
 mod memory;
-mod merge;
 mod orders;
-mod pack;
-mod reader;
 mod record;
-mod repository;
 mod revisions;
 mod shared;
 mod store;
@@ -36,10 +31,10 @@ mod tree;
 mod view;
 mod work;
 
+pub use crate::git::FailpointHook;
 pub use clock::Clock;
 #[cfg(test)]
 pub use clock::SimulatedClock;
-pub use crash::CrashHook;
 pub use error::Error;
 pub use folder::foreign;
 pub use journal::{Begun, Journal};
@@ -47,7 +42,6 @@ pub use ledger::Finish;
 pub use lock::Holder;
 pub use memory::{Alone, Failures, PassMemory, Refusal, Tried};
 pub use orders::Orders;
-pub use reader::Reader;
 pub use record::Tip;
 pub use revisions::Revisions;
 pub use shared::Shared;

@@ -10,10 +10,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::crash::Crash;
 use super::error::Error;
 use super::files;
 use super::memory::{or_ignored, parse, write};
+use crate::git::Failpoints;
 use crate::model::{Allowance, Suspension, SuspensionScope, Suspensions};
 
 const ALLOWED: &str = "allowed.json";
@@ -25,7 +25,7 @@ static CHANGING: Mutex<()> = Mutex::new(());
 /// The orders in one state folder. Only the process that holds the folder's lock changes them.
 pub struct Orders {
     dir: PathBuf,
-    crash: Crash,
+    failpoints: Failpoints,
 }
 
 /// An older gitoggle wrote one suspension, of everything. It reads a list of them as a suspension of everything.
@@ -45,13 +45,13 @@ impl Orders {
     /// Names the orders in `dir`.
     #[must_use]
     pub fn new(dir: &Path) -> Self {
-        Self::with(dir, Crash::default())
+        Self::with(dir, Failpoints::default())
     }
 
-    pub(crate) fn with(dir: &Path, crash: Crash) -> Self {
+    pub(crate) fn with(dir: &Path, failpoints: Failpoints) -> Self {
         Self {
             dir: dir.to_owned(),
-            crash,
+            failpoints,
         }
     }
 
@@ -124,7 +124,7 @@ impl Orders {
         let path = self.dir.join(SUSPENDED);
         match suspensions.is_empty() {
             true => files::remove(&path),
-            false => write(&path, Suspended::Parts { suspensions }, &self.crash),
+            false => write(&path, Suspended::Parts { suspensions }, &self.failpoints),
         }
     }
 
@@ -132,7 +132,7 @@ impl Orders {
         let path = self.dir.join(ALLOWED);
         match allowances.is_empty() {
             true => files::remove(&path),
-            false => write(&path, Allowed { allowances }, &self.crash),
+            false => write(&path, Allowed { allowances }, &self.failpoints),
         }
     }
 }

@@ -3,9 +3,12 @@
 use std::fmt::Write;
 
 use super::error::Error;
-use super::pack::{Kind, Object};
-use super::repository::object_id;
+use crate::git::object_id;
+use crate::git::pack::{Kind, Object};
 use crate::model::{Action, Allowance, CommitId, ObjectId, ToggleId, escaped};
+
+/// The ref at which what was applied is recorded.
+pub(crate) const APPLIED: &str = "refs/gitoggle/applied";
 
 /// How many toggles a message names; the rest is counted.
 const NAMED: usize = 50;

@@ -6,10 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::error::Error;
-use super::reader::Reader;
 use super::record;
-use super::repository::{object_id, oid};
 use super::view::View;
+use crate::git::{ObjectReader, object_id, oid};
 use crate::model::{CommitId, Differing, EntryKind, ObjectId, ToggleId, Tree, Trees};
 
 /// The source revision at which each applied toggle was applied last, as of one commit of the applied ref.
@@ -74,9 +73,9 @@ struct Step {
     changed: BTreeSet<String>,
 }
 
-fn step(reader: &Reader, commit: CommitId) -> Result<Step, Error> {
+fn step(reader: &ObjectReader, commit: CommitId) -> Result<Step, Error> {
     let repository = reader.repository();
-    let commit = oid(commit.0).and_then(|id| repository.find_commit(id));
+    let commit = repository.find_commit(oid(commit.0));
     let commit = commit.map_err(Error::repository(repository.path()))?;
     let parent = commit.parents().next();
     let before = parent.as_ref().map(|parent| object_id(parent.tree_id()));
@@ -90,7 +89,7 @@ fn step(reader: &Reader, commit: CommitId) -> Result<Step, Error> {
 }
 
 fn descend(
-    reader: &Reader,
+    reader: &ObjectReader,
     before: Option<ObjectId>,
     after: ObjectId,
     prefix: &str,
@@ -122,8 +121,8 @@ mod tests {
     use super::super::tests::{head, id, options};
     use super::super::{Record, Store};
     use super::*;
+    use crate::git::pack::{Kind, id_of};
     use crate::model::Format;
-    use crate::state::pack::{Kind, id_of};
 
     fn record(store: &mut Store, revision: u8, records: &[Record]) {
         let document = |object| {

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use git2::{ObjectType, PushOptions, RemoteCallbacks, Repository, RepositoryInitOptions};
 use tempfile::TempDir;
 
-use super::crash::Crash;
 use super::error::Error;
-use super::pack::{self, Kind, Object};
-use super::repository::{self, Moved, object_id, oid};
-use crate::git::{self, GitAccess, HostWords, RepoUrl, advertised, with_remote};
+use crate::git::Failpoints;
+use crate::git::pack::{self, Kind, Object};
+use crate::git::refs::{self, Moved};
+use crate::git::{self, GitAccess, HostWords, RepoUrl, advertised, object_id, oid, with_remote};
 use crate::model::{CommitId, ObjectId};
 
 /// Where the remote's ref is put after a fetch, and taken from for a push.
@@ -96,15 +96,19 @@ impl Shared {
     }
 
     /// Returns what the remote's ref points at, with all that it reaches put into `into`.
-    pub(crate) fn fetch(&self, into: &Repository, crash: &Crash) -> Result<Option<CommitId>, Error> {
+    pub(crate) fn fetch(
+        &self,
+        into: &Repository,
+        failpoints: &Failpoints,
+    ) -> Result<Option<CommitId>, Error> {
         let name = self.reference()?;
         let Some(path) = self.remote.local_path() else {
             return self.fetch_url(into, &name);
         };
         let remote = git::open(path).map_err(failed(&self.remote))?;
-        let tip = repository::look_up(&remote, &name)?;
+        let tip = refs::look_up(&remote, &name)?;
         if let Some(tip) = tip {
-            copy(&remote, into, tip, crash)?;
+            copy(&remote, into, tip, failpoints)?;
         }
         Ok(tip)
     }
@@ -119,7 +123,9 @@ impl Shared {
         let repository = git::init(folder.path(), RepositoryInitOptions::new().bare(true));
         let repository = repository.map_err(Error::repository(folder.path()))?;
         if let Some(seen) = self.fetch_url(&repository, &self.reference()?)? {
-            let id = oid(seen.0).and_then(|id| repository.reference(INCOMING, id, true, "fetched").map(drop));
+            let id = repository
+                .reference(INCOMING, oid(seen.0), true, "fetched")
+                .map(drop);
             id.map_err(Error::repository(folder.path()))?;
         }
         Ok((folder.path().to_owned(), repository, Some(Arc::new(folder))))
@@ -128,8 +134,8 @@ impl Shared {
     /// Returns what the ref pointed at when `repository` was opened by [`Self::open_to_read`].
     pub(crate) fn seen(&self, repository: &Repository) -> Result<Option<CommitId>, Error> {
         match self.remote.local_path() {
-            Some(_) => repository::look_up(repository, &self.reference()?),
-            None => repository::look_up(repository, INCOMING),
+            Some(_) => Ok(refs::look_up(repository, &self.reference()?)?),
+            None => Ok(refs::look_up(repository, INCOMING)?),
         }
     }
 
@@ -137,7 +143,7 @@ impl Shared {
         let Some(seen) = self.advertised(name)? else {
             return Ok(None);
         };
-        if oid(seen.0).is_ok_and(|id| into.find_commit(id).is_ok()) {
+        if into.find_commit(oid(seen.0)).is_ok() {
             return Ok(Some(seen));
         }
         let refspec = format!("+{name}:{INCOMING}");
@@ -145,7 +151,7 @@ impl Shared {
             remote.fetch(&[&refspec], None, None)
         })
         .map_err(failed(&self.remote))?;
-        repository::look_up(into, INCOMING)
+        Ok(refs::look_up(into, INCOMING)?)
     }
 
     fn advertised(&self, name: &str) -> Result<Option<CommitId>, Error> {
@@ -162,20 +168,20 @@ impl Shared {
         from: &Repository,
         expected: Option<CommitId>,
         new: CommitId,
-        crash: &Crash,
+        failpoints: &Failpoints,
     ) -> Result<Moved, Error> {
         let name = self.reference()?;
-        crash.at("shared: to be pushed")?;
+        failpoints.at("shared: to be pushed")?;
         let moved = match self.remote.local_path() {
             Some(path) => {
                 let remote = git::open(path).map_err(failed(&self.remote))?;
-                copy(from, &remote, new, crash)?;
+                copy(from, &remote, new, failpoints)?;
                 clear_dead_lock(&remote, &name);
-                repository::move_ref(&remote, &name, expected, new, crash)
+                refs::move_ref(&remote, &name, expected, new, failpoints)?
             }
-            None => self.push_url(from, &name, expected, new),
-        }?;
-        crash.at("shared: pushed")?;
+            None => self.push_url(from, &name, expected, new)?,
+        };
+        failpoints.at("shared: pushed")?;
         Ok(moved)
     }
 
@@ -188,7 +194,7 @@ impl Shared {
     ) -> Result<Moved, Error> {
         let verdict: RefCell<Option<Result<(), String>>> = RefCell::new(None);
         let printed = RefCell::new(Vec::new());
-        let outgoing = oid(new.0).and_then(|id| from.reference(OUTGOING, id, true, "push").map(drop));
+        let outgoing = from.reference(OUTGOING, oid(new.0), true, "push").map(drop);
         outgoing.map_err(Error::repository(from.path()))?;
         let pushed = with_remote(from, &self.remote, &self.access, |remote| {
             let mut callbacks = RemoteCallbacks::new();
@@ -264,7 +270,7 @@ fn clear_dead_lock(repository: &Repository, name: &str) {
 
 /// Copies what `tip` reaches and `to` lacks as one pack. What is there already is there with all that it reaches: we
 /// write what belongs together as one pack, and so does Git.
-fn copy(from: &Repository, to: &Repository, tip: CommitId, crash: &Crash) -> Result<(), Error> {
+fn copy(from: &Repository, to: &Repository, tip: CommitId, failpoints: &Failpoints) -> Result<(), Error> {
     let broken = |error| Error::repository(from.path())(error);
     let (source, target) = (
         from.odb().map_err(broken)?,
@@ -278,7 +284,7 @@ fn copy(from: &Repository, to: &Repository, tip: CommitId, crash: &Crash) -> Res
         if !seen.insert(id) || pack::missing(&target, [id]).is_empty() {
             continue;
         }
-        let object = oid(id).and_then(|id| source.read(id)).map_err(broken)?;
+        let object = source.read(oid(id)).map_err(broken)?;
         let kind = match object.kind() {
             ObjectType::Commit => {
                 let commit = from.find_commit(object.id()).map_err(broken)?;
@@ -297,6 +303,6 @@ fn copy(from: &Repository, to: &Repository, tip: CommitId, crash: &Crash) -> Res
     }
     let folder = to.commondir().join("objects/pack");
     std::fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
-    pack::write(&target, &folder, &objects, crash)?;
+    pack::write(&target, &folder, &objects, failpoints)?;
     target.refresh().map_err(Error::repository(to.path()))
 }

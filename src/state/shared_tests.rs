@@ -201,7 +201,7 @@ fn a_crash_at_any_point_of_a_shared_pass_forgets_nothing() {
     for at in 0.. {
         let (remote, dir) = (remote(), tempfile::tempdir().unwrap());
         let count = Arc::new(AtomicUsize::new(0));
-        let crash: CrashHook = {
+        let crash: FailpointHook = {
             let count = Arc::clone(&count);
             Arc::new(move |_| count.fetch_add(1, Ordering::SeqCst) >= at)
         };

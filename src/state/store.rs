@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use git2::Repository;
 
-use super::crash::{Crash, CrashHook};
 use super::error::Error;
 use super::fold::{IfSame, document};
 use super::journal::{Journal, Writer};
@@ -14,15 +13,15 @@ use super::ledger::{Cut, Header, Ledger, Replay};
 use super::link::Link;
 use super::lock::{self, Lock};
 use super::memory::{self, Failures, PassMemory};
-use super::merge::{self, Merged};
 use super::orders::Orders;
-use super::pack::{self, Kind, PackWriter};
-use super::repository::{self, APPLIED};
+use super::record::APPLIED;
 use super::shared::Shared;
 use super::view::{self, View};
 use super::work::Record;
 use super::{files, journal_file};
-use crate::git::Handles;
+use crate::git::pack::{self, Kind, PackWriter};
+use crate::git::{self, RepositoryPool, refs};
+use crate::git::{FailpointHook, Failpoints};
 use crate::model::{CommitId, ObjectId, Sent, ToggleId};
 
 /// How to open a [`Store`].
@@ -37,7 +36,7 @@ pub struct Options {
     /// The remote that state is shared through, where it is.
     pub shared: Option<Shared>,
     /// For tests: asked at every crash point, where `true` makes the store behave as if the process died.
-    pub crash: Option<CrashHook>,
+    pub crash: Option<FailpointHook>,
 }
 
 /// What a pass is about.
@@ -61,7 +60,7 @@ pub struct Store {
     pub(super) link: Option<Link>,
     /// Whether something is recorded here that the remote was not told.
     pub(super) unpublished: bool,
-    pub(super) crash: Crash,
+    pub(super) failpoints: Failpoints,
     lock: Arc<Lock>,
 }
 
@@ -75,12 +74,12 @@ impl Store {
     pub fn open(dir: &Path, options: Options) -> Result<Self, Error> {
         lock::create(dir)?;
         let lock = Arc::new(Lock::take(dir, options.wait, options.now)?);
-        let crash = Crash(options.crash);
-        let repository = repository::open_or_create(&dir.join("state.git"), &crash)?;
+        let failpoints = Failpoints(options.crash);
+        let repository = git::open_or_create(&dir.join("state.git"), &failpoints)?;
         let journal = files::read(&dir.join("journal"))?;
         let Replay { ledger, header } = view::parse_journal(dir, journal.as_deref().unwrap_or_default())?;
         let tip = view::tip(&repository, APPLIED)?;
-        let handles = Arc::new(Handles::new(dir.join("state.git")));
+        let handles = Arc::new(RepositoryPool::new(dir.join("state.git")));
         let pass = header.as_ref().and_then(|header| header.pass.clone());
         let replay = Replay {
             ledger: ledger.clone(),
@@ -95,7 +94,7 @@ impl Store {
             writer: None,
             link: options.shared.map(|shared| Link::new(shared, pass)),
             unpublished: false,
-            crash,
+            failpoints,
             lock,
         };
         if let Some(recorded) = store.view.base_url() {
@@ -171,7 +170,7 @@ impl Store {
             &self.dir.join("journal"),
             &self.header(),
             &self.ledger,
-            &self.crash,
+            &self.failpoints,
         )
         .map(drop)
     }
@@ -213,7 +212,7 @@ impl Store {
         E: std::error::Error + Send + Sync + 'static,
     {
         if !changes.is_empty() {
-            memory::keep_pass(&self.dir, None, &self.crash)?;
+            memory::keep_pass(&self.dir, None, &self.failpoints)?;
             self.view.replace_memory(&self.dir)?;
         }
         self.keep(changes.iter().map(|(_, sent)| sent.object), documents)?;
@@ -228,7 +227,7 @@ impl Store {
                 self.ledger.clone(),
                 self.view.tip().map(|tip| tip.commit),
                 Arc::clone(&self.lock),
-                self.crash.clone(),
+                self.failpoints.clone(),
             )?;
             self.writer = Some(writer);
         }
@@ -257,7 +256,7 @@ impl Store {
             return Ok(());
         }
         let folder = self.repository.path().join("objects/pack");
-        let mut pack = PackWriter::new(&folder, missing.len(), &self.crash)?;
+        let mut pack = PackWriter::new(&folder, missing.len(), &self.failpoints)?;
         for object in missing {
             pack.add(Kind::Blob, &document(object, &mut documents)?)?;
         }
@@ -305,9 +304,9 @@ impl Store {
             None => self.rewrite_journal()?,
         }
         self.view.replace_ledger(&self.ledger);
-        match merge::if_many(&self.repository, &self.crash)? {
-            Merged::Nothing => Ok(()),
-            Merged::Packs => self.reopen(),
+        match git::repack(&self.repository, &self.failpoints)? {
+            true => self.reopen(),
+            false => Ok(()),
         }
     }
 
@@ -315,7 +314,8 @@ impl Store {
     /// saw them.
     fn reopen(&mut self) -> Result<(), Error> {
         self.view.close();
-        self.repository = repository::open(&self.dir.join("state.git"))?;
+        let path = self.dir.join("state.git");
+        self.repository = git::open_bare(&path).map_err(Error::repository(&path))?;
         Ok(())
     }
 
@@ -341,10 +341,10 @@ impl Store {
         }
         self.conclude()?;
         if failures != *self.view.failures() {
-            memory::keep_failures(&self.dir, failures, &self.crash)?;
+            memory::keep_failures(&self.dir, failures, &self.failpoints)?;
         }
         if memory.as_ref() != self.view.memory() {
-            memory::keep_pass(&self.dir, memory, &self.crash)?;
+            memory::keep_pass(&self.dir, memory, &self.failpoints)?;
         }
         self.view.replace_ledger(&self.ledger);
         self.view.replace_memory(&self.dir)
@@ -353,7 +353,7 @@ impl Store {
     /// Returns the orders in this folder. What is changed there is known here after [`Store::reload`].
     #[must_use]
     pub fn orders(&self) -> Orders {
-        Orders::with(&self.dir, self.crash.clone())
+        Orders::with(&self.dir, self.failpoints.clone())
     }
 
     /// Reads what is remembered and ordered again.
@@ -370,7 +370,7 @@ impl Store {
 
     /// Returns whether `ancestor` is part of the history of `commit`, as far as it is here.
     pub(super) fn descends(&self, commit: CommitId, ancestor: CommitId) -> Result<bool, Error> {
-        repository::descends(&self.repository, commit, ancestor)
+        Ok(refs::descends(&self.repository, commit, ancestor)?)
     }
 }
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::pack::{Kind, id_of};
 use super::*;
+use crate::git::pack::{Kind, id_of};
 use crate::model::{
     Action, Blob, CommitId, Content, Format, ObjectId, Payload, Sent, Serve, Suspension, SuspensionScope,
     Targeting, ToggleId, Trees, Variation,
@@ -327,7 +327,7 @@ fn lanes_share_the_journal() {
 }
 
 /// Two passes, the second of which loses one answer. Returns what was confirmed and what may have been sent.
-fn story(dir: &Path, crash: CrashHook) -> (BTreeMap<String, String>, BTreeSet<String>) {
+fn story(dir: &Path, crash: FailpointHook) -> (BTreeMap<String, String>, BTreeSet<String>) {
     let (mut confirmed, mut sent_to) = (BTreeMap::new(), BTreeSet::new());
     let _: Result<(), Error> = (|| {
         let mut store = Store::open(

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use git2::Repository;
 
 use super::error::Error;
-use super::pack::{Kind, Object};
-use super::reader;
+use crate::git;
+use crate::git::pack::{Kind, Object};
 use crate::model::{Entry, EntryKind, Format, ObjectId, ToggleId, Tree};
 
 /// A toggle's document as it shall be: its extension and its blob, or none.
@@ -80,7 +80,7 @@ fn entries(repository: &Repository, tree: Option<ObjectId>) -> Result<Entries, E
     let Some(tree) = tree else {
         return Ok(Entries::new());
     };
-    let tree = reader::tree(repository, tree).map_err(Error::repository(repository.path()))?;
+    let tree = git::tree(repository, tree)?;
     // State is written by gitoggle, which has two modes; whatever else somebody put there stays what it is.
     let entries = tree.entries().map(|entry| match entry.kind() {
         EntryKind::Tree => ([entry.name, b"/"].concat(), (entry.mode, entry.id)),

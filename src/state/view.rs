@@ -9,12 +9,10 @@ use tempfile::TempDir;
 use super::error::Error;
 use super::ledger::{self, Ledger, Replay};
 use super::memory::{self, Failures, PassMemory, Refusal, Tried};
-use super::reader::Reader;
-use super::record::{self, Tip};
-use super::repository::{self, APPLIED, oid};
+use super::record::{self, APPLIED, Tip};
 use super::shared::Shared;
 use super::{files, intent, orders};
-use crate::git::Handles;
+use crate::git::{ObjectReader, RepositoryPool, oid, refs};
 use crate::model::{Allowance, CommitId, ObjectId, Sent, Suspensions, ToggleId};
 
 /// How often reading starts over because a writer cut the journal meanwhile.
@@ -38,7 +36,7 @@ pub struct Unknown {
 /// What is recorded, at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct View {
-    repository: Option<Arc<Handles>>,
+    repository: Option<Arc<RepositoryPool>>,
     tip: Option<Tip>,
     base_url: Option<String>,
     unknown: BTreeMap<ToggleId, Unknown>,
@@ -87,7 +85,7 @@ impl View {
         let is_ours = match (&local, &ours, applied) {
             (Some(local), Some(ours), Some(applied)) => {
                 ours.commit == applied
-                    || repository::descends(Reader::open(local)?.repository(), ours.commit, applied)?
+                    || refs::descends(ObjectReader::open(local)?.repository(), ours.commit, applied)?
             }
             (_, Some(_), None) => true,
             (_, _, applied) => applied.is_none(),
@@ -111,7 +109,7 @@ impl View {
         };
         let (repository, temporary) = match is_ours {
             true => (local, None),
-            false => (Some(Arc::new(Handles::new(path))), temporary),
+            false => (Some(Arc::new(RepositoryPool::new(path))), temporary),
         };
         let mut view = Self::new(dir, repository, tip, Replay { ledger, header })?;
         view.temporary = temporary;
@@ -120,7 +118,7 @@ impl View {
 
     pub(crate) fn new(
         dir: &Path,
-        repository: Option<Arc<Handles>>,
+        repository: Option<Arc<RepositoryPool>>,
         tip: Option<Tip>,
         replay: Replay,
     ) -> Result<Self, Error> {
@@ -260,8 +258,8 @@ impl View {
     ///
     /// # Errors
     /// When the repository cannot be opened.
-    pub fn reader(&self) -> Result<Option<Reader>, Error> {
-        self.repository.as_ref().map(Reader::open).transpose()
+    pub fn reader(&self) -> Result<Option<ObjectReader>, Error> {
+        Ok(self.repository.as_ref().map(ObjectReader::open).transpose()?)
     }
 }
 
@@ -273,25 +271,25 @@ pub(crate) fn parse_journal(dir: &Path, bytes: &[u8]) -> Result<Replay, Error> {
 }
 
 /// Returns the repository at `path`, if there is one, and what is recorded in it.
-fn record_in(path: &Path) -> Result<(Option<Arc<Handles>>, Option<Tip>), Error> {
+fn record_in(path: &Path) -> Result<(Option<Arc<RepositoryPool>>, Option<Tip>), Error> {
     if !path.exists() {
         return Ok((None, None));
     }
-    let handles = Arc::new(Handles::new(path.to_owned()));
-    let tip = tip(Reader::open(&handles)?.repository(), APPLIED)?;
+    let handles = Arc::new(RepositoryPool::new(path.to_owned()));
+    let tip = tip(ObjectReader::open(&handles)?.repository(), APPLIED)?;
     Ok((Some(handles), tip))
 }
 
 /// Returns what the ref `name` says.
 pub(crate) fn tip(repository: &git2::Repository, name: &str) -> Result<Option<Tip>, Error> {
-    let Some(commit) = repository::look_up(repository, name)? else {
+    let Some(commit) = refs::look_up(repository, name)? else {
         return Ok(None);
     };
     tip_at(repository, commit).map(Some)
 }
 
 pub(crate) fn tip_at(repository: &git2::Repository, commit: CommitId) -> Result<Tip, Error> {
-    let commit = oid(commit.0).and_then(|id| repository.find_commit(id));
+    let commit = repository.find_commit(oid(commit.0));
     record::tip(&commit.map_err(Error::repository(repository.path()))?)
 }
 

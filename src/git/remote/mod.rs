@@ -21,6 +21,7 @@ pub use ssh_host::SshHost;
 pub use words::HostWords;
 
 use super::libgit2::libgit2;
+use super::objects::object_id;
 use super::{GitAccess, RepoUrl};
 use crate::model::ObjectId;
 use connection::{Connection, Ticket};
@@ -115,12 +116,6 @@ fn list(remote: &mut git2::Remote<'_>) -> Result<Vec<Advertised>, git2::Error> {
         target: head.symref_target().map(str::to_owned),
     });
     Ok(heads.collect())
-}
-
-fn object_id(oid: git2::Oid) -> ObjectId {
-    let mut id = [0; 20];
-    id.copy_from_slice(&oid.as_bytes()[..20]);
-    ObjectId(id)
 }
 
 /// Makes the transport for a remote that [`with_remote`] made; libgit2 calls this.

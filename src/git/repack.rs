@@ -7,33 +7,24 @@ use std::path::{Path, PathBuf};
 
 use git2::{ObjectType, Repository};
 
-use super::crash::Crash;
-use super::error::Error;
-use super::files;
+use super::objects::oid;
 use super::pack::{Kind, PackWriter};
-use super::repository::oid;
+use super::repository::sync_folder;
+use super::{Failpoints, RepositoryError};
 use crate::model::ObjectId;
 
 /// How many packs may lie there.
 const MANY: usize = 50;
 
-/// Whether packs were merged.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Merged {
-    /// There were few.
-    Nothing,
-    /// Some are gone, which handles that are open do not notice.
-    Packs,
-}
-
-/// Merges the smaller packs into one where there are too many.
+/// Merges the smaller packs into one where there are too many. Returns whether it did: handles that are open do not notice
+/// that packs are gone.
 ///
 /// Nothing is dropped, whether a ref reaches it or not: what a merged pack held is in the new one before it goes.
-pub(crate) fn if_many(repository: &Repository, crash: &Crash) -> Result<Merged, Error> {
+pub(crate) fn repack(repository: &Repository, failpoints: &Failpoints) -> Result<bool, RepositoryError> {
     let folder = repository.path().join("objects/pack");
     let packs = packs(&folder)?;
     if packs.len() <= MANY {
-        return Ok(Merged::Nothing);
+        return Ok(false);
     }
     let size = |path: &PathBuf| fs::metadata(path).map_or(u64::MAX, |file| file.len());
     let mut sized: Vec<(u64, PathBuf)> = packs.into_iter().map(|path| (size(&path), path)).collect();
@@ -41,12 +32,12 @@ pub(crate) fn if_many(repository: &Repository, crash: &Crash) -> Result<Merged, 
     let sizes: Vec<u64> = sized.iter().map(|(size, _)| *size).collect();
     let old = sized.into_iter().take(smaller(&sizes));
     let old: Vec<PathBuf> = old.map(|(_, path)| path).collect();
-    let broken = || Error::repository(repository.path());
+    let broken = || RepositoryError::git(repository.path());
     let odb = repository.odb().map_err(broken())?;
     let objects = objects_in(&old)?;
-    let mut pack = PackWriter::new(&folder, objects.len(), crash)?;
+    let mut pack = PackWriter::new(&folder, objects.len(), failpoints)?;
     for id in &objects {
-        let object = oid(*id).and_then(|id| odb.read(id)).map_err(broken())?;
+        let object = odb.read(oid(*id)).map_err(broken())?;
         let kind = match object.kind() {
             ObjectType::Commit => Kind::Commit,
             ObjectType::Tree => Kind::Tree,
@@ -61,8 +52,8 @@ pub(crate) fn if_many(repository: &Repository, crash: &Crash) -> Result<Merged, 
     let name = pack.finish()?;
     let new = folder.join(format!("pack-{name}.pack"));
     check(&new, &objects)?;
-    delete(&folder, old.iter().filter(|path| **path != new), crash)?;
-    Ok(Merged::Packs)
+    delete(&folder, old.iter().filter(|path| **path != new), failpoints)?;
+    Ok(true)
 }
 
 /// Returns how many of the packs, from the smallest on, to merge so that each one is at least twice as large as all
@@ -86,8 +77,8 @@ fn smaller(sizes: &[u64]) -> usize {
     count
 }
 
-fn packs(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let entries = fs::read_dir(folder).map_err(Error::io("read", folder))?;
+fn packs(folder: &Path) -> Result<Vec<PathBuf>, RepositoryError> {
+    let entries = fs::read_dir(folder).map_err(RepositoryError::io("read", folder))?;
     let mut packs: Vec<PathBuf> = entries
         .flatten()
         .map(|entry| entry.path())
@@ -98,7 +89,7 @@ fn packs(folder: &Path) -> Result<Vec<PathBuf>, Error> {
 }
 
 /// Returns the objects that the packs' own indexes list, each once.
-fn objects_in(packs: &[PathBuf]) -> Result<Vec<ObjectId>, Error> {
+fn objects_in(packs: &[PathBuf]) -> Result<Vec<ObjectId>, RepositoryError> {
     let mut objects = BTreeSet::new();
     for pack in packs {
         let path = pack.with_extension("idx");
@@ -106,7 +97,7 @@ fn objects_in(packs: &[PathBuf]) -> Result<Vec<ObjectId>, Error> {
             Ok(bytes) => objects.extend(listed(&bytes).ok_or_else(|| malformed(&path))?),
             // A pack without an index is what a crash left of one: nothing refers to it.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(Error::io("read", &path)(error)),
+            Err(error) => return Err(RepositoryError::io("read", &path)(error)),
         }
     }
     Ok(objects.into_iter().collect())
@@ -125,12 +116,12 @@ fn listed(index: &[u8]) -> Option<Vec<ObjectId>> {
     )
 }
 
-fn malformed(path: &Path) -> Error {
-    Error::repository(path)(git2::Error::from_str("the index of a pack is malformed"))
+fn malformed(path: &Path) -> RepositoryError {
+    RepositoryError::git(path)(git2::Error::from_str("the index of a pack is malformed"))
 }
 
 /// The new pack's own index must list everything before anything that it replaces is deleted.
-fn check(pack: &Path, objects: &[ObjectId]) -> Result<(), Error> {
+fn check(pack: &Path, objects: &[ObjectId]) -> Result<(), RepositoryError> {
     let listed: HashSet<ObjectId> = objects_in(&[pack.to_owned()])?.into_iter().collect();
     match objects.iter().all(|id| listed.contains(id)) {
         true => Ok(()),
@@ -139,21 +130,25 @@ fn check(pack: &Path, objects: &[ObjectId]) -> Result<(), Error> {
 }
 
 /// Deletes packs, the index first, so that no index ever speaks of a pack that is gone.
-fn delete<'a>(folder: &Path, packs: impl Iterator<Item = &'a PathBuf>, crash: &Crash) -> Result<(), Error> {
+fn delete<'a>(
+    folder: &Path,
+    packs: impl Iterator<Item = &'a PathBuf>,
+    failpoints: &Failpoints,
+) -> Result<(), RepositoryError> {
+    let remove = |path: &Path| match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(RepositoryError::io("remove", path)(error)),
+        _ => Ok(()),
+    };
     // An operator's `git maintenance` may have made this one; it names the packs that go.
-    files::remove(&folder.join("multi-pack-index"))?;
+    remove(&folder.join("multi-pack-index"))?;
+    sync_folder(folder)?;
     for pack in packs {
         for extension in ["idx", "pack", "rev", "bitmap"] {
-            crash.at("merge: deleting")?;
-            match fs::remove_file(pack.with_extension(extension)) {
-                Err(error) if error.kind() != ErrorKind::NotFound => {
-                    return Err(Error::io("remove", pack)(error));
-                }
-                _ => {}
-            }
+            failpoints.at("merge: deleting")?;
+            remove(&pack.with_extension(extension))?;
         }
     }
-    files::sync_folder(folder)
+    sync_folder(folder)
 }
 
 #[cfg(test)]

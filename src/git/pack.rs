@@ -10,10 +10,9 @@ use flate2::write::ZlibEncoder;
 use git2::{Indexer, Odb, OdbLookupFlags};
 use sha1::{Digest, Sha1};
 
-use super::crash::Crash;
-use super::error::Error;
-use super::files;
-use super::repository::oid;
+use super::objects::oid;
+use super::repository::sync_folder;
+use super::{Failpoints, RepositoryError};
 use crate::model::ObjectId;
 
 /// The types of objects, with their numbers in a pack.
@@ -63,7 +62,7 @@ pub(crate) fn id_of(kind: Kind, bytes: &[u8]) -> ObjectId {
 /// Returns which of `ids` are not in `odb`, each once: the indexer refuses a pack that holds an object twice.
 pub(crate) fn missing(odb: &Odb<'_>, ids: impl IntoIterator<Item = ObjectId>) -> Vec<ObjectId> {
     let mut seen = HashSet::new();
-    let absent = |id: &ObjectId| oid(*id).is_ok_and(|id| !odb.exists_ext(id, OdbLookupFlags::NO_REFRESH));
+    let absent = |id: &ObjectId| !odb.exists_ext(oid(*id), OdbLookupFlags::NO_REFRESH);
     ids.into_iter()
         .filter(|id| seen.insert(*id))
         .filter(absent)
@@ -76,19 +75,23 @@ pub(crate) struct PackWriter<'a> {
     indexer: Indexer<'a>,
     hash: Sha1,
     left: usize,
-    crash: &'a Crash,
+    failpoints: &'a Failpoints,
 }
 
 impl<'a> PackWriter<'a> {
     /// Begins a pack of exactly `count` objects, no two of them the same.
-    pub(crate) fn new(folder: &'a Path, count: usize, crash: &'a Crash) -> Result<Self, Error> {
-        let indexer = Indexer::new(None, folder, 0o444, false).map_err(Error::repository(folder))?;
+    pub(crate) fn new(
+        folder: &'a Path,
+        count: usize,
+        failpoints: &'a Failpoints,
+    ) -> Result<Self, RepositoryError> {
+        let indexer = Indexer::new(None, folder, 0o444, false).map_err(RepositoryError::git(folder))?;
         let mut pack = Self {
             folder,
             indexer,
             hash: Sha1::new(),
             left: count,
-            crash,
+            failpoints,
         };
         let count = u32::try_from(count).expect("a pack holds far fewer than four thousand million objects");
         pack.put(b"PACK\0\0\0\x02")?;
@@ -97,7 +100,7 @@ impl<'a> PackWriter<'a> {
     }
 
     /// Adds one object.
-    pub(crate) fn add(&mut self, kind: Kind, bytes: &[u8]) -> Result<(), Error> {
+    pub(crate) fn add(&mut self, kind: Kind, bytes: &[u8]) -> Result<(), RepositoryError> {
         self.left = self
             .left
             .checked_sub(1)
@@ -109,40 +112,45 @@ impl<'a> PackWriter<'a> {
     }
 
     /// Ends the pack; it is durable, and its name is returned, when this returns.
-    pub(crate) fn finish(mut self) -> Result<String, Error> {
+    pub(crate) fn finish(mut self) -> Result<String, RepositoryError> {
         assert_eq!(self.left, 0, "the count was given at the start");
         let trailer: [u8; 20] = std::mem::take(&mut self.hash).finalize().into();
         self.indexer
             .write_all(&trailer)
-            .map_err(Error::pack(self.folder))?;
-        self.crash.at("pack: written")?;
-        let name = self.indexer.commit().map_err(Error::repository(self.folder))?;
-        self.crash.at("pack: named")?;
+            .map_err(pack_error(self.folder))?;
+        self.failpoints.at("pack: written")?;
+        let name = self.indexer.commit().map_err(RepositoryError::git(self.folder))?;
+        self.failpoints.at("pack: named")?;
         for extension in ["pack", "idx"] {
             let path = self.folder.join(format!("pack-{name}.{extension}"));
             let sync = File::open(&path).and_then(|file| file.sync_all());
-            sync.map_err(Error::io("sync", &path))?;
+            sync.map_err(RepositoryError::io("sync", &path))?;
         }
-        files::sync_folder(self.folder)?;
-        self.crash.at("pack: synced")?;
+        sync_folder(self.folder)?;
+        self.failpoints.at("pack: synced")?;
         Ok(name)
     }
 
-    fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
+    fn put(&mut self, bytes: &[u8]) -> Result<(), RepositoryError> {
         self.hash.update(bytes);
-        self.indexer.write_all(bytes).map_err(Error::pack(self.folder))
+        self.indexer.write_all(bytes).map_err(pack_error(self.folder))
     }
 }
 
 /// Writes `objects`, less those that are there and those that are given twice, as one pack; none is no pack.
-pub(crate) fn write(odb: &Odb<'_>, folder: &Path, objects: &[Object], crash: &Crash) -> Result<(), Error> {
+pub(crate) fn write(
+    odb: &Odb<'_>,
+    folder: &Path,
+    objects: &[Object],
+    failpoints: &Failpoints,
+) -> Result<(), RepositoryError> {
     let wanted: HashSet<ObjectId> = missing(odb, objects.iter().map(|object| object.id))
         .into_iter()
         .collect();
     if wanted.is_empty() {
         return Ok(());
     }
-    let mut pack = PackWriter::new(folder, wanted.len(), crash)?;
+    let mut pack = PackWriter::new(folder, wanted.len(), failpoints)?;
     let mut done = HashSet::new();
     for object in objects {
         if wanted.contains(&object.id) && done.insert(object.id) {
@@ -165,4 +173,13 @@ fn head(kind: Kind, size: usize) -> Vec<u8> {
     }
     head.push(byte);
     head
+}
+
+/// Makes an error of a pack that libgit2 writes in `folder`: its errors come wrapped.
+fn pack_error(folder: &Path) -> impl FnOnce(std::io::Error) -> RepositoryError + use<> {
+    let folder = folder.to_owned();
+    move |error| match error.downcast::<git2::Error>() {
+        Ok(error) => RepositoryError::git(&folder)(error),
+        Err(error) => RepositoryError::io("write a pack in", &folder)(error),
+    }
 }

@@ -1,0 +1,97 @@
+//! Looks refs up, and moves them durably.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use git2::Repository;
+
+use super::objects::{object_id, oid};
+use super::repository::sync_folder;
+use super::{Failpoints, RepositoryError};
+use crate::model::CommitId;
+
+/// Returns what `name` points at, or nothing where there is no such ref.
+pub(crate) fn look_up(repository: &Repository, name: &str) -> Result<Option<CommitId>, RepositoryError> {
+    match repository.refname_to_id(name) {
+        Ok(id) => Ok(Some(CommitId(object_id(id)))),
+        Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+        Err(error) => Err(RepositoryError::git(repository.path())(error)),
+    }
+}
+
+/// Returns whether `ancestor` is part of the history of `commit`, as far as it is here.
+pub(crate) fn descends(
+    repository: &Repository,
+    commit: CommitId,
+    ancestor: CommitId,
+) -> Result<bool, RepositoryError> {
+    let broken = || RepositoryError::git(repository.path());
+    let (commit, ancestor) = (oid(commit.0), oid(ancestor.0));
+    // The walk itself does not tell a commit that is not here from a broken repository.
+    if !repository.odb().map_err(broken())?.exists(ancestor) {
+        return Ok(false);
+    }
+    match repository.graph_descendant_of(commit, ancestor) {
+        Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(false),
+        descends => descends.map_err(broken()),
+    }
+}
+
+/// What became of moving a ref.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Moved {
+    /// It points at the new commit now, durably.
+    Done,
+    /// It does not point at what was expected, or another process is about to move it.
+    Raced,
+}
+
+/// Moves `name` from `expected` (nothing: it must not exist) to `new`, durably.
+///
+/// This is Git's own protocol, with every program that speaks it: the lock file is created exclusively, the ref is
+/// read again under it, and it is renamed into place. libgit2's version compares just as well but neither syncs
+/// without a deprecated setting nor looks again under the lock when a ref is created.
+pub(crate) fn move_ref(
+    repository: &Repository,
+    name: &str,
+    expected: Option<CommitId>,
+    new: CommitId,
+    failpoints: &Failpoints,
+) -> Result<Moved, RepositoryError> {
+    let path = repository.commondir().join(name);
+    let lock = PathBuf::from(format!("{}.lock", path.display()));
+    let folder = path.parent().expect("a ref is in a folder");
+    fs::create_dir_all(folder).map_err(RepositoryError::io("create", folder))?;
+    let mut file = match File::options().write(true).create_new(true).open(&lock) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(Moved::Raced),
+        file => file.map_err(RepositoryError::io("create", &lock))?,
+    };
+    failpoints.at("ref: locked")?;
+    let written = (|| {
+        if look_up(repository, name)? != expected {
+            return Ok(Moved::Raced);
+        }
+        file.write_all(format!("{new}\n").as_bytes())
+            .and_then(|()| file.sync_all())
+            .map_err(RepositoryError::io("write", &lock))?;
+        Ok(Moved::Done)
+    })();
+    if !matches!(written, Ok(Moved::Done)) {
+        drop(file);
+        let _ = fs::remove_file(&lock);
+        return written;
+    }
+    failpoints.at("ref: written")?;
+    fs::rename(&lock, &path).map_err(RepositoryError::io("replace", &path))?;
+    failpoints.at("ref: moved")?;
+    // The folders may be new as well.
+    for folder in path
+        .ancestors()
+        .skip(1)
+        .take_while(|folder| folder.starts_with(repository.commondir()))
+    {
+        sync_folder(folder)?;
+    }
+    Ok(Moved::Done)
+}
