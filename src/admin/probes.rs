@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use serde::Serialize;
@@ -11,8 +11,10 @@ use serde::Serialize;
 use super::deliveries::DeliveriesShown;
 use super::server::problem;
 use super::{Admin, Shared};
-use crate::daemon::{MetricsFormat, Readiness, Status, StatusJson};
+use crate::daemon::{Readiness, Status, StatusJson};
 use crate::model::escaped;
+
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 impl Admin {
     /// Returns whether the daemon is ready now.
@@ -44,15 +46,9 @@ pub(super) async fn readiness(State(shared): State<Shared>) -> Response {
     }
 }
 
-pub(super) async fn metrics(State(shared): State<Shared>, headers: HeaderMap) -> Response {
-    let format = headers
-        .get_all(header::ACCEPT)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .find(|accepted| accepted.contains("application/openmetrics-text"))
-        .map_or(MetricsFormat::Text, |_| MetricsFormat::OpenMetrics);
-    let body = shared.0.admin.metrics.encode(format);
-    ([(header::CONTENT_TYPE, format.content_type())], body).into_response()
+pub(super) async fn metrics(State(shared): State<Shared>) -> Response {
+    let headers = [(header::CONTENT_TYPE, OPEN_METRICS)];
+    (headers, shared.0.admin.metrics.encode()).into_response()
 }
 
 pub(super) async fn status(State(shared): State<Shared>) -> Response {

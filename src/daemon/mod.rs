@@ -21,7 +21,7 @@ mod waiting;
 pub use control::{Command, Control, ControlError, Trigger};
 pub use driver::Driver;
 pub use heartbeat::Heartbeat;
-pub use metrics::{Metrics, MetricsFormat, Writing};
+pub use metrics::{Metrics, Writing};
 pub use release::{AllowRequest, Rejection, Released, Where};
 pub use status::{
     LastPass, PassResult, Readiness, Role, ScopedSuspensionJson, SourceStatus, Standing, Status, StatusJson,

@@ -114,7 +114,6 @@ mod tests {
     use super::super::receiver::ReceiverFormat;
     use super::super::signature::SigningKey;
     use super::*;
-    use crate::daemon::MetricsFormat;
     use crate::transport::{Secret, SecretSource, provider};
 
     /// An HTTPS server that gives the given answers and returns what it was asked.
@@ -214,7 +213,7 @@ mod tests {
     }
 
     fn failures(metrics: &Metrics) -> String {
-        let text = metrics.encode(MetricsFormat::Text);
+        let text = metrics.encode();
         let line = text
             .lines()
             .find_map(|line| line.strip_prefix("gitoggle_notices_failed_total "));

@@ -36,27 +36,32 @@ async fn health_is_about_the_loop_and_readiness_about_the_world() {
 }
 
 #[tokio::test]
-async fn metrics_come_in_the_format_that_is_asked_for() {
+async fn metrics_are_openmetrics_text_whatever_the_scraper_accepts() {
     let face = Face::new().await;
-    let classic = face.get("/metrics").await;
-    assert!(
-        classic.has("content-type: text/plain; version=0.0.4; charset=utf-8"),
-        "{}",
-        classic.0
-    );
-    assert!(
-        classic.body().contains("\ngitoggle_suspended 0\n"),
-        "{}",
-        classic.0
-    );
-    let open = "GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: application/openmetrics-text;version=1.0.0,*/*;q=0.1\r\n\r\n";
-    let open = face.raw(open).await;
-    assert!(
-        open.has("content-type: application/openmetrics-text; version=1.0.0; charset=utf-8"),
-        "{}",
-        open.0
-    );
-    assert!(open.body().ends_with("# EOF\n"), "{}", open.0);
+    for accepted in [
+        "*/*",
+        "text/plain;version=0.0.4",
+        "application/openmetrics-text;version=1.0.0,*/*;q=0.1",
+    ] {
+        let answer = face
+            .raw(format!(
+                "GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: {accepted}\r\n\r\n"
+            ))
+            .await;
+        assert!(
+            answer.has("content-type: application/openmetrics-text; version=1.0.0; charset=utf-8"),
+            "{}",
+            answer.0
+        );
+        let body = answer.body();
+        assert!(body.contains("\ngitoggle_suspended 0\n"), "{body}");
+        assert!(body.contains("# TYPE gitoggle_passes counter\n"), "{body}");
+        assert!(
+            body.contains("# TYPE gitoggle_pass_duration_seconds histogram\n"),
+            "{body}"
+        );
+        assert!(body.ends_with("# EOF\n"), "{body}");
+    }
 }
 
 #[tokio::test]

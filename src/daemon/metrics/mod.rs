@@ -1,10 +1,7 @@
 //! What is counted (DESIGN, section 9, "Metrics"). Labels come from closed sets, and every one of their values is
 //! there from the start, so that a rate is right from the first event on.
 
-mod exposition;
 mod source_age;
-
-pub use exposition::MetricsFormat;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -174,12 +171,12 @@ impl Metrics {
         self.0.notices_failed.inc();
     }
 
-    /// Returns everything in the text format that the scraper reads.
+    /// Returns everything as OpenMetrics text.
     #[must_use]
-    pub fn encode(&self, format: MetricsFormat) -> String {
+    pub fn encode(&self) -> String {
         let mut text = String::new();
         encode(&mut text, &self.0.registry).expect("writing into a string does not fail");
-        format.of(text)
+        text
     }
 }
 
@@ -303,7 +300,7 @@ mod tests {
         metrics.notice_failed();
         metrics.fetched(Duration::from_secs(1));
         metrics.applied_after(Duration::from_secs(3));
-        let text = metrics.encode(MetricsFormat::Text);
+        let text = metrics.encode();
         let mut samples: Vec<&str> = text
             .lines()
             .filter(|line| !line.starts_with('#') && !line.contains("_bucket{"))
@@ -366,7 +363,7 @@ mod tests {
         metrics.toggles(&[toggle(ToggleState::Held), toggle(ToggleState::Held)]);
         metrics.toggles(&[toggle(ToggleState::Held)]);
         metrics.withheld(&Withheld::of(&[toggle(ToggleState::Held)]));
-        let text = metrics.encode(MetricsFormat::Text);
+        let text = metrics.encode();
         assert!(text.contains("gitoggle_toggles{state=\"held\"} 1\n"), "{text}");
         assert!(text.contains("gitoggle_withheld{reason=\"rail\"} 1\n"), "{text}");
     }
