@@ -1,15 +1,12 @@
 //! `POST /allow`: releases what a rail or a first pass holds, or a revision that looks stale, without a restart.
 
-use axum::extract::{ConnectInfo, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::Response;
-use bytes::Bytes;
 use serde::Deserialize;
 
-use super::Shared;
-use super::caller::Caller;
-use super::control::{answer, refusal};
-use super::server::{json, problem_with_hint};
+use super::answer::{json, problem_with_hint};
+use super::operator::OperatorRequest;
+use super::server::Caller;
 use crate::daemon::{AllowRequest, Released};
 use crate::model::{Allowance, EnvironmentId, Override, escaped, rfc3339};
 
@@ -19,22 +16,13 @@ const MOST_NAMED: usize = 1000;
 const EXAMPLE: &str =
     r#"send for example {"environment": "shop/production", "what": "first-pass-assert", "revision": "…"}"#;
 
-pub(super) async fn allow(
-    State(shared): State<Shared>,
-    ConnectInfo(caller): ConnectInfo<Caller>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
-    answer(async move {
-        shared.authorise(&headers, caller).await?;
-        let request = parse(&body, caller, super::now())
-            .map_err(|reason| problem_with_hint(StatusCode::BAD_REQUEST, &reason, EXAMPLE))?;
-        let control = &shared.0.admin.control;
-        let released = control.allow(request).await.map_err(|error| refusal(&error))?;
-        log(&released, caller);
-        Ok(json(StatusCode::OK, &shown(&released)))
-    })
-    .await
+pub(super) async fn allow(request: OperatorRequest) -> Result<Response, Response> {
+    let caller = request.caller;
+    let order = parse(&request.body, caller, super::now())
+        .map_err(|reason| problem_with_hint(StatusCode::BAD_REQUEST, &reason, EXAMPLE))?;
+    let released = request.control().allow(order).await?;
+    log(&released, caller);
+    Ok(json(StatusCode::OK, &shown(&released)))
 }
 
 fn log(released: &Released, caller: Caller) {

@@ -1,17 +1,15 @@
-//! Orders: `POST /reconcile`, `/suspend` and `/resume`. All of them need the admin token, in a header that a
-//! browser sends for nobody else.
+//! Handles `POST /reconcile`, `/suspend` and `/resume`.
 
-use axum::extract::{ConnectInfo, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::Response;
-use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::json as value;
 
-use super::caller::Caller;
-use super::server::{json, problem, problem_with_hint};
-use super::{Shared, signature};
-use crate::daemon::{ControlError, Rejection, ScopedSuspensionJson};
+use super::Shared;
+use super::answer::{json, problem, problem_with_hint};
+use super::operator::OperatorRequest;
+use crate::daemon::ScopedSuspensionJson;
 use crate::model::{Suspension, SuspensionScope, SuspensionScopeError, escaped, rfc3339};
 
 /// In characters.
@@ -19,135 +17,47 @@ const LONGEST_REASON: usize = 1000;
 /// In seconds: ten years. Longer is a mistake, or the same as no end.
 const LONGEST_SUSPENSION: u64 = 10 * 366 * 86_400;
 
-pub(super) async fn reconcile(
-    State(shared): State<Shared>,
-    ConnectInfo(caller): ConnectInfo<Caller>,
-    headers: HeaderMap,
-) -> Response {
-    answer(async move {
-        shared.authorise(&headers, caller).await?;
-        let control = &shared.0.admin.control;
-        control.reconcile().await.map_err(|error| refusal(&error))?;
-        tracing::info!(name: "command", command = "reconcile", %caller, "operator command carried out");
-        Ok(json(
-            StatusCode::ACCEPTED,
-            &serde_json::json!({ "accepted": true }),
-        ))
-    })
-    .await
+pub(super) async fn reconcile(request: OperatorRequest) -> Result<Response, Response> {
+    request.control().reconcile().await?;
+    tracing::info!(name: "command", command = "reconcile", caller = %request.caller, "operator command carried out");
+    Ok(json(StatusCode::ACCEPTED, &value!({ "accepted": true })))
 }
 
-pub(super) async fn suspend(
-    State(shared): State<Shared>,
-    ConnectInfo(caller): ConnectInfo<Caller>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
-    answer(async move {
-        shared.authorise(&headers, caller).await?;
-        let (scope, suspension) =
-            parse(&body, super::now()).map_err(|reason| problem(StatusCode::BAD_REQUEST, &reason))?;
-        let control = &shared.0.admin.control;
-        let done = control.suspend(scope.clone(), suspension.clone()).await;
-        done.map_err(|error| refusal(&error))?;
-        tracing::info!(
-            name: "command",
-            command = "suspend",
-            %caller,
-            %scope,
-            reason = suspension.reason,
-            until = suspension.until.map(rfc3339),
-            "operator command carried out"
-        );
-        let suspended = ScopedSuspensionJson::from((&scope, &suspension));
-        Ok(json(
-            StatusCode::OK,
-            &serde_json::json!({ "suspended": suspended }),
-        ))
-    })
-    .await
+pub(super) async fn suspend(request: OperatorRequest) -> Result<Response, Response> {
+    let (scope, suspension) =
+        parse(&request.body, super::now()).map_err(|reason| problem(StatusCode::BAD_REQUEST, &reason))?;
+    let control = request.control();
+    control.suspend(scope.clone(), suspension.clone()).await?;
+    tracing::info!(
+        name: "command",
+        command = "suspend",
+        caller = %request.caller,
+        %scope,
+        reason = suspension.reason,
+        until = suspension.until.map(rfc3339),
+        "operator command carried out"
+    );
+    let suspended = ScopedSuspensionJson::from((&scope, &suspension));
+    Ok(json(StatusCode::OK, &value!({ "suspended": suspended })))
 }
 
-pub(super) async fn resume(
-    State(shared): State<Shared>,
-    ConnectInfo(caller): ConnectInfo<Caller>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
-    answer(async move {
-        shared.authorise(&headers, caller).await?;
-        let scope = read::<Resumption>(&body)
-            .and_then(|resumption| part(resumption.scope.as_deref()))
-            .map_err(|reason| problem(StatusCode::BAD_REQUEST, &reason))?;
-        let control = &shared.0.admin.control;
-        let resumed = control.resume(scope.clone()).await;
-        let resumed = resumed.map_err(|error| refusal(&error))?;
-        if resumed.is_empty() && !scope.is_everything() {
-            return Err(shared.not_suspended(&scope));
-        }
-        tracing::info!(name: "command", command = "resume", %caller, %scope, "operator command carried out");
-        let resumed = serde_json::json!({ "suspended": null, "resumed": resumed });
-        Ok(json(StatusCode::OK, &resumed))
-    })
-    .await
-}
-
-/// Lets `?` be used for an answer that comes early.
-pub(super) async fn answer(work: impl Future<Output = Result<Response, Response>>) -> Response {
-    work.await.unwrap_or_else(|early| early)
-}
-
-/// Returns the refusal of an order that the driver did not carry out.
-pub(super) fn refusal(error: &ControlError) -> Response {
-    let reason = escaped(&error.to_string()).to_string();
-    let rejection = match error {
-        ControlError::Rejected(rejection) => rejection,
-        ControlError::NotNow(_) | ControlError::Stopped => {
-            return problem(StatusCode::SERVICE_UNAVAILABLE, &reason);
-        }
-        ControlError::NotRecorded(_) => return problem(StatusCode::INTERNAL_SERVER_ERROR, &reason),
-    };
-    let status = match rejection {
-        Rejection::NoEnvironment(_) => StatusCode::BAD_REQUEST,
-        Rejection::NotSupported(_) => StatusCode::UNPROCESSABLE_ENTITY,
-        Rejection::NothingPlanned => StatusCode::SERVICE_UNAVAILABLE,
-        Rejection::NothingToRelease { .. } | Rejection::OtherRevision { .. } => StatusCode::CONFLICT,
-        Rejection::UnknownEnvironment { .. } => StatusCode::NOT_FOUND,
-    };
-    match rejection.hint() {
-        Some(hint) => problem_with_hint(status, &reason, &hint),
-        None => problem(status, &reason),
+pub(super) async fn resume(request: OperatorRequest) -> Result<Response, Response> {
+    let scope = read::<Resumption>(&request.body)
+        .and_then(|resumption| part(resumption.scope.as_deref()))
+        .map_err(|reason| problem(StatusCode::BAD_REQUEST, &reason))?;
+    let resumed = request.control().resume(scope.clone()).await?;
+    if resumed.is_empty() && !scope.is_everything() {
+        return Err(request.shared.not_suspended(&scope));
     }
+    tracing::info!(name: "command", command = "resume", caller = %request.caller, %scope, "operator command carried out");
+    Ok(json(
+        StatusCode::OK,
+        &value!({ "suspended": null, "resumed": resumed }),
+    ))
 }
 
 impl Shared {
-    pub(super) async fn authorise(&self, headers: &HeaderMap, caller: Caller) -> Result<(), Response> {
-        let Some(source) = &self.0.admin.admin_token else {
-            return Err(problem(
-                StatusCode::FORBIDDEN,
-                "no admin token is set; start with `--admin-token-file` to allow this",
-            ));
-        };
-        let token = signature::secret(source, "admin token").await?;
-        let given = headers
-            .get(header::AUTHORIZATION)
-            .and_then(|value| bearer(value.as_bytes()));
-        match given {
-            Some(given) if signature::same(given, token.expose().as_bytes()) => Ok(()),
-            _ => {
-                tracing::warn!(name: "command_refused", %caller, "operator command without the admin token refused");
-                let mut refusal = problem(
-                    StatusCode::UNAUTHORIZED,
-                    "this needs `Authorization: Bearer <admin token>`",
-                );
-                let scheme = header::HeaderValue::from_static("Bearer");
-                refusal.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
-                Err(refusal)
-            }
-        }
-    }
-
-    /// Returns the refusal to resume what is not suspended on its own.
+    /// Returns the refusal to resume a scope that is not suspended.
     fn not_suspended(&self, scope: &SuspensionScope) -> Response {
         let status = self.0.admin.status.borrow();
         let scopes = status.suspensions.iter();
@@ -159,14 +69,6 @@ impl Shared {
         let reason = format!("`{}` is not suspended", escaped(&scope.to_string()));
         problem_with_hint(StatusCode::NOT_FOUND, &reason, &escaped(&hint).to_string())
     }
-}
-
-/// Returns what follows `Bearer`, which may be spelled in any case.
-fn bearer(value: &[u8]) -> Option<&[u8]> {
-    let (scheme, token) = value.split_at_checked(7)?;
-    scheme
-        .eq_ignore_ascii_case(b"bearer ")
-        .then(|| token.trim_ascii())
 }
 
 #[derive(Default, Deserialize)]
@@ -317,15 +219,6 @@ mod tests {
             "２h",
         ] {
             assert!(seconds(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_bearer_token_is_found() {
-        assert_eq!(bearer(b"Bearer abc"), Some(&b"abc"[..]));
-        assert_eq!(bearer(b"bearer  abc "), Some(&b"abc"[..]));
-        for value in [&b""[..], b"abc", b"Bearer", b"Basic abc", b"Bearerabc"] {
-            assert_eq!(bearer(value), None);
         }
     }
 }

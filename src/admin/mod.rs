@@ -1,20 +1,19 @@
-//! The daemon's face: health, metrics, status, orders and webhooks (DESIGN, section 9).
+//! The daemon's HTTP interface: health, metrics, status, commands and webhooks (DESIGN, section 9).
 //!
-//! It reads the status that the driver publishes and fires its trigger; it decides nothing and never sees the
-//! service's token. What arrives in a request ends here: a webhook is checked on its raw bytes, then asks only
-//! whether it is about us.
+//! It reads the status that the driver publishes, fires its trigger, and sends it commands. It decides nothing and
+//! never sees the service's token. A webhook passes on no data: it is checked on its raw bytes, and then only decides
+//! whether to fire the trigger.
 //!
 //! Invariant: nothing changes without the admin token, and no pass starts without a token or a webhook's signature.
 
 mod allow;
-mod body;
-mod caller;
-mod connection;
+mod answer;
 mod control;
 mod deliveries;
 mod event;
 mod form;
 mod limit;
+mod operator;
 mod page;
 mod probes;
 mod replay;
@@ -33,45 +32,45 @@ use crate::transport::SecretSource;
 
 pub use server::serve;
 
-/// What the endpoints need to know and whom they may ask.
+/// The dependencies and settings of the endpoints.
 #[derive(Clone, Debug)]
 pub struct Admin {
     /// What the driver last published.
     pub status: watch::Receiver<Status>,
-    /// The driver's ear.
+    /// Sends commands to the driver.
     pub control: Control,
-    /// Its sign of life.
+    /// Records when the driver loop last ran.
     pub heartbeat: Heartbeat,
-    /// What is counted.
+    /// The counters behind `GET /metrics`.
     pub metrics: Metrics,
-    /// How old the last success may be.
+    /// The age of the last success from which the daemon is not ready.
     pub stale_after: Duration,
-    /// What `POST /allow`, `/reconcile`, `/suspend` and `/resume` ask for; without it they are 403.
+    /// The token that `POST /allow`, `/reconcile`, `/suspend` and `/resume` require; without one they return 403.
     pub admin_token: Option<SecretSource>,
-    /// What webhooks are signed with; without it they are 404.
+    /// The secret that webhooks are signed with; without one they return 404.
     pub webhook_secret: Option<SecretSource>,
     /// The repository that webhooks must be about: the source, or the `origin` of the checkout that is the source.
     /// Without it (or with one on this machine) an authentic webhook about any repository counts.
     pub repo: Option<RepoUrl>,
 }
 
-/// An [`Admin`] with what its requests share.
+/// An [`Admin`] with the state that its requests share.
 #[derive(Clone, Debug)]
 struct Shared(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     admin: Admin,
-    /// Contended by concurrent webhooks, for the time of one look-up.
+    /// Contended by concurrent webhooks, for the time of one lookup.
     replays: Mutex<replay::Replays>,
     /// Likewise. Taken from only by webhooks that fail the check.
     limit: Mutex<limit::Bucket>,
     /// Likewise, and by readers of the status.
     deliveries: Mutex<deliveries::Deliveries>,
-    /// One large answer at a time, so that impatient readers of a large status do not fill the memory.
+    /// One large response is made at a time, so that many readers of a large status do not fill the memory.
     large_answers: Arc<Semaphore>,
-    /// The last answer of `/api/status`, which all who read it at the same time share. Contended by nobody: who
-    /// makes a large answer is alone.
+    /// The last response of `/api/status`, which concurrent readers share. Not contended: only the holder of
+    /// `large_answers` locks it.
     status_answer: Mutex<Option<probes::StatusAnswer>>,
 }
 

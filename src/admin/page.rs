@@ -7,7 +7,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 
 use super::Shared;
-use super::server::problem;
+use super::answer::problem;
 use crate::daemon::{Readiness, Status, ToggleState};
 use crate::model::{escaped, rfc3339};
 
@@ -36,7 +36,7 @@ pub(super) async fn show(State(shared): State<Shared>) -> Response {
         render(&status, &readiness)
     });
     let Some(page) = page.await else {
-        return problem(StatusCode::SERVICE_UNAVAILABLE, "the server is ending");
+        return problem(StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down");
     };
     let headers = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),

@@ -1,4 +1,4 @@
-//! What machines ask: alive, ready, how much, how far.
+//! Handles `GET /healthz`, `/readyz`, `/metrics` and `/api/status`.
 
 use std::sync::{Arc, PoisonError};
 
@@ -8,8 +8,8 @@ use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use serde::Serialize;
 
+use super::answer::problem;
 use super::deliveries::DeliveriesShown;
-use super::server::problem;
 use super::{Admin, Shared};
 use crate::daemon::{Readiness, Status, StatusJson};
 use crate::model::escaped;
@@ -28,7 +28,7 @@ pub(super) async fn health(State(shared): State<Shared>) -> Response {
     match shared.0.admin.heartbeat.stopped_for() {
         None => text(StatusCode::OK, "ok"),
         Some(silence) => {
-            let reason = format!("the loop has not turned for {} s", silence.as_secs());
+            let reason = format!("the driver loop has not run for {} s", silence.as_secs());
             text(StatusCode::SERVICE_UNAVAILABLE, &reason)
         }
     }
@@ -54,11 +54,11 @@ pub(super) async fn metrics(State(shared): State<Shared>) -> Response {
 pub(super) async fn status(State(shared): State<Shared>) -> Response {
     match shared.large_answer(Shared::status_answer).await {
         Some(body) => ([(header::CONTENT_TYPE, "application/json")], body).into_response(),
-        None => problem(StatusCode::SERVICE_UNAVAILABLE, "the server is ending"),
+        None => problem(StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down"),
     }
 }
 
-/// The status of a program of this version, with what only this module knows.
+/// The body of `/api/status`.
 #[derive(Serialize)]
 struct Versioned<'a> {
     version: &'static str,
@@ -67,7 +67,7 @@ struct Versioned<'a> {
     webhooks: &'a Option<DeliveriesShown>,
 }
 
-/// An answer of `/api/status` and what it was made of.
+/// A response of `/api/status` and the values it was made from.
 #[derive(Debug)]
 pub(super) struct StatusAnswer {
     status: Status,
@@ -108,15 +108,15 @@ impl Shared {
         body
     }
 
-    /// Returns what became of the webhooks so far; nothing if no webhook secret is set.
+    /// Returns the record of webhooks; nothing if no webhook secret is set.
     fn deliveries(&self) -> Option<DeliveriesShown> {
         let deliveries = self.0.deliveries.lock().unwrap_or_else(PoisonError::into_inner);
         let is_open = self.0.admin.webhook_secret.is_some();
         is_open.then(|| deliveries.shown())
     }
 
-    /// Makes an answer that may take a while and megabytes, off the threads that serve everybody else. Returns
-    /// nothing where the process is ending.
+    /// Makes a response that may take a while and megabytes, on a thread that serves no other requests. Returns
+    /// nothing while the process is shutting down.
     pub(super) async fn large_answer<T: Send + 'static>(
         &self,
         make: impl FnOnce(&Self) -> T + Send + 'static,

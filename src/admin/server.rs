@@ -1,53 +1,89 @@
-//! Routes, limits and the end of the server.
+//! Routes, limits and shutdown of the server.
+//!
+//! The process lives for months, so a slow or silent client must not use up its file descriptors: the number of open
+//! connections is limited, and each connection ends at its deadline, whether the client does not send or does not read.
 
-use std::future::Future;
-use std::io;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::extract::Request;
+use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::{HeaderValue, StatusCode, Version, header};
 use axum::middleware::{Next, from_fn};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use axum::routing::{get, post};
-use tokio::net::TcpListener;
-use tokio::sync::oneshot;
+use axum::{Extension, Router};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
-use super::caller::Caller;
-use super::connection::{Gate, LONGEST_CONNECTION};
-use super::webhook::Kind;
-use super::{Admin, Shared, allow, body, control, page, probes, webhook};
+use super::answer::problem;
+use super::webhook::{self, Kind};
+use super::{Admin, Shared, allow, control, page, probes};
 
-/// The largest body of a request that is not a webhook, in bytes.
-const LARGEST_BODY: usize = 1 << 20;
-/// How long one request may take; a little less than its connection may, so that the answer gets through.
+/// The number of connections that are open at once; others wait in the kernel's queue.
+const CONNECTIONS: usize = 256;
+/// From accept to close. A connection carries one request, so this is also the longest request.
+const LONGEST_CONNECTION: Duration = Duration::from_secs(10);
+/// A little less than its connection has, so that the response gets through.
 pub(super) const LONGEST_REQUEST: Duration = Duration::from_secs(LONGEST_CONNECTION.as_secs() - 5);
-/// How long open requests may go on once the server was asked to end.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+/// In bytes. Webhooks have a limit of their own.
+pub(super) const LARGEST_BODY: usize = 1 << 20;
+/// The time that open requests have once the server was asked to end.
+const GRACE_PERIOD: Duration = Duration::from_secs(5);
 
-/// Answers requests on `listener` until `shutdown` ends, then lets open requests finish for up to five seconds.
-///
-/// # Errors
-/// None today: accepting goes on after an error. The signature leaves room for a listener that is lost for good.
-pub async fn serve(
-    listener: TcpListener,
-    admin: Admin,
-    shutdown: impl Future<Output = ()> + Send + 'static,
-) -> io::Result<()> {
-    let (ending, ended) = oneshot::channel();
-    let signal = async move {
-        shutdown.await;
-        // Nobody listens when the server has ended by itself, which is as good.
-        let _ = ending.send(());
-    };
-    let service = router(admin).into_make_service_with_connect_info::<Caller>();
-    let server = axum::serve(Gate::new(listener), service).with_graceful_shutdown(signal);
-    tokio::select! {
-        result = server.into_future() => result,
-        () = async {
-            let _ = ended.await;
-            tokio::time::sleep(LAST_WORDS).await;
-        } => Ok(()),
+/// The address of the client that sends a request, for the log.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Caller(SocketAddr);
+
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Serves requests on `listener` until `shutdown` ends, then lets open requests finish for up to five seconds.
+pub async fn serve(listener: TcpListener, admin: Admin, shutdown: impl Future<Output = ()> + Send + 'static) {
+    let router = router(admin);
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let open = GracefulShutdown::new();
+    tokio::pin!(shutdown);
+    loop {
+        let (stream, address, place) = tokio::select! {
+            accepted = accept(&listener, &places) => accepted,
+            () = &mut shutdown => break,
+        };
+        let service = TowerToHyperService::new(router.clone().layer(Extension(Caller(address))));
+        let http = Builder::new(TokioExecutor::new());
+        let connection = open.watch(http.serve_connection(TokioIo::new(stream), service).into_owned());
+        tokio::spawn(async move {
+            // An error is the client's: it sent something else, or it hung up.
+            let _ = timeout(LONGEST_CONNECTION, connection).await;
+            drop(place);
+        });
+    }
+    drop(listener);
+    // What is still open after the grace period ends with the process.
+    let _ = timeout(GRACE_PERIOD, open.shutdown()).await;
+}
+
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> (TcpStream, SocketAddr, OwnedSemaphorePermit) {
+    let place = Arc::clone(places).acquire_owned().await;
+    let place = place.expect("the semaphore is never closed");
+    loop {
+        match listener.accept().await {
+            Ok((stream, address)) => return (stream, address, place),
+            // The client hung up already, or the process has no descriptor left, which takes a moment to change.
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
     }
 }
 
@@ -62,78 +98,47 @@ fn router(admin: Admin) -> Router {
         .route("/allow", post(allow::allow))
         .route("/suspend", post(control::suspend))
         .route("/resume", post(control::resume))
-        .layer(from_fn(read))
+        .layer(DefaultBodyLimit::max(LARGEST_BODY))
         .merge(webhooks())
-        .fallback(async || problem(StatusCode::NOT_FOUND, "there is nothing here"))
-        .method_not_allowed_fallback(async || problem(StatusCode::METHOD_NOT_ALLOWED, "not with this method"))
+        .fallback(async || problem(StatusCode::NOT_FOUND, "not found"))
+        .method_not_allowed_fallback(async || problem(StatusCode::METHOD_NOT_ALLOWED, "method not allowed"))
         .layer(from_fn(bounded))
         .with_state(Shared::new(admin))
 }
 
-/// Webhooks read their bodies themselves, to check the signature while the body arrives.
 fn webhooks() -> Router<Shared> {
-    Router::new()
-        .route(
-            "/webhook/generic",
-            post(|shared, request| webhook::receive(Kind::Generic, shared, request)),
+    let kinds = [Kind::Generic, Kind::Gitea, Kind::GitHub, Kind::GitLab];
+    kinds.into_iter().fold(Router::new(), |router, kind| {
+        router.route(
+            &format!("/webhook/{}", kind.as_str()),
+            post(move |shared, request| webhook::receive(kind, shared, request)),
         )
-        .route(
-            "/webhook/gitea",
-            post(|shared, request| webhook::receive(Kind::Gitea, shared, request)),
-        )
-        .route(
-            "/webhook/github",
-            post(|shared, request| webhook::receive(Kind::GitHub, shared, request)),
-        )
-        .route(
-            "/webhook/gitlab",
-            post(|shared, request| webhook::receive(Kind::GitLab, shared, request)),
-        )
+    })
 }
 
-/// Reads the whole body first, so that a sender that is refused receives the response.
-async fn read(request: Request, next: Next) -> Response {
-    match body::read(request, LARGEST_BODY).await {
-        Ok(request) => next.run(request).await,
-        Err(unread) => unread.response(),
-    }
-}
-
-/// Gives every request its limits and every answer its headers. One connection carries one request, so that a
-/// connection's deadline is a request's.
+/// Gives every request its time limit and every response its headers.
 async fn bounded(request: Request, next: Next) -> Response {
     let answer = async {
         // One HTTP/2 connection carries hundreds of requests at once, which no limit here is made for.
         if request.version() > Version::HTTP_11 {
-            return problem(StatusCode::HTTP_VERSION_NOT_SUPPORTED, "HTTP/1.1 is spoken here");
+            return problem(
+                StatusCode::HTTP_VERSION_NOT_SUPPORTED,
+                "only HTTP/1.1 is supported",
+            );
         }
         next.run(request).await
     };
-    let mut response = tokio::time::timeout(LONGEST_REQUEST, answer)
+    let mut response = timeout(LONGEST_REQUEST, answer)
         .await
-        .unwrap_or_else(|_| problem(StatusCode::SERVICE_UNAVAILABLE, "this took too long"));
-    let headers = response.headers_mut();
-    headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(
-        header::X_CONTENT_TYPE_OPTIONS,
-        HeaderValue::from_static("nosniff"),
-    );
+        .unwrap_or_else(|_| problem(StatusCode::SERVICE_UNAVAILABLE, "request timed out"));
+    for (name, value) in [
+        (header::CONNECTION, "close"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ] {
+        response
+            .headers_mut()
+            .insert(name, HeaderValue::from_static(value));
+    }
     response
-}
-
-/// Returns a refusal: a status and why, as JSON.
-pub(super) fn problem(status: StatusCode, reason: &str) -> Response {
-    json(status, &serde_json::json!({ "error": reason }))
-}
-
-/// Returns a refusal that also says what to do.
-pub(super) fn problem_with_hint(status: StatusCode, reason: &str, hint: &str) -> Response {
-    json(status, &serde_json::json!({ "error": reason, "hint": hint }))
-}
-
-/// Returns an answer in JSON.
-pub(super) fn json(status: StatusCode, value: &serde_json::Value) -> Response {
-    let headers = [(header::CONTENT_TYPE, "application/json")];
-    (status, headers, format!("{value}\n")).into_response()
 }

@@ -7,8 +7,8 @@ use hmac::{Hmac, Mac as _};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
+use super::answer::problem;
 use super::form::is_form;
-use super::server::problem;
 use super::webhook::Kind;
 use crate::notification::{SignatureCheck, SigningKey, hmac_sha256};
 use crate::transport::{Secret, SecretSource};
@@ -191,7 +191,7 @@ pub(super) async fn secret(source: &SecretSource, name: &str) -> Result<Secret, 
     let problem = || {
         problem(
             StatusCode::SERVICE_UNAVAILABLE,
-            &format!("the {name} cannot be read"),
+            &format!("could not read the {name}"),
         )
     };
     match read {
@@ -200,7 +200,8 @@ pub(super) async fn secret(source: &SecretSource, name: &str) -> Result<Secret, 
             tracing::error!(
                 name: "secret_unreadable",
                 error = &error as &dyn std::error::Error,
-                "the {name} cannot be read"
+                secret = name,
+                "could not read secret"
             );
             Err(problem())
         }

@@ -6,25 +6,29 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody as _};
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
+use http_body_util::BodyExt as _;
 use serde_json::Value;
 
 use super::Shared;
-use super::body::{self, Unread};
+use super::answer::{json, problem};
 use super::deliveries::Disposition;
 use super::event::{About, Watched};
 use super::form::{PayloadField, is_form};
 use super::replay::Delivery;
-use super::server::{LONGEST_REQUEST, json, problem};
+use super::server::LONGEST_REQUEST;
 use super::signature::{self, Authentic, Check};
 use crate::git::moved_to;
 
 /// The largest webhook, in bytes.
 const LARGEST_BODY: usize = 32 << 20;
+/// In bytes. A body over the limit is read this much further, so that its sender receives the response instead of a
+/// broken connection.
+const DISCARDED: usize = 4 << 20;
 /// The longest JSON text that is parsed, in bytes. A push of thousands of files lists every path; a longer text is a
 /// trigger if it is authentic.
 const LARGEST_PARSED: usize = 1 << 20;
@@ -94,6 +98,8 @@ enum Verdict {
 #[derive(Clone, Copy, Debug)]
 enum Refusal {
     Forged(signature::Forged),
+    /// The connection ended before the body did.
+    Incomplete,
     /// It is authentic, and its text is not what any host sends.
     NotAnObject,
     NoSecret,
@@ -101,7 +107,7 @@ enum Refusal {
     TooSlow,
     /// It failed the check, like too many before it. It can be sent again after this time.
     TooMany(Duration),
-    Unread(Unread),
+    TooLarge,
     UnreadableSecret,
 }
 
@@ -139,12 +145,12 @@ impl Shared {
     async fn judge(&self, kind: Kind, head: &Parts, body: Body) -> Result<Verdict, Refusal> {
         let mut check = self.check(kind, &head.headers).await;
         let mut text = Text::new(&head.headers);
-        let read = body::stream(head, body, LARGEST_BODY, |chunk| {
+        let read = stream(head, body, |chunk| {
             if let Ok(check) = &mut check {
                 check.update(chunk, text.add(chunk));
             }
         });
-        read.await.map_err(Refusal::Unread)?;
+        read.await?;
         let authentic = check.and_then(|check| check.finish().map_err(Refusal::Forged));
         let authentic = authentic.map_err(|refusal| self.limited(refusal))?;
         self.weigh(kind, &head.headers, text, authentic)
@@ -212,13 +218,13 @@ impl Refusal {
     fn reason(self) -> &'static str {
         match self {
             Self::Forged(forged) => forged.reason(),
+            Self::Incomplete => "the body is incomplete",
             Self::NotAnObject => "the body is not a JSON object",
             Self::NoSecret => "no webhook secret is set",
             Self::TooSlow => "the body did not arrive in time",
             Self::TooMany(_) => "too many webhooks that failed the check",
-            Self::Unread(Unread::Incomplete) => "the body is incomplete",
-            Self::Unread(Unread::TooLarge(_)) => "the body is larger than 32 MiB",
-            Self::UnreadableSecret => "the webhook secret cannot be read",
+            Self::TooLarge => "the body is larger than 32 MiB",
+            Self::UnreadableSecret => "could not read the webhook secret",
         }
     }
 
@@ -226,13 +232,39 @@ impl Refusal {
     fn response(self) -> Response {
         match self {
             Self::Forged(_) => problem(StatusCode::UNAUTHORIZED, "this webhook is not authentic"),
-            Self::NotAnObject => problem(StatusCode::BAD_REQUEST, self.reason()),
+            Self::Incomplete | Self::NotAnObject => problem(StatusCode::BAD_REQUEST, self.reason()),
             Self::NoSecret => problem(StatusCode::NOT_FOUND, self.reason()),
             Self::TooSlow => problem(StatusCode::REQUEST_TIMEOUT, self.reason()),
             Self::TooMany(wait) => too_many(wait),
-            Self::Unread(unread) => unread.response(),
+            Self::TooLarge => problem(StatusCode::PAYLOAD_TOO_LARGE, self.reason()),
             Self::UnreadableSecret => problem(StatusCode::SERVICE_UNAVAILABLE, self.reason()),
         }
+    }
+}
+
+/// Passes the body to `sink` while it arrives.
+///
+/// # Errors
+/// When the body is larger than [`LARGEST_BODY`], however it is framed, or breaks off. `sink` has seen a part of it.
+async fn stream(head: &Parts, mut body: Body, mut sink: impl FnMut(&[u8])) -> Result<(), Refusal> {
+    // A sender that waits for permission can be refused before it has sent anything.
+    if head.headers.contains_key(header::EXPECT) && body.size_hint().lower() > LARGEST_BODY as u64 {
+        return Err(Refusal::TooLarge);
+    }
+    let mut read = 0;
+    while let Some(frame) = body.frame().await
+        && read <= LARGEST_BODY + DISCARDED
+    {
+        let frame = frame.map_err(|_| Refusal::Incomplete)?;
+        let chunk = frame.into_data().unwrap_or_default();
+        read += chunk.len();
+        if read <= LARGEST_BODY {
+            sink(&chunk);
+        }
+    }
+    match read > LARGEST_BODY {
+        true => Err(Refusal::TooLarge),
+        false => Ok(()),
     }
 }
 

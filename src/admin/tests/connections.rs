@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn what_is_not_there_is_404_and_another_method_405() {
-    let face = Face::new().await;
+    let server = AdminServer::new().await;
     for (path, status) in [
         ("/", 200),
         ("/healthz", 200),
@@ -12,11 +12,11 @@ async fn what_is_not_there_is_404_and_another_method_405() {
         ("/metrics", 200),
         ("/api/status", 200),
     ] {
-        assert_eq!(face.get(path).await.status(), status, "{path}");
-        assert_eq!(face.post(path, &[], "").await.status(), 405, "{path}");
+        assert_eq!(server.get(path).await.status(), status, "{path}");
+        assert_eq!(server.post(path, &[], "").await.status(), 405, "{path}");
     }
     for path in ["/reconcile", "/suspend", "/resume", "/webhook/github"] {
-        assert_eq!(face.get(path).await.status(), 405, "{path}");
+        assert_eq!(server.get(path).await.status(), 405, "{path}");
     }
     for path in [
         "/nothing",
@@ -26,16 +26,16 @@ async fn what_is_not_there_is_404_and_another_method_405() {
         "//",
         "/%2e%2e/",
     ] {
-        assert_eq!(face.get(path).await.status(), 404, "{path}");
+        assert_eq!(server.get(path).await.status(), 404, "{path}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn silent_clients_are_hung_up_on_and_others_get_their_place() {
-    let face = Face::new().await;
+    let server = AdminServer::new().await;
     let mut silent = Vec::new();
     for number in 0..256 {
-        let mut stream = TcpStream::connect(face.address).await.unwrap();
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
         if number % 2 == 0 {
             stream
                 .write_all(b"POST /webhook/github HTTP/1.1\r\nHost: x\r\nContent-Le")
@@ -45,7 +45,7 @@ async fn silent_clients_are_hung_up_on_and_others_get_their_place() {
         silent.push(stream);
     }
     let started = tokio::time::Instant::now();
-    assert_eq!(face.get("/healthz").await.status(), 200);
+    assert_eq!(server.get("/healthz").await.status(), 200);
     assert!(
         started.elapsed() >= Duration::from_secs(9),
         "{:?}",
@@ -59,36 +59,54 @@ async fn silent_clients_are_hung_up_on_and_others_get_their_place() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_read_its_response_is_cut_off() {
+    let server = AdminServer::new().await;
+    let toggle = server.status.borrow().toggles[0].clone();
+    server
+        .status
+        .send_modify(|status| status.set_toggles(vec![toggle; 200_000]));
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    stream
+        .write_all(b"GET /api/status HTTP/1.1\r\nHost: x\r\n\r\n")
+        .await
+        .unwrap();
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    let mut response = Vec::new();
+    let _ = stream.read_to_end(&mut response).await;
+    assert!(!response.ends_with(b"}\n"), "{} bytes arrived", response.len());
+}
+
 #[tokio::test]
 async fn one_connection_carries_one_request_of_http_1() {
-    let face = Face::new().await;
+    let server = AdminServer::new().await;
     let twice = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n".repeat(2);
-    let answer = face.raw(twice).await;
+    let answer = server.raw(twice).await;
     assert_eq!(answer.0.matches("HTTP/1.1 200").count(), 1, "{}", answer.0);
     assert!(answer.has("connection: close"), "{}", answer.0);
 }
 
 #[tokio::test]
 async fn http_2_is_refused() {
-    let face = Face::new().await;
-    let mut stream = TcpStream::connect(face.address).await.unwrap();
+    let server = AdminServer::new().await;
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
     // The preface, empty settings, and the headers of `GET / HTTP/2` for the authority `x`.
     let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
     let get = [0, 0, 6, 1, 5, 0, 0, 0, 1, 0x82, 0x86, 0x84, 0x41, 1, b'x'];
     let request = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &settings[..], &get].concat();
     stream.write_all(&request).await.unwrap();
     let mut answer = Vec::new();
-    while !String::from_utf8_lossy(&answer).contains("HTTP/1.1 is spoken here") {
+    while !String::from_utf8_lossy(&answer).contains("only HTTP/1.1 is supported") {
         assert!(stream.read_buf(&mut answer).await.unwrap() > 0, "{answer:?}");
     }
 }
 
 #[tokio::test]
 async fn the_server_ends_when_asked_even_while_clients_are_silent() {
-    let mut face = Face::new().await;
-    let _silent = TcpStream::connect(face.address).await.unwrap();
-    assert_eq!(face.get("/healthz").await.status(), 200);
-    face.stop.take().unwrap().send(()).unwrap();
-    face.server.await.unwrap().unwrap();
-    assert!(TcpStream::connect(face.address).await.is_err());
+    let mut server = AdminServer::new().await;
+    let _silent = TcpStream::connect(server.address).await.unwrap();
+    assert_eq!(server.get("/healthz").await.status(), 200);
+    server.stop.take().unwrap().send(()).unwrap();
+    server.task.await.unwrap();
+    assert!(TcpStream::connect(server.address).await.is_err());
 }

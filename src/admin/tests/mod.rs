@@ -26,16 +26,16 @@ const SECRET: &str = "webhook-secret";
 const PUSH: &str = r#"{"ref":"refs/heads/main","repository":{"full_name":"acme/toggles"}}"#;
 
 /// A server on a free port, and the other ends of what it was given.
-struct Face {
+struct AdminServer {
     address: std::net::SocketAddr,
     status: watch::Sender<Status>,
     commands: mpsc::Receiver<Command>,
     trigger: Trigger,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
-    server: JoinHandle<std::io::Result<()>>,
+    task: JoinHandle<()>,
 }
 
-impl Face {
+impl AdminServer {
     async fn new() -> Self {
         Self::with(|_| {}).await
     }
@@ -58,7 +58,7 @@ impl Face {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = tokio::sync::oneshot::channel();
-        let server = tokio::spawn(serve(listener, admin, async {
+        let task = tokio::spawn(serve(listener, admin, async {
             let _ = stopped.await;
         }));
         Self {
@@ -67,7 +67,7 @@ impl Face {
             commands,
             trigger,
             stop: Some(stop),
-            server,
+            task,
         }
     }
 

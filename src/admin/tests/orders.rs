@@ -4,8 +4,8 @@ use super::*;
 
 #[tokio::test]
 async fn orders_need_the_admin_token() {
-    let face = Face::new().await;
-    let without = Face::with(|admin| admin.admin_token = None).await;
+    let server = AdminServer::new().await;
+    let without = AdminServer::with(|admin| admin.admin_token = None).await;
     for path in ["/allow", "/reconcile", "/suspend", "/resume"] {
         for headers in [
             &[][..],
@@ -17,39 +17,39 @@ async fn orders_need_the_admin_token() {
             &[("Authorization", "Basic YWRtaW4tdG9rZW4=")],
             &[("Cookie", "token=admin-token")],
         ] {
-            let answer = face.post(path, headers, "").await;
+            let answer = server.post(path, headers, "").await;
             assert_eq!(answer.status(), 401, "{path} {headers:?}");
             assert!(answer.has("www-authenticate: Bearer"), "{}", answer.0);
         }
         assert_eq!(without.order(path, "").await.status(), 403, "{path}");
     }
-    assert!(!face.was_fired().await && face.commands.is_empty());
+    assert!(!server.was_fired().await && server.commands.is_empty());
 }
 
 #[tokio::test]
 async fn the_admin_token_can_be_rotated() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("token");
-    let face = Face::with(|admin| admin.admin_token = Some(SecretSource::File(path.clone()))).await;
-    assert_eq!(face.order("/reconcile", "").await.status(), 503);
+    let server = AdminServer::with(|admin| admin.admin_token = Some(SecretSource::File(path.clone()))).await;
+    assert_eq!(server.order("/reconcile", "").await.status(), 503);
     std::fs::write(&path, "another\n").unwrap();
-    assert_eq!(face.order("/reconcile", "").await.status(), 401);
+    assert_eq!(server.order("/reconcile", "").await.status(), 401);
     std::fs::write(&path, format!("{TOKEN}\n")).unwrap();
-    assert_eq!(face.order("/reconcile", "").await.status(), 202);
+    assert_eq!(server.order("/reconcile", "").await.status(), 202);
 }
 
 #[tokio::test]
 async fn reconcile_fires_the_trigger_and_retries_what_is_parked() {
-    let mut face = Face::new().await;
-    assert_eq!(face.order("/reconcile", "").await.status(), 202);
-    assert!(face.was_fired().await);
-    assert!(matches!(face.commands.try_recv(), Ok(Command::RetryParked)));
+    let mut server = AdminServer::new().await;
+    assert_eq!(server.order("/reconcile", "").await.status(), 202);
+    assert!(server.was_fired().await);
+    assert!(matches!(server.commands.try_recv(), Ok(Command::RetryParked)));
 }
 
 #[tokio::test]
 async fn suspend_and_resume_answer_when_it_is_recorded() {
-    let mut face = Face::new().await;
-    let mut commands = std::mem::replace(&mut face.commands, mpsc::channel(1).1);
+    let mut server = AdminServer::new().await;
+    let mut commands = std::mem::replace(&mut server.commands, mpsc::channel(1).1);
     let driver = tokio::spawn(async move {
         let Some(Command::Suspend(_, suspension, reply)) = commands.recv().await else {
             panic!("no suspension");
@@ -66,18 +66,19 @@ async fn suspend_and_resume_answer_when_it_is_recorded() {
         (r#"{"untl":"2h"}"#, 400),
         ("nonsense", 400),
     ] {
-        let answer = face.order("/suspend", body).await;
+        let answer = server.order("/suspend", body).await;
         assert_eq!(answer.status(), status, "{body}");
         assert!(answer.body().starts_with(r#"{"error":""#), "{}", answer.body());
     }
     let before = now();
     assert_eq!(
-        face.order("/suspend", r#"{"reason":"freeze","for":"2h"}"#)
+        server
+            .order("/suspend", r#"{"reason":"freeze","for":"2h"}"#)
             .await
             .status(),
         200
     );
-    let answer = face.order("/resume", "").await;
+    let answer = server.order("/resume", "").await;
     assert_eq!(
         (answer.status(), answer.body()),
         (500, "{\"error\":\"the disk is full\"}\n")
@@ -86,7 +87,7 @@ async fn suspend_and_resume_answer_when_it_is_recorded() {
     assert_eq!(reason.as_deref(), Some("freeze"));
     assert!((before + 7200..before + 7260).contains(&until.unwrap()));
     assert_eq!(
-        face.order("/resume", "").await.status(),
+        server.order("/resume", "").await.status(),
         503,
         "the driver has ended"
     );

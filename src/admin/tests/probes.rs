@@ -3,33 +3,33 @@
 use super::*;
 
 #[tokio::test]
-async fn health_is_about_the_loop_and_readiness_about_the_world() {
-    let face = Face::new().await;
+async fn health_is_about_the_loop_and_readiness_about_the_passes() {
+    let server = AdminServer::new().await;
     assert_eq!(
-        face.get("/readyz").await.body(),
+        server.get("/readyz").await.body(),
         "ready; 1 held in shop/prod (invalid)\n"
     );
-    face.status.send_modify(|status| status.set_toggles(Vec::new()));
-    assert_eq!(face.get("/readyz").await.body(), "ready\n");
-    face.status.send_modify(|status| {
+    server.status.send_modify(|status| status.set_toggles(Vec::new()));
+    assert_eq!(server.get("/readyz").await.body(), "ready\n");
+    server.status.send_modify(|status| {
         status.last_pass.as_mut().unwrap().result = PassResult::Failed("401\n::error".to_owned());
     });
-    let answer = face.get("/readyz").await;
+    let answer = server.get("/readyz").await;
     assert_eq!(
         (answer.status(), answer.body()),
         (503, "the last pass failed: 401\\n::error\n")
     );
-    assert_eq!(face.get("/healthz").await.body(), "ok\n");
-    let late = Face::with(|admin| admin.stale_after = Duration::ZERO).await;
+    assert_eq!(server.get("/healthz").await.body(), "ok\n");
+    let late = AdminServer::with(|admin| admin.stale_after = Duration::ZERO).await;
     let answer = late.get("/readyz").await;
     assert_eq!(answer.status(), 503);
     assert!(answer.body().starts_with("stale: "), "{}", answer.body());
 
-    let stopped = Face::with(|admin| admin.heartbeat = Heartbeat::new(Duration::ZERO)).await;
+    let stopped = AdminServer::with(|admin| admin.heartbeat = Heartbeat::new(Duration::ZERO)).await;
     let answer = stopped.get("/healthz").await;
     assert_eq!(answer.status(), 503);
     assert!(
-        answer.body().starts_with("the loop has not turned"),
+        answer.body().starts_with("the driver loop has not run"),
         "{}",
         answer.body()
     );
@@ -37,13 +37,13 @@ async fn health_is_about_the_loop_and_readiness_about_the_world() {
 
 #[tokio::test]
 async fn metrics_are_openmetrics_text_whatever_the_scraper_accepts() {
-    let face = Face::new().await;
+    let server = AdminServer::new().await;
     for accepted in [
         "*/*",
         "text/plain;version=0.0.4",
         "application/openmetrics-text;version=1.0.0,*/*;q=0.1",
     ] {
-        let answer = face
+        let answer = server
             .raw(format!(
                 "GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: {accepted}\r\n\r\n"
             ))
@@ -66,12 +66,12 @@ async fn metrics_are_openmetrics_text_whatever_the_scraper_accepts() {
 
 #[tokio::test]
 async fn the_status_is_the_contracts_json() {
-    let face = Face::new().await;
-    face.status.send_modify(|status| {
+    let server = AdminServer::new().await;
+    server.status.send_modify(|status| {
         status.last_pass.as_mut().unwrap().at = 5;
         status.last_success.as_mut().unwrap().at = 1_767_323_045;
     });
-    let answer = face.get("/api/status").await;
+    let answer = server.get("/api/status").await;
     assert!(answer.has("content-type: application/json") && answer.has("cache-control: no-store"));
     assert_eq!(
         serde_json::from_str::<serde_json::Value>(answer.body()).unwrap(),
@@ -107,27 +107,28 @@ async fn the_status_is_the_contracts_json() {
 
 #[tokio::test]
 async fn the_status_is_never_an_old_one() {
-    let face = Face::new().await;
+    let server = AdminServer::new().await;
     assert!(
-        face.get("/api/status")
+        server
+            .get("/api/status")
             .await
             .body()
             .contains(r#""suspended":null"#)
     );
-    face.status.send_modify(|status| {
+    server.status.send_modify(|status| {
         status.suspensions = Suspensions::from(Suspension {
             reason: Some("freeze".to_owned()),
             until: None,
         });
     });
     let suspended = r#""suspended":{"reason":"freeze","until":null}"#;
-    let answer = face.get("/api/status").await;
+    let answer = server.get("/api/status").await;
     assert!(answer.body().contains(suspended), "{}", answer.0);
 }
 
 #[tokio::test]
 async fn the_page_runs_nothing() {
-    let answer = Face::new().await.get("/").await;
+    let answer = AdminServer::new().await.get("/").await;
     assert!(answer.has("content-type: text/html; charset=utf-8"));
     assert!(
         answer.0.contains("content-security-policy: default-src 'none'"),

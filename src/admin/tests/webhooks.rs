@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn an_authentic_push_of_every_host_fires_the_trigger() {
-    let face = Face::new().await;
+    let server = AdminServer::new().await;
     let hex = hex(PUSH);
     let github = format!("sha256={hex}");
     let generic = standard("msg_1", 0, PUSH);
@@ -40,28 +40,29 @@ async fn an_authentic_push_of_every_host_fires_the_trigger() {
         ),
         ("/webhook/generic", &generic, PUSH),
     ] {
-        let answer = face.post(path, headers, body).await;
+        let answer = server.post(path, headers, body).await;
         assert_eq!(answer.status(), 202, "{path} {}", answer.0);
-        assert!(face.was_fired().await, "{path}");
+        assert!(server.was_fired().await, "{path}");
     }
 }
 
 #[tokio::test]
 async fn a_generic_webhook_may_say_nothing() {
-    let face = Face::new().await;
+    let server = AdminServer::new().await;
     let headers = standard("msg_1", 0, "");
     assert_eq!(
-        face.post("/webhook/generic", &borrowed(&headers), "")
+        server
+            .post("/webhook/generic", &borrowed(&headers), "")
             .await
             .status(),
         202
     );
-    assert!(face.was_fired().await);
+    assert!(server.was_fired().await);
 }
 
 #[tokio::test]
 async fn a_forged_webhook_is_401_and_says_no_more() {
-    let face = Face::new().await;
+    let server = AdminServer::new().await;
     let wrong = format!("sha256={}", hex("something else"));
     let late = standard("msg_1", -400, PUSH);
     let early = standard("msg_1", 400, PUSH);
@@ -79,25 +80,25 @@ async fn a_forged_webhook_is_401_and_says_no_more() {
         ("/webhook/generic", borrowed(&early)),
         ("/webhook/generic", borrowed(&other)),
     ] {
-        let answer = face.post(path, &headers, PUSH).await;
+        let answer = server.post(path, &headers, PUSH).await;
         assert_eq!(
             (answer.status(), answer.body()),
             (401, "{\"error\":\"this webhook is not authentic\"}\n"),
             "{path} {headers:?}"
         );
     }
-    assert_eq!(face.github(&[], "not json").await.status(), 400);
-    assert_eq!(face.github(&[], "[1]").await.status(), 400);
-    assert!(!face.was_fired().await);
+    assert_eq!(server.github(&[], "not json").await.status(), 400);
+    assert_eq!(server.github(&[], "[1]").await.status(), 400);
+    assert!(!server.was_fired().await);
 }
 
 #[tokio::test]
 async fn a_large_webhook_is_a_trigger_if_it_is_authentic_however_it_is_framed() {
-    let face = Face::new().await;
+    let server = AdminServer::new().await;
     // Not even JSON: what is longer than one mebibyte is not parsed.
     let large = format!("{PUSH}{}", "x".repeat(1 << 20));
-    assert_eq!(face.github(&[], &large).await.status(), 202);
-    assert!(face.was_fired().await);
+    assert_eq!(server.github(&[], &large).await.status(), 202);
+    assert!(server.was_fired().await);
     let chunked = |signature: &str| {
         format!(
             "POST /webhook/github HTTP/1.1\r\nHost: x\r\nX-Hub-Signature-256: sha256={signature}\r\n\
@@ -105,43 +106,43 @@ async fn a_large_webhook_is_a_trigger_if_it_is_authentic_however_it_is_framed() 
             large.len()
         )
     };
-    assert_eq!(face.raw(chunked(&hex(&large))).await.status(), 202);
-    assert!(face.was_fired().await);
-    assert_eq!(face.raw(chunked(&hex(PUSH))).await.status(), 401);
-    assert!(!face.was_fired().await);
+    assert_eq!(server.raw(chunked(&hex(&large))).await.status(), 202);
+    assert!(server.was_fired().await);
+    assert_eq!(server.raw(chunked(&hex(PUSH))).await.status(), 401);
+    assert!(!server.was_fired().await);
 }
 
 #[tokio::test]
 async fn a_webhook_over_32_mebibytes_is_413_however_it_is_framed() {
-    let face = Face::new().await;
+    let server = AdminServer::new().await;
     let over = "x".repeat((32 << 20) + 1);
-    assert_eq!(face.github(&[], &over).await.status(), 413);
+    assert_eq!(server.github(&[], &over).await.status(), 413);
     let length = over.len();
     let head = format!(
         "POST /webhook/github HTTP/1.1\r\nHost: x\r\nX-Hub-Signature-256: sha256={}\r\n",
         hex(&over)
     );
     let chunked = format!("{head}Transfer-Encoding: chunked\r\n\r\n{length:x}\r\n{over}\r\n0\r\n\r\n");
-    assert_eq!(face.raw(chunked).await.status(), 413);
+    assert_eq!(server.raw(chunked).await.status(), 413);
     let patient = format!("{head}Expect: 100-continue\r\nContent-Length: {length}\r\n\r\n");
-    assert_eq!(face.raw(patient).await.status(), 413);
-    assert!(!face.was_fired().await);
+    assert_eq!(server.raw(patient).await.status(), 413);
+    assert!(!server.was_fired().await);
     let order = "x".repeat((1 << 20) + 1);
-    assert_eq!(face.order("/suspend", &order).await.status(), 413);
+    assert_eq!(server.order("/suspend", &order).await.status(), 413);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_webhook_that_does_not_arrive_in_time_is_on_record() {
-    let face = Face::new().await;
+    let server = AdminServer::new().await;
     let head = "POST /webhook/gitlab HTTP/1.1\r\nHost: x\r\nX-Gitlab-Token: webhook-secret\r\nContent-Length: 99\r\n\r\n{";
-    assert_eq!(face.raw(head).await.status(), 408);
-    let status = face.get("/api/status").await;
+    assert_eq!(server.raw(head).await.status(), 408);
+    let status = server.get("/api/status").await;
     assert!(
         status.body().contains("the body did not arrive in time"),
         "{}",
         status.0
     );
-    assert!(!face.was_fired().await);
+    assert!(!server.was_fired().await);
 }
 
 /// Deliveries of a running Gitea, byte for byte.
@@ -153,7 +154,7 @@ fn recorded() -> serde_json::Value {
 async fn recorded_deliveries_of_gitea_are_authentic_in_each_content_type() {
     let recorded = recorded();
     let secret = recorded["secret"].as_str().unwrap();
-    let face = Face::with(|admin| {
+    let server = AdminServer::with(|admin| {
         admin.webhook_secret = Some(SecretSource::Value(Secret::new(secret.to_owned())));
         admin.repo = Some("git@gitea-ssh.gitea.svc:dev/rec1795312102.git".parse().unwrap());
     })
@@ -171,34 +172,38 @@ async fn recorded_deliveries_of_gitea_are_authentic_in_each_content_type() {
             event == "push" && body.contains("refs/heads/main") | body.contains("refs%2Fheads%2Fmain");
         // A hook of GitHub's type gets along with Gitea's content types as well.
         for path in ["/webhook/gitea", "/webhook/github"] {
-            let answer = face.post(path, &headers, body).await;
+            let answer = server.post(path, &headers, body).await;
             let name = format!("{path} {event} {}: {}", delivery["case"], answer.0);
             assert_eq!(answer.status(), if is_ours { 202 } else { 200 }, "{name}");
-            assert_eq!(face.was_fired().await, is_ours, "{name}");
+            assert_eq!(server.was_fired().await, is_ours, "{name}");
         }
         let forged = body.replacen("rec1795312102", "rec1795312103", 1);
-        assert_eq!(face.post("/webhook/gitea", &headers, &forged).await.status(), 401);
+        assert_eq!(
+            server.post("/webhook/gitea", &headers, &forged).await.status(),
+            401
+        );
     }
-    assert!(!face.was_fired().await);
+    assert!(!server.was_fired().await);
 }
 
 #[tokio::test]
 async fn what_became_of_webhooks_is_in_the_status() {
-    let face = Face::new().await;
+    let server = AdminServer::new().await;
     let status = |answer: &Answer| -> serde_json::Value { serde_json::from_str(answer.body()).unwrap() };
-    let before = status(&face.get("/api/status").await);
+    let before = status(&server.get("/api/status").await);
     assert_eq!(
         before["webhooks"],
         serde_json::json!({ "accepted": null, "unused": [] })
     );
     let elsewhere = r#"{"ref":"refs/heads/main","repository":{"full_name":"acme/other"}}"#;
-    face.github(&[], PUSH).await;
+    server.github(&[], PUSH).await;
     for _ in 0..2 {
-        face.github(&[], elsewhere).await;
+        server.github(&[], elsewhere).await;
     }
-    face.post("/webhook/gitlab", &[("X-Gitlab-Token", "wrong")], PUSH)
+    server
+        .post("/webhook/gitlab", &[("X-Gitlab-Token", "wrong")], PUSH)
         .await;
-    let after = status(&face.get("/api/status").await);
+    let after = status(&server.get("/api/status").await);
     let webhooks = &after["webhooks"];
     assert_eq!(webhooks["accepted"]["count"], 1, "{webhooks}");
     let at = webhooks["accepted"]["last_at"].as_str().unwrap();
@@ -222,14 +227,14 @@ async fn what_became_of_webhooks_is_in_the_status() {
         assert_eq!(refused[member], value, "{webhooks}");
     }
     assert_eq!(after["ready"], true, "{after}");
-    let closed = Face::with(|admin| admin.webhook_secret = None).await;
+    let closed = AdminServer::with(|admin| admin.webhook_secret = None).await;
     let closed = status(&closed.get("/api/status").await);
     assert_eq!(closed["webhooks"], serde_json::Value::Null);
 }
 
 #[tokio::test]
 async fn a_webhook_about_something_else_is_200_and_nothing() {
-    let face = Face::new().await;
+    let server = AdminServer::new().await;
     let elsewhere = r#"{"ref":"refs/heads/main","repository":{"full_name":"acme/other"}}"#;
     let branch = r#"{"ref":"refs/heads/feature","repository":{"full_name":"acme/toggles"}}"#;
     for (extra, body) in [
@@ -241,22 +246,23 @@ async fn a_webhook_about_something_else_is_200_and_nothing() {
         ),
         (&[("X-GitHub-Event", "pull_request")], PUSH),
     ] {
-        let answer = face.github(extra, body).await;
+        let answer = server.github(extra, body).await;
         assert_eq!(answer.status(), 200, "{body} {}", answer.0);
     }
     let job = r#"{"object_kind":"build","ref":"main","project":{"path_with_namespace":"acme/toggles"}}"#;
     assert_eq!(
-        face.post("/webhook/gitlab", &[("X-Gitlab-Token", SECRET)], job)
+        server
+            .post("/webhook/gitlab", &[("X-Gitlab-Token", SECRET)], job)
             .await
             .status(),
         200
     );
-    assert!(!face.was_fired().await);
+    assert!(!server.was_fired().await);
 }
 
 #[tokio::test]
 async fn a_repeated_delivery_is_200_and_nothing() {
-    let face = Face::new().await;
+    let server = AdminServer::new().await;
     let signature = hex(PUSH);
     let github = format!("sha256={signature}");
     let generic = standard("msg_1", 0, PUSH);
@@ -275,18 +281,18 @@ async fn a_repeated_delivery_is_200_and_nothing() {
         ),
         ("/webhook/generic", borrowed(&generic)),
     ] {
-        assert_eq!(face.post(path, &headers, PUSH).await.status(), 202, "{path}");
-        assert!(face.was_fired().await, "{path}");
-        assert_eq!(face.post(path, &headers, PUSH).await.status(), 200, "{path}");
-        assert!(!face.was_fired().await, "{path}");
+        assert_eq!(server.post(path, &headers, PUSH).await.status(), 202, "{path}");
+        assert!(server.was_fired().await, "{path}");
+        assert_eq!(server.post(path, &headers, PUSH).await.status(), 200, "{path}");
+        assert!(!server.was_fired().await, "{path}");
     }
     let again = [("X-GitHub-Delivery", "2")];
-    assert_eq!(face.github(&again, PUSH).await.status(), 202);
+    assert_eq!(server.github(&again, PUSH).await.status(), 202);
 }
 
 #[tokio::test]
 async fn without_a_webhook_secret_there_are_no_webhooks() {
-    let face = Face::with(|admin| admin.webhook_secret = None).await;
+    let server = AdminServer::with(|admin| admin.webhook_secret = None).await;
     for path in [
         "/webhook/github",
         "/webhook/gitlab",
@@ -294,7 +300,8 @@ async fn without_a_webhook_secret_there_are_no_webhooks() {
         "/webhook/generic",
     ] {
         assert_eq!(
-            face.post(path, &[("X-Gitlab-Token", SECRET)], PUSH)
+            server
+                .post(path, &[("X-Gitlab-Token", SECRET)], PUSH)
                 .await
                 .status(),
             404,
@@ -307,31 +314,32 @@ async fn without_a_webhook_secret_there_are_no_webhooks() {
 async fn the_webhook_secret_can_be_rotated() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("secret");
-    let face = Face::with(|admin| admin.webhook_secret = Some(SecretSource::File(path.clone()))).await;
-    assert_eq!(face.github(&[], PUSH).await.status(), 503);
+    let server =
+        AdminServer::with(|admin| admin.webhook_secret = Some(SecretSource::File(path.clone()))).await;
+    assert_eq!(server.github(&[], PUSH).await.status(), 503);
     std::fs::write(&path, "another").unwrap();
-    assert_eq!(face.github(&[], PUSH).await.status(), 401);
+    assert_eq!(server.github(&[], PUSH).await.status(), 401);
     std::fs::write(&path, SECRET).unwrap();
-    assert_eq!(face.github(&[], PUSH).await.status(), 202);
+    assert_eq!(server.github(&[], PUSH).await.status(), 202);
 }
 
 #[tokio::test(start_paused = true)]
 async fn too_many_forged_webhooks_are_429_until_time_passes_and_authentic_ones_never() {
-    let face = Face::new().await;
+    let server = AdminServer::new().await;
     let headers = [("X-Gitlab-Token", "wrong")];
     let mut statuses = Vec::new();
     // The clock stands still while there is work, and may move while everybody waits for the network.
     while statuses.last() != Some(&429) && statuses.len() < 5000 {
-        statuses.push(face.post("/webhook/gitlab", &headers, "").await.status());
+        statuses.push(server.post("/webhook/gitlab", &headers, "").await.status());
     }
     assert!(statuses.len() > 300, "{}", statuses.len());
     assert_eq!(statuses.last(), Some(&429));
-    assert_eq!(face.github(&[], PUSH).await.status(), 202);
-    assert!(face.was_fired().await);
-    assert_eq!(face.get("/healthz").await.status(), 200);
+    assert_eq!(server.github(&[], PUSH).await.status(), 202);
+    assert!(server.was_fired().await);
+    assert_eq!(server.get("/healthz").await.status(), 200);
     tokio::time::advance(Duration::from_secs(10)).await;
-    assert_eq!(face.post("/webhook/gitlab", &headers, "").await.status(), 401);
+    assert_eq!(server.post("/webhook/gitlab", &headers, "").await.status(), 401);
     for _ in 0..400 {
-        assert_eq!(face.github(&[], PUSH).await.status(), 202);
+        assert_eq!(server.github(&[], PUSH).await.status(), 202);
     }
 }

@@ -1,0 +1,122 @@
+//! Requests of operators: each carries the admin token, in a header that a browser never adds on its own.
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, Request};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+
+use super::answer::{problem, problem_with_hint};
+use super::server::{Caller, LARGEST_BODY};
+use super::{Shared, signature};
+use crate::daemon::{Control, ControlError, Rejection};
+use crate::model::escaped;
+
+/// An authorized request of an operator.
+pub(super) struct OperatorRequest {
+    pub(super) shared: Shared,
+    pub(super) caller: Caller,
+    pub(super) body: Bytes,
+}
+
+impl OperatorRequest {
+    pub(super) fn control(&self) -> &Control {
+        &self.shared.0.admin.control
+    }
+}
+
+impl FromRequest<Shared> for OperatorRequest {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, shared: &Shared) -> Result<Self, Response> {
+        let caller = request.extensions().get::<Caller>();
+        let caller = *caller.expect("the server adds the caller to every request");
+        let headers = request.headers().clone();
+        // Read whatever the token is: a sender that is cut off in the middle of its body misses the response.
+        let body = Bytes::from_request(request, shared).await;
+        let body = body.map_err(|rejection| match rejection.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => {
+                let reason = format!("at most {LARGEST_BODY} bytes are allowed");
+                problem(StatusCode::PAYLOAD_TOO_LARGE, &reason)
+            }
+            status => problem(status, "the body is incomplete"),
+        })?;
+        shared.authorize(&headers, caller).await?;
+        Ok(Self {
+            shared: shared.clone(),
+            caller,
+            body,
+        })
+    }
+}
+
+impl Shared {
+    async fn authorize(&self, headers: &HeaderMap, caller: Caller) -> Result<(), Response> {
+        let Some(source) = &self.0.admin.admin_token else {
+            return Err(problem(
+                StatusCode::FORBIDDEN,
+                "no admin token is set; start with `--admin-token-file` to allow this",
+            ));
+        };
+        let token = signature::secret(source, "admin token").await?;
+        let given = headers.get(header::AUTHORIZATION);
+        let given = given.and_then(|value| bearer(value.as_bytes()));
+        if given.is_some_and(|given| signature::same(given, token.expose().as_bytes())) {
+            return Ok(());
+        }
+        tracing::warn!(name: "command_refused", %caller, "operator command without the admin token refused");
+        let mut refusal = problem(
+            StatusCode::UNAUTHORIZED,
+            "this needs `Authorization: Bearer <admin token>`",
+        );
+        let scheme = HeaderValue::from_static("Bearer");
+        refusal.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+        Err(refusal)
+    }
+}
+
+/// Returns what follows `Bearer`, which may be spelled in any case.
+fn bearer(value: &[u8]) -> Option<&[u8]> {
+    let (scheme, token) = value.split_at_checked(7)?;
+    scheme
+        .eq_ignore_ascii_case(b"bearer ")
+        .then(|| token.trim_ascii())
+}
+
+/// The refusal of a command that the driver did not carry out.
+impl From<ControlError> for Response {
+    fn from(error: ControlError) -> Self {
+        let reason = escaped(&error.to_string()).to_string();
+        let rejection = match error {
+            ControlError::Rejected(rejection) => rejection,
+            ControlError::NotNow(_) | ControlError::Stopped => {
+                return problem(StatusCode::SERVICE_UNAVAILABLE, &reason);
+            }
+            ControlError::NotRecorded(_) => return problem(StatusCode::INTERNAL_SERVER_ERROR, &reason),
+        };
+        let status = match rejection {
+            Rejection::NoEnvironment(_) => StatusCode::BAD_REQUEST,
+            Rejection::NotSupported(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Rejection::NothingPlanned => StatusCode::SERVICE_UNAVAILABLE,
+            Rejection::NothingToRelease { .. } | Rejection::OtherRevision { .. } => StatusCode::CONFLICT,
+            Rejection::UnknownEnvironment { .. } => StatusCode::NOT_FOUND,
+        };
+        match rejection.hint() {
+            Some(hint) => problem_with_hint(status, &reason, &hint),
+            None => problem(status, &reason),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bearer_token_is_found() {
+        assert_eq!(bearer(b"Bearer abc"), Some(&b"abc"[..]));
+        assert_eq!(bearer(b"bearer  abc "), Some(&b"abc"[..]));
+        for value in [&b""[..], b"abc", b"Bearer", b"Basic abc", b"Bearerabc"] {
+            assert_eq!(bearer(value), None);
+        }
+    }
+}
