@@ -10,7 +10,7 @@ const README: &str = include_str!("../../README.md");
 /// The table of settings, as README has it.
 fn table() -> String {
     let mut rows = vec![
-        "| flag | variable | default | what it says |".to_owned(),
+        "| flag | variable | default | meaning |".to_owned(),
         "|---|---|---|---|".to_owned(),
     ];
     for setting in settings() {

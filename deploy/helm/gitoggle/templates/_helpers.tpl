@@ -26,7 +26,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
-{{/* The secrets that gitoggle itself needs: with git-sync beside it, the repository's password is not its business. */}}
+{{/* The secrets of gitoggle. With the sidecar, only git-sync needs the repository's password. */}}
 {{- define "gitoggle.secrets" -}}
 {{- range $setting, $key := .Values.secret.keys -}}
 {{- if and $key (or (ne $setting "git_password") (not $.Values.sidecar.enabled) $.Values.config.state_remote) }}
@@ -35,19 +35,19 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
-{{/* The configuration file: the values' settings, and where the chart puts secrets. */}}
+{{/* The configuration file: the settings from the values, and the paths of the secrets. */}}
 {{- define "gitoggle.config" -}}
 {{- $config := deepCopy .Values.config -}}
-{{- $_ := required "config.base_url: say which service to publish to" .Values.config.base_url -}}
-{{- $_ := required "secret.keys.token: say which key of the Secret holds the service's token" .Values.secret.keys.token -}}
+{{- $_ := required "config.base_url: set the base URL of the service" .Values.config.base_url -}}
+{{- $_ := required "secret.keys.token: set the key of the Secret that contains the service's token" .Values.secret.keys.token -}}
 {{- if .Values.sidecar.enabled -}}
-{{- $_ := required "sidecar.repo: say which repository git-sync is to follow" .Values.sidecar.repo -}}
+{{- $_ := required "sidecar.repo: set the repository that git-sync follows" .Values.sidecar.repo -}}
 {{- $_ := set $config "repo" "/git/current" -}}
 {{- else -}}
-{{- $_ := required "config.repo: say where the documents are" .Values.config.repo -}}
+{{- $_ := required "config.repo: set the repository of the documents" .Values.config.repo -}}
 {{- end -}}
 {{- if not (or .Values.persistence.enabled .Values.config.state_remote) -}}
-{{- fail "persistence.enabled: without a volume, give config.state_remote, or every restart is a first pass" -}}
+{{- fail "persistence.enabled: without a volume, set config.state_remote; otherwise every restart is a first pass" -}}
 {{- end -}}
 {{- range $setting, $key := include "gitoggle.secrets" . | fromYaml -}}
 {{- $_ := set $config (printf "%s_file" $setting) (printf "/run/secrets/gitoggle/%s" $key) -}}
