@@ -15,7 +15,7 @@ use super::Parents;
 use super::error::Error;
 use super::reader::Reader;
 use super::trees::{TreeCache, folder};
-use crate::git::{object_id, oid};
+use crate::git::object_id;
 use crate::model::{Differing, EntryKind, ObjectId};
 
 /// The paths that no commit has taken yet, as a tree of folders.
@@ -137,7 +137,7 @@ pub(super) struct CommitNode {
 impl CommitNode {
     pub(super) fn read(reader: &Reader, id: Oid) -> Result<Self, Error> {
         let commit = reader.repository().find_commit(id);
-        let commit = commit.map_err(|error| reader.explain(object_id(id), error))?;
+        let commit = commit.map_err(|error| reader.missing(object_id(id), error))?;
         Ok(Self {
             id,
             time: commit.committer().when().seconds(),
@@ -291,9 +291,4 @@ impl<'a> Walk<'a> {
         }
         Ok(moved)
     }
-}
-
-/// Returns the Git library's form of a commit id.
-pub(super) fn start(id: crate::model::CommitId) -> Result<Oid, Error> {
-    Ok(oid(id.0))
 }

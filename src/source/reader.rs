@@ -33,14 +33,6 @@ impl Memory {
         }
     }
 
-    /// Returns what `error` is a sign of.
-    fn explain(&self, error: Error) -> Error {
-        match &self.place {
-            Some(place) => place.explain(error),
-            None => error,
-        }
-    }
-
     fn recall(&self, id: ObjectId) -> Option<Tree> {
         let trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
         trees.get(&id).cloned()
@@ -65,9 +57,10 @@ impl Reader {
     pub(super) fn open(memory: Arc<Memory>) -> Result<Self, Error> {
         // Objects need neither the work tree nor its link, either of which may be swapped meanwhile.
         let folder = memory.pool.folder();
-        let objects = memory.pool.open().map_err(|error| match folder.exists() {
-            true => memory.explain(cannot_open(folder, error)),
-            false => Error::Vanished(folder.to_owned()),
+        let objects = memory.pool.open().map_err(|error| match &memory.place {
+            _ if !folder.exists() => Error::Vanished(folder.to_owned()),
+            Some(place) => place.explain(cannot_open(folder, error)),
+            None => cannot_open(folder, error),
         })?;
         Ok(Self {
             objects: ObjectReader::new(objects),
@@ -90,18 +83,24 @@ impl Reader {
     }
 
     /// Returns why `id` could not be read: vanished, a partial clone, or damage.
-    pub(super) fn explain(&self, id: ObjectId, error: git2::Error) -> Error {
+    pub(super) fn missing(&self, id: ObjectId, error: git2::Error) -> Error {
         self.fault(ObjectFault::of(id, error))
     }
 
     fn fault(&self, fault: ObjectFault) -> Error {
-        if !self.folder().join("objects").exists() {
-            return Error::Vanished(self.folder().to_owned());
-        }
-        self.memory.explain(match fault {
+        self.explain(match fault {
             ObjectFault::Missing(id) if self.is_partial() => Error::PartialClone(id),
             fault => fault.into(),
         })
+    }
+
+    /// Returns what `error` is a sign of: the repository may be gone, or another one may have taken its place.
+    pub(super) fn explain(&self, error: Error) -> Error {
+        match (self.folder().join("objects").exists(), &self.memory.place) {
+            (false, _) => Error::Vanished(self.folder().to_owned()),
+            (true, Some(place)) => place.explain(error),
+            (true, None) => error,
+        }
     }
 }
 

@@ -8,15 +8,15 @@ use git2::Oid;
 
 use super::Parents;
 use super::error::Error;
-use super::history::{self, CommitNode};
+use super::history::CommitNode;
 use super::reader::Reader;
 use super::trees::{FileAt, TreeCache, folder, look_up};
-use crate::git::object_id;
+use crate::git::oid;
 use crate::model::{CommitId, Evidence, ObjectId};
 
 /// Returns whether a partial clone lacks the tree of a parent of `commit`.
 pub(super) fn lacks_trees(reader: &Reader, commit: CommitId) -> bool {
-    let parents = history::start(commit).and_then(|id| Ok(reader.repository().find_commit(id)?));
+    let parents = reader.repository().find_commit(oid(commit.0));
     let lacks = |parent: git2::Commit<'_>| parent.tree().is_err();
     reader.is_partial() && parents.is_ok_and(|commit| commit.parents().any(lacks))
 }
@@ -37,10 +37,7 @@ pub(super) fn removal(
     }
     let mut trees = TreeCache::new(reader);
     for id in walk {
-        let node = CommitNode::read(
-            reader,
-            id.map_err(|error| reader.explain(object_id(start), error))?,
-        )?;
+        let node = CommitNode::read(reader, id?)?;
         match file(&mut trees, node.tree, path)? {
             FileAt::File(_) => continue,
             FileAt::Missing => return Ok(None),
@@ -82,8 +79,7 @@ pub(super) fn evidence(reader: &Reader, start: Oid, path: &str, object: ObjectId
         false => Evidence::Nowhere,
     };
     for id in walk {
-        let id = id.map_err(|error| reader.explain(object_id(start), error))?;
-        match look_up(&mut trees, CommitNode::read(reader, id)?.tree, path, &mut seen)? {
+        match look_up(&mut trees, CommitNode::read(reader, id?)?.tree, path, &mut seen)? {
             FileAt::File(found) if found == object => return Ok(Evidence::Found),
             FileAt::Missing => unseen = Evidence::CannotTell,
             FileAt::File(_) | FileAt::Nothing => {}
@@ -108,8 +104,7 @@ pub(super) fn differed_since(reader: &Reader, start: Oid, since: Oid, root: &str
         if passed == FAR {
             return Ok(true);
         }
-        let id = id.map_err(|error| reader.explain(object_id(start), error))?;
-        let Some(then) = folders(&mut trees, CommitNode::read(reader, id)?.tree, root)? else {
+        let Some(then) = folders(&mut trees, CommitNode::read(reader, id?)?.tree, root)? else {
             return Ok(true);
         };
         if *now.get_or_insert_with(|| then.clone()) != then {

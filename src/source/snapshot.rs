@@ -11,7 +11,7 @@ use super::history::Found;
 use super::reader::{Memory, Reader};
 use super::resolve::Resolved;
 use super::{Parents, history, message, search};
-use crate::git::object_id;
+use crate::git::{object_id, oid};
 use crate::model::{Attribution, Commit, CommitId, EntryKind, Evidence, ObjectId, Trees};
 
 /// One commit of the source, and what can be asked about it. Cheap to clone; reading opens the repository anew.
@@ -64,7 +64,7 @@ impl Snapshot {
         let reader = Reader::open(Arc::clone(&memory))?;
         let id = object_id(resolved.commit);
         let commit = reader.repository().find_commit(resolved.commit);
-        let commit = commit.map_err(|error| reader.explain(id, error))?;
+        let commit = commit.map_err(|error| reader.missing(id, error))?;
         let root = components(root).ok_or_else(|| no_root(root, id))?;
         let root_tree = root_tree(&reader, object_id(commit.tree_id()), &root, id)?;
         let depth = match reader.repository().is_shallow() {
@@ -132,6 +132,12 @@ impl Snapshot {
         Reader::open(Arc::clone(&self.memory))
     }
 
+    /// Asks the history, which libgit2 reads by itself: its errors are explained here, once.
+    fn ask<T>(&self, question: impl FnOnce(&Reader, Oid) -> Result<T, Error>) -> Result<T, Error> {
+        let reader = self.reader()?;
+        question(&reader, oid(self.revision().0)).map_err(|error| reader.explain(error))
+    }
+
     /// Returns for each of `paths` (counted from the root) the newest commit that changed its meaning: the one that
     /// `git log -1 REVISION -- path` names, unless `is_same` accepts the version before it, too. `is_same` compares a
     /// version of a path with what is at that path now.
@@ -147,27 +153,26 @@ impl Snapshot {
         paths: &BTreeSet<String>,
         mut is_same: impl FnMut(&str, ObjectId) -> Result<bool, Error>,
     ) -> Result<BTreeMap<String, Attribution>, Error> {
-        let reader = self.reader()?;
         let full: Vec<String> = paths.iter().map(|path| self.full(path)).collect();
         let full: Vec<&str> = full.iter().map(String::as_str).collect();
         let names: Vec<&String> = paths.iter().collect();
-        let start = history::start(self.revision())?;
-        let found = history::last_commits(&reader, start, &full, self.parents, &mut |number, version| {
-            is_same(names[number], version)
-        })?;
-        let mut messages = Messages::new(&reader);
-        let head = Arc::new(self.commit.clone());
-        let mut answer = BTreeMap::new();
-        for (path, found) in paths.iter().zip(found) {
-            let attribution = match found {
-                None => continue,
-                Some(Found::Commit(id)) => Attribution::Known(messages.read(id)?),
-                Some(Found::Cut(Some(id))) => Attribution::Guessed(messages.read(id)?),
-                Some(Found::Cut(None)) => Attribution::Guessed(Arc::clone(&head)),
-            };
-            answer.insert(path.clone(), attribution);
-        }
-        Ok(answer)
+        let mut is_same = |number: usize, version| is_same(names[number], version);
+        self.ask(|reader, start| {
+            let found = history::last_commits(reader, start, &full, self.parents, &mut is_same)?;
+            let mut messages = Messages::new(reader);
+            let head = Arc::new(self.commit.clone());
+            let mut answer = BTreeMap::new();
+            for (path, found) in paths.iter().zip(found) {
+                let attribution = match found {
+                    None => continue,
+                    Some(Found::Commit(id)) => Attribution::Known(messages.read(id)?),
+                    Some(Found::Cut(Some(id))) => Attribution::Guessed(messages.read(id)?),
+                    Some(Found::Cut(None)) => Attribution::Guessed(Arc::clone(&head)),
+                };
+                answer.insert(path.clone(), attribution);
+            }
+            Ok(answer)
+        })
     }
 
     /// Returns the newest commit that took the file at `path` (counted from the root) away, which may be a merge that
@@ -176,11 +181,11 @@ impl Snapshot {
     /// # Errors
     /// When history cannot be read.
     pub fn removal(&self, path: &str) -> Result<Option<Commit>, Error> {
-        let reader = self.reader()?;
-        let start = history::start(self.revision())?;
-        let found = search::removal(&reader, start, &self.full(path), self.parents)?;
-        let commit = found.map(|id| reader.repository().find_commit(id)).transpose()?;
-        Ok(commit.map(|commit| message::commit(&commit)))
+        self.ask(|reader, start| {
+            let found = search::removal(reader, start, &self.full(path), self.parents)?;
+            let commit = found.map(|id| reader.repository().find_commit(id)).transpose()?;
+            Ok(commit.map(|commit| message::commit(&commit)))
+        })
     }
 
     /// Returns the blob at `path` (counted from the root).
@@ -188,8 +193,7 @@ impl Snapshot {
     /// # Errors
     /// When the commit cannot be read.
     pub fn file_at(&self, path: &str) -> Result<Option<ObjectId>, Error> {
-        let start = history::start(self.revision())?;
-        search::file_at(&self.reader()?, start, &self.full(path))
+        self.ask(|reader, start| search::file_at(reader, start, &self.full(path)))
     }
 
     /// Returns whether any commit in the history has `object` at `path` (counted from the root).
@@ -197,8 +201,7 @@ impl Snapshot {
     /// # Errors
     /// When history cannot be read.
     pub fn evidence(&self, path: &str, object: ObjectId) -> Result<Evidence, Error> {
-        let start = history::start(self.revision())?;
-        search::evidence(&self.reader()?, start, &self.full(path), object)
+        self.ask(|reader, start| search::evidence(reader, start, &self.full(path), object))
     }
 
     /// Returns whether `since`, or a commit after it up to this one, had other documents under the root than this one has. Every
@@ -207,8 +210,7 @@ impl Snapshot {
     /// # Errors
     /// When history cannot be read.
     pub fn differed_since(&self, since: CommitId) -> Result<bool, Error> {
-        let (start, since) = (history::start(self.revision())?, history::start(since)?);
-        search::differed_since(&self.reader()?, start, since, &self.root)
+        self.ask(|reader, start| search::differed_since(reader, start, oid(since.0), &self.root))
     }
 
     /// Returns how `other` stands to this snapshot's commit.
@@ -219,23 +221,25 @@ impl Snapshot {
         if other == self.revision() {
             return Ok(Relation::Same);
         }
-        let reader = self.reader()?;
-        let (own, id) = (history::start(self.revision())?, history::start(other)?);
-        let repository = reader.repository();
-        match repository.find_commit(id) {
-            Ok(_) => {}
-            Err(error) if error.code() == git2::ErrorCode::NotFound => {
-                return Ok(self.unless_cut(Relation::Missing));
+        self.ask(|reader, own| {
+            let (repository, id) = (reader.repository(), oid(other.0));
+            if let Err(error) = repository.find_commit(id) {
+                // Missing from the repository, unless that was replaced meanwhile.
+                return match reader.missing(other.0, error) {
+                    Error::MissingObject(_) | Error::PartialClone(_) => {
+                        Ok(self.unless_cut(Relation::Missing))
+                    }
+                    error => Err(error),
+                };
             }
-            Err(error) => return Err(reader.explain(other.0, error)),
-        }
-        if repository.graph_descendant_of(own, id)? {
-            return Ok(Relation::Descends);
-        }
-        match repository.graph_descendant_of(id, own)? {
-            true => Ok(Relation::Behind),
-            false => Ok(self.unless_cut(Relation::Diverged)),
-        }
+            if repository.graph_descendant_of(own, id)? {
+                return Ok(Relation::Descends);
+            }
+            match repository.graph_descendant_of(id, own)? {
+                true => Ok(Relation::Behind),
+                false => Ok(self.unless_cut(Relation::Diverged)),
+            }
+        })
     }
 
     /// Returns `relation`, unless the other commit may lie beyond the end of a history that is cut.

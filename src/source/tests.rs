@@ -166,6 +166,34 @@ fn a_repository_that_goes_away_has_vanished() {
 }
 
 #[test]
+fn every_question_about_a_checkout_that_was_replaced_says_that_it_vanished() {
+    let repo = Repo::new();
+    let first = CommitId(repo.commit_file("a", "1").parse().unwrap());
+    let removed = repo.git(&["rev-parse", "HEAD:a"]).parse().unwrap();
+    repo.git(&["rm", "-q", "a"]);
+    repo.commit("remove a");
+    repo.commit_file("b", "1");
+    let snapshot = source(repo.path()).look().unwrap();
+    // A sidecar clones again in place: the open handle finds nothing where it looks for its objects.
+    std::fs::rename(repo.join(".git"), repo.join("old")).unwrap();
+    repo.git(&["init", "-q"]);
+    let paths = ["a".to_owned()].into();
+    for (question, error) in [
+        ("relation", snapshot.relation(first).unwrap_err()),
+        (
+            "last_commits",
+            snapshot.last_commits(&paths, |_, _| Ok(false)).unwrap_err(),
+        ),
+        ("removal", snapshot.removal("a").unwrap_err()),
+        ("file_at", snapshot.file_at("a").unwrap_err()),
+        ("evidence", snapshot.evidence("a", removed).unwrap_err()),
+        ("differed_since", snapshot.differed_since(first).unwrap_err()),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Vanished, "{question}: {error:?}");
+    }
+}
+
+#[test]
 fn entries_have_their_kinds_and_large_blobs_are_not_read() {
     let repo = Repo::new();
     repo.write("folder/file", "12345");
