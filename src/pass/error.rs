@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::document::{Diagnostic, MOST_FILES};
 use crate::git::{ObjectError, RepoUrlError};
 use crate::model::{CommitId, chain, counted, escaped};
-use crate::plan::compare::CompareError;
+use crate::plan::compare::TooManyFiles;
 use crate::service::ClientError;
 use crate::{source, state};
 
@@ -254,12 +254,15 @@ impl Error {
     }
 }
 
-impl From<CompareError<source::Error, ObjectError>> for Error {
-    fn from(error: CompareError<source::Error, ObjectError>) -> Self {
-        match error {
-            CompareError::Applied(error) => Self::State(error.into()),
-            CompareError::Source(error) => Self::Source(error),
-            CompareError::TooManyFiles => Self::TooManyFiles,
-        }
+/// The source's reader has an error of its own: an object that cannot be read by itself is one of the state.
+impl From<ObjectError> for Error {
+    fn from(error: ObjectError) -> Self {
+        Self::State(error.into())
+    }
+}
+
+impl From<TooManyFiles> for Error {
+    fn from(_: TooManyFiles) -> Self {
+        Self::TooManyFiles
     }
 }

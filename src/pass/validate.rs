@@ -10,7 +10,7 @@ use super::worktree::Folder;
 use crate::document::{Diagnostic, Layout, tree};
 use crate::git::ObjectReader;
 use crate::model::{ObjectId, Scope, ServiceKind, Trees};
-use crate::plan::compare::{CompareError, Comparison, Difference, Places, Roots, compare, join};
+use crate::plan::compare::{Comparison, Difference, Places, Roots, compare, join};
 use crate::plan::{Deciding, Policy};
 use crate::source::{self, SourceConfig};
 
@@ -101,10 +101,11 @@ impl Run<'_> {
             scope,
             kind,
         };
-        let mut found = match compare::<S, ObjectReader>(&open()?, None, roots, &places, &BTreeSet::new()) {
-            Err(CompareError::TooManyFiles) => return Ok(self.too_many_files()),
-            found => found?,
-        };
+        let mut found =
+            match compare::<S, ObjectReader, Error>(&open()?, None, roots, &places, &BTreeSet::new()) {
+                Err(Error::TooManyFiles) => return Ok(self.too_many_files()),
+                found => found?,
+            };
         found
             .differences
             .retain(|difference| scope.contains(&difference.id) && self.wants(difference));
@@ -164,8 +165,8 @@ impl Run<'_> {
             applied_counts: &BTreeMap::new(),
             environment_holds: &BTreeMap::new(),
         };
-        let open = || Ok::<_, Error>((open()?, None));
-        let (_, findings) = decided::<S, ObjectReader, Error, _>(differences, reading, deciding, open)?;
+        let open = || Ok((open()?, None));
+        let (_, findings) = decided(differences, reading, deciding, open)?;
         Ok(findings)
     }
 

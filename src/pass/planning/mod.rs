@@ -217,7 +217,7 @@ where
         environment_holds: &environment_holds,
     };
     let (decided, mut findings) = read::decided(differences, reading, deciding, || {
-        Ok::<_, Error>(((from.open)()?, view.reader()?))
+        Ok(((from.open)()?, view.reader()?))
     })?;
     findings.extend(tree_findings);
     findings.sort();
@@ -265,7 +265,7 @@ where
     };
     let source = (from.open)()?;
     let applied = view.reader()?;
-    let comparison = compare(
+    compare(
         &source,
         applied.as_ref(),
         roots,
@@ -276,8 +276,7 @@ where
             kind: rules.kind,
         },
         always,
-    )?;
-    Ok(comparison)
+    )
 }
 
 /// Corrects the numbers of applied toggles by what was confirmed and is not in the applied tree yet.

@@ -7,9 +7,12 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use crate::document::{self, Diagnostic, LARGEST_DOCUMENT, Layout};
+use crate::git::ObjectReader;
 use crate::model::{Action, Blob, Payload, Scope, Sent, ServiceKind, ToggleId, Trees, Version};
-use crate::plan::compare::{CompareError, Difference, File, join};
+use crate::pass::Error;
+use crate::plan::compare::{Difference, File, join};
 use crate::plan::{Applied, Candidate, Decided, Deciding, Desired};
+use crate::source;
 
 /// How many documents a thread takes at a time.
 const PART: usize = 64;
@@ -33,24 +36,22 @@ pub(crate) type Read = (Vec<Decided>, Vec<Diagnostic>);
 
 /// Reads and checks both sides of every difference in scope, and decides about it at once, so that what is not going to
 /// be published is let go of. `open` gives each thread its own readers.
-pub(crate) fn decided<S, A, E, F>(
+pub(crate) fn decided<S, F>(
     differences: Vec<Difference>,
     reading: Reading<'_>,
     deciding: Deciding<'_>,
     open: F,
-) -> Result<Read, E>
+) -> Result<Read, Error>
 where
-    S: Trees,
-    A: Trees,
-    E: From<CompareError<S::Error, A::Error>> + Send,
-    F: Fn() -> Result<(S, Option<A>), E> + Sync,
+    S: Trees<Error = source::Error>,
+    F: Fn() -> Result<(S, Option<ObjectReader>), Error> + Sync,
 {
     let wanted = |one: &Difference| reading.scope.contains(&one.id) || reading.unknown.contains_key(&one.id);
     let count = differences.len();
     // Handed out in small parts, so that what was read is let go of while the rest is still read. Reading goes on under
     // the same lock: libgit2 locks so often that two readers are slower than one, and the other thread parses meanwhile.
     let parts = Mutex::new(differences.into_iter().filter(wanted));
-    let work = || -> Result<Read, E> {
+    let work = || -> Result<Read, Error> {
         let mut all = Read::default();
         let (source, applied) = open()?;
         let reader = Reader {
@@ -90,7 +91,7 @@ where
 }
 
 /// Does the same work in this many threads, and puts together what they read.
-fn in_threads<E: Send>(threads: usize, work: impl Fn() -> Result<Read, E> + Sync) -> Result<Read, E> {
+fn in_threads(threads: usize, work: impl Fn() -> Result<Read, Error> + Sync) -> Result<Read, Error> {
     thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
         let mut all = Read::default();
@@ -105,9 +106,9 @@ fn in_threads<E: Send>(threads: usize, work: impl Fn() -> Result<Read, E> + Sync
     })
 }
 
-struct Reader<'a, S, A> {
+struct Reader<'a, S> {
     source: S,
-    applied: Option<A>,
+    applied: Option<ObjectReader>,
     reading: Reading<'a>,
     deciding: Deciding<'a>,
 }
@@ -119,22 +120,14 @@ struct Loaded {
     applied: Option<Blob>,
 }
 
-impl<S: Trees, A: Trees> Reader<'_, S, A> {
-    fn load(&self, difference: Difference) -> Result<Loaded, CompareError<S::Error, A::Error>> {
+impl<S: Trees<Error = source::Error>> Reader<'_, S> {
+    fn load(&self, difference: Difference) -> Result<Loaded, Error> {
         let desired = match difference.desired.as_slice() {
-            [file] => Some(
-                self.source
-                    .blob(file.id, LARGEST_DOCUMENT)
-                    .map_err(CompareError::Source)?,
-            ),
+            [file] => Some(self.source.blob(file.id, LARGEST_DOCUMENT)?),
             _ => None,
         };
         let applied = match (&difference.applied, &self.applied) {
-            (Some(file), Some(trees)) => Some(
-                trees
-                    .blob(file.id, LARGEST_DOCUMENT)
-                    .map_err(CompareError::Applied)?,
-            ),
+            (Some(file), Some(trees)) => Some(trees.blob(file.id, LARGEST_DOCUMENT)?),
             _ => None,
         };
         Ok(Loaded {

@@ -1,38 +1,30 @@
 //! Compares one environment: which files claim which toggle, and which toggles are not the same on both sides.
 
-use std::collections::BTreeMap;
 use std::collections::hash_map::Entry as Seen;
+use std::collections::{BTreeMap, HashSet};
 
-use super::names::Names;
-use super::walk::{Equal, Placed, Walk, is_file};
-use super::{Difference, File, join};
+use super::walk::{Placed, Walk, is_file};
+use super::{CompareError, Difference, File, join};
 use crate::document::{Layout, Place, tree};
 use crate::model::{Differing, Entry, ServiceKind, ToggleId, Tree, Trees};
 
-/// Whether an environment has documents besides those that are compared.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Left {
-    OnlyThese,
-    Others,
-}
-
-impl<S: Trees, A: Trees> Walk<'_, S, A> {
+impl<S: Trees, A: Trees, E: CompareError<S, A>> Walk<'_, S, A, E> {
     /// Compares the folder of one environment. Files that are the same on both sides are passed over by name and id,
     /// unless another file could claim the same toggle.
-    pub(super) fn environment_folder(&mut self, prefix: &str, ours: &Tree, theirs: &Tree, equal: Equal) {
-        if equal == Equal::Read {
+    pub(super) fn environment_folder(&mut self, prefix: &str, ours: &Tree, theirs: &Tree, is_twin: bool) {
+        if is_twin {
             let recorded = applied_documents(prefix, theirs.entries());
             let desired = self.documents(prefix, ours.entries());
-            return self.environment(desired, recorded, theirs.files(), Left::OnlyThese);
+            return self.environment(desired, recorded, theirs.files(), false);
         }
-        let (mut desired, mut recorded, mut differing) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut desired, mut recorded, mut differing) = (Vec::new(), Vec::new(), HashSet::new());
         for (our, their) in Differing::new(ours, theirs) {
             let (our, their) = (our.filter(is_file), their.filter(is_file));
             if our.map(|entry| entry.id) == their.map(|entry| entry.id) {
                 continue;
             }
             let names = our.into_iter().chain(their).map(|entry| stem(entry.name));
-            differing.extend(names.map(<[u8]>::to_vec));
+            differing.extend(names.map(<[u8]>::to_ascii_lowercase));
             desired.extend(our);
             recorded.extend(their);
         }
@@ -41,15 +33,14 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
             .always
             .iter()
             .filter_map(|id| id.as_str().strip_prefix(folder.as_str()));
-        differing.extend(always.map(|toggle| toggle.as_bytes().to_vec()));
+        differing.extend(always.map(|toggle| toggle.to_ascii_lowercase().into_bytes()));
         let same = ours.files() - desired.len();
         self.found.any_document |= same > 0;
         if differing.is_empty() {
             return;
         }
         // A file that is the same on both sides may still claim a toggle that differs.
-        let differing = Names::new(differing);
-        let is_wanted = |entry: &Entry<'_>| differing.contains(stem(entry.name));
+        let is_wanted = |entry: &Entry<'_>| differing.contains(&stem(entry.name).to_ascii_lowercase());
         let is_new = |entry: &Entry<'_>| desired.binary_search_by(|one| one.name.cmp(entry.name)).is_err();
         let siblings = ours.entries().filter(is_file).filter(is_wanted).filter(is_new);
         let siblings: Vec<_> = siblings.collect();
@@ -61,12 +52,12 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
         let recorded = applied_documents(prefix, with_siblings(recorded));
         let desired = with_siblings(desired);
         let desired = self.documents(prefix, desired);
-        let left = if same == 0 { Left::OnlyThese } else { Left::Others };
-        self.environment(desired, recorded, theirs.files(), left);
+        self.environment(desired, recorded, theirs.files(), same > 0);
     }
 
-    /// Compares the given documents of one environment, in which `count` toggles are applied.
-    pub(super) fn environment(&mut self, desired: Placed, applied: Placed, count: usize, left: Left) {
+    /// Compares the given documents of one environment, in which `count` toggles are applied. `has_others` says whether the
+    /// source has documents besides.
+    pub(super) fn environment(&mut self, desired: Placed, applied: Placed, count: usize, has_others: bool) {
         let mut sides: BTreeMap<ToggleId, (Vec<File>, Option<File>)> = BTreeMap::new();
         let Some(environment) = desired
             .iter()
@@ -76,7 +67,7 @@ impl<S: Trees, A: Trees> Walk<'_, S, A> {
         else {
             return;
         };
-        if left == Left::OnlyThese && desired.is_empty() {
+        if !has_others && desired.is_empty() {
             self.found.lost.insert(environment.clone());
         }
         self.found.applied_counts.insert(environment, count);

@@ -6,21 +6,21 @@ use crate::document::{Layout, Place};
 use crate::model::{EntryKind, ObjectId, Trees, Unmatched};
 
 /// Returns the globs that match no toggle that is in the source, applied, or in `found` for another reason.
-pub(super) fn unmatched<S: Trees, A: Trees>(
+pub(super) fn unmatched<S: Trees, A: Trees, E: CompareError<S, A>>(
     source: &S,
     applied: Option<&A>,
     roots: Roots,
     places: &Places<'_>,
     found: &Comparison,
-) -> Result<Vec<String>, CompareError<S::Error, A::Error>> {
+) -> Result<Vec<String>, E> {
     let mut unmatched = places.scope.unmatched();
     for difference in &found.differences {
         unmatched.see(difference.id.as_str());
     }
-    search(source, roots.source, places.layout, &mut unmatched).map_err(CompareError::Source)?;
+    search(source, roots.source, places.layout, &mut unmatched)?;
     if let (Some(applied), Some(root)) = (applied, roots.applied) {
         // The state has a layout of its own, which is always the default one.
-        search(applied, root, &Layout::default(), &mut unmatched).map_err(CompareError::Applied)?;
+        search(applied, root, &Layout::default(), &mut unmatched)?;
     }
     Ok(unmatched.globs())
 }

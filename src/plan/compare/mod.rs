@@ -6,7 +6,6 @@
 mod clash;
 mod environment;
 mod matched;
-mod names;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -31,7 +30,7 @@ pub(crate) struct File {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Difference {
     pub(crate) id: ToggleId,
-    /// The files that claim it: none when it is gone, several when people disagree.
+    /// The files that claim it: none when it is gone, several when they clash.
     pub(crate) desired: Vec<File>,
     pub(crate) applied: Option<File>,
 }
@@ -63,13 +62,13 @@ pub(crate) struct Comparison {
     pub(crate) unmatched: Vec<String>,
 }
 
-/// Where documents are, and which of them anybody asks for.
+/// Where documents are, and which of them are in scope.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places<'a> {
     pub(crate) layout: &'a Layout,
     /// What findings put before a path.
     pub(crate) root: &'a str,
-    /// What is wrong with a path outside it is not told.
+    /// A path outside it yields no finding.
     pub(crate) scope: &'a Scope,
     /// FeatureProbe takes keys that differ only in case for one.
     pub(crate) kind: ServiceKind,
@@ -82,28 +81,32 @@ pub(crate) struct Roots {
     pub(crate) applied: Option<ObjectId>,
 }
 
-/// Why two trees could not be compared.
-#[derive(Debug)]
-pub(crate) enum CompareError<S, A> {
-    /// The source could not be read.
-    Source(S),
-    /// The state could not be read.
-    Applied(A),
-    /// The source holds more than [`MOST_FILES`](crate::document::MOST_FILES) files and folders.
-    TooManyFiles,
+/// The source holds more than [`MOST_FILES`](crate::document::MOST_FILES) files and folders.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TooManyFiles;
+
+/// An error of a comparison: either side could not be read, or there are too many files.
+pub(crate) trait CompareError<S: Trees, A: Trees>:
+    From<S::Error> + From<A::Error> + From<TooManyFiles>
+{
+}
+
+impl<E, S: Trees, A: Trees> CompareError<S, A> for E where
+    E: From<S::Error> + From<A::Error> + From<TooManyFiles>
+{
 }
 
 /// Compares the trees under `roots`. `always` names toggles that are differences even where both sides are equal
 /// (their last outcome is unknown).
-pub(crate) fn compare<S: Trees, A: Trees>(
+pub(crate) fn compare<S: Trees, A: Trees, E: CompareError<S, A>>(
     source: &S,
     applied: Option<&A>,
     roots: Roots,
     places: &Places<'_>,
     always: &BTreeSet<ToggleId>,
-) -> Result<Comparison, CompareError<S::Error, A::Error>> {
-    let mut found = Walk::new(source, applied, *places, always).run(roots)?;
-    found.unmatched = unmatched(source, applied, roots, places, &found)?;
+) -> Result<Comparison, E> {
+    let mut found = Walk::<_, _, E>::new(source, applied, *places, always).run(roots)?;
+    found.unmatched = unmatched::<_, _, E>(source, applied, roots, places, &found)?;
     Ok(found)
 }
 

@@ -53,6 +53,22 @@ impl Trees for Memory {
     }
 }
 
+/// Memory never fails.
+#[derive(Debug)]
+struct Fault;
+
+impl From<Infallible> for Fault {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
+
+impl From<TooManyFiles> for Fault {
+    fn from(_: TooManyFiles) -> Self {
+        Self
+    }
+}
+
 fn compared(layout: &str, source: &[(&str, &str)], applied: &[(&str, &str)], always: &[&str]) -> Comparison {
     let mut trees = Memory::default();
     let roots = Roots {
@@ -66,8 +82,7 @@ fn compared(layout: &str, source: &[(&str, &str)], applied: &[(&str, &str)], alw
         scope: &Scope::default(),
         kind: ServiceKind::Documented,
     };
-    let found = compare(&trees, Some(&trees), roots, &places, &always);
-    found.unwrap_or_else(|_| unreachable!("memory never fails"))
+    compare::<_, _, Fault>(&trees, Some(&trees), roots, &places, &always).unwrap()
 }
 
 const DEFAULT: &str = "{project}/{environment}/{toggle}.yaml";

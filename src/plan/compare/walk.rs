@@ -1,14 +1,15 @@
 //! The walk over the two trees of a comparison, side by side.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::marker::PhantomData;
 
-use super::environment::{Left, applied_documents};
-use super::{CompareError, Comparison, Difference, File, Places, Roots, clash, join};
+use super::environment::applied_documents;
+use super::{CompareError, Comparison, Difference, File, Places, Roots, TooManyFiles, clash, join};
 use crate::document::{MOST_FILES, Place, tree};
 use crate::model::{Entry, EntryKind, EnvironmentId, ObjectId, ServiceKind, ToggleId, Tree, Trees};
 
 /// A walk, and what it has found so far.
-pub(super) struct Walk<'a, S, A> {
+pub(super) struct Walk<'a, S, A, E> {
     source: &'a S,
     applied: Option<&'a A>,
     pub(super) places: Places<'a>,
@@ -18,9 +19,8 @@ pub(super) struct Walk<'a, S, A> {
     pub(super) folded: HashMap<String, ToggleId>,
     /// How many folders of the source were looked at.
     folders: usize,
+    error: PhantomData<E>,
 }
-
-type Outcome<S, A> = Result<(), CompareError<<S as Trees>::Error, <A as Trees>::Error>>;
 
 /// Documents, by the toggle they claim.
 pub(super) type Placed = Vec<(ToggleId, File)>;
@@ -36,19 +36,12 @@ const DEEPEST_FOLDER: usize = 128;
 struct Sides {
     source: Option<ObjectId>,
     applied: Option<ObjectId>,
-    equal: Equal,
+    /// Whether it is read even if both sides are equal: another folder, whose name differs only in case, may hold the same
+    /// toggles.
+    is_twin: bool,
 }
 
-/// What happens to a folder that is the same on both sides.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Equal {
-    /// It is read: another folder, whose name differs only in case, may hold the same toggles.
-    Read,
-    /// It is skipped.
-    Skipped,
-}
-
-impl<'a, S: Trees, A: Trees> Walk<'a, S, A> {
+impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
     pub(super) fn new(
         source: &'a S,
         applied: Option<&'a A>,
@@ -63,16 +56,17 @@ impl<'a, S: Trees, A: Trees> Walk<'a, S, A> {
             found: Comparison::default(),
             folded: HashMap::new(),
             folders: 0,
+            error: PhantomData,
         }
     }
 
     /// Walks over the trees under `roots`.
-    pub(super) fn run(mut self, roots: Roots) -> Result<Comparison, CompareError<S::Error, A::Error>> {
+    pub(super) fn run(mut self, roots: Roots) -> Result<Comparison, E> {
         if self.places.layout.is_default_shape() {
             let sides = Sides {
                 source: Some(roots.source),
                 applied: roots.applied,
-                equal: Equal::Skipped,
+                is_twin: false,
             };
             self.folder("", 0, sides)?;
         } else {
@@ -81,13 +75,13 @@ impl<'a, S: Trees, A: Trees> Walk<'a, S, A> {
         Ok(self.finish())
     }
 
-    fn folder(&mut self, prefix: &str, depth: usize, sides: Sides) -> Outcome<S, A> {
+    fn folder(&mut self, prefix: &str, depth: usize, sides: Sides) -> Result<(), E> {
         let Sides {
             source,
             applied,
-            equal,
+            is_twin,
         } = sides;
-        let is_equal = source.is_some() && source == applied && equal == Equal::Skipped;
+        let is_equal = source.is_some() && source == applied && !is_twin;
         if is_equal && !self.is_always(prefix) {
             self.found.any_document = true;
             return Ok(());
@@ -96,11 +90,11 @@ impl<'a, S: Trees, A: Trees> Walk<'a, S, A> {
         let theirs = self.applied_tree(applied)?;
         let ours = self.source_tree(source)?;
         if depth == ENVIRONMENT_DEPTH {
-            self.environment_folder(prefix, &ours, &theirs, equal);
+            self.environment_folder(prefix, &ours, &theirs, is_twin);
         } else {
             self.documents(prefix, ours.entries());
         }
-        self.subfolders(prefix, depth, (&ours, &theirs), equal)
+        self.subfolders(prefix, depth, (&ours, &theirs), is_twin)
     }
 
     fn subfolders(
@@ -108,8 +102,8 @@ impl<'a, S: Trees, A: Trees> Walk<'a, S, A> {
         prefix: &str,
         depth: usize,
         (ours, theirs): (&Tree, &Tree),
-        equal: Equal,
-    ) -> Outcome<S, A> {
+        is_twin: bool,
+    ) -> Result<(), E> {
         if depth == DEEPEST_FOLDER {
             return Ok(());
         }
@@ -124,12 +118,11 @@ impl<'a, S: Trees, A: Trees> Walk<'a, S, A> {
             }
         }
         for (name, (source, applied)) in pairs {
-            let is_twin = !twins.is_empty() && twins.contains(&name.to_ascii_lowercase());
-            let equal = if is_twin { Equal::Read } else { equal };
+            let is_twin = is_twin || (!twins.is_empty() && twins.contains(&name.to_ascii_lowercase()));
             let sides = Sides {
                 source,
                 applied,
-                equal,
+                is_twin,
             };
             match std::str::from_utf8(name) {
                 Ok(name) => self.folder(&join(prefix, name), depth + 1, sides)?,
@@ -195,7 +188,7 @@ impl<'a, S: Trees, A: Trees> Walk<'a, S, A> {
     }
 
     /// Compares file by file, for layouts whose folders are not those of the state.
-    fn everything(&mut self, roots: Roots) -> Outcome<S, A> {
+    fn everything(&mut self, roots: Roots) -> Result<(), E> {
         let mut environments: BTreeMap<EnvironmentId, (Placed, Placed)> = BTreeMap::new();
         let mut left = vec![(String::new(), roots.source)];
         while let Some((prefix, folder)) = left.pop() {
@@ -226,7 +219,7 @@ impl<'a, S: Trees, A: Trees> Walk<'a, S, A> {
         }
         for (desired, applied) in environments.into_values() {
             let count = applied.len();
-            self.environment(desired, applied, count, Left::OnlyThese);
+            self.environment(desired, applied, count, false);
         }
         Ok(())
     }
@@ -263,28 +256,28 @@ impl<'a, S: Trees, A: Trees> Walk<'a, S, A> {
     }
 
     /// Reads a tree of the source. One tree may stand for millions of files by being in many places.
-    fn source_tree(&mut self, tree: Option<ObjectId>) -> Result<Tree, CompareError<S::Error, A::Error>> {
+    fn source_tree(&mut self, tree: Option<ObjectId>) -> Result<Tree, E> {
         let Some(tree) = tree else {
             return Ok(Tree::empty());
         };
-        let tree = self.source.tree(tree).map_err(CompareError::Source)?;
+        let tree = self.source.tree(tree)?;
         self.found.files += tree.files();
         self.folders += 1;
         match self.found.files.max(self.folders) > MOST_FILES {
-            true => Err(CompareError::TooManyFiles),
+            true => Err(TooManyFiles.into()),
             false => Ok(tree),
         }
     }
 
     /// Reads an applied tree where the source has it too, as that of an earlier commit: beside its successor it costs
     /// little, and the search for commits asks for it again.
-    fn applied_tree(&self, tree: Option<ObjectId>) -> Result<Tree, CompareError<S::Error, A::Error>> {
+    fn applied_tree(&self, tree: Option<ObjectId>) -> Result<Tree, E> {
         let (Some(tree), Some(applied)) = (tree, self.applied) else {
             return Ok(Tree::empty());
         };
         match self.source.find_tree(tree) {
             Some(found) => Ok(found),
-            None => applied.tree(tree).map_err(CompareError::Applied),
+            None => Ok(applied.tree(tree)?),
         }
     }
 }
