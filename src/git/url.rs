@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use percent_encoding::percent_decode_str;
+
 use super::ssh_address::SshAddress;
 use crate::model::escaped;
 
@@ -72,14 +74,25 @@ impl RepoUrl {
         Some(port.map_or_else(|| host.clone(), |port| format!("{host}:{port}")))
     }
 
-    /// Returns the path on the host, as it is written in the address; nothing for a path.
+    /// Returns whether `address` can name this repository: a URL, `user@host:path`, or a path on the host. Only paths are
+    /// compared, since a forge inside a cluster has one host name there and another one outside.
     #[must_use]
-    pub fn path_on_host(&self) -> Option<&str> {
-        match &self.0 {
-            Kind::Https(url) => Some(url.path()),
-            Kind::Local(_) => None,
-            Kind::Ssh(address) => Some(&address.path),
-        }
+    pub fn is_same_repository(&self, address: &str) -> bool {
+        let ours = match &self.0 {
+            Kind::Https(url) => normal(url.path()),
+            Kind::Local(_) => return true,
+            Kind::Ssh(address) => normal(&address.path),
+        };
+        let theirs = normal(match address.split_once("://") {
+            Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
+            None => scp_like(address).map_or(address, |(_, path)| path),
+        });
+        // A forge may be served below a folder of its host, which only some of its addresses contain.
+        let ends_with = |long: &str, short: &str| {
+            let folder = long.strip_suffix(short);
+            folder.is_some_and(|folder| folder.is_empty() || folder.ends_with('/') || short.is_empty())
+        };
+        ends_with(&ours, &theirs) || ends_with(&theirs, &ours)
     }
 
     pub(crate) fn https(&self) -> Option<&url::Url> {
@@ -186,6 +199,13 @@ fn scp_like(text: &str) -> Option<(&str, &str)> {
     (!host.contains('/') && !drive).then_some((host, path))
 }
 
+/// Returns `path` without case, `.git` and outer slashes, which make no difference to hosts.
+fn normal(path: &str) -> String {
+    let path = percent_decode_str(path).decode_utf8_lossy().to_lowercase();
+    let path = path.trim_matches('/');
+    path.strip_suffix(".git").unwrap_or(path).to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,6 +251,72 @@ mod tests {
                 (Some(host), shown),
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn a_repository_is_the_same_however_it_is_written() {
+        for (ours, theirs, same) in [
+            (
+                "https://github.com/acme/toggles",
+                "https://github.com/acme/toggles.git",
+                true,
+            ),
+            (
+                "https://github.com/acme/toggles.git",
+                "https://GitHub.com/Acme/Toggles",
+                true,
+            ),
+            (
+                "git@github.com:acme/toggles.git",
+                "https://github.com/acme/toggles.git",
+                true,
+            ),
+            (
+                "ssh://git@github.com/acme/toggles",
+                "git@github.com:acme/toggles.git",
+                true,
+            ),
+            (
+                "ssh://git@ssh.github.com:443/acme/toggles",
+                "git@github.com:acme/toggles.git",
+                true,
+            ),
+            (
+                "ssh://git@git.acme.org:2222/acme/toggles",
+                "http://git.acme.org:3000/acme/toggles/",
+                true,
+            ),
+            (
+                "https://github.com/acme/toggles",
+                "https://github.com/acme/toggles-2.git",
+                false,
+            ),
+            (
+                "https://github.com/acme/toggles",
+                "https://github.com/evil/toggles.git",
+                false,
+            ),
+            // A forge in a cluster has two names.
+            (
+                "https://gitea-http.gitea.svc:3000/acme/toggles.git",
+                "https://git.acme.org/acme/toggles.git",
+                true,
+            ),
+            ("https://git.acme.org/scm/acme/toggles", "acme/toggles", true),
+            (
+                "git@git.acme.org:acme/toggles.git",
+                "https://acme.org/gitea/acme/toggles",
+                true,
+            ),
+            ("https://git.acme.org/xacme/toggles", "acme/toggles", false),
+            ("https://git.acme.org/toggles", "acme/xtoggles", false),
+            // What names no path, or is not on a host, can be any.
+            ("https://git.acme.org/toggles", "https://git.acme.org/", true),
+            ("/srv/toggles", "acme/other", true),
+        ] {
+            let ours: RepoUrl = ours.parse().unwrap();
+            assert_eq!(ours.is_same_repository(theirs), same, "{ours} {theirs}");
         }
     }
 
