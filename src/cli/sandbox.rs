@@ -27,7 +27,6 @@ async fn serve(settings: &Settings, args: &SandboxArgs) -> Result<Verdict, Failu
         history_file: args.history_file.clone(),
         ..SandboxConfig::new(token)
     })
-    .await
     .map_err(Failure::failed)?;
     let url = sandbox.url();
     let mut text = format!("listening on {url}\nwhat it holds: {url}/\n");

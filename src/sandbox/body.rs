@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::model::{Content, Rule, Serve, Targeting};
 
 /// The largest request body, in bytes. A document has at most 1 MiB, and JSON may need more for the same.
-pub const LARGEST_BODY: usize = 4 * 1024 * 1024;
+pub(super) const LARGEST_BODY: usize = 4 * 1024 * 1024;
 
 /// A request body: exactly these members.
 #[derive(Debug, Deserialize)]

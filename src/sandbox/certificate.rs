@@ -1,4 +1,4 @@
-//! The sandbox's certificate: made at start, signed by an authority of its own, forgotten at the end.
+//! Makes the sandbox's certificate at start, signed by an authority that is used only once.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -6,35 +6,23 @@ use std::sync::Arc;
 
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, date_time_ymd,
+    KeyUsagePurpose,
 };
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
 
-/// Which certificate the sandbox shows; all but the first are for testing clients.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Certificate {
-    /// One for `127.0.0.1`, `::1`, `localhost` and the configured host.
-    #[default]
-    Good,
-    /// The same, but its time is over.
-    Expired,
-    /// One for another host.
-    OtherName,
-}
-
 /// A certificate that cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
-    /// It cannot be made; a host that is no host name, for one.
-    #[error("cannot make a certificate")]
+    /// It cannot be made.
+    #[error("could not make a certificate")]
     Make(#[from] rcgen::Error),
     /// TLS cannot be set up with it.
-    #[error("cannot set up TLS")]
+    #[error("could not set up TLS")]
     Tls(#[from] rustls::Error),
 }
 
-/// What the server needs, and what its clients need.
+/// The certificates of the server and of its authority.
 pub(super) struct Identity {
     /// The authority's certificate, for `--ca-file`.
     pub(super) ca_pem: String,
@@ -43,12 +31,12 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    pub(super) fn new(kind: Certificate, host: Option<&str>) -> Result<Self, CertificateError> {
+    pub(super) fn new() -> Result<Self, CertificateError> {
         let ca_key = KeyPair::generate()?;
         let ca_params = authority()?;
         let ca = ca_params.self_signed(&ca_key)?;
         let key = KeyPair::generate()?;
-        let leaf = leaf(kind, host)?.signed_by(&key, &Issuer::from_params(&ca_params, &ca_key))?;
+        let leaf = leaf()?.signed_by(&key, &Issuer::from_params(&ca_params, &ca_key))?;
         let private = PrivateKeyDer::try_from(key.serialize_der())
             .map_err(|reason| rustls::Error::General(reason.to_owned()))?;
         let mut tls = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
@@ -73,25 +61,13 @@ fn authority() -> Result<CertificateParams, rcgen::Error> {
     Ok(params)
 }
 
-fn leaf(kind: Certificate, host: Option<&str>) -> Result<CertificateParams, rcgen::Error> {
-    let names: Vec<String> = match kind {
-        Certificate::Good | Certificate::Expired => ["localhost", "127.0.0.1", "::1"]
-            .into_iter()
-            .chain(host)
-            .map(Into::into)
-            .collect(),
-        Certificate::OtherName => vec!["other.invalid".into()],
-    };
-    let mut params = CertificateParams::new(names)?;
+fn leaf() -> Result<CertificateParams, rcgen::Error> {
+    let mut params = CertificateParams::new(["localhost", "127.0.0.1", "::1"].map(str::to_owned))?;
     params
         .distinguished_name
         .push(DnType::CommonName, "gitoggle sandbox");
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     params.use_authority_key_identifier_extension = true;
-    if kind == Certificate::Expired {
-        params.not_before = date_time_ymd(2000, 1, 1);
-        params.not_after = date_time_ymd(2001, 1, 1);
-    }
     Ok(params)
 }
 

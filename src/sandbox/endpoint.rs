@@ -1,5 +1,7 @@
 //! The documented endpoint: token, body, faults, answer.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
@@ -9,17 +11,15 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, patch};
 use subtle::ConstantTimeEq as _;
 
-use super::answer::{dictated, json, nothing, refusal};
+use super::answer::{json, nothing, refusal};
 use super::body::{LARGEST_BODY, check};
 use super::faults::Fault;
-use super::ledger::Open;
+use super::ledger::OpenRequest;
 use super::page;
-use super::script::{Effect, Reply, Script};
-use super::server::Shared;
+use super::shared::SandboxState;
 use crate::model::{Payload, ToggleId};
 
-/// Everything the sandbox answers to.
-pub(super) fn router(shared: Shared) -> Router {
+pub(super) fn router(state: Arc<SandboxState>) -> Router {
     Router::new()
         .route(
             "/api/projects/{project}/environments/{environment}/toggles/{toggle}/targeting",
@@ -36,11 +36,11 @@ pub(super) fn router(shared: Shared) -> Router {
         })
         .fallback(async || refusal(StatusCode::NOT_FOUND, "not_found", "Not Found"))
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
-        .with_state(shared)
+        .with_state(state)
 }
 
 async fn publish(
-    State(shared): State<Shared>,
+    State(state): State<Arc<SandboxState>>,
     Path((project, environment, toggle)): Path<(String, String, String)>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
@@ -52,69 +52,20 @@ async fn publish(
             &format!("Toggle {toggle} not found"),
         );
     };
-    let open = shared.ledger.arrive(id, body.as_deref().unwrap_or_default());
-    shared.gate(open.toggle()).await;
-    let faults = shared.faults();
-    if !faults.latency.is_zero() {
-        tokio::time::sleep(faults.latency).await;
-    }
-    if let Some(script) = shared.script(open.toggle()) {
-        return scripted(&open, script).await;
-    }
+    let request = state.ledger.arrive(id, body.as_deref().unwrap_or_default());
+    tokio::time::sleep(state.faults.latency).await;
     let response = match body {
-        Ok(body) => match authenticated(&headers, shared.token()).and_then(|()| is_json(&headers)) {
-            Ok(()) => store(
-                &open,
-                &body,
-                faults.strike(open.toggle(), open.nth),
-                faults.retry_after,
-            ),
+        Ok(body) => match authenticated(&headers, state.token.expose()).and_then(|()| is_json(&headers)) {
+            Ok(()) => store(&state, &request, &body),
             Err(refusal) => *refusal,
         },
         Err(rejection) => unreadable(&rejection),
     };
-    finish(&open, response)
-}
-
-/// Records what is answered, unless that is nothing.
-fn finish(open: &Open, response: Response) -> Response {
-    if response.extensions().get::<Dropped>().is_none() {
-        open.answered(response.status().as_u16());
-        tracing::debug!(name: "answered", toggle = %open.toggle(), status = response.status().as_u16(), "answered");
-    }
+    tracing::debug!(name: "answered", toggle = %request.toggle, status = response.status().as_u16(), "answered");
     response
 }
 
-/// Marks what is not an answer but the end of the connection.
-#[derive(Clone)]
-struct Dropped;
-
-fn dropped() -> Response {
-    let mut response = nothing();
-    response.extensions_mut().insert(Dropped);
-    response
-}
-
-async fn scripted(open: &Open, script: Script) -> Response {
-    let Script { effect, delay, reply } = script;
-    tokio::time::sleep(delay).await;
-    if effect == Effect::Stored
-        && let Err(error) = open.store()
-    {
-        return finish(open, broken_history(&error));
-    }
-    match reply {
-        Reply::Answer {
-            status,
-            headers,
-            body,
-        } => finish(open, dictated(status, &headers, body)),
-        Reply::Drop => finish(open, dropped()),
-        Reply::Silence => std::future::pending().await,
-    }
-}
-
-/// FeatureProbe's ways: no token and a scheme it does not know are 401, a token it does not know is 403.
+/// Answers as FeatureProbe does: 401 without a token or with an unknown scheme, 403 with an unknown token.
 fn authenticated(headers: &HeaderMap, token: &str) -> Result<(), Box<Response>> {
     let given = headers
         .get(header::AUTHORIZATION)
@@ -166,7 +117,8 @@ fn unreadable(rejection: &BytesRejection) -> Response {
     }
 }
 
-fn store(open: &Open, body: &[u8], fault: Fault, retry_after: std::time::Duration) -> Response {
+fn store(state: &SandboxState, request: &OpenRequest, body: &[u8]) -> Response {
+    let fault = state.strike(request);
     match fault {
         Fault::Internal => {
             return refusal(StatusCode::INTERNAL_SERVER_ERROR, "fault", "a fault as asked for");
@@ -174,16 +126,16 @@ fn store(open: &Open, body: &[u8], fault: Fault, retry_after: std::time::Duratio
         Fault::Unavailable => {
             return refusal(StatusCode::SERVICE_UNAVAILABLE, "fault", "a fault as asked for");
         }
-        Fault::TooMany => return too_many(retry_after),
+        Fault::TooMany => return too_many(state.faults.retry_after),
         Fault::DropAfterStore | Fault::None => {}
     }
     let accepted = match check(body) {
         Ok(accepted) => accepted,
         Err(reason) => return refusal(StatusCode::BAD_REQUEST, "invalid_request", &reason),
     };
-    match open.store() {
+    match request.store() {
         Err(error) => broken_history(&error),
-        Ok(_) if fault == Fault::DropAfterStore => dropped(),
+        Ok(_) if fault == Fault::DropAfterStore => nothing(),
         Ok(version) => stored(&Payload::new(&accepted.targeting), version),
     }
 }

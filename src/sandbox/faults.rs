@@ -1,11 +1,11 @@
-//! Faults on request: at random, but the same ones for the same seed.
+//! Faults at random, but the same ones for the same seed.
 
 use std::hash::{Hash as _, Hasher as _};
 use std::time::Duration;
 
 use crate::model::ToggleId;
 
-/// How the sandbox misbehaves. Rates are probabilities in `0.0..=1.0`; the default is to behave.
+/// The faults of a sandbox; none by default. Rates are probabilities in `0.0..=1.0`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Faults {
     /// How often a request is answered 500 or 503, half of each, without storing.
@@ -18,8 +18,7 @@ pub struct Faults {
     pub too_many_rate: f64,
     /// What such a 429 says in `Retry-After`, in whole seconds.
     pub retry_after: Duration,
-    /// What decides who is struck: the same seed strikes the same tries of the same toggles, in whatever order
-    /// they arrive.
+    /// The same seed strikes the same tries of the same toggles, in whatever order they arrive.
     pub seed: u64,
 }
 
@@ -36,7 +35,6 @@ impl Default for Faults {
     }
 }
 
-/// What strikes one request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Fault {
     DropAfterStore,
@@ -47,7 +45,7 @@ pub(super) enum Fault {
 }
 
 impl Faults {
-    /// Says what strikes the `nth` request for `toggle`.
+    /// Returns the fault that strikes the `nth` request for `toggle`.
     pub(super) fn strike(&self, toggle: &ToggleId, nth: u64) -> Fault {
         let Self {
             fail_rate,

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::Published;
 use super::body::check;
+use super::document::StoredDocument;
 use crate::model::{Content, Payload, Targeting, ToggleId};
 
 /// A history file that is open for appending.
@@ -17,7 +17,7 @@ pub(super) struct HistoryFile(File);
 
 /// One line, which is also one element of `GET /api/sandbox/history`.
 #[derive(Deserialize, Serialize)]
-pub(super) struct Line {
+pub(super) struct HistoryLine {
     seq: usize,
     toggle: ToggleId,
     version: u64,
@@ -29,7 +29,7 @@ pub(super) struct Line {
 
 impl HistoryFile {
     /// Opens `path`, which need not exist, and reads what it holds. A last line that was cut off is removed.
-    pub(super) fn open(path: &Path) -> std::io::Result<(Self, Vec<Published>)> {
+    pub(super) fn open(path: &Path) -> std::io::Result<(Self, Vec<StoredDocument>)> {
         let mut file = OpenOptions::new()
             .create(true)
             .truncate(false)
@@ -50,15 +50,15 @@ impl HistoryFile {
         Ok((Self(file), published))
     }
 
-    pub(super) fn append(&mut self, published: &Published) -> std::io::Result<()> {
-        let mut line = serde_json::to_vec(&Line::new(published))?;
+    pub(super) fn append(&mut self, published: &StoredDocument) -> std::io::Result<()> {
+        let mut line = serde_json::to_vec(&HistoryLine::new(published))?;
         line.push(b'\n');
         self.0.write_all(&line)
     }
 }
 
-impl Line {
-    pub(super) fn new(published: &Published) -> Self {
+impl HistoryLine {
+    pub(super) fn new(published: &StoredDocument) -> Self {
         let Targeting { disabled, content } = published.targeting();
         Self {
             seq: published.seq,
@@ -72,8 +72,8 @@ impl Line {
     }
 }
 
-fn read(line: &[u8]) -> std::io::Result<Published> {
-    let Line {
+fn read(line: &[u8]) -> std::io::Result<StoredDocument> {
+    let HistoryLine {
         seq,
         toggle,
         version,
@@ -84,7 +84,7 @@ fn read(line: &[u8]) -> std::io::Result<Published> {
     } = serde_json::from_slice(line)?;
     let body = Payload::new(&Targeting { disabled, content }).body(&comment);
     check(body.as_bytes()).map_err(std::io::Error::other)?;
-    Ok(Published {
+    Ok(StoredDocument {
         seq,
         toggle,
         version,

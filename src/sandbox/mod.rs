@@ -1,30 +1,27 @@
-//! A local toggle service with the documented endpoint, over HTTPS, for trying things and for tests.
+//! A local toggle service with the documented endpoint over HTTPS, for experiments.
 //!
-//! It checks the token and, strictly, the body against `service-api.md`, answers as FeatureProbe does, keeps what
-//! it was told per toggle, shows it on a page, and misbehaves on request: [`Faults`] at random but repeatably,
-//! [`Script`]s exactly. It is no service to rely on: everything it holds can be read without a token, so it listens
-//! on loopback.
+//! It checks the token and, strictly, the body against the service's contract, answers as FeatureProbe does, keeps
+//! every document that was published and shows them on a page. [`Faults`] make it fail at random but repeatably.
+//! Everything it holds can be read without a token, so it listens on loopback.
 //!
-//! Invariant: whatever it stores was first checked, and every request that reaches the endpoint is recorded, also
-//! one that is refused or dropped.
+//! Invariant: it stores only checked documents, and records every request to the endpoint, including those that it
+//! refuses or drops.
 
 mod answer;
 mod body;
 mod certificate;
+mod document;
 mod endpoint;
 mod faults;
 mod history_file;
 mod ledger;
 mod page;
-mod script;
 mod server;
+mod shared;
 
-pub use body::LARGEST_BODY;
-pub use certificate::Certificate;
 pub use faults::Faults;
-pub use ledger::{Concurrency, Published, Received};
-pub use script::{Effect, Reply, Script};
-pub use server::{Error, Running, Sandbox, SandboxConfig};
+pub use ledger::ReceivedRequest;
+pub use server::{Error, Sandbox, SandboxConfig};
 
 #[cfg(test)]
 mod end_to_end;

@@ -1,21 +1,21 @@
-//! What the sandbox holds, for people and as JSON. Read-only and without a token: nothing in it is secret.
+//! Shows the stored documents as a page and as JSON. Read-only and without a token, because nothing is secret.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 
-use super::Published;
 use super::answer::json;
-use super::history_file::Line;
-use super::server::Shared;
+use super::document::StoredDocument;
+use super::history_file::HistoryLine;
+use super::shared::SandboxState;
 use crate::model::{Content, Serve, Targeting, ToggleId, escaped};
 
-/// Which part of the history is wanted.
 #[derive(Deserialize)]
-pub(super) struct Wanted {
+pub(super) struct HistoryQuery {
     /// Only this toggle.
     toggle: Option<String>,
     /// Only documents with a number that is not smaller.
@@ -25,11 +25,14 @@ pub(super) struct Wanted {
 }
 
 /// `GET /api/sandbox/history`: every document that was stored, in order.
-pub(super) async fn history(State(shared): State<Shared>, Query(wanted): Query<Wanted>) -> Response {
-    let Wanted { toggle, from, q: _ } = wanted;
-    let lines: Vec<Line> = shared
+pub(super) async fn history(
+    State(state): State<Arc<SandboxState>>,
+    Query(wanted): Query<HistoryQuery>,
+) -> Response {
+    let HistoryQuery { toggle, from, q: _ } = wanted;
+    let lines: Vec<HistoryLine> = state
         .ledger
-        .published()
+        .stored()
         .iter()
         .skip(from.unwrap_or_default())
         .filter(|published| {
@@ -37,7 +40,7 @@ pub(super) async fn history(State(shared): State<Shared>, Query(wanted): Query<W
                 .as_deref()
                 .is_none_or(|toggle| published.toggle.as_str() == toggle)
         })
-        .map(Line::new)
+        .map(HistoryLine::new)
         .collect();
     json(
         StatusCode::OK,
@@ -46,8 +49,11 @@ pub(super) async fn history(State(shared): State<Shared>, Query(wanted): Query<W
 }
 
 /// `GET /`: the toggles, the most recently changed first, each with its history.
-pub(super) async fn page(State(shared): State<Shared>, Query(wanted): Query<Wanted>) -> Response {
-    let html = html(&shared.ledger.published(), &wanted);
+pub(super) async fn page(
+    State(state): State<Arc<SandboxState>>,
+    Query(wanted): Query<HistoryQuery>,
+) -> Response {
+    let html = html(&state.ledger.stored(), &wanted);
     (
         [
             (header::CONTENT_TYPE, "text/html; charset=utf-8"),
@@ -68,9 +74,9 @@ const MOST_TOGGLES: usize = 100;
 /// How many documents one toggle shows.
 const MOST_VERSIONS: usize = 20;
 
-fn html(published: &[Published], wanted: &Wanted) -> String {
+fn html(published: &[StoredDocument], wanted: &HistoryQuery) -> String {
     let filter = wanted.q.as_deref().unwrap_or_default();
-    let mut toggles: BTreeMap<&ToggleId, Vec<&Published>> = BTreeMap::new();
+    let mut toggles: BTreeMap<&ToggleId, Vec<&StoredDocument>> = BTreeMap::new();
     for one in published
         .iter()
         .filter(|one| one.toggle.as_str().contains(filter))
@@ -102,7 +108,7 @@ fn html(published: &[Published], wanted: &Wanted) -> String {
 }
 
 /// One toggle: what it holds now, and how it came to that.
-fn card(versions: &[&Published]) -> String {
+fn card(versions: &[&StoredDocument]) -> String {
     let Some(newest) = versions.last() else {
         return String::new();
     };
@@ -156,7 +162,7 @@ fn summary(content: &Content) -> String {
 }
 
 /// One document that was stored.
-fn entry(published: &Published) -> String {
+fn entry(published: &StoredDocument) -> String {
     let comment = published.comment();
     let (subject, rest) = comment.split_once('\n').unwrap_or((&comment, ""));
     let rest = match rest.trim() {
@@ -212,10 +218,10 @@ const PAGE: &str = include_str!("page.html");
 mod tests {
     use super::*;
 
-    fn published(seq: usize, toggle: &str, comment: &str) -> Published {
+    fn published(seq: usize, toggle: &str, comment: &str) -> StoredDocument {
         let targeting = r#""disabled":true,"content":{"rules":[],"disabledServe":{"select":0},"defaultServe":{"select":0},"variations":[{"value":"{body}","name":"<b>","description":""}]}}"#;
         let comment = serde_json::to_string(comment).unwrap();
-        Published {
+        StoredDocument {
             seq,
             toggle: toggle.parse().unwrap(),
             version: 1,
@@ -224,8 +230,8 @@ mod tests {
         }
     }
 
-    fn all() -> Wanted {
-        Wanted {
+    fn all() -> HistoryQuery {
+        HistoryQuery {
             toggle: None,
             from: None,
             q: None,
@@ -254,7 +260,7 @@ mod tests {
         let at = |text: &str| page.find(text).unwrap();
         assert!(at("<i>/</i>a</h2>") < at("<i>/</i>b</h2>"));
         assert!(page.contains("2 toggles") && page.contains("3 publishes"));
-        let wanted = Wanted {
+        let wanted = HistoryQuery {
             q: Some("e/b".into()),
             ..all()
         };

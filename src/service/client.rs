@@ -254,3 +254,30 @@ async fn bounded(response: &mut reqwest::Response) -> Result<Vec<u8>, reqwest::E
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rotated_token_is_read_again_and_the_last_good_one_stays() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let write = |token: &str| std::fs::write(file.path(), token).unwrap();
+        write("api-old\n");
+        let client = Client::new(ClientConfig {
+            base_url: "https://toggles.example.org".parse().unwrap(),
+            token: SecretSource::File(file.path().to_owned()),
+            network: Network::default(),
+            timeout: Duration::from_secs(1),
+        })
+        .unwrap();
+        assert!(!format!("{client:?}").contains("api-old"), "{client:?}");
+        assert_eq!(client.reload_token().unwrap(), TokenChange::Same);
+        write("api-new\n");
+        assert_eq!(client.reload_token().unwrap(), TokenChange::Changed);
+        write("api\u{7f}\n");
+        assert!(matches!(client.reload_token(), Err(ClientError::Unsendable)));
+        assert_eq!(client.token().secret.expose(), "api-new");
+        assert_eq!(client.token_generation(), 1);
+    }
+}

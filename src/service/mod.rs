@@ -22,6 +22,3 @@ pub use classify::{Standing, classify};
 pub use client::{Client, ClientConfig, ClientError, Session, TokenChange};
 pub use failure::{Failure, classify_failure};
 pub use outcome::{Certainty, Outcome};
-
-#[cfg(test)]
-mod end_to_end;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::support::answer::Then;
+use crate::support::certificate::Authority;
 use crate::support::{Answer, Request, Service, TOKEN, World, body, doc};
 
 /// A world in which `pay` is applied and a change of it waits.
@@ -44,6 +46,8 @@ fn any_success_without_words_or_with_json_is_applied() {
             Answer::status(204),
             Answer::json(201, r#"{"id": 7}"#),
             Answer::json(202, "[]"),
+            Answer::status(200).header("Content-Type", "text/html").body("{}"),
+            Answer::json(200, &format!("{{\"content\":\"{}\"}}", "a".repeat(1 << 20))),
         ],
         |answer| {
             let world = waiting();
@@ -75,6 +79,49 @@ fn a_refusal_is_shown_and_tried_once_per_apply() {
         world.apply().exit(0).any_output();
         world.sent(&[("shop/prod/pay", body(22, "Change again"))]);
     });
+}
+
+#[test]
+fn a_compressed_refusal_is_shown() {
+    let world = waiting();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut gzip, br#"{"code":"conflict","message":"zipped"}"#).unwrap();
+    let refusal = Answer::json(409, "").header("Content-Encoding", "gzip");
+    world.service.answers([refusal.bytes(gzip.finish().unwrap())]);
+    world.apply().exit(1).says(&["409 `conflict`: zipped"]);
+}
+
+#[test]
+fn after_a_success_an_empty_404_is_about_the_toggle() {
+    let world = waiting();
+    for toggle in ["zoo", "zoo2"] {
+        let path = format!("shop/prod/{toggle}.yaml");
+        world.repo.file(&path, doc(5)).commit("Add another");
+    }
+    world.service.answers([Answer::applied(), Answer::status(404)]);
+    world.apply().exit(1).says(&["shop/prod/zoo", "404"]);
+    let sent: Vec<_> = world.service.take().iter().map(Request::toggle).collect();
+    assert_eq!(sent, ["shop/prod/pay", "shop/prod/zoo", "shop/prod/zoo2"]);
+}
+
+#[test]
+fn the_token_is_never_shown_even_if_the_service_repeats_it() {
+    let echo = format!(r#"{{"code":"{TOKEN}","message":"bad token {TOKEN}"}}"#);
+    each(
+        &[
+            Answer::json(400, &echo),
+            Answer::json(401, &echo),
+            Answer::json(500, &echo),
+            Answer::status(200).body(&format!("<html>{TOKEN}")),
+            Answer::status(302).header("Location", &format!("https://x.invalid/?token={TOKEN}")),
+        ],
+        |answer| {
+            let world = waiting();
+            world.service.always(move |_| answer.clone());
+            world.apply().exit(1).any_output().never_says(&[TOKEN]);
+            world.status().exit_in(&[0, 1]).any_output().never_says(&[TOKEN]);
+        },
+    );
 }
 
 #[test]
@@ -261,6 +308,7 @@ fn what_a_strange_answer_leaves_unknown_is_sent_again_the_same() {
             Answer::html(404),
             Answer::status(302).header("Location", "/login"),
             Answer::raw(b"SSH-2.0-OpenSSH_9.2\r\n"),
+            Answer::json(200, "{\"a\":"),
         ],
         |answer| {
             let world = waiting();
@@ -303,7 +351,14 @@ fn a_service_that_stays_busy_is_tried_four_times() {
 
 #[test]
 fn a_lost_reply_is_followed_by_the_same_body_and_comment() {
-    each(&[Answer::stores_and_closes(), Answer::closes()], |answer| {
+    let half = Answer::raw(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{}");
+    let lost = [
+        Answer::stores_and_closes(),
+        Answer::closes(),
+        half.clone(),
+        half.and(Then::Cut),
+    ];
+    each(&lost, |answer| {
         let world = waiting();
         world.service.answers([answer]);
         world.apply().exit(0).any_output();
@@ -351,9 +406,26 @@ fn nobody_listening_is_told_and_nothing_is_unknown() {
         .apply()
         .set("base-url", &url)
         .exit(1)
-        .says(&["shop/prod/pay"])
+        .says(&["shop/prod/pay", "onnection refused"])
         .never_says(&[TOKEN]);
     world.nothing_sent();
+    // Listens, so that TCP connects, and never answers in TLS.
+    let mute = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mute = format!("https://{}", mute.local_addr().unwrap());
+    for (url, words) in [
+        (mute.as_str(), "no connection was made in time"),
+        ("https://toggles.invalid", "cannot be looked up"),
+    ] {
+        world
+            .apply()
+            .set("base-url", url)
+            .set("state-dir", world.path(words))
+            .set("first-pass", "assert")
+            .set("timeout", "1s")
+            .exit(1)
+            .says(&["shop/prod/pay", words])
+            .never_says(&[TOKEN]);
+    }
 }
 
 #[test]
@@ -426,10 +498,7 @@ fn a_service_that_stays_down_is_probed_until_the_pass_gives_up() {
 #[test]
 fn a_certificate_that_nobody_vouches_for_is_not_the_service() {
     let world = waiting();
-    let stranger = world.write(
-        "stranger.pem",
-        crate::support::certificate::Authority::other().pem(),
-    );
+    let stranger = world.write("stranger.pem", Authority::other().pem());
     for run in [
         world.apply().unset("ca-file"),
         world.apply().set("ca-file", stranger),
@@ -437,6 +506,22 @@ fn a_certificate_that_nobody_vouches_for_is_not_the_service() {
         run.exit(1).says(&["certificate"]).never_says(&[TOKEN]);
     }
     world.nothing_sent();
+    for (authority, words) in [
+        (Authority::expired(), "has expired"),
+        (Authority::for_another_host(), "is for another name"),
+    ] {
+        let service = Service::start_with(authority.server());
+        world
+            .apply()
+            .set("base-url", service.url())
+            .set("state-dir", world.path(words))
+            .set("first-pass", "assert")
+            .set("ca-file", world.write("authority.pem", authority.pem()))
+            .exit(1)
+            .says(&["certificate", words])
+            .never_says(&[TOKEN]);
+        assert_eq!(service.count(), 0);
+    }
 }
 
 #[test]

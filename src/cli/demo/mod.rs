@@ -24,7 +24,7 @@ use crate::pass::{
     self, Around, Config, Files, HistoryRule, Limits, Quiet, Reconciler, Report, Rules, Sending,
 };
 use crate::plan::{FirstPass, MassChange, OnInvalid, OnRemove, Policy, Trailer, render};
-use crate::sandbox::{Effect, Running, Sandbox, SandboxConfig, Script};
+use crate::sandbox::{Sandbox, SandboxConfig};
 use crate::service::ClientConfig;
 use crate::source::sample::Sample;
 use crate::source::{CacheMode, Parents, SourceConfig};
@@ -57,7 +57,6 @@ async fn show(settings: &Settings, args: &DemoArgs) -> Result<(), Failure> {
         ca_file: Some(folder.join("ca.pem")),
         ..SandboxConfig::new(Secret::new(TOKEN.to_owned()))
     })
-    .await
     .map_err(Failure::failed)?;
     let repository = Sample::create(&folder.join("toggles")).map_err(Failure::failed)?;
     let demo = Demo {
@@ -90,7 +89,7 @@ fn folder(keep: Option<&Path>) -> Result<(PathBuf, Option<tempfile::TempDir>), F
 struct Demo {
     folder: PathBuf,
     stage: Stage,
-    sandbox: Running,
+    sandbox: Sandbox,
     repository: Sample,
     colour: Colour,
 }
@@ -220,7 +219,7 @@ impl Demo {
         self.repository
             .commit("Close the staging checkout", &files)
             .map_err(Failure::failed)?;
-        self.sandbox.script(None, Script::drop(Effect::Stored));
+        self.sandbox.lose_next_response();
         let before = self.sandbox.requests().len();
         let report = self.pass(None).await?;
         let requests = self.sandbox.requests();
@@ -250,7 +249,7 @@ impl Demo {
             ))?;
         }
         self.expect(
-            self.sandbox.concurrency().per_toggle,
+            self.sandbox.most_open_for_one_toggle(),
             1,
             "requests open for one toggle",
         )?;

@@ -33,18 +33,24 @@ impl Gate {
 
 #[derive(Clone, Debug)]
 pub(super) enum Act {
-    /// Says nothing and closes the connection.
-    Close,
-    /// Says nothing and leaves the connection open until the other side has had enough.
-    Hang,
-    /// Says exactly these bytes and closes.
-    Raw(Vec<u8>),
-    /// Answers as HTTP wants it.
+    /// Sends exactly these bytes.
+    Raw(Vec<u8>, Then),
+    /// Sends an HTTP response.
     Reply {
         status: u16,
         headers: Vec<(String, String)>,
         body: Vec<u8>,
     },
+}
+
+/// What becomes of the connection after raw bytes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Then {
+    Close,
+    /// Ends without the closing message of TLS.
+    Cut,
+    /// Stays open until the client closes it.
+    Hang,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -84,7 +90,7 @@ impl Answer {
 
     /// Says nothing and closes the connection.
     pub(crate) fn closes() -> Self {
-        Self::new(Act::Close)
+        Self::raw(b"")
     }
 
     /// Takes the request, and closes the connection without a word.
@@ -97,7 +103,7 @@ impl Answer {
 
     /// Says nothing, and leaves the connection open.
     pub(crate) fn hangs() -> Self {
-        Self::new(Act::Hang)
+        Self::raw(b"").and(Then::Hang)
     }
 
     /// Takes the request, and never answers.
@@ -110,7 +116,15 @@ impl Answer {
 
     /// Says exactly these bytes and closes.
     pub(crate) fn raw(bytes: &[u8]) -> Self {
-        Self::new(Act::Raw(bytes.to_owned()))
+        Self::new(Act::Raw(bytes.to_owned(), Then::Close))
+    }
+
+    /// Replaces the end of the connection after raw bytes.
+    pub(crate) fn and(mut self, end: Then) -> Self {
+        if let Act::Raw(_, then) = &mut self.act {
+            *then = end;
+        }
+        self
     }
 
     /// Adds a header.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, SanType, date_time_ymd};
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
@@ -25,6 +25,17 @@ impl Authority {
         OTHER.get_or_init(Self::make)
     }
 
+    /// Makes an authority whose servers have a certificate that has expired.
+    pub(crate) fn expired() -> Self {
+        Self::with(|leaf| leaf.not_after = date_time_ymd(2001, 1, 1))
+    }
+
+    /// Makes an authority whose servers have a certificate for another host.
+    pub(crate) fn for_another_host() -> Self {
+        let name = SanType::DnsName("other.invalid".try_into().unwrap());
+        Self::with(|leaf| leaf.subject_alt_names = vec![name])
+    }
+
     /// Returns the authority's certificate.
     pub(crate) fn pem(&self) -> &str {
         &self.pem
@@ -36,6 +47,10 @@ impl Authority {
     }
 
     fn make() -> Self {
+        Self::with(|_| {})
+    }
+
+    fn with(change: impl FnOnce(&mut CertificateParams)) -> Self {
         let mut authority = CertificateParams::default();
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         authority
@@ -44,7 +59,8 @@ impl Authority {
         let authority_key = KeyPair::generate().unwrap();
         let authority_certificate = authority.self_signed(&authority_key).unwrap();
         let issuer = Issuer::new(authority, authority_key);
-        let leaf = CertificateParams::new(vec!["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
+        let mut leaf = CertificateParams::new(vec!["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
+        change(&mut leaf);
         let leaf_key = KeyPair::generate().unwrap();
         let leaf_certificate = leaf.signed_by(&leaf_key, &issuer).unwrap();
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustls::{ServerConnection, StreamOwned};
 use serde_json::Value;
 
-use super::answer::{Act, Answer, Stores};
+use super::answer::{Act, Answer, Stores, Then};
 use super::certificate::Authority;
 
 /// One request, as it came.
@@ -101,7 +101,8 @@ impl Service {
         Self::start_with(Authority::trusted().server())
     }
 
-    fn start_with(tls: Arc<rustls::ServerConfig>) -> Self {
+    /// Starts a service with this side of TLS.
+    pub(crate) fn start_with(tls: Arc<rustls::ServerConfig>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be listened on");
         let address = listener.local_addr().expect("a listener has an address");
         let shared = Arc::new(Shared {
@@ -245,29 +246,22 @@ fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
             super::eventually("a gate to be opened", || gate.is_open().then_some(()));
         }
         // Over before the other side can know it, so that an overlap is never the service's own doing.
-        if !matches!(answer.act, Act::Hang) {
-            shared
-                .inner
-                .lock()
-                .expect("nobody panics here")
-                .open
-                .remove(&number);
+        if !matches!(answer.act, Act::Raw(_, Then::Hang)) {
+            shared.ended(number);
         }
         match answer.act {
-            Act::Close => return close(&mut tls),
-            Act::Hang => {
-                drop(tls.read(&mut [0; 1]));
-                shared
-                    .inner
-                    .lock()
-                    .expect("nobody panics here")
-                    .open
-                    .remove(&number);
-                return Ok(());
-            }
-            Act::Raw(bytes) => {
+            Act::Raw(bytes, then) => {
                 tls.write_all(&bytes)?;
-                return close(&mut tls);
+                tls.flush()?;
+                match then {
+                    Then::Close => close(&mut tls)?,
+                    Then::Cut => {}
+                    Then::Hang => {
+                        drop(tls.read(&mut [0; 1]));
+                        shared.ended(number);
+                    }
+                }
+                return Ok(());
             }
             Act::Reply {
                 status,
@@ -301,6 +295,11 @@ fn reply(tls: &mut Tls, status: u16, headers: &[(String, String)], body: &[u8]) 
 }
 
 impl Shared {
+    fn ended(&self, number: usize) {
+        let mut inner = self.inner.lock().expect("nobody panics here");
+        inner.open.remove(&number);
+    }
+
     /// Keeps a request and decides about it.
     fn take_in(&self, mut request: Request) -> (usize, Answer) {
         let mut inner = self.inner.lock().expect("nobody panics here");
@@ -322,7 +321,7 @@ impl Shared {
         request.stored = answer.stores == Stores::Yes;
         request.status = match &answer.act {
             Act::Reply { status, .. } => Some(*status),
-            Act::Close | Act::Hang | Act::Raw(_) => None,
+            Act::Raw(..) => None,
         };
         request.confirmed = request.stored && matches!(answer.act, Act::Reply { .. });
         static NUMBERS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
