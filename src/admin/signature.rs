@@ -10,8 +10,7 @@ use subtle::ConstantTimeEq as _;
 use super::answer::problem;
 use super::form::is_form;
 use super::webhook::Kind;
-use crate::notification::{SignatureCheck, SigningKey, hmac_sha256};
-use crate::transport::{Secret, SecretSource};
+use crate::transport::{Secret, SecretSource, SignatureCheck, SigningKey, hmac_sha256};
 
 /// In seconds, both ways: how far a generic webhook's clock may be from ours.
 const TOLERANCE: u64 = 5 * 60;

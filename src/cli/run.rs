@@ -16,7 +16,7 @@ use crate::config::{Listen, Settings};
 use crate::daemon::{Control, Driver, Heartbeat, Metrics, Status, Trigger};
 use crate::git::RepoUrl;
 use crate::model::escaped;
-use crate::notification::{Notifier, Receiver, ReceiverFormat, Told};
+use crate::notification::{Notifier, Receiver, ReceiverFormat, SentNotifications};
 use crate::source::{CacheMode, Source, watch as watcher};
 use crate::transport::{Network, SecretSource};
 
@@ -203,26 +203,26 @@ fn tell_people(
                 continue;
             }
             let told = told.get_or_insert_with(|| read_told(&file));
-            let Some(notice) = told.tell(&now) else { continue };
+            let Some(notice) = told.update(&now) else { continue };
             // On record first: a notice that is lost is better than one that comes with every restart.
             if let Err(error) = write_told(&file, told) {
                 tracing::warn!(name: "notifications_unrecorded", reason = %error, "could not record which notifications were sent; they may be sent again");
             }
             notifiers
                 .iter()
-                .for_each(|notifier| notifier.tell(notice.clone()));
+                .for_each(|notifier| notifier.send(notice.clone()));
         }
     });
 }
 
-fn read_told(file: &PathBuf) -> Told {
+fn read_told(file: &PathBuf) -> SentNotifications {
     std::fs::read(file)
         .ok()
         .and_then(|bytes| serde_json::from_slice(&bytes).ok())
         .unwrap_or_default()
 }
 
-fn write_told(file: &Path, told: &Told) -> std::io::Result<()> {
+fn write_told(file: &Path, told: &SentNotifications) -> std::io::Result<()> {
     use std::io::Write;
     let mut new = tempfile::NamedTempFile::new_in(file.parent().unwrap_or(Path::new(".")))?;
     new.write_all(&serde_json::to_vec(told)?)?;

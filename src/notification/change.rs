@@ -1,4 +1,4 @@
-//! What there is to tell after a pass: the difference between what was told and what is.
+//! Computes the notification about a pass: the difference between the last notifications and the status.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,25 @@ use serde::{Deserialize, Serialize};
 use crate::daemon::{PassResult, Status, ToggleState, ToggleStatus};
 use crate::model::{CommitId, ToggleId};
 
-/// What happened to a toggle.
+/// The kind of a toggle's change.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChangeKind {
     /// It could not be applied.
     Failed,
-    /// It was left alone on purpose.
+    /// It is deliberately not published.
     Held,
-    /// It had failed, and is in order again.
+    /// It had failed and was applied.
     Recovered,
-    /// It was held, and is no more.
+    /// It was held and no longer is.
     Released,
 }
 
 impl ChangeKind {
-    /// All of them, in the order in which people are told.
+    /// All of them, in the order of a message.
     pub(crate) const ALL: [Self; 4] = [Self::Failed, Self::Held, Self::Recovered, Self::Released];
 
-    /// Returns the word for it.
+    /// Returns its word in messages.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -39,33 +39,32 @@ impl ChangeKind {
 
 /// One toggle's change.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
-pub struct Change {
-    /// Which toggle.
+pub struct ToggleChange {
+    /// The toggle.
     pub toggle: ToggleId,
-    /// What happened to it.
+    /// Its change.
     pub change: ChangeKind,
-    /// Why, in words, where there is something to say.
+    /// The reason, if there is one.
     pub reason: Option<String>,
 }
 
-/// Everything that one pass changed, to be told at once.
+/// The changes of one pass.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Notice {
+pub struct Notification {
     /// The repository, as given.
     pub repo: String,
-    /// The ref that is followed, once it is known.
+    /// The ref, once it is resolved.
     pub reference: Option<String>,
-    /// The commit that was looked at.
+    /// The commit of the pass.
     pub revision: Option<CommitId>,
     /// The changes: what failed first, then by toggle. Never empty.
-    pub changes: Vec<Change>,
+    pub changes: Vec<ToggleChange>,
 }
 
-/// What people were told last and is still so. Small: only what failed or is held is in it. Whoever keeps it keeps a
-/// restart from telling everything again.
+/// The failed and held toggles that receivers know of. Kept in a file, so that a restart repeats nothing.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(transparent)]
-pub struct Told(BTreeMap<ToggleId, Trouble>);
+pub struct SentNotifications(BTreeMap<ToggleId, Trouble>);
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -74,13 +73,13 @@ enum Trouble {
     Held,
 }
 
-impl Told {
-    /// Returns what there is to tell after a pass, and takes it for told. Nothing after a pass that failed as a
-    /// whole: its toggles are as unknown as they were.
+impl SentNotifications {
+    /// Returns the notification about a pass and records it as sent. Returns nothing after a pass that failed as a
+    /// whole, because the states of its toggles are unknown.
     ///
-    /// A toggle that is pending keeps what was told about it: it has neither failed again nor recovered yet.
+    /// A pending toggle keeps its recorded state: it has neither failed again nor recovered yet.
     #[must_use]
-    pub fn tell(&mut self, status: &Status) -> Option<Notice> {
+    pub fn update(&mut self, status: &Status) -> Option<Notification> {
         match &status.last_pass {
             None => return None,
             Some(pass) if matches!(pass.result, PassResult::Failed(_)) => return None,
@@ -92,7 +91,7 @@ impl Told {
             changes.extend(self.one(before.get(&toggle.toggle).copied(), toggle));
         }
         changes.sort_by(|a, b| (a.change, &a.toggle).cmp(&(b.change, &b.toggle)));
-        (!changes.is_empty()).then(|| Notice {
+        (!changes.is_empty()).then(|| Notification {
             repo: status.source.repo.clone(),
             reference: status.source.reference.clone(),
             revision: status.source.revision,
@@ -100,7 +99,7 @@ impl Told {
         })
     }
 
-    fn one(&mut self, before: Option<Trouble>, now: &ToggleStatus) -> Option<Change> {
+    fn one(&mut self, before: Option<Trouble>, now: &ToggleStatus) -> Option<ToggleChange> {
         let after = match now.state {
             ToggleState::Failed => Some(Trouble::Failed),
             ToggleState::Held => Some(Trouble::Held),
@@ -117,19 +116,19 @@ impl Told {
             (Some(trouble), None) => trouble.end(),
             (None, None) => return None,
         };
-        Some(Change {
+        Some(ToggleChange {
             toggle: now.toggle.clone(),
             change,
             reason: after.and(now.reason.clone()),
         })
     }
 
-    /// A toggle of which nothing is left, neither file nor record, is in no trouble any more.
-    fn absent(&self, before: &BTreeMap<ToggleId, Trouble>, now: &[ToggleStatus]) -> Vec<Change> {
+    /// Returns the end of the trouble of toggles that have neither a file nor a record any more.
+    fn absent(&self, before: &BTreeMap<ToggleId, Trouble>, now: &[ToggleStatus]) -> Vec<ToggleChange> {
         before
             .iter()
             .filter(|(toggle, _)| now.binary_search_by(|status| status.toggle.cmp(toggle)).is_err())
-            .map(|(toggle, trouble)| Change {
+            .map(|(toggle, trouble)| ToggleChange {
                 toggle: toggle.clone(),
                 change: trouble.end(),
                 reason: Some("nothing asks for it any more".to_owned()),
@@ -175,8 +174,10 @@ mod tests {
         }
     }
 
-    fn lines(notice: Option<Notice>) -> Vec<String> {
-        let changes = notice.map(|notice| notice.changes).unwrap_or_default();
+    fn lines(notification: Option<Notification>) -> Vec<String> {
+        let changes = notification
+            .map(|notification| notification.changes)
+            .unwrap_or_default();
         changes
             .iter()
             .map(|change| format!("{} {}", change.toggle, change.change.as_str()))
@@ -184,9 +185,9 @@ mod tests {
     }
 
     #[test]
-    fn every_change_of_state_is_told_once() {
+    fn every_change_of_state_is_sent_once() {
         use ToggleState::{Failed, Held, InSync, Orphan, Pending};
-        let mut told = Told::default();
+        let mut sent = SentNotifications::default();
         for (state, expected) in [
             (InSync, None),
             (Pending, None),
@@ -207,33 +208,33 @@ mod tests {
             (Orphan, Some("recovered")),
             (Orphan, None),
         ] {
-            let notice = told.tell(&status(&[("a/b/c", state)]));
+            let notification = sent.update(&status(&[("a/b/c", state)]));
             let expected: Vec<_> = expected.iter().map(|word| format!("a/b/c {word}")).collect();
-            assert_eq!(lines(notice), expected, "{state:?}");
+            assert_eq!(lines(notification), expected, "{state:?}");
         }
     }
 
     #[test]
     fn a_restart_repeats_nothing() {
         let bad = status(&[("a/b/c", ToggleState::Failed), ("a/b/d", ToggleState::Held)]);
-        let mut told = Told::default();
-        assert_eq!(lines(told.tell(&bad)), ["a/b/c failed", "a/b/d held"]);
-        let kept = serde_json::to_string(&told).unwrap();
+        let mut sent = SentNotifications::default();
+        assert_eq!(lines(sent.update(&bad)), ["a/b/c failed", "a/b/d held"]);
+        let kept = serde_json::to_string(&sent).unwrap();
         assert_eq!(kept, r#"{"a/b/c":"failed","a/b/d":"held"}"#);
-        let mut told: Told = serde_json::from_str(&kept).unwrap();
-        assert_eq!(told.tell(&bad), None);
+        let mut sent: SentNotifications = serde_json::from_str(&kept).unwrap();
+        assert_eq!(sent.update(&bad), None);
     }
 
     #[test]
-    fn a_pass_that_failed_as_a_whole_tells_nothing_of_toggles() {
-        let mut told = Told::default();
-        assert!(told.tell(&status(&[("a/b/c", ToggleState::Failed)])).is_some());
+    fn a_pass_that_failed_as_a_whole_sends_nothing_about_toggles() {
+        let mut sent = SentNotifications::default();
+        assert!(sent.update(&status(&[("a/b/c", ToggleState::Failed)])).is_some());
         let mut broken = status(&[]);
         broken.last_pass.as_mut().unwrap().result = PassResult::Failed("no network".to_owned());
-        assert_eq!(told.tell(&broken), None);
-        assert_eq!(told.tell(&Status::default()), None);
-        assert_eq!(lines(told.tell(&status(&[]))), ["a/b/c recovered"]);
-        assert_eq!(told, Told::default());
+        assert_eq!(sent.update(&broken), None);
+        assert_eq!(sent.update(&Status::default()), None);
+        assert_eq!(lines(sent.update(&status(&[]))), ["a/b/c recovered"]);
+        assert_eq!(sent, SentNotifications::default());
     }
 
     fn state() -> impl Strategy<Value = ToggleState> {
@@ -242,16 +243,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_told_twice_in_a_row(states in prop::collection::vec([state(), state()], 1..20)) {
-            let mut told = Told::default();
+        fn nothing_is_sent_twice_in_a_row(states in prop::collection::vec([state(), state()], 1..20)) {
+            let mut sent = SentNotifications::default();
             let mut last: BTreeMap<ToggleId, ChangeKind> = BTreeMap::new();
             for [first, second] in states {
                 let status = status(&[("a/b/c", first), ("a/b/d", second)]);
-                for change in told.tell(&status).map(|notice| notice.changes).unwrap_or_default() {
+                for change in sent.update(&status).map(|notification| notification.changes).unwrap_or_default() {
                     let before = last.insert(change.toggle, change.change);
                     prop_assert_ne!(before, Some(change.change));
                 }
-                prop_assert_eq!(told.tell(&status), None);
+                prop_assert_eq!(sent.update(&status), None);
             }
         }
     }

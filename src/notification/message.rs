@@ -1,8 +1,8 @@
-//! A notice as a receiver reads it. Bounded in size: beyond a few dozen toggles there are counts.
+//! A notification as a receiver reads it. Bounded in size: beyond a few dozen toggles there are counts.
 
 use serde_json::{Value, json};
 
-use super::change::{Change, ChangeKind, Notice};
+use super::change::{ChangeKind, Notification, ToggleChange};
 use crate::model::escaped;
 
 /// How many toggles are named.
@@ -14,13 +14,13 @@ const LONGEST_REASON: usize = 300;
 const LONGEST_LINE_REASON: usize = 100;
 
 /// Returns the body of a Standard Webhook: a type, a time and data.
-pub(super) fn standard(notice: &Notice, timestamp: &str) -> Value {
-    let Notice {
+pub(super) fn standard(notification: &Notification, timestamp: &str) -> Value {
+    let Notification {
         repo,
         reference,
         revision,
         changes,
-    } = notice;
+    } = notification;
     let named: Vec<Value> = changes.iter().take(MOST_NAMED).map(named).collect();
     json!({
         "type": "toggles.changed",
@@ -39,7 +39,7 @@ pub(super) fn standard(notice: &Notice, timestamp: &str) -> Value {
     })
 }
 
-fn named(change: &Change) -> Value {
+fn named(change: &ToggleChange) -> Value {
     let reason = change
         .reason
         .as_deref()
@@ -48,8 +48,8 @@ fn named(change: &Change) -> Value {
 }
 
 /// Returns the body of a message to Slack, or to what understands the same.
-pub(super) fn slack(notice: &Notice) -> Value {
-    let changes = &notice.changes;
+pub(super) fn slack(notification: &Notification) -> Value {
+    let changes = &notification.changes;
     let counts: Vec<String> = ChangeKind::ALL
         .into_iter()
         .map(|kind| (count(changes, kind), kind.as_str()))
@@ -57,10 +57,10 @@ pub(super) fn slack(notice: &Notice) -> Value {
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
     let mut text = format!("gitoggle: {}", counts.join(", "));
-    if let Some(revision) = &notice.revision {
+    if let Some(revision) = &notification.revision {
         text.push_str(&format!(" at {}", code(&revision.short(), LONGEST_LINE_REASON)));
     }
-    text.push_str(&format!(" of {}", code(&notice.repo, LONGEST_LINE_REASON)));
+    text.push_str(&format!(" of {}", code(&notification.repo, LONGEST_LINE_REASON)));
     for change in changes.iter().take(MOST_LINES) {
         let toggle = code(change.toggle.as_str(), usize::MAX);
         text.push_str(&format!("\n• {} {toggle}", change.change.as_str()));
@@ -86,7 +86,7 @@ fn code(text: &str, longest: usize) -> String {
     format!("`{text}`")
 }
 
-fn count(changes: &[Change], kind: ChangeKind) -> usize {
+fn count(changes: &[ToggleChange], kind: ChangeKind) -> usize {
     changes.iter().filter(|change| change.change == kind).count()
 }
 
@@ -102,8 +102,8 @@ mod tests {
     use super::*;
     use crate::model::{CommitId, ObjectId};
 
-    fn notice(changes: Vec<Change>) -> Notice {
-        Notice {
+    fn notification(changes: Vec<ToggleChange>) -> Notification {
+        Notification {
             repo: "https://git.example.org/acme/toggles".to_owned(),
             reference: Some("refs/heads/main".to_owned()),
             revision: Some(CommitId(ObjectId([0xab; 20]))),
@@ -111,8 +111,8 @@ mod tests {
         }
     }
 
-    fn change(toggle: &str, change: ChangeKind, reason: Option<&str>) -> Change {
-        Change {
+    fn change(toggle: &str, change: ChangeKind, reason: Option<&str>) -> ToggleChange {
+        ToggleChange {
             toggle: toggle.parse().unwrap(),
             change,
             reason: reason.map(str::to_owned),
@@ -121,12 +121,12 @@ mod tests {
 
     #[test]
     fn a_standard_message_has_counts_and_names() {
-        let notice = notice(vec![
+        let notification = notification(vec![
             change("a/b/c", ChangeKind::Failed, Some("400: no\nsuch toggle")),
             change("a/b/d", ChangeKind::Recovered, None),
         ]);
         assert_eq!(
-            standard(&notice, "2026-01-02T03:04:05Z"),
+            standard(&notification, "2026-01-02T03:04:05Z"),
             json!({
                 "type": "toggles.changed",
                 "timestamp": "2026-01-02T03:04:05Z",
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn a_slack_message_mentions_nobody_and_links_nowhere() {
         let reason = "<!channel> @here [x](http://e.org) ` <http://e.org|ok> & *b*\n";
-        let message = slack(&notice(vec![
+        let message = slack(&notification(vec![
             change("a/b/c", ChangeKind::Failed, Some(reason)),
             change("a/b/d", ChangeKind::Held, None),
         ]));
@@ -166,12 +166,12 @@ mod tests {
         let changes = (0..100_000)
             .map(|number| change(&format!("a/b/c{number}"), ChangeKind::Held, Some(&long)))
             .collect();
-        let notice = notice(changes);
-        let body = standard(&notice, "");
+        let notification = notification(changes);
+        let body = standard(&notification, "");
         assert_eq!(body["data"]["omitted"], 99_950);
         assert_eq!(body["data"]["counts"]["held"], 100_000);
         assert!(body.to_string().len() < 32 * 1024);
-        let text = slack(&notice)["text"].as_str().unwrap().to_owned();
+        let text = slack(&notification)["text"].as_str().unwrap().to_owned();
         assert!(text.ends_with("\n… and 99980 more"), "{text}");
         assert!(text.chars().count() < 4000, "{}", text.chars().count());
     }

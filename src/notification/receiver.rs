@@ -1,32 +1,30 @@
-//! The receivers of notices: their addresses, their formats, and why a delivery failed.
+//! The receivers of notifications: their addresses, their formats, and why a delivery failed.
 
-use super::change::Notice;
+use super::change::Notification;
 use super::message;
-use super::signature::{SigningKey, SigningKeyError};
-use crate::transport::{NetworkError, SecretError, SecretSource};
+use crate::transport::{NetworkError, SecretError, SecretSource, SigningKey, SigningKeyError};
 
-/// A receiver of notices.
+/// A receiver of notifications.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     /// Its `https` URL. A secret, because whoever has the URL of a chat can write there. Read again for each delivery.
     pub url: SecretSource,
-    /// What it reads.
+    /// The format that it reads.
     pub format: ReceiverFormat,
 }
 
-/// What a receiver reads.
+/// The format of a receiver.
 #[derive(Clone, Debug)]
 pub enum ReceiverFormat {
-    /// `{"text": …}`, as Slack and those who imitate it.
+    /// `{"text": …}`, as Slack and compatible services read it.
     Slack,
-    /// A Standard Webhook, signed with the secret where there is one.
+    /// A Standard Webhook, signed if there is a secret.
     Standard(Option<SecretSource>),
 }
 
 type Headers = Vec<(&'static str, String)>;
 
 impl Receiver {
-    /// Returns where its notices go.
     pub(super) fn url(&self) -> Result<url::Url, DeliveryError> {
         let url = self.url.read().map_err(DeliveryError::Secret)?;
         url::Url::parse(url.expose().trim())
@@ -35,18 +33,18 @@ impl Receiver {
             .ok_or(DeliveryError::Url)
     }
 
-    /// Returns the headers and the body of a notice.
+    /// Returns the headers and the body of a notification.
     pub(super) fn compose(
         &self,
-        notice: &Notice,
+        notification: &Notification,
         id: &str,
         now: jiff::Timestamp,
     ) -> Result<(Headers, String), DeliveryError> {
         let secret = match &self.format {
-            ReceiverFormat::Slack => return Ok((Vec::new(), message::slack(notice).to_string())),
+            ReceiverFormat::Slack => return Ok((Vec::new(), message::slack(notification).to_string())),
             ReceiverFormat::Standard(secret) => secret,
         };
-        let body = message::standard(notice, &format!("{now:.0}")).to_string();
+        let body = message::standard(notification, &format!("{now:.0}")).to_string();
         let seconds = now.as_second();
         let mut headers = vec![
             ("webhook-id", id.to_owned()),
@@ -61,26 +59,26 @@ impl Receiver {
     }
 }
 
-/// Why a notice was not delivered. Never holds the receiver's URL.
+/// Why a notification was not delivered. Never holds the receiver's URL.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DeliveryError {
-    #[error("cannot reach the receiver of notices")]
+    #[error("could not reach the receiver of notifications")]
     Http(#[source] reqwest::Error),
     #[error(transparent)]
     Key(SigningKeyError),
     #[error(transparent)]
     Network(NetworkError),
-    #[error("the receiver of notices answered {0}")]
+    #[error("the receiver of notifications answered {0}")]
     Refused(reqwest::StatusCode),
     #[error(transparent)]
     Secret(SecretError),
-    #[error("the URL of the receiver of notices is no `https` URL")]
+    #[error("the URL of the receiver of notifications is not an `https` URL")]
     Url,
 }
 
 impl DeliveryError {
     /// Returns whether another try may go better.
-    pub(super) fn is_passing(&self) -> bool {
+    pub(super) fn is_transient(&self) -> bool {
         match self {
             Self::Http(error) => !error.is_builder(),
             Self::Refused(status) => status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429),

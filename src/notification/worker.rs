@@ -1,92 +1,90 @@
-//! Delivery: one task, a short queue, a few tries, then a metric.
+//! Delivers notifications: one task, a short queue, a few tries, then a metric.
 
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::change::Notice;
+use super::change::Notification;
 use super::receiver::{DeliveryError, Receiver};
 use crate::daemon::Metrics;
 use crate::transport::Network;
 
-/// How many notices wait for a receiver that is slow.
+/// The number of notifications that wait for a slow receiver.
 const QUEUE: usize = 16;
 /// For one try, connect to last byte.
 const LONGEST_TRY: Duration = Duration::from_secs(10);
-/// What is waited before the second and third try.
+/// The pauses before the second and third try.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 
-/// Where a pass leaves its notices.
+/// Passes notifications to the task that delivers them.
 #[derive(Clone, Debug)]
 pub struct Notifier {
-    queue: mpsc::Sender<Notice>,
+    queue: mpsc::Sender<Notification>,
     metrics: Metrics,
 }
 
 impl Notifier {
     /// Makes one for `receiver`, and the task that delivers. The task ends when the last clone of the notifier is
-    /// gone and the queue is empty, which takes less than a minute per waiting notice; drop it to leave at once.
+    /// gone and the queue is empty, which takes less than a minute per waiting notification; drop it to leave at once.
     pub fn new(
         receiver: Receiver,
         network: Network,
         metrics: Metrics,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (queue, waiting) = mpsc::channel(QUEUE);
-        let courier = Courier {
+        let delivery = Delivery {
             receiver,
             network,
             pauses: PAUSES,
         };
-        let task = courier.deliver_all(metrics.clone(), waiting);
+        let task = delivery.deliver_all(metrics.clone(), waiting);
         (Self { queue, metrics }, task)
     }
 
-    /// Leaves a notice and does not wait. Where the receiver is so slow that the queue is full, it is dropped and
-    /// counted.
-    pub fn tell(&self, notice: Notice) {
-        if self.queue.try_send(notice).is_err() {
-            self.metrics.notice_failed();
-            tracing::warn!(name: "notification_dropped", "a notice was dropped: the receiver does not keep up");
+    /// Queues a notification without waiting. If the queue is full, drops and counts it.
+    pub fn send(&self, notification: Notification) {
+        if self.queue.try_send(notification).is_err() {
+            self.metrics.notification_failed();
+            tracing::warn!(name: "notification_dropped", "notification dropped: the receiver does not keep up");
         }
     }
 }
 
-/// What delivers.
-struct Courier {
+struct Delivery {
     receiver: Receiver,
     network: Network,
     pauses: [Duration; 2],
 }
 
-impl Courier {
-    async fn deliver_all(self, metrics: Metrics, mut waiting: mpsc::Receiver<Notice>) {
-        while let Some(notice) = waiting.recv().await {
-            if let Err(error) = self.deliver(&notice).await {
-                metrics.notice_failed();
+impl Delivery {
+    async fn deliver_all(self, metrics: Metrics, mut waiting: mpsc::Receiver<Notification>) {
+        while let Some(notification) = waiting.recv().await {
+            if let Err(error) = self.deliver(&notification).await {
+                metrics.notification_failed();
                 tracing::warn!(
                     name: "notification_failed",
                     error = &error as &dyn std::error::Error,
-                    "a notice could not be delivered"
+                    "could not deliver notification"
                 );
             }
         }
     }
 
-    async fn deliver(&self, notice: &Notice) -> Result<(), DeliveryError> {
-        // The same id in every try, so that a receiver can tell a repetition.
+    async fn deliver(&self, notification: &Notification) -> Result<(), DeliveryError> {
+        // The same id in every try, so that a receiver recognizes a repetition.
         let id = format!("msg_{:032x}", fastrand::u128(..));
         let mut pauses = self.pauses.into_iter();
         loop {
-            match (self.attempt(notice, &id).await, pauses.next()) {
-                (Err(error), Some(pause)) if error.is_passing() => tokio::time::sleep(pause).await,
+            match (self.attempt(notification, &id).await, pauses.next()) {
+                (Err(error), Some(pause)) if error.is_transient() => tokio::time::sleep(pause).await,
                 (result, _) => return result,
             }
         }
     }
 
-    async fn attempt(&self, notice: &Notice, id: &str) -> Result<(), DeliveryError> {
+    async fn attempt(&self, notification: &Notification, id: &str) -> Result<(), DeliveryError> {
         let url = self.receiver.url()?;
-        let (headers, body) = self.receiver.compose(notice, id, jiff::Timestamp::now())?;
+        let (headers, body) = self.receiver.compose(notification, id, jiff::Timestamp::now())?;
         let client = self.network.client(LONGEST_TRY).map_err(DeliveryError::Network)?;
         let request = client.post(url).header("content-type", "application/json");
         let request = headers
@@ -103,108 +101,40 @@ impl Courier {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read as _, Write as _};
-    use std::net::TcpListener;
-    use std::sync::Arc;
-    use std::thread::JoinHandle;
-
-    use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-
-    use super::super::change::{Change, ChangeKind};
+    use super::super::change::{ChangeKind, ToggleChange};
     use super::super::receiver::ReceiverFormat;
-    use super::super::signature::SigningKey;
     use super::*;
-    use crate::transport::{Secret, SecretSource, provider};
+    use crate::git::testing::{Answer, Server};
+    use crate::transport::{Secret, SecretSource, SigningKey};
 
-    /// An HTTPS server that gives the given answers and returns what it was asked.
-    struct Stand {
-        url: String,
-        ca: tempfile::NamedTempFile,
-        requests: JoinHandle<Vec<String>>,
+    fn statuses(statuses: &[u16]) -> Server {
+        Server::answering(statuses.iter().copied().map(Answer::status))
     }
 
-    impl Stand {
-        fn answering(statuses: &'static [u16]) -> Self {
-            provider();
-            let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-            let mut ca = tempfile::NamedTempFile::new().unwrap();
-            ca.write_all(certified.cert.pem().as_bytes()).unwrap();
-            let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der()));
-            let tls = rustls::ServerConfig::builder()
-                .with_no_client_auth()
-                .with_single_cert(vec![certified.cert.der().clone()], key)
-                .unwrap();
-            let tls = Arc::new(tls);
-            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            let url = format!("https://localhost:{}/hook", listener.local_addr().unwrap().port());
-            let requests = std::thread::spawn(move || {
-                let answered = statuses
-                    .iter()
-                    .map(|status| serve(&listener, Arc::clone(&tls), *status));
-                answered.collect()
-            });
-            Self { url, ca, requests }
+    fn delivery(server: &Server, format: ReceiverFormat) -> Delivery {
+        Delivery {
+            receiver: Receiver {
+                url: value(&server.url("hook")),
+                format,
+            },
+            network: Network {
+                ca_file: Some(server.ca_file()),
+                ..Network::default()
+            },
+            pauses: [Duration::ZERO; 2],
         }
-
-        fn courier(&self, format: ReceiverFormat) -> Courier {
-            Courier {
-                receiver: Receiver {
-                    url: value(&self.url),
-                    format,
-                },
-                network: Network {
-                    ca_file: Some(self.ca.path().to_owned()),
-                    ..Network::default()
-                },
-                pauses: [Duration::ZERO; 2],
-            }
-        }
-    }
-
-    fn serve(listener: &TcpListener, tls: Arc<rustls::ServerConfig>, status: u16) -> String {
-        let (stream, _) = listener.accept().unwrap();
-        let connection = rustls::ServerConnection::new(tls).unwrap();
-        let mut stream = rustls::StreamOwned::new(connection, stream);
-        let mut request = Vec::new();
-        let mut buffer = [0; 4096];
-        while !is_whole(&request) {
-            let read = stream.read(&mut buffer).unwrap();
-            assert!(read > 0, "the request broke off");
-            request.extend_from_slice(&buffer[..read]);
-        }
-        let answer = format!("HTTP/1.1 {status} x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-        stream.write_all(answer.as_bytes()).unwrap();
-        stream.conn.send_close_notify();
-        stream.flush().unwrap();
-        String::from_utf8(request).unwrap()
-    }
-
-    fn is_whole(request: &[u8]) -> bool {
-        let text = String::from_utf8_lossy(request);
-        let Some((head, body)) = text.split_once("\r\n\r\n") else {
-            return false;
-        };
-        let length = header(head, "content-length").parse::<usize>().unwrap();
-        body.len() >= length
-    }
-
-    fn header<'a>(request: &'a str, name: &str) -> &'a str {
-        let mut lines = request.lines();
-        lines
-            .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
-            .unwrap_or_default()
     }
 
     fn value(text: &str) -> SecretSource {
         SecretSource::Value(Secret::new(text.to_owned()))
     }
 
-    fn notice() -> Notice {
-        Notice {
+    fn notification() -> Notification {
+        Notification {
             repo: "/srv/toggles".to_owned(),
             reference: None,
             revision: None,
-            changes: vec![Change {
+            changes: vec![ToggleChange {
                 toggle: "a/b/c".parse().unwrap(),
                 change: ChangeKind::Failed,
                 reason: Some("400".to_owned()),
@@ -220,48 +150,52 @@ mod tests {
         line.unwrap().to_owned()
     }
 
-    /// Delivers one notice as the task does, and returns how many failed.
-    async fn run(courier: Courier) -> String {
+    /// Delivers one notification as the task does, and returns how many failed.
+    async fn run(delivery: Delivery) -> String {
         let metrics = Metrics::new();
         let (queue, waiting) = mpsc::channel(QUEUE);
-        queue.try_send(notice()).unwrap();
+        queue.try_send(notification()).unwrap();
         drop(queue);
-        courier.deliver_all(metrics.clone(), waiting).await;
+        delivery.deliver_all(metrics.clone(), waiting).await;
         failures(&metrics)
     }
 
     #[tokio::test]
     async fn a_receiver_can_check_the_signature() {
-        let stand = Stand::answering(&[204]);
-        let courier = stand.courier(ReceiverFormat::Standard(Some(value("whsec_aGVsbG8="))));
-        assert_eq!(run(courier).await, "0");
-        let requests = stand.requests.join().unwrap();
+        let server = statuses(&[204]);
+        let delivery = delivery(&server, ReceiverFormat::Standard(Some(value("whsec_aGVsbG8="))));
+        assert_eq!(run(delivery).await, "0");
+        let requests = server.take();
         let request = &requests[0];
-        assert!(request.starts_with("POST /hook HTTP/1.1\r\n"), "{request}");
-        let body = request.split_once("\r\n\r\n").unwrap().1;
-        let key = SigningKey::new(&Secret::new("whsec_aGVsbG8=".to_owned())).unwrap();
-        let mut check = key.check(
-            header(request, "webhook-id"),
-            header(request, "webhook-timestamp").parse().unwrap(),
-            header(request, "webhook-signature"),
+        assert_eq!(
+            (request.method.as_str(), request.path.as_str()),
+            ("POST", "/hook")
         );
-        check.update(body.as_bytes());
-        assert!(check.is_authentic(), "{request}");
-        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        let key = SigningKey::new(&Secret::new("whsec_aGVsbG8=".to_owned())).unwrap();
+        let header = |name| request.header(name).unwrap();
+        let mut check = key.check(
+            header("webhook-id"),
+            header("webhook-timestamp").parse().unwrap(),
+            header("webhook-signature"),
+        );
+        check.update(&request.bytes);
+        assert!(check.is_authentic(), "{request:?}");
+        let body = request.body();
         assert_eq!(body["data"]["counts"]["failed"], 1);
         let timestamp = body["timestamp"].as_str().unwrap();
         assert_eq!(timestamp.len(), "2026-01-02T03:04:05Z".len(), "{timestamp}");
     }
 
     #[tokio::test]
-    async fn what_passes_is_tried_again_with_the_same_id() {
-        let stand = Stand::answering(&[503, 429, 200]);
-        assert_eq!(run(stand.courier(ReceiverFormat::Standard(None))).await, "0");
-        let requests = stand.requests.join().unwrap();
-        let ids: Vec<&str> = requests
+    async fn a_transient_failure_is_retried_with_the_same_id() {
+        let server = statuses(&[503, 429, 200]);
+        assert_eq!(run(delivery(&server, ReceiverFormat::Standard(None))).await, "0");
+        let requests = server.take();
+        let ids: Vec<_> = requests
             .iter()
-            .map(|request| header(request, "webhook-id"))
+            .map(|request| request.header("webhook-id").unwrap())
             .collect();
+        assert_eq!(ids.len(), 3);
         assert!(
             ids[0].starts_with("msg_") && ids.iter().all(|id| *id == ids[0]),
             "{ids:?}"
@@ -269,33 +203,36 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_stays_is_not_tried_again_and_counted() {
-        let stand = Stand::answering(&[404]);
-        assert_eq!(run(stand.courier(ReceiverFormat::Slack)).await, "1");
-        let requests = stand.requests.join().unwrap();
+    async fn a_permanent_failure_is_not_retried_and_counted() {
+        let server = statuses(&[404]);
+        assert_eq!(run(delivery(&server, ReceiverFormat::Slack)).await, "1");
+        let requests = server.take();
+        assert_eq!(requests.len(), 1);
+        let body = String::from_utf8_lossy(&requests[0].bytes);
         assert!(
-            requests[0].ends_with(r#""unfurl_links":false,"unfurl_media":false}"#),
-            "{}",
-            requests[0]
+            body.ends_with(r#""unfurl_links":false,"unfurl_media":false}"#),
+            "{body}"
         );
     }
 
     #[tokio::test]
-    async fn a_receiver_that_is_not_there_costs_a_metric() {
-        let stand = Stand::answering(&[]);
-        let courier = stand.courier(ReceiverFormat::Slack);
-        stand.requests.join().unwrap();
-        assert_eq!(run(courier).await, "1");
+    async fn a_receiver_that_does_not_listen_costs_a_metric() {
+        let server = statuses(&[]);
+        let mut delivery = delivery(&server, ReceiverFormat::Slack);
+        delivery.receiver.url = value("https://127.0.0.1:1/hook");
+        assert_eq!(run(delivery).await, "1");
     }
 
     #[tokio::test]
     async fn an_error_shows_neither_the_url_nor_plain_http() {
-        let mut courier = Stand::answering(&[]).courier(ReceiverFormat::Slack);
-        let error = courier.deliver(&notice()).await.unwrap_err();
+        let server = statuses(&[]);
+        let mut delivery = delivery(&server, ReceiverFormat::Slack);
+        delivery.receiver.url = value("https://127.0.0.1:1/hook");
+        let error = delivery.deliver(&notification()).await.unwrap_err();
         assert!(!format!("{error:?}").contains("/hook"), "{error:?}");
-        courier.receiver.url = value("http://localhost/hook");
+        delivery.receiver.url = value("http://localhost/hook");
         assert!(matches!(
-            courier.deliver(&notice()).await,
+            delivery.deliver(&notification()).await,
             Err(DeliveryError::Url)
         ));
     }
@@ -309,11 +246,11 @@ mod tests {
         };
         let (notifier, task) = Notifier::new(receiver, Network::default(), metrics.clone());
         for _ in 0..QUEUE + 3 {
-            notifier.tell(notice());
+            notifier.send(notification());
         }
         assert_eq!(failures(&metrics), "3");
         drop(task);
-        notifier.tell(notice());
+        notifier.send(notification());
         assert_eq!(failures(&metrics), "4");
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::testing::{Repo, config, git};
 use super::*;
 use crate::git::GitError;
-use crate::git::testing::GitServer;
+use crate::git::testing::{Door, Server};
 use crate::model::{ObjectId, Trees};
 use crate::transport::Network;
 
@@ -13,7 +13,7 @@ use crate::transport::Network;
 struct Remote {
     work: Repo,
     folder: tempfile::TempDir,
-    server: GitServer,
+    server: Server,
 }
 
 impl Remote {
@@ -21,7 +21,7 @@ impl Remote {
         let work = Repo::new();
         let folder = tempfile::tempdir().unwrap();
         git(folder.path(), &["init", "-q", "--bare", "-b", "main", "repo"]);
-        let server = GitServer::start(folder.path(), None);
+        let server = Server::git(folder.path(), Door::Open);
         Self { work, folder, server }
     }
 
@@ -45,7 +45,7 @@ impl Remote {
     fn config(&self) -> SourceConfig {
         let mut config = config(self.server.url("repo").parse().unwrap());
         config.access.network = Network {
-            ca_file: Some(self.server.tls.ca_file()),
+            ca_file: Some(self.server.ca_file()),
             ..Network::default()
         };
         config.cache = Some(self.cache());

@@ -9,9 +9,11 @@ mod daemon;
 mod network;
 mod network_failure;
 mod secret;
+mod webhook_signature;
 
 pub use certificate::{CertificateFault, certificate_fault};
 pub use daemon::{DaemonClient, DaemonError, DaemonReply, DaemonUrl, DaemonUrlError};
 pub use network::{Network, NetworkError, provider};
 pub use network_failure::{ProxyFault, Reason, proxy_fault, reason};
 pub use secret::{Secret, SecretError, SecretSource};
+pub(crate) use webhook_signature::{SignatureCheck, SigningKey, SigningKeyError, hmac_sha256};

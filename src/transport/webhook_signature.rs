@@ -1,11 +1,11 @@
-//! Standard Webhooks signatures: made for what goes out, checked on what comes in.
+//! Signatures of Standard Webhooks: made for notifications, checked on webhooks.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-use crate::transport::Secret;
+use super::Secret;
 
 /// The key of a Standard Webhooks secret: what follows `whsec_` in base64, or the text itself.
 #[derive(Clone)]

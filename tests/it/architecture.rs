@@ -60,7 +60,7 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("notification", &["daemon", "model", "transport"]),
-    ("admin", &["daemon", "git", "model", "notification", "transport"]),
+    ("admin", &["daemon", "git", "model", "transport"]),
     ("sandbox", &["model", "transport"]),
     (
         "config",

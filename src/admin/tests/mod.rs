@@ -18,8 +18,7 @@ use crate::daemon::{
     ToggleState, ToggleStatus, Trigger, WithheldReason,
 };
 use crate::model::{Suspension, Suspensions};
-use crate::notification::{SigningKey, hmac_sha256};
-use crate::transport::{Secret, SecretSource};
+use crate::transport::{Secret, SecretSource, SigningKey, hmac_sha256};
 
 const TOKEN: &str = "admin-token";
 const SECRET: &str = "webhook-secret";

@@ -87,8 +87,9 @@ async fn a_forged_webhook_is_401_and_says_no_more() {
             "{path} {headers:?}"
         );
     }
-    assert_eq!(server.github(&[], "not json").await.status(), 400);
-    assert_eq!(server.github(&[], "[1]").await.status(), 400);
+    for malformed in ["not json", "{", "[1]"] {
+        assert_eq!(server.github(&[], malformed).await.status(), 400, "{malformed}");
+    }
     assert!(!server.was_fired().await);
 }
 

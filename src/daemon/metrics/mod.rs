@@ -28,7 +28,7 @@ struct Inner {
     registry: Registry,
     commit_to_applied: Histogram,
     last_success: Gauge,
-    notices_failed: Counter,
+    notifications_failed: Counter,
     pass_duration: Histogram,
     passes: Family<ResultLabel, Counter>,
     publish_duration: Histogram,
@@ -88,7 +88,7 @@ impl Metrics {
             registry: Registry::with_prefix("gitoggle"),
             commit_to_applied: Histogram::new(COMMIT_BUCKETS),
             last_success: Gauge::default(),
-            notices_failed: Counter::default(),
+            notifications_failed: Counter::default(),
             pass_duration: Histogram::new(PASS_BUCKETS),
             passes: Family::default(),
             publish_duration: Histogram::new(PUBLISH_BUCKETS),
@@ -166,9 +166,9 @@ impl Metrics {
         self.0.suspended.set(i64::from(writing == Writing::Suspended));
     }
 
-    /// Counts a notice that could not be delivered.
-    pub fn notice_failed(&self) {
-        self.0.notices_failed.inc();
+    /// Counts a notification that could not be delivered.
+    pub fn notification_failed(&self) {
+        self.0.notifications_failed.inc();
     }
 
     /// Returns everything as OpenMetrics text.
@@ -213,7 +213,7 @@ impl Inner {
             registry,
             commit_to_applied,
             last_success,
-            notices_failed,
+            notifications_failed,
             pass_duration,
             passes,
             publish_duration,
@@ -244,8 +244,8 @@ impl Inner {
         );
         registry.register(
             "notices_failed",
-            "Notices that could not be delivered",
-            notices_failed.clone(),
+            "Notifications that could not be delivered",
+            notifications_failed.clone(),
         );
         registry.register_with_unit(
             "pass_duration",
@@ -297,7 +297,7 @@ mod tests {
         metrics.published(PublishOutcome::Applied, Duration::from_millis(20));
         metrics.succeeded_at(1_700_000_000);
         metrics.writing(Writing::Suspended);
-        metrics.notice_failed();
+        metrics.notification_failed();
         metrics.fetched(Duration::from_secs(1));
         metrics.applied_after(Duration::from_secs(3));
         let text = metrics.encode();

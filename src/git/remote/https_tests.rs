@@ -7,7 +7,7 @@ use git2::Repository;
 
 use super::*;
 use crate::git::GitCredentials;
-use crate::git::testing::{Canned, GitServer, Then};
+use crate::git::testing::{Door, Server, Then};
 use crate::transport::{Network, Secret, SecretSource};
 
 /// `user:secret` as a header.
@@ -58,16 +58,16 @@ fn bare(path: &Path) -> Repository {
     Repository::init_bare(path).unwrap()
 }
 
-fn refused(server: &Canned) -> GitError {
-    let access = access(server.tls.ca_file(), None);
-    advertised(&server.url().parse().unwrap(), &access, &[]).unwrap_err()
+fn refused(server: &Server) -> GitError {
+    let access = access(server.ca_file(), None);
+    advertised(&server.url("repo").parse().unwrap(), &access, &[]).unwrap_err()
 }
 
 #[test]
 fn refs_are_listed_and_fetched() {
     let (folder, id) = served();
-    let server = GitServer::start(folder.path(), None);
-    let access = access(server.tls.ca_file(), None);
+    let server = Server::git(folder.path(), Door::Open);
+    let access = access(server.ca_file(), None);
     let url = server.url("repo").parse().unwrap();
     let refs = advertised(&url, &access, &[]).unwrap();
     assert_eq!(refs[0].name, "HEAD");
@@ -100,8 +100,8 @@ fn refs_are_listed_and_fetched() {
 #[test]
 fn a_push_larger_than_memory_is_meant_to_hold_arrives() {
     let (folder, _) = served();
-    let server = GitServer::start(folder.path(), None);
-    let access = access(server.tls.ca_file(), None);
+    let server = Server::git(folder.path(), Door::Open);
+    let access = access(server.ca_file(), None);
     let own = tempfile::tempdir().unwrap();
     let repository = bare(own.path());
     let mut noise = vec![0; 6 << 20];
@@ -121,9 +121,9 @@ fn a_push_larger_than_memory_is_meant_to_hold_arrives() {
 #[test]
 fn credentials_are_offered_once_and_only_to_their_host() {
     let (folder, _) = served();
-    let server = GitServer::start(folder.path(), Some(BASIC));
+    let server = Server::git(folder.path(), Door::Guarded(BASIC.to_owned()));
     let url = server.url("repo").parse().unwrap();
-    let ask = |own| advertised(&url, &access(server.tls.ca_file(), own), &[]);
+    let ask = |own| advertised(&url, &access(server.ca_file(), own), &[]);
     assert!(ask(Some(credentials(server.host(), "secret"))).is_ok());
     server.take_requests();
     for (own, offered) in [
@@ -145,13 +145,13 @@ fn credentials_are_offered_once_and_only_to_their_host() {
 #[test]
 fn a_rotated_password_is_read_at_the_next_attempt() {
     let (folder, _) = served();
-    let server = GitServer::start(folder.path(), Some(BASIC));
+    let server = Server::git(folder.path(), Door::Guarded(BASIC.to_owned()));
     let file = folder.path().join("password");
     let own = GitCredentials {
         password: SecretSource::File(file.clone()),
         ..credentials(server.host(), "")
     };
-    let access = access(server.tls.ca_file(), Some(own));
+    let access = access(server.ca_file(), Some(own));
     let url = server.url("repo").parse().unwrap();
     assert!(matches!(advertised(&url, &access, &[]), Err(GitError::Secret(_))));
     std::fs::write(&file, "old\n").unwrap();
@@ -166,24 +166,20 @@ fn a_rotated_password_is_read_at_the_next_attempt() {
 #[test]
 fn a_repository_that_is_not_there_and_an_unknown_authority_are_told() {
     let (folder, _) = served();
-    let server = GitServer::start(folder.path(), None);
-    let trusted = access(server.tls.ca_file(), None);
+    let server = Server::git(folder.path(), Door::Open);
+    let trusted = access(server.ca_file(), None);
     let error = advertised(&server.url("nowhere").parse().unwrap(), &trusted, &[]).unwrap_err();
     assert!(matches!(error, GitError::NotFound { .. }), "{error:?}");
-    let other = crate::git::testing::Tls::new();
-    let error = advertised(
-        &server.url("repo").parse().unwrap(),
-        &access(other.ca_file(), None),
-        &[],
-    )
-    .unwrap_err();
+    let other = folder.path().join("other.pem");
+    std::fs::write(&other, crate::git::testing::Authority::other().pem()).unwrap();
+    let error = advertised(&server.url("repo").parse().unwrap(), &access(other, None), &[]).unwrap_err();
     assert!(matches!(error, GitError::Untrusted { .. }), "{error:?}");
 }
 
 #[test]
 fn answers_that_are_not_gits_are_told_apart() {
     let page = "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 6\r\n\r\n<html>";
-    let error = refused(&Canned::start(page, Then::Close));
+    let error = refused(&Server::raw(page, Then::Close));
     let GitError::NotGit { content_type, .. } = error else {
         panic!("{error:?}");
     };
@@ -195,7 +191,7 @@ fn answers_that_are_not_gits_are_told_apart() {
         ("503 No", "Status"),
     ] {
         let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
-        let error = format!("{:?}", refused(&Canned::start(&answer, Then::Close)));
+        let error = format!("{:?}", refused(&Server::raw(&answer, Then::Close)));
         assert!(error.starts_with(expected), "{error}");
     }
 }
@@ -209,13 +205,15 @@ fn a_redirect_to_another_host_or_scheme_or_in_a_circle_is_not_followed() {
         "https://{host}/login",
         "/other/info/refs?service=git-upload-pack",
     ] {
-        let answer = format!("HTTP/1.1 302 Found\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n");
-        let server = Canned::start(&answer, Then::Close);
-        let access = access(server.tls.ca_file(), Some(credentials(server.host(), "secret")));
-        let error = advertised(&server.url().parse().unwrap(), &access, &[]).unwrap_err();
+        let answer = format!(
+            "HTTP/1.1 302 Found\r\nLocation: {target}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+        );
+        let server = Server::raw(&answer, Then::Close);
+        let access = access(server.ca_file(), Some(credentials(server.host(), "secret")));
+        let error = advertised(&server.url("repo").parse().unwrap(), &access, &[]).unwrap_err();
         assert!(matches!(error, GitError::Redirect { .. }), "{error:?}");
         assert!(!error.to_string().contains("password"), "{error}");
-        assert!(server.requests().len() <= 6);
+        assert!(server.take().len() <= 6);
     }
 }
 
@@ -223,10 +221,10 @@ fn a_redirect_to_another_host_or_scheme_or_in_a_circle_is_not_followed() {
 fn a_redirect_within_the_host_is_followed_and_remembered() {
     let (folder, id) = served();
     std::fs::write(folder.path().join("unused"), "").unwrap();
-    let server = GitServer::start(folder.path(), None);
+    let server = Server::git(folder.path(), Door::Open);
     let own = tempfile::tempdir().unwrap();
     let repository = bare(own.path());
-    let access = access(server.tls.ca_file(), None);
+    let access = access(server.ca_file(), None);
     // The server takes `/moved/<path>` for `<path>` at its new place.
     let url = server.url("moved/repo").parse().unwrap();
     let fetch = |remote: &mut git2::Remote<'_>| remote.fetch(&["+refs/heads/main:refs/x"], None, None);
@@ -245,12 +243,12 @@ fn a_server_that_falls_silent_is_given_up() {
     let head = "HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-advertisement\r\n\
                 Content-Length: 1000\r\n\r\n001e# service=git-upload-pack\n";
     for answer in ["", head] {
-        let server = Canned::start(answer, Then::Hang);
+        let server = Server::raw(answer, Then::Hang);
         let access = GitAccess {
             timeout: Duration::from_millis(300),
-            ..access(server.tls.ca_file(), None)
+            ..access(server.ca_file(), None)
         };
-        let error = advertised(&server.url().parse().unwrap(), &access, &[]).unwrap_err();
+        let error = advertised(&server.url("repo").parse().unwrap(), &access, &[]).unwrap_err();
         assert!(matches!(error, GitError::TimedOut { .. }), "{error:?}");
     }
 }
@@ -262,7 +260,7 @@ fn an_answer_that_breaks_off_is_an_error() {
             "HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-advertisement\r\n\
              Content-Length: {length}\r\n\r\n001e# service=git-upload-pack\n"
         );
-        let error = refused(&Canned::start(&answer, Then::Close));
+        let error = refused(&Server::raw(&answer, Then::Close));
         assert!(
             matches!(error, GitError::Git { .. } | GitError::Network { .. }),
             "{error:?}"

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::https_tests::{access, commit, credentials, served};
 use super::*;
-use crate::git::testing::{Canned, GitServer, Then};
+use crate::git::testing::{Door, Server, Then};
 
 fn git(folder: &Path, args: &[&str]) {
     let status = Command::new("git")
@@ -25,8 +25,8 @@ fn a_lookup_among_20_000_pull_requests_costs_less_than_two_kilobytes() {
         let _ = writeln!(packed, "{id} refs/pull/{number:05}/head");
     }
     std::fs::write(folder.path().join("repo/packed-refs"), packed).unwrap();
-    let server = GitServer::start(folder.path(), None);
-    let access = access(server.tls.ca_file(), None);
+    let server = Server::git(folder.path(), Door::Open);
+    let access = access(server.ca_file(), None);
     let named = [
         "refs/heads/main",
         "refs/tags/main",
@@ -62,8 +62,8 @@ fn both_protocols_list_the_same() {
     git(&path, &["tag", "-a", "-m", "x", "v1", &id]);
     git(&path, &["init", "-q", "--bare", "../empty"]);
     git(&path, &["update-ref", "refs/heads/odd-é", &id]);
-    let server = GitServer::start(folder.path(), None);
-    let access = access(server.tls.ca_file(), None);
+    let server = Server::git(folder.path(), Door::Open);
+    let access = access(server.ca_file(), None);
     let list = |path: &str| {
         let mut refs = advertised(&server.url(path).parse().unwrap(), &access, &[]).unwrap();
         refs.sort_by(|a, b| a.name.cmp(&b.name));
@@ -97,8 +97,8 @@ fn a_repository_with_sha_256_ids_is_told() {
         &folder.path().join("other"),
         &["commit", "-q", "--allow-empty", "-m", "x"],
     );
-    let server = GitServer::start(folder.path(), None);
-    let access = access(server.tls.ca_file(), None);
+    let server = Server::git(folder.path(), Door::Open);
+    let access = access(server.ca_file(), None);
     for path in ["other", "v0/other"] {
         let error = advertised(&server.url(path).parse().unwrap(), &access, &[]).unwrap_err();
         assert!(matches!(error, GitError::Sha256 { .. }), "{path}: {error:?}");
@@ -108,9 +108,9 @@ fn a_repository_with_sha_256_ids_is_told() {
 /// Returns the error for a host that answers like this.
 fn refused(head: &str, body: &str) -> String {
     let answer = format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
-    let server = Canned::start(&answer, Then::Close);
-    let access = access(server.tls.ca_file(), Some(credentials(server.host(), "secret")));
-    let error = advertised(&server.url().parse().unwrap(), &access, &[]).unwrap_err();
+    let server = Server::raw(&answer, Then::Close);
+    let access = access(server.ca_file(), Some(credentials(server.host(), "secret")));
+    let error = advertised(&server.url("repo").parse().unwrap(), &access, &[]).unwrap_err();
     error.to_string().replace(&server.host(), "HOST")
 }
 
@@ -168,9 +168,9 @@ fn a_connection_that_is_cut_is_told_without_a_librarys_words() {
     let head = "HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-advertisement\r\n\
                 Content-Length: 1000\r\n\r\n001e# service=git-upload-pack\n";
     for answer in ["", "HTTP/1.1 200", head] {
-        let server = Canned::start(answer, Then::Cut);
-        let access = access(server.tls.ca_file(), None);
-        let error = advertised(&server.url().parse().unwrap(), &access, &[]).unwrap_err();
+        let server = Server::raw(answer, Then::Cut);
+        let access = access(server.ca_file(), None);
+        let error = advertised(&server.url("repo").parse().unwrap(), &access, &[]).unwrap_err();
         let GitError::Network { source, .. } = error else {
             panic!("{error:?}");
         };
