@@ -290,7 +290,7 @@ fn what_was_applied_is_a_commit_that_names_the_source_and_the_toggles() {
 }
 
 #[test]
-fn trouble_outside_only_is_nobodys_business() {
+fn an_invalid_document_outside_only_does_not_count() {
     let world = World::new();
     world
         .repo

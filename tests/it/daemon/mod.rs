@@ -1,4 +1,15 @@
-//! `gitoggle run`: the same pass for ever, and its face.
+//! `gitoggle run`: passes in a loop, and the HTTP interface.
+
+mod decisions;
+mod faults;
+mod notifications;
+mod report;
+mod resources;
+mod signals;
+mod simulation;
+mod ssh;
+mod triggers;
+mod webhooks;
 
 use std::time::Duration;
 
@@ -144,7 +155,7 @@ fn a_second_signal_leaves_at_once() {
 }
 
 #[test]
-fn its_face_tells_how_it_is() {
+fn its_endpoints_report_health_readiness_status_and_metrics() {
     let world = World::with_pay_applied();
     world.repo.file("shop/prod/bad.yaml", "nonsense\n").commit("Bad");
     let face = Face::free();
@@ -209,30 +220,7 @@ fn it_is_not_ready_while_its_token_is_refused() {
 }
 
 #[test]
-fn orders_need_the_admin_token() {
-    let world = World::with_pay_applied();
-    let face = Face::free();
-    let _running = ready(daemon(&world, face), face);
-    for path in ["/reconcile", "/suspend", "/resume"] {
-        for headers in [
-            &[][..],
-            &[("Authorization", "Bearer wrong")],
-            &[("Authorization", ADMIN)],
-        ] {
-            let status = face.post(path, headers, b"{}").status;
-            assert!(status == 401 || status == 403, "{path} {headers:?}: {status}");
-        }
-    }
-    assert_eq!(admin(face, "/reconcile", ""), 202);
-    drop(_running);
-
-    let face = Face::free();
-    let _running = ready(daemon(&world, face).unset("admin-token-file"), face);
-    assert_eq!(admin(face, "/suspend", "{}"), 403);
-}
-
-#[test]
-fn a_refused_toggle_is_parked_until_its_document_changes_or_somebody_asks() {
+fn a_refused_toggle_is_parked_until_its_document_changes_or_an_operator_asks() {
     let world = World::with_pay_applied();
     let face = Face::free();
     let _running = ready(daemon(&world, face), face);
@@ -309,10 +297,11 @@ fn a_suspended_daemon_plans_and_publishes_nothing_even_after_a_restart() {
 }
 
 #[test]
-fn without_a_webhook_secret_there_are_no_webhooks() {
+fn without_secrets_there_are_neither_webhooks_nor_commands() {
     let world = World::with_pay_applied();
     let face = Face::free();
-    let _running = ready(daemon(&world, face), face);
+    let _running = ready(daemon(&world, face).unset("admin-token-file"), face);
+    assert_eq!(admin(face, "/suspend", "{}"), 403);
     for host in ["github", "gitlab", "gitea", "generic"] {
         assert_eq!(face.post(&format!("/webhook/{host}"), &[], b"{}").status, 404);
     }
@@ -394,7 +383,7 @@ fn a_source_that_is_away_for_a_while_is_waited_for() {
 }
 
 #[test]
-fn an_apply_beside_a_daemon_says_that_it_waits_and_goes_on_when_the_daemon_ends() {
+fn an_apply_beside_a_daemon_reports_that_it_waits_and_goes_on_when_the_daemon_ends() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run);
     let log = world.path("apply.log");

@@ -33,7 +33,7 @@ fn refusing(world: &World, toggle: &'static str) {
 }
 
 #[test]
-fn a_first_pass_that_nobody_decided_about_is_reported_everywhere() {
+fn a_first_pass_without_a_decision_is_reported_everywhere() {
     let world = World::new();
     for environment in 0..15 {
         // 14 × 18 + 27 = 279

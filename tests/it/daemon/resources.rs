@@ -179,7 +179,7 @@ fn a_daemon_without_free_file_descriptors_says_so_and_goes_on_once_there_are_som
 }
 
 #[test]
-fn so_does_one_that_follows_a_remote() {
+fn a_daemon_that_follows_a_remote_reports_missing_file_descriptors_and_goes_on_once_there_are_some() {
     let remote = Remote::settled(Door::Open);
     let daemon = remote.daemon(|run| run.set("poll-interval", "200ms"));
     no_more_files(&daemon);

@@ -6,7 +6,7 @@ use crate::support::git_host::Door;
 use crate::support::{Answer, Daemon, Remote, Repo, World, body, doc, eventually};
 
 #[test]
-fn in_the_middle_of_a_pass_of_many_toggles() {
+fn a_daemon_ends_cleanly_in_the_middle_of_a_pass_of_many_toggles() {
     let world = World::new();
     let toggles: Vec<_> = (0..60).map(|number| format!("shop/prod/t{number:02}")).collect();
     let change_all = |age, message: &str| {
@@ -39,7 +39,7 @@ fn in_the_middle_of_a_pass_of_many_toggles() {
 }
 
 #[test]
-fn while_a_pass_waits_to_try_again() {
+fn a_daemon_ends_cleanly_while_a_pass_waits_to_retry() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run);
     world
@@ -58,7 +58,7 @@ fn while_a_pass_waits_to_try_again() {
 }
 
 #[test]
-fn while_the_next_pass_waits_for_its_time() {
+fn a_daemon_ends_cleanly_between_passes() {
     let world = World::with_pay_applied();
     world
         .repo
@@ -82,7 +82,7 @@ fn while_the_next_pass_waits_for_its_time() {
 }
 
 #[test]
-fn as_the_follower_of_another() {
+fn a_follower_ends_cleanly() {
     let world = World::with_pay_applied();
     let writer = Daemon::ready(&world, |run| run);
     let follower = Daemon::start(&world, |run| run);
@@ -99,7 +99,7 @@ fn as_the_follower_of_another() {
 }
 
 #[test]
-fn while_a_publish_is_in_flight_that_never_gets_an_answer() {
+fn a_daemon_ends_cleanly_while_a_publish_gets_no_response() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run.set("timeout", "500ms"));
     world.service.always(|_| Answer::stores_and_hangs());
@@ -121,7 +121,7 @@ fn while_a_publish_is_in_flight_that_never_gets_an_answer() {
 }
 
 #[test]
-fn while_a_remote_that_is_looked_up_says_nothing() {
+fn a_daemon_ends_cleanly_while_the_remote_does_not_respond() {
     let remote = Remote::settled(Door::Open);
     remote.host_answers(|_| Some(Answer::hangs()));
     let daemon = Daemon::start(&remote.world, |run| run.set("repo", remote.url()));
@@ -132,7 +132,7 @@ fn while_a_remote_that_is_looked_up_says_nothing() {
 }
 
 #[test]
-fn while_shared_state_that_is_fetched_says_nothing() {
+fn a_daemon_ends_cleanly_while_the_state_remote_does_not_respond() {
     let remote = Remote::settled(Door::Open);
     Repo::bare(&remote.world.path("hosted/state.git"));
     remote.host_answers(|request| request.path.starts_with("/state.git").then(Answer::hangs));
@@ -153,7 +153,7 @@ fn while_shared_state_that_is_fetched_says_nothing() {
 }
 
 #[test]
-fn an_interrupt_is_the_same_order() {
+fn an_interrupt_ends_a_daemon_like_a_termination() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run);
     let status = std::process::Command::new("kill")

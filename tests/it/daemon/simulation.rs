@@ -29,7 +29,7 @@ fn a_daemon_gets_everything_there_in_the_end_and_in_order() {
 }
 
 #[test]
-fn so_does_one_that_follows_a_host_which_is_in_trouble_too() {
+fn a_daemon_that_follows_a_failing_host_gets_everything_there_in_the_end_and_in_order() {
     seeds(3, |seed| Life::new(seed).with_host().live());
 }
 

@@ -70,7 +70,7 @@ fn a_burst_of_triggers_during_a_pass_is_one_more_pass() {
 }
 
 #[test]
-fn a_hang_up_is_a_look() {
+fn a_sighup_starts_a_pass() {
     let remote = Remote::settled(Door::Open);
     let daemon = remote.daemon(|run| run);
     remote.push(21, "Ask for 21 years");
@@ -95,7 +95,7 @@ fn a_newer_commit_on_a_remote_ends_the_retry_of_an_older_one_at_the_next_poll() 
 }
 
 #[test]
-fn a_newer_commit_on_a_remote_ends_the_retry_of_an_older_one_when_somebody_says_so() {
+fn a_newer_commit_on_a_remote_ends_the_retry_of_an_older_one_at_a_trigger() {
     let remote = Remote::settled(Door::Open);
     let daemon = remote.daemon(|run| run);
     remote.world.service.always(busy_with_older);

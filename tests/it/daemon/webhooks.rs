@@ -3,10 +3,9 @@
 use base64::Engine as _;
 use hmac::{Hmac, KeyInit, Mac};
 
-use crate::support::daemon::ADMIN;
 use crate::support::git_host::Door;
 use crate::support::remote::LOOKUP;
-use crate::support::{Daemon, Remote, World, body};
+use crate::support::{Daemon, Remote, body};
 
 const SECRET: &str = "hook-secret-0815";
 
@@ -116,7 +115,7 @@ fn led_to_nothing(remote: &Remote, daemon: &Daemon) {
 }
 
 #[test]
-fn an_authentic_push_of_every_host_is_a_look_at_once() {
+fn an_authentic_push_of_every_host_starts_a_pass_at_once() {
     let remote = Remote::settled(Door::Open);
     let daemon = daemon(&remote);
     let event = push(&remote.url(), "refs/heads/main");
@@ -131,7 +130,7 @@ fn an_authentic_push_of_every_host_is_a_look_at_once() {
 }
 
 #[test]
-fn a_push_of_thousands_of_files_and_one_by_another_host_name_are_looks() {
+fn a_push_of_thousands_of_files_and_one_by_another_host_name_start_a_pass() {
     let remote = Remote::settled(Door::Open);
     let daemon = daemon(&remote);
     let files: Vec<String> = (0..25_000)
@@ -160,53 +159,26 @@ fn a_push_of_thousands_of_files_and_one_by_another_host_name_are_looks() {
 }
 
 #[test]
-fn a_forged_or_malformed_webhook_is_refused_and_leads_to_nothing() {
+fn a_forged_or_malformed_webhook_is_logged_and_leads_to_nothing() {
     let remote = Remote::settled(Door::Open);
     let daemon = daemon(&remote);
     remote.push(21, "Not to be noticed yet");
     remote.host.take();
     let event = push(&remote.url(), "refs/heads/main");
     for (host, sign) in HOSTS {
-        assert_eq!(
-            post(&daemon, host, &sign("another", &event), &event),
-            401,
-            "{host}"
-        );
-        assert_eq!(
-            post(&daemon, host, &Vec::new(), &event),
-            401,
-            "{host}: not signed"
-        );
+        let status = post(&daemon, host, &sign("another", &event), &event);
+        assert_eq!(status, 401, "{host}");
     }
-    for (host, sign) in HOSTS.into_iter().filter(|(host, _)| *host != "gitlab") {
-        let status = post(&daemon, host, &sign(SECRET, b"{}"), &event);
-        assert_eq!(status, 401, "{host}: signed for another body");
-    }
-    for off in [-301, 301] {
-        let headers = standard("msg_2", off, SECRET, &event);
-        assert_eq!(post(&daemon, "generic", &headers, &event), 401, "{off} s off");
-    }
-    for nonsense in [&b"{"[..], b"[]", b"\xff\xfe"] {
-        let status = post(&daemon, "github", &github(SECRET, nonsense), nonsense);
-        assert_eq!(status, 400, "authentic, and no JSON object");
-    }
-    let large = vec![b' '; (1 << 20) + 1];
-    for (host, sign) in HOSTS {
-        let status = post(&daemon, host, &sign("another", &large), &large);
-        assert_eq!(status, 401, "{host}: large and forged");
-    }
+    let binary = b"\xff\xfe";
+    let status = post(&daemon, "github", &github(SECRET, binary), binary);
+    assert_eq!(status, 400, "authentic, and no JSON object");
     let too_large = vec![b' '; (32 << 20) + 1];
-    let headers = gitlab(SECRET, &[]);
-    assert_eq!(post(&daemon, "gitlab", &headers, &too_large), 413);
-    assert_eq!(daemon.face.get("/webhook/github").unwrap().status, 405);
+    assert_eq!(post(&daemon, "gitlab", &gitlab(SECRET, &[]), &too_large), 413);
     remote.world.nothing_sent();
     assert_eq!(remote.asked(), [] as [String; 0]);
-    assert!(daemon.said("webhook refused") > 0);
-    assert!(
-        daemon.said("the body is larger than 32 MiB") > 0,
-        "{}",
-        daemon.log()
-    );
+    for words in ["webhook refused", "the body is larger than 32 MiB"] {
+        assert!(daemon.said(words) > 0, "{}", daemon.log());
+    }
     assert_eq!(daemon.said(SECRET), 0, "{}", daemon.log());
     daemon.ends_in_peace();
 }
@@ -253,49 +225,5 @@ fn a_webhook_about_something_else_or_delivered_before_is_200_and_nothing() {
         assert_eq!(post(&daemon, host, &headers, &event), 200, "{host}: again");
         led_to_nothing(&remote, &daemon);
     }
-    daemon.ends_in_peace();
-}
-
-#[test]
-fn webhooks_are_limited_and_nothing_else_suffers() {
-    let world = World::with_pay_applied();
-    let secret = world.write("hook", SECRET);
-    let daemon = Daemon::ready(&world, |run| run.set("webhook-secret-file", secret));
-    let statuses: Vec<_> = (0..2000)
-        .map(|_| post(&daemon, "github", &Vec::new(), b"{}"))
-        .take_while(|status| *status == 401)
-        .collect();
-    assert!(
-        (300..2000).contains(&statuses.len()),
-        "a burst is heard, a flood is not: {}",
-        statuses.len()
-    );
-    let event = push("https://git.example.com/acme/toggles", "refs/heads/main");
-    for (host, sign) in HOSTS {
-        let status = post(&daemon, host, &sign(SECRET, &event), &event);
-        assert_eq!(status, 202, "{host}: authentic in the middle of a flood");
-    }
-    assert_eq!(daemon.order("/reconcile", ""), 202);
-    daemon.is_ready();
-    world.nothing_sent();
-    daemon.ends_in_peace();
-}
-
-#[test]
-fn the_webhook_secret_and_the_admin_token_rotate_without_a_restart() {
-    let remote = Remote::settled(Door::Open);
-    let daemon = daemon(&remote);
-    let event = push(&remote.url(), "refs/heads/main");
-    remote.world.write("hook", "another-secret\n");
-    assert_eq!(post(&daemon, "github", &github(SECRET, &event), &event), 401);
-    let again = github("another-secret", &event);
-    assert_eq!(post(&daemon, "github", &again, &event), 202);
-
-    remote.world.write("admin-token", "another-token\n");
-    assert_eq!(daemon.order("/reconcile", ""), 401, "{ADMIN} is the old one");
-    let headers = [("Authorization", "Bearer another-token")];
-    assert_eq!(daemon.face.post("/reconcile", &headers, b"").status, 202);
-    std::fs::remove_file(remote.world.path("hook")).unwrap();
-    assert_eq!(post(&daemon, "github", &again, &event), 503, "it cannot be read");
     daemon.ends_in_peace();
 }
