@@ -1,6 +1,6 @@
 //! Plans with the library, as `gitoggle plan` does: `cargo run --example embed -- PATH`.
 //!
-//! Nothing is written and nobody is contacted. Without a state folder everything is a first pass.
+//! It writes nothing and sends no request. Without a state folder, every environment is a first pass.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use gitoggle::plan::{FirstPass, Policy, render};
 use gitoggle::source::{CacheMode, Parents, SourceConfig};
 use gitoggle::transport::Network;
 
-#[expect(clippy::print_stdout, reason = "an example is there to print")]
+#[expect(clippy::print_stdout, reason = "the example prints its result")]
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args_os()
         .nth(1)

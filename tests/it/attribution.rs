@@ -1,4 +1,4 @@
-//! Which commit a change is attributed to, and what happens where the history does not show it.
+//! Attribution of changes to commits, also when the history is cut.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::support::daemon::Daemon;
 use crate::support::document::reformatted;
 use crate::support::{Repo, Request, World, body, doc};
 
-/// A world in which `pay` is applied, and a change of it precedes a commit that does not touch it.
+/// A world in which `pay` is applied, with a newer change of it and a commit on top that does not touch it.
 fn with_an_older_change() -> World {
     let world = World::with_pay_applied();
     world
@@ -17,12 +17,12 @@ fn with_an_older_change() -> World {
     world
 }
 
-/// The newest commit of a world alone.
+/// A clone of a world with only the newest commit.
 fn shallow(world: &World) -> Repo {
     world.repo.clone_shallow(1, &world.path("cut"))
 }
 
-/// A clone of a world that has all commits, and only those trees and documents that its checkout needs.
+/// A clone of a world with all commits, but only the trees and documents that its checkout needs.
 fn partial(world: &World, filter: &str) -> Repo {
     world.repo.git(&["config", "uploadpack.allowFilter", "true"]);
     world
@@ -37,7 +37,7 @@ fn partial(world: &World, filter: &str) -> Repo {
     Repo::at(&folder)
 }
 
-/// The comments that were sent since somebody last asked, by toggle.
+/// The comments sent since the last call, by toggle.
 fn comments(world: &World) -> Vec<(String, String)> {
     let requests = world.service.take();
     let mut comments: Vec<_> = requests
@@ -49,7 +49,7 @@ fn comments(world: &World) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_commit_that_only_reformats_does_not_give_its_message() {
+fn a_commit_that_only_reformats_does_not_provide_the_comment() {
     let world = World::with_pay_applied();
     let pay = "shop/prod/pay.yaml";
     world.repo.file(pay, doc(21)).commit("Ask for 21 years");
@@ -133,7 +133,7 @@ fn a_trailer_on_a_commit_that_only_reformats_releases_nothing() {
 }
 
 #[test]
-fn a_guess_lends_no_permission() {
+fn a_trailer_of_a_guessed_commit_does_not_count() {
     let world = World::new();
     let path = |number: usize| format!("shop/prod/t{number:02}.yaml");
     for number in 0..10 {
@@ -159,7 +159,7 @@ fn a_guess_lends_no_permission() {
 }
 
 #[test]
-fn every_output_says_that_comments_are_guesses_and_what_helps() {
+fn every_output_reports_guessed_comments_with_a_hint() {
     let said = [
         "the comment of 1 change is a guess",
         "git fetch --unshallow",
@@ -181,7 +181,7 @@ fn every_output_says_that_comments_are_guesses_and_what_helps() {
 }
 
 #[test]
-fn a_cut_history_that_does_not_matter_is_not_mentioned() {
+fn a_cut_history_without_effect_is_not_reported() {
     let world = World::with_pay_applied();
     world.repo.file("README.md", "x\n").commit("Before");
     world
@@ -204,7 +204,7 @@ fn a_cut_history_that_does_not_matter_is_not_mentioned() {
 }
 
 #[test]
-fn json_tells_a_guess_from_what_is_known() {
+fn json_marks_guessed_comments() {
     let world = with_an_older_change();
     let cut = shallow(&world);
     let plan = world.plan().set("repo", cut.path()).set("output", "json");
@@ -237,7 +237,7 @@ fn an_uncommitted_edit_has_no_commit() {
             .stdout_contains(&["uncommitted", "Add search"])
             .never_says(&["Add pay", "guess"]);
     }
-    // A file that only looks different is still what was committed.
+    // A reformatted file still has the meaning of its commit.
     world.repo.write("shop/prod/search.yaml", reformatted(30));
     let json_plan = plan().set("output", "json").exit(0).json();
     assert_eq!(json_plan["changes"][1]["attribution"], "known", "{json_plan}");
@@ -264,7 +264,7 @@ fn a_file_that_is_removed_without_a_commit_is_an_uncommitted_disable() {
 }
 
 #[test]
-fn a_removed_file_beyond_the_end_of_the_history_names_cause_and_cure() {
+fn a_removed_file_outside_of_a_cut_history_is_reported_with_a_hint() {
     let world = World::with_pay_applied();
     world
         .repo
@@ -296,7 +296,7 @@ fn missing_history_never_blocks_content_that_is_there() {
         .file("web/prod/home.yaml", doc(5))
         .commit("Add two");
     let clone = partial(&world, "tree:0");
-    // One fetch of several commits, as git-sync makes it: the trees of the newest one alone.
+    // One fetch of several commits, as git-sync makes it, with the trees of the newest one only.
     world
         .repo
         .file("shop/prod/search.yaml", doc(31))
@@ -326,7 +326,7 @@ fn missing_history_never_blocks_content_that_is_there() {
 }
 
 #[test]
-fn a_removed_file_in_a_history_without_trees_names_cause_and_cure() {
+fn a_removed_file_in_a_history_without_trees_is_reported_with_a_hint() {
     let world = World::with_pay_applied();
     world
         .repo
@@ -383,7 +383,7 @@ fn missing_content_holds_only_its_toggle() {
 }
 
 #[test]
-fn a_daemon_says_that_the_history_is_cut() {
+fn a_daemon_reports_a_cut_history() {
     let world = World::with_pay_applied();
     let cut = shallow(&world);
     let daemon = Daemon::ready(&world, |run| {

@@ -1,4 +1,4 @@
-//! The mirror of a URL is a cache: whatever happens to it is repaired, whoever meets it.
+//! The mirror of a URL is a cache: every command that writes repairs it after any damage.
 
 use std::path::{Path, PathBuf};
 
@@ -45,11 +45,11 @@ fn lose(mirror: &Path, object: &str) {
 }
 
 #[test]
-fn a_missing_object_is_repaired_though_the_ref_stands_still() {
+fn a_missing_object_is_repaired_even_if_the_ref_has_not_moved() {
     let remote = without_the_blob();
     remote.apply().exit(0).any_output();
     remote.world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
-    // It is there again, for good.
+    // The object is back, and the next pass needs no repair.
     remote.asked();
     remote.apply().exit(0).any_output();
     assert_eq!(remote.asked(), crate::support::remote::LOOKUP);
@@ -66,7 +66,7 @@ fn a_daemon_repairs_its_mirror() {
 }
 
 #[test]
-fn whoever_only_reads_goes_past_a_damaged_mirror_and_leaves_it_alone() {
+fn read_only_commands_bypass_a_damaged_mirror_without_changing_it() {
     let remote = without_the_blob();
     let before = crate::support::files::listing(remote.world.root());
     remote.plan().exit(0).says(&["Change pay"]);
@@ -102,7 +102,7 @@ fn a_mirror_on_a_full_disk_is_reported_as_a_full_disk() {
     let Some(disk) = SmallDisk::over(&remote.world) else {
         return;
     };
-    // Too much for one megabyte, and it does not compress.
+    // More than one megabyte that does not compress.
     let noise: Vec<u8> = std::iter::repeat_with(|| fastrand::u8(..))
         .take(2 << 20)
         .collect();
@@ -135,13 +135,13 @@ fn a_state_on_a_full_disk_is_reported_as_a_full_disk() {
             .commit("Change");
         disk.fill_up_to(free);
         let ran = world.apply().arg("--allow-mass-change").exit_in(&[0, 1]);
-        let told = ran.both();
-        if !told.contains("applied") || told.contains("error") {
-            assert!(told.contains("No space left on device"), "{free}: {told}");
-            assert!(told.contains("the disk is full"), "{free}: {told}");
+        let printed = ran.both();
+        if !printed.contains("applied") || printed.contains("error") {
+            assert!(printed.contains("No space left on device"), "{free}: {printed}");
+            assert!(printed.contains("the disk is full"), "{free}: {printed}");
         }
         for wrong in ["class=", "fsck", "move it away"] {
-            assert!(!told.contains(wrong), "{free}: {told}");
+            assert!(!printed.contains(wrong), "{free}: {printed}");
         }
         disk.make_room();
         world.apply().arg("--allow-mass-change").exit(0).any_output();
@@ -150,7 +150,7 @@ fn a_state_on_a_full_disk_is_reported_as_a_full_disk() {
 }
 
 #[test]
-fn a_daemon_on_a_full_disk_says_so_in_its_readiness() {
+fn a_daemon_reports_a_full_disk_at_readyz() {
     let remote = Remote::settled(Door::Open);
     let world = &remote.world;
     let Some(disk) = SmallDisk::over(world) else {

@@ -1,23 +1,23 @@
-//! What `gitoggle validate` reads, and that it says so when it read nothing.
+//! The files that `gitoggle validate` reads, and its failure if it read none.
 
 use crate::support::{Repo, World, doc};
 
 const NOTHING: &str = "no document was checked";
 
 #[test]
-fn a_run_that_checked_nothing_fails_unless_that_is_expected() {
+fn a_run_that_checks_no_document_fails_unless_allow_empty_is_given() {
     let world = World::new();
     world
         .repo
         .file("README.md", "# Toggles\n")
         .commit("No toggles yet");
-    let told = |run: crate::support::Gitoggle| {
+    let fails = |run: crate::support::Gitoggle| {
         run.exit(1)
             .stdout("checked 0 documents: no findings\n")
             .stderr_contains(&[NOTHING, "--allow-empty", "--root"]);
     };
-    told(world.validate());
-    told(world.validate().set("ref", "main"));
+    fails(world.validate());
+    fails(world.validate().set("ref", "main"));
     world.validate().arg("--allow-empty").exit(0).any_stdout();
     world
         .validate()
@@ -27,7 +27,7 @@ fn a_run_that_checked_nothing_fails_unless_that_is_expected() {
 
     world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
     world.validate().exit(0).any_stdout();
-    told(world.validate().arg(world.repo.path().join("README.md")));
+    fails(world.validate().arg(world.repo.path().join("README.md")));
     let json = world.validate().arg(world.repo.path().join("README.md"));
     json.set("output", "json")
         .exit(1)
@@ -36,7 +36,7 @@ fn a_run_that_checked_nothing_fails_unless_that_is_expected() {
 }
 
 #[test]
-fn a_sparse_checkout_without_documents_is_no_success() {
+fn a_sparse_checkout_without_documents_is_not_a_success() {
     let world = World::new();
     world
         .repo
@@ -81,7 +81,7 @@ fn a_glob_that_matches_no_toggle_is_an_error() {
                 .any_stdout();
         }
     }
-    // After that pass nothing is left to do, so `status` looks no further.
+    // That pass left nothing to do, so `status` reads no documents.
     let [validate, plan, apply, _] = all("--only=shop/prod/pya --only=shop/*/pay");
     for run in [validate, plan, apply] {
         run.exit(0).stderr_contains(&["shop/prod/pya"]).any_stdout();
@@ -92,7 +92,7 @@ fn a_glob_that_matches_no_toggle_is_an_error() {
     for run in all("--only=shop/prod") {
         run.exit(64).stderr_contains(&["--only", "shop/prod", "`**`"]);
     }
-    // Applied toggles count, too: without their files they are orphans.
+    // Applied toggles match as well: without their files they are orphans.
     world
         .repo
         .file("shop/prod/zoo.yaml", doc(18))

@@ -1,4 +1,4 @@
-//! The command line itself.
+//! The command line: help, version and usage errors.
 
 use crate::support::World;
 
@@ -31,7 +31,7 @@ fn help_names_every_command() {
 }
 
 #[test]
-fn every_command_explains_itself() {
+fn every_command_has_help() {
     let world = World::new();
     for verb in VERBS {
         for flag in ["-h", "--help"] {
@@ -90,7 +90,7 @@ fn apply_help_names_every_setting_with_its_variable_or_flag() {
 }
 
 #[test]
-fn the_version_is_told() {
+fn the_version_is_printed() {
     let world = World::new();
     for flag in ["--version", "-V"] {
         world
@@ -102,7 +102,7 @@ fn the_version_is_told() {
 }
 
 #[test]
-fn nothing_asked_is_a_usage_error() {
+fn an_invocation_without_a_command_is_a_usage_error() {
     let world = World::new();
     world.bare("").exit(64).says(&["Usage"]);
     world.bare("frobnicate").exit(64).stderr_contains(&["frobnicate"]);
@@ -114,7 +114,7 @@ fn nothing_asked_is_a_usage_error() {
 }
 
 #[test]
-fn an_output_that_is_none_is_a_usage_error() {
+fn an_unknown_output_is_a_usage_error() {
     let world = World::new();
     world
         .plan()

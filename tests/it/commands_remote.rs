@@ -1,8 +1,8 @@
-//! Commands that a running daemon carries out, given at a terminal.
+//! Commands that a terminal sends to a running daemon.
 
 use crate::support::{ADMIN, Daemon, Gitoggle, World, body, doc, eventually};
 
-/// Begins a command to `daemon` with its admin token.
+/// Builds a command to `daemon` with its admin token.
 fn command(world: &World, daemon: &Daemon, words: &str) -> Gitoggle {
     world
         .bare(words)
@@ -10,7 +10,7 @@ fn command(world: &World, daemon: &Daemon, words: &str) -> Gitoggle {
         .env("GITOGGLE_ADMIN_TOKEN", ADMIN)
 }
 
-/// 279 toggles in 15 environments that nothing decides about.
+/// A world with 279 toggles in 15 environments, all held by their first pass.
 fn undecided() -> World {
     let world = World::new();
     for number in 0..279 {
@@ -28,7 +28,7 @@ fn undecided() -> World {
 }
 
 #[test]
-fn one_command_releases_one_environment_without_a_restart_and_once() {
+fn an_allow_command_releases_one_environment_once_without_a_restart() {
     let world = undecided();
     let daemon = Daemon::ready(&world, |run| run);
     let readyz = eventually("what is held", || {
@@ -72,7 +72,7 @@ fn one_command_releases_one_environment_without_a_restart_and_once() {
 }
 
 #[test]
-fn a_part_is_suspended_and_resumed_from_a_terminal() {
+fn a_scope_is_suspended_and_resumed_from_a_terminal() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run);
     let command = |words: &str| command(&world, &daemon, words);
@@ -114,7 +114,7 @@ fn a_part_is_suspended_and_resumed_from_a_terminal() {
 }
 
 #[test]
-fn a_command_that_no_daemon_carries_out_says_what_to_do() {
+fn a_command_that_no_daemon_executes_fails_with_a_hint() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run);
     let reconcile = || command(&world, &daemon, "reconcile");
@@ -160,7 +160,7 @@ fn a_command_that_no_daemon_carries_out_says_what_to_do() {
 }
 
 #[test]
-fn the_admin_token_follows_no_redirect() {
+fn the_admin_token_is_not_sent_to_the_target_of_a_redirect() {
     use std::io::{Read, Write};
 
     let world = World::new();

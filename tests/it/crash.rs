@@ -1,4 +1,4 @@
-//! Killed at any moment: the service gets every document, in order, and nothing twice without a cause.
+//! A kill at any moment: the service still gets every document, in order, and a request repeats only if it was open.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -8,12 +8,12 @@ use crate::support::{Answer, Request, World, doc};
 const ENVIRONMENTS: [&str; 4] = ["shop/prod", "shop/test", "web/prod", "web/test"];
 const TOGGLES: [&str; 3] = ["a", "b", "c"];
 
-/// When to kill.
+/// The moment of the kill.
 #[derive(Clone, Copy, Debug)]
 enum Moment {
-    /// As soon as that many requests have come.
+    /// As soon as this many requests have arrived.
     Requests(usize),
-    /// That long after the start.
+    /// This long after the start.
     Time(Duration),
 }
 
@@ -27,7 +27,7 @@ fn change_all(world: &World, age: u32) {
 }
 
 #[test]
-fn a_kill_at_any_moment_loses_nothing_and_repeats_only_what_was_open() {
+fn a_kill_at_any_moment_loses_nothing_and_repeats_only_open_requests() {
     let world = World::new();
     change_all(&world, 1);
     world.settle();
@@ -70,8 +70,8 @@ fn check(age: u32, before: &[Request], after: &[Request], moment: Moment) {
         .iter()
         .flat_map(|environment| TOGGLES.map(|toggle| format!("{environment}/{toggle}")))
         .collect();
-    let told: BTreeSet<_> = before.iter().chain(after).map(Request::toggle).collect();
-    assert_eq!(told, expected, "{moment:?}: the service was told everything");
+    let received: BTreeSet<_> = before.iter().chain(after).map(Request::toggle).collect();
+    assert_eq!(received, expected, "{moment:?}: the service got every document");
     for request in before.iter().chain(after) {
         assert_eq!(request.open_for_toggle, 1, "{moment:?}");
         assert_eq!(
@@ -81,7 +81,7 @@ fn check(age: u32, before: &[Request], after: &[Request], moment: Moment) {
         );
         assert_eq!(request.comment(), format!("Ask for {age} years"), "{moment:?}");
     }
-    // Only the last request of each lane can have been open when the process died.
+    // Only the last request of each environment can have been open when the process died.
     let last: BTreeMap<_, _> = before
         .iter()
         .map(|request| {

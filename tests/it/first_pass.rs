@@ -1,11 +1,11 @@
-//! Nothing applied is not an empty world: somebody has to say what the first pass is to do.
+//! If nothing is applied in an environment yet, its first pass is held until an operator or a trailer decides.
 
 use crate::support::{Repo, World, body, doc};
 
 const CHOICES: &[&str] = &["--first-pass", "assert", "adopt"];
 
 #[test]
-fn the_first_pass_is_held_until_somebody_chooses() {
+fn a_first_pass_is_held_until_a_decision() {
     let world = World::new();
     world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
     world.apply().exit(4).says(CHOICES).never_says(&["panicked"]);
@@ -55,7 +55,7 @@ fn a_trailer_decides_about_the_environment_of_the_document_that_it_adds() {
 }
 
 #[test]
-fn a_guessed_commit_decides_about_no_first_pass() {
+fn a_guessed_commit_does_not_decide_about_a_first_pass() {
     let world = World::new();
     world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
     world
@@ -98,7 +98,7 @@ fn adopt_records_everything_and_publishes_nothing() {
 }
 
 #[test]
-fn adopt_leaves_out_what_is_invalid_or_not_asked_for() {
+fn adopt_skips_invalid_and_out_of_scope_documents() {
     let world = World::new();
     world
         .repo
@@ -118,7 +118,7 @@ fn adopt_leaves_out_what_is_invalid_or_not_asked_for() {
 }
 
 #[test]
-fn a_new_environment_is_held_while_the_others_go_on() {
+fn a_new_environment_is_held_while_others_are_published() {
     let world = World::with_pay_applied();
     world
         .repo
@@ -132,7 +132,7 @@ fn a_new_environment_is_held_while_the_others_go_on() {
 }
 
 #[test]
-fn a_new_toggle_in_a_known_environment_needs_no_choice() {
+fn a_new_toggle_in_a_known_environment_needs_no_decision() {
     let world = World::with_pay_applied();
     world
         .repo

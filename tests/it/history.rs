@@ -1,4 +1,4 @@
-//! Which commit a change comes from, and what happens when history is not what it was.
+//! The commits of changes, and rewritten histories.
 
 use serde_json::json;
 
@@ -42,7 +42,7 @@ fn each_change_has_the_message_of_its_own_commit() {
 }
 
 #[test]
-fn a_merge_is_the_branchs_own_commit_unless_the_first_parent_is_asked_for() {
+fn a_merged_change_names_the_branch_commit_unless_first_parent_is_set() {
     let world = World::with_pay_applied();
     world
         .repo
@@ -61,7 +61,7 @@ fn a_merge_is_the_branchs_own_commit_unless_the_first_parent_is_asked_for() {
 }
 
 #[test]
-fn a_rewritten_history_is_followed_and_what_differs_is_published() {
+fn a_rewritten_history_is_followed_and_differences_are_published() {
     let world = World::with_pay_applied();
     let before = world.repo.head();
     world.repo.file("shop/prod/pay.yaml", doc(21)).commit("A mistake");
@@ -100,7 +100,7 @@ fn a_rewritten_history_can_be_refused() {
 }
 
 #[test]
-fn going_back_by_a_revert_is_a_change_like_any_other() {
+fn a_revert_is_published_like_any_other_change() {
     let world = World::with_pay_applied();
     world.repo.file("shop/prod/pay.yaml", doc(21)).commit("A mistake");
     world.apply().exit(0).any_output();
@@ -114,7 +114,7 @@ fn going_back_by_a_revert_is_a_change_like_any_other() {
 }
 
 #[test]
-fn a_change_that_was_taken_back_before_it_was_seen_is_none() {
+fn a_change_that_is_reverted_before_a_pass_is_not_published() {
     let world = World::with_pay_applied();
     world.repo.file("shop/prod/pay.yaml", doc(21)).commit("A mistake");
     world.repo.revert();
@@ -123,7 +123,7 @@ fn a_change_that_was_taken_back_before_it_was_seen_is_none() {
 }
 
 #[test]
-fn a_repository_may_move() {
+fn a_repository_at_a_new_path_keeps_its_state() {
     let world = World::with_pay_applied();
     let moved = world.path("moved");
     std::fs::rename(world.repo.path(), &moved).unwrap();
@@ -132,7 +132,7 @@ fn a_repository_may_move() {
 }
 
 #[test]
-fn a_revision_may_be_a_branch_a_tag_a_commit_or_a_full_name() {
+fn a_ref_can_be_a_branch_a_tag_a_commit_or_a_full_name() {
     let world = World::with_pay_applied();
     world
         .repo

@@ -1,5 +1,4 @@
-//! One toggle is not evidence against the service: what fails alone keeps no other toggle from being applied, in `apply`
-//! with an empty disk and in the daemon.
+//! A toggle that fails alone does not block other toggles, in `apply` with an empty disk and in the daemon.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,7 +7,7 @@ use std::time::Duration;
 use crate::support::answer::Gate;
 use crate::support::{Answer, Daemon, Request, World, body, doc, eventually};
 
-/// A world with these toggles in one commit, of which nothing was applied.
+/// A world with these toggles in one commit and nothing applied.
 fn new(toggles: &[&str]) -> World {
     let world = World::new();
     for toggle in toggles {
@@ -18,7 +17,7 @@ fn new(toggles: &[&str]) -> World {
     world
 }
 
-/// Answers requests for toggles that begin with `bad` with `answer`, and takes all others.
+/// Responds with `answer` to requests for toggles that begin with `bad`, and accepts all others.
 fn fails(world: &World, bad: &'static str, answer: &Answer) {
     let answer = answer.clone();
     world.service.always(move |request| {
@@ -31,7 +30,7 @@ fn fails(world: &World, bad: &'static str, answer: &Answer) {
     });
 }
 
-/// Makes passes with an empty disk each until the service has taken all of `good`, and returns how many it took.
+/// Runs passes, each with an empty disk, until the service has accepted all of `good`. Returns the number of passes.
 fn passes_until_applied(world: &World, good: &[&str]) -> usize {
     let mut missing: Vec<String> = good.iter().map(|toggle| (*toggle).to_owned()).collect();
     for pass in 1..=60 {
@@ -83,7 +82,7 @@ fn eight_toggles_that_always_fail_keep_no_other_from_being_applied() {
 }
 
 #[test]
-fn what_fails_alone_is_failed_with_its_answer_and_the_daemon_is_ready() {
+fn a_toggle_that_fails_alone_is_failed_with_its_response_and_the_daemon_is_ready() {
     let world = new(&["shop/prod/bad", "shop/prod/pay"]);
     fails(
         &world,
@@ -106,7 +105,7 @@ fn what_fails_alone_is_failed_with_its_answer_and_the_daemon_is_ready() {
         .says(&["failed", "shop/prod/bad", "null pointer"]);
     daemon.ends_in_peace();
 
-    // The state folder knows across restarts that it waits for its own backoff.
+    // The state folder stores the toggle's own backoff across restarts.
     world.service.take();
     let daemon = Daemon::ready(&world, |run| run);
     daemon.becomes("shop/prod/bad", "failed");
@@ -118,7 +117,7 @@ fn what_fails_alone_is_failed_with_its_answer_and_the_daemon_is_ready() {
 }
 
 #[test]
-fn a_wrong_path_in_the_base_url_is_no_success() {
+fn a_wrong_path_in_the_base_url_is_not_a_success() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run.set("poll-interval", "200ms"));
     world
@@ -137,7 +136,7 @@ fn a_wrong_path_in_the_base_url_is_no_success() {
 }
 
 #[test]
-fn a_pass_that_applied_and_refused_nothing_is_no_success() {
+fn a_pass_without_an_applied_or_refused_toggle_is_not_a_success() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run.set("poll-interval", "200ms"));
     world
@@ -177,7 +176,7 @@ fn an_apply_outlasts_a_service_that_restarts() {
 }
 
 #[test]
-fn few_requests_are_open_until_something_was_applied() {
+fn few_requests_are_open_until_a_toggle_is_applied() {
     let world = World::new();
     for environment in 0..8 {
         world.repo.file(&format!("shop/e{environment}/a.yaml"), doc(18));
@@ -188,7 +187,7 @@ fn few_requests_are_open_until_something_was_applied() {
     world.service.always(move |_| Answer::applied().behind(&closed));
     let apply = world.apply().set("first-pass", "assert").start();
     world.service.wait_for(3);
-    // Three times as long as it takes to send three.
+    // Three times the duration of three requests.
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(world.service.count(), 3);
     gate.open();
@@ -197,7 +196,7 @@ fn few_requests_are_open_until_something_was_applied() {
 }
 
 #[test]
-fn retry_after_holds_back_a_newer_commit_and_the_daemon_says_so() {
+fn retry_after_delays_a_newer_commit_and_the_daemon_reports_it() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| {
         run.set("poll-interval", "200ms").set("stale-after", "1s")

@@ -1,7 +1,7 @@
-//! Tests of the built program from outside: real Git repositories, a real TLS service, the real binary.
+//! Black-box tests of the built binary with real Git repositories and a real TLS service.
 //!
-//! They hold the program to what its documentation promises, not to its code. Every run states its exit code and
-//! every byte it may print: what a test does not mention must not be there.
+//! They test the documented behavior, not the code. Every run states its exit code and its complete output: output
+//! that a test does not mention is a failure.
 
 #![expect(
     clippy::unwrap_used,

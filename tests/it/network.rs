@@ -4,7 +4,7 @@ use crate::support::git_host::{self, Door};
 use crate::support::remote::LOOKUP;
 use crate::support::{Answer, Remote, Repo, TOKEN, World, body, doc};
 
-/// `Basic ada:pw-5678`, as it goes over the wire.
+/// The header value of `ada:pw-5678`.
 const ADA: &str = "Basic YWRhOnB3LTU2Nzg=";
 
 #[test]
@@ -26,7 +26,7 @@ fn a_repository_on_another_host_is_mirrored_and_a_remote_that_has_not_moved_is_n
 }
 
 #[test]
-fn a_plan_sees_what_is_new_and_leaves_the_mirror_as_it_was() {
+fn a_plan_reads_new_commits_without_changing_the_mirror() {
     let remote = Remote::settled(Door::Open);
     remote.push(21, "Ask for 21 years");
     let before = crate::support::files::listing(&remote.world.state());
@@ -36,7 +36,7 @@ fn a_plan_sees_what_is_new_and_leaves_the_mirror_as_it_was() {
 }
 
 #[test]
-fn credentials_are_given_to_the_host_of_the_repository() {
+fn credentials_are_sent_to_the_host_of_the_repository() {
     let remote = Remote::new(Door::Guarded(ADA.to_owned()));
     remote.apply().exit(1).any_output();
     let password = remote.world.write("password", "pw-5678\n");
@@ -86,7 +86,7 @@ fn wrong_credentials_are_tried_once() {
 }
 
 #[test]
-fn a_host_that_nobody_vouches_for_is_not_talked_to() {
+fn a_host_with_an_untrusted_certificate_gets_no_request() {
     let remote = Remote::new(Door::Open);
     remote
         .apply()
@@ -131,7 +131,7 @@ fn a_redirect_is_followed_on_the_first_request_to_the_same_host_only() {
 }
 
 #[test]
-fn a_mirror_is_a_cache_and_repairs_itself() {
+fn a_damaged_mirror_is_repaired() {
     let remote = Remote::settled(Door::Open);
     let mirror = remote.world.state().join("source.git");
     let damages: [(&str, &dyn Fn()); 4] = [
@@ -159,7 +159,7 @@ fn a_mirror_is_a_cache_and_repairs_itself() {
 }
 
 #[test]
-fn what_is_not_there_is_told_in_words() {
+fn a_missing_repository_ref_or_commit_is_reported() {
     let remote = Remote::new(Door::Open);
     remote
         .apply()
@@ -213,7 +213,7 @@ fn history_that_was_rewritten_on_the_host_is_followed() {
 }
 
 #[test]
-fn state_is_shared_through_a_host_with_credentials_of_its_own() {
+fn state_is_shared_through_a_host_with_separate_credentials() {
     let remote = Remote::new(Door::Guarded(ADA.to_owned()));
     let world = &remote.world;
     std::fs::create_dir(world.path("states")).unwrap();
@@ -286,7 +286,7 @@ fn credentials_do_not_go_to_a_state_remote_on_another_host() {
 }
 
 #[test]
-fn a_repository_over_ssh_is_read_by_the_ssh_program_without_our_secrets() {
+fn the_ssh_program_reads_a_repository_without_getting_secrets() {
     let world = World::new();
     world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
     let bare = world.repo.clone_bare(&world.path("hosted.git"));
@@ -308,7 +308,7 @@ fn a_repository_over_ssh_is_read_by_the_ssh_program_without_our_secrets() {
             .exit_in(&[0, 64])
             .any_output();
         if world.service.count() == 0 {
-            // A password means nothing to ssh, which may be told as a mistake.
+            // ssh does not use a password, so setting one can be a usage error.
             world
                 .apply()
                 .set("repo", &url)
@@ -333,7 +333,7 @@ fn a_repository_over_ssh_is_read_by_the_ssh_program_without_our_secrets() {
 }
 
 #[test]
-fn an_ssh_that_fails_is_told_and_not_waited_for() {
+fn a_failing_ssh_program_is_reported_without_waiting() {
     let world = World::new();
     world
         .apply()

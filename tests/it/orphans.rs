@@ -1,10 +1,10 @@
-//! Toggles that are applied and whose file is gone.
+//! Applied toggles whose file was removed.
 
 use serde_json::json;
 
 use crate::support::{Answer, Daemon, Repo, Request, World, body, content, doc};
 
-/// A world in which `pay` and `search` were applied and the file of `pay` is gone.
+/// A world in which `pay` and `search` were applied and the file of `pay` was removed.
 fn without_pay() -> World {
     let world = World::with_pay_applied();
     world
@@ -21,7 +21,7 @@ fn applied(world: &World) -> Vec<String> {
 }
 
 #[test]
-fn a_removed_file_is_listed_and_nothing_else_happens() {
+fn a_removed_file_is_only_listed_by_default() {
     let world = without_pay();
     world.apply().exit(0).says(&["shop/prod/pay"]);
     world.nothing_sent();
@@ -82,7 +82,7 @@ fn forget_publishes_nothing_and_a_returning_file_is_a_create() {
 }
 
 #[test]
-fn what_is_not_asked_for_is_no_orphan() {
+fn a_toggle_outside_of_the_scope_is_not_an_orphan() {
     let world = without_pay();
     world
         .apply()
@@ -95,9 +95,9 @@ fn what_is_not_asked_for_is_no_orphan() {
 }
 
 #[test]
-fn an_object_that_the_history_does_not_hold_is_not_published() {
+fn an_object_that_the_history_does_not_contain_is_not_published() {
     let world = without_pay();
-    // Somebody with access to the state records a document that no commit ever held.
+    // A user with access to the state records a document that no commit contains.
     let state = Repo::at(&world.state().join("state.git"));
     let work = world.path("forger");
     let forger = Repo::new(&work);
@@ -144,7 +144,7 @@ fn an_environment_that_loses_all_its_documents_is_held() {
 }
 
 #[test]
-fn an_unknown_outcome_whose_file_is_gone_is_an_orphan_that_says_so() {
+fn an_unknown_toggle_without_a_file_is_an_orphan_that_reports_the_unknown_outcome() {
     let world = World::with_pay_applied();
     world
         .repo
@@ -178,7 +178,7 @@ fn an_unknown_outcome_whose_file_is_gone_is_an_orphan_that_says_so() {
     assert_eq!(line["state"], "orphan", "{status}");
     let reason = line["reason"].as_str().unwrap_or_default();
     assert!(reason.contains("unknown"), "{status}");
-    // It comes back, and what was sent is sent again.
+    // The file returns, and the same request is sent again.
     world.repo.revert();
     world.apply().exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
@@ -196,7 +196,7 @@ fn a_renamed_file_is_one_orphan_and_one_create() {
 }
 
 #[test]
-fn disable_finds_the_removed_file_in_whatever_layout() {
+fn disable_finds_the_removed_file_in_any_layout() {
     for (layout, folder) in [
         (
             "toggles/{project}/{environment}/{toggle}.yaml",
@@ -223,7 +223,7 @@ fn disable_finds_the_removed_file_in_whatever_layout() {
 }
 
 #[test]
-fn a_file_that_a_merge_removed_is_put_down_to_the_merge() {
+fn a_file_that_a_merge_removed_is_attributed_to_the_merge() {
     let world = World::new();
     world.repo.file("shop/prod/zoo.yaml", doc(30)).commit("Add zoo");
     world
@@ -287,7 +287,7 @@ fn a_refused_update_does_not_park_the_disable_that_replaces_it() {
 }
 
 #[test]
-fn a_disable_without_a_clear_answer_does_not_park_the_file_that_returns() {
+fn a_disable_with_an_unknown_outcome_does_not_park_the_returning_file() {
     let world = World::with_pay_applied();
     world
         .repo

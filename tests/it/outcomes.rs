@@ -1,4 +1,4 @@
-//! What the service may answer, and what comes of it: the outcome table, row by row.
+//! Responses of the service and their outcomes: the outcome table, row by row.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::support::answer::Then;
 use crate::support::certificate::Authority;
 use crate::support::{Answer, Request, Service, TOKEN, World, body, doc};
 
-/// A world in which `pay` is applied and a change of it waits.
+/// A world in which `pay` is applied and a change of it is pending.
 fn waiting() -> World {
     let world = World::with_pay_applied();
     world
@@ -16,7 +16,7 @@ fn waiting() -> World {
     world
 }
 
-/// States that the same request was sent that often, to the byte.
+/// Asserts that the same bytes were sent `count` times.
 #[track_caller]
 fn sent_the_same(requests: &[Request], count: usize) {
     assert_eq!(requests.len(), count, "{requests:#?}");
@@ -27,7 +27,7 @@ fn sent_the_same(requests: &[Request], count: usize) {
     }
 }
 
-/// Runs one check per row, all at once: most of their time is spent waiting.
+/// Runs one check per row in parallel, because they mostly wait.
 fn each<T: Clone + Send>(rows: &[T], check: impl Fn(T) + Sync) {
     std::thread::scope(|scope| {
         for row in rows {
@@ -39,7 +39,7 @@ fn each<T: Clone + Send>(rows: &[T], check: impl Fn(T) + Sync) {
 }
 
 #[test]
-fn any_success_without_words_or_with_json_is_applied() {
+fn any_success_with_an_empty_or_json_body_is_applied() {
     each(
         &[
             Answer::status(200),
@@ -71,7 +71,7 @@ fn a_refusal_is_shown_and_tried_once_per_apply() {
             .exit(1)
             .says(&["shop/prod/pay", &status.to_string(), "that will not do"]);
         sent_the_same(&world.service.take(), 1);
-        // The next apply tries once more; a newer commit is what is sent then.
+        // The next apply tries once more, with the newer commit.
         world
             .repo
             .file("shop/prod/pay.yaml", doc(22))
@@ -136,7 +136,7 @@ fn a_refusal_does_not_stop_the_others() {
 }
 
 #[test]
-fn after_a_refusal_going_back_needs_no_publish() {
+fn a_revert_after_a_refusal_needs_no_publish() {
     let world = waiting();
     world.service.answers([Answer::json(400, r#"{"message": "no"}"#)]);
     world.apply().exit(1).any_output();
@@ -147,7 +147,7 @@ fn after_a_refusal_going_back_needs_no_publish() {
 }
 
 #[test]
-fn hostile_words_of_the_service_are_harmless() {
+fn hostile_text_from_the_service_is_escaped() {
     let world = waiting();
     world.service.answers([Answer::json(
         400,
@@ -163,7 +163,7 @@ fn hostile_words_of_the_service_are_harmless() {
 
 #[test]
 fn a_token_that_is_refused_ends_the_pass() {
-    // A 401 ends the pass by itself. A 403 is a verdict once all environments are forbidden, by two toggles each.
+    // One 401 ends the pass. A 403 does so only once two toggles of each environment got it.
     each(&[(401, 1), (403, 2)], |(status, count)| {
         let world = waiting();
         world.repo.file("shop/prod/zoo.yaml", doc(5)).commit("Add zoo");
@@ -215,7 +215,7 @@ fn a_token_file_is_read_again_once_when_the_token_is_refused() {
 }
 
 #[test]
-fn a_forbidden_environment_keeps_no_other_from_being_applied() {
+fn a_forbidden_environment_does_not_block_others() {
     let world = World::new();
     for path in [
         "shop/prod/a",
@@ -301,7 +301,7 @@ fn a_redirect_is_never_followed() {
 }
 
 #[test]
-fn what_a_strange_answer_leaves_unknown_is_sent_again_the_same() {
+fn an_unexpected_response_makes_the_toggle_unknown_and_the_same_request_is_repeated() {
     each(
         &[
             Answer::html(200),
@@ -367,14 +367,14 @@ fn a_lost_reply_is_followed_by_the_same_body_and_comment() {
 }
 
 #[test]
-fn a_service_that_never_answers_is_given_up_on_in_time() {
+fn a_request_without_a_response_ends_at_the_timeout() {
     let world = waiting();
     world.service.answers([Answer::stores_and_hangs()]);
     world.apply().set("timeout", "1s").exit(0).any_output();
     sent_the_same_but_overlapping(&world.service.take());
 }
 
-/// The service cannot know at once that its client has given up, so an overlap is not the client's doing here.
+/// The service does not notice immediately that its client has given up, so the requests can overlap on its side.
 fn sent_the_same_but_overlapping(requests: &[Request]) {
     assert_eq!(requests.len(), 2);
     assert_eq!(requests[0].bytes, requests[1].bytes);
@@ -388,7 +388,7 @@ fn a_lost_reply_stays_unknown_until_it_is_resolved() {
     let mut requests = world.service.take();
     assert_eq!(requests.len(), 4);
     world.status().exit(0).says(&["shop/prod/pay"]);
-    // The commit is taken back; what the service has is not known, so the old document is sent.
+    // The commit is reverted. The document on the service is unknown, so the old one is sent.
     world.repo.revert();
     world.service.always(|_| Answer::applied());
     world.apply().exit(0).any_output();
@@ -398,7 +398,7 @@ fn a_lost_reply_stays_unknown_until_it_is_resolved() {
 }
 
 #[test]
-fn nobody_listening_is_told_and_nothing_is_unknown() {
+fn a_refused_connection_is_reported_and_leaves_nothing_unknown() {
     let mut world = waiting();
     let url = world.service.url();
     world.service = Service::start();
@@ -429,7 +429,7 @@ fn nobody_listening_is_told_and_nothing_is_unknown() {
 }
 
 #[test]
-fn retry_after_holds_back_everyone() {
+fn retry_after_delays_every_toggle() {
     let world = World::with_pay_applied();
     world.repo.file("web/prod/a.yaml", doc(1)).commit("Web");
     world.settle();
@@ -462,7 +462,7 @@ fn a_long_retry_after_ends_the_pass() {
 }
 
 #[test]
-fn a_retry_after_that_is_over_does_not_hold() {
+fn an_expired_retry_after_does_not_delay() {
     let world = waiting();
     world
         .service
@@ -496,7 +496,7 @@ fn a_service_that_stays_down_is_probed_until_the_pass_gives_up() {
 }
 
 #[test]
-fn a_certificate_that_nobody_vouches_for_is_not_the_service() {
+fn a_service_with_an_untrusted_certificate_gets_no_request() {
     let world = waiting();
     let stranger = world.write("stranger.pem", Authority::other().pem());
     for run in [
@@ -525,7 +525,7 @@ fn a_certificate_that_nobody_vouches_for_is_not_the_service() {
 }
 
 #[test]
-fn one_lane_per_environment_and_all_lanes_at_once() {
+fn environments_are_published_in_parallel_and_each_one_serially() {
     let world = World::new();
     for environment in ["a", "b", "c"] {
         for toggle in ["x", "y"] {
@@ -583,7 +583,7 @@ fn a_refused_token_leaves_nothing_unknown() {
 }
 
 #[test]
-fn a_toggle_that_waits_for_a_retry_lets_the_others_pass() {
+fn a_toggle_that_waits_for_a_retry_does_not_block_others() {
     let world = waiting();
     world.repo.file("shop/prod/zoo.yaml", doc(5)).commit("Add zoo");
     world.service.answers([Answer::status(503)]);
@@ -593,7 +593,7 @@ fn a_toggle_that_waits_for_a_retry_lets_the_others_pass() {
 }
 
 #[test]
-fn where_it_publishes_to_is_told_before_the_first_request() {
+fn the_target_is_printed_before_the_first_request() {
     let world = waiting();
     world.service.answers([Answer::stores_and_hangs()]);
     let mut child = world.apply().start_piped();
@@ -611,7 +611,7 @@ fn where_it_publishes_to_is_told_before_the_first_request() {
 }
 
 #[test]
-fn of_several_verdicts_the_gravest_is_the_exit_code() {
+fn the_most_severe_outcome_determines_the_exit_code() {
     let world = waiting();
     world
         .repo
@@ -625,7 +625,7 @@ fn of_several_verdicts_the_gravest_is_the_exit_code() {
 }
 
 #[test]
-fn a_proxy_sees_where_to_and_nothing_else() {
+fn a_proxy_learns_only_the_host_of_the_service() {
     let world = waiting();
     let proxy = crate::support::proxy::Proxy::start();
     world.apply().env("HTTPS_PROXY", proxy.url()).exit(0).any_output();

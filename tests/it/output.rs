@@ -1,8 +1,8 @@
-//! What people read, to the byte.
+//! The complete output of each command for people.
 
 use crate::support::{Answer, World, doc};
 
-/// A world with something of every kind.
+/// A world with an update, an orphan, an invalid document, a new toggle and a first pass.
 fn of_every_kind() -> World {
     let world = World::new();
     for toggle in ["bad", "gone", "pay", "same"] {
@@ -22,7 +22,7 @@ fn of_every_kind() -> World {
 }
 
 #[test]
-fn a_plan_as_text() {
+fn a_plan_is_printed_as_text() {
     of_every_kind().plan().exit(3).stdout(r#"Plan for $REPO refs/heads/main <short> → https://$SERVICE
 
 shop/prod
@@ -72,7 +72,7 @@ error[select-out-of-range]: `select` is 7, but the last variation is 1
 }
 
 #[test]
-fn a_plan_as_markdown() {
+fn a_plan_is_printed_as_markdown() {
     of_every_kind().plan().set("output", "markdown").exit(3).stdout(r#"### gitoggle plan
 
 2 to publish: 1 create, 1 update · 2 held · 1 orphan
@@ -151,7 +151,7 @@ const ANNOTATION: &str = "::error file=shop/prod/bad.yaml,line=10,col=24,title=s
                           but the last variation is 1 (the first variation is 0)\n";
 
 #[test]
-fn without_a_job_summary_nothing_but_annotations_is_on_stdout() {
+fn without_a_job_summary_stdout_contains_only_annotations() {
     of_every_kind()
         .plan()
         .set("output", "github")
@@ -177,7 +177,7 @@ fn a_job_summary_that_cannot_be_written_is_an_error() {
 }
 
 #[test]
-fn an_apply_as_text() {
+fn an_apply_is_printed_as_text() {
     let world = of_every_kind();
     world.service.answers([
         Answer::applied(),
@@ -214,7 +214,7 @@ applied 1 of 2 changes
 }
 
 #[test]
-fn an_apply_with_nothing_to_do() {
+fn an_apply_without_changes_reports_that() {
     World::with_pay_applied().apply().exit(0).stdout(
         r#"Plan for $REPO refs/heads/main <short> → https://$SERVICE
 Nothing to do.
@@ -223,7 +223,7 @@ Nothing to do.
 }
 
 #[test]
-fn an_apply_for_github_names_what_failed_in_the_job_summary() {
+fn an_apply_for_github_lists_failures_in_the_job_summary() {
     let world = World::with_pay_applied();
     world
         .repo
@@ -279,7 +279,7 @@ rule `adults`: condition changed: `age` > `18` (number) → `age` > `21` (number
 }
 
 #[test]
-fn a_status_as_text() {
+fn a_status_is_printed_as_text() {
     of_every_kind().status().exit(4).stdout(r#"$REPO refs/heads/main at <short>
 held     shop/prod/bad    <short>  the document is invalid; what was last applied stays
 orphan   shop/prod/gone   <short>  the file is gone; `--on-remove keep` leaves the toggle as it is
@@ -292,7 +292,7 @@ held     shop/test/first  ----------  nothing is applied here yet: `--first-pass
 }
 
 #[test]
-fn a_validation_as_text() {
+fn a_validation_is_printed_as_text() {
     of_every_kind().validate().exit(3).stdout(
         r#"error[select-out-of-range]: `select` is 7, but the last variation is 1
   --> shop/prod/bad.yaml:10:24
@@ -308,7 +308,7 @@ checked 5 documents: 1 error
 }
 
 #[test]
-fn a_validation_for_github() {
+fn a_validation_for_github_is_printed_as_annotations() {
     let world = of_every_kind();
     let summary = world.path("summary.md");
     world
@@ -325,7 +325,7 @@ fn a_validation_for_github() {
 }
 
 #[test]
-fn mistakes_in_the_settings() {
+fn mistakes_in_the_settings_are_printed_together() {
     let world = World::new();
     world
         .apply()
@@ -343,7 +343,7 @@ fn mistakes_in_the_settings() {
 }
 
 #[test]
-fn an_error_says_what_was_attempted_why_not_and_what_to_do() {
+fn an_error_has_the_attempt_the_cause_and_a_hint() {
     let world = World::new();
     world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add");
     world.write("empty", "");

@@ -1,4 +1,4 @@
-//! `gitoggle plan`: what would be done, without doing anything.
+//! `gitoggle plan` reports changes without publishing or writing.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn with_a_change() -> World {
 }
 
 #[test]
-fn a_plan_contacts_nobody_and_writes_nothing() {
+fn a_plan_sends_no_request_and_writes_nothing() {
     let world = with_a_change();
     world.repo.file("shop/prod/bad.yaml", "nonsense\n").commit("Bad");
     let before = listing(world.root());
@@ -40,7 +40,7 @@ fn a_plan_contacts_nobody_and_writes_nothing() {
 }
 
 #[test]
-fn a_plan_works_on_a_state_that_cannot_be_written() {
+fn a_plan_works_with_a_read_only_state() {
     let world = with_a_change();
     let expected = world.plan().set("output", "json").exit(0).json();
     let _protected = crate::support::files::protect(&world.state());
@@ -49,7 +49,7 @@ fn a_plan_works_on_a_state_that_cannot_be_written() {
 }
 
 #[test]
-fn a_plan_works_where_there_is_no_state_at_all() {
+fn a_plan_works_without_a_state() {
     let world = World::new();
     world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
     world
@@ -85,7 +85,7 @@ fn a_plan_is_versioned_json_with_the_verdict_of_the_exit_code() {
 }
 
 #[test]
-fn what_does_not_change_is_not_listed() {
+fn unchanged_toggles_are_not_listed() {
     let world = World::with_pay_applied();
     let plan = world.plan().set("output", "json").exit(0).json();
     assert_eq!(plan["changes"], json!([]));
@@ -93,7 +93,7 @@ fn what_does_not_change_is_not_listed() {
 }
 
 #[test]
-fn the_digest_survives_a_merge_and_tells_other_plans_apart() {
+fn the_digest_is_the_same_after_a_merge_and_differs_between_plans() {
     let world = World::with_pay_applied();
     let digest = |world: &World| {
         let plan = world.plan().set("output", "json").exit(0).json();
@@ -122,7 +122,7 @@ fn the_digest_survives_a_merge_and_tells_other_plans_apart() {
     assert_ne!(nothing, on_branch);
 }
 
-/// Returns the digest as printed, without normalising.
+/// Returns the digest as printed, without normalizing.
 fn raw_digest(world: &World) -> String {
     let output = world
         .plan()
@@ -136,7 +136,7 @@ fn raw_digest(world: &World) -> String {
 }
 
 #[test]
-fn the_detailed_exit_code_tells_changes_from_none() {
+fn the_detailed_exit_code_reports_changes() {
     let world = World::with_pay_applied();
     world.plan().arg("--detailed-exitcode").exit(0).any_output();
     world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Change");
@@ -153,7 +153,7 @@ fn the_detailed_exit_code_tells_changes_from_none() {
 }
 
 #[test]
-fn people_are_told_what_changes_in_words() {
+fn a_plan_describes_each_change_in_words() {
     let world = with_a_change();
     world
         .plan()
@@ -163,7 +163,7 @@ fn people_are_told_what_changes_in_words() {
 }
 
 #[test]
-fn uncommitted_files_are_planned_when_asked() {
+fn uncommitted_files_are_planned_with_the_worktree_flag() {
     let world = World::with_pay_applied();
     world.repo.write("shop/prod/pay.yaml", doc(33));
     world.repo.write("shop/prod/fresh.yaml", doc(1));
@@ -192,7 +192,7 @@ fn uncommitted_files_are_planned_when_asked() {
     );
 }
 
-/// A commit message that tries everything.
+/// A commit message with every kind of injection.
 const HOSTILE: &str = "Nice change\u{1b}[2J\u{1b}]0;title\u{7}\n::error file=x::pwned\n##[error]pwned\n```\n# pwned\n<script>alert(1)</script>\n\u{202e}txet\n\u{2028}::warning::pwned\n[link](https://evil.example)\n@everyone\n";
 
 #[test]
@@ -206,20 +206,20 @@ fn hostile_commit_messages_are_harmless_in_every_output() {
         )
         .commit(HOSTILE);
     for output in ["human", "json", "markdown", "github"] {
-        let told = world.plan().set("output", output).exit(0).both();
-        harmless(&told, output);
+        let printed = world.plan().set("output", output).exit(0).both();
+        harmless(&printed, output);
     }
-    let told = world.apply().arg("-vv").exit(0).both();
-    harmless(&told, "apply");
-    // What is sent is the message all the same: the service is not a terminal.
+    let printed = world.apply().arg("-vv").exit(0).both();
+    harmless(&printed, "apply");
+    // The message is sent unescaped, because the service is not a terminal.
     assert_eq!(world.service.take()[0].comment(), HOSTILE.trim());
 }
 
-fn harmless(told: &str, output: &str) {
+fn harmless(printed: &str, output: &str) {
     for bad in ['\u{1b}', '\u{7}', '\u{202e}', '\u{2028}', '\r'] {
-        assert!(!told.contains(bad), "{output}: {bad:?} in {told:?}");
+        assert!(!printed.contains(bad), "{output}: {bad:?} in {printed:?}");
     }
-    for line in told.lines() {
+    for line in printed.lines() {
         let line = line.trim_start();
         assert!(
             !line.starts_with("::error file=x") && !line.starts_with("##["),
@@ -231,13 +231,16 @@ fn harmless(told: &str, output: &str) {
         );
     }
     if output == "markdown" || output == "github" {
-        assert!(!told.lines().any(|line| line.starts_with("# pwned")), "{told}");
-        assert!(!told.contains("<script>"), "{told}");
+        assert!(
+            !printed.lines().any(|line| line.starts_with("# pwned")),
+            "{printed}"
+        );
+        assert!(!printed.contains("<script>"), "{printed}");
     }
 }
 
 #[test]
-fn markdown_fences_outgrow_what_they_hold() {
+fn markdown_fences_are_longer_than_those_in_their_content() {
     let world = World::with_pay_applied();
     world
         .repo
@@ -246,18 +249,18 @@ fn markdown_fences_outgrow_what_they_hold() {
             doc(21).replace("New payment page", "a ```` b"),
         )
         .commit("Fence");
-    let told = world.plan().set("output", "markdown").exit(0).both();
+    let printed = world.plan().set("output", "markdown").exit(0).both();
     let longest = |line: &str| line.chars().take_while(|c| *c == '`').count();
-    let fences: Vec<_> = told
+    let fences: Vec<_> = printed
         .lines()
         .map(str::trim_start)
         .map(longest)
         .filter(|run| *run >= 3)
         .collect();
-    assert!(fences.len() % 2 == 0, "every fence is closed:\n{told}");
+    assert!(fences.len() % 2 == 0, "every fence is closed:\n{printed}");
     assert!(
-        !told.contains("````") || fences.iter().any(|run| *run > 4),
-        "{told}"
+        !printed.contains("````") || fences.iter().any(|run| *run > 4),
+        "{printed}"
     );
 }
 
@@ -268,18 +271,18 @@ fn github_gets_annotations_at_the_place_of_a_finding() {
         .repo
         .file("shop/prod/pay.yaml", doc(21).replace("select: 1", "select: 7"))
         .commit("Break it");
-    let told = world.plan().set("output", "github").exit(3).both();
-    let annotation = told
+    let printed = world.plan().set("output", "github").exit(3).both();
+    let annotation = printed
         .lines()
         .find(|line| line.starts_with("::error "))
-        .unwrap_or_else(|| panic!("an annotation in:\n{told}"));
+        .unwrap_or_else(|| panic!("an annotation in:\n{printed}"));
     for part in ["file=shop/prod/pay.yaml", "line=10"] {
         assert!(annotation.contains(part), "{part} in {annotation}");
     }
 }
 
 #[test]
-fn without_a_base_url_the_only_state_there_is_serves() {
+fn a_plan_without_a_base_url_uses_the_only_existing_state() {
     let world = with_a_change();
     world.plan().unset("base-url").exit(0).says(&["shop/prod/pay"]);
 }
@@ -295,7 +298,7 @@ fn a_plan_needs_no_token() {
 }
 
 #[test]
-fn a_shallow_clone_uses_the_newest_message_and_says_so() {
+fn a_shallow_clone_uses_the_newest_message_and_reports_it() {
     let world = World::with_pay_applied();
     world
         .repo
@@ -318,14 +321,14 @@ fn a_shallow_clone_uses_the_newest_message_and_says_so() {
 }
 
 #[test]
-fn a_closed_pipe_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let world = World::new();
     for number in 0..300 {
         world
             .repo
             .file(&format!("shop/prod/t{number}.yaml"), "nonsense\n");
     }
-    world.repo.commit("Much to tell");
+    world.repo.commit("Add many toggles");
     let mut child = world.validate().start_piped();
     drop(child.stdout.take());
     drop(child.stderr.take());
@@ -335,8 +338,11 @@ fn a_closed_pipe_is_no_error() {
     let mut child = world.plan().set("first-pass", "assert").start_piped();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!told.contains("panicked") && !told.contains("pipe"), "{told}");
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        !printed.contains("panicked") && !printed.contains("pipe"),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -367,7 +373,7 @@ fn the_machine_readable_result_of_an_apply_names_every_outcome() {
 }
 
 #[test]
-fn where_no_path_is_a_documents_the_first_of_them_says_why() {
+fn if_no_path_is_valid_the_error_explains_the_first_one() {
     let world = World::new();
     world
         .repo
@@ -386,7 +392,7 @@ fn where_no_path_is_a_documents_the_first_of_them_says_why() {
 }
 
 #[test]
-fn uncommitted_files_are_compared_with_a_state_that_is_held_as_ever() {
+fn a_plan_of_uncommitted_files_checks_the_base_url_and_the_history() {
     let world = World::with_pay_applied();
     world.repo.write("shop/prod/new.yaml", doc(21));
     let plan = world

@@ -1,4 +1,4 @@
-//! The main job: a merged file becomes one request, and nothing else does.
+//! A merged change of a document causes exactly one request; nothing else causes any.
 
 use serde_json::json;
 
@@ -33,7 +33,7 @@ fn a_merged_file_becomes_exactly_one_patch() {
 }
 
 #[test]
-fn what_is_applied_is_left_alone() {
+fn an_applied_document_is_not_published_again() {
     let world = World::with_pay_applied();
     world.apply().exit(0).any_output();
     world.apply().exit(0).any_output();
@@ -57,7 +57,7 @@ fn rewriting_a_file_without_changing_its_meaning_publishes_nothing_and_is_record
 }
 
 #[test]
-fn a_bad_file_blocks_nobody_else() {
+fn an_invalid_file_does_not_block_other_toggles() {
     let world = World::with_pay_applied();
     world
         .repo
@@ -67,7 +67,7 @@ fn a_bad_file_blocks_nobody_else() {
     world.apply().exit(3).says(&["shop/prod/pay.yaml:10:"]);
     world.sent(&[("shop/prod/search", body(30, "Break one, add one"))]);
 
-    // The bad one stays as it was last applied, and is told again each time.
+    // The invalid one stays as last applied and is reported by each run.
     world.apply().exit(3).says(&["shop/prod/pay.yaml:10:"]);
     world.nothing_sent();
 
@@ -105,7 +105,7 @@ fn one_environment_is_published_in_path_order_and_disabling_comes_first() {
 }
 
 #[test]
-fn scalars_are_carried_exactly_as_written() {
+fn scalars_are_sent_exactly_as_written() {
     let world = World::new();
     world
         .repo
@@ -164,7 +164,7 @@ fn json_files_are_documents_too() {
 }
 
 #[test]
-fn a_base_url_may_have_a_path() {
+fn a_base_url_can_have_a_path() {
     let world = World::new();
     world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
     world
@@ -181,7 +181,7 @@ fn a_base_url_may_have_a_path() {
 }
 
 #[test]
-fn what_is_not_committed_is_not_applied() {
+fn uncommitted_files_are_not_applied() {
     let world = World::with_pay_applied();
     world.repo.write("shop/prod/pay.yaml", doc(40));
     world.repo.file("shop/prod/new.yaml", doc(41));
@@ -190,7 +190,7 @@ fn what_is_not_committed_is_not_applied() {
 }
 
 #[test]
-fn a_file_may_change_its_extension_without_a_publish() {
+fn a_new_file_extension_does_not_cause_a_publish() {
     let world = World::with_pay_applied();
     world
         .repo
@@ -203,7 +203,7 @@ fn a_file_may_change_its_extension_without_a_publish() {
 }
 
 #[test]
-fn only_what_is_asked_for_is_published() {
+fn only_toggles_in_scope_are_published() {
     let world = World::new();
     for path in ["shop/prod/a", "shop/prod/b", "shop/test/a", "web/prod/a"] {
         world.repo.file(&format!("{path}.yaml"), doc(18));
@@ -223,8 +223,8 @@ fn only_what_is_asked_for_is_published() {
         .collect();
     sent.sort();
     assert_eq!(sent, ["shop/prod/a", "shop/test/a", "web/prod/a"]);
-    let told = world.apply().set("only", "*").exit(64);
-    told.stderr_contains(&["--only: `*` matches no toggle", "`**`"]);
+    let printed = world.apply().set("only", "*").exit(64);
+    printed.stderr_contains(&["--only: `*` matches no toggle", "`**`"]);
     world.nothing_sent();
 }
 

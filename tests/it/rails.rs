@@ -2,7 +2,7 @@
 
 use crate::support::{Answer, Request, World, doc};
 
-/// A world in which that many toggles of `shop/prod` are applied.
+/// A world in which `count` toggles of `shop/prod` are applied.
 fn applied(count: usize) -> World {
     let world = World::new();
     for number in 0..count {
@@ -17,7 +17,7 @@ fn path(number: usize) -> String {
     format!("shop/prod/t{number:02}.yaml")
 }
 
-/// Changes that many of them.
+/// Changes `count` of them.
 fn change(world: &World, count: usize, message: &str) {
     for number in 0..count {
         world.repo.file(&path(number), doc(21));
@@ -30,7 +30,7 @@ fn toggles(world: &World) -> Vec<String> {
 }
 
 #[test]
-fn more_than_the_ratio_holds_the_environment_and_says_the_ways_past_it() {
+fn an_environment_over_the_ratio_is_held_with_every_way_to_release_it() {
     let world = applied(10);
     change(&world, 4, "Change four");
     world
@@ -64,7 +64,7 @@ fn exactly_the_ratio_is_allowed_and_creates_do_not_count() {
 }
 
 #[test]
-fn fewer_than_ten_applied_have_no_ratio() {
+fn the_ratio_does_not_apply_below_ten_applied_toggles() {
     let world = applied(9);
     change(&world, 9, "Change all");
     world.apply().exit(0).any_output();
@@ -72,7 +72,7 @@ fn fewer_than_ten_applied_have_no_ratio() {
 }
 
 #[test]
-fn other_environments_go_on() {
+fn other_environments_are_published_while_one_is_held() {
     let world = applied(10);
     world.repo.file("shop/test/a.yaml", doc(18)).commit("Add test");
     world.settle();
@@ -83,7 +83,7 @@ fn other_environments_go_on() {
 }
 
 #[test]
-fn the_flag_lets_everything_through() {
+fn allow_mass_change_releases_everything() {
     let world = applied(10);
     change(&world, 10, "Change ten");
     world.apply().arg("--allow-mass-change").exit(0).any_output();
@@ -91,7 +91,7 @@ fn the_flag_lets_everything_through() {
 }
 
 #[test]
-fn the_flag_is_no_variable_and_no_key() {
+fn allow_mass_change_is_neither_a_variable_nor_a_key() {
     let world = applied(10);
     change(&world, 10, "Change ten");
     world
@@ -109,7 +109,7 @@ fn the_flag_is_no_variable_and_no_key() {
 }
 
 #[test]
-fn a_trailer_lets_its_own_changes_through() {
+fn a_trailer_releases_the_changes_of_its_commit() {
     let world = applied(10);
     change(
         &world,
@@ -123,7 +123,7 @@ fn a_trailer_lets_its_own_changes_through() {
 }
 
 #[test]
-fn a_trailer_does_not_let_other_commits_through() {
+fn a_trailer_does_not_release_other_commits() {
     let world = applied(10);
     change(&world, 4, "Change four");
     world
@@ -135,7 +135,7 @@ fn a_trailer_does_not_let_other_commits_through() {
 }
 
 #[test]
-fn words_in_the_middle_of_a_message_are_no_trailer() {
+fn a_trailer_in_the_middle_of_a_message_does_not_count() {
     let world = applied(10);
     change(
         &world,
@@ -147,7 +147,7 @@ fn words_in_the_middle_of_a_message_are_no_trailer() {
 }
 
 #[test]
-fn the_count_counts_everything() {
+fn the_count_includes_every_kind_of_change() {
     let world = applied(2);
     for number in 20..23 {
         world.repo.file(&path(number), doc(1));
@@ -201,12 +201,12 @@ fn on_invalid_stop_publishes_nothing_while_a_document_is_invalid() {
     assert_eq!(
         toggles(&world),
         ["shop/prod/pay"],
-        "what is out of scope stops nobody"
+        "an invalid document outside of the scope stops nothing"
     );
 }
 
 #[test]
-fn a_reviewer_sees_what_is_held() {
+fn a_plan_shows_held_changes() {
     let world = applied(10);
     change(&world, 4, "Raise the age");
     world.plan().exit(4).says(&[
@@ -225,7 +225,7 @@ fn a_reviewer_sees_what_is_held() {
 }
 
 #[test]
-fn what_a_killed_apply_had_confirmed_counts_once() {
+fn changes_that_a_killed_apply_confirmed_count_once() {
     let world = applied(20);
     let some = |numbers: std::ops::Range<usize>, message: &str| {
         for number in numbers {

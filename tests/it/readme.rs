@@ -1,4 +1,4 @@
-//! README.md says what the program says.
+//! README.md lists every setting, check and log event of the program.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use gitoggle::document::CHECKS;
 
 const README: &str = include_str!("../../README.md");
 
-/// The table of settings, as README has it.
+/// The table of settings in the form of README.md.
 fn table() -> String {
     let mut rows = vec![
         "| flag | variable | default | meaning |".to_owned(),
@@ -35,7 +35,7 @@ fn table() -> String {
 }
 
 #[test]
-fn the_table_of_settings_is_that_of_the_program() {
+fn the_table_of_settings_matches_the_program() {
     assert!(README.contains(&table()), "README.md should hold:\n{}", table());
 }
 
@@ -50,7 +50,7 @@ fn every_check_is_listed() {
 }
 
 #[test]
-fn the_two_commands_are_there() {
+fn the_two_commands_are_listed() {
     for command in ["cargo run --release -- demo", "cargo test"] {
         assert!(README.contains(command), "{command}");
     }

@@ -1,4 +1,4 @@
-//! What README.md says about recovery, done as an operator would.
+//! The recovery procedures of README.md.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ fn a_moved_repository_publishes_nothing_again() {
 }
 
 #[test]
-fn another_name_of_the_service_is_adopted_and_another_service_is_told_everything() {
+fn a_renamed_service_is_adopted_and_another_service_gets_every_document() {
     let world = World::with_pay_applied();
     world
         .apply()
@@ -41,7 +41,7 @@ fn another_name_of_the_service_is_adopted_and_another_service_is_told_everything
 }
 
 #[test]
-fn a_restored_backup_repeats_what_came_after_it_and_nothing_else() {
+fn a_restored_backup_repeats_only_later_publishes() {
     let world = World::with_pay_applied();
     world
         .repo
@@ -85,9 +85,9 @@ fn the_same_document_is_sent_again_at_once() {
 }
 
 #[test]
-fn what_the_same_process_left_unknown_is_not_waited_for() {
+fn an_unknown_outcome_of_the_same_process_causes_no_delay() {
     let world = World::with_pay_applied();
-    // Longer than `eventually` waits.
+    // Longer than the timeout of `eventually`.
     let _daemon = Daemon::ready(&world, |run| run.set("timeout", "100s"));
     world.service.always(|_| Answer::status(503));
     world

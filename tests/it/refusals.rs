@@ -1,4 +1,4 @@
-//! What is printed when a Git host or a proxy refuses: its own words, the right culprit, and commands that can be run.
+//! Errors for refusals of Git hosts and proxies: the host's text, the refusing component, and working commands.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -8,7 +8,7 @@ use crate::support::git_host::{self, Door};
 use crate::support::{Answer, Daemon, Remote, Repo, World, doc, eventually};
 
 #[test]
-fn a_declined_push_is_told_with_what_the_hook_printed() {
+fn a_declined_push_is_reported_with_the_output_of_the_hook() {
     let remote = Remote::new(Door::Open);
     let world = &remote.world;
     std::fs::create_dir(world.path("states")).unwrap();
@@ -57,7 +57,7 @@ fn the_text_of_a_refusal_over_https_is_shown() {
 }
 
 #[test]
-fn the_sentence_of_a_refusal_over_ssh_is_shown() {
+fn the_text_of_a_refusal_over_ssh_is_shown() {
     let world = World::new();
     let script = "printf 'error:\\nerror: Gitea: Unauthorized: ada is not authorized to read acme/toggles.\\nerror:\\n' \
                   >&2; echo; exit 1; :";
@@ -74,7 +74,7 @@ fn the_sentence_of_a_refusal_over_ssh_is_shown() {
 }
 
 #[test]
-fn the_hint_about_an_unknown_host_key_can_be_run() {
+fn the_hint_about_an_unknown_host_key_is_a_working_command() {
     let world = World::new();
     let port = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = port.local_addr().unwrap().port();
@@ -95,7 +95,7 @@ fn the_hint_about_an_unknown_host_key_can_be_run() {
     let [compare, add] = commands[..] else {
         panic!("{unknown}");
     };
-    // Stand-ins keep what they are run with: there is no host to ask, and no home to write to.
+    // Stand-ins record their arguments, because the tests have no ssh host and must not write to the home folder.
     let bin = world.path("bin");
     std::fs::create_dir(&bin).unwrap();
     for name in ["ssh-keyscan", "ssh-keygen"] {
@@ -137,7 +137,7 @@ fn the_hint_about_an_unknown_host_key_can_be_run() {
     );
 }
 
-/// Starts a proxy that gives the same answer to everyone, and returns its address.
+/// Starts a proxy that sends `answer` to every client. Returns its address.
 fn proxy(answer: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -152,7 +152,7 @@ fn proxy(answer: &'static str) -> String {
 }
 
 #[test]
-fn a_failing_proxy_is_told_as_the_proxy_for_git_and_for_the_service() {
+fn a_failing_proxy_is_named_for_git_and_for_the_service() {
     let remote = Remote::new(Door::Open);
     let world = World::with_pay_applied();
     world
@@ -195,7 +195,7 @@ fn a_failing_proxy_is_told_as_the_proxy_for_git_and_for_the_service() {
 }
 
 #[test]
-fn a_repository_that_was_renamed_is_told_once_and_known_to_webhooks() {
+fn a_renamed_repository_is_reported_once_and_matches_webhooks() {
     let remote = Remote::new(Door::Open);
     let root = remote.world.path("hosted");
     remote

@@ -1,10 +1,10 @@
-//! What `apply` reports about its changes: each one as it ends, and all of them if an error ends the pass.
+//! The results that `apply` prints: each one as its change ends, and all of them if an error ends the pass.
 
 use crate::support::answer::Gate;
 use crate::support::git_host::{self, Door};
 use crate::support::{Answer, Gitoggle, Repo, Service, World, doc, eventually};
 
-/// A world with six toggles to publish, and a host for its state whose hook declines every push after the first.
+/// A world with six toggles to publish, and a host for its state with a hook that declines every push after the first.
 fn declining() -> (World, Service) {
     let world = World::new();
     for number in 0..6 {
@@ -93,7 +93,7 @@ fn a_result_is_printed_while_others_are_still_open() {
 }
 
 #[test]
-fn the_warnings_of_documents_that_are_sent_are_one_line() {
+fn warnings_of_sent_documents_are_one_line() {
     let world = World::with_pay_applied();
     let twice = doc(21).replace(
         "  rules:\n",
@@ -112,7 +112,7 @@ fn the_warnings_of_documents_that_are_sent_are_one_line() {
 }
 
 #[test]
-fn a_scheduled_job_may_succeed_although_something_is_held() {
+fn a_scheduled_job_can_succeed_while_toggles_are_held() {
     let world = World::new();
     world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
     let job = || world.apply().arg("--exit-zero-when-held");
@@ -121,7 +121,7 @@ fn a_scheduled_job_may_succeed_although_something_is_held() {
         .exit(0)
         .stdout_contains(&["held shop/prod/pay", "nothing is applied here yet"]);
     world.nothing_sent();
-    // Only a hold is forgiven.
+    // Only a hold is ignored, not another failure.
     world
         .repo
         .file("shop/prod/bad.yaml", "nonsense\n")
@@ -130,7 +130,7 @@ fn a_scheduled_job_may_succeed_although_something_is_held() {
 }
 
 #[test]
-fn a_scheduled_job_may_succeed_on_a_stale_checkout() {
+fn a_scheduled_job_can_succeed_on_a_stale_checkout() {
     let world = World::with_pay_applied();
     let old = world.repo.head();
     world

@@ -1,11 +1,11 @@
-//! The service and the demonstration that come with the program.
+//! The commands `sandbox` and `demo`.
 
 use serde_json::Value;
 
 use crate::support::command::Running;
 use crate::support::{Gitoggle, World, content, doc, eventually};
 
-/// A sandbox at a port of its own, and how to publish to it.
+/// A running sandbox with its own port, and the settings to publish to it.
 struct Sandbox {
     world: World,
     port: u16,
@@ -58,7 +58,7 @@ impl Sandbox {
 }
 
 #[test]
-fn the_sandbox_keeps_what_was_published() {
+fn the_sandbox_stores_published_documents() {
     let sandbox = Sandbox::start("");
     sandbox
         .world
@@ -76,7 +76,7 @@ fn the_sandbox_keeps_what_was_published() {
 }
 
 #[test]
-fn the_sandbox_wants_its_token() {
+fn the_sandbox_requires_its_token() {
     let sandbox = Sandbox::start("");
     sandbox
         .world
@@ -95,7 +95,7 @@ fn the_sandbox_wants_its_token() {
 }
 
 #[test]
-fn everything_arrives_in_spite_of_the_accidents_that_the_sandbox_can_have() {
+fn every_document_arrives_despite_the_faults_of_the_sandbox() {
     let sandbox =
         Sandbox::start("--fail-rate=0.2 --drop-rate=0.2 --too-many-rate=0.1 --latency=3ms --seed=7");
     for environment in ["prod", "test"] {
@@ -125,7 +125,7 @@ fn everything_arrives_in_spite_of_the_accidents_that_the_sandbox_can_have() {
 }
 
 #[test]
-fn the_demonstration_runs_through_and_leaves_nothing_behind() {
+fn the_demo_completes_and_leaves_no_files() {
     let world = World::new();
     let place = world.path("tmp");
     std::fs::create_dir(&place).unwrap();

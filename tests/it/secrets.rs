@@ -1,4 +1,4 @@
-//! Secrets are never seen, however loud the program is asked to be.
+//! No output contains a secret, at any log level.
 
 use crate::support::files::holding;
 use crate::support::{Answer, TOKEN, World, doc};
@@ -12,7 +12,7 @@ fn the_token_is_in_no_output_and_in_no_file() {
         .commit("Change pay");
     world.service.answers([
         Answer::status(500),
-        // A service that repeats what it was given.
+        // The service repeats the token in its response.
         Answer::json(400, &format!(r#"{{"message": "bad token {TOKEN}"}}"#)),
     ]);
     for level in ["-vv", "-v", "--log-level=debug"] {
@@ -22,9 +22,12 @@ fn the_token_is_in_no_output_and_in_no_file() {
             .env("RUST_LOG", "trace")
             .env("SSLKEYLOGFILE", world.path("keys"));
         let code = if level == "-vv" { 1 } else { 0 };
-        let told = run.exit(code).both();
-        assert!(!told.contains(TOKEN), "{level}: {told}");
-        assert!(!told.to_lowercase().contains("authorization"), "{level}: {told}");
+        let printed = run.exit(code).both();
+        assert!(!printed.contains(TOKEN), "{level}: {printed}");
+        assert!(
+            !printed.to_lowercase().contains("authorization"),
+            "{level}: {printed}"
+        );
         world
             .repo
             .file("shop/prod/pay.yaml", doc(22))
@@ -47,13 +50,13 @@ fn rust_log_does_not_raise_the_level_of_http_and_tls() {
         .repo
         .file("shop/prod/pay.yaml", doc(21))
         .commit("Change pay");
-    let told = world
+    let printed = world
         .apply()
         .env("RUST_LOG", "trace,hyper=trace,rustls=trace,h2=trace")
         .exit(0)
         .both();
     for word in ["hyper", "rustls", "h2::"] {
-        assert!(!told.contains(word), "{word} in {told}");
+        assert!(!printed.contains(word), "{word} in {printed}");
     }
 }
 

@@ -1,8 +1,8 @@
-//! Settings: one name, three places, and every mistake told at once.
+//! Settings: one name in three places, and one message for all mistakes.
 
 use crate::support::{TOKEN, World, body, doc};
 
-/// A world in which a change of `pay` waits.
+/// A world in which a change of `pay` is pending.
 fn waiting() -> World {
     let world = World::with_pay_applied();
     world
@@ -13,7 +13,7 @@ fn waiting() -> World {
 }
 
 #[test]
-fn flags_win_over_variables_and_variables_over_the_file() {
+fn flags_take_precedence_over_variables_and_variables_over_the_file() {
     let world = waiting();
     let config = world.write("gitoggle.yaml", "comment_max_chars: 3\n");
     let comment = |run: crate::support::Gitoggle| {
@@ -45,7 +45,7 @@ fn flags_win_over_variables_and_variables_over_the_file() {
 }
 
 #[test]
-fn everything_can_come_from_variables() {
+fn every_setting_can_come_from_a_variable() {
     let world = waiting();
     world
         .bare("apply")
@@ -61,7 +61,7 @@ fn everything_can_come_from_variables() {
 }
 
 #[test]
-fn a_stronger_list_replaces_the_weaker_one_as_a_whole() {
+fn a_list_replaces_the_one_with_lower_precedence() {
     let world = waiting();
     world
         .apply()
@@ -73,7 +73,7 @@ fn a_stronger_list_replaces_the_weaker_one_as_a_whole() {
 }
 
 #[test]
-fn every_mistake_in_every_place_is_told_in_one_message() {
+fn every_mistake_is_reported_in_one_message() {
     let world = waiting();
     let config = world.write("gitoggle.yaml", "max_change_ratio: lots\nbase_urk: x\n");
     let ran = world
@@ -99,7 +99,7 @@ fn every_mistake_in_every_place_is_told_in_one_message() {
 }
 
 #[test]
-fn what_is_missing_is_named_with_its_ways() {
+fn a_missing_setting_is_reported_with_every_way_to_set_it() {
     let world = waiting();
     world
         .apply()
@@ -120,7 +120,7 @@ fn what_is_missing_is_named_with_its_ways() {
 }
 
 #[test]
-fn only_https_is_good_enough_for_a_token_even_on_loopback() {
+fn a_base_url_must_be_plain_https_even_on_loopback() {
     let world = waiting();
     for url in [
         "http://127.0.0.1:1".to_owned(),
@@ -142,7 +142,7 @@ fn only_https_is_good_enough_for_a_token_even_on_loopback() {
 }
 
 #[test]
-fn a_secret_is_given_in_one_way_only() {
+fn a_secret_that_is_set_twice_is_an_error() {
     let world = waiting();
     let file = world.write("token", TOKEN);
     world
@@ -187,7 +187,7 @@ fn a_token_file_that_cannot_be_read_is_named() {
 }
 
 #[test]
-fn a_token_that_no_header_can_carry_is_refused_without_showing_it() {
+fn a_token_that_is_invalid_in_a_header_is_refused_without_printing_it() {
     let world = waiting();
     world
         .apply()
@@ -225,7 +225,7 @@ fn unknown_keys_are_errors_and_unknown_variables_warnings() {
 }
 
 #[test]
-fn a_file_that_is_no_flat_yaml_is_an_error() {
+fn a_file_that_is_not_flat_yaml_is_an_error() {
     let world = waiting();
     for text in [
         "- a list\n",
@@ -249,7 +249,7 @@ fn a_file_that_is_no_flat_yaml_is_an_error() {
 }
 
 #[test]
-fn a_file_inside_the_repository_may_shape_the_plan_but_not_say_where_secrets_go() {
+fn a_file_in_the_repository_can_change_the_plan_but_not_where_secrets_go() {
     let world = World::with_pay_applied();
     world
         .repo
@@ -274,7 +274,7 @@ fn a_file_inside_the_repository_may_shape_the_plan_but_not_say_where_secrets_go(
             .set("config", &config)
             .exit(64)
             .stderr_contains(&[key, "gitoggle.yaml"]);
-        // Not through a link from outside either.
+        // A link from outside of the repository does not change that.
         let link = world.path(&format!("link-{key}.yaml"));
         std::os::unix::fs::symlink(&config, &link).unwrap();
         world
@@ -287,7 +287,7 @@ fn a_file_inside_the_repository_may_shape_the_plan_but_not_say_where_secrets_go(
 }
 
 #[test]
-fn booleans_and_durations_are_spelled_strictly() {
+fn booleans_and_durations_are_parsed_strictly() {
     let world = waiting();
     world
         .apply()
@@ -328,7 +328,7 @@ fn booleans_and_durations_are_spelled_strictly() {
 }
 
 #[test]
-fn a_switch_can_be_switched_off_again() {
+fn a_flag_can_turn_a_switch_off() {
     let world = waiting();
     world
         .plan()

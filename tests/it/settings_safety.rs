@@ -1,4 +1,4 @@
-//! Settings that would make a run succeed for the wrong reason, or send a secret to the wrong place.
+//! Settings with which a run would succeed for the wrong reason or send a secret to the wrong host.
 
 use crate::support::{Repo, TOKEN, World, doc};
 
@@ -9,13 +9,13 @@ fn a_file_in_a_repository_is_refused_in_one_message() {
         "config.yaml",
         "repo: .\nbase_url: https://evil.example\nroot: .\n",
     );
-    let told = world
+    let printed = world
         .bare("apply")
         .env("GITOGGLE_TOKEN", TOKEN)
         .within(world.repo.path())
         .set("config", "config.yaml")
         .exit(64);
-    told.stderr(
+    printed.stderr(
         "error: config.yaml: this file lies in the work tree of the repository `$REPO`, and people who can change it \
          there must not decide where secrets go or whom to trust: `repo` (line 1), `base_url` (line 2); move the file \
          out of the repository, such as to `/etc/gitoggle/config.yaml`, or give these settings as flags or variables\n",
@@ -48,7 +48,7 @@ fn a_file_outside_of_any_repository_is_trusted_wherever_the_process_starts() {
             .exit(0)
             .stdout_contains(&["1 to publish"]);
     }
-    // The repository of the operators is neither the source nor around the working directory.
+    // This repository is neither the source nor the one around the working directory.
     Repo::new(&folder);
     let run = || world.bare("plan").set("config", folder.join("config.yaml"));
     run().within(world.root()).exit(0).any_stdout();
@@ -59,7 +59,7 @@ fn a_file_outside_of_any_repository_is_trusted_wherever_the_process_starts() {
 }
 
 #[test]
-fn a_missing_secret_file_is_reported_at_the_start() {
+fn a_missing_secret_file_is_reported_at_startup() {
     let world = World::with_pay_applied();
     let missing = world.path("nowhere");
     let state = |setting: &str| format!("could not use `--{setting}`");
@@ -97,7 +97,7 @@ fn a_missing_secret_file_is_reported_at_the_start() {
 }
 
 #[test]
-fn a_token_with_a_scheme_is_recognized() {
+fn a_token_with_a_scheme_is_refused_with_a_hint() {
     let world = World::with_pay_applied();
     world
         .repo
@@ -149,7 +149,7 @@ fn a_state_folder_in_a_work_tree_or_with_other_files_is_refused() {
 }
 
 #[test]
-fn a_longer_comment_than_featureprobe_takes_is_refused() {
+fn a_comment_limit_above_that_of_featureprobe_is_refused() {
     let world = World::with_pay_applied();
     let plan = |kind: &str, chars: &str| {
         world
@@ -165,7 +165,7 @@ fn a_longer_comment_than_featureprobe_takes_is_refused() {
 }
 
 #[test]
-fn a_plan_says_how_many_documents_are_not_committed() {
+fn a_plan_reports_the_number_of_uncommitted_documents() {
     let world = World::with_pay_applied();
     let note = |count: &str| format!("{count} in the work tree");
     world.plan().exit(0).any_stdout().stderr("");

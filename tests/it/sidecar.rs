@@ -1,9 +1,9 @@
-//! Beside git-sync: what a daemon does while another process keeps its checkout up to date.
+//! A daemon whose checkout git-sync updates.
 
 use crate::support::{Daemon, GitSync, Repo, World, body, doc};
 
 #[test]
-fn housekeeping_beside_the_ref_starts_no_pass() {
+fn git_housekeeping_starts_no_pass() {
     let world = World::with_pay_applied();
     let sync = GitSync::synced(&world);
     let daemon = Daemon::ready(&world, |run| run.set("repo", sync.link()));
@@ -27,7 +27,7 @@ fn housekeeping_beside_the_ref_starts_no_pass() {
 }
 
 #[test]
-fn each_commit_that_is_synced_is_one_pass_at_most() {
+fn each_synced_commit_causes_at_most_one_pass() {
     let world = World::with_pay_applied();
     let sync = GitSync::synced(&world);
     let daemon = Daemon::ready(&world, |run| run.set("repo", sync.link()));
@@ -65,7 +65,7 @@ fn a_daemon_that_starts_before_the_first_sync_waits_for_a_checkout() {
 }
 
 #[test]
-fn state_in_the_origin_of_a_checkout_is_found_once_there_is_a_checkout() {
+fn state_in_the_origin_of_a_checkout_is_found_once_the_checkout_exists() {
     let world = World::with_pay_applied();
     let sync = GitSync::of(&world);
     let daemon = Daemon::start(&world, |run| {
@@ -128,7 +128,7 @@ fn a_branch_that_git_sync_does_not_keep_gets_the_hint_to_leave_ref_out() {
 }
 
 #[test]
-fn a_part_that_must_not_be_read_is_a_missing_permission_and_no_damage() {
+fn an_unreadable_folder_is_reported_as_a_missing_permission_and_not_as_damage() {
     use std::os::unix::fs::PermissionsExt as _;
     for part in ["objects", ""] {
         let world = World::with_pay_applied();
@@ -138,32 +138,38 @@ fn a_part_that_must_not_be_read_is_a_missing_permission_and_no_damage() {
         mode(0o000);
         let ran = world.plan().set("repo", sync.link()).by_nobody().exit(1);
         mode(0o755);
-        let told = ran.both();
-        assert!(told.contains("permission denied for uid "), "{part}: {told}");
-        assert!(told.contains("$TMP/git/"), "{part}: {told}");
+        let printed = ran.both();
         assert!(
-            !told.contains("damage") && !told.contains("class="),
-            "{part}: {told}"
+            printed.contains("permission denied for uid "),
+            "{part}: {printed}"
+        );
+        assert!(printed.contains("$TMP/git/"), "{part}: {printed}");
+        assert!(
+            !printed.contains("damage") && !printed.contains("class="),
+            "{part}: {printed}"
         );
     }
 }
 
 #[test]
-fn damage_that_stays_is_reported_in_words_of_our_own() {
+fn persistent_damage_is_reported_without_the_message_of_libgit2() {
     let world = World::with_pay_applied();
     let sync = GitSync::synced(&world);
     let head = sync.root().path().join(".git/worktrees").join(world.repo.head());
     std::fs::write(head.join("HEAD"), "no ref at all\n").unwrap();
-    let told = world.plan().set("repo", sync.link()).exit(1).both();
+    let printed = world.plan().set("repo", sync.link()).exit(1).both();
     assert!(
-        told.contains("it is damaged") && told.contains("git fsck"),
-        "{told}"
+        printed.contains("it is damaged") && printed.contains("git fsck"),
+        "{printed}"
     );
-    assert!(!told.contains("class=") && !told.contains("git:"), "{told}");
+    assert!(
+        !printed.contains("class=") && !printed.contains("git:"),
+        "{printed}"
+    );
 }
 
 #[test]
-fn one_pass_waits_for_no_checkout() {
+fn a_single_pass_does_not_wait_for_a_checkout() {
     let world = World::with_pay_applied();
     let sync = GitSync::of(&world);
     for state_remote in [None, Some("origin")] {
@@ -179,7 +185,7 @@ fn one_pass_waits_for_no_checkout() {
     world.nothing_sent();
 }
 
-/// States that it waits for the first sync, which is neither an error nor a pass.
+/// Asserts that the daemon waits for the first sync, which is neither an error nor a pass.
 #[track_caller]
 fn waits_for_a_checkout(daemon: &Daemon, sync: &GitSync) {
     let waiting = format!("waiting for a checkout at `{}`", sync.link().display());

@@ -1,4 +1,4 @@
-//! A tree that passes `validate` is never refused later under the same settings, and one that does not is.
+//! Under the same settings, a pass accepts exactly the trees that `validate` accepts.
 
 use std::process::{Command, Stdio};
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::support::{Repo, World, doc};
 
-/// Contents and names that trees are made of; about half of the trees made of them are valid.
+/// File contents of which the trees consist; about half of the trees are valid.
 const NAMES: [&str; 8] = [
     "pay.yaml",
     "pay.yml",
@@ -40,7 +40,7 @@ fn contents() -> Vec<String> {
     ]
 }
 
-/// A small generator: the same trees in every run.
+/// A small pseudo-random generator that yields the same trees in every run.
 struct Random(u64);
 
 impl Random {
@@ -60,7 +60,7 @@ fn write_tree(repo: &Repo, seed: u64) {
             FOLDERS[random.below(FOLDERS.len())],
             NAMES[random.below(NAMES.len())]
         );
-        // Mostly good documents, or no tree would ever pass.
+        // Mostly valid documents, so that some trees are valid.
         let content = match random.below(4) {
             0 => random.below(contents.len()),
             _ => random.below(2),
@@ -88,7 +88,7 @@ fn errors(json: &Value) -> Vec<String> {
 }
 
 #[test]
-fn what_validate_says_of_a_tree_is_what_a_pass_does_with_it() {
+fn validate_and_a_pass_refuse_the_same_trees() {
     let (mut valid, mut invalid) = (0, 0);
     for seed in 0..40 {
         let kind = ["documented", "featureprobe"][usize::try_from(seed % 2).unwrap()];
@@ -153,7 +153,7 @@ fn with_featureprobe_keys_that_differ_only_in_case_are_one_toggle() {
             "differ only in case are one toggle to FeatureProbe",
             "checked 3 documents: 2 errors",
         ]);
-        // The applied file has not changed, and its folder neither.
+        // Neither the applied file nor its folder has changed.
         for run in [featureprobe(world.plan()), featureprobe(world.apply())] {
             run.exit(3).says(&["duplicate-toggle", first, second]);
         }
@@ -165,7 +165,7 @@ fn with_featureprobe_keys_that_differ_only_in_case_are_one_toggle() {
 }
 
 #[test]
-fn a_tree_of_more_than_a_million_files_is_refused_soon_by_all() {
+fn a_tree_of_more_than_a_million_files_is_refused_quickly_by_every_command() {
     let world = World::new();
     world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
     let blob = world.repo.id("HEAD:shop/prod/pay.yaml");
@@ -173,7 +173,7 @@ fn a_tree_of_more_than_a_million_files_is_refused_soon_by_all() {
         &world.repo,
         (0..100).map(|n| format!("100644 blob {blob}\tf{n}.md")),
     );
-    // 100 files, in 100 folders, in 100 folders, … : ten thousand million files in 5 small objects.
+    // 100 files in 100 folders, each in 100 folders, and so on: ten billion files in 5 small objects.
     for _ in 0..4 {
         tree = make_tree(&world.repo, (0..100).map(|n| format!("040000 tree {tree}\td{n}")));
     }

@@ -1,4 +1,4 @@
-//! The age of a source: a checkout that is not kept up to date any more is visible, whatever stopped it.
+//! The age of a source: a checkout that is no longer updated is reported, whatever the cause.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::support::{Daemon, GitSync, Remote, World, doc, eventually};
 
 const HOURS_11: Duration = Duration::from_secs(11 * 3600);
 
-/// Starts a daemon beside a git-sync whose last fetch was 11 hours ago; with a poll interval of an hour, 10 are allowed.
+/// Starts a daemon with a git-sync whose last fetch was 11 hours ago; the poll interval of an hour allows 10.
 fn stopped(world: &World) -> (GitSync, Daemon) {
     let sync = GitSync::synced(world);
     sync.fetched_before(HOURS_11);
@@ -16,7 +16,7 @@ fn stopped(world: &World) -> (GitSync, Daemon) {
     (sync, daemon)
 }
 
-/// Waits until `/readyz` begins with `text`, and returns all of it.
+/// Waits until `/readyz` begins with `text`, and returns the complete text.
 #[track_caller]
 fn is_reported(daemon: &Daemon, text: &str) -> String {
     eventually(&format!("/readyz to begin with: {text}"), || {
@@ -143,7 +143,7 @@ fn a_repository_that_is_never_fetched_into_has_no_age() {
 }
 
 #[test]
-fn commits_that_were_made_in_a_clone_after_its_fetch_are_no_failure() {
+fn commits_made_in_a_clone_after_its_fetch_are_not_a_failure() {
     let world = World::with_pay_applied();
     let clone = world.repo.clone_bare(&world.path("clone.git"));
     let bare = clone.path().display().to_string();

@@ -1,9 +1,9 @@
-//! Where documents can come from, and what no source is.
+//! Kinds of sources, and the errors for all others.
 
 use crate::support::git_host::Door;
 use crate::support::{Remote, Repo, World, body, doc};
 
-/// Applies from another place and states that exactly the waiting change was sent.
+/// Applies from `place` and asserts that exactly the pending change was sent.
 #[track_caller]
 fn applies_from(world: &World, place: &str) {
     world.apply().set("repo", place).exit(0).any_output();
@@ -107,7 +107,7 @@ fn nothing_in_a_repositorys_configuration_is_executed() {
 }
 
 #[test]
-fn the_git_configuration_of_whoever_runs_it_is_not_read() {
+fn the_git_configuration_of_the_user_is_not_read() {
     let remote = Remote::settled(Door::Open);
     let elsewhere = "[url \"https://elsewhere.invalid/\"]\n\tinsteadOf = https://\n";
     for (age, configuration) in [(21, elsewhere), (22, "[core\nno configuration at all")] {
@@ -120,7 +120,7 @@ fn the_git_configuration_of_whoever_runs_it_is_not_read() {
 }
 
 #[test]
-fn what_is_no_repository_is_told_apart() {
+fn each_kind_of_path_that_is_not_a_repository_gets_its_own_error() {
     let world = World::new();
     let plain = world.path("plain");
     std::fs::create_dir(&plain).unwrap();
@@ -136,7 +136,7 @@ fn what_is_no_repository_is_told_apart() {
         .exit(1)
         .stderr_contains(&["$TMP/nowhere"])
         .any_stdout();
-    // No walking up: a folder inside a repository is none.
+    // A folder inside a repository is not a repository: there is no search in parent folders.
     world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
     world
         .plan()
@@ -146,7 +146,7 @@ fn what_is_no_repository_is_told_apart() {
 }
 
 #[test]
-fn a_repository_without_a_commit_is_told_in_words() {
+fn a_repository_without_a_commit_is_reported() {
     let world = World::new();
     world
         .apply()
@@ -157,11 +157,11 @@ fn a_repository_without_a_commit_is_told_in_words() {
     world.nothing_sent();
 }
 
-/// Makes the world look empty, and begins the run that sees it.
+/// Makes the source look empty, and builds the run that reads it.
 type Emptied<'a> = &'a dyn Fn(&World) -> crate::support::Gitoggle;
 
 #[test]
-fn an_empty_world_never_means_that_everything_was_removed() {
+fn an_empty_source_never_means_that_every_file_was_removed() {
     let missing_root = |world: &World| world.apply().set("root", "nowhere");
     let gone = |world: &World| {
         world.repo.remove("shop").commit("Remove everything");
@@ -183,8 +183,8 @@ fn an_empty_world_never_means_that_everything_was_removed() {
         for on_remove in ["keep", "disable", "forget"] {
             let world = World::with_pay_applied();
             let ran = row(&world).set("on-remove", on_remove).exit_in(&[1, 4]);
-            let told = ran.both();
-            assert!(!told.is_empty(), "{name}: the reason is told");
+            let printed = ran.both();
+            assert!(!printed.is_empty(), "{name}: the reason is printed");
             world.nothing_sent();
             let state = Repo::at(&world.state().join("state.git"));
             assert_eq!(
@@ -197,7 +197,7 @@ fn an_empty_world_never_means_that_everything_was_removed() {
 }
 
 #[test]
-fn a_ref_that_vanished_is_an_error_and_removes_nothing() {
+fn a_deleted_ref_is_an_error_and_removes_no_toggle() {
     let world = World::with_pay_applied();
     world.repo.branch("live");
     world.apply().set("ref", "live").exit(0).any_output();
@@ -226,7 +226,7 @@ fn transports_that_cannot_be_trusted_are_refused() {
 }
 
 #[test]
-fn repositories_of_other_kinds_each_get_a_message() {
+fn unsupported_repository_formats_are_named() {
     let world = World::new();
     let sha256 = world.path("sha256");
     std::fs::create_dir(&sha256).unwrap();

@@ -1,5 +1,5 @@
-//! Stale checkouts: an older state of the repository is never applied by accident, and a ref that was moved is followed
-//! by whoever can know that it was moved.
+//! Stale checkouts: an older revision is never applied by accident, and a process that can prove that its ref was moved
+//! follows it.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::support::git_host::Door;
 use crate::support::{Daemon, Gitoggle, Remote, Repo, World, body, content, doc};
 
-/// Makes a world in which a newer commit was applied, and a checkout of the older one.
+/// Makes a world in which a newer commit was applied, and a checkout of an older one.
 fn older() -> (World, Repo) {
     let world = World::with_pay_applied();
     let old = world.repo.head();
@@ -22,7 +22,7 @@ fn change(world: &World, age: u32, message: &str) {
     world.repo.file("shop/prod/pay.yaml", doc(age)).commit(message);
 }
 
-/// States that the toggle was set back to what the older commit has, by one request.
+/// Asserts that one request set the toggle back to the document of the older commit.
 #[track_caller]
 fn set_back(world: &World) {
     let requests = world.service.take();
@@ -30,14 +30,14 @@ fn set_back(world: &World) {
     assert_eq!(requests[0].body()["content"], content(18));
 }
 
-/// Returns the notes of a JSON result, as one text.
+/// Returns the notes of a JSON result as one text.
 fn notes(json: &Value) -> String {
     let notes = json["notes"].as_array().cloned().unwrap_or_default();
     notes.iter().filter_map(Value::as_str).collect()
 }
 
 #[test]
-fn an_older_checkout_sends_nothing_with_local_state_either() {
+fn an_older_checkout_with_local_state_sends_nothing() {
     let (world, checkout) = older();
     let stale = || world.apply().set("repo", checkout.path());
     stale()
@@ -69,7 +69,7 @@ fn an_older_checkout_with_the_newer_content_is_stale_too() {
 }
 
 #[test]
-fn a_change_that_was_taken_back_before_it_was_applied_is_stale_afterwards() {
+fn a_checkout_of_a_change_that_was_reverted_before_it_was_applied_is_stale() {
     let world = World::with_pay_applied();
     change(&world, 21, "A mistake");
     let mistake = world.repo.head();
@@ -85,7 +85,7 @@ fn a_change_that_was_taken_back_before_it_was_applied_is_stale_afterwards() {
 }
 
 #[test]
-fn plan_and_status_note_a_stale_checkout_and_are_not_refused() {
+fn plan_and_status_report_a_stale_checkout_without_failing() {
     let (world, checkout) = older();
     for run in [world.plan(), world.status()] {
         let run = run.set("repo", checkout.path());
@@ -101,7 +101,7 @@ fn plan_and_status_note_a_stale_checkout_and_are_not_refused() {
 }
 
 #[test]
-fn local_state_goes_on_where_the_history_is_cut_and_says_that_it_could_not_check() {
+fn an_apply_with_local_state_and_a_cut_history_continues_with_a_note() {
     let world = World::with_pay_applied();
     change(&world, 21, "Change pay");
     let shallow = world.repo.clone_shallow(1, &world.path("shallow"));
@@ -113,7 +113,7 @@ fn local_state_goes_on_where_the_history_is_cut_and_says_that_it_could_not_check
 }
 
 #[test]
-fn a_history_that_is_to_be_refused_needs_all_of_it() {
+fn refusing_a_rewritten_history_requires_the_complete_history() {
     let world = World::with_pay_applied();
     change(&world, 21, "An ordinary commit");
     let shallow = world.repo.clone_shallow(1, &world.path("shallow"));
@@ -140,7 +140,7 @@ fn a_rewrite_that_was_followed_once_is_not_refused_again() {
 }
 
 #[test]
-fn a_daemon_with_local_state_follows_a_ref_that_was_moved_back_and_says_so() {
+fn a_daemon_with_local_state_follows_a_ref_that_was_moved_back_and_reports_it() {
     let world = World::with_pay_applied();
     let old = world.repo.head();
     change(&world, 21, "A mistake");
@@ -152,7 +152,7 @@ fn a_daemon_with_local_state_follows_a_ref_that_was_moved_back_and_says_so() {
     daemon.ends_in_peace();
 }
 
-/// A checkout whose `origin` holds the state as well, as beside a sidecar without a volume.
+/// A checkout whose `origin` also contains the state, as in a sidecar without a volume.
 struct Sidecar {
     world: World,
     checkout: Repo,
@@ -160,7 +160,7 @@ struct Sidecar {
 }
 
 impl Sidecar {
-    /// Clones with that many commits (`0`: all), applies what is there, and loses the disk.
+    /// Clones with `depth` commits (`0`: all), applies them, and deletes the disk.
     fn new(depth: &'static str) -> Self {
         let world = World::new();
         world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
@@ -207,7 +207,7 @@ impl Sidecar {
         daemon
     }
 
-    /// Brings the checkout to where the branch is, as git-sync does.
+    /// Moves the checkout to the head of the branch, as git-sync does.
     fn sync(&self) {
         let fetch = ["fetch", "--quiet", "--force", "origin", "main"];
         match self.depth {
@@ -246,7 +246,7 @@ fn a_sidecar_without_a_volume_follows_a_force_push_that_it_saw() {
 }
 
 #[test]
-fn a_replica_that_was_restarted_beyond_what_is_recorded_follows_a_force_push() {
+fn a_replica_that_restarts_ahead_of_the_last_change_follows_a_force_push() {
     let sidecar = Sidecar::new("0");
     let first = sidecar.world.repo.head();
     sidecar
@@ -281,7 +281,7 @@ fn a_shallow_sidecar_without_a_volume_follows_one_commit_after_the_other() {
         sidecar.world.sent(&[("shop/prod/pay", body(age, message))]);
     }
     assert_eq!(daemon.said("rewritten"), 0, "{}", daemon.log());
-    // What has nothing to do with toggles is recorded as well, so that the next process finds its own checkout there.
+    // A revision without changes of toggles is recorded as well, so that the next process recognizes its checkout.
     sidecar
         .world
         .repo
@@ -296,7 +296,7 @@ fn a_shallow_sidecar_without_a_volume_follows_one_commit_after_the_other() {
 }
 
 #[test]
-fn a_replica_that_never_saw_what_is_recorded_sends_nothing_and_says_how_to_continue() {
+fn a_replica_that_never_saw_the_recorded_revision_sends_nothing_and_reports_how_to_continue() {
     let sidecar = Sidecar::new("0");
     let first = sidecar.world.repo.head();
     change(&sidecar.world, 21, "What another replica applied");
@@ -359,7 +359,7 @@ fn a_rewritten_branch_of_a_url_is_followed_with_shared_state() {
     remote
         .world
         .sent(&[("shop/prod/pay", body(22, "What was meant"))]);
-    // A job that names a commit is as old as that commit.
+    // A job that runs at a commit is as old as that commit.
     let old = job().set("ref", &before);
     old.exit(4).says(&["stale"]);
     remote.world.nothing_sent();

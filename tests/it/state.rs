@@ -1,10 +1,10 @@
-//! The record of what was applied: whose it is, who may write it, and what becomes of what is not known.
+//! The record of what was applied: its service, its writer, and unknown outcomes.
 
 use serde_json::json;
 
 use crate::support::{Answer, Repo, Service, SmallDisk, World, body, content, doc};
 
-/// A world in which a publish of `doc(21)` was cut off after it left: nobody knows what came of it.
+/// A world in which the process was killed while a publish of `doc(21)` was open, so that its outcome is unknown.
 pub(crate) fn interrupted() -> World {
     let world = World::with_pay_applied();
     world
@@ -40,11 +40,11 @@ fn state_belongs_to_one_base_url() {
 }
 
 #[test]
-fn a_mistake_in_the_first_base_url_binds_nothing() {
+fn a_mistake_in_the_first_base_url_does_not_bind_the_state() {
     let world = World::new();
     world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
     let first = || world.apply().set("first-pass", "assert");
-    // Nobody listens there.
+    // No process listens on this port.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let nowhere = format!("https://localhost:{}", port.local_addr().unwrap().port());
     drop(port);
@@ -90,7 +90,7 @@ fn an_unknown_outcome_is_followed_by_the_same_body_and_comment() {
 }
 
 #[test]
-fn the_journalled_comment_is_sent_again_though_the_files_history_has_moved_on() {
+fn the_journaled_comment_is_sent_again_after_newer_commits() {
     let world = interrupted();
     world.repo.file("README.md", "x\n").commit("Something else");
     world.apply().exit(0).any_output();
@@ -98,7 +98,7 @@ fn the_journalled_comment_is_sent_again_though_the_files_history_has_moved_on() 
 }
 
 #[test]
-fn a_newer_document_wins_over_an_unknown_one() {
+fn a_newer_document_is_sent_instead_of_an_unknown_one() {
     let world = interrupted();
     world.repo.file("shop/prod/pay.yaml", doc(22)).commit("Newer");
     world.apply().set("timeout", "2s").exit(0).any_output();
@@ -106,7 +106,7 @@ fn a_newer_document_wins_over_an_unknown_one() {
 }
 
 #[test]
-fn a_reverted_document_is_sent_because_the_service_may_have_the_other_one() {
+fn a_reverted_document_is_sent_if_the_last_outcome_is_unknown() {
     let world = interrupted();
     world.repo.revert();
     world.apply().set("timeout", "2s").exit(0).any_output();
@@ -118,7 +118,7 @@ fn a_reverted_document_is_sent_because_the_service_may_have_the_other_one() {
 }
 
 #[test]
-fn an_unknown_toggle_that_is_invalid_now_stays_unknown_and_is_told() {
+fn an_unknown_toggle_that_becomes_invalid_stays_unknown_and_is_reported() {
     let world = interrupted();
     world
         .repo
@@ -128,14 +128,14 @@ fn an_unknown_toggle_that_is_invalid_now_stays_unknown_and_is_told() {
         world.apply().exit(3).says(&["shop/prod/pay"]);
         world.nothing_sent();
     }
-    // What the state holds is not to be trusted: even the document that was applied before is sent.
+    // The outcome is unknown, so even the document that was applied before is sent.
     world.repo.file("shop/prod/pay.yaml", doc(18)).commit("As before");
     world.apply().exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(18, "As before"))]);
 }
 
 #[test]
-fn an_unknown_toggle_that_is_not_asked_for_stays_unknown_and_is_told() {
+fn an_unknown_toggle_outside_of_the_scope_stays_unknown_and_is_reported() {
     let world = interrupted();
     world.repo.file("shop/prod/zoo.yaml", doc(3)).commit("Add zoo");
     world
@@ -149,7 +149,7 @@ fn an_unknown_toggle_that_is_not_asked_for_stays_unknown_and_is_told() {
 }
 
 #[test]
-fn a_torn_last_line_of_the_journal_is_expected() {
+fn an_incomplete_last_line_of_the_journal_is_ignored() {
     let world = interrupted();
     let journal = world.state().join("journal");
     let mut text = std::fs::read(&journal).unwrap();
@@ -197,7 +197,7 @@ fn a_writer_that_does_not_end_is_named() {
 }
 
 #[test]
-fn without_a_record_there_is_no_publish() {
+fn a_request_that_cannot_be_recorded_is_not_sent() {
     let world = World::with_pay_applied();
     world
         .repo
@@ -222,13 +222,13 @@ fn files_that_cannot_grow_stop_a_pass_before_its_first_request() {
             .file("shop/prod/pay.yaml", doc(21))
             .file("shop/prod/zoo.yaml", doc(3))
             .commit("Change both");
-        // The signal is ignored, so that a write fails as it does on a full disk.
+        // SIGXFSZ is ignored, so that a write fails as on a full disk.
         let run = world.apply().after(&format!("trap '' XFSZ; ulimit -f {blocks}"));
-        let told = run.exit_in(&[0, 1]).both();
+        let printed = run.exit_in(&[0, 1]).both();
         let sent = world.service.take();
         assert!(
             blocks > 0 || sent.is_empty(),
-            "nothing can be recorded, and this was sent: {sent:?}\n{told}"
+            "nothing can be recorded, and this was sent: {sent:?}\n{printed}"
         );
         recovers(&world, &sent);
     }
@@ -247,15 +247,15 @@ fn a_full_disk_stops_a_pass_before_its_first_request() {
             .file("shop/prod/zoo.yaml", doc(200 + free))
             .commit("Change both");
         disk.fill_up_to(free);
-        let told = world.apply().exit_in(&[0, 1]).both();
+        let printed = world.apply().exit_in(&[0, 1]).both();
         let sent = world.service.take();
-        assert!(free > 0 || sent.is_empty(), "{sent:?}\n{told}");
+        assert!(free > 0 || sent.is_empty(), "{sent:?}\n{printed}");
         disk.make_room();
         recovers(&world, &sent);
     }
 }
 
-/// With room again, everything is sent that was not, and nothing that was and is on record as such.
+/// Asserts that a pass with free space sends every request except those recorded as sent.
 #[track_caller]
 fn recovers(world: &World, sent: &[crate::support::Request]) {
     world.apply().exit(0).any_output();
@@ -314,7 +314,7 @@ fn a_record_of_many_toggles_names_fifty_and_counts_the_rest() {
 }
 
 #[test]
-fn a_pass_that_was_stopped_by_a_hang_up_leaves_an_answerable_record() {
+fn a_terminated_pass_finishes_and_records_its_open_request() {
     let world = World::with_pay_applied();
     world
         .repo
@@ -328,7 +328,7 @@ fn a_pass_that_was_stopped_by_a_hang_up_leaves_an_answerable_record() {
     world.service.wait_for(1);
     run.terminate();
     assert_eq!(run.wait(), Some(1), "interrupted with work left");
-    // What was in flight was finished and recorded; nothing new was begun.
+    // The open request ended and was recorded; no new one started.
     world.sent(&[("shop/prod/pay", body(21, "Change both"))]);
     world.apply().exit(0).any_output();
     world.sent(&[("shop/prod/zoo", body(3, "Change both"))]);
@@ -364,11 +364,11 @@ fn the_default_state_folder_is_keyed_by_the_source_as_given() {
     assert!(folders >= 1, "in the platform's state folder");
 }
 
-/// Something that happens to a state folder.
+/// A kind of damage to a state folder.
 type Damage = fn(&std::path::Path);
 
 #[test]
-fn a_state_folder_of_nonsense_is_told_and_nothing_is_sent() {
+fn a_corrupt_state_folder_is_reported_and_nothing_is_sent() {
     let damages: [(&str, Damage); 4] = [
         ("journal", |state| {
             std::fs::write(state.join("journal"), "nonsense\nnonsense\n").unwrap();
@@ -395,8 +395,11 @@ fn a_state_folder_of_nonsense_is_told_and_nothing_is_sent() {
             .commit("Change pay");
         damage(&world.state());
         let ran = world.apply().exit_in(&[1, 4]);
-        let told = ran.both();
-        assert!(!told.contains("panicked") && !told.is_empty(), "{name}: {told}");
+        let printed = ran.both();
+        assert!(
+            !printed.contains("panicked") && !printed.is_empty(),
+            "{name}: {printed}"
+        );
         world.nothing_sent();
     }
 }

@@ -1,4 +1,4 @@
-//! `gitoggle status`: where each toggle stands, and why.
+//! `gitoggle status` reports the state of each toggle and the reason.
 
 use std::collections::BTreeMap;
 
@@ -77,7 +77,7 @@ fn every_toggle_has_a_state_and_a_reason() {
 }
 
 #[test]
-fn what_was_confirmed_and_not_recorded_before_a_crash_is_listed() {
+fn a_publish_that_was_confirmed_but_not_recorded_before_a_crash_is_listed() {
     let world = World::new();
     world
         .repo
@@ -101,14 +101,14 @@ fn what_was_confirmed_and_not_recorded_before_a_crash_is_listed() {
 }
 
 #[test]
-fn what_is_in_sync_is_a_success() {
+fn a_status_with_every_toggle_in_sync_is_a_success() {
     let world = World::with_pay_applied();
     assert_eq!(states(&world, 0).into_values().collect::<Vec<_>>(), ["in_sync"]);
     world.status().exit(0).says(&["shop/prod/pay"]);
 }
 
 #[test]
-fn status_contacts_nobody_and_writes_nothing() {
+fn status_sends_no_request_and_writes_nothing() {
     let world = World::with_pay_applied();
     world.repo.file("shop/prod/pay.yaml", doc(19)).commit("Change");
     let before = crate::support::files::listing(world.root());
@@ -119,7 +119,7 @@ fn status_contacts_nobody_and_writes_nothing() {
 }
 
 #[test]
-fn status_without_a_base_url_uses_the_only_state_there_is() {
+fn status_without_a_base_url_uses_the_only_existing_state() {
     let world = World::with_pay_applied();
     world.status().unset("base-url").exit(0).says(&["shop/prod/pay"]);
 }
@@ -132,7 +132,7 @@ fn status_is_versioned_json() {
 }
 
 #[test]
-fn the_json_groups_what_is_withheld_as_the_daemon_does() {
+fn the_json_groups_withheld_toggles_as_the_daemon_does() {
     let world = World::with_pay_applied();
     world.repo.file("shop/prod/bad.yaml", "nonsense\n").commit("Bad");
     let json = world.status().set("output", "json").exit(3).json();
@@ -148,7 +148,7 @@ fn the_json_groups_what_is_withheld_as_the_daemon_does() {
 }
 
 #[test]
-fn the_markdown_names_what_is_not_in_sync() {
+fn the_markdown_lists_toggles_that_are_not_in_sync() {
     let world = World::with_pay_applied();
     world
         .repo
@@ -171,7 +171,7 @@ fn the_markdown_names_what_is_not_in_sync() {
 }
 
 #[test]
-fn a_refusal_is_told_of_a_toggle_that_is_held_as_well() {
+fn a_refusal_is_reported_for_a_toggle_that_is_also_held() {
     let world = World::new();
     world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
     world

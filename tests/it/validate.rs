@@ -1,10 +1,10 @@
-//! `gitoggle validate`: everything that is wrong, at once, where it is.
+//! `gitoggle validate` reports every problem in one run, with its position.
 
 use serde_json::Value;
 
 use crate::support::{Repo, World, doc};
 
-/// Every way in which a document can be wrong, what is found, and where.
+/// Every kind of invalid document with its finding and position.
 fn wrong() -> Vec<(&'static str, Vec<u8>, &'static str, u64, u64)> {
     let good = doc(18);
     let edit = |from: &str, to: &str| {
@@ -227,7 +227,7 @@ fn findings(json: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn everything_wrong_in_all_files_is_told_at_once_with_its_place() {
+fn every_problem_in_every_file_is_reported_with_its_position() {
     let world = World::new();
     let wrong = wrong();
     for (name, content, ..) in &wrong {
@@ -266,7 +266,7 @@ fn everything_wrong_in_all_files_is_told_at_once_with_its_place() {
 }
 
 #[test]
-fn people_get_the_place_the_line_and_what_to_do() {
+fn a_finding_has_its_position_its_line_and_a_hint() {
     let world = World::new();
     world
         .repo
@@ -284,7 +284,7 @@ fn people_get_the_place_the_line_and_what_to_do() {
 }
 
 #[test]
-fn what_is_valid_is_no_news_for_the_exit_code() {
+fn valid_documents_are_a_success() {
     let world = World::new();
     world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
     world.validate().exit(0).stderr("").any_stdout();
@@ -332,7 +332,7 @@ fn two_files_for_one_toggle_name_each_other() {
 }
 
 #[test]
-fn hidden_and_reserved_paths_are_no_documents() {
+fn hidden_and_reserved_paths_are_not_documents() {
     let world = World::new();
     world
         .repo
@@ -349,7 +349,7 @@ fn hidden_and_reserved_paths_are_no_documents() {
 }
 
 #[test]
-fn a_path_that_is_no_key_or_no_text_is_an_error() {
+fn a_path_with_an_invalid_key_or_encoding_is_an_error() {
     let world = World::new();
     world
         .repo
@@ -367,7 +367,7 @@ fn a_path_that_is_no_key_or_no_text_is_an_error() {
 }
 
 #[test]
-fn hostile_paths_are_told_without_acting() {
+fn hostile_paths_are_reported_escaped() {
     use std::os::unix::ffi::OsStrExt;
     let world = World::new();
     world
@@ -385,15 +385,15 @@ fn hostile_paths_are_told_without_acting() {
             world.validate().set("ref", "main"),
             world.plan().set("first-pass", "assert"),
         ] {
-            let told = run.set("output", output).exit(3).both();
+            let printed = run.set("output", output).exit(3).both();
             for bad in ['\u{1b}', '\u{202e}'] {
-                assert!(!told.contains(bad), "{output}: {bad:?} in {told:?}");
+                assert!(!printed.contains(bad), "{output}: {bad:?} in {printed:?}");
             }
             assert!(
-                !told
+                !printed
                     .lines()
                     .any(|line| line.trim_start().starts_with("::error::pwned")),
-                "{output}: {told}"
+                "{output}: {printed}"
             );
         }
     }
@@ -402,7 +402,7 @@ fn hostile_paths_are_told_without_acting() {
 }
 
 #[test]
-fn the_vocabulary_of_a_known_service_is_checked_when_it_is_named() {
+fn condition_types_are_checked_with_service_kind_featureprobe() {
     let world = World::new();
     world
         .repo
@@ -420,7 +420,7 @@ fn the_vocabulary_of_a_known_service_is_checked_when_it_is_named() {
 }
 
 #[test]
-fn another_layout_may_be_given() {
+fn another_layout_can_be_set() {
     let world = World::new();
     world
         .repo
@@ -435,7 +435,7 @@ fn another_layout_may_be_given() {
 }
 
 #[test]
-fn files_of_other_kinds_hint_at_the_root() {
+fn files_outside_of_the_layout_get_a_hint_about_the_root() {
     let world = World::new();
     world
         .repo
@@ -448,7 +448,7 @@ fn files_of_other_kinds_hint_at_the_root() {
 }
 
 #[test]
-fn the_work_tree_counts_and_a_revision_when_asked() {
+fn the_work_tree_is_checked_unless_a_ref_is_given() {
     let world = World::new();
     world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Good");
     world.repo.write("shop/prod/pay.yaml", "nonsense\n");
@@ -483,7 +483,7 @@ fn a_path_inside_a_repository_is_a_filter_and_outside_one_a_root() {
 }
 
 #[test]
-fn validate_asks_for_nothing_and_contacts_nobody() {
+fn validate_needs_no_settings_and_sends_no_request() {
     let world = World::new();
     world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
     let before = crate::support::files::listing(world.root());
@@ -493,7 +493,7 @@ fn validate_asks_for_nothing_and_contacts_nobody() {
 }
 
 #[test]
-fn hostile_text_in_a_document_cannot_act_on_a_terminal() {
+fn hostile_text_in_a_document_is_escaped() {
     let world = World::new();
     world
         .repo
@@ -504,22 +504,22 @@ fn hostile_text_in_a_document_cannot_act_on_a_terminal() {
         .file("shop/prod/raw.yaml", "\u{202e}evil: \u{2028}::error::pwned\n")
         .commit("Evil");
     for output in ["human", "json", "github", "markdown"] {
-        let told = world.validate().set("output", output).exit(3).both();
+        let printed = world.validate().set("output", output).exit(3).both();
         assert!(
-            !told.contains('\u{1b}') && !told.contains('\u{202e}') && !told.contains('\u{2028}'),
-            "{told:?}"
+            !printed.contains('\u{1b}') && !printed.contains('\u{202e}') && !printed.contains('\u{2028}'),
+            "{printed:?}"
         );
         assert!(
-            !told
+            !printed
                 .lines()
                 .any(|line| line.trim_start().starts_with("::error::pwned")),
-            "{told}"
+            "{printed}"
         );
     }
 }
 
 #[test]
-fn the_schema_is_json_and_knows_a_document() {
+fn the_schema_is_json_and_describes_a_document() {
     let world = World::new();
     let schema = world.bare("schema").exit(0).json();
     assert!(

@@ -1,4 +1,4 @@
-//! The Helm chart, as far as it can be read without Helm: its templates with every condition true.
+//! The Helm chart, checked without Helm: its templates with every condition true.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ fn schema() -> Value {
     serde_json::from_str(&text("helm/gitoggle/values.schema.json")).unwrap()
 }
 
-/// The objects of one template. Lines of control and of lists from values are left out, and every other value is `x`.
+/// The objects of one template, without control lines and lists from values, and with `x` for every other value.
 fn rendered(template: &str) -> Vec<Value> {
     let text = text(&format!("helm/gitoggle/templates/{template}"));
     let lines = text.lines().filter(|line| {
@@ -37,7 +37,7 @@ fn without_actions(line: &str) -> String {
     plain + rest
 }
 
-/// What is wrong with `value`, where the chart's schema uses it: types, choices, keys.
+/// The violations of `schema` in `value`: types, choices and keys, as far as the chart's schema uses them.
 fn faults(schema: &Value, value: &Value, place: &str) -> Vec<String> {
     let mut faults = Vec::new();
     let types: Vec<&str> = match &schema["type"] {
@@ -79,7 +79,7 @@ fn faults(schema: &Value, value: &Value, place: &str) -> Vec<String> {
     faults
 }
 
-/// The settings of the daemon that a configuration file may hold and that the chart does not look after itself.
+/// The settings of the daemon that a configuration file can contain and that the chart does not set.
 fn settings_of_users() -> impl Iterator<Item = &'static SettingInfo> {
     let of_the_chart = ["ca_file", "first_pass", "listen", "state_dir"];
     settings().iter().filter(move |setting| {
@@ -91,7 +91,7 @@ fn settings_of_users() -> impl Iterator<Item = &'static SettingInfo> {
 }
 
 #[test]
-fn the_values_keep_to_their_schema() {
+fn the_values_match_their_schema() {
     let (schema, values) = (schema(), document("helm/gitoggle/values.yaml"));
     assert_eq!(faults(&schema, &values, ""), Vec::<String>::new());
     for (path, wrong) in [
@@ -109,17 +109,17 @@ fn the_values_keep_to_their_schema() {
 }
 
 #[test]
-fn the_schema_knows_every_setting_of_the_daemon() {
+fn the_schema_covers_every_setting_of_the_daemon() {
     let schema = schema();
     let config = schema["properties"]["config"]["properties"].as_object().unwrap();
     let known: BTreeSet<&str> = config.keys().map(String::as_str).collect();
     let wanted: BTreeSet<&str> = settings_of_users().map(|setting| setting.name).collect();
     assert_eq!(known, wanted);
     for setting in settings_of_users() {
-        let said = &config[setting.name];
+        let property = &config[setting.name];
         let kind = match setting.shape {
             Shape::Choice(words) => {
-                assert_eq!(super::words(&said["enum"]), words, "{}", setting.name);
+                assert_eq!(super::words(&property["enum"]), words, "{}", setting.name);
                 continue;
             }
             Shape::Count => "integer",
@@ -128,12 +128,12 @@ fn the_schema_knows_every_setting_of_the_daemon() {
             Shape::Texts(..) => "array",
             Shape::Duration | Shape::Path(..) | Shape::Secret | Shape::Text(..) => "string",
         };
-        assert_eq!(said["type"], kind, "{}", setting.name);
+        assert_eq!(property["type"], kind, "{}", setting.name);
     }
 }
 
 #[test]
-fn every_secret_of_the_daemon_can_be_given() {
+fn every_secret_of_the_daemon_can_be_set() {
     let values = document("helm/gitoggle/values.yaml");
     let given: BTreeSet<&str> = values["secret"]["keys"]
         .as_object()
@@ -154,7 +154,7 @@ fn every_secret_of_the_daemon_can_be_given() {
 }
 
 #[test]
-fn templates_use_the_values_that_there_are_and_all_of_them() {
+fn templates_use_every_value_and_only_existing_ones() {
     let values = document("helm/gitoggle/values.yaml");
     let schema = schema();
     let mut used = BTreeSet::new();
@@ -183,14 +183,14 @@ fn templates_use_the_values_that_there_are_and_all_of_them() {
 }
 
 #[test]
-fn the_chart_is_of_this_version() {
+fn the_chart_has_the_version_of_the_program() {
     let chart = document("helm/gitoggle/Chart.yaml");
     assert_eq!(chart["appVersion"], env!("CARGO_PKG_VERSION"));
     assert_eq!(chart["version"], env!("CARGO_PKG_VERSION"));
 }
 
 #[test]
-fn the_charts_pod_is_as_hardened_as_that_of_the_manifests() {
+fn the_pod_of_the_chart_is_as_hardened_as_that_of_the_manifests() {
     let deployment = rendered("deployment.yaml").remove(0);
     assert_eq!(deployment["spec"]["replicas"], 1);
     assert_eq!(deployment["spec"]["strategy"]["type"], "Recreate");

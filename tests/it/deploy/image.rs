@@ -1,4 +1,4 @@
-//! The image: what goes into it, and that the program runs from a root folder that holds nothing else.
+//! The image: its files, and the program in a root folder that contains only them.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -12,10 +12,10 @@ use super::{document, invoked, items, port, text, words};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_gitoggle");
 const USER: u32 = 65532;
 
-/// What the runtime stage of the image has for programs to link to.
+/// The libraries in the runtime stage of the image.
 const LIBRARIES: &[&str] = &["ld-linux", "libc.so", "libgcc_s.so", "libm.so"];
 
-/// Instructions of the Dockerfile, each on one line.
+/// The instructions of the Dockerfile, each joined to one line.
 fn instructions() -> Vec<String> {
     let joined = text("Dockerfile").replace("\\\n", " ");
     let lines = joined
@@ -35,7 +35,7 @@ fn arguments(instruction: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_the_image_copies_is_there_and_sent_to_the_builder() {
+fn copied_files_exist_and_are_in_the_build_context() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let ignored = text("Dockerfile.dockerignore");
     let copies = arguments("COPY");
@@ -59,7 +59,7 @@ fn what_the_image_copies_is_there_and_sent_to_the_builder() {
 }
 
 #[test]
-fn the_image_runs_the_daemon_as_nobody() {
+fn the_image_runs_the_daemon_as_an_unprivileged_user() {
     assert_eq!(arguments("USER"), [format!("{USER}:{USER}")]);
     assert_eq!(arguments("EXPOSE"), [port().to_string()]);
     assert_eq!(arguments("ENTRYPOINT"), ["[\"gitoggle\"]"]);
@@ -82,7 +82,7 @@ fn the_image_runs_the_daemon_as_nobody() {
 }
 
 #[test]
-fn the_health_check_tells_a_living_daemon_from_a_stuck_one() {
+fn the_health_check_passes_for_a_running_daemon_and_fails_for_a_stuck_one() {
     let check = arguments("HEALTHCHECK").remove(0);
     let (_, command) = check.split_once("CMD ").unwrap();
     let command: Vec<String> = serde_json::from_str(command).unwrap();
@@ -112,7 +112,7 @@ fn the_health_check_tells_a_living_daemon_from_a_stuck_one() {
 }
 
 #[test]
-fn compose_runs_the_daemon_beside_the_sandbox() {
+fn compose_runs_the_daemon_with_the_sandbox() {
     let compose = document("compose.yaml");
     let services = &compose["services"];
     for (name, service) in services.as_object().unwrap() {
@@ -154,13 +154,13 @@ fn compose_runs_the_daemon_beside_the_sandbox() {
     assert!(items(&services["sandbox"]["healthcheck"]["test"]).count() > 1);
 }
 
-/// The variables of the image, under those of a service.
+/// The variables of the image, overridden by those of a service.
 fn with_state(mut variables: Vec<(String, String)>) -> Vec<(String, String)> {
     variables.push(("GITOGGLE_STATE_DIR".to_owned(), "/var/lib/gitoggle".to_owned()));
     variables
 }
 
-/// The libraries that the program is linked to, with their loader.
+/// The libraries of the program and their loader.
 fn libraries() -> Vec<PathBuf> {
     let output = Command::new("ldd").arg(PROGRAM).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -168,7 +168,7 @@ fn libraries() -> Vec<PathBuf> {
     paths.map(PathBuf::from).collect()
 }
 
-/// A root folder with the program, what it is linked to, and the two folders that it may write to.
+/// Creates a root folder with the program, its libraries and the two folders that it writes to.
 fn root(folder: &Path) {
     let place = |path: &Path| folder.join(path.strip_prefix("/").unwrap());
     let copy = |from: &Path, to: &Path| {
@@ -190,7 +190,7 @@ fn root(folder: &Path) {
     }
 }
 
-/// A command that makes `root` the root folder of what follows, as nobody; none where this may not be done here.
+/// A command that runs its arguments in `root` as an unprivileged user. None if the tests lack the permission.
 fn change_root(root: &Path) -> Option<Command> {
     let is_root = std::fs::metadata("/proc/self").ok()?.uid() == 0;
     let line: &[&str] = match is_root {
@@ -223,10 +223,10 @@ fn the_program_needs_no_library_that_the_image_lacks() {
 }
 
 #[test]
-fn the_program_runs_from_a_root_folder_that_holds_nothing_else() {
+fn the_program_runs_from_a_root_folder_with_no_other_files() {
     let folder = tempfile::tempdir().unwrap();
     root(folder.path());
-    for (args, said) in [
+    for (args, expected) in [
         ("--version", concat!("gitoggle ", env!("CARGO_PKG_VERSION"))),
         ("schema", "\"$schema\""),
         ("validate /toggles", "no findings"),
@@ -236,14 +236,14 @@ fn the_program_runs_from_a_root_folder_that_holds_nothing_else() {
             skipped("this user may not change the root folder");
             return;
         };
-        let told = String::from_utf8_lossy(&output.stdout);
+        let printed = String::from_utf8_lossy(&output.stdout);
         let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{args}: {told}{errors}");
-        assert!(told.contains(said), "{args}: {told}{errors}");
+        assert!(output.status.success(), "{args}: {printed}{errors}");
+        assert!(printed.contains(expected), "{args}: {printed}{errors}");
     }
 }
 
-/// `ca-certificates` of the image puts them there.
+/// In the image, the package `ca-certificates` installs them.
 #[test]
 fn https_works_with_the_certificate_authorities_of_the_image() {
     let bundle = Path::new("/etc/ssl/certs/ca-certificates.crt");
@@ -256,8 +256,8 @@ fn https_works_with_the_certificate_authorities_of_the_image() {
         return;
     };
     let complaint = "No CA certificates";
-    let told = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(told(&without).contains(complaint), "{}", told(&without));
+    let printed = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(printed(&without).contains(complaint), "{}", printed(&without));
     if !bundle.exists() {
         skipped("this machine has no certificate authorities where Debian puts them");
         return;
@@ -266,8 +266,8 @@ fn https_works_with_the_certificate_authorities_of_the_image() {
     std::fs::create_dir_all(inside.parent().unwrap()).unwrap();
     std::fs::copy(bundle, inside).unwrap();
     let with = run(folder.path(), args).unwrap();
-    assert!(told(&with).contains("refused"), "{}", told(&with));
-    assert!(!told(&with).contains(complaint), "{}", told(&with));
+    assert!(printed(&with).contains("refused"), "{}", printed(&with));
+    assert!(!printed(&with).contains(complaint), "{}", printed(&with));
 }
 
 #[expect(

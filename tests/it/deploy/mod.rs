@@ -1,5 +1,5 @@
-//! What lies under `deploy` names only what there is, and keeps to what it promises: one writer, no privileges, and
-//! no decision about a first pass.
+//! The files under `deploy` refer only to existing settings, flags and ports. They run one writer without privileges
+//! and do not decide about a first pass.
 
 mod chart;
 mod image;
@@ -13,7 +13,7 @@ use gitoggle::cli::args;
 use gitoggle::config::{Loaded, World, load, settings};
 use serde_json::Value;
 
-/// The folder of deployments.
+/// The folder `deploy`.
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy")
 }
@@ -58,20 +58,20 @@ fn document(path: &str) -> Value {
     documents.remove(0)
 }
 
-/// The items of a list; none where there is no list.
+/// The items of a list; none if `value` is not a list.
 fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
 fn word(value: &Value) -> &str {
-    value.as_str().unwrap_or_else(|| panic!("{value} is no text"))
+    value.as_str().unwrap_or_else(|| panic!("{value} is not a text"))
 }
 
 fn words(value: &Value) -> Vec<String> {
     items(value).map(|item| word(item).to_owned()).collect()
 }
 
-/// The words of `text` that begin with `prefix` and go on with what `is_part` says.
+/// The words of `text` that begin with `prefix` and continue with characters that satisfy `is_part`.
 fn beginning<'t>(text: &'t str, prefix: &str, is_part: fn(char) -> bool) -> BTreeSet<&'t str> {
     let starts = text.match_indices(prefix).map(|(start, _)| &text[start..]);
     starts
@@ -88,14 +88,14 @@ fn port() -> u16 {
     listen.default.rsplit(':').next().unwrap().parse().unwrap()
 }
 
-/// Reads a command line with its variables in `folder`, as the program does; `config` stands in for the file that it
-/// names. Warnings are mistakes here.
+/// Loads the settings of a command line with its variables in `folder`, as the program does. `config` replaces the file
+/// that the command line names. A warning is an error here.
 fn invoked(typed: &[String], variables: &[(String, String)], folder: &str, config: Option<&Path>) -> Loaded {
     let line = ["gitoggle".to_owned()].into_iter().chain(typed.iter().cloned());
     let mut invocation =
         args::parse(line.map(Into::into)).unwrap_or_else(|error| panic!("{typed:?}: {error}"));
     if invocation.flags.contains_key("config") {
-        let config = config.expect("who names a configuration file has one");
+        let config = config.expect("a command line with `--config` needs a file");
         let config = config.to_str().unwrap().to_owned();
         invocation.flags.insert("config".to_owned(), vec![config]);
     }
@@ -127,7 +127,7 @@ fn every_variable_exists() {
 }
 
 #[test]
-fn every_flag_of_a_command_that_is_written_down_exists() {
+fn every_documented_flag_exists() {
     let mut program = args::program();
     program.build();
     let mut seen = 0;
@@ -145,10 +145,10 @@ fn every_flag_of_a_command_that_is_written_down_exists() {
             }
         }
     }
-    assert!(seen >= 3, "the search finds nothing any more: {seen}");
+    assert!(seen >= 3, "the search found too few flags: {seen}");
 }
 
-/// Notes for people say how to decide, and alerts name the reason of a hold. Nothing else mentions a first pass.
+/// The chart's notes explain how to decide, and alerts name the reason of a hold. No other file mentions a first pass.
 #[test]
 fn no_file_decides_about_a_first_pass() {
     for (path, text) in files(&folder()) {
@@ -180,7 +180,7 @@ fn every_address_has_the_default_port() {
 }
 
 #[test]
-fn every_yaml_file_that_is_no_template_parses() {
+fn every_yaml_file_that_is_not_a_template_parses() {
     for (path, text) in files(&folder()) {
         let is_yaml = path.extension().is_some_and(|extension| extension == "yaml");
         if is_yaml && !path.components().any(|part| part.as_os_str() == "templates") {

@@ -1,4 +1,4 @@
-//! The dashboard and the alerts ask for metrics that there are.
+//! The dashboard and the alerts use metrics and labels that exist.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ fn names(text: &str) -> BTreeSet<&str> {
     beginning(text, "gitoggle_", |c| c.is_ascii_lowercase() || c == '_')
 }
 
-/// The values that `label` is compared with in `expression`.
+/// The values with which `expression` compares `label`.
 fn compared<'e>(expression: &'e str, label: &str) -> Vec<&'e str> {
     let after = ["=\"", "=~\"", "!=\""].map(|operator| format!("{label}{operator}"));
     after
@@ -58,7 +58,7 @@ fn alerts() -> Vec<Value> {
 }
 
 #[test]
-fn the_dashboard_asks_for_metrics_that_there_are() {
+fn the_dashboard_uses_existing_metrics() {
     let dashboard = dashboard();
     let targets: Vec<&Value> = items(&dashboard["panels"])
         .flat_map(|panel| items(&panel["targets"]))
@@ -81,12 +81,12 @@ fn the_dashboard_shows_every_metric() {
         };
         let sample = family.replace(" counter", "_total");
         let name = sample.split(' ').next().unwrap();
-        assert!(dashboard.contains(name), "{name} is on no panel");
+        assert!(dashboard.contains(name), "no panel shows {name}");
     }
 }
 
 #[test]
-fn panels_have_a_number_and_a_place_of_their_own() {
+fn panels_have_unique_ids_and_do_not_overlap() {
     let dashboard = dashboard();
     let mut ids = BTreeSet::new();
     let mut cells = BTreeSet::new();
@@ -96,13 +96,13 @@ fn panels_have_a_number_and_a_place_of_their_own() {
         let [x, y, w, h] = ["x", "y", "w", "h"].map(|side| panel["gridPos"][side].as_u64().unwrap());
         assert!(x + w <= 24, "{}", panel["title"]);
         for cell in (x..x + w).flat_map(|x| (y..y + h).map(move |y| (x, y))) {
-            assert!(cells.insert(cell), "{} lies over another", panel["title"]);
+            assert!(cells.insert(cell), "{} overlaps another panel", panel["title"]);
         }
     }
 }
 
 #[test]
-fn alerts_ask_for_metrics_that_there_are_and_say_what_to_do() {
+fn alerts_use_existing_metrics_and_have_a_runbook() {
     let mut seen = BTreeSet::new();
     for alert in alerts() {
         let name = word(&alert["alert"]).to_owned();
@@ -139,7 +139,7 @@ fn every_reason_for_withholding_a_toggle_has_an_alert() {
 }
 
 #[test]
-fn an_expression_about_something_unknown_is_noticed() {
+fn an_expression_with_an_unknown_metric_or_label_is_detected() {
     for expression in [
         "gitoggle_passes",
         "gitoggle_toggles{state=\"lost\"}",

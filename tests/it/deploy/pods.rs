@@ -1,4 +1,4 @@
-//! Pods: hardened, consistent in themselves, and started with settings that the program takes.
+//! Pods: hardened, consistent, and started with valid settings.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::{document, files, folder, invoked, items, port, word, words};
 
 const STATE: &str = "/var/lib/gitoggle";
 
-/// Checks a pod that is made of `spec`, with `config` as the file that its ConfigMap holds.
+/// Checks a pod with this `spec`, with `config` as the file of its ConfigMap.
 pub(super) fn check(spec: &Value, config: &Path) {
     pod_is_restricted(spec);
     let containers: Vec<&Value> = containers(spec).collect();
@@ -32,7 +32,7 @@ pub(super) fn check(spec: &Value, config: &Path) {
     let settings = settings(gitoggle, config);
     paths_are_mounted(spec, gitoggle, &settings);
     if let Some(git_sync) = items(&spec["initContainers"]).next() {
-        git_sync_makes_the_checkout(git_sync, gitoggle, &settings);
+        git_sync_provides_the_checkout(git_sync, gitoggle, &settings);
     }
 }
 
@@ -46,7 +46,7 @@ fn named<'v>(list: &'v Value, name: &str) -> &'v Value {
         .unwrap_or_else(|| panic!("no `{name}` in {list}"))
 }
 
-/// Kubernetes' pod security standard "restricted", and a bit more.
+/// Checks the pod security standard `restricted` of Kubernetes and some stricter rules.
 fn pod_is_restricted(spec: &Value) {
     let security = &spec["securityContext"];
     assert_eq!(security["runAsNonRoot"], true);
@@ -92,7 +92,7 @@ fn mounts_have_volumes(spec: &Value, container: &Value) {
     }
 }
 
-/// The settings that the container runs with, after checking its ports and probes.
+/// Returns the settings of the container, after checking its ports and probes.
 fn settings(gitoggle: &Value, config: &Path) -> Settings {
     let typed = words(&gitoggle["args"]);
     let variables: Vec<(String, String)> = items(&gitoggle["env"])
@@ -121,7 +121,7 @@ fn settings(gitoggle: &Value, config: &Path) -> Settings {
     settings
 }
 
-/// What the settings name is in a volume: writable for the state, and there for secrets.
+/// Checks that volumes contain the paths in the settings: the state folder writable, and the secrets.
 fn paths_are_mounted(spec: &Value, gitoggle: &Value, settings: &Settings) {
     let mount = |path: &Path| {
         items(&gitoggle["volumeMounts"])
@@ -143,7 +143,7 @@ fn paths_are_mounted(spec: &Value, gitoggle: &Value, settings: &Settings) {
         let volume = &named(&spec["volumes"], word(&mount["name"]))["secret"];
         let name = path.file_name().unwrap().to_str().unwrap();
         if let Some(keys) = volume["items"].as_array() {
-            // A chart's template has one line for all of them.
+            // A template of the chart has one line for all items.
             assert!(
                 keys.iter().any(|key| key["path"] == name || key["path"] == "x"),
                 "{name} in {volume}"
@@ -160,7 +160,7 @@ fn file(secret: &SecretSource) -> PathBuf {
     }
 }
 
-fn git_sync_makes_the_checkout(git_sync: &Value, gitoggle: &Value, settings: &Settings) {
+fn git_sync_provides_the_checkout(git_sync: &Value, gitoggle: &Value, settings: &Settings) {
     let args = words(&git_sync["args"]);
     let arg = |name: &str| {
         let prefix = format!("--{name}=");
@@ -194,7 +194,7 @@ fn words_of(list: &Value, key: &str) -> Vec<String> {
     items(list).map(|item| word(&item[key]).to_owned()).collect()
 }
 
-/// Puts `patch` over `base` as Kustomize does: maps by key, lists of named things by name, the rest replaced.
+/// Merges `patch` into `base` as Kustomize does: maps by key, lists of named items by name; all else is replaced.
 fn patched(base: &Value, patch: &Value) -> Value {
     match (base, patch) {
         (Value::Object(base), Value::Object(patch)) => {
@@ -294,7 +294,7 @@ fn every_namespace_enforces_the_restricted_standard() {
 }
 
 #[test]
-fn kustomizations_name_what_is_there_and_forget_nothing() {
+fn kustomizations_list_every_file_and_only_existing_ones() {
     for (path, text) in files(&folder().join("kubernetes")) {
         let folder = path.parent().unwrap();
         let kustomization = folder.join("kustomization.yaml");
