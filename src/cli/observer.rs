@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::daemon::Metrics;
 use crate::model::ToggleId;
-use crate::pass::{Progress, PublishOutcome, Sending};
+use crate::pass::{ChangeResult, Progress, PublishOutcome};
 use crate::plan::{Change, Plan};
 use crate::service::Outcome;
 use crate::telemetry::ANNOUNCEMENT;
@@ -19,7 +19,7 @@ pub(super) struct Observer {
     host: String,
     metrics: Metrics,
     /// The toggles that were not applied, as they were logged last. Contended by the lanes of a pass, for one lookup.
-    logged: Mutex<BTreeMap<ToggleId, Sending>>,
+    logged: Mutex<BTreeMap<ToggleId, ChangeResult>>,
 }
 
 /// Whether a line repeats the last one of its toggle.
@@ -40,9 +40,9 @@ impl Observer {
     }
 
     /// Compares with the last line of the toggle, and remembers this one.
-    fn novelty(&self, toggle: &ToggleId, sending: &Sending) -> Novelty {
+    fn novelty(&self, toggle: &ToggleId, sending: &ChangeResult) -> Novelty {
         let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
-        if *sending == Sending::Applied {
+        if *sending == ChangeResult::Applied {
             logged.remove(toggle);
             return Novelty::New;
         }
@@ -79,23 +79,25 @@ impl Progress for Observer {
         );
     }
 
-    fn sent(&self, change: &Change, sending: &Sending, _: usize, _: usize) {
+    fn sent(&self, change: &Change, sending: &ChangeResult, _: usize, _: usize) {
         let toggle = &change.id;
         match (sending, self.novelty(toggle, sending)) {
-            (Sending::Applied, _) => self.applied(change),
-            (Sending::Failed { reason } | Sending::FailedAlone { reason }, Novelty::New) => {
+            (ChangeResult::Applied, _) => self.applied(change),
+            (ChangeResult::Failed { reason } | ChangeResult::FailedAlone { reason }, Novelty::New) => {
                 tracing::warn!(name: "failed", %toggle, reason, "failed");
             }
-            (Sending::Pending { reason }, Novelty::New) => {
+            (ChangeResult::Pending { reason }, Novelty::New) => {
                 tracing::warn!(name: "pending", %toggle, reason, "pending");
             }
             (
-                Sending::Failed { reason } | Sending::FailedAlone { reason } | Sending::Pending { reason },
+                ChangeResult::Failed { reason }
+                | ChangeResult::FailedAlone { reason }
+                | ChangeResult::Pending { reason },
                 Novelty::Known,
             ) => {
                 tracing::debug!(name: "unchanged", %toggle, reason, "not applied, as before");
             }
-            (Sending::NotSent, _) => {}
+            (ChangeResult::NotSent, _) => {}
         }
     }
 

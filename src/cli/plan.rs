@@ -16,7 +16,7 @@ pub(super) fn run(settings: &Settings, look: Look, exit: Exit) -> Result<Verdict
         Look::Committed => pass::Files::Committed,
         Look::WorkTree => pass::Files::WorkTree,
     };
-    let pass::Look { plan, notes } = pass::plan(&config, files)?;
+    let pass::Planned { plan, notes } = pass::plan(&config, files)?;
     for text in &notes {
         note(&format!("note: {text}\n"))?;
     }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::control::{Command, ControlError};
 use super::driver::Driver;
-use super::loop_state::Memory;
+use super::loop_state::LoopState;
 use super::release::{AllowRequest, Rejection, Released, release};
 use super::status::Waiting;
 use super::{Metrics, Writing};
@@ -27,10 +27,15 @@ pub(super) enum Heard {
 
 impl Driver {
     /// Carries out an order between passes.
-    pub(super) fn obey(&self, command: Command, mut writer: Reconciler, memory: &mut Memory) -> Reconciler {
+    pub(super) fn obey(
+        &self,
+        command: Command,
+        mut writer: Reconciler,
+        memory: &mut LoopState,
+    ) -> Reconciler {
         match self.hear(command, None) {
             // The caller fires the trigger too, and once is enough.
-            Heard::Waits(_) => memory.schedule.forgive(),
+            Heard::Waits(_) => memory.schedule.unpark_all(),
             Heard::Refused => {}
             Heard::Recorded => {
                 reload(&mut writer);

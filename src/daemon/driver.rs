@@ -13,9 +13,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tracing::Instrument as _;
 
 use super::decisions::{self, reload};
-use super::loop_state::{Memory, outcome};
-use super::pass_outcome::Ended;
-use super::probe::Scout;
+use super::loop_state::{LoopState, outcome};
+use super::pass_outcome::PassOutcome;
+use super::probe::HeadProbe;
 use super::status::{LastPass, PassResult, SourceStatus, Status, Success, ToggleStatus, Withheld, toggles};
 use super::underway::Underway;
 use super::{Command, Heartbeat, Metrics, Trigger};
@@ -66,8 +66,8 @@ enum Woken {
 impl Driver {
     /// Makes passes until `stop` is raised; then nothing new starts, and what is open ends or is given up after 25 s.
     pub async fn run(mut self, mut stop: watch::Receiver<bool>) {
-        let mut memory = Memory::new(self.poll_interval);
-        let mut scout = Scout::new(self.config.source.clone(), self.freshness());
+        let mut memory = LoopState::new(self.poll_interval);
+        let mut probe = HeadProbe::new(self.config.source.clone(), self.freshness());
         let mut reconciler = None;
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -88,17 +88,17 @@ impl Driver {
                     }
                 },
             };
-            let woken = self.woken(&memory, &mut scout, &mut tick, &mut stop).await;
+            let woken = self.woken(&memory, &mut probe, &mut tick, &mut stop).await;
             let is_due = match woken {
                 Woken::Stop => break,
                 Woken::Look => true,
                 Woken::Ask => {
                     memory.schedule.looked(Instant::now(), fastrand::f64());
-                    scout.ask();
+                    probe.start();
                     false
                 }
                 Woken::Found(found) => memory.is_news(found),
-                Woken::Tick => is_moved(&memory, &mut scout),
+                Woken::Tick => is_moved(&memory, &mut probe),
                 Woken::Command(command) => {
                     reconciler = Some(self.obey(command, writer, &mut memory));
                     continue;
@@ -110,14 +110,14 @@ impl Driver {
             }
             let now = Instant::now();
             if let Some(until) = self.held_until(&memory, now) {
-                memory.schedule.postpone(now, until);
+                memory.schedule.defer(now, until);
                 reconciler = Some(writer);
                 continue;
             }
             if !is_usable(&writer) {
                 continue;
             }
-            let Some(writer) = self.pass(writer, &mut memory, &mut scout, &mut stop).await else {
+            let Some(writer) = self.pass(writer, &mut memory, &mut probe, &mut stop).await else {
                 break;
             };
             reconciler = Some(writer);
@@ -125,20 +125,24 @@ impl Driver {
     }
 
     /// Returns until when no pass starts: the service asked for a wait, or refused the token.
-    fn held_until(&self, memory: &Memory, now: Instant) -> Option<Instant> {
+    fn held_until(&self, memory: &LoopState, now: Instant) -> Option<Instant> {
         let held = memory.schedule.held_until(now);
-        held.or_else(|| memory.schedule.rejected_until(now, self.token_mark().as_deref()))
+        held.or_else(|| {
+            memory
+                .schedule
+                .rejected_until(now, self.token_fingerprint().as_deref())
+        })
     }
 
     async fn woken(
         &mut self,
-        memory: &Memory,
-        scout: &mut Scout,
+        memory: &LoopState,
+        probe: &mut HeadProbe,
         tick: &mut tokio::time::Interval,
         stop: &mut watch::Receiver<bool>,
     ) -> Woken {
         let due = memory.schedule.due();
-        let look_due = memory.schedule.look_due().filter(|_| !scout.is_local());
+        let look_due = memory.schedule.look_due().filter(|_| !probe.is_local());
         tokio::select! {
             biased;
             () = raised(stop) => Woken::Stop,
@@ -146,7 +150,7 @@ impl Driver {
             () = self.trigger.fired() => Woken::Look,
             () = sleep_until(due) => Woken::Look,
             () = sleep_until(look_due.unwrap_or(due)), if look_due.is_some() => Woken::Ask,
-            found = scout.answer() => Woken::Found(found),
+            found = probe.finished() => Woken::Found(found),
             () = self.lookup.fired() => Woken::Tick,
             _ = tick.tick() => Woken::Tick,
         }
@@ -157,24 +161,24 @@ impl Driver {
     async fn pass(
         &mut self,
         mut writer: Reconciler,
-        memory: &mut Memory,
-        scout: &mut Scout,
+        memory: &mut LoopState,
+        probe: &mut HeadProbe,
         stop: &mut watch::Receiver<bool>,
     ) -> Option<Reconciler> {
         let alone = tries::parked(writer.view().tries(), now());
         writer.parked = memory.schedule.parked(alone);
         writer.history = std::mem::take(&mut memory.history);
-        let (mut underway, around) = Underway::new(self);
-        let (began, started, asked) = (scout.glance(), Instant::now(), SystemTime::now());
+        let (mut underway, context) = Underway::new(self);
+        let (began, started, asked) = (probe.local_head(), Instant::now(), SystemTime::now());
         let span = pass_span();
-        let pass = writer.pass(&around).instrument(span.clone());
-        let (mut writer, result) = self.attend(pass, &mut underway, scout, stop).await?;
+        let pass = writer.pass(&context).instrument(span.clone());
+        let (mut writer, result) = self.attend(pass, &mut underway, probe, stop).await?;
         if underway.is_triggered {
             self.trigger.fire();
         }
         memory.seen = underway.about().or(began);
         if memory.seen.is_some() || result.is_ok() {
-            scout.looked(asked);
+            probe.looked(asked);
         }
         memory.history = std::mem::take(&mut writer.history);
         if underway.is_ordered {
@@ -193,14 +197,14 @@ impl Driver {
         writer: Reconciler,
         result: Result<Report, Error>,
         took: Duration,
-        memory: &mut Memory,
+        memory: &mut LoopState,
     ) -> Reconciler {
         let at = now();
         if let Err(error) = &result
             && let Some(path) = self.awaited(error)
         {
             self.wait_for_checkout(path);
-            memory.ended(&Ended::default(), self.token_mark());
+            memory.on_pass_finished(&PassOutcome::default(), self.token_fingerprint());
             return writer;
         }
         let refused = result.as_ref().err().and_then(Error::refused_revision);
@@ -212,7 +216,7 @@ impl Driver {
             memory.note(&report.notes);
             memory.guesses(report);
         }
-        memory.ended(&Ended::of(&result), self.token_mark());
+        memory.on_pass_finished(&PassOutcome::of(&result), self.token_fingerprint());
         if let Some(outcome) = &outcome {
             self.metrics.pass_ended(outcome, took);
             memory.tell(outcome);
@@ -252,12 +256,12 @@ impl Driver {
     }
 
     /// Counts the toggles by state, and logs what is newly withheld or held.
-    fn count(&self, toggles: &[ToggleStatus], memory: &mut Memory) {
+    fn count(&self, toggles: &[ToggleStatus], memory: &mut LoopState) {
         let withheld = Withheld::of(toggles);
         self.metrics.toggles(toggles);
         self.metrics.withheld(&withheld);
         memory.withheld(&withheld);
-        Memory::held(&self.status.borrow().toggles, toggles);
+        LoopState::held(&self.status.borrow().toggles, toggles);
     }
 
     /// Says where every toggle stands; nothing where all were in sync before the pass and nothing was to be done.
@@ -289,7 +293,7 @@ impl Driver {
     }
 
     /// What tells one token from another without keeping it; nothing where it cannot be read.
-    pub(super) fn token_mark(&self) -> Option<String> {
+    pub(super) fn token_fingerprint(&self) -> Option<String> {
         use sha2::{Digest, Sha256};
         let secret = self.config.service.as_ref()?.token.read().ok()?;
         Some(crate::model::hex(&Sha256::digest(secret.expose())))
@@ -297,10 +301,10 @@ impl Driver {
 }
 
 /// Returns whether the ref on this machine leads elsewhere than at the last pass, or cannot be read.
-fn is_moved(memory: &Memory, scout: &mut Scout) -> bool {
-    let is_news = memory.is_news(scout.glance());
+fn is_moved(memory: &LoopState, probe: &mut HeadProbe) -> bool {
+    let is_news = memory.is_news(probe.local_head());
     // The pass reports why the ref cannot be read.
-    is_news || memory.seen.is_some() && scout.is_lost()
+    is_news || memory.seen.is_some() && probe.is_lost()
 }
 
 /// Returns whether the state is still where it was opened. Otherwise it is to be opened again.
@@ -317,7 +321,7 @@ fn is_usable(writer: &Reconciler) -> bool {
 }
 
 /// Schedules the next retry of a toggle, and a pass for when the next suspension ends.
-fn schedule_next(writer: &Reconciler, suspensions: &Suspensions, memory: &mut Memory, at: i64) {
+fn schedule_next(writer: &Reconciler, suspensions: &Suspensions, memory: &mut LoopState, at: i64) {
     if let Some(wait) = tries::next_retry(writer.view().tries(), at) {
         memory.schedule.retry_after(Instant::now(), wait);
     }

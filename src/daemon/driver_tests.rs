@@ -14,7 +14,7 @@ use crate::document::Layout;
 use crate::git::RepoUrl;
 use crate::model::{ServiceKind, Suspension, SuspensionScope};
 use crate::pass::{
-    Around, Config, HistoryRule, Limits, Progress, Quiet, Reconciler, Rules, Sending, StopReason,
+    ChangeResult, Config, HistoryRule, Limits, PassContext, Progress, Quiet, Reconciler, Rules, StopReason,
 };
 use crate::plan::{Change, FirstPass, Policy};
 use crate::service::{ClientConfig, Outcome};
@@ -294,7 +294,7 @@ async fn it_ends_at_once_while_it_waits_and_answers_orders_no_more() {
 struct Silence;
 
 impl Progress for Silence {
-    fn sent(&self, _: &Change, _: &Sending, _: usize, _: usize) {}
+    fn sent(&self, _: &Change, _: &ChangeResult, _: usize, _: usize) {}
 
     fn answered(&self, outcome: &Outcome, _: Duration) {
         panic!("a request left: {outcome}");
@@ -316,16 +316,16 @@ async fn a_pass_that_is_asked_to_end_while_it_looks_sends_nothing() {
         ..settings(repo.path(), state.path(), FirstPass::Assert)
     };
     let (_stop, stopped) = watch::channel(true);
-    let around = Around {
+    let context = PassContext {
         stop: stopped,
         progress: Arc::new(Silence),
     };
     let mut reconciler = Reconciler::open(config, Duration::ZERO).unwrap();
     for _ in 0..50 {
-        let (back, report) = reconciler.pass(&around).await;
+        let (back, report) = reconciler.pass(&context).await;
         let report = report.unwrap();
         assert_eq!(report.stopped, Some(StopReason::Interrupted));
-        assert_eq!(report.sendings, [Sending::NotSent]);
+        assert_eq!(report.results, [ChangeResult::NotSent]);
         reconciler = back;
     }
 }

@@ -6,8 +6,8 @@ use tokio::sync::watch;
 use tokio::time::{Instant, interval, sleep_until};
 
 use super::driver::{Driver, TICK, raised};
-use super::loop_state::Memory;
-use super::pass_outcome::Ended;
+use super::loop_state::LoopState;
+use super::pass_outcome::PassOutcome;
 use super::status::{LastPass, PassResult, Role};
 use super::{Command, ControlError};
 use crate::model::{Suspension, chain, rfc3339};
@@ -18,7 +18,7 @@ impl Driver {
     /// Tries to take the state's lock, and says when to try again where that cannot be had.
     pub(super) async fn elected(
         &mut self,
-        memory: &mut Memory,
+        memory: &mut LoopState,
         stop: &mut watch::Receiver<bool>,
     ) -> Result<Reconciler, Instant> {
         let (config, began) = (self.config.clone(), Instant::now());
@@ -76,10 +76,10 @@ impl Driver {
     }
 
     /// Without state there is no pass: tells that, and decides when the next one is due.
-    fn no_pass(&self, error: &Error, took: Duration, memory: &mut Memory) {
+    fn no_pass(&self, error: &Error, took: Duration, memory: &mut LoopState) {
         let outcome = PassResult::Failed(error.in_full());
         self.metrics.pass_ended(&outcome, took);
-        memory.ended(&Ended::of(&Err(chain(error))), self.token_mark());
+        memory.on_pass_finished(&PassOutcome::of(&Err(chain(error))), self.token_fingerprint());
         memory.tell(&outcome);
         self.status.send_modify(|status| {
             status.role = Role::Writer;

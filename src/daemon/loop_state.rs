@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::pass_outcome::Ended;
+use super::pass_outcome::PassOutcome;
 use super::schedule::Schedule;
 use super::status::{PassResult, ToggleState, ToggleStatus, Withheld, WithheldReason};
 use crate::model::CommitId;
@@ -23,7 +23,7 @@ const MOST_HELD: usize = 20;
 const SMALL_GROUP: usize = 5;
 
 /// What the loop remembers between passes.
-pub(super) struct Memory {
+pub(super) struct LoopState {
     pub(super) schedule: Schedule,
     /// The revision that the last pass was about; nothing where it could not even see one, so that whatever is found
     /// then is news.
@@ -42,7 +42,7 @@ pub(super) struct Memory {
     pub(super) revisions: Revisions,
 }
 
-impl Memory {
+impl LoopState {
     pub(super) fn new(interval: Duration) -> Self {
         Self {
             schedule: Schedule::new(interval),
@@ -62,8 +62,9 @@ impl Memory {
     }
 
     /// Takes in how a pass ended that was made with the token of this mark.
-    pub(super) fn ended(&mut self, ended: &Ended, token: Option<String>) {
-        self.schedule.ended(ended, token, Instant::now(), fastrand::f64());
+    pub(super) fn on_pass_finished(&mut self, ended: &PassOutcome, token: Option<String>) {
+        self.schedule
+            .on_pass_finished(ended, token, Instant::now(), fastrand::f64());
     }
 
     /// Says what the operator should know, once for as long as it stays the same.
@@ -81,7 +82,7 @@ impl Memory {
             tracing::warn!(name: "history_cut", hint = FETCH_ALL, "{}", History::CUT);
         }
         let sent = report.plan.sent_guesses();
-        if let Some(guesses) = sent.filter(|_| !report.sendings.is_empty()) {
+        if let Some(guesses) = sent.filter(|_| !report.results.is_empty()) {
             tracing::warn!(name: "guessed", changes = guesses.0, hint = FETCH_ALL, "{guesses}");
         }
     }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::ToggleId;
-use crate::pass::{Report, Sending, StopReason};
+use crate::pass::{ChangeResult, Report, StopReason};
 use crate::plan::{HoldReason, Parked, Plan};
 
 /// How a pass ended, as far as the next one depends on it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ended {
+pub(crate) struct PassOutcome {
     pub(super) failed: bool,
     pub(super) interrupted: bool,
     pub(super) unauthorised: bool,
@@ -23,7 +23,7 @@ pub(crate) struct Ended {
     pub(super) plan: Option<Arc<Plan>>,
 }
 
-impl Ended {
+impl PassOutcome {
     /// Reads it off a report, or off the fact that there is none.
     pub(crate) fn of(result: &Result<Report, String>) -> Self {
         let Ok(report) = result else {
@@ -42,15 +42,15 @@ impl Ended {
         };
         for (change, sending) in report.lines() {
             match sending {
-                Sending::Applied => ended.applied.push(change.id.clone()),
-                Sending::Failed { reason } => {
+                ChangeResult::Applied => ended.applied.push(change.id.clone()),
+                ChangeResult::Failed { reason } => {
                     let (request, reason) = (change.request(), HoldReason::Refused(reason.clone()));
                     ended
                         .refused
                         .push((change.id.clone(), Parked { request, reason }));
                 }
-                Sending::FailedAlone { .. } => {}
-                Sending::NotSent | Sending::Pending { .. } => ended.unfinished = true,
+                ChangeResult::FailedAlone { .. } => {}
+                ChangeResult::NotSent | ChangeResult::Pending { .. } => ended.unfinished = true,
             }
         }
         ended

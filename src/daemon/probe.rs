@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::freshness::Freshness;
 use super::status::{Status, Waiting};
 use crate::model::CommitId;
-use crate::pass::{Progress, Sending};
+use crate::pass::{ChangeResult, Progress};
 use crate::plan::{Change, Plan};
 use crate::service::Outcome;
 use crate::source::{CacheMode, Fetched, Source, SourceConfig};
@@ -24,7 +24,7 @@ const LOST_AFTER: Duration = Duration::from_secs(1);
 
 /// Looks where the ref leads.
 #[derive(Debug)]
-pub(super) struct Scout {
+pub(super) struct HeadProbe {
     config: SourceConfig,
     source: Source,
     asking: Option<JoinHandle<Option<CommitId>>>,
@@ -37,7 +37,7 @@ pub(super) struct Scout {
     freshness: Freshness,
 }
 
-impl Scout {
+impl HeadProbe {
     pub(super) fn new(config: SourceConfig, freshness: Freshness) -> Self {
         let config = SourceConfig {
             mode: CacheMode::Untouched,
@@ -60,7 +60,7 @@ impl Scout {
     }
 
     /// Returns where a ref on this machine leads now; nothing where it cannot be read, or is elsewhere.
-    pub(super) fn glance(&mut self) -> Option<CommitId> {
+    pub(super) fn local_head(&mut self) -> Option<CommitId> {
         let mut found = None;
         if self.is_local() {
             found = self.source.look_up().ok();
@@ -88,8 +88,8 @@ impl Scout {
         }
     }
 
-    /// Asks a repository behind a URL; [`Scout::answer`] waits for what comes of it.
-    pub(super) fn ask(&mut self) {
+    /// Asks a repository behind a URL; [`HeadProbe::finished`] waits for what comes of it.
+    pub(super) fn start(&mut self) {
         if self.is_local() {
             return;
         }
@@ -103,14 +103,14 @@ impl Scout {
 
     /// Waits for an answer, for ever where nobody was asked; nothing where the repository could not be reached. Can be
     /// given up and called again.
-    pub(super) async fn answer(&mut self) -> Option<CommitId> {
+    pub(super) async fn finished(&mut self) -> Option<CommitId> {
         let Some(asking) = &mut self.asking else {
             return std::future::pending().await;
         };
         let found = asking.await;
         self.asking = None;
         if std::mem::take(&mut self.again) {
-            self.ask();
+            self.start();
         }
         let found = found.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
         if found.is_some() {
@@ -137,7 +137,7 @@ impl Progress for Looking {
         self.inner.begins(plan);
     }
 
-    fn sent(&self, change: &Change, sending: &Sending, done: usize, total: usize) {
+    fn sent(&self, change: &Change, sending: &ChangeResult, done: usize, total: usize) {
         self.inner.sent(change, sending, done, total);
     }
 

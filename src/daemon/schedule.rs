@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::pass_outcome::Ended;
+use super::pass_outcome::PassOutcome;
 use crate::model::ToggleId;
 use crate::plan::Parked;
 use crate::service::retry::{self, PROBE_INTERVAL};
@@ -77,7 +77,7 @@ impl Schedule {
     }
 
     /// Puts a pass off that is not allowed before `until`; the token may change meanwhile, so it is asked for again.
-    pub(crate) fn postpone(&mut self, now: Instant, until: Instant) {
+    pub(crate) fn defer(&mut self, now: Instant, until: Instant) {
         self.due = until.min(now + TOKEN_LOOK);
         self.look_due = self.due;
     }
@@ -99,13 +99,19 @@ impl Schedule {
     }
 
     /// Lets the next pass try every request.
-    pub(crate) fn forgive(&mut self) {
+    pub(crate) fn unpark_all(&mut self) {
         self.parked.clear();
         self.forgiven = true;
     }
 
     /// Takes in how a pass ended; `jitter` is a random number in `0.0..=1.0`.
-    pub(crate) fn ended(&mut self, ended: &Ended, token: Option<String>, now: Instant, jitter: f64) {
+    pub(crate) fn on_pass_finished(
+        &mut self,
+        ended: &PassOutcome,
+        token: Option<String>,
+        now: Instant,
+        jitter: f64,
+    ) {
         for id in &ended.applied {
             self.parked.remove(id);
         }
@@ -172,39 +178,39 @@ mod tests {
     fn after_a_success_the_interval_counts_and_after_failures_a_growing_wait() {
         let now = Instant::now();
         let mut schedule = Schedule::new(INTERVAL);
-        schedule.ended(&Ended::default(), None, now, 0.5);
+        schedule.on_pass_finished(&PassOutcome::default(), None, now, 0.5);
         assert_eq!(schedule.due(), now + INTERVAL);
-        let failed = Ended {
+        let failed = PassOutcome {
             failed: true,
-            ..Ended::default()
+            ..PassOutcome::default()
         };
         let mut waits = Vec::new();
         for _ in 0..12 {
             let at = schedule.due();
-            schedule.ended(&failed, None, at, 1.0);
+            schedule.on_pass_finished(&failed, None, at, 1.0);
             waits.push((schedule.due() - at).as_secs());
         }
         assert_eq!(waits, [2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300, 300]);
-        schedule.ended(&Ended::default(), None, now, 0.5);
+        schedule.on_pass_finished(&PassOutcome::default(), None, now, 0.5);
         assert_eq!(schedule.due(), now + INTERVAL);
     }
 
     #[test]
     fn who_asks_during_an_outage_makes_nobody_wait_longer() {
         let mut schedule = Schedule::new(INTERVAL);
-        let failed = Ended {
+        let failed = PassOutcome {
             failed: true,
-            ..Ended::default()
+            ..PassOutcome::default()
         };
         for _ in 0..5 {
-            schedule.ended(&failed, None, schedule.due(), 1.0);
+            schedule.on_pass_finished(&failed, None, schedule.due(), 1.0);
         }
         let due = schedule.due();
         for asked in 1..10 {
-            schedule.ended(&failed, None, due - Duration::from_secs(20 - asked), 1.0);
+            schedule.on_pass_finished(&failed, None, due - Duration::from_secs(20 - asked), 1.0);
             assert_eq!(schedule.due(), due);
         }
-        schedule.ended(&failed, None, due, 1.0);
+        schedule.on_pass_finished(&failed, None, due, 1.0);
         assert_eq!(schedule.due(), due + Duration::from_secs(64));
     }
 
@@ -212,17 +218,17 @@ mod tests {
     fn while_a_failed_pass_waits_for_its_retry_the_source_is_looked_up_at_its_interval() {
         let now = Instant::now();
         let mut schedule = Schedule::new(INTERVAL);
-        schedule.ended(&Ended::default(), None, now, 0.5);
+        schedule.on_pass_finished(&PassOutcome::default(), None, now, 0.5);
         assert_eq!(schedule.look_due(), None, "the pass itself looks");
-        let failed = Ended {
+        let failed = PassOutcome {
             failed: true,
-            ..Ended::default()
+            ..PassOutcome::default()
         };
         for _ in 0..8 {
-            schedule.ended(&failed, None, schedule.due(), 0.5);
+            schedule.on_pass_finished(&failed, None, schedule.due(), 0.5);
         }
         let now = schedule.due();
-        schedule.ended(&failed, None, now, 0.5);
+        schedule.on_pass_finished(&failed, None, now, 0.5);
         assert_eq!(schedule.due(), now + Duration::from_secs(225));
         let mut looks = Vec::new();
         while let Some(due) = schedule.look_due() {
@@ -230,7 +236,7 @@ mod tests {
             schedule.looked(due, 0.5);
         }
         assert_eq!(looks, [30, 60, 90, 120, 150, 180, 210]);
-        schedule.postpone(now, now + INTERVAL);
+        schedule.defer(now, now + INTERVAL);
         assert_eq!(schedule.look_due(), None, "nothing is sent with this token");
     }
 
@@ -238,7 +244,7 @@ mod tests {
     fn a_pass_can_be_due_sooner_and_never_later() {
         let now = Instant::now();
         let mut schedule = Schedule::new(INTERVAL);
-        schedule.ended(&Ended::default(), None, now, 0.5);
+        schedule.on_pass_finished(&PassOutcome::default(), None, now, 0.5);
         schedule.no_later_than(now + INTERVAL * 2);
         assert_eq!(schedule.due(), now + INTERVAL);
         schedule.no_later_than(now + INTERVAL / 2);
@@ -249,19 +255,19 @@ mod tests {
     fn a_refused_toggle_is_parked_until_somebody_asks_or_it_is_applied() {
         let now = Instant::now();
         let mut schedule = Schedule::new(INTERVAL);
-        let refused = Ended {
+        let refused = PassOutcome {
             refused: vec![(id("a/b/c"), parked())],
-            ..Ended::default()
+            ..PassOutcome::default()
         };
-        schedule.ended(&refused, None, now, 0.5);
+        schedule.on_pass_finished(&refused, None, now, 0.5);
         assert_eq!(schedule.parked(BTreeMap::new()).len(), 1);
-        schedule.forgive();
+        schedule.unpark_all();
         assert!(schedule.parked(BTreeMap::new()).is_empty());
-        schedule.ended(&refused, None, now, 0.5);
-        schedule.ended(
-            &Ended {
+        schedule.on_pass_finished(&refused, None, now, 0.5);
+        schedule.on_pass_finished(
+            &PassOutcome {
                 applied: vec![id("a/b/c")],
-                ..Ended::default()
+                ..PassOutcome::default()
             },
             None,
             now,
@@ -274,15 +280,15 @@ mod tests {
     fn what_failed_alone_is_due_after_its_own_backoff_unless_passes_fail() {
         let now = Instant::now();
         let mut schedule = Schedule::new(INTERVAL);
-        schedule.ended(&Ended::default(), None, now, 0.5);
+        schedule.on_pass_finished(&PassOutcome::default(), None, now, 0.5);
         schedule.retry_after(now, Duration::from_secs(7));
         assert_eq!(schedule.due(), now + Duration::from_secs(7));
-        let failed = Ended {
+        let failed = PassOutcome {
             failed: true,
-            ..Ended::default()
+            ..PassOutcome::default()
         };
         for _ in 0..8 {
-            schedule.ended(&failed, None, schedule.due(), 1.0);
+            schedule.on_pass_finished(&failed, None, schedule.due(), 1.0);
         }
         let due = schedule.due();
         schedule.retry_after(now, Duration::from_secs(1));
@@ -294,7 +300,7 @@ mod tests {
         let mut schedule = Schedule::new(INTERVAL);
         let alone = BTreeMap::from([(id("a/b/c"), parked())]);
         assert_eq!(schedule.parked(alone.clone()).len(), 1);
-        schedule.forgive();
+        schedule.unpark_all();
         assert!(schedule.parked(alone.clone()).is_empty());
         assert_eq!(schedule.parked(alone).len(), 1);
     }
@@ -303,20 +309,20 @@ mod tests {
     fn a_rejected_token_is_probed_every_five_minutes_and_a_new_one_at_once() {
         let now = Instant::now();
         let mut schedule = Schedule::new(INTERVAL);
-        let rejected = Ended {
+        let rejected = PassOutcome {
             failed: true,
             unauthorised: true,
-            ..Ended::default()
+            ..PassOutcome::default()
         };
-        schedule.ended(&rejected, Some("old".into()), now, 0.5);
+        schedule.on_pass_finished(&rejected, Some("old".into()), now, 0.5);
         let probe = now + Duration::from_secs(300);
         let rejected = |after, token| schedule.rejected_until(now + Duration::from_secs(after), Some(token));
         assert_eq!(rejected(299, "old"), Some(probe));
         assert_eq!(rejected(300, "old"), None);
         assert_eq!(rejected(0, "new"), None);
-        schedule.postpone(now, probe);
+        schedule.defer(now, probe);
         assert_eq!(schedule.due(), now + TOKEN_LOOK, "the file may hold another one");
-        schedule.postpone(probe - Duration::from_secs(1), probe);
+        schedule.defer(probe - Duration::from_secs(1), probe);
         assert_eq!(schedule.due(), probe);
     }
 
@@ -326,14 +332,14 @@ mod tests {
         let wait = Duration::from_secs(40);
         for (failed, interrupted) in [(true, false), (false, true), (false, false)] {
             let mut schedule = Schedule::new(INTERVAL);
-            let ended = Ended {
+            let ended = PassOutcome {
                 failed,
                 interrupted,
                 held_back: Some(wait),
                 unfinished: true,
-                ..Ended::default()
+                ..PassOutcome::default()
             };
-            schedule.ended(&ended, None, now, 0.5);
+            schedule.on_pass_finished(&ended, None, now, 0.5);
             assert_eq!(schedule.due(), now + wait);
             assert_eq!(schedule.held_until(now), Some(now + wait));
             assert_eq!(schedule.held_until(now + wait), None);
@@ -344,13 +350,13 @@ mod tests {
     fn an_interrupted_pass_is_followed_by_another_at_once_over_everything() {
         let now = Instant::now();
         let mut schedule = Schedule::new(INTERVAL);
-        let interrupted = Ended {
+        let interrupted = PassOutcome {
             interrupted: true,
             applied: vec![id("a/b/d")],
             unfinished: true,
-            ..Ended::default()
+            ..PassOutcome::default()
         };
-        schedule.ended(&interrupted, None, now, 0.5);
+        schedule.on_pass_finished(&interrupted, None, now, 0.5);
         assert_eq!(schedule.due(), now);
         assert!(schedule.parked(BTreeMap::new()).is_empty());
     }

@@ -10,9 +10,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval, interval_at};
 use super::Command;
 use super::decisions::Heard;
 use super::driver::{Driver, TICK, raised};
-use super::probe::{Looking, Scout};
+use super::probe::{HeadProbe, Looking};
 use crate::model::CommitId;
-use crate::pass::Around;
+use crate::pass::PassContext;
 
 /// How long an open pass may take to end once the driver is asked to.
 const GRACE: Duration = Duration::from_secs(25);
@@ -31,10 +31,10 @@ pub(super) struct Underway {
 
 impl Underway {
     /// Makes both sides of a pass: the driver's, and what the pass needs around it.
-    pub(super) fn new(driver: &Driver) -> (Self, Around) {
+    pub(super) fn new(driver: &Driver) -> (Self, PassContext) {
         let (halt, halted) = watch::channel(false);
         let (looked, about) = watch::channel(None);
-        let around = Around {
+        let context = PassContext {
             stop: halted,
             progress: Arc::new(Looking {
                 looked,
@@ -49,7 +49,7 @@ impl Underway {
             is_ordered: false,
             is_triggered: false,
         };
-        (underway, around)
+        (underway, context)
     }
 
     /// Returns the revision that the pass is about, once it has looked.
@@ -90,7 +90,7 @@ impl Driver {
         &mut self,
         pass: P,
         underway: &mut Underway,
-        scout: &mut Scout,
+        probe: &mut HeadProbe,
         stop: &mut watch::Receiver<bool>,
     ) -> Option<P::Output> {
         let mut tick = interval(TICK);
@@ -113,15 +113,15 @@ impl Driver {
                 _ = tick.tick() => {
                     self.heartbeat.beat();
                     self.expire();
-                    underway.compare(scout.glance());
+                    underway.compare(probe.local_head());
                 }
                 // A repository elsewhere may be ahead of this pass, which may be retrying for a while.
-                () = self.trigger.fired(), if !scout.is_local() => {
+                () = self.trigger.fired(), if !probe.is_local() => {
                     underway.is_triggered = true;
-                    scout.ask();
+                    probe.start();
                 }
-                _ = poll.tick() => scout.ask(),
-                found = scout.answer() => underway.compare(found),
+                _ = poll.tick() => probe.start(),
+                found = probe.finished() => underway.compare(found),
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Publishing with checkpoints: while the requests of a long pass are sent, what was confirmed so far is recorded every
+//! PublishJob with checkpoints: while the requests of a long pass are sent, what was confirmed so far is recorded every
 //! few seconds. On shared state, this also announces that the pass goes on.
 
 use std::pin::pin;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
-use super::publish::{Published, Publishing, publish, raised};
+use super::publish::{PublishJob, PublishSummary, publish, raised};
 use super::reconciler::{Reconciler, blocking, now};
 use super::{Error, record};
 use crate::state::PassHead;
@@ -22,15 +22,15 @@ impl Reconciler {
     /// more is sent, because another process takes over then.
     pub(super) async fn publish_and_fold(
         self,
-        publishing: Publishing,
+        publishing: PublishJob,
         head: PassHead,
-    ) -> (Self, Result<Published, Error>) {
+    ) -> (Self, Result<PublishSummary, Error>) {
         let is_shared = self.config().shared.is_some();
         let service = self.config().service.as_ref();
         let patience = renewal_patience(service.map(|service| service.timeout).unwrap_or_default());
         let mut asked = publishing.stop.clone();
         let (halt, stop) = watch::channel(*asked.borrow());
-        let mut published = pin!(publish(Publishing { stop, ..publishing }));
+        let mut published = pin!(publish(PublishJob { stop, ..publishing }));
         let mut checkpoint = tokio::time::interval_at(tokio::time::Instant::now() + CHECKPOINT, CHECKPOINT);
         checkpoint.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut told_at = tokio::time::Instant::now();

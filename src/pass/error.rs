@@ -244,7 +244,7 @@ impl Error {
 
     /// Returns whether looking again at once is the answer: the source went away while it was read, or another
     /// process recorded something first. Nothing was sent in either case.
-    pub(crate) fn is_passing(&self) -> bool {
+    pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Source(error) => error.kind() == source::ErrorKind::Vanished,
             Self::State(error) => matches!(error, state::Error::Raced(_)),

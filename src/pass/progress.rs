@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::report::Sending;
+use super::report::ChangeResult;
 use crate::model::CommitId;
 use crate::plan::{Change, Plan};
 use crate::service::Outcome;
@@ -20,7 +20,7 @@ pub trait Progress: Send + Sync {
     }
 
     /// `done` of `total` changes are dealt with; this one ended like `sending`.
-    fn sent(&self, change: &Change, sending: &Sending, done: usize, total: usize);
+    fn sent(&self, change: &Change, sending: &ChangeResult, done: usize, total: usize);
 
     /// One request ended after `took`, with or without an answer.
     fn answered(&self, outcome: &Outcome, took: Duration) {
@@ -38,5 +38,5 @@ pub trait Progress: Send + Sync {
 pub struct Quiet;
 
 impl Progress for Quiet {
-    fn sent(&self, _: &Change, _: &Sending, _: usize, _: usize) {}
+    fn sent(&self, _: &Change, _: &ChangeResult, _: usize, _: usize) {}
 }

@@ -11,11 +11,11 @@ use super::Error;
 use super::config::Rules;
 use super::origin::SharedState;
 use super::planning::history_guard::HistoryGuard;
-use super::planning::{self, Look};
+use super::planning::{self, Planned};
 use super::progress::Progress;
 use super::publish::inherited::Inherited;
 use super::publish::order::Remembered;
-use super::publish::{Limits, Published, Publishing, sent};
+use super::publish::{Limits, PublishJob, PublishSummary, sent};
 use super::record::{self, Documents};
 use super::report::Report;
 use crate::git::RepoUrl;
@@ -51,7 +51,7 @@ pub struct Config {
 
 /// What happens around a pass while it is under way.
 #[derive(Clone)]
-pub struct Around {
+pub struct PassContext {
     /// Becomes true when nothing new may start.
     pub stop: watch::Receiver<bool>,
     /// Is told of the plan before the first request leaves, and of every request that ended.
@@ -78,7 +78,7 @@ enum Looked {
     /// There is nothing to do, and that was known before looking closer.
     Same(Snapshot, Duration),
     /// This is the plan.
-    Planned(Snapshot, Box<Look>, Duration),
+    Planned(Snapshot, Box<Planned>, Duration),
 }
 
 impl Reconciler {
@@ -146,13 +146,13 @@ impl Reconciler {
     ///
     /// # Errors
     /// Why there was no pass, or why it could not be finished.
-    pub async fn pass(self, around: &Around) -> (Self, Result<Report, Error>) {
+    pub async fn pass(self, context: &PassContext) -> (Self, Result<Report, Error>) {
         let mut reconciler = self;
         let (mut starts, mut is_repaired) = (0, false);
         let mut earlier = None;
         loop {
             starts += 1;
-            let (back, result) = reconciler.attempt(around).await;
+            let (back, result) = reconciler.attempt(context).await;
             reconciler = back;
             let result = Report::after(earlier.take(), result);
             let error = match &result {
@@ -162,8 +162,8 @@ impl Reconciler {
             match error {
                 Some(error)
                     if starts < STARTS
-                        && !*around.stop.borrow()
-                        && (error.is_passing() || reconciler.repairs(error, &mut is_repaired)) =>
+                        && !*context.stop.borrow()
+                        && (error.is_transient() || reconciler.repairs(error, &mut is_repaired)) =>
                 {
                     tracing::info!(name: "pass_restarted", reason = %error, "the pass starts over");
                     earlier = result.ok();
@@ -180,7 +180,7 @@ impl Reconciler {
         *is_repaired && damage.is_some()
     }
 
-    async fn attempt(self, around: &Around) -> (Self, Result<Report, Error>) {
+    async fn attempt(self, context: &PassContext) -> (Self, Result<Report, Error>) {
         let (reconciler, looked) = blocking(self, Self::look).await;
         let (snapshot, look, looked) = match looked {
             Err(error) => return (reconciler, Err(error)),
@@ -191,12 +191,12 @@ impl Reconciler {
                 return (reconciler, Ok(Report::nothing(plan, looked)));
             }
         };
-        around.progress.looked(snapshot.revision());
+        context.progress.looked(snapshot.revision());
         let plan = Arc::new(look.plan);
-        let (reconciler, published) = reconciler.carry_out(&plan, &snapshot, around).await;
+        let (reconciler, published) = reconciler.carry_out(&plan, &snapshot, context).await;
         let report = published.map(|published| {
-            let Published {
-                sendings,
+            let PublishSummary {
+                results,
                 stopped,
                 held_back,
                 error,
@@ -204,7 +204,7 @@ impl Reconciler {
             Report {
                 plan,
                 earlier: Vec::new(),
-                sendings,
+                results,
                 stopped,
                 error: error.map(Arc::new),
                 held_back,
@@ -234,7 +234,7 @@ impl Reconciler {
         }
         let suspensions = planning::suspensions(view, now());
         let plan = planning::look(&snapshot, view, rules, &self.parked, suspensions)?;
-        Ok(Looked::Planned(snapshot, Box::new(Look { plan, notes }), took))
+        Ok(Looked::Planned(snapshot, Box::new(Planned { plan, notes }), took))
     }
 
     /// Does what the plan says, as far as it is approved, and records it.
@@ -242,15 +242,15 @@ impl Reconciler {
         self,
         plan: &Arc<Plan>,
         snapshot: &Snapshot,
-        around: &Around,
-    ) -> (Self, Result<Published, Error>) {
+        context: &PassContext,
+    ) -> (Self, Result<PublishSummary, Error>) {
         // While an invalid document stops everything, nothing is published and nothing is recorded.
         let Ok(approved) = plan.approve() else {
-            return (self, Ok(Published::nothing()));
+            return (self, Ok(PublishSummary::nothing()));
         };
         let (reconciler, published) = match plan.has_changes() {
-            true => self.publish(approved.clone(), snapshot, around).await,
-            false => (self, Ok(Published::nothing())),
+            true => self.publish(approved.clone(), snapshot, context).await,
+            false => (self, Ok(PublishSummary::nothing())),
         };
         let published = match published {
             Ok(published) if published.error.is_none() => published,
@@ -273,8 +273,8 @@ impl Reconciler {
         self,
         plan: Approved,
         snapshot: &Snapshot,
-        around: &Around,
-    ) -> (Self, Result<Published, Error>) {
+        context: &PassContext,
+    ) -> (Self, Result<PublishSummary, Error>) {
         let client = match self.config.service.clone().map(Client::new) {
             Some(Ok(client)) => client,
             Some(Err(error)) => return (self, Err(error.into())),
@@ -298,11 +298,11 @@ impl Reconciler {
             Ok(journal) => journal,
             Err(error) => return (reconciler, Err(error)),
         };
-        around.progress.begins(&plan);
+        context.progress.begins(&plan);
         reconciler.inherited.expire(tokio::time::Instant::now());
         let remembered = Remembered::of(reconciler.store.view(), reconciler.inherited.clone());
-        let (stop, progress) = (around.stop.clone(), Arc::clone(&around.progress));
-        let publishing = Publishing {
+        let (stop, progress) = (context.stop.clone(), Arc::clone(&context.progress));
+        let publishing = PublishJob {
             plan,
             remembered,
             client,
@@ -318,9 +318,9 @@ impl Reconciler {
     /// keeps every result.
     pub(super) async fn abandon(
         self,
-        published: Published,
+        published: PublishSummary,
         error: Error,
-    ) -> (Self, Result<Published, Error>) {
+    ) -> (Self, Result<PublishSummary, Error>) {
         blocking(self, |reconciler| {
             if let Err(error) = record::abandon(&mut reconciler.store) {
                 // The error that ended the pass is reported, and usually is the cause of this one.

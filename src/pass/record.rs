@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::config::Rules;
-use super::publish::{Published, tries};
-use super::report::Sending;
+use super::publish::{PublishSummary, tries};
+use super::report::ChangeResult;
 use super::spent::spent;
 use super::{Error, planning};
 use crate::document::LARGEST_DOCUMENT;
@@ -18,7 +18,7 @@ pub(crate) fn record(
     store: &mut Store,
     plan: &Plan,
     snapshot: &Snapshot,
-    published: &Published,
+    published: &PublishSummary,
     rules: &Rules,
     now: i64,
 ) -> Result<(), Error> {
@@ -33,15 +33,15 @@ pub(crate) fn record(
     }
     let documents = Documents::new(snapshot)?;
     let folded = store.fold(&head, &records, |object| documents.read(object));
-    folded.map_err(match published.sendings.is_empty() {
+    folded.map_err(match published.results.is_empty() {
         true => unread,
         false => Error::mid_pass,
     })?;
     let done = published.stopped.is_none()
         && published
-            .sendings
+            .results
             .iter()
-            .all(|sending| *sending == Sending::Applied)
+            .all(|sending| *sending == ChangeResult::Applied)
         && plan.leaves_nothing();
     let tip = store.view().tip().filter(|_| done);
     let memory = tip.map(|tip| planning::memory(snapshot, tip.commit, rules, now));
@@ -85,7 +85,7 @@ fn without_publish(record: &plan::Record) -> state::Record {
 fn refusals(
     store: &Store,
     plan: &Plan,
-    published: &Published,
+    published: &PublishSummary,
     head: &PassHead,
 ) -> BTreeMap<ToggleId, Refusal> {
     let is_held = |id: &ToggleId| plan.held().binary_search_by(|held| held.id.cmp(id)).is_ok();
@@ -93,8 +93,8 @@ fn refusals(
     let mut refusals: BTreeMap<_, _> = before
         .map(|(id, refusal)| (id.clone(), refusal.clone()))
         .collect();
-    for (change, sending) in plan.changes().iter().zip(&published.sendings) {
-        if let Sending::Failed { reason } = sending {
+    for (change, sending) in plan.changes().iter().zip(&published.results) {
+        if let ChangeResult::Failed { reason } = sending {
             let (at, revision) = (head.now, head.revision);
             refusals.insert(
                 change.id.clone(),
@@ -111,9 +111,9 @@ fn refusals(
 }
 
 /// What is remembered of the requests that the service has not confirmed.
-fn tries(store: &Store, plan: &Plan, published: &Published, now: i64) -> BTreeMap<ToggleId, Tried> {
-    let lines = plan.changes().iter().zip(&published.sendings);
-    let unconfirmed = lines.filter(|(_, sending)| **sending != Sending::Applied);
+fn tries(store: &Store, plan: &Plan, published: &PublishSummary, now: i64) -> BTreeMap<ToggleId, Tried> {
+    let lines = plan.changes().iter().zip(&published.results);
+    let unconfirmed = lines.filter(|(_, sending)| **sending != ChangeResult::Applied);
     let unconfirmed = unconfirmed.map(|(change, sending)| (&change.id, change.request(), sending));
     let is_held = |id: &ToggleId, request: &RequestDigest| {
         let held = plan.held().binary_search_by(|held| held.id.cmp(id));

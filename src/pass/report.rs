@@ -10,7 +10,7 @@ use crate::service::Outcome;
 
 /// How publishing one change ended.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Sending {
+pub enum ChangeResult {
     /// The service has it.
     Applied,
     /// The service refused it.
@@ -32,7 +32,7 @@ pub enum Sending {
     },
 }
 
-impl Sending {
+impl ChangeResult {
     /// Returns the word for it, as in every output.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
@@ -143,7 +143,7 @@ pub struct Report {
     /// Changes that the service confirmed before the pass started over and that are not in the plan any more.
     pub earlier: Vec<Change>,
     /// How each change of the plan ended, in the plan's order. Empty where nothing was approved.
-    pub sendings: Vec<Sending>,
+    pub results: Vec<ChangeResult>,
     /// Why the pass ended early, if it did.
     pub stopped: Option<StopReason>,
     /// The error that ended the pass after requests had left (DESIGN, section 3: there is always a report then).
@@ -162,7 +162,7 @@ impl Report {
         Self {
             plan: Arc::new(plan),
             earlier: Vec::new(),
-            sendings: Vec::new(),
+            results: Vec::new(),
             stopped: None,
             error: None,
             held_back: None,
@@ -183,7 +183,7 @@ impl Report {
                 let is_planned = |id| changes.binary_search_by(|change| change.id.cmp(id)).is_ok();
                 let confirmed = earlier
                     .lines()
-                    .filter(|(_, sending)| **sending == Sending::Applied);
+                    .filter(|(_, sending)| **sending == ChangeResult::Applied);
                 let confirmed = confirmed.map(|(change, _)| change);
                 report.earlier = confirmed
                     .filter(|change| !is_planned(&change.id))
@@ -209,21 +209,21 @@ impl Report {
 
     /// Returns every change with how it ended, first those confirmed before the pass started over, then in the plan's
     /// order.
-    pub fn lines(&self) -> impl Iterator<Item = (&Change, &Sending)> {
-        let earlier = self.earlier.iter().map(|change| (change, &Sending::Applied));
-        earlier.chain(self.plan.changes().iter().zip(&self.sendings))
+    pub fn lines(&self) -> impl Iterator<Item = (&Change, &ChangeResult)> {
+        let earlier = self.earlier.iter().map(|change| (change, &ChangeResult::Applied));
+        earlier.chain(self.plan.changes().iter().zip(&self.results))
     }
 
     /// Returns how many changes ended in a way that `wanted` says yes to.
     #[must_use]
-    pub fn count(&self, wanted: impl Fn(&Sending) -> bool) -> usize {
+    pub fn count(&self, wanted: impl Fn(&ChangeResult) -> bool) -> usize {
         self.lines().filter(|(_, sending)| wanted(sending)).count()
     }
 
     /// Returns how many changes the service has confirmed.
     #[must_use]
     pub fn applied(&self) -> usize {
-        self.count(|sending| *sending == Sending::Applied)
+        self.count(|sending| *sending == ChangeResult::Applied)
     }
 
     /// Returns whether every change was confirmed and the pass ran to its end.
@@ -248,9 +248,10 @@ impl Report {
     /// A pass that sent requests of which none was applied or refused is not a success, toggles that failed alone aside
     /// (DESIGN, section 6).
     fn fruitless(&self) -> Option<String> {
-        let is_useful = |sending: &Sending| matches!(sending, Sending::Applied | Sending::Failed { .. });
+        let is_useful =
+            |sending: &ChangeResult| matches!(sending, ChangeResult::Applied | ChangeResult::Failed { .. });
         let pending = self.lines().filter_map(|(_, sending)| match sending {
-            Sending::Pending { reason } => Some(reason),
+            ChangeResult::Pending { reason } => Some(reason),
             _ => None,
         });
         let last = pending.last().filter(|_| self.count(is_useful) == 0)?;
@@ -260,7 +261,7 @@ impl Report {
     /// Returns the toggles that failed, with the service's words.
     pub fn failed(&self) -> impl Iterator<Item = (&ToggleId, &str)> {
         self.lines().filter_map(|(change, sending)| match sending {
-            Sending::Failed { reason } | Sending::FailedAlone { reason } => {
+            ChangeResult::Failed { reason } | ChangeResult::FailedAlone { reason } => {
                 Some((&change.id, reason.as_str()))
             }
             _ => None,

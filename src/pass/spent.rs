@@ -1,12 +1,12 @@
 //! Which allowances a pass used up. An allowance is valid once: what it let through is recorded, and it is gone.
 
-use super::publish::Published;
-use super::report::Sending;
+use super::publish::PublishSummary;
+use super::report::ChangeResult;
 use crate::model::{Allowance, EnvironmentId, Override};
 use crate::plan::{Held, Plan};
 
 /// Returns the allowances that are of no use after a pass that was recorded: used up, or given for another revision.
-pub(super) fn spent(plan: &Plan, published: &Published, allowances: &[Allowance]) -> Vec<Allowance> {
+pub(super) fn spent(plan: &Plan, published: &PublishSummary, allowances: &[Allowance]) -> Vec<Allowance> {
     let revision = plan.source().revision;
     let is_spent = |allowance: &&Allowance| {
         if allowance.revision != revision {
@@ -41,8 +41,8 @@ struct Done {
 }
 
 impl Done {
-    fn of(plan: &Plan, published: &Published, environment: &EnvironmentId) -> Self {
-        let changes = plan.changes().iter().zip(&published.sendings);
+    fn of(plan: &Plan, published: &PublishSummary, environment: &EnvironmentId) -> Self {
+        let changes = plan.changes().iter().zip(&published.results);
         let changes = changes.filter(|(change, _)| change.id.is_in(environment));
         let recorded = plan.records().iter().any(|record| record.id().is_in(environment));
         let is_waiting = |held: &Held| held.change.is_some() && held.id.is_in(environment);
@@ -52,11 +52,11 @@ impl Done {
         };
         for (_, sending) in changes {
             match sending {
-                Sending::Applied => done.any = true,
-                Sending::Failed { .. }
-                | Sending::FailedAlone { .. }
-                | Sending::NotSent
-                | Sending::Pending { .. } => done.all = false,
+                ChangeResult::Applied => done.any = true,
+                ChangeResult::Failed { .. }
+                | ChangeResult::FailedAlone { .. }
+                | ChangeResult::NotSent
+                | ChangeResult::Pending { .. } => done.all = false,
             }
         }
         done

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use super::Error;
-use super::planning::read::{Reading, decided};
+use super::planning::read::{ReadContext, decided};
 use super::planning::reading;
 use super::worktree::Folder;
 use crate::document::{Diagnostic, Layout, tree};
@@ -152,7 +152,7 @@ impl Run<'_> {
         open: impl Fn() -> Result<S, Error> + Sync,
     ) -> Result<Vec<Diagnostic>, Error> {
         let nothing = BTreeMap::new();
-        let reading = Reading {
+        let reading = ReadContext {
             kind: self.checks.kind,
             root: &self.root,
             scope: self.checks.scope,

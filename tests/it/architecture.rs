@@ -179,7 +179,7 @@ fn only_the_rails_approve_a_plan() {
     let publish = publish.expect("the publisher has its file");
     let fields = publish
         .code
-        .split("struct Publishing")
+        .split("struct PublishJob")
         .nth(1)
         .expect("it has a struct");
     let fields = fields.split('}').next().unwrap_or_default();

@@ -10,7 +10,7 @@ use super::failure::{Failure, Verdict};
 use super::{color, note, plan, print, setup, show, signals};
 use crate::config::{OutputFormat, Settings, Switch};
 use crate::model::escaped;
-use crate::pass::{self, Around, Config, Reconciler, Report};
+use crate::pass::{self, Config, PassContext, Reconciler, Report};
 use crate::plan::render;
 use crate::source::CacheMode;
 use crate::state;
@@ -44,11 +44,11 @@ fn pass(settings: &Settings) -> Result<Verdict, Failure> {
     let shown = Arc::new(Shown::new(host, settings.log_format, results));
     let report = runtime.map_err(Failure::failed)?.block_on(async {
         let progress = Arc::clone(&shown) as Arc<dyn pass::Progress>;
-        let around = Around {
+        let context = PassContext {
             stop: signals::stop_on_signal().map_err(Failure::failed)?,
             progress,
         };
-        let (_, report) = reconciler.pass(&around).await;
+        let (_, report) = reconciler.pass(&context).await;
         Ok::<_, Failure>(report)
     })?;
     shown.clear();

@@ -10,12 +10,12 @@ use serde::Serialize;
 use crate::cli::failure::JsonError;
 use crate::document::Color;
 use crate::model::{ToggleId, chain, counted, escaped};
-use crate::pass::{Report, Sending};
+use crate::pass::{ChangeResult, Report};
 use crate::plan::Change;
 use crate::plan::render::{self, code};
 
 /// Returns the lines about one change.
-pub(crate) fn line(change: &Change, sending: &Sending) -> String {
+pub(crate) fn line(change: &Change, sending: &ChangeResult) -> String {
     let word = sending.as_str().replace('_', " ");
     let commit = change.attribution.label();
     let (id, action) = (&change.id, change.action.as_str());
@@ -29,7 +29,7 @@ pub(crate) fn line(change: &Change, sending: &Sending) -> String {
 /// Returns what follows the lines about the changes: what was held, the findings, and the totals. If no change was tried,
 /// that is the whole plan.
 pub(super) fn rest(report: &Report, color: Color) -> String {
-    let mut text = match (report.sendings.is_empty(), report.plan.stopped()) {
+    let mut text = match (report.results.is_empty(), report.plan.stopped()) {
         (true, None) => render::text(&report.plan, color),
         (true, Some(stopped)) => format!("{}{stopped}\n", render::text(&report.plan, color)),
         (false, _) => render::rest(&report.plan, color),
@@ -71,7 +71,7 @@ pub(super) fn markdown(report: &Report, plan: &str) -> String {
     if let Some(error) = &report.error {
         let _ = writeln!(text, "**error**: {}\n", code(&chain(error.as_ref())));
     }
-    let is_applied = |line: &(&Change, &Sending)| matches!(line.1, Sending::Applied);
+    let is_applied = |line: &(&Change, &ChangeResult)| matches!(line.1, ChangeResult::Applied);
     let others = report.lines().filter(|line| !is_applied(line));
     let lines = others.chain(report.lines().filter(is_applied));
     for (change, sending) in lines.take(MOST) {

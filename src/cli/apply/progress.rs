@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use super::output;
 use crate::config::LogFormat;
 use crate::model::{ToggleId, counted, escaped};
-use crate::pass::{Progress, Sending};
+use crate::pass::{ChangeResult, Progress};
 use crate::plan::{Change, Plan};
 use crate::telemetry::{ANNOUNCEMENT, Stream};
 
@@ -56,7 +56,7 @@ impl Shown {
         printed.contains(id)
     }
 
-    fn print(&self, change: &Change, sending: &Sending) {
+    fn print(&self, change: &Change, sending: &ChangeResult) {
         let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         let print = || Stream::Stdout.print(&output::line(change, sending));
         let done = match self.bar.get() {
@@ -110,7 +110,7 @@ impl Progress for Shown {
         let _ = self.bar.set(bar.with_style(style));
     }
 
-    fn sent(&self, change: &Change, sending: &Sending, _: usize, _: usize) {
+    fn sent(&self, change: &Change, sending: &ChangeResult, _: usize, _: usize) {
         if let Some(bar) = self.bar.get() {
             bar.inc(1);
         }
@@ -120,16 +120,16 @@ impl Progress for Shown {
         }
         let toggle = &change.id;
         match sending {
-            Sending::Applied => {
+            ChangeResult::Applied => {
                 let commit = change.attribution.commit();
                 let commit = commit.map(|commit| tracing::field::display(commit.id));
                 tracing::info!(name: "published", %toggle, commit, "published");
             }
-            Sending::Failed { reason } | Sending::FailedAlone { reason } => {
+            ChangeResult::Failed { reason } | ChangeResult::FailedAlone { reason } => {
                 tracing::warn!(name: "failed", %toggle, reason, "failed");
             }
-            Sending::Pending { reason } => tracing::warn!(name: "pending", %toggle, reason, "pending"),
-            Sending::NotSent => {}
+            ChangeResult::Pending { reason } => tracing::warn!(name: "pending", %toggle, reason, "pending"),
+            ChangeResult::NotSent => {}
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::document::{Color, Layout};
 use crate::git::{GitAccess, RepoUrl};
 use crate::model::{Commit, Scope, ServiceKind, ToggleId, escaped};
 use crate::pass::{
-    self, Around, Config, Files, HistoryRule, Limits, Quiet, Reconciler, Report, Rules, Sending,
+    self, ChangeResult, Config, Files, HistoryRule, Limits, PassContext, Quiet, Reconciler, Report, Rules,
 };
 use crate::plan::{FirstPass, MassChange, OnInvalid, OnRemove, Policy, Trailer, render};
 use crate::sandbox::{Sandbox, SandboxConfig};
@@ -259,12 +259,12 @@ impl Demo {
     /// Makes one pass, as `gitoggle apply` does.
     async fn pass(&self, first_pass: Option<FirstPass>) -> Result<Report, Failure> {
         let (_keep, stop) = watch::channel(false);
-        let around = Around {
+        let context = PassContext {
             stop,
             progress: Arc::new(Quiet),
         };
         let reconciler = Reconciler::open(self.config(first_pass), Duration::from_secs(10))?;
-        let (_, report) = reconciler.pass(&around).await;
+        let (_, report) = reconciler.pass(&context).await;
         Ok(report?)
     }
 
@@ -324,7 +324,7 @@ impl Demo {
     fn published(&self, report: &Report) -> Result<(), Failure> {
         for (change, sending) in report
             .lines()
-            .filter(|(_, sending)| **sending == Sending::Applied)
+            .filter(|(_, sending)| **sending == ChangeResult::Applied)
         {
             let _ = sending;
             let action = change.action.as_str();

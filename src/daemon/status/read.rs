@@ -1,14 +1,14 @@
 //! `status`: where every toggle stands, read from the source and the state without writing to either.
 
 use super::{SourceStatus, Status, toggles};
-use crate::pass::planning::{self, Look};
+use crate::pass::planning::{self, Planned};
 use crate::pass::{Config, Error, now};
 
 /// Where every toggle stands, and the plan it follows from.
 #[derive(Debug)]
 pub struct Standing {
     /// The plan.
-    pub look: Look,
+    pub look: Planned,
     /// One line per toggle.
     pub status: Status,
 }

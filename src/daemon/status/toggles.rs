@@ -6,7 +6,7 @@ use super::withheld::WithheldReason;
 use super::{ToggleState, ToggleStatus};
 use crate::document::Layout;
 use crate::model::{Action, EntryKind, Scope, ToggleId, Trees};
-use crate::pass::{Error, Report, Sending};
+use crate::pass::{ChangeResult, Error, Report};
 use crate::plan::compare::join;
 use crate::plan::{Change, HoldReason, Plan};
 use crate::state::{self, Refusal, Revisions, Tried, View};
@@ -116,18 +116,18 @@ pub(crate) fn after(
     let mut lines = planned(&report.plan);
     for (change, sending) in report.lines() {
         let line = match sending {
-            Sending::Applied => Line::new(ToggleState::InSync, None),
-            Sending::Failed { reason } => {
+            ChangeResult::Applied => Line::new(ToggleState::InSync, None),
+            ChangeResult::Failed { reason } => {
                 Line::withheld(ToggleState::Failed, reason.clone(), WithheldReason::Refused)
             }
-            Sending::FailedAlone { reason } => {
+            ChangeResult::FailedAlone { reason } => {
                 Line::withheld(ToggleState::Failed, reason.clone(), WithheldReason::FailedAlone)
             }
-            Sending::NotSent => Line::new(
+            ChangeResult::NotSent => Line::new(
                 ToggleState::Pending,
                 Some("the pass ended before it was sent".to_owned()),
             ),
-            Sending::Pending { reason } => Line::new(ToggleState::Pending, Some(reason.clone())),
+            ChangeResult::Pending { reason } => Line::new(ToggleState::Pending, Some(reason.clone())),
         };
         lines.insert(change.id.clone(), line);
     }

@@ -19,12 +19,12 @@ use crate::plan::{Deciding, Draft, History, Input, Overrides, Parked, Plan, Sour
 use crate::source::{self, Relation, Snapshot, Source, SourceConfig};
 use crate::state::{self, PassMemory, View};
 use attribution::attribute;
-use read::Reading;
+use read::ReadContext;
 use staleness::{Answer, Case, Observer, Step};
 
 /// What looking led to.
 #[derive(Debug)]
-pub struct Look {
+pub struct Planned {
     /// What would be done.
     pub plan: Plan,
     /// What the operator should know besides.
@@ -44,7 +44,7 @@ pub enum Files {
 ///
 /// # Errors
 /// When the source or the state cannot be read, or the state says that there must be no pass.
-pub fn plan(config: &Config, files: Files) -> Result<Look, Error> {
+pub fn plan(config: &Config, files: Files) -> Result<Planned, Error> {
     // The state first, as in a pass.
     let view = view(config)?;
     reading(&config.source, |snapshot| match files {
@@ -57,7 +57,7 @@ pub fn plan(config: &Config, files: Files) -> Result<Look, Error> {
     })
 }
 
-fn plan_work_tree(snapshot: &Snapshot, view: &View, config: &Config) -> Result<Look, Error> {
+fn plan_work_tree(snapshot: &Snapshot, view: &View, config: &Config) -> Result<Planned, Error> {
     let rules = &config.rules;
     check_base_url(view, rules)?;
     let notes = notes(snapshot, view, config)?;
@@ -71,7 +71,7 @@ fn plan_work_tree(snapshot: &Snapshot, view: &View, config: &Config) -> Result<L
         open: || Ok(folder.clone()),
     };
     let plan = look_at(&from, view, rules, &BTreeMap::new(), suspensions(view, now()))?;
-    Ok(Look { plan, notes })
+    Ok(Planned { plan, notes })
 }
 
 /// Looks at the source and returns what `work` makes of it. A damaged mirror is cloned again, once.
@@ -96,7 +96,7 @@ pub(crate) fn view(config: &Config) -> Result<View, Error> {
     })
 }
 
-pub(crate) fn plan_committed(snapshot: &Snapshot, view: &View, config: &Config) -> Result<Look, Error> {
+pub(crate) fn plan_committed(snapshot: &Snapshot, view: &View, config: &Config) -> Result<Planned, Error> {
     let rules = &config.rules;
     check_base_url(view, rules)?;
     let notes = notes(snapshot, view, config)?;
@@ -104,7 +104,7 @@ pub(crate) fn plan_committed(snapshot: &Snapshot, view: &View, config: &Config) 
         true => Plan::nothing(source_info(snapshot, rules), rules.base_url.clone()),
         false => look(snapshot, view, rules, &BTreeMap::new(), suspensions(view, now()))?,
     };
-    Ok(Look { plan, notes })
+    Ok(Planned { plan, notes })
 }
 
 /// Returns what a command that only reads says about the step from the recorded revision.
@@ -200,7 +200,7 @@ where
         findings: tree_findings,
         ..
     } = comparison;
-    let reading = Reading {
+    let reading = ReadContext {
         kind: rules.kind,
         root: &rules.root,
         scope: &rules.policy.scope,

@@ -19,7 +19,7 @@ const PART: usize = 64;
 
 /// What reading needs to know besides the documents.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reading<'a> {
+pub(crate) struct ReadContext<'a> {
     pub(crate) kind: ServiceKind,
     /// What findings put before a path.
     pub(crate) root: &'a str,
@@ -38,7 +38,7 @@ pub(crate) type Read = (Vec<Decided>, Vec<Diagnostic>);
 /// be published is let go of. `open` gives each thread its own readers.
 pub(crate) fn decided<S, F>(
     differences: Vec<Difference>,
-    reading: Reading<'_>,
+    reading: ReadContext<'_>,
     deciding: Deciding<'_>,
     open: F,
 ) -> Result<Read, Error>
@@ -109,7 +109,7 @@ fn in_threads(threads: usize, work: impl Fn() -> Result<Read, Error> + Sync) -> 
 struct Reader<'a, S> {
     source: S,
     applied: Option<ObjectReader>,
-    reading: Reading<'a>,
+    reading: ReadContext<'a>,
     deciding: Deciding<'a>,
 }
 
@@ -236,7 +236,7 @@ fn settled(sent: &Sent) -> Applied {
     }
 }
 
-fn parse(file: &File, blob: &Blob, reading: Reading<'_>) -> (Option<Payload>, Vec<Diagnostic>) {
+fn parse(file: &File, blob: &Blob, reading: ReadContext<'_>) -> (Option<Payload>, Vec<Diagnostic>) {
     let read = document::read(&join(reading.root, &file.path), file.format, blob, reading.kind);
     (read.payload, read.diagnostics)
 }

@@ -14,7 +14,7 @@ use super::lanes::{Job, Next};
 use super::order::{Age, Foundation, Item, Order};
 use super::{Limits, tries};
 use crate::model::{RequestDigest, ToggleId};
-use crate::pass::report::Sending;
+use crate::pass::report::ChangeResult;
 use crate::service::retry::{TRIES, backoff};
 use crate::state::Tried;
 
@@ -193,7 +193,7 @@ impl World {
             give_up_after: Duration::from_secs(60),
         };
         let mut dispatcher = Dispatcher::new(order, limits, Rng::with_seed(self.rng.u64(..)));
-        let mut sendings = vec![Sending::NotSent; due.len()];
+        let mut results = vec![ChangeResult::NotSent; due.len()];
         let mut open: Vec<(Instant, Job)> = Vec::new();
         let (began, mut pass) = (self.now, Pass::default());
         let mut is_applied = false;
@@ -229,23 +229,23 @@ impl World {
             let reason = String::new();
             let effect = match response {
                 Response::Busy if job.attempt < TRIES => {
-                    sendings[job.change] = Sending::Pending { reason };
+                    results[job.change] = ChangeResult::Pending { reason };
                     let retry_at = at + backoff(job.attempt, self.rng.f64());
                     dispatcher.again(job, response, at, retry_at)
                 }
                 Response::Applied => {
                     toggle.is_applied = true;
                     is_applied = true;
-                    sendings[job.change] = Sending::Applied;
+                    results[job.change] = ChangeResult::Applied;
                     dispatcher.ended(job, response, at)
                 }
                 _ => {
-                    sendings[job.change] = Sending::Pending { reason };
+                    results[job.change] = ChangeResult::Pending { reason };
                     dispatcher.ended(job, response, at)
                 }
             };
             for change in effect.forbidden {
-                sendings[change] = Sending::Pending {
+                results[change] = ChangeResult::Pending {
                     reason: String::new(),
                 };
             }
@@ -255,12 +255,12 @@ impl World {
             }
         }
         pass.took = self.now - began;
-        super::sender::set_aside(&mut sendings, None, &dispatcher);
+        super::sender::park_lone_failures(&mut results, None, &dispatcher);
         if self.disk == Disk::Kept {
             let lines = due
                 .iter()
-                .zip(&sendings)
-                .filter(|(_, sending)| **sending != Sending::Applied);
+                .zip(&results)
+                .filter(|(_, sending)| **sending != ChangeResult::Applied);
             let lines = lines.map(|(at, sending)| (&self.toggles[*at].id, RequestDigest::default(), sending));
             self.tries = tries::remember(&self.tries, lines, |_, _| false, 0, 1.0);
         }

@@ -33,7 +33,7 @@ use tracing::Instrument as _;
 
 use super::Error;
 use super::progress::Progress;
-use super::report::{Sending, StopReason};
+use super::report::{ChangeResult, StopReason};
 use crate::model::{CommitId, Sent};
 use crate::plan::{Approved, Change};
 use crate::service::Client;
@@ -54,8 +54,8 @@ pub struct Limits {
 
 /// What came of publishing: one entry per change of the plan, in its order, and why it ended early if it did.
 #[derive(Debug)]
-pub(crate) struct Published {
-    pub(crate) sendings: Vec<Sending>,
+pub(crate) struct PublishSummary {
+    pub(crate) results: Vec<ChangeResult>,
     pub(crate) stopped: Option<StopReason>,
     /// For how long from now on the service asks to be left alone.
     pub(crate) held_back: Option<Duration>,
@@ -63,11 +63,11 @@ pub(crate) struct Published {
     pub(crate) error: Option<Error>,
 }
 
-impl Published {
+impl PublishSummary {
     /// Nothing was to be published.
     pub(crate) fn nothing() -> Self {
         Self {
-            sendings: Vec::new(),
+            results: Vec::new(),
             stopped: None,
             held_back: None,
             error: None,
@@ -81,7 +81,11 @@ impl Published {
     /// The first error, if no change was tried.
     pub(crate) fn ended_by(mut self, error: impl Into<Error>) -> Result<Self, Error> {
         let error = self.error.take().unwrap_or_else(|| error.into());
-        if self.sendings.iter().all(|sending| *sending == Sending::NotSent) {
+        if self
+            .results
+            .iter()
+            .all(|sending| *sending == ChangeResult::NotSent)
+        {
             return Err(error);
         }
         self.error = Some(error);
@@ -91,7 +95,7 @@ impl Published {
 
 /// What publishing needs.
 #[derive(Clone)]
-pub(crate) struct Publishing {
+pub(crate) struct PublishJob {
     pub(crate) plan: Approved,
     /// What is remembered of earlier tries.
     pub(crate) remembered: Remembered,
@@ -105,7 +109,7 @@ pub(crate) struct Publishing {
 
 /// Publishes every change of an approved plan. An error of the journal ends publishing, because without a record there
 /// is no publish; the open requests have ended by then, and the error is part of the result.
-pub(crate) async fn publish(publishing: Publishing) -> Published {
+pub(crate) async fn publish(publishing: PublishJob) -> PublishSummary {
     let count = publishing.limits.in_flight.min(publishing.plan.changes().len());
     let mut stop = publishing.stop.clone();
     let sender = Arc::new(Sender::new(publishing));
@@ -129,7 +133,7 @@ pub(crate) async fn publish(publishing: Publishing) -> Published {
             () = raised(&mut stop) => sender.end(StopReason::Interrupted),
         }
     }
-    Published {
+    PublishSummary {
         error: failure.map(Error::from),
         ..sender.published()
     }

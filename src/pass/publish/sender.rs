@@ -10,15 +10,15 @@ use super::dispatch::{Dispatcher, Effect, Pace, Response};
 use super::evidence::Verdict;
 use super::lanes::{Job, Next};
 use super::order::Order;
-use super::{Published, Publishing, body, sent};
-use crate::pass::report::{Sending, StopReason};
+use super::{PublishJob, PublishSummary, body, sent};
+use crate::pass::report::{ChangeResult, StopReason};
 use crate::service::retry::{self, Again, Pass, Token, World};
 use crate::service::{Certainty, Outcome, Session, TokenChange};
 use crate::state::{self, Finish};
 
 /// What all workers share. The mutexes are held for a few instructions, by every worker, never across an `.await`.
 pub(super) struct Sender {
-    publishing: Publishing,
+    publishing: PublishJob,
     session: Session,
     dispatcher: Mutex<Dispatcher>,
     results: Mutex<Results>,
@@ -27,13 +27,13 @@ pub(super) struct Sender {
 
 /// What is known so far.
 struct Results {
-    sendings: Vec<Sending>,
+    results: Vec<ChangeResult>,
     done: usize,
     stopped: Option<StopReason>,
 }
 
 impl Sender {
-    pub(super) fn new(publishing: Publishing) -> Self {
+    pub(super) fn new(publishing: PublishJob) -> Self {
         let order = Order::new(&publishing.plan, &publishing.remembered);
         let seed = fastrand::u64(..);
         tracing::info!(name: "order_drawn", seed, "order of the environments drawn");
@@ -46,7 +46,7 @@ impl Sender {
             session: Session::default(),
             dispatcher: Mutex::new(dispatcher),
             results: Mutex::new(Results {
-                sendings: vec![Sending::NotSent; total],
+                results: vec![ChangeResult::NotSent; total],
                 done: 0,
                 stopped: None,
             }),
@@ -95,7 +95,7 @@ impl Sender {
         let outcome = client.publish(&change.id, body(&sent), &self.session).await;
         self.publishing.progress.answered(&outcome, started.elapsed());
         if let Err(error) = self.publishing.journal.finish(begun, finish(&outcome)) {
-            self.results().sendings[job.change] = ended(&outcome);
+            self.results().results[job.change] = ended(&outcome);
             return Err(self.abandon(job, error));
         }
         self.decide(job, &outcome, generation);
@@ -132,7 +132,7 @@ impl Sender {
         let toggle = &self.publishing.plan.changes()[job.change].id;
         let wait_s = at.saturating_duration_since(Instant::now()).as_secs_f64();
         tracing::debug!(name: "retry", %toggle, attempt = job.attempt, wait_s, reason = %outcome, "to be tried again");
-        self.results().sendings[job.change] = ended(outcome);
+        self.results().results[job.change] = ended(outcome);
         self.conclude(outcome, |dispatcher| {
             dispatcher.again(job, response, Instant::now(), at)
         })
@@ -163,7 +163,7 @@ impl Sender {
         for change in effect.forbidden {
             let environment = changes[change].id.environment();
             let reason = format!("the token may not change `{environment}`: {outcome}");
-            self.settle(change, Sending::Pending { reason });
+            self.settle(change, ChangeResult::Pending { reason });
         }
         if let Some(verdict) = effect.verdict {
             self.end(self.stop_reason(verdict, outcome));
@@ -198,14 +198,14 @@ impl Sender {
 
     /// Keeps a result. An unconfirmed one is reported at the end of the pass: whether the toggle failed alone is known
     /// then.
-    fn settle(&self, change: usize, sending: Sending) {
-        if matches!(sending, Sending::Applied | Sending::Failed { .. }) {
+    fn settle(&self, change: usize, sending: ChangeResult) {
+        if matches!(sending, ChangeResult::Applied | ChangeResult::Failed { .. }) {
             self.report(change, &sending);
         }
-        self.results().sendings[change] = sending;
+        self.results().results[change] = sending;
     }
 
-    fn report(&self, change: usize, sending: &Sending) {
+    fn report(&self, change: usize, sending: &ChangeResult) {
         let mut results = self.results();
         results.done += 1;
         let (done, total) = (results.done, self.publishing.plan.changes().len());
@@ -231,19 +231,22 @@ impl Sender {
     }
 
     /// Ends the pass: reports what was not confirmed, and returns all results.
-    pub(super) fn published(&self) -> Published {
-        let mut results = self.results();
-        let (mut sendings, stopped) = (std::mem::take(&mut results.sendings), results.stopped.take());
-        drop(results);
+    pub(super) fn published(&self) -> PublishSummary {
+        let mut known = self.results();
+        let (mut results, stopped) = (std::mem::take(&mut known.results), known.stopped.take());
+        drop(known);
         let held_until = self.dispatcher().held_until();
-        set_aside(&mut sendings, stopped.as_ref(), &self.dispatcher());
-        for (change, sending) in sendings.iter().enumerate() {
-            if matches!(sending, Sending::FailedAlone { .. } | Sending::Pending { .. }) {
+        park_lone_failures(&mut results, stopped.as_ref(), &self.dispatcher());
+        for (change, sending) in results.iter().enumerate() {
+            if matches!(
+                sending,
+                ChangeResult::FailedAlone { .. } | ChangeResult::Pending { .. }
+            ) {
                 self.report(change, sending);
             }
         }
-        Published {
-            sendings,
+        PublishSummary {
+            results,
             stopped,
             held_back: held_until.and_then(|until| until.checked_duration_since(Instant::now())),
             error: None,
@@ -271,15 +274,19 @@ fn log_delays(order: &Order) {
 
 /// Finds the toggles that failed alone: others were applied, or they had failed alone before. A pass that was stopped
 /// shows nothing about toggles that had tries left.
-pub(super) fn set_aside(sendings: &mut [Sending], stopped: Option<&StopReason>, dispatcher: &Dispatcher) {
+pub(super) fn park_lone_failures(
+    results: &mut [ChangeResult],
+    stopped: Option<&StopReason>,
+    dispatcher: &Dispatcher,
+) {
     let ran_to_its_end = matches!(stopped, None | Some(StopReason::Breaker { .. }));
-    let is_applied = ran_to_its_end && sendings.contains(&Sending::Applied);
-    for (change, sending) in sendings.iter_mut().enumerate() {
-        if let Sending::Pending { reason } = sending
+    let is_applied = ran_to_its_end && results.contains(&ChangeResult::Applied);
+    for (change, sending) in results.iter_mut().enumerate() {
+        if let ChangeResult::Pending { reason } = sending
             && (is_applied || dispatcher.is_alone(change))
         {
             let reason = std::mem::take(reason);
-            *sending = Sending::FailedAlone { reason };
+            *sending = ChangeResult::FailedAlone { reason };
         }
     }
 }
@@ -293,10 +300,10 @@ fn finish(outcome: &Outcome) -> Finish {
     }
 }
 
-fn ended(outcome: &Outcome) -> Sending {
+fn ended(outcome: &Outcome) -> ChangeResult {
     match outcome {
-        Outcome::Applied { .. } => Sending::Applied,
-        Outcome::Refused { reason, .. } => Sending::Failed {
+        Outcome::Applied { .. } => ChangeResult::Applied,
+        Outcome::Refused { reason, .. } => ChangeResult::Failed {
             reason: reason.clone(),
         },
         Outcome::Busy { reason, .. }
@@ -304,7 +311,7 @@ fn ended(outcome: &Outcome) -> Sending {
         | Outcome::Lost { reason }
         | Outcome::Misrouted { reason, .. }
         | Outcome::Unauthorised { reason, .. }
-        | Outcome::Untrusted { reason } => Sending::Pending {
+        | Outcome::Untrusted { reason } => ChangeResult::Pending {
             reason: reason.clone(),
         },
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::model::{RequestDigest, ToggleId};
-use crate::pass::report::Sending;
+use crate::pass::report::ChangeResult;
 use crate::plan::{HoldReason, Parked};
 use crate::service::retry::lone_backoff;
 use crate::state::{Alone, Tried};
@@ -14,7 +14,7 @@ use crate::state::{Alone, Tried};
 /// held back in it. `jitter` is a random number in `0.0..=1.0`.
 pub(crate) fn remember<'a>(
     before: &BTreeMap<ToggleId, Tried>,
-    lines: impl IntoIterator<Item = (&'a ToggleId, RequestDigest, &'a Sending)>,
+    lines: impl IntoIterator<Item = (&'a ToggleId, RequestDigest, &'a ChangeResult)>,
     is_held: impl Fn(&ToggleId, &RequestDigest) -> bool,
     now: i64,
     jitter: f64,
@@ -25,15 +25,15 @@ pub(crate) fn remember<'a>(
     for (id, request, sending) in lines {
         let earlier = before.get(id).filter(|tried| tried.request == request);
         let tried = match sending {
-            Sending::Applied => None,
-            Sending::NotSent => earlier.cloned(),
-            Sending::Failed { reason } | Sending::Pending { reason } => Some(Tried {
+            ChangeResult::Applied => None,
+            ChangeResult::NotSent => earlier.cloned(),
+            ChangeResult::Failed { reason } | ChangeResult::Pending { reason } => Some(Tried {
                 request,
                 pass,
                 reason: reason.clone(),
                 alone: None,
             }),
-            Sending::FailedAlone { reason } => {
+            ChangeResult::FailedAlone { reason } => {
                 let alone = earlier.and_then(|tried| tried.alone.as_ref());
                 let failures = alone.map_or(0, |alone| alone.failures).saturating_add(1);
                 let wait = lone_backoff(failures, 0.5 + jitter / 2.0);
@@ -90,7 +90,11 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn after(before: &BTreeMap<ToggleId, Tried>, sending: &Sending, now: i64) -> BTreeMap<ToggleId, Tried> {
+    fn after(
+        before: &BTreeMap<ToggleId, Tried>,
+        sending: &ChangeResult,
+        now: i64,
+    ) -> BTreeMap<ToggleId, Tried> {
         let id = id("a/b/c");
         remember(
             before,
@@ -101,8 +105,8 @@ mod tests {
         )
     }
 
-    fn alone() -> Sending {
-        Sending::FailedAlone {
+    fn alone() -> ChangeResult {
+        ChangeResult::FailedAlone {
             reason: "the service answered 500".into(),
         }
     }
@@ -122,7 +126,7 @@ mod tests {
             Some(Duration::from_secs(3600)),
             "a clock set back"
         );
-        assert!(after(&tries, &Sending::Applied, 1000).is_empty());
+        assert!(after(&tries, &ChangeResult::Applied, 1000).is_empty());
     }
 
     #[test]
@@ -137,11 +141,11 @@ mod tests {
 
     #[test]
     fn what_was_tried_later_has_a_higher_number() {
-        let pending = Sending::Pending { reason: "503".into() };
+        let pending = ChangeResult::Pending { reason: "503".into() };
         let first = after(&BTreeMap::new(), &pending, 0);
         let second = after(&first, &pending, 0);
         assert!(second[&id("a/b/c")].pass > first[&id("a/b/c")].pass);
-        let unsent = after(&second, &Sending::NotSent, 0);
+        let unsent = after(&second, &ChangeResult::NotSent, 0);
         assert_eq!(unsent, second);
     }
 }
