@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::daemon::Metrics;
 use crate::model::ToggleId;
-use crate::pass::{ChangeResult, Progress, PublishOutcome};
+use crate::pass::{ChangeResult, Event, PublishOutcome};
 use crate::plan::{Change, Plan};
 use crate::service::Outcome;
 use crate::telemetry::ANNOUNCEMENT;
@@ -52,66 +52,72 @@ impl Observer {
         }
     }
 
-    fn applied(&self, change: &Change) {
-        let commit = change.attribution.commit();
-        if let Some(commit) = commit {
+    /// Counts and logs one event.
+    pub(super) fn observe(&self, event: &Event<'_>) {
+        match event {
+            Event::Answered(outcome, took) => self.metrics.published(kind(outcome), *took),
+            Event::Begins(plan) => log_begin(&self.host, plan),
+            Event::Ended(change, result) => self.ended(change, result),
+            Event::HeldBack(_) | Event::Looked(_) => {}
+        }
+    }
+
+    fn ended(&self, change: &Change, result: &ChangeResult) {
+        if let (ChangeResult::Applied, Some(commit)) = (result, change.attribution.commit()) {
             let now = jiff::Timestamp::now().as_second();
             let since = u64::try_from(now.saturating_sub(commit.committed_at));
             self.metrics
                 .applied_after(Duration::from_secs(since.unwrap_or_default()));
         }
-        let commit = commit.map(|commit| tracing::field::display(commit.id));
-        tracing::info!(name: "published", toggle = %change.id, commit, "published");
+        match (self.novelty(&change.id, result), result.reason()) {
+            (Novelty::Known, Some(reason)) => {
+                tracing::debug!(name: "unchanged", toggle = %change.id, reason, "not applied, as before");
+            }
+            _ => log_result(change, result),
+        }
     }
 }
 
-impl Progress for Observer {
-    fn begins(&self, plan: &Plan) {
-        let source = plan.source();
-        tracing::info!(
-            name: "publishing",
-            target: ANNOUNCEMENT,
-            host = self.host,
-            reference = source.reference,
-            revision = %source.revision,
-            changes = plan.changes().len(),
-            "publishing"
-        );
-    }
+/// Logs that the first request of a plan is about to leave.
+pub(super) fn log_begin(host: &str, plan: &Plan) {
+    let source = plan.source();
+    tracing::info!(
+        name: "publishing",
+        target: ANNOUNCEMENT,
+        host,
+        reference = source.reference,
+        revision = %source.revision,
+        changes = plan.changes().len(),
+        "publishing"
+    );
+}
 
-    fn sent(&self, change: &Change, sending: &ChangeResult, _: usize, _: usize) {
-        let toggle = &change.id;
-        match (sending, self.novelty(toggle, sending)) {
-            (ChangeResult::Applied, _) => self.applied(change),
-            (ChangeResult::Failed { reason } | ChangeResult::FailedAlone { reason }, Novelty::New) => {
-                tracing::warn!(name: "failed", %toggle, reason, "failed");
-            }
-            (ChangeResult::Pending { reason }, Novelty::New) => {
-                tracing::warn!(name: "pending", %toggle, reason, "pending");
-            }
-            (
-                ChangeResult::Failed { reason }
-                | ChangeResult::FailedAlone { reason }
-                | ChangeResult::Pending { reason },
-                Novelty::Known,
-            ) => {
-                tracing::debug!(name: "unchanged", %toggle, reason, "not applied, as before");
-            }
-            (ChangeResult::NotSent, _) => {}
+/// Logs how publishing a change ended.
+pub(super) fn log_result(change: &Change, result: &ChangeResult) {
+    let toggle = &change.id;
+    match result {
+        ChangeResult::Applied => {
+            let commit = change.attribution.commit();
+            let commit = commit.map(|commit| tracing::field::display(commit.id));
+            tracing::info!(name: "published", %toggle, commit, "published");
         }
+        ChangeResult::Failed { reason } | ChangeResult::FailedAlone { reason } => {
+            tracing::warn!(name: "failed", %toggle, reason, "failed");
+        }
+        ChangeResult::Pending { reason } => tracing::warn!(name: "pending", %toggle, reason, "pending"),
+        ChangeResult::NotSent => {}
     }
+}
 
-    fn answered(&self, outcome: &Outcome, took: Duration) {
-        let outcome = match outcome {
-            Outcome::Applied { .. } => PublishOutcome::Applied,
-            Outcome::Busy { .. } => PublishOutcome::Busy,
-            Outcome::Forbidden { .. } => PublishOutcome::Forbidden,
-            Outcome::Lost { .. } => PublishOutcome::Lost,
-            Outcome::Misrouted { .. } => PublishOutcome::Misrouted,
-            Outcome::Refused { .. } => PublishOutcome::Refused,
-            Outcome::Unauthorised { .. } => PublishOutcome::Unauthorised,
-            Outcome::Untrusted { .. } => PublishOutcome::Untrusted,
-        };
-        self.metrics.published(outcome, took);
+fn kind(outcome: &Outcome) -> PublishOutcome {
+    match outcome {
+        Outcome::Applied { .. } => PublishOutcome::Applied,
+        Outcome::Busy { .. } => PublishOutcome::Busy,
+        Outcome::Forbidden { .. } => PublishOutcome::Forbidden,
+        Outcome::Lost { .. } => PublishOutcome::Lost,
+        Outcome::Misrouted { .. } => PublishOutcome::Misrouted,
+        Outcome::Refused { .. } => PublishOutcome::Refused,
+        Outcome::Unauthorised { .. } => PublishOutcome::Unauthorised,
+        Outcome::Untrusted { .. } => PublishOutcome::Untrusted,
     }
 }

@@ -62,11 +62,11 @@ async fn serve(settings: &Settings) -> Result<Verdict, Failure> {
         };
         tokio::spawn(admin::serve(listener, admin, ended(stop.clone())));
     }
-    let host = setup::service(&config);
+    let observer = Observer::new(setup::service(&config), metrics.clone());
     let driver = Driver {
         config,
         poll_interval: settings.poll_interval,
-        progress: Arc::new(Observer::new(host, metrics.clone())),
+        observe: Arc::new(move |event| observer.observe(event)),
         trigger,
         lookup,
         commands,

@@ -10,7 +10,7 @@ use crate::pass::{Config, HistoryRule, Limits, OriginState, Rules, SharedState};
 use crate::plan::{FirstPass, MassChange, OnInvalid, OnRemove, Policy, Trailer};
 use crate::service::{BaseUrl, ClientConfig};
 use crate::source::{CacheMode, Parents, SourceConfig};
-use crate::state::{self, Shared};
+use crate::state::{self, Clock, Shared};
 use crate::transport::{Network, SecretSource};
 
 /// How long a Git host may keep a connection waiting.
@@ -73,6 +73,7 @@ pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Fai
         shared,
         service,
         limits,
+        clock: Clock::System,
     })
 }
 

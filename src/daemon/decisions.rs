@@ -12,7 +12,7 @@ use super::release::{AllowRequest, Rejection, Released, release};
 use super::status::Waiting;
 use super::{Metrics, Writing};
 use crate::model::{CommitId, SuspensionScope, Suspensions, chain};
-use crate::pass::{Reconciler, now};
+use crate::pass::Reconciler;
 use crate::state::Orders;
 
 /// What became of an order during a pass.
@@ -27,22 +27,16 @@ pub(super) enum Heard {
 
 impl Driver {
     /// Carries out an order between passes.
-    pub(super) fn obey(
-        &self,
-        command: Command,
-        mut writer: Reconciler,
-        memory: &mut LoopState,
-    ) -> Reconciler {
+    pub(super) fn obey(&self, command: Command, writer: &mut Reconciler, memory: &mut LoopState) {
         match self.hear(command, None) {
             // The caller fires the trigger too, and once is enough.
             Heard::Waits(_) => memory.schedule.unpark_all(),
             Heard::Refused => {}
             Heard::Recorded => {
-                reload(&mut writer);
+                reload(writer);
                 self.trigger.fire();
             }
         }
-        writer
     }
 
     /// Records and answers an order. `running` is the revision that a running pass is about.
@@ -101,7 +95,7 @@ impl Driver {
         self.status
             .send_if_modified(|status| status.waiting.take_if(is_over).is_some());
         let shown = self.status.borrow().suspensions.clone();
-        let active = shown.at(now());
+        let active = shown.at(self.config.clock.unix());
         if active != shown {
             let is_over = |scope: &&SuspensionScope| !active.iter().any(|(other, _)| other == *scope);
             for scope in shown.iter().map(|(scope, _)| scope).filter(is_over) {
@@ -113,7 +107,7 @@ impl Driver {
 
     fn show_suspensions(&self, orders: &Orders) {
         match orders.suspensions() {
-            Ok(suspensions) => self.show(suspensions.at(now())),
+            Ok(suspensions) => self.show(suspensions.at(self.config.clock.unix())),
             Err(error) => {
                 tracing::error!(name: "orders_unreadable", error = chain(&error), "could not read the suspensions");
             }

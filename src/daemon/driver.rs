@@ -1,27 +1,25 @@
-//! The loop: a pass when it is due, when somebody asks, and when the source moved; one after the other, for ever.
+//! The loop: a pass when it is due, when an operator asks, and when the source has moved; one after the other.
 //!
-//! A trigger says nothing but "look": poll, webhook and `POST /reconcile` are the same thing. The driver owns
-//! the reconciler, so that nobody else can write; it ends when asked and never because the world is bad.
-//!
-//! What is due when is decided in `Schedule`, a value; here it is only waited for.
+//! A trigger carries no content: poll, webhook and `POST /reconcile` are the same thing. The driver owns the reconciler,
+//! so nothing else writes while a pass runs. What is due when is decided in `Schedule`, a value; here it is only waited for.
 
-use std::sync::Arc;
+use std::ops::ControlFlow;
 use std::time::{Duration, SystemTime};
 
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
-use tracing::Instrument as _;
+use tracing::Span;
 
-use super::decisions::{self, reload};
-use super::loop_state::{LoopState, outcome};
-use super::pass_outcome::PassOutcome;
+use super::decisions::reload;
+use super::loop_state::LoopState;
 use super::probe::HeadProbe;
-use super::status::{LastPass, PassResult, SourceStatus, Status, Success, ToggleStatus, Withheld, toggles};
+use super::status::{Status, ToggleStatus, toggles};
 use super::underway::Underway;
 use super::{Command, Heartbeat, Metrics, Trigger};
-use crate::model::{CommitId, Suspensions, chain};
+use crate::model::{CommitId, chain};
 use crate::pass::publish::tries;
-use crate::pass::{Config, Error, Progress, Reconciler, Report, now};
+use crate::pass::{Config, Error, Observe, PassContext, Reconciler, Report, Runtime};
 use crate::state::Revisions;
 
 /// How often a local ref is looked up, and how often a follower tries to become the writer.
@@ -33,8 +31,8 @@ pub struct Driver {
     pub config: Config,
     /// How often the source is looked at.
     pub poll_interval: Duration,
-    /// Is told of every request.
-    pub progress: Arc<dyn Progress>,
+    /// Observes every pass.
+    pub observe: Observe,
     /// Asks for passes.
     pub trigger: Trigger,
     /// Asks for a lookup of a local ref, which starts a pass only if the ref has moved.
@@ -63,65 +61,74 @@ enum Woken {
     Tick,
 }
 
+/// A pass that has ended, with what it was given.
+struct FinishedPass {
+    writer: Reconciler,
+    revisions: Revisions,
+    result: Result<Report, Error>,
+    /// Where every toggle stands; nothing where that has not changed, or is not known.
+    toggles: Option<Vec<ToggleStatus>>,
+}
+
 impl Driver {
-    /// Makes passes until `stop` is raised; then nothing new starts, and what is open ends or is given up after 25 s.
+    /// Makes passes until `stop` becomes true. Then no request starts, and those that are open end or are given up after
+    /// 25 s.
     pub async fn run(mut self, mut stop: watch::Receiver<bool>) {
         let mut memory = LoopState::new(self.poll_interval);
         let mut probe = HeadProbe::new(self.config.source.clone(), self.freshness());
-        let mut reconciler = None;
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         self.status.send_modify(|status| {
             status.source.repo.clone_from(&self.config.rules.repo);
             status.service.clone_from(&self.config.rules.base_url);
         });
+        let mut seat = None;
         while !*stop.borrow() {
             self.heartbeat.beat();
             self.expire();
-            let writer = match reconciler.take() {
+            let writer = match &mut seat {
                 Some(writer) => writer,
                 None => match self.elected(&mut memory, &mut stop).await {
-                    Ok(writer) => writer,
+                    Ok(writer) => seat.insert(writer),
                     Err(until) => {
                         self.wait_for_turn(until, &mut stop).await;
                         continue;
                     }
                 },
             };
-            let woken = self.woken(&memory, &mut probe, &mut tick, &mut stop).await;
-            let is_due = match woken {
-                Woken::Stop => break,
-                Woken::Look => true,
-                Woken::Ask => {
-                    memory.schedule.looked(Instant::now(), fastrand::f64());
-                    probe.start();
-                    false
+            match self.woken(&memory, &mut probe, &mut tick, &mut stop).await {
+                Woken::Stop => return,
+                Woken::Command(command) => self.obey(command, writer, &mut memory),
+                woken if self.is_due(&woken, &mut memory, &mut probe) => {
+                    let ended = self.pass(&mut seat, &mut memory, &mut probe, &mut stop).await;
+                    if ended.is_break() {
+                        return;
+                    }
                 }
-                Woken::Found(found) => memory.is_news(found),
-                Woken::Tick => is_moved(&memory, &mut probe),
-                Woken::Command(command) => {
-                    reconciler = Some(self.obey(command, writer, &mut memory));
-                    continue;
-                }
-            };
-            if !is_due {
-                reconciler = Some(writer);
-                continue;
+                _ => {}
             }
-            let now = Instant::now();
-            if let Some(until) = self.held_until(&memory, now) {
-                memory.schedule.defer(now, until);
-                reconciler = Some(writer);
-                continue;
-            }
-            if !is_usable(&writer) {
-                continue;
-            }
-            let Some(writer) = self.pass(writer, &mut memory, &mut probe, &mut stop).await else {
-                break;
-            };
-            reconciler = Some(writer);
         }
+    }
+
+    /// Returns whether a pass is to start now.
+    fn is_due(&self, woken: &Woken, memory: &mut LoopState, probe: &mut HeadProbe) -> bool {
+        let now = Instant::now();
+        let is_wanted = match woken {
+            Woken::Look => true,
+            Woken::Ask => {
+                memory.schedule.looked(now, fastrand::f64());
+                probe.start();
+                false
+            }
+            Woken::Found(found) => memory.is_news(*found),
+            Woken::Tick => is_moved(memory, probe),
+            Woken::Command(_) | Woken::Stop => false,
+        };
+        let held_until = is_wanted.then(|| self.held_until(memory, now)).flatten();
+        if let Some(until) = held_until {
+            memory.schedule.defer(now, until);
+        }
+        is_wanted && held_until.is_none()
     }
 
     /// Returns until when no pass starts: the service asked for a wait, or refused the token.
@@ -145,7 +152,7 @@ impl Driver {
         let look_due = memory.schedule.look_due().filter(|_| !probe.is_local());
         tokio::select! {
             biased;
-            () = raised(stop) => Woken::Stop,
+            () = stopped(stop) => Woken::Stop,
             Some(command) = self.commands.recv() => Woken::Command(command),
             () = self.trigger.fired() => Woken::Look,
             () = sleep_until(due) => Woken::Look,
@@ -156,140 +163,88 @@ impl Driver {
         }
     }
 
-    /// Makes a pass. Meanwhile the loop goes on turning: a newer commit, a suspension or the end stops what is not
-    /// under way yet. Returns nothing where the pass had to be given up.
+    /// Makes a pass, and keeps the loop going meanwhile: a newer commit, a suspension or a shutdown stops what the pass has
+    /// not started yet. Breaks if the pass was given up.
     async fn pass(
         &mut self,
-        mut writer: Reconciler,
+        seat: &mut Option<Reconciler>,
         memory: &mut LoopState,
         probe: &mut HeadProbe,
         stop: &mut watch::Receiver<bool>,
-    ) -> Option<Reconciler> {
-        let alone = tries::parked(writer.view().tries(), now());
+    ) -> ControlFlow<()> {
+        let Some(mut writer) = seat.take().filter(is_usable) else {
+            return ControlFlow::Continue(());
+        };
+        let alone = tries::parked(writer.view().tries(), self.config.clock.unix());
         writer.parked = memory.schedule.parked(alone);
         writer.history = std::mem::take(&mut memory.history);
         let (mut underway, context) = Underway::new(self);
         let (began, started, asked) = (probe.local_head(), Instant::now(), SystemTime::now());
         let span = pass_span();
-        let pass = writer.pass(&context).instrument(span.clone());
-        let (mut writer, result) = self.attend(pass, &mut underway, probe, stop).await?;
+        let pass = self.spawn_pass(
+            writer,
+            std::mem::take(&mut memory.revisions),
+            context,
+            span.clone(),
+        );
+        let Some(finished) = self.attend(pass, &mut underway, probe, stop).await else {
+            return ControlFlow::Break(());
+        };
         if underway.is_triggered {
             self.trigger.fire();
         }
         memory.seen = underway.about().or(began);
-        if memory.seen.is_some() || result.is_ok() {
+        if memory.seen.is_some() || finished.result.is_ok() {
             probe.looked(asked);
         }
+        let writer = seat.insert(finished.writer);
+        memory.revisions = finished.revisions;
         memory.history = std::mem::take(&mut writer.history);
         if underway.is_ordered {
-            reload(&mut writer);
+            reload(writer);
             self.trigger.fire();
         }
-        let ended = self.ended(writer, result, started.elapsed(), memory);
-        let writer = ended.instrument(span).await;
-        let obey = |writer, order| self.obey(order, writer, memory);
-        Some(underway.orders.into_iter().fold(writer, obey))
-    }
-
-    /// Tells what came of a pass, and decides when the next one is due.
-    async fn ended(
-        &mut self,
-        writer: Reconciler,
-        result: Result<Report, Error>,
-        took: Duration,
-        memory: &mut LoopState,
-    ) -> Reconciler {
-        let at = now();
-        if let Err(error) = &result
-            && let Some(path) = self.awaited(error)
-        {
-            self.wait_for_checkout(path);
-            memory.on_pass_finished(&PassOutcome::default(), self.token_fingerprint());
-            return writer;
-        }
-        let refused = result.as_ref().err().and_then(Error::refused_revision);
-        let result = result.map_err(|error| error.in_full());
-        let outcome = outcome(&result);
-        if let Ok(report) = &result {
-            self.metrics.fetched(report.looked);
-            memory.seen = Some(report.plan.source().revision);
-            memory.note(&report.notes);
-            memory.guesses(report);
-        }
-        memory.on_pass_finished(&PassOutcome::of(&result), self.token_fingerprint());
-        if let Some(outcome) = &outcome {
-            self.metrics.pass_ended(outcome, took);
-            memory.tell(outcome);
-        }
-        let (writer, toggles) = self
-            .toggles(writer, &mut memory.revisions, result.as_ref().ok())
-            .await;
-        let suspensions = crate::pass::planning::suspensions(writer.view(), at);
-        schedule_next(&writer, &suspensions, memory, at);
-        decisions::count(&self.metrics, &suspensions);
-        if let Some(toggles) = &toggles {
-            self.count(toggles, memory);
-        }
-        let is_success = outcome.as_ref().is_some_and(PassResult::is_success);
-        if is_success {
-            self.metrics.succeeded_at(at);
-        }
-        self.status.send_modify(|status| {
-            status.source.refused = refused;
-            if let Ok(report) = &result {
-                status.source = source_after(report, status.source.clone());
-            }
-            status.source.awaited = None;
-            if is_success {
-                let when = Instant::now();
-                status.last_success = Some(Success { at, when });
-            }
-            if let Some(result) = outcome {
-                status.last_pass = Some(LastPass::new(at, result, took));
-            }
-            status.suspensions = suspensions;
-            if let Some(toggles) = toggles {
-                status.set_toggles(toggles);
-            }
+        span.in_scope(|| {
+            self.conclude(
+                writer,
+                finished.result,
+                finished.toggles,
+                started.elapsed(),
+                memory,
+            )
         });
-        writer
+        for order in underway.orders {
+            self.obey(order, writer, memory);
+        }
+        ControlFlow::Continue(())
     }
 
-    /// Counts the toggles by state, and logs what is newly withheld or held.
-    fn count(&self, toggles: &[ToggleStatus], memory: &mut LoopState) {
-        let withheld = Withheld::of(toggles);
-        self.metrics.toggles(toggles);
-        self.metrics.withheld(&withheld);
-        memory.withheld(&withheld);
-        LoopState::held(&self.status.borrow().toggles, toggles);
-    }
-
-    /// Says where every toggle stands; nothing where all were in sync before the pass and nothing was to be done.
-    async fn toggles(
+    /// Starts a pass on a thread of its own: the only place where the reconciler changes threads.
+    fn spawn_pass(
         &self,
-        writer: Reconciler,
-        revisions: &mut Revisions,
-        report: Option<&Report>,
-    ) -> (Reconciler, Option<Vec<ToggleStatus>>) {
-        let is_said = |report: &Report| report.is_nothing() && self.status.borrow().is_in_sync();
-        let Some(report) = report.filter(|report| !is_said(report)) else {
-            return (writer, None);
-        };
-        let report = report.clone();
-        let mut known = std::mem::take(revisions);
-        let done = tokio::task::spawn_blocking(move || {
-            let scope = &writer.config().rules.policy.scope;
-            let toggles = toggles::after(&report, writer.view(), &mut known, scope);
-            (writer, known, toggles)
+        mut writer: Reconciler,
+        mut revisions: Revisions,
+        context: PassContext,
+        span: Span,
+    ) -> impl Future<Output = FinishedPass> + use<> {
+        let (status, runtime) = (self.status.clone(), Runtime::Tokio(Handle::current()));
+        let pass = tokio::task::spawn_blocking(move || {
+            let _entered = span.entered();
+            let result = writer.pass(&context, &runtime);
+            let is_known = |report: &&Report| report.is_nothing() && status.borrow().is_in_sync();
+            let report = result.as_ref().ok().filter(|report| !is_known(report));
+            let toggles = report.and_then(|report| toggles_after(report, &writer, &mut revisions));
+            FinishedPass {
+                writer,
+                revisions,
+                result,
+                toggles,
+            }
         });
-        let (writer, known, toggles) = done
-            .await
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
-        *revisions = known;
-        let toggles = toggles.map_err(
-            |error| tracing::warn!(name: "status_unknown", reason = chain(&error), "the status is not known"),
-        );
-        (writer, toggles.ok())
+        async {
+            pass.await
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
+        }
     }
 
     /// What tells one token from another without keeping it; nothing where it cannot be read.
@@ -298,6 +253,20 @@ impl Driver {
         let secret = self.config.service.as_ref()?.token.read().ok()?;
         Some(crate::model::hex(&Sha256::digest(secret.expose())))
     }
+}
+
+/// Returns where every toggle stands after a pass.
+fn toggles_after(
+    report: &Report,
+    writer: &Reconciler,
+    revisions: &mut Revisions,
+) -> Option<Vec<ToggleStatus>> {
+    let scope = &writer.config().rules.policy.scope;
+    toggles::after(report, writer.view(), revisions, scope)
+        .map_err(
+            |error| tracing::warn!(name: "status_unknown", reason = chain(&error), "the status is not known"),
+        )
+        .ok()
 }
 
 /// Returns whether the ref on this machine leads elsewhere than at the last pass, or cannot be read.
@@ -320,35 +289,12 @@ fn is_usable(writer: &Reconciler) -> bool {
     is_same_remote
 }
 
-/// Schedules the next retry of a toggle, and a pass for when the next suspension ends.
-fn schedule_next(writer: &Reconciler, suspensions: &Suspensions, memory: &mut LoopState, at: i64) {
-    if let Some(wait) = tries::next_retry(writer.view().tries(), at) {
-        memory.schedule.retry_after(Instant::now(), wait);
-    }
-    if let Some(until) = suspensions.next_end() {
-        let left = Duration::from_secs(u64::try_from(until.saturating_sub(at)).unwrap_or_default());
-        memory.schedule.no_later_than(Instant::now() + left);
-    }
-}
-
-/// Returns the status of the source after a pass with this report.
-fn source_after(report: &Report, before: SourceStatus) -> SourceStatus {
-    let source = report.plan.source();
-    SourceStatus {
-        repo: source.repo.clone(),
-        reference: Some(source.reference.clone()),
-        revision: Some(source.revision),
-        history: report.plan.history(),
-        ..before
-    }
-}
-
 /// Gives the log lines of one pass the same short id. The level keeps it enabled whatever is logged.
-fn pass_span() -> tracing::Span {
+fn pass_span() -> Span {
     tracing::error_span!("pass", pass = format!("{:08x}", fastrand::u32(..)))
 }
 
-/// Waits until `stop` is raised, or nobody is left to raise it; holds nothing of it afterwards.
-pub(super) async fn raised(stop: &mut watch::Receiver<bool>) {
+/// Waits until `stop` becomes true or its sender is gone. Can be called again.
+pub(super) async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }

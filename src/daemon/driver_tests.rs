@@ -5,20 +5,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::{Control, Driver, Heartbeat, Metrics, PassResult, Status, Trigger};
-use crate::document::Layout;
-use crate::git::RepoUrl;
-use crate::model::{ServiceKind, Suspension, SuspensionScope};
-use crate::pass::{
-    ChangeResult, Config, HistoryRule, Limits, PassContext, Progress, Quiet, Reconciler, Rules, StopReason,
-};
-use crate::plan::{Change, FirstPass, Policy};
-use crate::service::{ClientConfig, Outcome};
-use crate::source::testing::{Repo, config};
+use crate::model::{Suspension, SuspensionScope};
+use crate::pass::{ChangeResult, Config, Event, PassContext, Reconciler, Runtime, StopReason};
+use crate::plan::FirstPass;
+use crate::service::ClientConfig;
+use crate::source::testing::Repo;
 use crate::transport::{Network, Secret, SecretSource};
 
 const INTERVAL: Duration = Duration::from_secs(30);
@@ -67,7 +64,7 @@ impl Work {
         let driver = Driver {
             config: settings(repo.path(), state, first_pass),
             poll_interval: INTERVAL,
-            progress: Arc::new(Quiet),
+            observe: Arc::new(|_| {}),
             trigger,
             lookup: Trigger::default(),
             commands,
@@ -115,29 +112,10 @@ impl Work {
 }
 
 fn settings(repo: &Path, state: &Path, first_pass: FirstPass) -> Config {
-    Config {
-        source: config(RepoUrl::local(repo)),
-        rules: Rules {
-            repo: repo.display().to_string(),
-            root: String::new(),
-            layout: Layout::default(),
-            kind: ServiceKind::Documented,
-            policy: Policy {
-                first_pass: Some(first_pass),
-                ..Policy::default()
-            },
-            history: HistoryRule::Default,
-            base_url: Some("https://toggles.example.org".to_owned()),
-        },
-        state_dir: state.to_owned(),
-        shared: None,
-        service: None,
-        limits: Limits {
-            in_flight: 16,
-            in_flight_per_environment: 1,
-            give_up_after: Duration::from_secs(60),
-        },
-    }
+    let mut config = Config::local(repo, state.to_owned());
+    config.rules.base_url = Some("https://toggles.example.org".to_owned());
+    config.rules.policy.first_pass = Some(first_pass);
+    config
 }
 
 fn failed(result: &PassResult) -> bool {
@@ -290,42 +268,27 @@ async fn it_ends_at_once_while_it_waits_and_answers_orders_no_more() {
     assert!(control.reconcile().await.is_err());
 }
 
-/// Fails as soon as a request leaves.
-struct Silence;
-
-impl Progress for Silence {
-    fn sent(&self, _: &Change, _: &ChangeResult, _: usize, _: usize) {}
-
-    fn answered(&self, outcome: &Outcome, _: Duration) {
-        panic!("a request left: {outcome}");
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pass_that_is_asked_to_end_while_it_looks_sends_nothing() {
     let (repo, state) = (Repo::new(), tempfile::tempdir().unwrap());
     repo.commit_file("shop/prod/pay.yaml", DOCUMENT);
-    let base_url = "https://127.0.0.1:9".parse().unwrap();
-    let config = Config {
-        service: Some(ClientConfig {
-            base_url,
-            token: SecretSource::Value(Secret::new("token".to_owned())),
-            network: Network::default(),
-            timeout: Duration::from_secs(1),
-        }),
-        ..settings(repo.path(), state.path(), FirstPass::Assert)
-    };
-    let (_stop, stopped) = watch::channel(true);
-    let context = PassContext {
-        stop: stopped,
-        progress: Arc::new(Silence),
-    };
-    let mut reconciler = Reconciler::open(config, Duration::ZERO).unwrap();
-    for _ in 0..50 {
-        let (back, report) = reconciler.pass(&context).await;
-        let report = report.unwrap();
-        assert_eq!(report.stopped, Some(StopReason::Interrupted));
-        assert_eq!(report.results, [ChangeResult::NotSent]);
-        reconciler = back;
-    }
+    let config = settings(repo.path(), state.path(), FirstPass::Assert).with_service(ClientConfig {
+        base_url: "https://127.0.0.1:9".parse().unwrap(),
+        token: SecretSource::Value(Secret::new("token".to_owned())),
+        network: Network::default(),
+        timeout: Duration::from_secs(1),
+    });
+    let context = PassContext::new(watch::channel(true).1, |event| {
+        assert!(!matches!(event, Event::Answered(..)), "a request left: {event:?}");
+    });
+    let runtime = Runtime::Tokio(Handle::current());
+    let passes = tokio::task::spawn_blocking(move || {
+        let mut reconciler = Reconciler::open(config, Duration::ZERO).unwrap();
+        for _ in 0..50 {
+            let report = reconciler.pass(&context, &runtime).unwrap();
+            assert_eq!(report.stopped, Some(StopReason::Interrupted));
+            assert_eq!(report.results, [ChangeResult::NotSent]);
+        }
+    });
+    passes.await.unwrap();
 }

@@ -5,13 +5,13 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, interval, sleep_until};
 
-use super::driver::{Driver, TICK, raised};
+use super::driver::{Driver, TICK, stopped};
 use super::loop_state::LoopState;
 use super::pass_outcome::PassOutcome;
 use super::status::{LastPass, PassResult, Role};
 use super::{Command, ControlError};
 use crate::model::{Suspension, chain, rfc3339};
-use crate::pass::{Error, Reconciler, now, planning};
+use crate::pass::{Error, Reconciler, planning};
 use crate::state;
 
 impl Driver {
@@ -28,7 +28,7 @@ impl Driver {
         let opened = loop {
             tokio::select! {
                 opened = &mut opening => break opened,
-                () = raised(stop) => return Err(Instant::now()),
+                () = stopped(stop) => return Err(Instant::now()),
                 Some(command) = self.commands.recv() => refuse(command, "the state is being opened; ask again"),
                 _ = tick.tick() => self.heartbeat.beat(),
             }
@@ -62,7 +62,7 @@ impl Driver {
 
     /// Reports a suspension that an earlier process left behind before the first pass ends.
     fn found_suspended(&self, reconciler: &Reconciler) {
-        let suspensions = planning::suspensions(reconciler.view(), now());
+        let suspensions = planning::suspensions(reconciler.view(), self.config.clock.unix());
         for (scope, Suspension { reason, until }) in suspensions.iter() {
             tracing::warn!(
                 name: "suspended",
@@ -84,7 +84,7 @@ impl Driver {
         self.status.send_modify(|status| {
             status.role = Role::Writer;
             status.source.awaited = None;
-            status.last_pass = Some(LastPass::new(now(), outcome, took));
+            status.last_pass = Some(LastPass::new(self.config.clock.unix(), outcome, took));
         });
     }
 
@@ -95,7 +95,7 @@ impl Driver {
         loop {
             tokio::select! {
                 () = sleep_until(until) => return,
-                () = raised(stop) => return,
+                () = stopped(stop) => return,
                 // Not at once, because one commit is many file events.
                 () = self.trigger.fired() => until = until.min(began + TICK),
                 Some(command) = self.commands.recv() => {

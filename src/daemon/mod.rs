@@ -1,5 +1,6 @@
 //! The loop around the pass: a pass when it is due, when somebody asks, and when the source moved.
 
+mod after_pass;
 mod control;
 mod decisions;
 mod driver;

@@ -4,19 +4,13 @@
 //! A repository on this machine is glanced at every second, for microseconds. One behind a URL is asked when the driver
 //! says so, in the background and by one look-up of the ref.
 
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::freshness::Freshness;
-use super::status::{Status, Waiting};
 use crate::model::CommitId;
-use crate::pass::{ChangeResult, Progress};
-use crate::plan::{Change, Plan};
-use crate::service::Outcome;
 use crate::source::{CacheMode, Fetched, Source, SourceConfig};
 
 /// How long a ref on this machine may be unreadable, as it is while the checkout is replaced.
@@ -117,43 +111,5 @@ impl HeadProbe {
             self.looked(SystemTime::now());
         }
         found
-    }
-}
-
-/// Remembers what a pass is about, once it has looked, and for how long the service holds it back.
-pub(super) struct Looking {
-    pub(super) looked: watch::Sender<Option<CommitId>>,
-    pub(super) status: watch::Sender<Status>,
-    pub(super) inner: Arc<dyn Progress>,
-}
-
-impl Progress for Looking {
-    fn looked(&self, revision: CommitId) {
-        self.looked.send_replace(Some(revision));
-        self.inner.looked(revision);
-    }
-
-    fn begins(&self, plan: &Plan) {
-        self.inner.begins(plan);
-    }
-
-    fn sent(&self, change: &Change, sending: &ChangeResult, done: usize, total: usize) {
-        self.inner.sent(change, sending, done, total);
-    }
-
-    fn answered(&self, outcome: &Outcome, took: Duration) {
-        self.inner.answered(outcome, took);
-    }
-
-    fn held_back(&self, wait: Duration) {
-        let waiting = Waiting::from_now(wait);
-        self.status.send_if_modified(|status| {
-            let is_longer = status.waiting.is_none_or(|before| before.until < waiting.until);
-            if is_longer {
-                status.waiting = Some(waiting);
-            }
-            is_longer
-        });
-        self.inner.held_back(wait);
     }
 }

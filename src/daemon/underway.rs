@@ -9,10 +9,11 @@ use tokio::time::{Instant, MissedTickBehavior, interval, interval_at};
 
 use super::Command;
 use super::decisions::Heard;
-use super::driver::{Driver, TICK, raised};
-use super::probe::{HeadProbe, Looking};
+use super::driver::{Driver, TICK, stopped};
+use super::probe::HeadProbe;
+use super::status::{Status, Waiting};
 use crate::model::CommitId;
-use crate::pass::PassContext;
+use crate::pass::{Event, PassContext};
 
 /// How long an open pass may take to end once the driver is asked to.
 const GRACE: Duration = Duration::from_secs(25);
@@ -34,14 +35,15 @@ impl Underway {
     pub(super) fn new(driver: &Driver) -> (Self, PassContext) {
         let (halt, halted) = watch::channel(false);
         let (looked, about) = watch::channel(None);
-        let context = PassContext {
-            stop: halted,
-            progress: Arc::new(Looking {
-                looked,
-                status: driver.status.clone(),
-                inner: Arc::clone(&driver.progress),
-            }),
-        };
+        let (status, observe) = (driver.status.clone(), Arc::clone(&driver.observe));
+        let context = PassContext::new(halted, move |event| {
+            match event {
+                Event::Looked(revision) => drop(looked.send_replace(Some(*revision))),
+                Event::HeldBack(wait) => show_wait(&status, *wait),
+                Event::Answered(..) | Event::Begins(_) | Event::Ended(..) => {}
+            }
+            observe(event);
+        });
         let underway = Self {
             halt,
             about,
@@ -100,7 +102,7 @@ impl Driver {
         loop {
             tokio::select! {
                 done = &mut pass => return Some(done),
-                () = raised(stop) => {
+                () = stopped(stop) => {
                     // A pass that only looks may take as long as a remote likes.
                     underway.about()?;
                     underway.halt();
@@ -125,4 +127,16 @@ impl Driver {
             }
         }
     }
+}
+
+/// Shows for how long the service holds passes back, unless a longer wait is shown already.
+fn show_wait(status: &watch::Sender<Status>, wait: Duration) {
+    let waiting = Waiting::from_now(wait);
+    status.send_if_modified(|status| {
+        let is_longer = status.waiting.is_none_or(|before| before.until < waiting.until);
+        if is_longer {
+            status.waiting = Some(waiting);
+        }
+        is_longer
+    });
 }

@@ -1,94 +1,73 @@
-//! PublishJob with checkpoints: while the requests of a long pass are sent, what was confirmed so far is recorded every
+//! Publishing with checkpoints: while the requests of a long pass are sent, what was confirmed so far is recorded every
 //! few seconds. On shared state, this also announces that the pass goes on.
 
-use std::pin::pin;
 use std::time::Duration;
 
-use tokio::sync::watch;
-use tokio::time::MissedTickBehavior;
-
-use super::publish::{PublishJob, PublishSummary, publish, raised};
-use super::reconciler::{Reconciler, blocking, now};
+use super::publish::{PublishJob, PublishSummary, publish};
+use super::runtime::{Runtime, Waited};
 use super::{Error, record};
-use crate::state::PassHead;
+use crate::state::{PassHead, Store};
 
 /// How often a long pass records what it has done so far.
 /// Well under the 20 s after which an announcement on shared state is to be renewed.
 const CHECKPOINT: Duration = Duration::from_secs(5);
 
-impl Reconciler {
-    /// Publishes, and records every few seconds what was confirmed so far. Recording runs beside the lanes, so that they can
-    /// be stopped while a remote hangs. If the announcement on shared state could not be renewed for too long, nothing
-    /// more is sent, because another process takes over then.
-    pub(super) async fn publish_and_fold(
-        self,
-        publishing: PublishJob,
-        head: PassHead,
-    ) -> (Self, Result<PublishSummary, Error>) {
-        let is_shared = self.config().shared.is_some();
-        let service = self.config().service.as_ref();
-        let patience = renewal_patience(service.map(|service| service.timeout).unwrap_or_default());
-        let mut asked = publishing.stop.clone();
-        let (halt, stop) = watch::channel(*asked.borrow());
-        let mut published = pin!(publish(PublishJob { stop, ..publishing }));
-        let mut checkpoint = tokio::time::interval_at(tokio::time::Instant::now() + CHECKPOINT, CHECKPOINT);
-        checkpoint.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut told_at = tokio::time::Instant::now();
-        let (mut idle, mut folding) = (Some(self), None);
-        let (mut done, mut broken) = (None, None);
-        let reconciler = loop {
-            if done.is_some()
-                && let Some(reconciler) = idle.take()
-            {
-                break reconciler;
-            }
-            tokio::select! {
-                published = &mut published, if done.is_none() => done = Some(published),
-                () = raised(&mut asked) => drop(halt.send_replace(true)),
-                _ = checkpoint.tick(), if idle.is_some() && broken.is_none() => {
-                    let began = tokio::time::Instant::now();
-                    folding = idle.take().map(|reconciler| {
-                        let work = blocking(reconciler, move |reconciler| {
-                            record::checkpoint(reconciler.store(), PassHead { now: now(), ..head })
-                        });
-                        Box::pin(async move { (began, work.await) })
-                    });
-                }
-                Some((began, (back, folded))) = ended(&mut folding) => {
-                    (idle, folding) = (Some(back), None);
-                    match folded {
-                        Ok(()) => told_at = began,
-                        Err(error) => {
-                            broken = Some(error);
-                            halt.send_replace(true);
-                        }
+/// Sends the requests of `job`, and records every few seconds what was confirmed so far.
+pub(super) fn publish_with_checkpoints(
+    store: &mut Store,
+    job: PublishJob,
+    head: PassHead,
+    runtime: &Runtime,
+) -> Result<PublishSummary, Error> {
+    let (gate, clock) = (job.gate.clone(), job.clock.clone());
+    // The lanes run beside this thread, which may hang in a checkpoint: they watch `stop` and the gate themselves.
+    let lanes = runtime.spawn(publish(job));
+    let mut broken = None;
+    let mut summary = loop {
+        match runtime.wait(&lanes, CHECKPOINT) {
+            Waited::Done(summary) => break summary,
+            Waited::Cancelled => return Err(Error::Cancelled),
+            Waited::Elapsed if broken.is_some() => {}
+            Waited::Elapsed => {
+                let (began, now) = (clock.elapsed(), clock.unix());
+                match record::checkpoint(store, PassHead { now, ..head }) {
+                    Ok(()) => gate.renew(began),
+                    // The next checkpoint tries again. Until then, the gate's term limits what is sent.
+                    Err(error) if error.is_remote_failure() => {
+                        tracing::warn!(name: "checkpoint_failed", reason = error.in_full(), "could not record what was confirmed so far; trying again");
+                    }
+                    Err(error) => {
+                        gate.close();
+                        broken = Some(error);
                     }
                 }
-                () = tokio::time::sleep_until(told_at + patience), if is_shared && !*halt.borrow() => {
-                    tracing::error!(name: "shared_state_lost", "the shared state does not answer; nothing more is sent in this pass");
-                    halt.send_replace(true);
-                }
             }
-        };
-        let mut published = done.expect("the loop ends only once publishing has ended");
-        match broken.or_else(|| published.error.take()) {
-            None => (reconciler, Ok(published)),
-            Some(error) => reconciler.abandon(published, error).await,
         }
+    };
+    match broken.or_else(|| summary.error.take()) {
+        None => Ok(summary),
+        Some(error) => abandon(store, summary, error),
     }
 }
 
-/// Waits for what is under way, where something is.
-async fn ended<F: Future + Unpin>(work: &mut Option<F>) -> Option<F::Output> {
-    match work {
-        Some(work) => Some(work.await),
-        None => None,
+/// Closes the journal of a pass that an error ended. The journal keeps every outcome for the next pass, and the report
+/// keeps every result.
+pub(super) fn abandon(
+    store: &mut Store,
+    summary: PublishSummary,
+    error: Error,
+) -> Result<PublishSummary, Error> {
+    let failures = store.view().failures().clone();
+    if let Err(error) = store.finish_pass(None, failures) {
+        // The error that ended the pass is reported, and usually is the cause of this one.
+        tracing::debug!(name: "journal_open", %error, "could not close the journal");
     }
+    summary.ended_by(error)
 }
 
-/// For how long a pass goes on that could not say so to the others: they take over after a minute, and by then what is
-/// open has ended, which takes at most `timeout`.
-fn renewal_patience(timeout: Duration) -> Duration {
+/// For how long requests start after a renewal on shared state: other processes take over after a minute, and by then
+/// what is open must have ended, which takes at most `timeout`.
+pub(super) fn term(timeout: Duration) -> Duration {
     const LEAST: Duration = Duration::from_secs(10);
     Duration::from_secs(55).saturating_sub(timeout).max(LEAST)
 }

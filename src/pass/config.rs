@@ -1,10 +1,39 @@
-//! What shapes a plan besides the documents, and how two passes tell that it is the same.
+//! What a pass needs to know.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
+use super::origin::SharedState;
+use super::publish::Limits;
 use crate::document::Layout;
+use crate::git::{GitAccess, RepoUrl};
 use crate::model::ServiceKind;
 use crate::plan::Policy;
+use crate::service::ClientConfig;
+use crate::source::{CacheMode, Parents, SourceConfig};
+use crate::state::Clock;
+use crate::transport::Network;
+
+/// Everything a pass needs to know.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where documents come from.
+    pub source: SourceConfig,
+    /// What shapes a plan.
+    pub rules: Rules,
+    /// Where state is kept.
+    pub state_dir: PathBuf,
+    /// Where state is shared, if it is.
+    pub shared: Option<SharedState>,
+    /// The service; a plan needs none.
+    pub service: Option<ClientConfig>,
+    /// How many requests may be open.
+    pub limits: Limits,
+    /// Where the time comes from.
+    pub clock: Clock,
+}
 
 /// What shapes a plan, besides the documents.
 #[derive(Clone, Debug)]
@@ -50,5 +79,54 @@ impl Rules {
         } = self;
         let text = format!("{root}\n{layout}\n{kind:?}\n{}\n{base_url:?}", policy.digest());
         crate::model::hex(&Sha256::digest(text))
+    }
+}
+
+impl Config {
+    /// Returns the configuration for the repository at `path`, with every setting at its default: no service, and state
+    /// in a folder that a plan only reads.
+    #[must_use]
+    pub fn local(path: &Path, state_dir: PathBuf) -> Self {
+        Self {
+            source: SourceConfig {
+                location: RepoUrl::local(path),
+                reference: None,
+                root: String::new(),
+                first_parent: Parents::All,
+                access: GitAccess {
+                    network: Network::default(),
+                    credentials: None,
+                    timeout: Duration::from_secs(60),
+                },
+                cache: None,
+                mode: CacheMode::Untouched,
+            },
+            rules: Rules {
+                repo: path.display().to_string(),
+                root: String::new(),
+                layout: Layout::default(),
+                kind: ServiceKind::Documented,
+                policy: Policy::default(),
+                history: HistoryRule::Default,
+                base_url: None,
+            },
+            state_dir,
+            shared: None,
+            service: None,
+            limits: Limits {
+                in_flight: 16,
+                in_flight_per_environment: 1,
+                give_up_after: Duration::from_secs(60),
+            },
+            clock: Clock::System,
+        }
+    }
+
+    /// Publishes to the service of `client`, which the plan names.
+    #[must_use]
+    pub fn with_service(mut self, client: ClientConfig) -> Self {
+        self.rules.base_url = Some(client.base_url.to_string());
+        self.service = Some(client);
+        self
     }
 }

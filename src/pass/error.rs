@@ -13,6 +13,9 @@ use crate::{source, state};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// The runtime was shut down before the pass ended, because the process ends.
+    #[error("the pass was given up because the process ends")]
+    Cancelled,
     /// The source holds no document at all, which never means that everything was removed.
     #[error(
         "no file at {revision} is a document: read {} under `{root}`{}",
@@ -171,7 +174,7 @@ impl Error {
                  `--history follow`"
                     .into(),
             ),
-            Self::RefMoved => Some("run it again".into()),
+            Self::Cancelled | Self::RefMoved => Some("run it again".into()),
             Self::Stale { why, .. } => Some(why.hint().into()),
             Self::Source(error) => error.hint(),
             Self::State(error) => error.hint(),
@@ -240,6 +243,11 @@ impl Error {
             state::Error::Raced(_) => Self::TakenOver(error),
             error => Self::State(error),
         }
+    }
+
+    /// Returns whether the remote of shared state could not be used, which may pass.
+    pub(super) fn is_remote_failure(&self) -> bool {
+        matches!(self, Self::State(state::Error::Remote { .. }))
     }
 
     /// Returns whether looking again at once is the answer: the source went away while it was read, or another

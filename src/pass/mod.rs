@@ -2,27 +2,28 @@
 
 mod checkpoints;
 mod config;
+mod context;
 mod error;
 mod origin;
 pub(crate) mod planning;
-mod progress;
 pub(crate) mod publish;
 mod reconciler;
 mod record;
 mod report;
+mod runtime;
 mod scope;
 mod spent;
 mod validate;
 mod worktree;
 
-pub use config::{HistoryRule, Rules};
+pub use config::{Config, HistoryRule, Rules};
+pub use context::{Event, Observe, PassContext};
 pub use error::{Error, Stale};
 pub use origin::{OriginState, SharedState};
 pub use planning::{Files, Planned, plan};
-pub use progress::{Progress, Quiet};
 pub use publish::{Limits, PublishOutcome};
-pub(crate) use reconciler::now;
-pub use reconciler::{Config, PassContext, Reconciler};
+pub use reconciler::Reconciler;
 pub use report::{ChangeResult, Report, StopReason};
+pub use runtime::Runtime;
 pub use scope::check_scope;
 pub use validate::{Checked, Checks, Place, check};

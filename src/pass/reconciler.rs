@@ -1,29 +1,29 @@
-//! One pass: look, plan, approve, publish, record. `apply` makes one and exits; the driver makes them for ever.
+//! One pass: plan, approve, publish, record. `apply` makes one and exits; the daemon makes one after the other.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-use tokio::sync::watch;
+use std::time::Duration;
 
 use super::Error;
-use super::config::Rules;
-use super::origin::SharedState;
+use super::checkpoints::{abandon, publish_with_checkpoints, term};
+use super::config::Config;
+use super::context::{Event, PassContext};
 use super::planning::history_guard::HistoryGuard;
-use super::planning::{self, Planned};
-use super::progress::Progress;
+use super::planning::{self, Precheck};
+use super::publish::gate::Gate;
 use super::publish::inherited::Inherited;
 use super::publish::order::Remembered;
-use super::publish::{Limits, PublishJob, PublishSummary, sent};
+use super::publish::service::Service;
+use super::publish::{PublishJob, PublishSummary, sent};
 use super::record::{self, Documents};
 use super::report::Report;
+use super::runtime::Runtime;
 use crate::git::RepoUrl;
-use crate::model::{Sent, ToggleId};
+use crate::model::ToggleId;
 use crate::plan::{Approved, Parked, Plan};
-use crate::service::{Client, ClientConfig};
-use crate::source::{Snapshot, Source, SourceConfig};
-use crate::state::{Journal, Options, PassHead, Store, View};
+use crate::service::Client;
+use crate::source::{Snapshot, Source};
+use crate::state::{Options, PassHead, Store, View};
 
 /// How often a pass starts because the source vanished or another process was faster. Each time, that process made
 /// progress; with a few jobs at once, five starts were not always enough.
@@ -32,33 +32,7 @@ const STARTS: usize = 20;
 /// How long a pass waits for another process that is publishing to the same shared state.
 const SHARED_WAIT: Duration = Duration::from_secs(90);
 
-/// Everything a pass needs to know.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// Where documents come from.
-    pub source: SourceConfig,
-    /// What shapes a plan.
-    pub rules: Rules,
-    /// Where state is kept.
-    pub state_dir: PathBuf,
-    /// Where state is shared, if it is.
-    pub shared: Option<SharedState>,
-    /// The service; a plan needs none.
-    pub service: Option<ClientConfig>,
-    /// How many requests may be open.
-    pub limits: Limits,
-}
-
-/// What happens around a pass while it is under way.
-#[derive(Clone)]
-pub struct PassContext {
-    /// Becomes true when nothing new may start.
-    pub stop: watch::Receiver<bool>,
-    /// Is told of the plan before the first request leaves, and of every request that ended.
-    pub progress: Arc<dyn Progress>,
-}
-
-/// Makes passes. Owns the source and the state's lock; nobody else writes while it lives.
+/// Makes passes. It holds the lock of the state, so no other process writes to it.
 #[derive(Debug)]
 pub struct Reconciler {
     config: Config,
@@ -71,18 +45,23 @@ pub struct Reconciler {
     pub(crate) parked: BTreeMap<ToggleId, Parked>,
     /// What is known about moves of the ref; the driver's to fill.
     pub(crate) history: HistoryGuard,
+    #[cfg(test)]
+    pub(super) simulated: Option<Arc<dyn super::publish::service::SimulatedService>>,
 }
 
-/// What looking decided.
-enum Looked {
-    /// There is nothing to do, and that was known before looking closer.
-    Same(Snapshot, Duration),
-    /// This is the plan.
-    Planned(Snapshot, Box<Planned>, Duration),
+/// What a pass is about.
+struct PassPlan {
+    snapshot: Snapshot,
+    precheck: Precheck,
+    plan: Arc<Plan>,
+    notes: Vec<String>,
+    /// How long reading the source took.
+    looked: Duration,
 }
 
 impl Reconciler {
-    /// Takes the state's lock, waiting at most `wait` for whoever has it, and recovers what a crash left. Blocks.
+    /// Takes the lock of the state, waiting at most `wait` for the process that holds it, and recovers what a crash left.
+    /// Blocks.
     ///
     /// # Errors
     /// When another process is the writer, or the state cannot be used.
@@ -93,23 +72,23 @@ impl Reconciler {
         let options = Options {
             wait,
             base_url: config.rules.base_url.clone().unwrap_or_default(),
-            now: now(),
+            now: config.clock.unix(),
             shared,
             crash: None,
         };
         let store = Store::open(&config.state_dir, options)?;
         let timeout = config.service.as_ref().map(|service| service.timeout);
-        let ended_at = tokio::time::Instant::now() + timeout.unwrap_or_default();
-        let inherited = Inherited::new(store.view().unknown().keys(), ended_at);
-        let source = Source::new(config.source.clone());
+        let ended_at = config.clock.instant() + timeout.unwrap_or_default();
         Ok(Self {
+            inherited: Inherited::new(store.view().unknown().keys(), ended_at),
+            source: Source::new(config.source.clone()),
             config,
-            source,
             store,
             remote,
-            inherited,
             parked: BTreeMap::new(),
             history: HistoryGuard::default(),
+            #[cfg(test)]
+            simulated: None,
         })
     }
 
@@ -130,9 +109,7 @@ impl Reconciler {
         self.store.view()
     }
 
-    /// Returns what a pass needs to know.
-    #[must_use]
-    pub fn config(&self) -> &Config {
+    pub(crate) fn config(&self) -> &Config {
         &self.config
     }
 
@@ -141,35 +118,28 @@ impl Reconciler {
         &mut self.store
     }
 
-    /// Makes one pass and gives the reconciler back, whatever came of it. What goes wrong with one toggle is in the
-    /// report.
+    /// Makes one pass. What goes wrong with one toggle is in the report. Blocks; must not be called on a thread of
+    /// `runtime`.
     ///
     /// # Errors
     /// Why there was no pass, or why it could not be finished.
-    pub async fn pass(self, context: &PassContext) -> (Self, Result<Report, Error>) {
-        let mut reconciler = self;
-        let (mut starts, mut is_repaired) = (0, false);
+    pub fn pass(&mut self, context: &PassContext, runtime: &Runtime) -> Result<Report, Error> {
+        let (mut starts, mut is_repaired) = (1, false);
         let mut earlier = None;
         loop {
-            starts += 1;
-            let (back, result) = reconciler.attempt(context).await;
-            reconciler = back;
-            let result = Report::after(earlier.take(), result);
+            let result = Report::after(earlier.take(), self.attempt(context, runtime));
             let error = match &result {
                 Ok(report) => report.error.as_deref(),
                 Err(error) => Some(error),
             };
-            match error {
-                Some(error)
-                    if starts < STARTS
-                        && !*context.stop.borrow()
-                        && (error.is_transient() || reconciler.repairs(error, &mut is_repaired)) =>
-                {
-                    tracing::info!(name: "pass_restarted", reason = %error, "the pass starts over");
-                    earlier = result.ok();
-                }
-                _ => return (reconciler, result),
-            }
+            let may_restart = starts < STARTS && !context.is_stopped();
+            let restarts = |error: &&Error| error.is_transient() || self.repairs(error, &mut is_repaired);
+            let Some(error) = error.filter(|_| may_restart).filter(restarts) else {
+                return result;
+            };
+            tracing::info!(name: "pass_restarted", reason = %error, "the pass starts over");
+            starts += 1;
+            earlier = result.ok();
         }
     }
 
@@ -180,184 +150,130 @@ impl Reconciler {
         *is_repaired && damage.is_some()
     }
 
-    async fn attempt(self, context: &PassContext) -> (Self, Result<Report, Error>) {
-        let (reconciler, looked) = blocking(self, Self::look).await;
-        let (snapshot, look, looked) = match looked {
-            Err(error) => return (reconciler, Err(error)),
-            Ok(Looked::Planned(snapshot, look, took)) => (snapshot, *look, took),
-            Ok(Looked::Same(snapshot, looked)) => {
-                let rules = &reconciler.config.rules;
-                let plan = Plan::nothing(planning::source_info(&snapshot, rules), rules.base_url.clone());
-                return (reconciler, Ok(Report::nothing(plan, looked)));
-            }
-        };
-        context.progress.looked(snapshot.revision());
-        let plan = Arc::new(look.plan);
-        let (reconciler, published) = reconciler.carry_out(&plan, &snapshot, context).await;
-        let report = published.map(|published| {
-            let PublishSummary {
-                results,
-                stopped,
-                held_back,
-                error,
-            } = published;
-            Report {
-                plan,
-                earlier: Vec::new(),
-                results,
-                stopped,
-                error: error.map(Arc::new),
-                held_back,
-                notes: look.notes,
-                looked,
-            }
-        });
-        (reconciler, report)
+    fn attempt(&mut self, context: &PassContext, runtime: &Runtime) -> Result<Report, Error> {
+        let PassPlan {
+            snapshot,
+            precheck,
+            plan,
+            notes,
+            looked,
+        } = self.plan()?;
+        let report = Report::new(Arc::clone(&plan), notes, looked);
+        if precheck == Precheck::Same {
+            return Ok(report);
+        }
+        context.report(Event::Looked(snapshot.revision()));
+        match plan.approve() {
+            Ok(approved) => Ok(report.with(self.carry_out(&approved, &snapshot, context, runtime)?)),
+            // While an invalid document stops everything, nothing is published and nothing is recorded.
+            Err(_) => Ok(report),
+        }
     }
 
-    fn look(&mut self) -> Result<Looked, Error> {
+    fn plan(&mut self) -> Result<PassPlan, Error> {
+        let clock = self.config.clock.clone();
         // The state first: what others apply while it is waited for must not be newer than the source that is compared.
         // What they apply later is found when the pass announces itself.
-        self.store.refresh(SHARED_WAIT, now())?;
-        let began = Instant::now();
+        self.store.refresh(SHARED_WAIT, clock.unix())?;
+        let began = clock.elapsed();
         let snapshot = self.source.look()?;
-        let took = began.elapsed();
+        let looked = clock.elapsed().saturating_sub(began);
         let (view, rules) = (self.store.view(), &self.config.rules);
         planning::check_base_url(view, rules)?;
         let notes = self
             .history
             .check(&snapshot, view, &self.config, &mut self.source)?;
-        let is_idle = notes.is_empty() && self.parked.is_empty();
-        if is_idle && planning::is_same(&snapshot, view, rules)? {
+        let precheck = match notes.is_empty() && self.parked.is_empty() {
+            true => Precheck::of(&snapshot, view, rules)?,
+            false => Precheck::Differs,
+        };
+        let plan = match precheck {
+            Precheck::Same => Plan::nothing(planning::source_info(&snapshot, rules), rules.base_url.clone()),
+            Precheck::Differs => {
+                let suspensions = planning::suspensions(view, clock.unix());
+                planning::plan_committed(&snapshot, view, rules, &self.parked, suspensions)?
+            }
+        };
+        if precheck == Precheck::Same {
             self.store.see(snapshot.revision());
-            return Ok(Looked::Same(snapshot, took));
         }
-        let suspensions = planning::suspensions(view, now());
-        let plan = planning::look(&snapshot, view, rules, &self.parked, suspensions)?;
-        Ok(Looked::Planned(snapshot, Box::new(Planned { plan, notes }), took))
+        Ok(PassPlan {
+            snapshot,
+            precheck,
+            plan: Arc::new(plan),
+            notes,
+            looked,
+        })
     }
 
     /// Does what the plan says, as far as it is approved, and records it.
-    async fn carry_out(
-        self,
-        plan: &Arc<Plan>,
+    fn carry_out(
+        &mut self,
+        plan: &Approved,
         snapshot: &Snapshot,
         context: &PassContext,
-    ) -> (Self, Result<PublishSummary, Error>) {
-        // While an invalid document stops everything, nothing is published and nothing is recorded.
-        let Ok(approved) = plan.approve() else {
-            return (self, Ok(PublishSummary::nothing()));
+        runtime: &Runtime,
+    ) -> Result<PublishSummary, Error> {
+        let summary = match plan.has_changes() {
+            true => self.publish(plan, snapshot, context, runtime)?,
+            false => PublishSummary::nothing(),
         };
-        let (reconciler, published) = match plan.has_changes() {
-            true => self.publish(approved.clone(), snapshot, context).await,
-            false => (self, Ok(PublishSummary::nothing())),
-        };
-        let published = match published {
-            Ok(published) if published.error.is_none() => published,
-            ended => return (reconciler, ended),
-        };
-        let snapshot = snapshot.clone();
-        let recorded = blocking(reconciler, move |reconciler| {
-            let Self { config, store, .. } = reconciler;
-            let recorded = record::record(store, &approved, &snapshot, &published, &config.rules, now());
-            Ok((recorded, published))
-        });
-        match recorded.await {
-            (reconciler, Ok((Ok(()), published))) => (reconciler, Ok(published)),
-            (reconciler, Ok((Err(error), published))) => reconciler.abandon(published, error).await,
-            (reconciler, Err(error)) => (reconciler, Err(error)),
+        if summary.error.is_some() {
+            return Ok(summary);
+        }
+        let (rules, now) = (&self.config.rules, self.config.clock.unix());
+        match record::record(&mut self.store, plan, snapshot, &summary, rules, now) {
+            Ok(()) => Ok(summary),
+            Err(error) => abandon(&mut self.store, summary, error),
         }
     }
 
-    async fn publish(
-        self,
-        plan: Approved,
+    fn publish(
+        &mut self,
+        plan: &Approved,
         snapshot: &Snapshot,
         context: &PassContext,
-    ) -> (Self, Result<PublishSummary, Error>) {
-        let client = match self.config.service.clone().map(Client::new) {
-            Some(Ok(client)) => client,
-            Some(Err(error)) => return (self, Err(error.into())),
-            None => return (self, Err(Error::NoService)),
-        };
+        runtime: &Runtime,
+    ) -> Result<PublishSummary, Error> {
+        let service = self.service()?;
+        let clock = self.config.clock.clone();
         let head = PassHead {
             revision: snapshot.revision(),
-            now: now(),
+            now: clock.unix(),
         };
         let changes = plan.changes().iter();
         let changes: Vec<_> = changes
             .map(|change| (change.id.clone(), sent(change, head.revision)))
             .collect();
-        let limits = self.config.limits;
-        let documents = snapshot.clone();
-        let (mut reconciler, journal) = blocking(self, move |reconciler| {
-            start(&mut reconciler.store, head, &changes, &documents)
-        })
-        .await;
-        let journal = match journal {
-            Ok(journal) => journal,
-            Err(error) => return (reconciler, Err(error)),
-        };
-        context.progress.begins(&plan);
-        reconciler.inherited.expire(tokio::time::Instant::now());
-        let remembered = Remembered::of(reconciler.store.view(), reconciler.inherited.clone());
-        let (stop, progress) = (context.stop.clone(), Arc::clone(&context.progress));
-        let publishing = PublishJob {
-            plan,
-            remembered,
-            client,
+        let documents = Documents::new(snapshot)?;
+        let started = self.store.start(&head, &changes, |object| documents.read(object));
+        let journal = started.map_err(record::unread)?;
+        context.report(Event::Begins(plan));
+        self.inherited.expire(clock.instant());
+        let timeout = self.config.service.as_ref().map(|service| service.timeout);
+        let is_shared = self.config.shared.is_some();
+        let job = PublishJob {
+            plan: plan.clone(),
+            remembered: Remembered::of(self.store.view(), self.inherited.clone()),
+            service,
             journal,
-            limits,
-            stop,
-            progress,
+            limits: self.config.limits,
+            gate: Gate::new(
+                clock.clone(),
+                is_shared.then(|| term(timeout.unwrap_or_default())),
+            ),
+            clock,
+            context: context.clone(),
         };
-        reconciler.publish_and_fold(publishing, head).await
+        publish_with_checkpoints(&mut self.store, job, head, runtime)
     }
 
-    /// Closes the journal of a pass that an error ended. The journal keeps every outcome for the next pass, and the report
-    /// keeps every result.
-    pub(super) async fn abandon(
-        self,
-        published: PublishSummary,
-        error: Error,
-    ) -> (Self, Result<PublishSummary, Error>) {
-        blocking(self, |reconciler| {
-            if let Err(error) = record::abandon(&mut reconciler.store) {
-                // The error that ended the pass is reported, and usually is the cause of this one.
-                tracing::debug!(name: "journal_open", %error, "could not close the journal");
-            }
-            published.ended_by(error)
-        })
-        .await
+    fn service(&self) -> Result<Service, Error> {
+        #[cfg(test)]
+        if let Some(simulated) = &self.simulated {
+            return Ok(Service::Simulated(Arc::clone(simulated)));
+        }
+        let config = self.config.service.clone().ok_or(Error::NoService)?;
+        Ok(Service::http(Client::new(config)?))
     }
-}
-
-fn start(
-    store: &mut Store,
-    head: PassHead,
-    changes: &[(ToggleId, Sent)],
-    snapshot: &Snapshot,
-) -> Result<Journal, Error> {
-    let documents = Documents::new(snapshot)?;
-    let started = store.start(&head, changes, |object| documents.read(object));
-    started.map_err(record::unread)
-}
-
-/// Runs blocking work on the reconciler away from the async threads.
-pub(super) async fn blocking<T: Send + 'static>(
-    mut reconciler: Reconciler,
-    work: impl FnOnce(&mut Reconciler) -> Result<T, Error> + Send + 'static,
-) -> (Reconciler, Result<T, Error>) {
-    let span = tracing::Span::current();
-    let done = tokio::task::spawn_blocking(move || {
-        let result = span.in_scope(|| work(&mut reconciler));
-        (reconciler, result)
-    });
-    done.await
-        .unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
-}
-
-/// The time, in seconds since 1970-01-01 UTC. The conductor is where the clock is read.
-pub(crate) fn now() -> i64 {
-    jiff::Timestamp::now().as_second()
 }

@@ -64,12 +64,6 @@ pub(crate) fn checkpoint(store: &mut Store, head: PassHead) -> Result<(), Error>
         .map_err(Error::mid_pass)
 }
 
-/// Closes the journal of a pass that cannot go on.
-pub(crate) fn abandon(store: &mut Store) -> Result<(), state::Error> {
-    let failures = store.view().failures().clone();
-    store.finish_pass(None, failures)
-}
-
 fn without_publish(record: &plan::Record) -> state::Record {
     match record {
         plan::Record::Adopt(recorded) | plan::Record::SameMeaning(recorded) => state::Record::Put {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Error;
+use super::publish::PublishSummary;
 use crate::model::ToggleId;
 use crate::plan::{Change, Plan};
 use crate::service::Outcome;
@@ -157,17 +158,33 @@ pub struct Report {
 }
 
 impl Report {
-    /// The report of a pass that knew that there was nothing to do.
-    pub(crate) fn nothing(plan: Plan, looked: Duration) -> Self {
+    /// The report of a pass that has planned and not published yet.
+    pub(super) fn new(plan: Arc<Plan>, notes: Vec<String>, looked: Duration) -> Self {
         Self {
-            plan: Arc::new(plan),
+            plan,
             earlier: Vec::new(),
             results: Vec::new(),
             stopped: None,
             error: None,
             held_back: None,
-            notes: Vec::new(),
+            notes,
             looked,
+        }
+    }
+
+    pub(super) fn with(self, summary: PublishSummary) -> Self {
+        let PublishSummary {
+            results,
+            stopped,
+            held_back,
+            error,
+        } = summary;
+        Self {
+            results,
+            stopped,
+            held_back,
+            error: error.map(Arc::new),
+            ..self
         }
     }
 

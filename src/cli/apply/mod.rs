@@ -10,7 +10,7 @@ use super::failure::{Failure, Verdict};
 use super::{color, note, plan, print, setup, show, signals};
 use crate::config::{OutputFormat, Settings, Switch};
 use crate::model::escaped;
-use crate::pass::{self, Config, PassContext, Reconciler, Report};
+use crate::pass::{self, Config, PassContext, Reconciler, Report, Runtime};
 use crate::plan::render;
 use crate::source::CacheMode;
 use crate::state;
@@ -32,7 +32,7 @@ pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
 fn pass(settings: &Settings) -> Result<Verdict, Failure> {
     let config = setup::config(settings, CacheMode::Keep)?;
     let host = setup::service(&config);
-    let reconciler = open(config)?;
+    let mut reconciler = open(config)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -42,15 +42,14 @@ fn pass(settings: &Settings) -> Result<Verdict, Failure> {
         OutputFormat::Github | OutputFormat::Json | OutputFormat::Markdown => Results::AtTheEnd,
     };
     let shown = Arc::new(Shown::new(host, settings.log_format, results));
-    let report = runtime.map_err(Failure::failed)?.block_on(async {
-        let progress = Arc::clone(&shown) as Arc<dyn pass::Progress>;
-        let context = PassContext {
-            stop: signals::stop_on_signal().map_err(Failure::failed)?,
-            progress,
-        };
-        let (_, report) = reconciler.pass(&context).await;
-        Ok::<_, Failure>(report)
-    })?;
+    let runtime = runtime.map_err(Failure::failed)?;
+    let stop = {
+        let _entered = runtime.enter();
+        signals::stop_on_signal().map_err(Failure::failed)?
+    };
+    let observer = Arc::clone(&shown);
+    let context = PassContext::new(stop, move |event| observer.observe(event));
+    let report = reconciler.pass(&context, &Runtime::Tokio(runtime.handle().clone()));
     shown.clear();
     let report = report?;
     for text in &report.notes {

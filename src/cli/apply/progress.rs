@@ -6,11 +6,12 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use super::output;
+use crate::cli::observer::{log_begin, log_result};
 use crate::config::LogFormat;
 use crate::model::{ToggleId, counted, escaped};
-use crate::pass::{ChangeResult, Progress};
+use crate::pass::{ChangeResult, Event};
 use crate::plan::{Change, Plan};
-use crate::telemetry::{ANNOUNCEMENT, Stream};
+use crate::telemetry::Stream;
 
 /// When the results are printed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -72,15 +73,7 @@ impl Shown {
     fn announce(&self, plan: &Plan) {
         let (source, count) = (plan.source(), plan.changes().len());
         match self.format {
-            Some(LogFormat::Json) => tracing::info!(
-                name: "publishing",
-                target: ANNOUNCEMENT,
-                host = self.host,
-                reference = source.reference,
-                revision = %source.revision,
-                changes = count,
-                "publishing"
-            ),
+            Some(LogFormat::Json) => log_begin(&self.host, plan),
             Some(LogFormat::Pretty) | None => {
                 let (host, reference) = (escaped(&self.host), escaped(&source.reference));
                 let changes = counted(count, "change");
@@ -92,10 +85,16 @@ impl Shown {
             }
         }
     }
-}
 
-impl Progress for Shown {
-    fn begins(&self, plan: &Plan) {
+    pub(super) fn observe(&self, event: &Event<'_>) {
+        match event {
+            Event::Begins(plan) => self.begin(plan),
+            Event::Ended(change, result) => self.ended(change, result),
+            Event::Answered(..) | Event::HeldBack(_) | Event::Looked(_) => {}
+        }
+    }
+
+    fn begin(&self, plan: &Plan) {
         self.announce(plan);
         let target = match Stream::Stderr.is_terminal() {
             true => ProgressDrawTarget::stderr(),
@@ -110,26 +109,13 @@ impl Progress for Shown {
         let _ = self.bar.set(bar.with_style(style));
     }
 
-    fn sent(&self, change: &Change, sending: &ChangeResult, _: usize, _: usize) {
+    fn ended(&self, change: &Change, result: &ChangeResult) {
         if let Some(bar) = self.bar.get() {
             bar.inc(1);
         }
-        if self.results == Results::AsTheyEnd {
-            self.print(change, sending);
-            return;
-        }
-        let toggle = &change.id;
-        match sending {
-            ChangeResult::Applied => {
-                let commit = change.attribution.commit();
-                let commit = commit.map(|commit| tracing::field::display(commit.id));
-                tracing::info!(name: "published", %toggle, commit, "published");
-            }
-            ChangeResult::Failed { reason } | ChangeResult::FailedAlone { reason } => {
-                tracing::warn!(name: "failed", %toggle, reason, "failed");
-            }
-            ChangeResult::Pending { reason } => tracing::warn!(name: "pending", %toggle, reason, "pending"),
-            ChangeResult::NotSent => {}
+        match self.results {
+            Results::AsTheyEnd => self.print(change, result),
+            Results::AtTheEnd => log_result(change, result),
         }
     }
 }

@@ -8,26 +8,21 @@ mod stage;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::runtime::Handle;
 
 use super::args::DemoArgs;
 use super::failure::{Failure, Verdict};
 use super::signals;
 use crate::config::Settings;
-use crate::document::{Color, Layout};
-use crate::git::{GitAccess, RepoUrl};
-use crate::model::{Commit, Scope, ServiceKind, ToggleId, escaped};
-use crate::pass::{
-    self, ChangeResult, Config, Files, HistoryRule, Limits, PassContext, Quiet, Reconciler, Report, Rules,
-};
+use crate::document::Color;
+use crate::model::{Commit, Scope, ToggleId, escaped};
+use crate::pass::{self, ChangeResult, Config, Files, PassContext, Reconciler, Report, Runtime};
 use crate::plan::{FirstPass, MassChange, OnInvalid, OnRemove, Policy, Trailer, render};
 use crate::sandbox::{Sandbox, SandboxConfig};
 use crate::service::ClientConfig;
 use crate::source::sample::Sample;
-use crate::source::{CacheMode, Parents, SourceConfig};
 use crate::telemetry::{Colour, Stream};
 use crate::transport::{Network, Secret, SecretSource};
 use files::{CHECKOUT, FILES, STAGING, original};
@@ -258,14 +253,11 @@ impl Demo {
 
     /// Makes one pass, as `gitoggle apply` does.
     async fn pass(&self, first_pass: Option<FirstPass>) -> Result<Report, Failure> {
-        let (_keep, stop) = watch::channel(false);
-        let context = PassContext {
-            stop,
-            progress: Arc::new(Quiet),
-        };
-        let reconciler = Reconciler::open(self.config(first_pass), Duration::from_secs(10))?;
-        let (_, report) = reconciler.pass(&context).await;
-        Ok(report?)
+        let (config, runtime) = (self.config(first_pass), Runtime::Tokio(Handle::current()));
+        let pass = tokio::task::spawn_blocking(move || {
+            Reconciler::open(config, Duration::from_secs(10))?.pass(&PassContext::default(), &runtime)
+        });
+        Ok(pass.await.map_err(Failure::failed)??)
     }
 
     /// Plans, as `gitoggle plan` does.
@@ -279,44 +271,17 @@ impl Demo {
             ca_file: Some(self.folder.join("ca.pem")),
             ..Network::default()
         };
-        let location = RepoUrl::local(self.folder.join("toggles"));
-        let base_url = self.sandbox.url();
-        Config {
-            rules: Rules {
-                repo: "toggles".to_owned(),
-                root: String::new(),
-                layout: Layout::default(),
-                kind: ServiceKind::Documented,
-                policy: policy(first_pass),
-                history: HistoryRule::Default,
-                base_url: Some(base_url.clone()),
-            },
-            source: SourceConfig {
-                location,
-                reference: None,
-                root: String::new(),
-                first_parent: Parents::All,
-                access: GitAccess {
-                    network: network.clone(),
-                    credentials: None,
-                    timeout: Duration::from_secs(10),
-                },
-                cache: None,
-                mode: CacheMode::Untouched,
-            },
-            state_dir: self.folder.join("state"),
-            shared: None,
-            service: base_url.parse().ok().map(|base_url| ClientConfig {
+        let mut config = Config::local(&self.folder.join("toggles"), self.folder.join("state"));
+        config.rules.repo = "toggles".to_owned();
+        config.rules.policy = policy(first_pass);
+        match self.sandbox.url().parse() {
+            Ok(base_url) => config.with_service(ClientConfig {
                 base_url,
                 token: SecretSource::Value(Secret::new(TOKEN.to_owned())),
                 network,
                 timeout: Duration::from_secs(10),
             }),
-            limits: Limits {
-                in_flight: 16,
-                in_flight_per_environment: 1,
-                give_up_after: Duration::from_secs(60),
-            },
+            Err(_) => config,
         }
     }
 

@@ -21,6 +21,7 @@ use tokio::time::Instant;
 
 use crate::model::{CommitId, Suspension, SuspensionScope, Suspensions, ToggleId, rfc3339};
 use crate::plan::History;
+use crate::state::Clock;
 
 /// Where a toggle stands.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -201,7 +202,7 @@ impl Waiting {
         let seconds = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX);
         Self {
             until: Instant::now() + wait,
-            at: crate::pass::now().saturating_add(seconds),
+            at: Clock::System.unix().saturating_add(seconds),
         }
     }
 }

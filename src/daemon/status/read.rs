@@ -2,7 +2,7 @@
 
 use super::{SourceStatus, Status, toggles};
 use crate::pass::planning::{self, Planned};
-use crate::pass::{Config, Error, now};
+use crate::pass::{Config, Error};
 
 /// Where every toggle stands, and the plan it follows from.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct Standing {
 pub fn status(config: &Config) -> Result<Standing, Error> {
     let view = planning::view(config)?;
     planning::reading(&config.source, |snapshot| {
-        let look = planning::plan_committed(snapshot, &view, config)?;
+        let look = planning::plan_read_only(snapshot, &view, config)?;
         let toggles = toggles::standing(&look.plan, &view, &config.rules.policy.scope)?;
         let mut status = Status {
             service: look.plan.base_url().map(str::to_owned),
@@ -31,7 +31,7 @@ pub fn status(config: &Config) -> Result<Standing, Error> {
                 history: look.plan.history(),
                 ..SourceStatus::default()
             },
-            suspensions: planning::suspensions(&view, now()),
+            suspensions: planning::suspensions(&view, config.clock.unix()),
             ..Status::default()
         };
         status.set_toggles(toggles);

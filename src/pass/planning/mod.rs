@@ -10,8 +10,7 @@ mod uncommitted;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Error;
-use super::config::Rules;
-use super::reconciler::{Config, now};
+use super::config::{Config, Rules};
 use super::worktree::Folder;
 use crate::model::{Action, CommitId, EnvironmentId, ObjectId, Sent, Suspensions, ToggleId, Trees};
 use crate::plan::compare::{Comparison, Difference, Places, Roots, compare};
@@ -49,9 +48,9 @@ pub fn plan(config: &Config, files: Files) -> Result<Planned, Error> {
     let view = view(config)?;
     reading(&config.source, |snapshot| match files {
         Files::Committed => {
-            let mut look = plan_committed(snapshot, &view, config)?;
-            look.notes.extend(uncommitted::note(config, snapshot));
-            Ok(look)
+            let mut planned = plan_read_only(snapshot, &view, config)?;
+            planned.notes.extend(uncommitted::note(config, snapshot));
+            Ok(planned)
         }
         Files::WorkTree => plan_work_tree(snapshot, &view, config),
     })
@@ -64,13 +63,19 @@ fn plan_work_tree(snapshot: &Snapshot, view: &View, config: &Config) -> Result<P
     let source = &config.source;
     let folder = source.location.local_path().ok_or(Error::NoWorkTree)?;
     let folder = Folder::open(folder, &source.root)?;
-    let from = From {
+    let from = PlanFiles {
         files: Files::WorkTree,
         snapshot,
         root_tree: folder.root_tree(),
         open: || Ok(folder.clone()),
     };
-    let plan = look_at(&from, view, rules, &BTreeMap::new(), suspensions(view, now()))?;
+    let plan = plan_files(
+        &from,
+        view,
+        rules,
+        &BTreeMap::new(),
+        suspensions(view, config.clock.unix()),
+    )?;
     Ok(Planned { plan, notes })
 }
 
@@ -96,13 +101,19 @@ pub(crate) fn view(config: &Config) -> Result<View, Error> {
     })
 }
 
-pub(crate) fn plan_committed(snapshot: &Snapshot, view: &View, config: &Config) -> Result<Planned, Error> {
+pub(crate) fn plan_read_only(snapshot: &Snapshot, view: &View, config: &Config) -> Result<Planned, Error> {
     let rules = &config.rules;
     check_base_url(view, rules)?;
     let notes = notes(snapshot, view, config)?;
-    let plan = match notes.is_empty() && is_same(snapshot, view, rules)? {
+    let plan = match notes.is_empty() && Precheck::of(snapshot, view, rules)? == Precheck::Same {
         true => Plan::nothing(source_info(snapshot, rules), rules.base_url.clone()),
-        false => look(snapshot, view, rules, &BTreeMap::new(), suspensions(view, now()))?,
+        false => plan_committed(
+            snapshot,
+            view,
+            rules,
+            &BTreeMap::new(),
+            suspensions(view, config.clock.unix()),
+        )?,
     };
     Ok(Planned { plan, notes })
 }
@@ -125,15 +136,27 @@ pub(crate) fn check_base_url(view: &View, rules: &Rules) -> Result<(), Error> {
     }
 }
 
-/// Returns whether the tree and the rules are those of a pass that left nothing to do.
-pub(crate) fn is_same(snapshot: &Snapshot, view: &View, rules: &Rules) -> Result<bool, Error> {
-    let is_same = view.memory().is_some_and(|memory| {
-        memory.root_tree == snapshot.root_tree()
-            && memory.policy_digest == rules.digest()
-            && Some(memory.tip) == view.tip().map(|tip| tip.commit)
-    });
-    let is_quiet = view.unknown().is_empty() && view.suspensions().is_empty();
-    Ok(is_same && is_quiet && !is_to_be_noted(snapshot, view)?)
+/// What is known before documents are compared.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Precheck {
+    Differs,
+    /// The tree and the rules are those of a pass that left nothing to do.
+    Same,
+}
+
+impl Precheck {
+    pub(crate) fn of(snapshot: &Snapshot, view: &View, rules: &Rules) -> Result<Self, Error> {
+        let is_same = view.memory().is_some_and(|memory| {
+            memory.root_tree == snapshot.root_tree()
+                && memory.policy_digest == rules.digest()
+                && Some(memory.tip) == view.tip().map(|tip| tip.commit)
+        });
+        let is_quiet = view.unknown().is_empty() && view.suspensions().is_empty();
+        match is_same && is_quiet && !is_to_be_noted(snapshot, view)? {
+            true => Ok(Self::Same),
+            false => Ok(Self::Differs),
+        }
+    }
 }
 
 /// Returns whether this revision has to be recorded even if nothing else is. If documents differed at the recorded
@@ -151,24 +174,24 @@ pub(crate) fn is_to_be_noted(snapshot: &Snapshot, view: &View) -> Result<bool, E
 }
 
 /// Compares, reads, checks and plans what is committed.
-pub(crate) fn look(
+pub(crate) fn plan_committed(
     snapshot: &Snapshot,
     view: &View,
     rules: &Rules,
     parked: &BTreeMap<ToggleId, Parked>,
     suspensions: Suspensions,
 ) -> Result<Plan, Error> {
-    let from = From {
+    let from = PlanFiles {
         files: Files::Committed,
         snapshot,
         root_tree: snapshot.root_tree(),
         open: || Ok(snapshot.reader()?),
     };
-    look_at(&from, view, rules, parked, suspensions)
+    plan_files(&from, view, rules, parked, suspensions)
 }
 
 /// The files of a plan, which need not be those of the commit that it is attributed to.
-struct From<'a, F> {
+struct PlanFiles<'a, F> {
     files: Files,
     snapshot: &'a Snapshot,
     root_tree: ObjectId,
@@ -176,8 +199,8 @@ struct From<'a, F> {
     open: F,
 }
 
-fn look_at<S, F>(
-    from: &From<'_, F>,
+fn plan_files<S, F>(
+    from: &PlanFiles<'_, F>,
     view: &View,
     rules: &Rules,
     parked: &BTreeMap<ToggleId, Parked>,
@@ -250,7 +273,7 @@ fn base_url(view: &View, rules: &Rules) -> Option<String> {
 
 /// Compares the documents of the source with those that were applied.
 fn compared<S, F>(
-    from: &From<'_, F>,
+    from: &PlanFiles<'_, F>,
     view: &View,
     rules: &Rules,
     always: &BTreeSet<ToggleId>,

@@ -6,9 +6,8 @@
 
 use crate::model::CommitId;
 use crate::pass::Error;
-use crate::pass::config::HistoryRule;
+use crate::pass::config::{Config, HistoryRule};
 use crate::pass::error::Stale;
-use crate::pass::reconciler::Config;
 use crate::source::{self, Relation, Snapshot};
 use crate::state::View;
 

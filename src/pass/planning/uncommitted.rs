@@ -1,7 +1,7 @@
 //! Counts the documents of a work tree that are not in a plan because they are not committed.
 
 use crate::document::Place;
-use crate::pass::reconciler::Config;
+use crate::pass::config::Config;
 use crate::source::{self, Snapshot};
 
 /// Returns the note about uncommitted documents, if there are any. What cannot be found out is left out: the plan does

@@ -12,6 +12,7 @@ mod dispatch;
 #[cfg(test)]
 mod dispatch_tests;
 mod evidence;
+pub(super) mod gate;
 pub(super) mod inherited;
 mod lanes;
 #[cfg(test)]
@@ -19,27 +20,29 @@ mod lanes_tests;
 pub(super) mod order;
 mod outcome;
 mod sender;
+pub(super) mod service;
 pub(crate) mod tries;
 
 pub use outcome::PublishOutcome;
 
-use std::sync::Arc;
+use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
-use tracing::Instrument as _;
 
 use super::Error;
-use super::progress::Progress;
+use super::context::PassContext;
 use super::report::{ChangeResult, StopReason};
 use crate::model::{CommitId, Sent};
 use crate::plan::{Approved, Change};
-use crate::service::Client;
-use crate::state::Journal;
+use crate::state::{Clock, Journal};
+use gate::Gate;
 use order::Remembered;
 use sender::Sender;
+use service::Service;
 
 /// How many requests may be open, and how long a pass waits for a service that gives no useful response.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -94,59 +97,59 @@ impl PublishSummary {
 }
 
 /// What publishing needs.
-#[derive(Clone)]
 pub(crate) struct PublishJob {
     pub(crate) plan: Approved,
     /// What is remembered of earlier tries.
     pub(crate) remembered: Remembered,
-    pub(crate) client: Client,
+    pub(crate) service: Service,
     pub(crate) journal: Journal,
     pub(crate) limits: Limits,
-    /// Becomes true when nothing new may start.
-    pub(crate) stop: watch::Receiver<bool>,
-    pub(crate) progress: Arc<dyn Progress>,
+    pub(crate) gate: Gate,
+    pub(crate) clock: Clock,
+    pub(crate) context: PassContext,
 }
 
 /// Publishes every change of an approved plan. An error of the journal ends publishing, because without a record there
 /// is no publish; the open requests have ended by then, and the error is part of the result.
-pub(crate) async fn publish(publishing: PublishJob) -> PublishSummary {
-    let count = publishing.limits.in_flight.min(publishing.plan.changes().len());
-    let mut stop = publishing.stop.clone();
-    let sender = Arc::new(Sender::new(publishing));
-    if *stop.borrow() {
-        // Before any worker could be faster than the order to end.
-        sender.end(StopReason::Interrupted);
-    }
-    let mut workers = JoinSet::new();
-    for _ in 0..count {
-        workers.spawn(Arc::clone(&sender).work().in_current_span());
-    }
-    let mut failure = None;
+pub(crate) async fn publish(job: PublishJob) -> PublishSummary {
+    let count = job.limits.in_flight.min(job.plan.changes().len());
+    let (stop, gate) = (job.context.stop.clone(), job.gate.clone());
+    let mut halted = pin!(async {
+        tokio::select! {
+            () = stopped(stop) => {}
+            () = gate.closed() => {}
+        }
+    });
+    let sender = Sender::new(job);
+    let mut workers: FuturesUnordered<_> = (0..count).map(|_| sender.work()).collect();
+    let (mut is_halted, mut failure) = (false, None);
     loop {
         tokio::select! {
-            ended = workers.join_next() => match ended {
+            // First, so that no worker is faster than a stop that is there already.
+            biased;
+            () = &mut halted, if !is_halted => {
+                is_halted = true;
+                sender.end(StopReason::Interrupted);
+            }
+            ended = workers.next() => match ended {
                 None => break,
-                Some(Ok(Ok(()))) => {}
-                Some(Ok(Err(error))) => { failure.get_or_insert(error); }
-                Some(Err(panic)) => std::panic::resume_unwind(panic.into_panic()),
+                Some(Ok(())) => {}
+                Some(Err(error)) => { failure.get_or_insert(error); }
             },
-            () = raised(&mut stop) => sender.end(StopReason::Interrupted),
         }
     }
+    drop(workers);
     PublishSummary {
         error: failure.map(Error::from),
-        ..sender.published()
+        ..sender.summary()
     }
 }
 
-/// Waits until `stop` is raised, once. Never ends if `stop` can no longer be raised.
-pub(super) async fn raised(stop: &mut watch::Receiver<bool>) {
-    if stop.wait_for(|stop| *stop).await.is_ok() {
-        let (_never, quiet) = watch::channel(false);
-        *stop = quiet;
-        return;
+/// Waits until `stop` becomes true. Never ends if nothing is left that could stop the pass.
+async fn stopped(mut stop: watch::Receiver<bool>) {
+    if stop.wait_for(|stop| *stop).await.is_err() {
+        std::future::pending::<()>().await;
     }
-    std::future::pending::<()>().await;
 }
 
 /// Returns what is journalled for a change before it is sent.

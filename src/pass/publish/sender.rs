@@ -1,7 +1,7 @@
 //! Carries out what the dispatcher decides: several workers that share one [`Dispatcher`] and one set of results.
 
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -11,15 +11,15 @@ use super::evidence::Verdict;
 use super::lanes::{Job, Next};
 use super::order::Order;
 use super::{PublishJob, PublishSummary, body, sent};
+use crate::pass::context::Event;
 use crate::pass::report::{ChangeResult, StopReason};
 use crate::service::retry::{self, Again, Pass, Token, World};
-use crate::service::{Certainty, Outcome, Session, TokenChange};
-use crate::state::{self, Finish};
+use crate::service::{Certainty, Outcome, TokenChange};
+use crate::state::{self, Begun, Finish};
 
 /// What all workers share. The mutexes are held for a few instructions, by every worker, never across an `.await`.
 pub(super) struct Sender {
-    publishing: PublishJob,
-    session: Session,
+    job: PublishJob,
     dispatcher: Mutex<Dispatcher>,
     results: Mutex<Results>,
     changed: Notify,
@@ -28,26 +28,23 @@ pub(super) struct Sender {
 /// What is known so far.
 struct Results {
     results: Vec<ChangeResult>,
-    done: usize,
     stopped: Option<StopReason>,
 }
 
 impl Sender {
-    pub(super) fn new(publishing: PublishJob) -> Self {
-        let order = Order::new(&publishing.plan, &publishing.remembered);
+    pub(super) fn new(job: PublishJob) -> Self {
+        let order = Order::new(&job.plan, &job.remembered);
         let seed = fastrand::u64(..);
         tracing::info!(name: "order_drawn", seed, "order of the environments drawn");
-        let total = publishing.plan.changes().len();
-        log_delays(&order);
+        let total = job.plan.changes().len();
+        log_delays(&order, job.clock.instant());
         let rng = fastrand::Rng::with_seed(seed);
-        let dispatcher = Dispatcher::new(order, publishing.limits, rng);
+        let dispatcher = Dispatcher::new(order, job.limits, rng);
         Self {
-            publishing,
-            session: Session::default(),
+            job,
             dispatcher: Mutex::new(dispatcher),
             results: Mutex::new(Results {
                 results: vec![ChangeResult::NotSent; total],
-                done: 0,
                 stopped: None,
             }),
             changed: Notify::new(),
@@ -55,9 +52,9 @@ impl Sender {
     }
 
     /// Sends until nothing is left to send.
-    pub(super) async fn work(self: Arc<Self>) -> Result<(), state::Error> {
+    pub(super) async fn work(&self) -> Result<(), state::Error> {
         loop {
-            let next = self.dispatcher().next(Instant::now());
+            let next = self.dispatcher().next(self.now());
             if let Next::Send(job) = next {
                 self.send(job).await?;
                 continue;
@@ -65,7 +62,7 @@ impl Sender {
             // Listening begins before looking again, so that what changes in between is not missed.
             let mut changed = pin!(self.changed.notified());
             changed.as_mut().enable();
-            let next = self.dispatcher().next(Instant::now());
+            let next = self.dispatcher().next(self.now());
             match next {
                 Next::Done => {
                     self.changed.notify_waiters();
@@ -75,30 +72,46 @@ impl Sender {
                 Next::Wait => changed.await,
                 Next::WaitUntil(at) => tokio::select! {
                     () = changed => {}
-                    () = tokio::time::sleep_until(at) => {}
+                    () = self.job.clock.sleep_until(at) => {}
                 },
             }
         }
     }
 
     async fn send(&self, job: Job) -> Result<(), state::Error> {
-        let plan = &self.publishing.plan;
+        let plan = &self.job.plan;
         let change = &plan.changes()[job.change];
         let sent = sent(change, plan.source().revision);
-        let begun = match self.publishing.journal.begin(&change.id, &sent).await {
+        let begun = match self.job.journal.begin(&change.id, &sent).await {
             Ok(begun) => begun,
             Err(error) => return Err(self.abandon(job, error)),
         };
-        let generation = self.publishing.client.token_generation();
-        let started = Instant::now();
-        let client = &self.publishing.client;
-        let outcome = client.publish(&change.id, body(&sent), &self.session).await;
-        self.publishing.progress.answered(&outcome, started.elapsed());
-        if let Err(error) = self.publishing.journal.finish(begun, finish(&outcome)) {
+        if !self.job.gate.may_start() {
+            return self.withhold(job, begun);
+        }
+        let generation = self.job.service.token_generation();
+        let started = self.now();
+        let outcome = self.job.service.publish(&change.id, body(&sent)).await;
+        let took = self.now().saturating_duration_since(started);
+        self.report(Event::Answered(&outcome, took));
+        if let Err(error) = self.job.journal.finish(begun, finish(&outcome)) {
             self.results().results[job.change] = ended(&outcome);
             return Err(self.abandon(job, error));
         }
         self.decide(job, &outcome, generation);
+        Ok(())
+    }
+
+    /// Gives up a request that may not start, and ends the pass.
+    fn withhold(&self, job: Job, begun: Begun) -> Result<(), state::Error> {
+        if let Err(error) = self.job.journal.finish(begun, Finish::NotApplied) {
+            return Err(self.abandon(job, error));
+        }
+        self.dispatcher().ended(job, Response::Void, self.now());
+        if self.results().stopped.is_none() {
+            tracing::error!(name: "shared_state_lost", "the shared state does not answer; nothing more is sent in this pass");
+        }
+        self.end(StopReason::Interrupted);
         Ok(())
     }
 
@@ -109,10 +122,10 @@ impl Sender {
             token: self.token(outcome, generation),
         };
         let decision = retry::decide(outcome, world);
-        let (now, response) = (Instant::now(), Response::of(outcome));
+        let (now, response) = (self.now(), Response::of(outcome));
         if let Pass::EndFor(wait) | Pass::HoldBack(wait) = decision.pass {
             self.dispatcher().hold(now + wait);
-            self.publishing.progress.held_back(wait);
+            self.report(Event::HeldBack(wait));
         }
         let effect = match decision.toggle {
             Again::After(wait) => self.again(job, outcome, response, now + wait),
@@ -129,12 +142,12 @@ impl Sender {
     }
 
     fn again(&self, job: Job, outcome: &Outcome, response: Response, at: Instant) -> Effect {
-        let toggle = &self.publishing.plan.changes()[job.change].id;
-        let wait_s = at.saturating_duration_since(Instant::now()).as_secs_f64();
+        let toggle = &self.job.plan.changes()[job.change].id;
+        let wait_s = at.saturating_duration_since(self.now()).as_secs_f64();
         tracing::debug!(name: "retry", %toggle, attempt = job.attempt, wait_s, reason = %outcome, "to be tried again");
         self.results().results[job.change] = ended(outcome);
         self.conclude(outcome, |dispatcher| {
-            dispatcher.again(job, response, Instant::now(), at)
+            dispatcher.again(job, response, self.now(), at)
         })
     }
 
@@ -159,7 +172,7 @@ impl Sender {
     }
 
     fn take_effect(&self, outcome: &Outcome, effect: Effect) {
-        let changes = self.publishing.plan.changes();
+        let changes = self.job.plan.changes();
         for change in effect.forbidden {
             let environment = changes[change].id.environment();
             let reason = format!("the token may not change `{environment}`: {outcome}");
@@ -175,22 +188,21 @@ impl Sender {
         match verdict {
             Verdict::Forbidden => StopReason::Forbidden(last),
             Verdict::GaveUp => StopReason::Breaker {
-                after: self.publishing.limits.give_up_after,
+                after: self.job.limits.give_up_after,
                 last,
             },
             Verdict::Misrouted => StopReason::Misrouted(last),
         }
     }
 
-    /// Returns what is known of the token of a request, which is read again if the service did not accept it. A token
-    /// that cannot be read is the old one.
+    /// Returns what is known of the token of a request, which is read again if the service did not accept it.
     fn token(&self, outcome: &Outcome, generation: u64) -> Token {
-        let client = &self.publishing.client;
+        let service = &self.job.service;
         if !matches!(outcome, Outcome::Forbidden { .. } | Outcome::Unauthorised { .. }) {
             return Token::Current;
         }
-        let change = client.reload_token().unwrap_or(TokenChange::Same);
-        match change == TokenChange::Changed || client.token_generation() > generation {
+        let is_changed = service.reload_token() == TokenChange::Changed;
+        match is_changed || service.token_generation() > generation {
             true => Token::Outdated,
             false => Token::Current,
         }
@@ -200,18 +212,17 @@ impl Sender {
     /// then.
     fn settle(&self, change: usize, sending: ChangeResult) {
         if matches!(sending, ChangeResult::Applied | ChangeResult::Failed { .. }) {
-            self.report(change, &sending);
+            self.report(Event::Ended(&self.job.plan.changes()[change], &sending));
         }
         self.results().results[change] = sending;
     }
 
-    fn report(&self, change: usize, sending: &ChangeResult) {
-        let mut results = self.results();
-        results.done += 1;
-        let (done, total) = (results.done, self.publishing.plan.changes().len());
-        drop(results);
-        let change = &self.publishing.plan.changes()[change];
-        self.publishing.progress.sent(change, sending, done, total);
+    fn report(&self, event: Event<'_>) {
+        self.job.context.report(event);
+    }
+
+    fn now(&self) -> Instant {
+        self.job.clock.instant()
     }
 
     /// Starts nothing more. The first reason counts.
@@ -224,14 +235,14 @@ impl Sender {
     fn abandon(&self, job: Job, error: state::Error) -> state::Error {
         let mut dispatcher = self.dispatcher();
         dispatcher.close();
-        dispatcher.ended(job, Response::Void, Instant::now());
+        dispatcher.ended(job, Response::Void, self.now());
         drop(dispatcher);
         self.changed.notify_waiters();
         error
     }
 
     /// Ends the pass: reports what was not confirmed, and returns all results.
-    pub(super) fn published(&self) -> PublishSummary {
+    pub(super) fn summary(&self) -> PublishSummary {
         let mut known = self.results();
         let (mut results, stopped) = (std::mem::take(&mut known.results), known.stopped.take());
         drop(known);
@@ -242,13 +253,13 @@ impl Sender {
                 sending,
                 ChangeResult::FailedAlone { .. } | ChangeResult::Pending { .. }
             ) {
-                self.report(change, sending);
+                self.report(Event::Ended(&self.job.plan.changes()[change], sending));
             }
         }
         PublishSummary {
             results,
             stopped,
-            held_back: held_until.and_then(|until| until.checked_duration_since(Instant::now())),
+            held_back: held_until.and_then(|until| until.checked_duration_since(self.now())),
             error: None,
         }
     }
@@ -263,11 +274,11 @@ impl Sender {
 }
 
 /// Logs what the pass will wait for, because that can take as long as a request.
-fn log_delays(order: &Order) {
+fn log_delays(order: &Order, now: Instant) {
     let delays = order.items.iter().filter_map(|item| item.not_before);
     let count = delays.clone().count();
     if let Some(until) = delays.max() {
-        let wait_s = until.saturating_duration_since(Instant::now()).as_secs_f64();
+        let wait_s = until.saturating_duration_since(now).as_secs_f64();
         tracing::info!(name: "delayed", count, wait_s, "toggles wait until an earlier process's request has ended");
     }
 }

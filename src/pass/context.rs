@@ -1,0 +1,70 @@
+//! What surrounds a pass while it is running: the request to stop it, and an observer.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::report::ChangeResult;
+use crate::model::CommitId;
+use crate::plan::{Change, Plan};
+use crate::service::Outcome;
+
+/// Is called with what a pass does, from the threads that send.
+pub type Observe = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
+
+/// What surrounds a pass while it is running.
+#[derive(Clone)]
+pub struct PassContext {
+    /// Becomes true when no further request may start.
+    pub stop: watch::Receiver<bool>,
+    observe: Observe,
+}
+
+/// What a running pass did.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// The pass has read the source at this revision.
+    Looked(CommitId),
+    /// The first request of this plan is about to leave.
+    Begins(&'a Plan),
+    /// A request ended after this time, with or without an answer.
+    Answered(&'a Outcome, Duration),
+    /// Publishing a change has ended.
+    Ended(&'a Change, &'a ChangeResult),
+    /// The service asked for a pause of this length (`Retry-After`).
+    HeldBack(Duration),
+}
+
+impl PassContext {
+    /// Creates the context of a pass that `stop` ends early.
+    #[must_use]
+    pub fn new(stop: watch::Receiver<bool>, observe: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
+        Self {
+            stop,
+            observe: Arc::new(observe),
+        }
+    }
+
+    pub(super) fn report(&self, event: Event<'_>) {
+        (self.observe)(&event);
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        *self.stop.borrow()
+    }
+}
+
+impl Default for PassContext {
+    /// A pass that nothing stops and nothing observes.
+    fn default() -> Self {
+        Self::new(watch::channel(false).1, |_| {})
+    }
+}
+
+impl fmt::Debug for PassContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PassContext").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,57 @@
+//! The service as the lanes see it: one request, one outcome.
+
+#[cfg(test)]
+use std::pin::Pin;
+
+use bytes::Bytes;
+
+use crate::model::ToggleId;
+use crate::service::{Client, Outcome, Session, TokenChange};
+
+/// What the lanes send to.
+pub(crate) enum Service {
+    /// The service behind a base URL.
+    Http(Client, Session),
+    /// A service that a test plays.
+    #[cfg(test)]
+    Simulated(std::sync::Arc<dyn SimulatedService>),
+}
+
+/// A service that a test plays.
+#[cfg(test)]
+pub(crate) trait SimulatedService: std::fmt::Debug + Send + Sync {
+    /// Stores `body` for `toggle`, or not.
+    fn publish(&self, toggle: &ToggleId, body: Bytes) -> Pin<Box<dyn Future<Output = Outcome> + Send>>;
+}
+
+impl Service {
+    pub(crate) fn http(client: Client) -> Self {
+        Self::Http(client, Session::default())
+    }
+
+    pub(super) async fn publish(&self, toggle: &ToggleId, body: Bytes) -> Outcome {
+        match self {
+            Self::Http(client, session) => client.publish(toggle, body, session).await,
+            #[cfg(test)]
+            Self::Simulated(service) => service.publish(toggle, body).await,
+        }
+    }
+
+    /// See [`Client::token_generation`].
+    pub(super) fn token_generation(&self) -> u64 {
+        match self {
+            Self::Http(client, _) => client.token_generation(),
+            #[cfg(test)]
+            Self::Simulated(_) => 0,
+        }
+    }
+
+    /// Reads the token again. A token that cannot be read is the old one.
+    pub(super) fn reload_token(&self) -> TokenChange {
+        match self {
+            Self::Http(client, _) => client.reload_token().unwrap_or(TokenChange::Same),
+            #[cfg(test)]
+            Self::Simulated(_) => TokenChange::Same,
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Runs the lanes of a pass beside the pass's own thread.
+
+use std::panic::{AssertUnwindSafe, resume_unwind};
+#[cfg(test)]
+use std::pin::Pin;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use tokio::runtime::Handle;
+use tracing::Instrument as _;
+
+/// Where the lanes of a pass run.
+#[derive(Clone, Debug)]
+pub enum Runtime {
+    /// On the threads of a Tokio runtime. A pass must not run on one of them.
+    Tokio(Handle),
+    /// On the thread of the pass, whenever it waits.
+    #[cfg(test)]
+    Simulated(std::sync::Arc<dyn SimulatedRuntime>),
+}
+
+/// A runtime without threads, in which a test decides what runs when.
+#[cfg(test)]
+pub trait SimulatedRuntime: std::fmt::Debug + Send + Sync {
+    /// Accepts a task. Runs nothing yet.
+    fn spawn(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>);
+    /// Runs the tasks until `is_done` returns true, or for `timeout` of simulated time.
+    fn run(&self, is_done: &mut dyn FnMut() -> bool, timeout: Duration);
+}
+
+/// A task that [`Runtime::wait`] waits for.
+pub(crate) struct Task<T>(mpsc::Receiver<thread::Result<T>>);
+
+/// How waiting for a task ended.
+#[derive(Debug)]
+pub(crate) enum Waited<T> {
+    Done(T),
+    /// The time is over, and the task is still running.
+    Elapsed,
+    /// The runtime was shut down before the task ended.
+    Cancelled,
+}
+
+impl Runtime {
+    /// Starts a task in the current tracing span.
+    pub(crate) fn spawn<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> Task<T> {
+        let (sender, receiver) = mpsc::channel();
+        let future = AssertUnwindSafe(future).catch_unwind().in_current_span();
+        let task = async move { drop(sender.send(future.await)) };
+        match self {
+            Self::Tokio(handle) => drop(handle.spawn(task)),
+            #[cfg(test)]
+            Self::Simulated(runtime) => runtime.spawn(Box::pin(task)),
+        }
+        Task(receiver)
+    }
+
+    /// Blocks until the task ends, at most for `timeout`. A panic of the task continues here.
+    pub(crate) fn wait<T>(&self, task: &Task<T>, timeout: Duration) -> Waited<T> {
+        let received = match self {
+            Self::Tokio(_) => task.0.recv_timeout(timeout),
+            #[cfg(test)]
+            Self::Simulated(runtime) => simulated(runtime.as_ref(), task, timeout),
+        };
+        match received {
+            Ok(Ok(value)) => Waited::Done(value),
+            Ok(Err(panic)) => resume_unwind(panic),
+            Err(RecvTimeoutError::Timeout) => Waited::Elapsed,
+            Err(RecvTimeoutError::Disconnected) => Waited::Cancelled,
+        }
+    }
+}
+
+#[cfg(test)]
+fn simulated<T>(
+    runtime: &dyn SimulatedRuntime,
+    task: &Task<T>,
+    timeout: Duration,
+) -> Result<thread::Result<T>, RecvTimeoutError> {
+    let mut received = Err(RecvTimeoutError::Timeout);
+    let mut is_done = || {
+        received = task.0.try_recv().map_err(|error| match error {
+            mpsc::TryRecvError::Empty => RecvTimeoutError::Timeout,
+            mpsc::TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
+        });
+        !matches!(received, Err(RecvTimeoutError::Timeout))
+    };
+    runtime.run(&mut is_done, timeout);
+    received
+}
