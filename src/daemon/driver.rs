@@ -18,7 +18,6 @@ use super::status::{Status, ToggleStatus, toggles};
 use super::underway::Underway;
 use super::{Command, Heartbeat, Metrics, Trigger};
 use crate::model::{CommitId, chain};
-use crate::pass::publish::tries;
 use crate::pass::{Config, Error, Observe, PassContext, Reconciler, Report, Runtime};
 use crate::state::Revisions;
 
@@ -175,9 +174,7 @@ impl Driver {
         let Some(mut writer) = seat.take().filter(is_usable) else {
             return ControlFlow::Continue(());
         };
-        let alone = tries::parked(writer.view().tries(), self.config.clock.unix());
-        writer.parked = memory.schedule.parked(alone);
-        writer.history = std::mem::take(&mut memory.history);
+        memory.lend(&mut writer, self.config.clock.unix());
         let (mut underway, context) = Underway::new(self);
         let (began, started, asked) = (probe.local_head(), Instant::now(), SystemTime::now());
         let span = pass_span();
@@ -199,7 +196,7 @@ impl Driver {
         }
         let writer = seat.insert(finished.writer);
         memory.revisions = finished.revisions;
-        memory.history = std::mem::take(&mut writer.history);
+        memory.take_back(writer);
         if underway.is_ordered {
             reload(writer);
             self.trigger.fire();

@@ -10,7 +10,8 @@ use super::schedule::Schedule;
 use super::status::{PassResult, ToggleState, ToggleStatus, Withheld, WithheldReason};
 use crate::model::CommitId;
 use crate::pass::planning::history_guard::HistoryGuard;
-use crate::pass::{Report, StopReason};
+use crate::pass::publish::tries;
+use crate::pass::{Reconciler, Report, StopReason};
 use crate::plan::{FETCH_ALL, History};
 use crate::state::Revisions;
 
@@ -29,7 +30,7 @@ pub(super) struct LoopState {
     /// then is news.
     pub(super) seen: Option<CommitId>,
     /// What is known about moves of the ref.
-    pub(super) history: HistoryGuard,
+    history: HistoryGuard,
     /// Why the last pass failed, to say once that it did and once that it is over.
     trouble: Option<String>,
     /// What the last pass noticed.
@@ -54,6 +55,18 @@ impl LoopState {
             past: History::default(),
             revisions: Revisions::default(),
         }
+    }
+
+    /// Gives a reconciler, which may be a new one, what earlier passes have learned.
+    pub(super) fn lend(&mut self, writer: &mut Reconciler, now: i64) {
+        let alone = tries::parked(writer.view().tries(), now);
+        writer.parked = self.schedule.parked(alone);
+        writer.history = std::mem::take(&mut self.history);
+    }
+
+    /// Takes back what a pass has learned.
+    pub(super) fn take_back(&mut self, writer: &mut Reconciler) {
+        self.history = std::mem::take(&mut writer.history);
     }
 
     /// Returns whether the ref was found to lead elsewhere than the last pass saw.

@@ -8,8 +8,9 @@ use super::Error;
 use super::checkpoints::{abandon, publish_with_checkpoints, term};
 use super::config::Config;
 use super::context::{Event, PassContext};
+use super::planning::Precheck;
 use super::planning::history_guard::HistoryGuard;
-use super::planning::{self, Precheck};
+use super::planning::pass_plan::PassPlan;
 use super::publish::gate::Gate;
 use super::publish::inherited::Inherited;
 use super::publish::order::Remembered;
@@ -20,7 +21,7 @@ use super::report::Report;
 use super::runtime::Runtime;
 use crate::git::RepoUrl;
 use crate::model::ToggleId;
-use crate::plan::{Approved, Parked, Plan};
+use crate::plan::{Approved, Parked};
 use crate::service::Client;
 use crate::source::{Snapshot, Source};
 use crate::state::{Options, PassHead, Store, View};
@@ -28,9 +29,6 @@ use crate::state::{Options, PassHead, Store, View};
 /// How often a pass starts because the source vanished or another process was faster. Each time, that process made
 /// progress; with a few jobs at once, five starts were not always enough.
 const STARTS: usize = 20;
-
-/// How long a pass waits for another process that is publishing to the same shared state.
-const SHARED_WAIT: Duration = Duration::from_secs(90);
 
 /// Makes passes. It holds the lock of the state, so no other process writes to it.
 #[derive(Debug)]
@@ -47,16 +45,6 @@ pub struct Reconciler {
     pub(crate) history: HistoryGuard,
     #[cfg(test)]
     pub(super) simulated: Option<Arc<dyn super::publish::service::SimulatedService>>,
-}
-
-/// What a pass is about.
-struct PassPlan {
-    snapshot: Snapshot,
-    precheck: Precheck,
-    plan: Arc<Plan>,
-    notes: Vec<String>,
-    /// How long reading the source took.
-    looked: Duration,
 }
 
 impl Reconciler {
@@ -157,7 +145,13 @@ impl Reconciler {
             plan,
             notes,
             looked,
-        } = self.plan()?;
+        } = PassPlan::new(
+            &mut self.store,
+            &mut self.source,
+            &mut self.history,
+            &self.parked,
+            &self.config,
+        )?;
         let report = Report::new(Arc::clone(&plan), notes, looked);
         if precheck == Precheck::Same {
             return Ok(report);
@@ -168,42 +162,6 @@ impl Reconciler {
             // While an invalid document stops everything, nothing is published and nothing is recorded.
             Err(_) => Ok(report),
         }
-    }
-
-    fn plan(&mut self) -> Result<PassPlan, Error> {
-        let clock = self.config.clock.clone();
-        // The state first: what others apply while it is waited for must not be newer than the source that is compared.
-        // What they apply later is found when the pass announces itself.
-        self.store.refresh(SHARED_WAIT, clock.unix())?;
-        let began = clock.elapsed();
-        let snapshot = self.source.look()?;
-        let looked = clock.elapsed().saturating_sub(began);
-        let (view, rules) = (self.store.view(), &self.config.rules);
-        planning::check_base_url(view, rules)?;
-        let notes = self
-            .history
-            .check(&snapshot, view, &self.config, &mut self.source)?;
-        let precheck = match notes.is_empty() && self.parked.is_empty() {
-            true => Precheck::of(&snapshot, view, rules)?,
-            false => Precheck::Differs,
-        };
-        let plan = match precheck {
-            Precheck::Same => Plan::nothing(planning::source_info(&snapshot, rules), rules.base_url.clone()),
-            Precheck::Differs => {
-                let suspensions = planning::suspensions(view, clock.unix());
-                planning::plan_committed(&snapshot, view, rules, &self.parked, suspensions)?
-            }
-        };
-        if precheck == Precheck::Same {
-            self.store.see(snapshot.revision());
-        }
-        Ok(PassPlan {
-            snapshot,
-            precheck,
-            plan: Arc::new(plan),
-            notes,
-            looked,
-        })
     }
 
     /// Does what the plan says, as far as it is approved, and records it.
@@ -263,6 +221,7 @@ impl Reconciler {
                 is_shared.then(|| term(timeout.unwrap_or_default())),
             ),
             clock,
+            runtime: runtime.clone(),
             context: context.clone(),
         };
         publish_with_checkpoints(&mut self.store, job, head, runtime)

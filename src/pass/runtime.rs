@@ -60,6 +60,26 @@ impl Runtime {
         Task(receiver)
     }
 
+    /// Awaits what another thread is about to finish. A simulation does not let time pass meanwhile.
+    pub(crate) async fn recorded<T>(&self, future: impl Future<Output = T>) -> T {
+        match self {
+            Self::Tokio(_) => future.await,
+            #[cfg(test)]
+            Self::Simulated(_) => {
+                let (mut future, mut context) = (
+                    std::pin::pin!(future),
+                    std::task::Context::from_waker(std::task::Waker::noop()),
+                );
+                loop {
+                    if let std::task::Poll::Ready(value) = future.as_mut().poll(&mut context) {
+                        return value;
+                    }
+                    thread::yield_now();
+                }
+            }
+        }
+    }
+
     /// Blocks until the task ends, at most for `timeout`. A panic of the task continues here.
     pub(crate) fn wait<T>(&self, task: &Task<T>, timeout: Duration) -> Waited<T> {
         let received = match self {

@@ -3,6 +3,7 @@
 mod attribution;
 mod emptied;
 pub(crate) mod history_guard;
+pub(super) mod pass_plan;
 pub(super) mod read;
 mod staleness;
 mod uncommitted;
@@ -18,7 +19,7 @@ use crate::plan::{Deciding, Draft, History, Input, Overrides, Parked, Plan, Sour
 use crate::source::{self, Relation, Snapshot, Source, SourceConfig};
 use crate::state::{self, PassMemory, View};
 use attribution::attribute;
-use read::ReadContext;
+use read::{ReadContext, read};
 use staleness::{Answer, Case, Observer, Step};
 
 /// What looking led to.
@@ -63,14 +64,14 @@ fn plan_work_tree(snapshot: &Snapshot, view: &View, config: &Config) -> Result<P
     let source = &config.source;
     let folder = source.location.local_path().ok_or(Error::NoWorkTree)?;
     let folder = Folder::open(folder, &source.root)?;
-    let from = PlanFiles {
+    let files = PlanFiles {
         files: Files::WorkTree,
         snapshot,
         root_tree: folder.root_tree(),
         open: || Ok(folder.clone()),
     };
     let plan = plan_files(
-        &from,
+        &files,
         view,
         rules,
         &BTreeMap::new(),
@@ -181,13 +182,13 @@ pub(crate) fn plan_committed(
     parked: &BTreeMap<ToggleId, Parked>,
     suspensions: Suspensions,
 ) -> Result<Plan, Error> {
-    let from = PlanFiles {
+    let files = PlanFiles {
         files: Files::Committed,
         snapshot,
         root_tree: snapshot.root_tree(),
         open: || Ok(snapshot.reader()?),
     };
-    plan_files(&from, view, rules, parked, suspensions)
+    plan_files(&files, view, rules, parked, suspensions)
 }
 
 /// The files of a plan, which need not be those of the commit that it is attributed to.
@@ -200,7 +201,7 @@ struct PlanFiles<'a, F> {
 }
 
 fn plan_files<S, F>(
-    from: &PlanFiles<'_, F>,
+    files: &PlanFiles<'_, F>,
     view: &View,
     rules: &Rules,
     parked: &BTreeMap<ToggleId, Parked>,
@@ -210,12 +211,28 @@ where
     S: Trees<Error = source::Error>,
     F: Fn() -> Result<S, Error> + Sync,
 {
-    let snapshot = from.snapshot;
-    let unknown = unknown(view);
-    let settled = view.settled();
-    let always: BTreeSet<ToggleId> = unknown.keys().chain(settled.keys()).cloned().collect();
-    let comparison = compared(from, view, rules, &always)?;
-    sound(&comparison, snapshot, rules)?;
+    let comparison = compared(files, view, rules)?;
+    sound(&comparison, files.snapshot, rules)?;
+    let input = Input {
+        parked: parked.clone(),
+        suspensions,
+        ..decided(files, view, rules, comparison)?
+    };
+    let draft = Draft::new(input, &rules.policy);
+    attribute(draft, files.snapshot, files.files, rules.kind)
+}
+
+/// Reads what differs, and decides about each toggle.
+fn decided<S, F>(
+    files: &PlanFiles<'_, F>,
+    view: &View,
+    rules: &Rules,
+    comparison: Comparison,
+) -> Result<Input, Error>
+where
+    S: Trees<Error = source::Error>,
+    F: Fn() -> Result<S, Error> + Sync,
+{
     let Comparison {
         differences,
         mut applied_counts,
@@ -223,39 +240,39 @@ where
         findings: tree_findings,
         ..
     } = comparison;
-    let reading = ReadContext {
-        kind: rules.kind,
-        root: &rules.root,
-        scope: &rules.policy.scope,
-        layout: &rules.layout,
-        unknown: &unknown,
-        settled,
-    };
-    count_settled(settled, &differences, &mut applied_counts);
-    let overrides = Overrides::at(snapshot.revision(), view.allowances());
+    count_settled(view.settled(), &differences, &mut applied_counts);
+    let overrides = Overrides::at(files.snapshot.revision(), view.allowances());
     let environment_holds = emptied::holds(lost, &differences, rules, &overrides);
     let deciding = Deciding {
         policy: &rules.policy,
         applied_counts: &applied_counts,
         environment_holds: &environment_holds,
     };
-    let (decided, mut findings) = read::decided(differences, reading, deciding, || {
-        Ok(((from.open)()?, view.reader()?))
-    })?;
+    let open = || Ok(((files.open)()?, view.reader()?));
+    let decide = |candidate| deciding.decide(candidate);
+    let unknown = unknown(view);
+    let context = ReadContext {
+        kind: rules.kind,
+        root: &rules.root,
+        scope: &rules.policy.scope,
+        layout: &rules.layout,
+        unknown: &unknown,
+        settled: view.settled(),
+    };
+    let (decided, mut findings) = read(differences, context, decide, open)?;
     findings.extend(tree_findings);
     findings.sort();
-    let input = Input {
-        source: source_info(snapshot, rules),
+    Ok(Input {
+        source: source_info(files.snapshot, rules),
         base_url: base_url(view, rules),
         decided,
         applied_counts,
         environment_holds,
-        parked: parked.clone(),
-        suspensions,
+        parked: BTreeMap::new(),
+        suspensions: Suspensions::default(),
         overrides,
         findings,
-    };
-    attribute(Draft::new(input, &rules.policy), snapshot, from.files, rules.kind)
+    })
 }
 
 /// Returns what was sent and has no known outcome.
@@ -272,34 +289,30 @@ fn base_url(view: &View, rules: &Rules) -> Option<String> {
 }
 
 /// Compares the documents of the source with those that were applied.
-fn compared<S, F>(
-    from: &PlanFiles<'_, F>,
-    view: &View,
-    rules: &Rules,
-    always: &BTreeSet<ToggleId>,
-) -> Result<Comparison, Error>
+fn compared<S, F>(files: &PlanFiles<'_, F>, view: &View, rules: &Rules) -> Result<Comparison, Error>
 where
     S: Trees<Error = source::Error>,
     F: Fn() -> Result<S, Error> + Sync,
 {
     let roots = Roots {
-        source: from.root_tree,
+        source: files.root_tree,
         applied: view.tip().map(|tip| tip.tree),
     };
-    let source = (from.open)()?;
-    let applied = view.reader()?;
-    compare(
-        &source,
-        applied.as_ref(),
-        roots,
-        &Places {
-            layout: &rules.layout,
-            root: &rules.root,
-            scope: &rules.policy.scope,
-            kind: rules.kind,
-        },
-        always,
-    )
+    let places = Places {
+        layout: &rules.layout,
+        root: &rules.root,
+        scope: &rules.policy.scope,
+        kind: rules.kind,
+    };
+    // What is not in the applied tree, or not certain, is looked at even where both trees are the same.
+    let always: BTreeSet<ToggleId> = view
+        .unknown()
+        .keys()
+        .chain(view.settled().keys())
+        .cloned()
+        .collect();
+    let (source, applied) = ((files.open)()?, view.reader()?);
+    compare(&source, applied.as_ref(), roots, &places, &always)
 }
 
 /// Corrects the numbers of applied toggles by what was confirmed and is not in the applied tree yet.
@@ -323,14 +336,13 @@ fn count_settled(
 /// Refuses a source that would read as "everything was removed", and a scope that would read as "nothing to do".
 fn sound(comparison: &Comparison, snapshot: &Snapshot, rules: &Rules) -> Result<(), Error> {
     if !comparison.any_document {
-        let root = if rules.root.is_empty() {
-            ".".to_owned()
-        } else {
-            rules.root.clone()
+        let root = match rules.root.as_str() {
+            "" => ".",
+            root => root,
         };
         return Err(Error::NoDocuments {
             revision: snapshot.revision(),
-            root,
+            root: root.to_owned(),
             files: comparison.files,
             findings: comparison.findings.clone(),
         });

@@ -11,7 +11,7 @@ use crate::git::ObjectReader;
 use crate::model::{Action, Blob, Payload, Scope, Sent, ServiceKind, ToggleId, Trees, Version};
 use crate::pass::Error;
 use crate::plan::compare::{Difference, File, join};
-use crate::plan::{Applied, Candidate, Decided, Deciding, Desired};
+use crate::plan::{Applied, Candidate, Desired};
 use crate::source;
 
 /// How many documents a thread takes at a time.
@@ -32,33 +32,35 @@ pub(crate) struct ReadContext<'a> {
 }
 
 /// What is decided about each toggle, and what is wrong with the documents.
-pub(crate) type Read = (Vec<Decided>, Vec<Diagnostic>);
+pub(crate) type Read<T> = (Vec<T>, Vec<Diagnostic>);
 
-/// Reads and checks both sides of every difference in scope, and decides about it at once, so that what is not going to
-/// be published is let go of. `open` gives each thread its own readers.
-pub(crate) fn decided<S, F>(
+/// Reads and checks both sides of every difference in scope. `decide` is called at once for each, so that contents that
+/// will not be published are dropped. `open` gives each thread its own readers.
+pub(crate) fn read<S, F, D, T>(
     differences: Vec<Difference>,
     reading: ReadContext<'_>,
-    deciding: Deciding<'_>,
+    decide: D,
     open: F,
-) -> Result<Read, Error>
+) -> Result<Read<T>, Error>
 where
     S: Trees<Error = source::Error>,
+    D: Fn(Candidate) -> T + Sync,
+    T: Send,
     F: Fn() -> Result<(S, Option<ObjectReader>), Error> + Sync,
 {
     let wanted = |one: &Difference| reading.scope.contains(&one.id) || reading.unknown.contains_key(&one.id);
     let count = differences.len();
-    // Handed out in small parts, so that what was read is let go of while the rest is still read. Reading goes on under
+    // Handed out in small parts, so that what was read is dropped while the rest is still being read. Reading goes on under
     // the same lock: libgit2 locks so often that two readers are slower than one, and the other thread parses meanwhile.
     let parts = Mutex::new(differences.into_iter().filter(wanted));
-    let work = || -> Result<Read, Error> {
+    let work = || -> Result<Read<T>, Error> {
         let mut all = Read::default();
         let (source, applied) = open()?;
         let reader = Reader {
             source,
             applied,
             reading,
-            deciding,
+            decide: &decide,
         };
         loop {
             let mut parts = parts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -91,7 +93,10 @@ where
 }
 
 /// Does the same work in this many threads, and puts together what they read.
-fn in_threads(threads: usize, work: impl Fn() -> Result<Read, Error> + Sync) -> Result<Read, Error> {
+fn in_threads<T: Send>(
+    threads: usize,
+    work: impl Fn() -> Result<Read<T>, Error> + Sync,
+) -> Result<Read<T>, Error> {
     thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
         let mut all = Read::default();
@@ -106,11 +111,11 @@ fn in_threads(threads: usize, work: impl Fn() -> Result<Read, Error> + Sync) -> 
     })
 }
 
-struct Reader<'a, S> {
+struct Reader<'a, S, D> {
     source: S,
     applied: Option<ObjectReader>,
     reading: ReadContext<'a>,
-    deciding: Deciding<'a>,
+    decide: &'a D,
 }
 
 /// A difference with the contents that it takes to decide about it.
@@ -120,7 +125,7 @@ struct Loaded {
     applied: Option<Blob>,
 }
 
-impl<S: Trees<Error = source::Error>> Reader<'_, S> {
+impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
     fn load(&self, difference: Difference) -> Result<Loaded, Error> {
         let desired = match difference.desired.as_slice() {
             [file] => Some(self.source.blob(file.id, LARGEST_DOCUMENT)?),
@@ -137,7 +142,10 @@ impl<S: Trees<Error = source::Error>> Reader<'_, S> {
         })
     }
 
-    fn read(&self, loaded: Loaded, into: &mut Read) {
+    fn read<T>(&self, loaded: Loaded, into: &mut Read<T>)
+    where
+        D: Fn(Candidate) -> T,
+    {
         let Loaded {
             difference,
             desired,
@@ -145,7 +153,7 @@ impl<S: Trees<Error = source::Error>> Reader<'_, S> {
         } = loaded;
         let desired = self.desired(&difference, desired.as_ref(), &mut into.1);
         let applied = self.applied(&difference, applied.as_ref());
-        into.0.push(self.deciding.decide(Candidate {
+        into.0.push((self.decide)(Candidate {
             id: difference.id,
             desired,
             applied,

@@ -36,6 +36,7 @@ use tokio::sync::watch;
 use super::Error;
 use super::context::PassContext;
 use super::report::{ChangeResult, StopReason};
+use super::runtime::Runtime;
 use crate::model::{CommitId, Sent};
 use crate::plan::{Approved, Change};
 use crate::state::{Clock, Journal};
@@ -105,6 +106,7 @@ pub(crate) struct PublishJob {
     pub(crate) journal: Journal,
     pub(crate) limits: Limits,
     pub(crate) gate: Gate,
+    pub(crate) runtime: Runtime,
     pub(crate) clock: Clock,
     pub(crate) context: PassContext,
 }

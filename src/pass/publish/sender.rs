@@ -82,7 +82,8 @@ impl Sender {
         let plan = &self.job.plan;
         let change = &plan.changes()[job.change];
         let sent = sent(change, plan.source().revision);
-        let begun = match self.job.journal.begin(&change.id, &sent).await {
+        let begun = self.job.journal.begin(&change.id, &sent);
+        let begun = match self.job.runtime.recorded(begun).await {
             Ok(begun) => begun,
             Err(error) => return Err(self.abandon(job, error)),
         };
