@@ -1,6 +1,6 @@
 //! Plans with the library, as `gitoggle plan` does: `cargo run --example embed -- PATH`.
 //!
-//! Nothing is written and no server is contacted. Without a state folder everything is a first pass.
+//! It writes nothing and sends no request. Without a state folder, every environment is a first pass.
 
 use std::error::Error;
 use std::path::PathBuf;

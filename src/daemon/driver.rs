@@ -187,29 +187,25 @@ impl Driver {
         let Some(finished) = self.attend(pass, &mut underway, probe, stop).await else {
             return ControlFlow::Break(());
         };
-        if underway.is_triggered {
-            self.trigger.fire();
-        }
+        let FinishedPass {
+            writer,
+            revisions,
+            result,
+            toggles,
+        } = finished;
+        let (took, writer) = (started.elapsed(), seat.insert(writer));
         memory.seen = underway.about().or(began);
-        if memory.seen.is_some() || finished.result.is_ok() {
+        if memory.seen.is_some() || result.is_ok() {
             probe.looked(asked);
         }
-        let writer = seat.insert(finished.writer);
-        memory.revisions = finished.revisions;
-        memory.take_back(writer);
-        if underway.is_ordered {
-            reload(writer);
+        memory.take_back(writer, revisions);
+        if underway.is_triggered || underway.is_ordered {
             self.trigger.fire();
         }
-        span.in_scope(|| {
-            self.conclude(
-                writer,
-                finished.result,
-                finished.toggles,
-                started.elapsed(),
-                memory,
-            )
-        });
+        if underway.is_ordered {
+            reload(writer);
+        }
+        span.in_scope(|| self.conclude(writer, result, toggles, took, memory));
         for order in underway.orders {
             self.obey(order, writer, memory);
         }

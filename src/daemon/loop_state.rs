@@ -65,7 +65,8 @@ impl LoopState {
     }
 
     /// Takes back what a pass has learned.
-    pub(super) fn take_back(&mut self, writer: &mut Reconciler) {
+    pub(super) fn take_back(&mut self, writer: &mut Reconciler, revisions: Revisions) {
+        self.revisions = revisions;
         self.history = std::mem::take(&mut writer.history);
     }
 

@@ -190,8 +190,7 @@ fn requests_of_a_pass() -> Vec<(Duration, String)> {
     let report = reconciler.pass(&PassContext::default(), &runtime).unwrap();
     assert!(report.is_complete(), "{report:?}");
     assert!(reconciler.view().has_applied());
-    let requests = service.requests.lock().unwrap().clone();
-    requests
+    service.requests.lock().unwrap().clone()
 }
 
 #[test]
