@@ -29,7 +29,7 @@ async fn serve(settings: &Settings, args: &SandboxArgs) -> Result<Verdict, Failu
     })
     .map_err(Failure::failed)?;
     let url = sandbox.url();
-    let mut text = format!("listening on {url}\nwhat it holds: {url}/\n");
+    let mut text = format!("listening on {url}\nweb page: {url}/\n");
     if let Some(file) = &args.ca_out {
         text += &format!("certificate authority: {}\n", file.display());
     }
