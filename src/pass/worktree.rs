@@ -10,9 +10,10 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use crate::document::{LARGEST_DOCUMENT, MOST_FILES};
+use crate::git::pack::{Kind, id_of};
 use crate::model::{Blob, Entry, Format, ObjectId, Tree, Trees};
 use crate::source;
-use crate::source::worktree::{WorkKind, WorkTree, blob_id};
+use crate::source::worktree::WorkTree;
 
 /// A folder of files, read once. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -28,11 +29,7 @@ impl Folder {
     /// Reads the folder `root` of `folder`.
     pub(crate) fn open(folder: &Path, root: &str) -> Result<Self, source::Error> {
         let tree = WorkTree::open(folder, root)?;
-        let files = tree.files()?.into_iter();
-        let files = files
-            .filter(|file| file.kind == WorkKind::File)
-            .map(|file| file.path);
-        Self::read(&tree, &files.collect::<Vec<_>>())
+        Self::read(&tree, &tree.files()?)
     }
 
     /// Reads the one file `path` of `folder`, as if nothing else were there.
@@ -48,7 +45,7 @@ impl Folder {
         for path in paths {
             let (parent, name) = split(path);
             let id = match is_read(name) {
-                true => files.keep(tree.content(path, LARGEST_DOCUMENT)?, path)?,
+                true => files.keep(tree.content(path, LARGEST_DOCUMENT)?, path),
                 false => made_up(b"file", path),
             };
             enter(&mut folders, parent).push(Child::File(name.to_vec(), id));
@@ -72,13 +69,13 @@ impl Folder {
 }
 
 impl Files {
-    fn keep(&mut self, blob: Blob, path: &[u8]) -> Result<ObjectId, source::Error> {
+    fn keep(&mut self, blob: Blob, path: &[u8]) -> ObjectId {
         let id = match &blob {
-            Blob::Content(content) => blob_id(content)?,
+            Blob::Content(content) => id_of(Kind::Blob, content),
             Blob::Missing | Blob::TooLarge(_) => made_up(b"file", path),
         };
         self.blobs.insert(id, blob);
-        Ok(id)
+        id
     }
 }
 

@@ -5,36 +5,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use git2::{ObjectType, Oid, Repository};
-
 use super::error::Error;
 use super::local;
 use super::snapshot::components;
-use crate::git::object_id;
-use crate::model::{Blob, ObjectId};
+use crate::git::{Ignored, os_path};
+use crate::model::Blob;
 
 /// A folder of files, and the rules of what is ignored in it.
 pub struct WorkTree {
     folder: PathBuf,
-    ignore: Option<Ignore>,
-}
-
-/// One file, without its content.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct WorkFile {
-    /// Its path from the root, with `/` between its parts; need not be UTF-8.
-    pub path: Vec<u8>,
-    /// What is known without reading it.
-    pub kind: WorkKind,
-}
-
-/// What a path of a work tree is.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum WorkKind {
-    /// A regular file.
-    File,
-    /// A symbolic link, a nested repository or something special: not followed.
-    Other,
+    ignored: Option<Ignored>,
 }
 
 /// Returns the top folder of the work tree that `path` lies in, if it lies in one.
@@ -56,7 +36,7 @@ impl WorkTree {
             Err(Error::NoRepository(_)) => None,
             Err(error) => return Err(error),
         };
-        if repository.as_ref().is_some_and(Repository::is_bare) {
+        if repository.as_ref().is_some_and(|repository| repository.is_bare()) {
             return Err(Error::NoWorkTree(folder.to_owned()));
         }
         let missing = || Error::NoFolder(folder.join(root));
@@ -65,20 +45,19 @@ impl WorkTree {
         if !fs::metadata(&inner).is_ok_and(|found| found.is_dir()) {
             return Err(missing());
         }
-        let ignore = repository
-            .map(|repository| Ignore::new(repository, &root))
-            .transpose()?;
+        let ignored = repository.map(|repository| Ignored::new(repository, &root));
         Ok(Self {
             folder: inner,
-            ignore,
+            ignored: ignored.transpose()?,
         })
     }
 
-    /// Returns every file, sorted by path. None is read.
+    /// Returns the path of every regular file from the root, sorted, with `/` between its parts. Paths need not be UTF-8, and
+    /// no file is read.
     ///
     /// # Errors
     /// When a folder cannot be read.
-    pub fn files(&self) -> Result<Vec<WorkFile>, Error> {
+    pub fn files(&self) -> Result<Vec<Vec<u8>>, Error> {
         let mut files = Vec::new();
         let mut folders = vec![(self.folder.clone(), Vec::new())];
         while let Some((folder, prefix)) = folders.pop() {
@@ -94,20 +73,16 @@ impl WorkTree {
                 let kind = entry.file_type().map_err(unreadable)?;
                 if name == ".git"
                     || self
-                        .ignore
+                        .ignored
                         .as_ref()
-                        .is_some_and(|ignore| ignore.covers(&path, kind.is_dir()))
+                        .is_some_and(|ignored| ignored.covers(&path, kind.is_dir()))
                 {
                     continue;
                 }
-                let file = |kind| WorkFile {
-                    path: path.clone(),
-                    kind,
-                };
-                match (kind.is_dir(), kind.is_file()) {
-                    (true, _) if !entry.path().join(".git").exists() => folders.push((entry.path(), path)),
-                    (false, true) => files.push(file(WorkKind::File)),
-                    _ => files.push(file(WorkKind::Other)),
+                if kind.is_file() {
+                    files.push(path);
+                } else if kind.is_dir() && !entry.path().join(".git").exists() {
+                    folders.push((entry.path(), path));
                 }
             }
         }
@@ -149,44 +124,6 @@ impl std::fmt::Debug for WorkTree {
     }
 }
 
-/// Returns the id that Git gives to a file with this content.
-///
-/// # Errors
-/// When libgit2 cannot hash, which it always can.
-pub fn blob_id(content: &[u8]) -> Result<ObjectId, Error> {
-    Ok(object_id(Oid::hash_object(ObjectType::Blob, content)?))
-}
-
-/// What Git ignores: what a rule says, unless it is tracked all the same.
-struct Ignore {
-    repository: Repository,
-    index: git2::Index,
-    root: String,
-}
-
-impl Ignore {
-    fn new(repository: Repository, root: &str) -> Result<Self, Error> {
-        let index = repository.index()?;
-        Ok(Self {
-            repository,
-            index,
-            root: root.to_owned(),
-        })
-    }
-
-    fn covers(&self, path: &[u8], is_folder: bool) -> bool {
-        let path = join(self.root.as_bytes(), path);
-        let os = os_path(&path);
-        if !self.repository.is_path_ignored(&os).unwrap_or(false) {
-            return false;
-        }
-        match is_folder {
-            true => self.index.find_prefix(os_path(&join(&path, b""))).is_err(),
-            false => self.index.get_path(&os, 0).is_none(),
-        }
-    }
-}
-
 fn join(prefix: &[u8], name: &[u8]) -> Vec<u8> {
     match prefix {
         [] => name.to_vec(),
@@ -194,28 +131,15 @@ fn join(prefix: &[u8], name: &[u8]) -> Vec<u8> {
     }
 }
 
-#[cfg(unix)]
-fn os_path(path: &[u8]) -> PathBuf {
-    use std::os::unix::ffi::OsStrExt;
-    PathBuf::from(std::ffi::OsStr::from_bytes(path))
-}
-
-#[cfg(not(unix))]
-fn os_path(path: &[u8]) -> PathBuf {
-    PathBuf::from(String::from_utf8_lossy(path).into_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::Repo;
     use super::*;
+    use crate::git::pack::{Kind, id_of};
 
     fn paths(tree: &WorkTree) -> Vec<String> {
-        let files = tree.files().unwrap();
-        files
-            .into_iter()
-            .map(|file| String::from_utf8(file.path).unwrap())
-            .collect()
+        let files = tree.files().unwrap().into_iter();
+        files.map(|path| String::from_utf8(path).unwrap()).collect()
     }
 
     #[test]
@@ -238,7 +162,7 @@ mod tests {
         assert_eq!(tree.content(b"new", 10).unwrap(), Blob::Content(b"2".to_vec()));
         assert_eq!(tree.content(b"new", 0).unwrap(), Blob::TooLarge(1));
         let id = repo.git(&["hash-object", "toggles/new"]);
-        assert_eq!(blob_id(b"2").unwrap().to_string(), id);
+        assert_eq!(id_of(Kind::Blob, b"2").to_string(), id);
     }
 
     #[test]
@@ -249,21 +173,7 @@ mod tests {
         super::super::testing::git(&repo.join("nested"), &["init", "-q"]);
         std::os::unix::fs::symlink("folder", repo.join("link")).unwrap();
         let tree = WorkTree::open(repo.path(), "").unwrap();
-        let kinds: Vec<_> = tree
-            .files()
-            .unwrap()
-            .into_iter()
-            .map(|file| (file.path, file.kind))
-            .collect();
-        let expected = [
-            ("folder/a", WorkKind::File),
-            ("link", WorkKind::Other),
-            ("nested", WorkKind::Other),
-        ];
-        assert_eq!(
-            kinds,
-            expected.map(|(path, kind)| (path.as_bytes().to_vec(), kind))
-        );
+        assert_eq!(paths(&tree), ["folder/a"]);
         assert!(tree.content(b"link", 10).is_err());
     }
 
@@ -276,7 +186,7 @@ mod tests {
             WorkTree::open(folder.path(), "nowhere"),
             Err(Error::NoFolder(_))
         ));
-        Repository::init_bare(folder.path().join("bare")).unwrap();
+        git2::Repository::init_bare(folder.path().join("bare")).unwrap();
         assert!(matches!(
             WorkTree::open(&folder.path().join("bare"), ""),
             Err(Error::NoWorkTree(_))

@@ -1,0 +1,46 @@
+//! What Git ignores in a work tree: what a rule names, unless it is tracked all the same.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
+use git2::{Index, Repository};
+
+/// The ignored paths of a work tree, below one of its folders.
+pub(crate) struct Ignored {
+    repository: Repository,
+    index: Index,
+    root: String,
+}
+
+impl Ignored {
+    pub(crate) fn new(repository: Repository, root: &str) -> Result<Self, git2::Error> {
+        let (index, root) = (repository.index()?, root.to_owned());
+        Ok(Self {
+            repository,
+            index,
+            root,
+        })
+    }
+
+    /// Returns whether Git ignores `path` (from the root).
+    pub(crate) fn covers(&self, path: &[u8], is_folder: bool) -> bool {
+        let path = match self.root.as_bytes() {
+            [] => path.to_vec(),
+            root => [root, b"/", path].concat(),
+        };
+        let os = os_path(&path);
+        if !self.repository.is_path_ignored(&os).unwrap_or(false) {
+            return false;
+        }
+        match is_folder {
+            true => self.index.find_prefix(os.join("")).is_err(),
+            false => self.index.get_path(&os, 0).is_none(),
+        }
+    }
+}
+
+/// Returns a path of a repository as one of this machine.
+pub(crate) fn os_path(path: &[u8]) -> PathBuf {
+    OsStr::from_bytes(path).into()
+}
