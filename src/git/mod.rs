@@ -15,7 +15,7 @@
 //!   calls, so a [`RepositoryPool`] keeps one handle for the next reader. An [`ObjectReader`] reads trees and blobs with
 //!   limits, and reports an object that is missing, malformed, or of the wrong type as such. What that means is for the
 //!   caller: a source looks at its path again or clones again, and a state is broken.
-//! * *Writing.* Only the state writes. Objects that belong together become one `pack`, so that a thousand documents cost
+//! * *Writing.* [`fetch`] writes what a server sends. The state writes its own objects: those that belong together become one `pack`, so that a thousand documents cost
 //!   one sync. A ref moves by Git's own protocol (`refs`): lock, compare, write, sync, rename. `repack` merges packs
 //!   before they pile up. Every step syncs what the next one relies on, in this order: objects, then the ref that names
 //!   them. [`FailpointHook`] lets a test stop between any two steps.
@@ -43,13 +43,17 @@ mod url;
 pub use access::{GitAccess, GitCredentials};
 pub use failpoint::FailpointHook;
 pub(crate) use failpoint::Failpoints;
+/// An open repository. Other modules pass it on, and name no other type of libgit2.
+pub use git2::Repository;
 pub(crate) use ignored::{Ignored, os_path};
 pub use objects::{ObjectError, ObjectFault, ObjectReader};
 pub(crate) use objects::{blob, object_id, oid, tree};
 pub use os_error::{Libgit2Error, io_fault, is_full, os_error};
 pub use pool::{PooledRepository, RepositoryPool};
-pub use remote::{Advertised, GitError, HostWords, Offered, SshHost, advertised, moved_to, with_remote};
+pub use remote::{
+    Advertised, GitError, HostWords, Offered, SshHost, advertised, fetch, moved_to, with_remote,
+};
 pub(crate) use repack::repack;
-pub use repository::{RepositoryError, init, open, open_bare};
+pub use repository::{RepositoryError, init, init_bare, open, open_bare};
 pub(crate) use repository::{open_or_create, sync_folder};
 pub use url::{RepoUrl, RepoUrlError};

@@ -9,6 +9,21 @@ use crate::model::escaped;
 #[error("{}", escaped(.0.message()))]
 pub struct Libgit2Error(pub git2::Error);
 
+impl Libgit2Error {
+    /// Returns the part of a repository that the error is about.
+    #[must_use]
+    pub fn part(&self) -> &'static str {
+        use git2::ErrorClass::{Config, Indexer, Object, Odb, Reference, Tree, Zlib};
+
+        match self.0.class() {
+            Config => "the configuration",
+            Indexer | Object | Odb | Tree | Zlib => "an object",
+            Reference => "a ref",
+            _ => "a file",
+        }
+    }
+}
+
 /// The highest number of an error on Linux.
 const LAST: i32 = 133;
 

@@ -11,6 +11,11 @@ use super::repository::sync_folder;
 use super::{Failpoints, RepositoryError};
 use crate::model::CommitId;
 
+/// Returns whether `name` can be the full name of a ref.
+pub(crate) fn is_valid_name(name: &str) -> bool {
+    git2::Reference::is_valid_name(name)
+}
+
 /// Returns what `name` points at, or nothing where there is no such ref.
 pub(crate) fn look_up(repository: &Repository, name: &str) -> Result<Option<CommitId>, RepositoryError> {
     match repository.refname_to_id(name) {

@@ -86,6 +86,14 @@ pub fn init(folder: &Path, options: &mut RepositoryInitOptions) -> Result<Reposi
     Repository::init_opts(folder, options.external_template(false))
 }
 
+/// Makes a bare repository in `folder`.
+///
+/// # Errors
+/// As [`init`].
+pub fn init_bare(folder: &Path) -> Result<Repository, git2::Error> {
+    init(folder, RepositoryInitOptions::new().bare(true))
+}
+
 fn open_with(path: &Path, flags: RepositoryOpenFlags) -> Result<Repository, git2::Error> {
     libgit2()?;
     let none: [&str; 0] = [];

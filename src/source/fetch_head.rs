@@ -8,10 +8,10 @@ use std::io::Read;
 use std::path::Path;
 use std::time::SystemTime;
 
-use git2::{Oid, Repository};
+use git2::Oid;
 
 use super::resolve::Resolved;
-use crate::git::object_id;
+use crate::git::{Repository, object_id, oid};
 use crate::model::CommitId;
 
 /// How much of the file is read, in bytes. The commit to be checked out comes first.
@@ -62,7 +62,7 @@ impl FetchHead {
     /// Reads the file of `repository`, in which `reference` was `resolved`.
     pub(super) fn look(&mut self, repository: &Repository, reference: Option<&str>, resolved: &Resolved) {
         let path = repository.commondir().join("FETCH_HEAD");
-        let Some(seen) = Seen::of(&path, resolved.commit) else {
+        let Some(seen) = Seen::of(&path, oid(resolved.commit.0)) else {
             *self = Self::default();
             return;
         };
@@ -71,7 +71,7 @@ impl FetchHead {
         }
         self.seen = Some(seen);
         let problem = match reference {
-            None | Some("HEAD") => problem(repository, &path, resolved.commit),
+            None | Some("HEAD") => problem(repository, &path, seen.checkout),
             // A fetch moves the ref itself, and nothing has to be checked out.
             Some(_) => (seen.length == 0).then_some(FetchProblem::Failed),
         };

@@ -2,11 +2,9 @@
 
 use std::path::Path;
 
-use git2::Repository;
-
 use super::error::{Error, cannot_open};
 use super::resolve::{Resolved, resolve};
-use crate::git;
+use crate::git::{self, Repository};
 
 /// Opens the repository at `path`: a work tree, a bare one, a linked work tree, or a symbolic link to one. Never
 /// one further up.

@@ -1,6 +1,14 @@
 //! Commit messages, decoded by what the commit says its encoding is.
 
 use crate::git::object_id;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+use git2::Oid;
+
+use super::error::Error;
+use super::reader::Reader;
 use crate::model::{Commit, CommitId};
 
 /// Returns `commit` as a value.
@@ -11,6 +19,30 @@ pub(super) fn commit(commit: &git2::Commit<'_>) -> Commit {
         id: CommitId(object_id(commit.id())),
         message: decode(commit.message_raw_bytes(), encoding.as_deref()),
         committed_at: commit.committer().when().seconds(),
+    }
+}
+
+/// Commits with their messages, each read once.
+pub(super) struct Messages<'a> {
+    reader: &'a Reader,
+    known: BTreeMap<Oid, Arc<Commit>>,
+}
+
+impl<'a> Messages<'a> {
+    pub(super) const fn new(reader: &'a Reader) -> Self {
+        let known = BTreeMap::new();
+        Self { reader, known }
+    }
+
+    pub(super) fn read(&mut self, id: Oid) -> Result<Arc<Commit>, Error> {
+        let found = match self.known.entry(id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let commit = self.reader.repository().find_commit(id)?;
+                new.insert(Arc::new(self::commit(&commit)))
+            }
+        };
+        Ok(Arc::clone(found))
     }
 }
 

@@ -7,7 +7,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use git2::{AutotagOption, FetchOptions, Oid, Repository};
 use tempfile::TempDir;
 
 use super::error::{Error, HeadKind};
@@ -15,7 +14,7 @@ use super::reader::Memory;
 use super::resolve::{self, Resolved};
 use super::{CacheMode, Snapshot, SourceConfig};
 use crate::git::{
-    self, Advertised, GitError, RepositoryPool, advertised, io_fault, object_id, oid, with_remote,
+    self, Advertised, GitError, Repository, RepositoryPool, advertised, io_fault, object_id, oid, refs,
 };
 use crate::model::CommitId;
 
@@ -56,7 +55,7 @@ impl Mirror {
 
     pub(super) fn look_up(&mut self, config: &SourceConfig) -> Result<CommitId, Error> {
         match wanted(config)? {
-            Wanted::Ref { resolved, .. } => Ok(CommitId(object_id(resolved.commit))),
+            Wanted::Ref { resolved, .. } => Ok(resolved.commit),
             Wanted::Id(_) => self.look(config).map(|snapshot| snapshot.revision()),
         }
     }
@@ -157,7 +156,7 @@ fn wanted(config: &SourceConfig) -> Result<Wanted, Error> {
     let names: Vec<String> = resolve::prefixes(name)
         .iter()
         .map(|prefix| format!("{prefix}{name}"))
-        .filter(|name| git2::Reference::is_valid_name(name))
+        .filter(|name| refs::is_valid_name(name))
         .collect();
     if !names.is_empty() {
         let prefixes: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -197,7 +196,7 @@ fn asked_for(name: &str, shown: String, found: &Advertised, refs: &[Advertised])
         refspec: format!("+{name}:{WANTED}"),
         resolved: Resolved {
             reference: shown,
-            commit: oid(peeled.id),
+            commit: CommitId(peeled.id),
         },
     })
 }
@@ -227,7 +226,7 @@ fn fetch(repository: &Repository, config: &SourceConfig, wanted: &Wanted) -> Res
             let commit = peeled.map_err(|_| Error::NotACommit(resolved.reference.clone()))?;
             Ok(Resolved {
                 reference: resolved.reference.clone(),
-                commit: commit.id(),
+                commit: CommitId(object_id(commit.id())),
             })
         }
     }
@@ -256,12 +255,8 @@ fn fetch_id(repository: &Repository, config: &SourceConfig, id: &str) -> Result<
 }
 
 fn fetch_refs(repository: &Repository, config: &SourceConfig, refspecs: &[String]) -> Result<(), Error> {
-    with_remote(repository, &config.location, &config.access, |remote| {
-        let mut options = FetchOptions::new();
-        options.download_tags(AutotagOption::None).update_fetchhead(false);
-        remote.fetch(refspecs, Some(&mut options), None)
-    })
-    .map_err(|error| unwritten(error, repository.path()))
+    git::fetch(repository, &config.location, &config.access, refspecs)
+        .map_err(|error| unwritten(error, repository.path()))
 }
 
 /// Reports a mirror that could not be written as an error of its disk rather than of the remote.
@@ -277,15 +272,9 @@ fn unwritten(error: GitError, folder: &Path) -> Error {
 }
 
 /// Returns the commit that was fetched last.
-fn tip(repository: &Repository) -> Option<Oid> {
-    Some(
-        repository
-            .find_reference(WANTED)
-            .ok()?
-            .peel_to_commit()
-            .ok()?
-            .id(),
-    )
+fn tip(repository: &Repository) -> Option<CommitId> {
+    let found = repository.find_reference(WANTED).ok()?;
+    Some(CommitId(object_id(found.peel_to_commit().ok()?.id())))
 }
 
 /// Opens the mirror in `folder` where it is one of this source.
@@ -296,9 +285,7 @@ fn open(folder: &Path, config: &SourceConfig) -> Option<Repository> {
 }
 
 fn init(folder: &Path, config: &SourceConfig) -> Result<Repository, Error> {
-    let mut options = git2::RepositoryInitOptions::new();
-    options.bare(true);
-    let repository = git::init(folder, &mut options)?;
+    let repository = git::init_bare(folder)?;
     repository
         .config()?
         .set_str(URL_KEY, &config.location.to_string())?;
@@ -317,7 +304,7 @@ fn lend(repository: &Repository, lender: Option<&Repository>) -> Result<(), Erro
         .and_then(|()| std::fs::write(&alternates, line))
         .map_err(|error| io("write", alternates, error))?;
     let repository = git::open_bare(repository.path())?;
-    repository.reference(WANTED, commit, true, "borrowed")?;
+    repository.reference(WANTED, oid(commit.0), true, "borrowed")?;
     Ok(())
 }
 

@@ -35,7 +35,7 @@ pub use uncommitted::uncommitted;
 use place::Place;
 use reader::Memory;
 
-use crate::git::{GitAccess, RepoUrl, RepositoryPool, object_id};
+use crate::git::{GitAccess, RepoUrl, RepositoryPool};
 use crate::model::CommitId;
 
 /// How long to wait before an error of a local repository is taken for what it seems.
@@ -146,7 +146,7 @@ impl Source {
         let reference = config.reference.as_deref();
         let (repository, resolved) = local::look_up(path, reference)?;
         self.fetch_head.look(&repository, reference, &resolved);
-        Ok(CommitId(object_id(resolved.commit)))
+        Ok(resolved.commit)
     }
 
     /// Returns when the last lookup found a checkout to be current; nothing for a URL and for a repository that was never

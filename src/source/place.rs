@@ -8,10 +8,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use git2::ErrorClass;
-
 use super::error::Error;
-use crate::git::io_fault;
+use crate::git::{Libgit2Error, io_fault};
 
 /// How many files and folders are looked at for a missing permission.
 const MOST_FILES: usize = 50_000;
@@ -63,7 +61,7 @@ impl Place {
             },
             None => {
                 tracing::debug!(name: "source_damaged", reason = error.message(), "the source is damaged");
-                let what = part(error.class());
+                let what = Libgit2Error(error).part();
                 Error::Damaged { path, what }
             }
         }
@@ -162,25 +160,18 @@ fn user_id() -> Option<u32> {
     line.split_whitespace().last()?.parse().ok()
 }
 
-/// Returns the part of a repository that an error of libgit2 is about.
-fn part(class: ErrorClass) -> &'static str {
-    match class {
-        ErrorClass::Config => "the configuration",
-        ErrorClass::Indexer | ErrorClass::Object | ErrorClass::Odb | ErrorClass::Tree | ErrorClass::Zlib => {
-            "an object"
-        }
-        ErrorClass::Reference => "a ref",
-        _ => "a file",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::Repo;
     use super::*;
 
     fn broken() -> Error {
-        git2::Error::new(git2::ErrorCode::GenericError, ErrorClass::Os, "no such thing").into()
+        git2::Error::new(
+            git2::ErrorCode::GenericError,
+            git2::ErrorClass::Os,
+            "no such thing",
+        )
+        .into()
     }
 
     #[test]

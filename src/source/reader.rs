@@ -4,11 +4,9 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use git2::Repository;
-
 use super::error::{Error, cannot_open};
 use super::place::Place;
-use crate::git::{ObjectError, ObjectFault, ObjectReader, RepositoryPool};
+use crate::git::{ObjectError, ObjectFault, ObjectReader, Repository, RepositoryPool};
 use crate::model::{Blob, ObjectId, Tree, Trees};
 
 /// What the readers of one snapshot share: open repositories, and trees that one of them has read. Contended only for

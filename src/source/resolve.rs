@@ -1,15 +1,17 @@
 //! From what was asked for (`--ref`, or nothing) to a commit.
 
-use git2::{ErrorCode, Oid, Reference, Repository};
+use git2::{ErrorCode, Reference};
 
 use super::error::{Error, HeadKind};
+use crate::git::{Repository, object_id};
+use crate::model::CommitId;
 
 /// A ref and the commit that it leads to.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Resolved {
     /// The full name, a commit id, or `HEAD (detached)`.
     pub(super) reference: String,
-    pub(super) commit: Oid,
+    pub(super) commit: CommitId,
 }
 
 /// Resolves `reference`: the source's `HEAD` where nothing is asked for, else a branch, a tag, a remote's branch,
@@ -69,7 +71,7 @@ fn peeled(found: &Reference<'_>, reference: String) -> Result<Resolved, Error> {
     match found.peel_to_commit() {
         Ok(commit) => Ok(Resolved {
             reference,
-            commit: commit.id(),
+            commit: CommitId(object_id(commit.id())),
         }),
         Err(error) => match error.code() {
             ErrorCode::Peel | ErrorCode::InvalidSpec | ErrorCode::GenericError => {
@@ -114,7 +116,7 @@ fn ambiguous(repository: &Repository, name: &str) -> Result<Option<Resolved>, Er
 fn at(commit: &git2::Commit<'_>) -> Resolved {
     Resolved {
         reference: commit.id().to_string(),
-        commit: commit.id(),
+        commit: CommitId(object_id(commit.id())),
     }
 }
 

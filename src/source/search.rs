@@ -25,13 +25,13 @@ pub(super) fn lacks_trees(reader: &Reader, commit: CommitId) -> bool {
 /// gone in one parent of a merge too is followed no further by the walk for last commits, as `git log` follows it.
 pub(super) fn removal(
     reader: &Reader,
-    start: Oid,
+    start: CommitId,
     path: &str,
     parents: Parents,
 ) -> Result<Option<Oid>, Error> {
     let mut walk = reader.repository().revwalk()?;
     walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::TIME)?;
-    walk.push(start)?;
+    walk.push(oid(start.0))?;
     if parents == Parents::First {
         walk.simplify_first_parent()?;
     }
@@ -60,8 +60,8 @@ fn file(trees: &mut TreeCache<'_>, tree: ObjectId, path: &str) -> Result<FileAt,
 }
 
 /// Returns the file at `path` (counted from the top) in the commit `start`.
-pub(super) fn file_at(reader: &Reader, start: Oid, path: &str) -> Result<Option<ObjectId>, Error> {
-    let tree = CommitNode::read(reader, start)?.tree;
+pub(super) fn file_at(reader: &Reader, start: CommitId, path: &str) -> Result<Option<ObjectId>, Error> {
+    let tree = CommitNode::read(reader, oid(start.0))?.tree;
     Ok(match file(&mut TreeCache::new(reader), tree, path)? {
         FileAt::File(id) => Some(id),
         FileAt::Missing | FileAt::Nothing => None,
@@ -69,9 +69,14 @@ pub(super) fn file_at(reader: &Reader, start: Oid, path: &str) -> Result<Option<
 }
 
 /// Returns whether `object` is at `path` (counted from the top) in any commit of the history of `start`.
-pub(super) fn evidence(reader: &Reader, start: Oid, path: &str, object: ObjectId) -> Result<Evidence, Error> {
+pub(super) fn evidence(
+    reader: &Reader,
+    start: CommitId,
+    path: &str,
+    object: ObjectId,
+) -> Result<Evidence, Error> {
     let mut walk = reader.repository().revwalk()?;
-    walk.push(start)?;
+    walk.push(oid(start.0))?;
     let mut trees = TreeCache::new(reader);
     let mut seen = HashSet::new();
     let mut unseen = match reader.repository().is_shallow() {
@@ -94,13 +99,18 @@ const FAR: usize = 1_000;
 
 /// Returns whether `since`, or a commit that leads from there to `start`, has other folders under `root` than `start` has, or
 /// may have, because a partial clone lacks them or the way is longer than [`FAR`].
-pub(super) fn differed_since(reader: &Reader, start: Oid, since: Oid, root: &str) -> Result<bool, Error> {
+pub(super) fn differed_since(
+    reader: &Reader,
+    start: CommitId,
+    since: CommitId,
+    root: &str,
+) -> Result<bool, Error> {
     let mut walk = reader.repository().revwalk()?;
-    walk.push(start)?;
-    walk.hide(since)?;
+    walk.push(oid(start.0))?;
+    walk.hide(oid(since.0))?;
     let mut trees = TreeCache::new(reader);
     let mut now = None;
-    for (passed, id) in walk.chain([Ok(since)]).enumerate() {
+    for (passed, id) in walk.chain([Ok(oid(since.0))]).enumerate() {
         if passed == FAR {
             return Ok(true);
         }

@@ -1,10 +1,7 @@
 //! The files of the source at one commit.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-use git2::Oid;
 
 use super::error::Error;
 use super::history::Found;
@@ -62,8 +59,8 @@ impl Snapshot {
     ) -> Result<Self, Error> {
         let memory = Arc::new(memory);
         let reader = Reader::open(Arc::clone(&memory))?;
-        let id = object_id(resolved.commit);
-        let commit = reader.repository().find_commit(resolved.commit);
+        let id = resolved.commit.0;
+        let commit = reader.repository().find_commit(oid(id));
         let commit = commit.map_err(|error| reader.missing(id, error))?;
         let root = components(root).ok_or_else(|| no_root(root, id))?;
         let root_tree = root_tree(&reader, object_id(commit.tree_id()), &root, id)?;
@@ -133,9 +130,9 @@ impl Snapshot {
     }
 
     /// Asks the history, which libgit2 reads by itself: its errors are explained here, once.
-    fn ask<T>(&self, question: impl FnOnce(&Reader, Oid) -> Result<T, Error>) -> Result<T, Error> {
+    fn ask<T>(&self, question: impl FnOnce(&Reader, CommitId) -> Result<T, Error>) -> Result<T, Error> {
         let reader = self.reader()?;
-        question(&reader, oid(self.revision().0)).map_err(|error| reader.explain(error))
+        question(&reader, self.revision()).map_err(|error| reader.explain(error))
     }
 
     /// Returns for each of `paths` (counted from the root) the newest commit that changed its meaning: the one that
@@ -158,8 +155,8 @@ impl Snapshot {
         let names: Vec<&String> = paths.iter().collect();
         let mut is_same = |number: usize, version| is_same(names[number], version);
         self.ask(|reader, start| {
-            let found = history::last_commits(reader, start, &full, self.parents, &mut is_same)?;
-            let mut messages = Messages::new(reader);
+            let found = history::last_commits(reader, oid(start.0), &full, self.parents, &mut is_same)?;
+            let mut messages = message::Messages::new(reader);
             let head = Arc::new(self.commit.clone());
             let mut answer = BTreeMap::new();
             for (path, found) in paths.iter().zip(found) {
@@ -210,7 +207,7 @@ impl Snapshot {
     /// # Errors
     /// When history cannot be read.
     pub fn differed_since(&self, since: CommitId) -> Result<bool, Error> {
-        self.ask(|reader, start| search::differed_since(reader, start, oid(since.0), &self.root))
+        self.ask(|reader, start| search::differed_since(reader, start, since, &self.root))
     }
 
     /// Returns how `other` stands to this snapshot's commit.
@@ -222,7 +219,7 @@ impl Snapshot {
             return Ok(Relation::Same);
         }
         self.ask(|reader, own| {
-            let (repository, id) = (reader.repository(), oid(other.0));
+            let (repository, own, id) = (reader.repository(), oid(own.0), oid(other.0));
             if let Err(error) = repository.find_commit(id) {
                 // Missing from the repository, unless that was replaced meanwhile.
                 return match reader.missing(other.0, error) {
@@ -255,30 +252,6 @@ impl Snapshot {
             "" => path.to_owned(),
             root => format!("{root}/{path}"),
         }
-    }
-}
-
-/// Commits with their messages, each read once.
-struct Messages<'a> {
-    reader: &'a Reader,
-    known: BTreeMap<Oid, Arc<Commit>>,
-}
-
-impl<'a> Messages<'a> {
-    const fn new(reader: &'a Reader) -> Self {
-        let known = BTreeMap::new();
-        Self { reader, known }
-    }
-
-    fn read(&mut self, id: Oid) -> Result<Arc<Commit>, Error> {
-        let commit = match self.known.entry(id) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => {
-                let commit = self.reader.repository().find_commit(id)?;
-                new.insert(Arc::new(message::commit(&commit)))
-            }
-        };
-        Ok(Arc::clone(commit))
     }
 }
 

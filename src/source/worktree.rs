@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::error::Error;
 use super::local;
 use super::snapshot::components;
-use crate::git::{Ignored, os_path};
+use crate::git::{Ignored, Repository, os_path};
 use crate::model::Blob;
 
 /// A folder of files, and the rules of what is ignored in it.
@@ -36,7 +36,7 @@ impl WorkTree {
             Err(Error::NoRepository(_)) => None,
             Err(error) => return Err(error),
         };
-        if repository.as_ref().is_some_and(|repository| repository.is_bare()) {
+        if repository.as_ref().is_some_and(Repository::is_bare) {
             return Err(Error::NoWorkTree(folder.to_owned()));
         }
         let missing = || Error::NoFolder(folder.join(root));
@@ -186,7 +186,7 @@ mod tests {
             WorkTree::open(folder.path(), "nowhere"),
             Err(Error::NoFolder(_))
         ));
-        git2::Repository::init_bare(folder.path().join("bare")).unwrap();
+        Repository::init_bare(folder.path().join("bare")).unwrap();
         assert!(matches!(
             WorkTree::open(&folder.path().join("bare"), ""),
             Err(Error::NoWorkTree(_))

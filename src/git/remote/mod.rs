@@ -58,6 +58,26 @@ pub fn with_remote<T>(
     with_remote_in(repository, url, access, Environment::of_process(), work)
 }
 
+/// Fetches what `refspecs` name into `repository`, and no tags besides.
+///
+/// # Errors
+/// As [`with_remote`].
+pub fn fetch(
+    repository: &git2::Repository,
+    url: &RepoUrl,
+    access: &GitAccess,
+    refspecs: &[impl AsRef<str>],
+) -> Result<(), GitError> {
+    let refspecs: Vec<&str> = refspecs.iter().map(AsRef::as_ref).collect();
+    with_remote(repository, url, access, |remote| {
+        let mut options = git2::FetchOptions::new();
+        options
+            .download_tags(git2::AutotagOption::None)
+            .update_fetchhead(false);
+        remote.fetch(&refspecs, Some(&mut options), None)
+    })
+}
+
 fn with_remote_in<T>(
     repository: &git2::Repository,
     url: &RepoUrl,
