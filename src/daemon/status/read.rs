@@ -13,10 +13,10 @@ pub struct Standing {
     pub status: Status,
 }
 
-/// Says where every toggle stands, as free of side effects as [`plan`].
+/// Says where every toggle stands, as free of side effects as [`plan`](crate::pass::plan).
 ///
 /// # Errors
-/// As for [`plan`].
+/// As for [`plan`](crate::pass::plan).
 pub fn status(config: &Config) -> Result<Standing, Error> {
     let view = planning::view(config)?;
     planning::reading(&config.source, |snapshot| {
