@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json as value;
 
-use super::Shared;
+use super::AdminState;
 use super::answer::{json, problem, problem_with_hint};
 use super::operator::OperatorRequest;
 use crate::daemon::ScopedSuspensionJson;
@@ -56,7 +56,7 @@ pub(super) async fn resume(request: OperatorRequest) -> Result<Response, Respons
     ))
 }
 
-impl Shared {
+impl AdminState {
     /// Returns the refusal to resume a scope that is not suspended.
     fn not_suspended(&self, scope: &SuspensionScope) -> Response {
         let status = self.0.admin.status.borrow();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::webhook::Kind;
+use super::webhook::WebhookKind;
 use crate::model::{escaped, rfc3339};
 
 /// The shortest time between two log lines with the same reason.
@@ -41,7 +41,7 @@ struct Tally {
 #[derive(Debug)]
 struct Unused {
     tally: Tally,
-    kind: Kind,
+    kind: WebhookKind,
     detail: Option<String>,
     logged_at: Option<Instant>,
     /// Deliveries since the last log line.
@@ -84,7 +84,7 @@ impl Deliveries {
     /// Counts a webhook that led to no pass, and logs it unless its reason was logged in the last minute.
     pub(super) fn decline(
         &mut self,
-        kind: Kind,
+        kind: WebhookKind,
         disposition: Disposition,
         reason: &'static str,
         detail: Option<String>,
@@ -150,14 +150,14 @@ mod tests {
             unused
         };
         let decline = |deliveries: &mut Deliveries| {
-            deliveries.decline(Kind::Gitea, Disposition::Refused, "forged", None);
+            deliveries.decline(WebhookKind::Gitea, Disposition::Refused, "forged", None);
         };
         decline(&mut deliveries);
         assert_eq!(unlogged(&deliveries), [0], "the first one is logged at once");
         decline(&mut deliveries);
         decline(&mut deliveries);
         assert_eq!(unlogged(&deliveries), [2]);
-        deliveries.decline(Kind::Gitea, Disposition::Ignored, "another ref", None);
+        deliveries.decline(WebhookKind::Gitea, Disposition::Ignored, "another ref", None);
         assert_eq!(
             unlogged(&deliveries),
             [0, 2],
@@ -174,7 +174,12 @@ mod tests {
     fn what_is_shown_is_escaped() {
         let mut deliveries = Deliveries::default();
         let detail = Some("acme/\u{1b}[31mred\n".to_owned());
-        deliveries.decline(Kind::GitHub, Disposition::Ignored, "another repository", detail);
+        deliveries.decline(
+            WebhookKind::GitHub,
+            Disposition::Ignored,
+            "another repository",
+            detail,
+        );
         let shown = serde_json::to_value(deliveries.shown()).unwrap();
         assert_eq!(shown["unused"][0]["detail"], "acme/\\u{1b}[31mred\\n");
         assert_eq!(shown["unused"][0]["outcome"], "ignored");

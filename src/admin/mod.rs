@@ -56,7 +56,7 @@ pub struct Admin {
 
 /// An [`Admin`] with the state that its requests share.
 #[derive(Clone, Debug)]
-struct Shared(Arc<Inner>);
+struct AdminState(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -74,7 +74,7 @@ struct Inner {
     status_answer: Mutex<Option<probes::StatusAnswer>>,
 }
 
-impl Shared {
+impl AdminState {
     fn new(admin: Admin) -> Self {
         Self(Arc::new(Inner {
             admin,

@@ -7,13 +7,13 @@ use axum::response::Response;
 
 use super::answer::{problem, problem_with_hint};
 use super::server::{Caller, LARGEST_BODY};
-use super::{Shared, signature};
+use super::{AdminState, signature};
 use crate::daemon::{Control, ControlError, Rejection};
 use crate::model::escaped;
 
 /// An authorized request of an operator.
 pub(super) struct OperatorRequest {
-    pub(super) shared: Shared,
+    pub(super) shared: AdminState,
     pub(super) caller: Caller,
     pub(super) body: Bytes,
 }
@@ -24,10 +24,10 @@ impl OperatorRequest {
     }
 }
 
-impl FromRequest<Shared> for OperatorRequest {
+impl FromRequest<AdminState> for OperatorRequest {
     type Rejection = Response;
 
-    async fn from_request(request: Request, shared: &Shared) -> Result<Self, Response> {
+    async fn from_request(request: Request, shared: &AdminState) -> Result<Self, Response> {
         let caller = request.extensions().get::<Caller>();
         let caller = *caller.expect("the server adds the caller to every request");
         let headers = request.headers().clone();
@@ -49,7 +49,7 @@ impl FromRequest<Shared> for OperatorRequest {
     }
 }
 
-impl Shared {
+impl AdminState {
     async fn authorize(&self, headers: &HeaderMap, caller: Caller) -> Result<(), Response> {
         let Some(source) = &self.0.admin.admin_token else {
             return Err(problem(

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 
-use super::Shared;
+use super::AdminState;
 use super::answer::problem;
 use crate::daemon::{Readiness, Status, ToggleState};
 use crate::model::{escaped, rfc3339};
@@ -29,7 +29,7 @@ code { overflow-wrap: anywhere } .bad, .good, .warn { border-left: .4em solid; p
 .bad { border-color: #c33 } .good { border-color: #393 } .warn { border-color: #e90 }\n\
 </style>\n</head>\n<body>\n<h1>gitoggle</h1>\n";
 
-pub(super) async fn show(State(shared): State<Shared>) -> Response {
+pub(super) async fn show(State(shared): State<AdminState>) -> Response {
     let page = shared.large_answer(|shared| {
         let readiness = shared.0.admin.readiness();
         let status = shared.0.admin.status.borrow().clone();

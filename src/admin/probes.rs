@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::answer::problem;
 use super::deliveries::DeliveriesShown;
-use super::{Admin, Shared};
+use super::{Admin, AdminState};
 use crate::daemon::{Readiness, Status, StatusJson};
 use crate::model::escaped;
 
@@ -24,7 +24,7 @@ impl Admin {
     }
 }
 
-pub(super) async fn health(State(shared): State<Shared>) -> Response {
+pub(super) async fn health(State(shared): State<AdminState>) -> Response {
     match shared.0.admin.heartbeat.stopped_for() {
         None => text(StatusCode::OK, "ok"),
         Some(silence) => {
@@ -34,7 +34,7 @@ pub(super) async fn health(State(shared): State<Shared>) -> Response {
     }
 }
 
-pub(super) async fn readiness(State(shared): State<Shared>) -> Response {
+pub(super) async fn readiness(State(shared): State<AdminState>) -> Response {
     let admin = &shared.0.admin;
     match admin.readiness() {
         Readiness::Ready => {
@@ -46,13 +46,13 @@ pub(super) async fn readiness(State(shared): State<Shared>) -> Response {
     }
 }
 
-pub(super) async fn metrics(State(shared): State<Shared>) -> Response {
+pub(super) async fn metrics(State(shared): State<AdminState>) -> Response {
     let headers = [(header::CONTENT_TYPE, OPEN_METRICS)];
     (headers, shared.0.admin.metrics.encode()).into_response()
 }
 
-pub(super) async fn status(State(shared): State<Shared>) -> Response {
-    match shared.large_answer(Shared::status_answer).await {
+pub(super) async fn status(State(shared): State<AdminState>) -> Response {
+    match shared.large_answer(AdminState::status_answer).await {
         Some(body) => ([(header::CONTENT_TYPE, "application/json")], body).into_response(),
         None => problem(StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down"),
     }
@@ -76,7 +76,7 @@ pub(super) struct StatusAnswer {
     body: Bytes,
 }
 
-impl Shared {
+impl AdminState {
     fn status_answer(&self) -> Bytes {
         let readiness = self.0.admin.readiness();
         let status = self.0.admin.status.borrow().clone();

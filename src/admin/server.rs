@@ -23,8 +23,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::answer::problem;
-use super::webhook::{self, Kind};
-use super::{Admin, Shared, allow, control, page, probes};
+use super::webhook::{self, WebhookKind};
+use super::{Admin, AdminState, allow, control, page, probes};
 
 /// The number of connections that are open at once; others wait in the kernel's queue.
 const CONNECTIONS: usize = 256;
@@ -103,11 +103,16 @@ fn router(admin: Admin) -> Router {
         .fallback(async || problem(StatusCode::NOT_FOUND, "not found"))
         .method_not_allowed_fallback(async || problem(StatusCode::METHOD_NOT_ALLOWED, "method not allowed"))
         .layer(from_fn(bounded))
-        .with_state(Shared::new(admin))
+        .with_state(AdminState::new(admin))
 }
 
-fn webhooks() -> Router<Shared> {
-    let kinds = [Kind::Generic, Kind::Gitea, Kind::GitHub, Kind::GitLab];
+fn webhooks() -> Router<AdminState> {
+    let kinds = [
+        WebhookKind::Generic,
+        WebhookKind::Gitea,
+        WebhookKind::GitHub,
+        WebhookKind::GitLab,
+    ];
     kinds.into_iter().fold(Router::new(), |router, kind| {
         router.route(
             &format!("/webhook/{}", kind.as_str()),

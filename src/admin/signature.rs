@@ -9,7 +9,7 @@ use subtle::ConstantTimeEq as _;
 
 use super::answer::problem;
 use super::form::is_form;
-use super::webhook::Kind;
+use super::webhook::WebhookKind;
 use crate::transport::{Secret, SecretSource, SignatureCheck, SigningKey, hmac_sha256};
 
 /// In seconds, both ways: how far a generic webhook's clock may be from ours.
@@ -45,7 +45,7 @@ impl Forged {
 }
 
 /// The check of one webhook, which is fed with the body while it arrives.
-pub(super) struct Check {
+pub(super) struct WebhookCheck {
     proof: Proof,
     delivery: Option<Vec<u8>>,
 }
@@ -65,23 +65,28 @@ enum Proof {
     Standard { check: SignatureCheck, off: u64 },
 }
 
-impl Check {
+impl WebhookCheck {
     /// Begins the check of a webhook of `kind` that arrives at `now`.
     ///
     /// # Errors
     /// When the headers alone show that it is not authentic.
-    pub(super) fn new(kind: Kind, headers: &HeaderMap, secret: &Secret, now: i64) -> Result<Self, Forged> {
+    pub(super) fn new(
+        kind: WebhookKind,
+        headers: &HeaderMap,
+        secret: &Secret,
+        now: i64,
+    ) -> Result<Self, Forged> {
         let (proof, delivery) = match kind {
-            Kind::Generic => {
+            WebhookKind::Generic => {
                 let (proof, id) = standard(headers, secret, now)?;
                 (proof, Some(id.as_bytes().to_vec()))
             }
-            Kind::Gitea => (mac(headers, secret, header(headers, "x-gitea-signature")?)?, None),
-            Kind::GitHub => {
+            WebhookKind::Gitea => (mac(headers, secret, header(headers, "x-gitea-signature")?)?, None),
+            WebhookKind::GitHub => {
                 let signature = header(headers, "x-hub-signature-256")?.strip_prefix("sha256=");
                 (mac(headers, secret, signature.ok_or(Forged::Header)?)?, None)
             }
-            Kind::GitLab => {
+            WebhookKind::GitLab => {
                 let token = headers.get("x-gitlab-token").ok_or(Forged::Header)?;
                 match same(token.as_bytes(), secret.expose().as_bytes()) {
                     true => (Proof::Header, None),
@@ -227,21 +232,21 @@ mod tests {
     }
 
     fn verify(
-        kind: Kind,
+        kind: WebhookKind,
         pairs: &[(&'static str, &str)],
         body: &str,
         secret: &str,
         now: i64,
     ) -> Result<Authentic, Forged> {
         let secret = Secret::new(secret.to_owned());
-        let mut check = Check::new(kind, &headers(pairs), &secret, now)?;
+        let mut check = WebhookCheck::new(kind, &headers(pairs), &secret, now)?;
         for chunk in body.as_bytes().chunks(3) {
             check.update(chunk, None);
         }
         check.finish()
     }
 
-    fn verified(kind: Kind, pairs: &[(&'static str, &str)], body: &str, secret: &str) -> bool {
+    fn verified(kind: WebhookKind, pairs: &[(&'static str, &str)], body: &str, secret: &str) -> bool {
         verify(kind, pairs, body, secret, 1_614_265_330).is_ok()
     }
 
@@ -250,7 +255,12 @@ mod tests {
         const HEX: &str = "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
         const SECRET: &str = "It's a Secret to Everybody";
         let check = |signature: &str, body, secret| {
-            verified(Kind::GitHub, &[("x-hub-signature-256", signature)], body, secret)
+            verified(
+                WebhookKind::GitHub,
+                &[("x-hub-signature-256", signature)],
+                body,
+                secret,
+            )
         };
         let right = format!("sha256={HEX}");
         assert!(check(&right, "Hello, World!", SECRET));
@@ -271,21 +281,21 @@ mod tests {
         ] {
             assert!(!check(signature, "Hello, World!", SECRET), "{signature}");
         }
-        assert!(!verified(Kind::GitHub, &[], "Hello, World!", SECRET));
+        assert!(!verified(WebhookKind::GitHub, &[], "Hello, World!", SECRET));
         assert!(verified(
-            Kind::Gitea,
+            WebhookKind::Gitea,
             &[("x-gitea-signature", HEX)],
             "Hello, World!",
             SECRET
         ));
         assert!(!verified(
-            Kind::Gitea,
+            WebhookKind::Gitea,
             &[("x-gitea-signature", HEX)],
             "Hello",
             SECRET
         ));
         assert!(!verified(
-            Kind::Gitea,
+            WebhookKind::Gitea,
             &[("x-hub-signature-256", &right)],
             "Hello, World!",
             SECRET
@@ -301,11 +311,11 @@ mod tests {
             ("", false),
         ] {
             assert_eq!(
-                verified(Kind::GitLab, &[("x-gitlab-token", token)], "{}", "s3cret"),
+                verified(WebhookKind::GitLab, &[("x-gitlab-token", token)], "{}", "s3cret"),
                 right
             );
         }
-        assert!(!verified(Kind::GitLab, &[], "{}", "s3cret"));
+        assert!(!verified(WebhookKind::GitLab, &[], "{}", "s3cret"));
     }
 
     #[test]
@@ -319,8 +329,15 @@ mod tests {
                 "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
             ),
         ];
-        let check =
-            |pairs: &[_], now: i64| verify(Kind::Generic, pairs, r#"{"test": 2432232314}"#, SECRET, now);
+        let check = |pairs: &[_], now: i64| {
+            verify(
+                WebhookKind::Generic,
+                pairs,
+                r#"{"test": 2432232314}"#,
+                SECRET,
+                now,
+            )
+        };
         for (off, right) in [(-301, false), (-300, true), (0, true), (300, true), (301, false)] {
             assert_eq!(check(&pairs, 1_614_265_330 + off).is_ok(), right, "{off}");
         }

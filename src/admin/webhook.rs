@@ -14,14 +14,14 @@ use axum::response::Response;
 use http_body_util::BodyExt as _;
 use serde_json::Value;
 
-use super::Shared;
+use super::AdminState;
 use super::answer::{json, problem};
 use super::deliveries::Disposition;
 use super::event::{About, Watched};
 use super::form::{PayloadField, is_form};
 use super::replay::Delivery;
 use super::server::LONGEST_REQUEST;
-use super::signature::{self, Authentic, Check};
+use super::signature::{self, Authentic, WebhookCheck};
 use crate::git::moved_to;
 
 /// The largest webhook, in bytes.
@@ -39,14 +39,14 @@ const LONGEST_EVENT_NAME: usize = 100;
 
 /// The kind of sender, which decides how a webhook is signed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum WebhookKind {
     Generic,
     Gitea,
     GitHub,
     GitLab,
 }
 
-impl Kind {
+impl WebhookKind {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Generic => "generic",
@@ -112,7 +112,11 @@ enum Refusal {
 }
 
 /// Answers one webhook.
-pub(super) async fn receive(kind: Kind, State(shared): State<Shared>, request: Request) -> Response {
+pub(super) async fn receive(
+    kind: WebhookKind,
+    State(shared): State<AdminState>,
+    request: Request,
+) -> Response {
     let (head, body) = request.into_parts();
     let verdict = tokio::time::timeout(LONGEST_DELIVERY, shared.judge(kind, &head, body)).await;
     let verdict = verdict.unwrap_or(Err(Refusal::TooSlow));
@@ -138,11 +142,11 @@ pub(super) async fn receive(kind: Kind, State(shared): State<Shared>, request: R
     }
 }
 
-impl Shared {
+impl AdminState {
     /// Checks the signature while the body arrives, then what the webhook is about.
     ///
     /// The body is read to its end whatever the check says, so that the sender receives the response.
-    async fn judge(&self, kind: Kind, head: &Parts, body: Body) -> Result<Verdict, Refusal> {
+    async fn judge(&self, kind: WebhookKind, head: &Parts, body: Body) -> Result<Verdict, Refusal> {
         let mut check = self.check(kind, &head.headers).await;
         let mut text = Text::new(&head.headers);
         let read = stream(head, body, |chunk| {
@@ -156,11 +160,11 @@ impl Shared {
         self.weigh(kind, &head.headers, text, authentic)
     }
 
-    async fn check(&self, kind: Kind, headers: &HeaderMap) -> Result<Check, Refusal> {
+    async fn check(&self, kind: WebhookKind, headers: &HeaderMap) -> Result<WebhookCheck, Refusal> {
         let source = self.0.admin.webhook_secret.as_ref().ok_or(Refusal::NoSecret)?;
         let secret = signature::secret(source, "webhook secret").await;
         let secret = secret.map_err(|_| Refusal::UnreadableSecret)?;
-        Check::new(kind, headers, &secret, super::now()).map_err(Refusal::Forged)
+        WebhookCheck::new(kind, headers, &secret, super::now()).map_err(Refusal::Forged)
     }
 
     /// Takes a webhook that failed the check off the limit. Authentic ones are not limited: triggers coalesce, and a
@@ -175,7 +179,7 @@ impl Shared {
     /// Decides about an authentic webhook. When in doubt, it fires.
     fn weigh(
         &self,
-        kind: Kind,
+        kind: WebhookKind,
         headers: &HeaderMap,
         text: Text,
         authentic: Authentic,
@@ -327,15 +331,16 @@ fn parse(text: &[u8]) -> Option<Value> {
 }
 
 /// Returns the event that the headers name.
-fn event_name(kind: Kind, headers: &HeaderMap) -> Option<String> {
+fn event_name(kind: WebhookKind, headers: &HeaderMap) -> Option<String> {
     let value = headers.get(kind.event_header()?)?.to_str().ok()?;
     Some(value.chars().take(LONGEST_EVENT_NAME).collect())
 }
 
 /// Returns whether the body names a push, or no event. GitLab's system hooks name the event only there.
-fn is_push(kind: Kind, event: &Value) -> bool {
+fn is_push(kind: WebhookKind, event: &Value) -> bool {
     let named = ["object_kind", "event_name"]
         .iter()
         .find_map(|member| event.get(member).and_then(Value::as_str));
-    kind != Kind::GitLab || named.is_none_or(|name| matches!(name, "push" | "repository_update" | "tag_push"))
+    kind != WebhookKind::GitLab
+        || named.is_none_or(|name| matches!(name, "push" | "repository_update" | "tag_push"))
 }

@@ -32,7 +32,7 @@ impl Notifier {
         metrics: Metrics,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (queue, waiting) = mpsc::channel(QUEUE);
-        let delivery = Delivery {
+        let delivery = DeliveryTask {
             receiver,
             network,
             pauses: PAUSES,
@@ -50,13 +50,13 @@ impl Notifier {
     }
 }
 
-struct Delivery {
+struct DeliveryTask {
     receiver: Receiver,
     network: Network,
     pauses: [Duration; 2],
 }
 
-impl Delivery {
+impl DeliveryTask {
     async fn deliver_all(self, metrics: Metrics, mut waiting: mpsc::Receiver<Notification>) {
         while let Some(notification) = waiting.recv().await {
             if let Err(error) = self.deliver(&notification).await {
@@ -111,8 +111,8 @@ mod tests {
         Server::answering(statuses.iter().copied().map(Answer::status))
     }
 
-    fn delivery(server: &Server, format: ReceiverFormat) -> Delivery {
-        Delivery {
+    fn delivery(server: &Server, format: ReceiverFormat) -> DeliveryTask {
+        DeliveryTask {
             receiver: Receiver {
                 url: value(&server.url("hook")),
                 format,
@@ -151,7 +151,7 @@ mod tests {
     }
 
     /// Delivers one notification as the task does, and returns how many failed.
-    async fn run(delivery: Delivery) -> String {
+    async fn run(delivery: DeliveryTask) -> String {
         let metrics = Metrics::new();
         let (queue, waiting) = mpsc::channel(QUEUE);
         queue.try_send(notification()).unwrap();

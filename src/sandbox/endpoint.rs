@@ -14,8 +14,8 @@ use subtle::ConstantTimeEq as _;
 use super::answer::{json, nothing, refusal};
 use super::body::{LARGEST_BODY, check};
 use super::faults::Fault;
-use super::ledger::OpenRequest;
 use super::page;
+use super::request_log::OpenRequest;
 use super::shared::SandboxState;
 use crate::model::{Payload, ToggleId};
 
@@ -52,7 +52,7 @@ async fn publish(
             &format!("Toggle {toggle} not found"),
         );
     };
-    let request = state.ledger.arrive(id, body.as_deref().unwrap_or_default());
+    let request = state.request_log.arrive(id, body.as_deref().unwrap_or_default());
     tokio::time::sleep(state.faults.latency).await;
     let response = match body {
         Ok(body) => match authenticated(&headers, state.token.expose()).and_then(|()| is_json(&headers)) {

@@ -28,7 +28,7 @@ pub(super) struct HistoryLine {
 }
 
 impl HistoryFile {
-    /// Opens `path`, which need not exist, and reads what it holds. A last line that was cut off is removed.
+    /// Opens or creates `path` and reads its documents. Removes a last line that was cut off.
     pub(super) fn open(path: &Path) -> std::io::Result<(Self, Vec<StoredDocument>)> {
         let mut file = OpenOptions::new()
             .create(true)

@@ -14,13 +14,13 @@ mod document;
 mod endpoint;
 mod faults;
 mod history_file;
-mod ledger;
 mod page;
+mod request_log;
 mod server;
 mod shared;
 
 pub use faults::Faults;
-pub use ledger::ReceivedRequest;
+pub use request_log::ReceivedRequest;
 pub use server::{Error, Sandbox, SandboxConfig};
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub(super) async fn history(
 ) -> Response {
     let HistoryQuery { toggle, from, q: _ } = wanted;
     let lines: Vec<HistoryLine> = state
-        .ledger
+        .request_log
         .stored()
         .iter()
         .skip(from.unwrap_or_default())
@@ -53,7 +53,7 @@ pub(super) async fn page(
     State(state): State<Arc<SandboxState>>,
     Query(wanted): Query<HistoryQuery>,
 ) -> Response {
-    let html = html(&state.ledger.stored(), &wanted);
+    let html = html(&state.request_log.stored(), &wanted);
     (
         [
             (header::CONTENT_TYPE, "text/html; charset=utf-8"),
@@ -107,7 +107,7 @@ fn html(published: &[StoredDocument], wanted: &HistoryQuery) -> String {
         .replace("{body}", &(cards + &note))
 }
 
-/// One toggle: what it holds now, and how it came to that.
+/// Renders one toggle: its newest document and its history.
 fn card(versions: &[&StoredDocument]) -> String {
     let Some(newest) = versions.last() else {
         return String::new();

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use super::certificate::{CertificateError, Identity, write_pem};
 use super::document::StoredDocument;
 use super::history_file::HistoryFile;
-use super::ledger::Ledger;
+use super::request_log::RequestLog;
 use super::shared::SandboxState;
 use super::{Faults, ReceivedRequest, endpoint};
 use crate::transport::Secret;
@@ -108,7 +108,7 @@ impl Sandbox {
             write_pem(&path, &ca_pem).map_err(|source| Error::CaFile { path, source })?;
         }
         let state = Arc::new(SandboxState {
-            ledger: Ledger::new(history),
+            request_log: RequestLog::new(history),
             token,
             faults,
             loses_next: AtomicBool::new(false),
@@ -138,13 +138,13 @@ impl Sandbox {
     /// Returns all requests to the endpoint, in order of arrival, including those that were refused or dropped.
     #[must_use]
     pub fn requests(&self) -> Vec<ReceivedRequest> {
-        self.state.ledger.received()
+        self.state.request_log.received()
     }
 
     /// Returns the most requests that were ever open for one toggle at the same time.
     #[must_use]
     pub fn most_open_for_one_toggle(&self) -> usize {
-        self.state.ledger.most_open()
+        self.state.request_log.most_open()
     }
 
     /// Stores the document of the next request, and closes its connection without a response.

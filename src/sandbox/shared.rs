@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Faults;
 use super::faults::Fault;
-use super::ledger::{Ledger, OpenRequest};
+use super::request_log::{OpenRequest, RequestLog};
 use crate::transport::Secret;
 
 pub(super) struct SandboxState {
-    pub(super) ledger: Ledger,
+    pub(super) request_log: RequestLog,
     pub(super) token: Secret,
     pub(super) faults: Faults,
     pub(super) loses_next: AtomicBool,

@@ -398,7 +398,7 @@ fn a_lost_reply_stays_unknown_until_it_is_resolved() {
 }
 
 #[test]
-fn a_refused_connection_is_reported_and_leaves_nothing_unknown() {
+fn a_service_that_cannot_be_reached_is_reported_with_the_reason() {
     let mut world = waiting();
     let url = world.service.url();
     world.service = Service::start();

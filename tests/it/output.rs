@@ -72,69 +72,6 @@ error[select-out-of-range]: `select` is 7, but the last variation is 1
 }
 
 #[test]
-fn a_plan_is_printed_as_markdown() {
-    of_every_kind().plan().set("output", "markdown").exit(3).stdout(r#"### gitoggle plan
-
-2 to publish: 1 create, 1 update · 2 held · 1 orphan
-
-` $REPO ` ` refs/heads/main ` ` <short> `
-
-* **held** ` shop/prod/bad `: ` the document is invalid; what was last applied stays `
-* **orphan** ` shop/prod/gone `: `` the file is gone; `--on-remove keep` leaves the toggle as it is ``
-* **held** ` shop/test/first `: `` nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; to decide for this environment only, put the trailer `Gitoggle-First-Pass: assert` or `adopt` on a commit, or run `gitoggle allow first-pass-assert shop/test` or `first-pass-adopt` for a running daemon ``
-* **select-out-of-range** ` shop/prod/bad.yaml:10:24 `: `` `select` is 7, but the last variation is 1 ``
-
-<details><summary>create <code>shop/prod/new</code></summary>
-
-` <short> Ask for 21 years `
-
-```diff
-new, ENABLED
-variations `off` = `false`, `on` = `true`
-rule `adults` serves `on`: `age` > `30` (number)
-default serve `off`
-disabled serve `off`
-```
-
-</details>
-
-<details><summary>update <code>shop/prod/pay</code></summary>
-
-` <short> Ask for 21 years `
-
-```diff
-rule `adults`: condition changed: `age` > `18` (number) → `age` > `21` (number)
-@@ -14,7 +14,7 @@
-           subject: age
-           predicate: ">"
-           objects:
--            - "18"
-+            - "21"
-       serve: { select: 1 }
-   disabledServe: { select: 0 }
-   defaultServe: { select: 0 }
-```
-
-</details>
-
-<details><summary><b>held</b> create <code>shop/test/first</code></summary>
-
-` <short> Ask for 21 years `
-
-```diff
-new, ENABLED
-variations `off` = `false`, `on` = `true`
-rule `adults` serves `on`: `age` > `1` (number)
-default serve `off`
-disabled serve `off`
-```
-
-</details>
-
-"#);
-}
-
-#[test]
 fn a_plan_for_github_has_annotations_on_stdout_and_the_markdown_in_the_job_summary() {
     let world = of_every_kind();
     let plan = |output| world.plan().set("output", output);

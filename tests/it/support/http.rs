@@ -1,11 +1,11 @@
-//! The smallest HTTP client, for the daemon's face on loopback.
+//! A small HTTP client for the daemon on loopback.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
 use serde_json::Value;
 
-/// The daemon's face at one port.
+/// The HTTP interface of a daemon at one port.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Face {
     port: u16,

@@ -21,7 +21,7 @@ pub struct ReceivedRequest {
 
 /// The requests and documents of one sandbox.
 #[derive(Clone)]
-pub(super) struct Ledger {
+pub(super) struct RequestLog {
     /// Contended by the requests, each of which holds it for microseconds, twice.
     inner: Arc<Mutex<Inner>>,
 }
@@ -41,7 +41,7 @@ struct Counts {
     stored: u64,
 }
 
-impl Ledger {
+impl RequestLog {
     /// Begins with the documents of `file`.
     pub(super) fn new(file: Option<(HistoryFile, Vec<StoredDocument>)>) -> Self {
         let (file, stored) = file.map_or_else(Default::default, |(file, old)| (Some(file), old));
@@ -76,7 +76,7 @@ impl Ledger {
         inner.most_open = inner.most_open.max(open);
         drop(inner);
         OpenRequest {
-            ledger: self.clone(),
+            request_log: self.clone(),
             toggle,
             body,
             nth,
@@ -104,7 +104,7 @@ impl Ledger {
 
 /// A request that has arrived and is not finished.
 pub(super) struct OpenRequest {
-    ledger: Ledger,
+    request_log: RequestLog,
     pub(super) toggle: ToggleId,
     body: Bytes,
     /// The number of earlier requests for the same toggle.
@@ -114,7 +114,7 @@ pub(super) struct OpenRequest {
 impl OpenRequest {
     /// Stores the request's document, which was checked, and returns its version.
     pub(super) fn store(&self) -> std::io::Result<u64> {
-        let mut inner = self.ledger.lock();
+        let mut inner = self.request_log.lock();
         let inner = &mut *inner;
         let counts = inner.toggles.entry(self.toggle.clone()).or_default();
         let document = StoredDocument {
@@ -135,7 +135,7 @@ impl OpenRequest {
 
 impl Drop for OpenRequest {
     fn drop(&mut self) {
-        if let Some(counts) = self.ledger.lock().toggles.get_mut(&self.toggle) {
+        if let Some(counts) = self.request_log.lock().toggles.get_mut(&self.toggle) {
             counts.open -= 1;
         }
     }
@@ -147,15 +147,15 @@ mod tests {
 
     #[test]
     fn requests_that_are_open_for_one_toggle_at_the_same_time_are_counted() {
-        let ledger = Ledger::new(None);
-        let arrive = |id: &str| ledger.arrive(id.parse().unwrap(), b"");
+        let request_log = RequestLog::new(None);
+        let arrive = |id: &str| request_log.arrive(id.parse().unwrap(), b"");
         let one = arrive("p/e/a");
         let two = arrive("p/e/b");
         assert_eq!((one.nth, two.nth), (0, 0));
         drop(one);
         let three = arrive("p/e/a");
-        assert_eq!((three.nth, ledger.most_open()), (1, 1));
+        assert_eq!((three.nth, request_log.most_open()), (1, 1));
         let _four = arrive("p/e/a");
-        assert_eq!(ledger.most_open(), 2);
+        assert_eq!(request_log.most_open(), 2);
     }
 }
