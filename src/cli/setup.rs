@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::failure::{Failure, Verdict};
-use crate::config::{self, Settings, StateRemote, Switch};
+use crate::config::{Settings, StateRemote};
 use crate::git::{GitAccess, GitCredentials, RepoUrl};
 use crate::model::escaped;
-use crate::pass::{Config, HistoryRule, Limits, OriginState, Rules, SharedState};
-use crate::plan::{FirstPass, MassChange, OnInvalid, OnRemove, Policy, Trailer};
+use crate::pass::{Config, Limits, OriginState, Rules, SharedState};
+use crate::plan::{MassChange, Policy, Trailer};
 use crate::service::{BaseUrl, ClientConfig};
 use crate::source::{CacheMode, Parents, SourceConfig};
 use crate::state::{self, Clock, Shared};
@@ -37,7 +37,7 @@ pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Fai
             usage(&message).hint("name an empty folder, or one that does not exist yet, with `--state-dir`")
         );
     }
-    let base_url = base_url(settings)?;
+    let base_url = settings.base_url.clone();
     let source = source(settings, mode);
     let shared = shared(settings, &source, base_url.as_ref())?;
     let rules = Rules {
@@ -46,11 +46,7 @@ pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Fai
         layout: settings.layout.clone(),
         kind: settings.service_kind,
         policy: policy(settings),
-        history: match settings.history {
-            None => HistoryRule::Default,
-            Some(config::History::Follow) => HistoryRule::Follow,
-            Some(config::History::Refuse) => HistoryRule::Refuse,
-        },
+        history: settings.history,
         base_url: base_url.as_ref().map(ToString::to_string),
     };
     let service = base_url
@@ -94,8 +90,8 @@ pub(crate) fn source(settings: &Settings, mode: CacheMode) -> SourceConfig {
         reference: settings.reference.clone(),
         root: settings.root.clone(),
         first_parent: match settings.first_parent {
-            Switch::Off => Parents::All,
-            Switch::On => Parents::First,
+            false => Parents::All,
+            true => Parents::First,
         },
         access: access(
             settings,
@@ -111,40 +107,21 @@ pub(crate) fn source(settings: &Settings, mode: CacheMode) -> SourceConfig {
 fn policy(settings: &Settings) -> Policy {
     Policy {
         scope: settings.only.clone(),
-        first_pass: settings.first_pass.map(|first_pass| match first_pass {
-            config::FirstPass::Adopt => FirstPass::Adopt,
-            config::FirstPass::Assert => FirstPass::Assert,
-        }),
-        on_remove: match settings.on_remove {
-            config::OnRemove::Disable => OnRemove::Disable,
-            config::OnRemove::Forget => OnRemove::Forget,
-            config::OnRemove::Keep => OnRemove::Keep,
-        },
-        on_invalid: match settings.on_invalid {
-            config::OnInvalid::Hold => OnInvalid::Hold,
-            config::OnInvalid::Stop => OnInvalid::Stop,
-        },
+        first_pass: settings.first_pass,
+        on_remove: settings.on_remove,
+        on_invalid: settings.on_invalid,
         max_change_ratio: settings.max_change_ratio,
         max_change_count: settings.max_change_count,
         trailer: match settings.allow_trailer {
-            Switch::Off => Trailer::Ignored,
-            Switch::On => Trailer::Allowed,
+            false => Trailer::Ignored,
+            true => Trailer::Allowed,
         },
         mass_change: match settings.allow_mass_change {
-            Switch::Off => MassChange::Held,
-            Switch::On => MassChange::Allowed,
+            false => MassChange::Held,
+            true => MassChange::Allowed,
         },
         comment_max_chars: settings.comment_max_chars,
     }
-}
-
-fn base_url(settings: &Settings) -> Result<Option<BaseUrl>, Failure> {
-    let parsed = settings
-        .base_url
-        .as_deref()
-        .map(str::parse::<BaseUrl>)
-        .transpose();
-    parsed.map_err(|error| Failure::new(Verdict::Usage, error))
 }
 
 fn network(settings: &Settings) -> Network {

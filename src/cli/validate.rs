@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::failure::{Failure, Verdict};
 use super::{color, note, print, setup, show};
-use crate::config::{OutputFormat, Settings, Switch};
+use crate::config::{OutputFormat, Settings};
 use crate::document::{self, Diagnostic, Severity};
 use crate::model::{counted, escaped};
 use crate::pass::{self, Checked, Checks, Place};
@@ -41,7 +41,7 @@ fn problem(checked: &Checked, settings: &Settings) -> Option<Failure> {
     if let Err(error) = pass::check_scope(&settings.only, &unmatched) {
         return Some(error.into());
     }
-    let is_empty = checked.documents == 0 && settings.allow_empty == Switch::Off;
+    let is_empty = checked.documents == 0 && !settings.allow_empty;
     is_empty.then(|| {
         Failure::failed("no document was checked").hint(
             "check the paths, `--root` and `--layout` (a sparse checkout leaves files out); if there is nothing to \

@@ -1,8 +1,4 @@
-//! What a setting is: the one place its name, help, default and limits follow from.
-
-use std::sync::OnceLock;
-
-use super::table::TABLE;
+//! A setting as people see it: names, help and default.
 
 /// The commands of the program.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -34,6 +30,9 @@ pub enum Command {
 }
 
 impl Command {
+    /// The commands that read documents.
+    pub(super) const READING: &[Self] = &[Self::Validate, Self::Plan, Self::Apply, Self::Run, Self::Status];
+
     /// Returns whether this command knows the world it plans for: source, state and policy.
     #[must_use]
     pub fn plans(self) -> bool {
@@ -99,14 +98,11 @@ pub enum Shape {
     Secret,
     /// `true` or `false`; as a flag `--x` and `--no-x`.
     Switch,
-    /// Any text that passes its check; the word stands for it in the help.
-    Text(&'static str, Check),
+    /// A text; the word stands for it in the help.
+    Text(&'static str),
     /// Several texts separated by white space.
-    Texts(&'static str, Check),
+    Texts(&'static str),
 }
-
-/// Checks one text and gives it back as it is meant, or says what is wrong with it.
-pub(crate) type Check = fn(&str) -> Result<String, String>;
 
 /// Which sources a setting may come from.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -121,30 +117,6 @@ pub(crate) enum Sources {
     Variable,
 }
 
-/// Whether a file inside the source may set it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Reach {
-    /// It shapes the plan.
-    Plan,
-    /// It decides where secrets and data go, or whom to trust.
-    Trust,
-}
-
-/// One row of the table.
-#[derive(Debug)]
-pub(crate) struct Definition {
-    pub(crate) name: &'static str,
-    pub(crate) shape: Shape,
-    pub(crate) default: Option<&'static str>,
-    pub(crate) said: &'static str,
-    pub(crate) group: Group,
-    pub(crate) commands: &'static [Command],
-    pub(crate) sources: Sources,
-    pub(crate) reach: Reach,
-    pub(crate) help: &'static str,
-    pub(crate) more: &'static str,
-}
-
 /// One setting, as people see it.
 #[derive(Debug)]
 pub struct SettingInfo {
@@ -156,9 +128,9 @@ pub struct SettingInfo {
     pub variable: Option<String>,
     /// Its key in the file.
     pub key: Option<&'static str>,
-    /// Its default, in words where it is no value; empty where there is none.
+    /// Its default, in words where it is not a value; empty where there is none.
     pub default: &'static str,
-    /// What it is for, in the imperative, in one line.
+    /// The help: one line in the imperative.
     pub help: &'static str,
     /// What else there is to say; may be empty.
     pub more: &'static str,
@@ -168,60 +140,112 @@ pub struct SettingInfo {
     pub shape: Shape,
     /// The commands that take its flag.
     pub commands: &'static [Command],
-    /// Whether a file in the source's work tree may set it.
-    pub(crate) reach: Reach,
+    /// Whether it decides where secrets and data go, or whom to trust; a file in the source's work tree may not.
+    pub(crate) decides_trust: bool,
     /// For a switch that is a setting, the flag that says the opposite.
     pub(crate) opposite: Option<String>,
     /// The words of a choice, separated by bars.
     words: String,
     /// Its default as a value.
     pub(crate) preset: Option<&'static str>,
+    sources: Sources,
+}
+
+/// Begins a row of the table with what most settings have in common.
+pub(super) fn setting(name: &'static str, shape: Shape, help: &'static str) -> SettingInfo {
+    SettingInfo {
+        name,
+        flag: None,
+        variable: None,
+        key: None,
+        default: "",
+        help,
+        more: "",
+        group: Group::Source,
+        commands: Command::READING,
+        decides_trust: false,
+        opposite: None,
+        words: match shape {
+            Shape::Choice(words) => words.join("|"),
+            _ => String::new(),
+        },
+        preset: None,
+        sources: match shape {
+            Shape::Secret => Sources::Variable,
+            _ => Sources::All,
+        },
+        shape,
+    }
 }
 
 impl SettingInfo {
-    /// Returns how its value is called in the help, such as `URL`; `None` for a switch.
+    pub(super) fn of(self, group: Group, commands: &'static [Command]) -> Self {
+        Self {
+            group,
+            commands,
+            ..self
+        }
+    }
+
+    pub(super) fn preset(self, value: &'static str) -> Self {
+        let preset = Some(value);
+        Self {
+            preset,
+            default: value,
+            ..self
+        }
+    }
+
+    pub(super) fn said(self, default: &'static str) -> Self {
+        Self { default, ..self }
+    }
+
+    pub(super) fn more(self, more: &'static str) -> Self {
+        Self { more, ..self }
+    }
+
+    pub(super) fn only_from(self, sources: Sources) -> Self {
+        Self { sources, ..self }
+    }
+
+    pub(super) fn trusted(self) -> Self {
+        Self {
+            decides_trust: true,
+            ..self
+        }
+    }
+
+    /// Adds the names that follow from the rest.
+    pub(super) fn named(self) -> Self {
+        let dashed = self.name.replace('_', "-");
+        let no = match (self.shape, self.preset) {
+            (Shape::Switch, Some("true")) => "no-",
+            _ => "",
+        };
+        let opposite = match (self.shape, no) {
+            (Shape::Switch, "") if self.sources == Sources::All => Some(format!("--no-{dashed}")),
+            (Shape::Switch, "no-") => Some(format!("--{dashed}")),
+            _ => None,
+        };
+        Self {
+            opposite,
+            flag: (self.sources != Sources::Variable).then(|| format!("--{no}{dashed}")),
+            variable: (self.sources != Sources::Flag).then(|| variable(self.name)),
+            key: (self.sources == Sources::All).then_some(self.name),
+            ..self
+        }
+    }
+
+    /// Returns the name of its value in the help, such as `URL`; `None` for a switch.
     #[must_use]
     pub fn value_name(&self) -> Option<&str> {
         match self.shape {
             Shape::Choice(_) => Some(&self.words),
             Shape::Count => Some("N"),
             Shape::Duration => Some("TIME"),
-            Shape::Path(name) | Shape::Text(name, _) | Shape::Texts(name, _) => Some(name),
+            Shape::Path(name) | Shape::Text(name) | Shape::Texts(name) => Some(name),
             Shape::Ratio => Some("RATIO"),
             Shape::Secret | Shape::Switch => None,
-        }
-    }
-
-    fn of(row: &'static Definition) -> Self {
-        let dashed = row.name.replace('_', "-");
-        let no = match (row.shape, row.default) {
-            (Shape::Switch, Some("true")) => "no-",
-            _ => "",
-        };
-        let opposite = match (row.shape, no) {
-            (Shape::Switch, "") if row.sources == Sources::All => Some(format!("--no-{dashed}")),
-            (Shape::Switch, "no-") => Some(format!("--{dashed}")),
-            _ => None,
-        };
-        let words = match row.shape {
-            Shape::Choice(words) => words.join("|"),
-            _ => String::new(),
-        };
-        Self {
-            opposite,
-            words,
-            name: row.name,
-            flag: (row.sources != Sources::Variable).then(|| format!("--{no}{dashed}")),
-            variable: (row.sources != Sources::Flag).then(|| variable(row.name)),
-            key: (row.sources == Sources::All).then_some(row.name),
-            default: row.default.unwrap_or(row.said),
-            help: row.help,
-            more: row.more,
-            group: row.group,
-            shape: row.shape,
-            commands: row.commands,
-            reach: row.reach,
-            preset: row.default,
         }
     }
 }
@@ -229,13 +253,6 @@ impl SettingInfo {
 /// Returns the variable of the setting `name`.
 pub(crate) fn variable(name: &str) -> String {
     format!("GITOGGLE_{}", name.to_uppercase())
-}
-
-/// Returns every setting there is, in the order in which help and documentation list them.
-#[must_use]
-pub fn settings() -> &'static [SettingInfo] {
-    static ALL: OnceLock<Vec<SettingInfo>> = OnceLock::new();
-    ALL.get_or_init(|| TABLE.iter().map(SettingInfo::of).collect())
 }
 
 /// Returns the candidate most like `word`, when it is like it at all.

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy as _;
 
-use super::definition::{Reach, SettingInfo, Shape, settings, suggestion, variable};
+use super::definition::{SettingInfo, Shape, suggestion, variable};
 use super::file::{self, Line};
 use super::mistake::Mistake;
+use super::table::{Settings, settings};
 use super::trust::Trust;
-use super::value::Value;
 use crate::model::escaped;
 
 /// What flags say, by the name of the setting; a switch says `true` or `false`.
@@ -52,16 +52,17 @@ fn state_home() -> Option<PathBuf> {
     Some(platform.state_dir().unwrap_or_else(|| platform.data_dir()))
 }
 
-/// A value and where it was said.
+/// What sets a setting, and its place.
 #[derive(Debug)]
 pub(crate) struct Given {
-    pub(crate) value: Value,
+    pub(crate) text: String,
     pub(crate) place: String,
 }
 
-/// Everything that was said.
-#[derive(Debug, Default)]
+/// Everything that was given, merged.
+#[derive(Debug)]
 pub(crate) struct Merged {
+    pub(crate) settings: Settings,
     pub(crate) given: BTreeMap<&'static str, Given>,
     pub(crate) mistakes: Vec<Mistake>,
     /// Keys that the file must not set, and so are not missing either.
@@ -71,7 +72,13 @@ pub(crate) struct Merged {
 
 /// Reads all three sources. What a stronger one overrides is checked all the same.
 pub(crate) fn merge(flags: &Flags, world: &World) -> Merged {
-    let mut merged = Merged::default();
+    let mut merged = Merged {
+        settings: Settings::defaults(),
+        given: BTreeMap::new(),
+        mistakes: Vec::new(),
+        refused: BTreeSet::new(),
+        warnings: Vec::new(),
+    };
     merged.take_flags(flags);
     merged.take_variables(&world.variables);
     merged.take_file(world);
@@ -81,12 +88,30 @@ pub(crate) fn merge(flags: &Flags, world: &World) -> Merged {
 
 impl Merged {
     fn take(&mut self, setting: &SettingInfo, place: String, said: &[String]) {
-        match setting.shape.parse(said) {
-            Ok(value) => {
-                self.given.entry(setting.name).or_insert(Given { value, place });
+        let is_given = self.given.contains_key(setting.name);
+        let text = match (said, setting.shape) {
+            (_, Shape::Texts(_)) => said.join(" "),
+            ([one], _) => one.clone(),
+            _ => return self.report(place, "give one value, not a list"),
+        };
+        let mut overridden = is_given.then(|| self.settings.clone());
+        let target = overridden.as_mut().unwrap_or(&mut self.settings);
+        match target.set(setting.name, &text) {
+            Ok(()) if is_given => {}
+            Ok(()) => {
+                self.given.insert(setting.name, Given { text, place });
             }
-            Err(why) => self.mistakes.push(Mistake::new(place, why)),
+            Err(why) => self.report(place, why),
         }
+    }
+
+    pub(crate) fn report(&mut self, place: impl Into<String>, why: impl Into<String>) {
+        self.mistakes.push(Mistake::new(place, why));
+    }
+
+    /// Returns the place that sets the setting `name`, if any does.
+    pub(crate) fn place(&self, name: &str) -> Option<String> {
+        self.given.get(name).map(|given| given.place.clone())
     }
 
     fn take_flags(&mut self, flags: &Flags) {
@@ -96,7 +121,7 @@ impl Merged {
             };
             let flag = setting.flag.clone().unwrap_or_default();
             match said.iter().any(|text| text.trim().is_empty()) {
-                true => self.mistakes.push(Mistake::new(flag, "it is empty")),
+                true => self.report(flag, "it is empty"),
                 false => self.take(setting, flag, said),
             }
         }
@@ -115,7 +140,7 @@ impl Merged {
             match ours.get(name).map(|value| value.to_str()) {
                 None => {}
                 Some(Some(value)) => self.take(setting, name.clone(), &[value.to_owned()]),
-                Some(None) => self.mistakes.push(Mistake::new(name, "it is not UTF-8")),
+                Some(None) => self.report(name, "it is not UTF-8"),
             }
         }
         let unknown = ours.keys().filter(|name| is_unknown(name));
@@ -123,7 +148,7 @@ impl Merged {
     }
 
     fn take_file(&mut self, world: &World) {
-        let Some(Value::Path(path)) = self.given.get("config").map(|given| given.value.clone()) else {
+        let Some(path) = self.settings.config.clone() else {
             return;
         };
         let lines = match file::read(&world.folder.join(&path)) {
@@ -136,7 +161,7 @@ impl Merged {
         for line in &lines {
             if let Some(first) = seen.insert(line.key.as_str(), &line.place) {
                 let why = format!("`{}` stands here again, after {first}", line.key);
-                self.mistakes.push(Mistake::new(&line.place, why));
+                self.report(&line.place, why);
             } else if matches!(trust, Trust::FromSource(_)) && decides_about_trust(line) {
                 self.refused.insert(line.key.clone());
                 refused.push(line);
@@ -152,10 +177,7 @@ impl Merged {
     /// Decides how far the file at `path` is believed. The source is the repository that a flag or a variable names, else
     /// the one that the file itself names, else the working directory.
     fn trust(&self, path: &Path, lines: &[Line], folder: &Path) -> Trust {
-        let given = match self.given.get("repo").map(|given| &given.value) {
-            Some(Value::Text(repo)) => Some(repo.as_str()),
-            _ => None,
-        };
+        let given = self.given.get("repo").map(|given| given.text.as_str());
         let own = lines.iter().find(|line| line.key == "repo");
         let own = own.and_then(|line| line.said.first()).map(String::as_str);
         Trust::of(path, given.or(own).unwrap_or("."), folder)
@@ -174,7 +196,7 @@ impl Merged {
             tree.display(),
             keys.join(", ")
         );
-        self.mistakes.push(Mistake::new(path.display().to_string(), why));
+        self.report(path.display().to_string(), why);
     }
 
     fn take_line(&mut self, line: &Line) {
@@ -199,7 +221,8 @@ impl Merged {
             let file = format!("{}_file", setting.name);
             if let (Some(value), Some(file)) = (self.given.get(setting.name), self.given.get(file.as_str())) {
                 let why = format!("{} gives this secret too; keep one of them", value.place);
-                self.mistakes.push(Mistake::new(&file.place, why));
+                let place = file.place.clone();
+                self.report(place, why);
             }
         }
     }
@@ -208,8 +231,7 @@ impl Merged {
 /// Whether a line sets where secrets and data go, or whom to trust.
 fn decides_about_trust(line: &Line) -> bool {
     let mut settings = settings().iter();
-    let is_it =
-        |setting: &&SettingInfo| setting.key == Some(line.key.as_str()) && setting.reach == Reach::Trust;
+    let is_it = |setting: &&SettingInfo| setting.key == Some(line.key.as_str()) && setting.decides_trust;
     !line.said.is_empty() && settings.any(|setting| is_it(&setting))
 }
 

@@ -16,19 +16,17 @@ mod repository;
 mod settings;
 mod table;
 mod trust;
-mod typed;
 mod value;
 
 pub use address::StateRemote;
-pub use choices::{
-    ColorChoice, FirstPass, History, LogFormat, LogLevel, OnInvalid, OnRemove, OutputFormat, Switch,
-};
-pub use definition::{Command, Group, SettingInfo, Shape, settings};
+pub use choices::{ColorChoice, LogFormat, LogLevel, OutputFormat};
+pub use definition::{Command, Group, SettingInfo, Shape};
 pub use merge::{Flags, World};
 pub use mistake::{Mistake, Mistakes};
-pub use settings::{Listen, Loaded, Settings, load};
+pub use settings::{Loaded, load};
+pub use table::{Settings, settings};
 pub use trust::Trust;
-pub use value::{count, duration, ratio};
+pub use value::{Listen, count, duration, ratio};
 
 #[cfg(test)]
 mod tests;

@@ -1,18 +1,33 @@
-//! The table of settings. A setting that is not here does not exist.
+//! The table of settings: the fields of [`Settings`], and for each its names, parser, default and help. A setting that
+//! is not here does not exist.
 
-use super::address::{
-    check_base_url, check_notify_url, check_ref, check_repo, check_state_name, check_state_remote, check_url,
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::time;
+
+use super::address::{StateRemote, notify_url, reference, state_name};
+use super::choices::{ColorChoice, LogFormat, LogLevel, OutputFormat};
+use super::definition::Command::{
+    self, Allow, Apply, Demo, Plan, Reconcile, Resume, Run, Sandbox, Schema, Status, Suspend, Validate,
 };
-use super::definition::{Command, Definition, Group, Reach, Shape, Sources};
-use super::value::{any_text, check_layout, check_listen, check_only, check_root};
-
-use Command::{Allow, Apply, Demo, Plan, Reconcile, Resume, Run, Sandbox, Schema, Status, Suspend, Validate};
-use Shape::{Choice, Count, Duration, Path, Ratio, Secret, Switch, Text, Texts};
+use super::definition::Group::{Daemon, Notifications, Output, Safety, Service, Source, State};
+use super::definition::Shape::{Choice, Count, Duration, Path, Ratio, Secret, Switch, Text, Texts};
+use super::definition::{SettingInfo, Sources, setting};
+use super::value::{
+    Listen, any_text, count, parsed, path, positive_duration, ratio, root, scope, secret, secret_file, size,
+    switch,
+};
+use crate::document::Layout;
+use crate::git::RepoUrl;
+use crate::model::{Scope, ServiceKind};
+use crate::plan::{FirstPass, HistoryRule, OnInvalid, OnRemove};
+use crate::service::BaseUrl;
+use crate::transport::{DaemonUrl, SecretSource};
 
 const ALL: &[Command] = &[
     Validate, Plan, Apply, Run, Status, Allow, Suspend, Resume, Reconcile, Schema, Sandbox, Demo,
 ];
-const READING: &[Command] = &[Validate, Plan, Apply, Run, Status];
+const READING: &[Command] = Command::READING;
 const PLANNING: &[Command] = &[Plan, Apply, Run, Status];
 const PUBLISHING: &[Command] = &[Apply, Run];
 const DAEMON: &[Command] = &[Run];
@@ -22,247 +37,220 @@ const ADMIN: &[Command] = &[Run, Allow, Suspend, Resume, Reconcile];
 const CONNECTING: &[Command] = &[Plan, Apply, Run, Status, Allow, Suspend, Resume, Reconcile];
 const REPORTING: &[Command] = &[Validate, Plan, Apply, Status];
 
-/// Begins a row; what most settings have in common is filled in.
-const fn setting(name: &'static str, shape: Shape, help: &'static str) -> Definition {
-    Definition {
-        name,
-        shape,
-        default: None,
-        said: "",
-        group: Group::Source,
-        commands: READING,
-        sources: Sources::All,
-        reach: Reach::Plan,
-        help,
-        more: "",
-    }
+/// Declares the settings: `field: type { "name" => parser = default, shape, help … }`.
+macro_rules! settings {
+    ($($field:ident: $type:ty {
+        $($name:literal => $parse:path $(= $default:literal)?, $shape:expr, $help:literal $(.$method:ident($($value:expr),*))*);+
+    })+) => {
+        /// The settings of one invocation: complete, checked, and without contradictions. `token` and `base_url` are
+        /// always there for `apply` and `run`, `state_dir` for those that plan.
+        ///
+        /// `Debug` shows no secret.
+        #[derive(Clone, Debug)]
+        pub struct Settings { $($(#[doc = $help])+ pub $field: $type,)+ }
+
+        impl Settings {
+            /// Returns what holds if nothing is given.
+            pub(super) fn defaults() -> Self {
+                Self { $($field: default!($($parse $(= $default)?);+),)+ }
+            }
+
+            /// Sets the setting `name` to what `text` says.
+            pub(super) fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
+                match name {
+                    $($($name => self.$field = $parse(text)?.into(),)+)+
+                    _ => unreachable!("the table has no setting `{name}`"),
+                }
+                Ok(())
+            }
+        }
+
+        /// Returns every setting, in the order in which help and documentation list them.
+        #[must_use]
+        pub fn settings() -> &'static [SettingInfo] {
+            static SETTINGS: OnceLock<Vec<SettingInfo>> = OnceLock::new();
+            SETTINGS.get_or_init(|| {
+                vec![$($(setting($name, $shape, $help)$(.preset($default))?$(.$method($($value),*))*.named(),)+)+]
+            })
+        }
+    };
 }
 
-impl Definition {
-    const fn of(mut self, group: Group, commands: &'static [Command]) -> Self {
-        self.group = group;
-        self.commands = commands;
-        self
-    }
-
-    const fn default(mut self, value: &'static str) -> Self {
-        self.default = Some(value);
-        self
-    }
-
-    const fn said(mut self, words: &'static str) -> Self {
-        self.said = words;
-        self
-    }
-
-    const fn more(mut self, more: &'static str) -> Self {
-        self.more = more;
-        self
-    }
-
-    const fn only_from(mut self, sources: Sources) -> Self {
-        self.sources = sources;
-        self
-    }
-
-    /// It decides where secrets and data go, or whom to trust.
-    const fn trusted(mut self) -> Self {
-        self.reach = Reach::Trust;
-        self
-    }
+macro_rules! default {
+    ($parse:path = $default:literal) => {
+        $parse($default).expect("a default is valid").into()
+    };
+    ($($rest:tt)*) => {
+        Default::default()
+    };
 }
 
-/// Every setting, in the order of the help.
-pub(crate) const TABLE: &[Definition] = &[
-    setting("config", Path("FILE"), "Read settings from this flat YAML file")
-        .of(Group::Source, ALL)
-        .only_from(Sources::FlagAndVariable)
-        .more("Flags win over variables, variables over the file. A file inside the source's work tree may shape the plan but not say where secrets go."),
-    setting("repo", Text("URL|PATH", check_repo), "Take documents from this Git repository")
-        .default(".")
-        .trusted()
-        .more("An https or ssh URL is mirrored into the state folder; a path or file URL is opened in place and never fetched."),
-    setting("ref", Text("REF", check_ref), "Follow this branch, tag, commit or full ref")
-        .said("the source's `HEAD`"),
-    setting("root", Text("DIR", check_root), "Look for documents under this folder of the repository")
-        .said("the top"),
-    setting("layout", Text("TEMPLATE", check_layout), "Find documents at paths of this form")
-        .default("{project}/{environment}/{toggle}.yaml")
-        .more("Each placeholder stands once and is a whole component. `.yaml`, `.yml` and `.json` are all meant."),
-    setting("only", Texts("GLOB", check_only), "Leave alone every toggle that no such glob matches")
-        .said("everything")
-        .more("Over `project/environment/toggle`; `*` does not cross `/`, `**` does. Repeat it, or separate globs by spaces."),
-    setting("allow_empty", Switch, "Succeed even if no document was checked")
-        .of(Group::Source, &[Validate])
-        .default("false"),
-    setting("first_parent", Switch, "Name the merge, not the branch's own commit")
-        .of(Group::Source, PLANNING)
-        .default("false"),
-    setting("history", Choice(&["follow", "refuse"]), "Follow a rewritten history, or refuse it")
-        .of(Group::Source, PLANNING)
-        .default("follow")
-        .more("Given explicitly, `follow` also allows an older commit than the shared state has seen."),
-    setting("git_username", Text("NAME", any_text), "Sign in to the source's host as this user")
-        .of(Group::Source, PLANNING)
-        .trusted(),
-    setting("git_password", Secret, "The password or token for the source's host")
-        .of(Group::Source, PLANNING)
-        .only_from(Sources::Variable),
-    setting("git_password_file", Path("FILE"), "Read the Git password or token from this file")
-        .of(Group::Source, PLANNING)
-        .trusted()
-        .more("Or give it in GITOGGLE_GIT_PASSWORD. It goes to the host of --repo only, and is read again at every attempt."),
-    setting("base_url", Text("URL", check_base_url), "Publish to the service at this https URL")
-        .of(Group::Service, PLANNING)
-        .trusted()
-        .more("It may have a path, but no user, query or fragment."),
-    setting("token", Secret, "The service's token")
-        .of(Group::Service, PUBLISHING)
-        .only_from(Sources::Variable),
-    setting("token_file", Path("FILE"), "Read the service's token from this file")
-        .of(Group::Service, PUBLISHING)
-        .trusted()
-        .more("Or give it in GITOGGLE_TOKEN. The file is read again at every pass and after a refusal."),
-    setting("ca_file", Path("PEM"), "Trust these certificate authorities as well as the system's")
-        .of(Group::Service, CONNECTING)
-        .trusted(),
-    setting("service_kind", Choice(&["documented", "featureprobe"]), "Say what may be relied on beyond the documented endpoint")
-        .of(Group::Service, READING)
-        .default("documented"),
-    setting("timeout", Duration, "Give up one publish after this time")
-        .of(Group::Service, PUBLISHING)
-        .default("10s")
-        .more("From connecting to the last byte."),
-    setting("max_in_flight", Count, "Send at most this many requests at once")
-        .of(Group::Service, PUBLISHING)
-        .default("16"),
-    setting("max_in_flight_per_environment", Count, "Send at most this many at once within an environment")
-        .of(Group::Service, PUBLISHING)
-        .default("1"),
-    setting("give_up_after", Duration, "Give up on a service without a useful response after this long")
-        .of(Group::Service, PUBLISHING)
-        .default("60s"),
-    setting("comment_max_chars", Count, "Cut comments to this many characters")
-        .of(Group::Service, PLANNING)
-        .default("1024")
-        .more("Unicode scalar values, ellipsis included."),
-    setting("state_dir", Path("DIR"), "Keep state and clones in this folder")
-        .of(Group::State, PLANNING)
-        .said("the platform's state folder, by source")
-        .trusted()
-        .more("By default `gitoggle/<source>-<hash>` in the platform's state folder: the source as given, made absolute, links not resolved."),
-    setting("state_remote", Text("URL|origin", check_state_remote), "Share state with other runs through this Git remote")
-        .of(Group::State, PLANNING)
-        .said("none: state stays local")
-        .trusted()
-        .more("`origin` means the source's own remote; for a URL source, that URL."),
-    setting("state_name", Text("NAME", check_state_name), "Keep shared state under this name")
-        .of(Group::State, PLANNING)
-        .said("host of the base URL plus a short hash of it")
-        .trusted(),
-    setting("state_git_username", Text("NAME", any_text), "Sign in to the state remote's host as this user")
-        .of(Group::State, PLANNING)
-        .trusted(),
-    setting("state_git_password", Secret, "The password or token for the state remote's host")
-        .of(Group::State, PLANNING)
-        .only_from(Sources::Variable),
-    setting("state_git_password_file", Path("FILE"), "Read the state remote's password or token from this file")
-        .of(Group::State, PLANNING)
-        .trusted()
-        .more("Or give it in GITOGGLE_STATE_GIT_PASSWORD. Only needed when the remote is on another host than the source."),
-    setting("first_pass", Choice(&["assert", "adopt"]), "Decide about environments in which nothing is applied yet")
-        .of(Group::Safety, PLANNING)
-        .said("none: they are held")
-        .more("`assert` publishes every toggle of them; `adopt` records the documents as applied without publishing."),
-    setting("max_change_ratio", Ratio, "Hold an environment when more than this share of it would change")
-        .of(Group::Safety, PLANNING)
-        .default("0.3")
-        .more("Updates and disables, divided by the toggles applied there; not below 10 of them."),
-    setting("max_change_count", Count, "Hold an environment when more toggles of it would change")
-        .of(Group::Safety, PLANNING)
-        .said("none"),
-    setting("allow_trailer", Switch, "Ignore the trailers `Gitoggle-Allow` and `Gitoggle-First-Pass`")
-        .of(Group::Safety, PLANNING)
-        .default("true")
-        .more("Whoever can get a commit merged can write that trailer: review it, or switch it off."),
-    setting("allow_mass_change", Switch, "Let this one pass change as much as it likes")
-        .of(Group::Safety, &[Plan, Apply])
-        .only_from(Sources::Flag)
-        .default("false"),
-    setting("exit_zero_when_held", Switch, "Exit with 0 instead of 4 if something is held")
-        .of(Group::Safety, &[Apply])
-        .default("false")
-        .more("For a scheduled job, which would fail each time until someone decides. The output still lists what is held."),
-    setting("on_remove", Choice(&["keep", "disable", "forget"]), "Choose what becomes of a toggle whose file is gone")
-        .of(Group::Safety, PLANNING)
-        .default("keep")
-        .more("`keep` lists it, `disable` publishes it disabled once, `forget` drops it without publishing."),
-    setting("on_invalid", Choice(&["hold", "stop"]), "Choose what an invalid document stops: itself, or everything")
-        .of(Group::Safety, PLANNING)
-        .default("hold"),
-    setting("poll_interval", Duration, "Look at the source this often")
-        .of(Group::Daemon, DAEMON)
-        .default("30s")
-        .more("A moved local ref, a webhook, `POST /reconcile` and SIGHUP are noticed sooner."),
-    setting("stale_after", Duration, "Stop being ready this long after the last success")
-        .of(Group::Daemon, DAEMON)
-        .said("10 × the poll interval"),
-    setting("listen", Text("ADDR|none", check_listen), "Serve health, metrics, status and webhooks here")
-        .of(Group::Daemon, DAEMON)
-        .default("127.0.0.1:8077")
-        .trusted(),
-    setting("admin_token", Secret, "The token for commands to a running daemon")
-        .of(Group::Daemon, ADMIN)
-        .only_from(Sources::Variable),
-    setting("admin_token_file", Path("FILE"), "Read the token for commands to a running daemon from this file")
-        .of(Group::Daemon, ADMIN)
-        .trusted()
-        .more("Or give it in GITOGGLE_ADMIN_TOKEN. Without one, the daemon refuses `POST /allow`, `/reconcile`, `/suspend` and `/resume`."),
-    setting("url", Text("URL", check_url), "Send the command to the daemon at this http or https URL")
-        .of(Group::Daemon, REMOTE)
-        .default("http://127.0.0.1:8077")
-        .trusted()
-        .more("The admin token goes to this host only, and redirects are not followed."),
-    setting("webhook_secret", Secret, "The secret that webhooks are signed with")
-        .of(Group::Daemon, DAEMON)
-        .only_from(Sources::Variable),
-    setting("webhook_secret_file", Path("FILE"), "Read the secret of webhooks from this file")
-        .of(Group::Daemon, DAEMON)
-        .trusted()
-        .more("Or give it in GITOGGLE_WEBHOOK_SECRET. Without one there are no webhooks."),
-    setting("notify_url", Text("URL", check_notify_url), "Send notifications to this https URL")
-        .of(Group::Notifications, DAEMON)
-        .trusted()
-        .more("A URL that is itself a secret belongs to --notify-slack-url-file or a variable."),
-    setting("notify_secret", Secret, "The secret to sign notifications with")
-        .of(Group::Notifications, DAEMON)
-        .only_from(Sources::Variable),
-    setting("notify_secret_file", Path("FILE"), "Sign notifications with the secret in this file")
-        .of(Group::Notifications, DAEMON)
-        .trusted()
-        .more("Or give it in GITOGGLE_NOTIFY_SECRET."),
-    setting("notify_slack_url", Secret, "The Slack webhook to send notifications to")
-        .of(Group::Notifications, DAEMON)
-        .only_from(Sources::Variable),
-    setting("notify_slack_url_file", Path("FILE"), "Send notifications to the Slack webhook whose URL is in this file")
-        .of(Group::Notifications, DAEMON)
-        .trusted()
-        .more("Or give it in GITOGGLE_NOTIFY_SLACK_URL: whoever knows that URL can post to it."),
-    setting("sandbox_token", Secret, "The token that the sandbox accepts")
-        .of(Group::Service, &[Sandbox])
-        .said("sandbox-token")
-        .only_from(Sources::Variable),
-    setting("output", Choice(&["human", "json", "markdown", "github"]), "Print the result in this form")
-        .of(Group::Output, REPORTING)
-        .default("human"),
-    setting("color", Choice(&["auto", "always", "never"]), "Choose when to use colour")
-        .of(Group::Output, ALL)
-        .default("auto")
-        .more("`auto` looks for a terminal and honours NO_COLOR."),
-    setting("log_format", Choice(&["pretty", "json"]), "Write log lines in this form")
-        .of(Group::Output, ALL)
-        .said("`pretty` on a terminal, else `json` for `run`"),
-    setting("log_level", Choice(&["error", "warn", "info", "debug", "trace"]), "Log at this level and above")
-        .of(Group::Output, ALL)
-        .said("`info` for `run`, else `warn`"),
-];
+settings! {
+    config: Option<PathBuf> {
+        "config" => path, Path("FILE"), "Read settings from this flat YAML file"
+            .of(Source, ALL).only_from(Sources::FlagAndVariable)
+            .more("Flags win over variables, variables over the file. A file inside the source's work tree may shape the plan but not say where secrets go.") }
+    repo: RepoUrl {
+        "repo" => parsed::<RepoUrl> = ".", Text("URL|PATH"), "Take documents from this Git repository".trusted()
+            .more("An https or ssh URL is mirrored into the state folder; a path or file URL is opened in place and never fetched.") }
+    reference: Option<String> {
+        "ref" => reference, Text("REF"), "Follow this branch, tag, commit or full ref".said("the source's `HEAD`") }
+    root: String {
+        "root" => root, Text("DIR"), "Look for documents under this folder of the repository".said("the top") }
+    layout: Layout {
+        "layout" => parsed::<Layout> = "{project}/{environment}/{toggle}.yaml", Text("TEMPLATE"), "Find documents at paths of this form"
+            .more("Each placeholder stands once and is a whole component. `.yaml`, `.yml` and `.json` are all meant.") }
+    only: Scope {
+        "only" => scope, Texts("GLOB"), "Leave alone every toggle that no such glob matches".said("everything")
+            .more("Over `project/environment/toggle`; `*` does not cross `/`, `**` does. Repeat it, or separate globs by spaces.") }
+    allow_empty: bool {
+        "allow_empty" => switch = "false", Switch, "Succeed even if no document was checked".of(Source, &[Validate]) }
+    first_parent: bool {
+        "first_parent" => switch = "false", Switch, "Name the merge, not the branch's own commit".of(Source, PLANNING) }
+    history: Option<HistoryRule> {
+        "history" => parsed::<HistoryRule>, Choice(HistoryRule::WORDS), "Follow a rewritten history, or refuse it"
+            .of(Source, PLANNING).said("follow")
+            .more("Given explicitly, `follow` also allows an older commit than the shared state has seen.") }
+    git_username: Option<String> {
+        "git_username" => any_text, Text("NAME"), "Sign in to the source's host as this user"
+            .of(Source, PLANNING).trusted() }
+    git_password: Option<SecretSource> {
+        "git_password" => secret, Secret, "The password or token for the source's host"
+            .of(Source, PLANNING);
+        "git_password_file" => secret_file, Path("FILE"), "Read the Git password or token from this file"
+            .of(Source, PLANNING).trusted()
+            .more("Or give it in GITOGGLE_GIT_PASSWORD. It goes to the host of --repo only, and is read again at every attempt.") }
+    base_url: Option<BaseUrl> {
+        "base_url" => parsed::<BaseUrl>, Text("URL"), "Publish to the service at this https URL"
+            .of(Service, PLANNING).trusted()
+            .more("It may have a path, but no user, query or fragment.") }
+    token: Option<SecretSource> {
+        "token" => secret, Secret, "The service's token".of(Service, PUBLISHING);
+        "token_file" => secret_file, Path("FILE"), "Read the service's token from this file"
+            .of(Service, PUBLISHING).trusted()
+            .more("Or give it in GITOGGLE_TOKEN. The file is read again at every pass and after a refusal.") }
+    ca_file: Option<PathBuf> {
+        "ca_file" => path, Path("PEM"), "Trust these certificate authorities as well as the system's"
+            .of(Service, CONNECTING).trusted() }
+    service_kind: ServiceKind {
+        "service_kind" => parsed::<ServiceKind> = "documented", Choice(ServiceKind::WORDS), "Say what may be relied on beyond the documented endpoint"
+            .of(Service, READING) }
+    timeout: time::Duration {
+        "timeout" => positive_duration = "10s", Duration, "Give up one publish after this time".of(Service, PUBLISHING)
+            .more("From connecting to the last byte.") }
+    max_in_flight: usize {
+        "max_in_flight" => size = "16", Count, "Send at most this many requests at once".of(Service, PUBLISHING) }
+    max_in_flight_per_environment: usize {
+        "max_in_flight_per_environment" => size = "1", Count, "Send at most this many at once within an environment"
+            .of(Service, PUBLISHING) }
+    give_up_after: time::Duration {
+        "give_up_after" => positive_duration = "60s", Duration, "Give up on a service without a useful response after this long"
+            .of(Service, PUBLISHING) }
+    comment_max_chars: usize {
+        "comment_max_chars" => size = "1024", Count, "Cut comments to this many characters".of(Service, PLANNING)
+            .more("Unicode scalar values, ellipsis included.") }
+    state_dir: Option<PathBuf> {
+        "state_dir" => path, Path("DIR"), "Keep state and clones in this folder"
+            .of(State, PLANNING).said("the platform's state folder, by source").trusted()
+            .more("By default `gitoggle/<source>-<hash>` in the platform's state folder: the source as given, made absolute, links not resolved.") }
+    state_remote: Option<StateRemote> {
+        "state_remote" => parsed::<StateRemote>, Text("URL|origin"), "Share state with other runs through this Git remote"
+            .of(State, PLANNING).said("none: state stays local").trusted()
+            .more("`origin` means the source's own remote; for a URL source, that URL.") }
+    state_name: Option<String> {
+        "state_name" => state_name, Text("NAME"), "Keep shared state under this name"
+            .of(State, PLANNING).said("host of the base URL plus a short hash of it").trusted() }
+    state_git_username: Option<String> {
+        "state_git_username" => any_text, Text("NAME"), "Sign in to the state remote's host as this user"
+            .of(State, PLANNING).trusted() }
+    state_git_password: Option<SecretSource> {
+        "state_git_password" => secret, Secret, "The password or token for the state remote's host"
+            .of(State, PLANNING);
+        "state_git_password_file" => secret_file, Path("FILE"), "Read the state remote's password or token from this file"
+            .of(State, PLANNING).trusted()
+            .more("Or give it in GITOGGLE_STATE_GIT_PASSWORD. Only needed when the remote is on another host than the source.") }
+    first_pass: Option<FirstPass> {
+        "first_pass" => parsed::<FirstPass>, Choice(FirstPass::WORDS), "Decide about environments in which nothing is applied yet"
+            .of(Safety, PLANNING).said("none: they are held")
+            .more("`assert` publishes every toggle of them; `adopt` records the documents as applied without publishing.") }
+    max_change_ratio: f64 {
+        "max_change_ratio" => ratio = "0.3", Ratio, "Hold an environment when more than this share of it would change"
+            .of(Safety, PLANNING)
+            .more("Updates and disables, divided by the toggles applied there; not below 10 of them.") }
+    max_change_count: Option<u64> {
+        "max_change_count" => count, Count, "Hold an environment when more toggles of it would change"
+            .of(Safety, PLANNING).said("none") }
+    allow_trailer: bool {
+        "allow_trailer" => switch = "true", Switch, "Ignore the trailers `Gitoggle-Allow` and `Gitoggle-First-Pass`"
+            .of(Safety, PLANNING)
+            .more("Whoever can get a commit merged can write that trailer: review it, or switch it off.") }
+    allow_mass_change: bool {
+        "allow_mass_change" => switch = "false", Switch, "Let this one pass change as much as it likes"
+            .of(Safety, &[Plan, Apply]).only_from(Sources::Flag) }
+    exit_zero_when_held: bool {
+        "exit_zero_when_held" => switch = "false", Switch, "Exit with 0 instead of 4 if something is held".of(Safety, &[Apply])
+            .more("For a scheduled job, which would fail each time until someone decides. The output still lists what is held.") }
+    on_remove: OnRemove {
+        "on_remove" => parsed::<OnRemove> = "keep", Choice(OnRemove::WORDS), "Choose what becomes of a toggle whose file is gone"
+            .of(Safety, PLANNING)
+            .more("`keep` lists it, `disable` publishes it disabled once, `forget` drops it without publishing.") }
+    on_invalid: OnInvalid {
+        "on_invalid" => parsed::<OnInvalid> = "hold", Choice(OnInvalid::WORDS), "Choose what an invalid document stops: itself, or everything"
+            .of(Safety, PLANNING) }
+    poll_interval: time::Duration {
+        "poll_interval" => positive_duration = "30s", Duration, "Look at the source this often".of(Daemon, DAEMON)
+            .more("A moved local ref, a webhook, `POST /reconcile` and SIGHUP are noticed sooner.") }
+    stale_after: time::Duration {
+        "stale_after" => positive_duration, Duration, "Stop being ready this long after the last success"
+            .of(Daemon, DAEMON).said("10 × the poll interval") }
+    listen: Listen {
+        "listen" => parsed::<Listen> = "127.0.0.1:8077", Text("ADDR|none"), "Serve health, metrics, status and webhooks here"
+            .of(Daemon, DAEMON).trusted() }
+    admin_token: Option<SecretSource> {
+        "admin_token" => secret, Secret, "The token for commands to a running daemon"
+            .of(Daemon, ADMIN);
+        "admin_token_file" => secret_file, Path("FILE"), "Read the token for commands to a running daemon from this file"
+            .of(Daemon, ADMIN).trusted()
+            .more("Or give it in GITOGGLE_ADMIN_TOKEN. Without one, the daemon refuses `POST /allow`, `/reconcile`, `/suspend` and `/resume`.") }
+    url: DaemonUrl {
+        "url" => parsed::<DaemonUrl> = "http://127.0.0.1:8077", Text("URL"), "Send the command to the daemon at this http or https URL"
+            .of(Daemon, REMOTE).trusted()
+            .more("The admin token goes to this host only, and redirects are not followed.") }
+    webhook_secret: Option<SecretSource> {
+        "webhook_secret" => secret, Secret, "The secret that webhooks are signed with"
+            .of(Daemon, DAEMON);
+        "webhook_secret_file" => secret_file, Path("FILE"), "Read the secret of webhooks from this file"
+            .of(Daemon, DAEMON).trusted()
+            .more("Or give it in GITOGGLE_WEBHOOK_SECRET. Without one there are no webhooks.") }
+    notify_url: Option<String> {
+        "notify_url" => notify_url, Text("URL"), "Send notifications to this https URL"
+            .of(Notifications, DAEMON).trusted()
+            .more("A URL that is itself a secret belongs to --notify-slack-url-file or a variable.") }
+    notify_secret: Option<SecretSource> {
+        "notify_secret" => secret, Secret, "The secret to sign notifications with"
+            .of(Notifications, DAEMON);
+        "notify_secret_file" => secret_file, Path("FILE"), "Sign notifications with the secret in this file"
+            .of(Notifications, DAEMON).trusted()
+            .more("Or give it in GITOGGLE_NOTIFY_SECRET.") }
+    notify_slack_url: Option<SecretSource> {
+        "notify_slack_url" => secret, Secret, "The Slack webhook to send notifications to"
+            .of(Notifications, DAEMON);
+        "notify_slack_url_file" => secret_file, Path("FILE"), "Send notifications to the Slack webhook whose URL is in this file"
+            .of(Notifications, DAEMON).trusted()
+            .more("Or give it in GITOGGLE_NOTIFY_SLACK_URL: whoever knows that URL can post to it.") }
+    sandbox_token: SecretSource {
+        "sandbox_token" => secret = "sandbox-token", Secret, "The token that the sandbox accepts"
+            .of(Service, &[Sandbox]) }
+    output: OutputFormat {
+        "output" => parsed::<OutputFormat> = "human", Choice(OutputFormat::WORDS), "Print the result in this form"
+            .of(Output, REPORTING) }
+    color: ColorChoice {
+        "color" => parsed::<ColorChoice> = "auto", Choice(ColorChoice::WORDS), "Choose when to use colour".of(Output, ALL)
+            .more("`auto` looks for a terminal and honours NO_COLOR.") }
+    log_format: Option<LogFormat> {
+        "log_format" => parsed::<LogFormat>, Choice(LogFormat::WORDS), "Write log lines in this form"
+            .of(Output, ALL).said("`pretty` on a terminal, else `json` for `run`") }
+    log_level: Option<LogLevel> {
+        "log_level" => parsed::<LogLevel>, Choice(LogLevel::WORDS), "Log at this level and above"
+            .of(Output, ALL).said("`info` for `run`, else `warn`") }
+}

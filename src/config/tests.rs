@@ -377,6 +377,7 @@ fn the_example_names_every_key_with_its_default_and_loads() {
     let shown = |settings: &Settings| {
         // Given explicitly, `history: follow` means more than the default does.
         let settings = Settings {
+            config: None,
             state_dir: None,
             ..settings.clone()
         };
@@ -414,7 +415,7 @@ fn every_row_of_the_table_is_fit_for_help_and_documentation() {
         );
         if let Some(preset) = setting.preset {
             assert!(
-                setting.shape.parse(&[preset.to_owned()]).is_ok(),
+                Settings::defaults().set(setting.name, preset).is_ok(),
                 "{}",
                 setting.name
             );

@@ -1,74 +1,69 @@
 //! How values are written and what they mean. The same for flags, variables and the file.
 
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
-use super::definition::Shape;
-use crate::document::Layout;
 use crate::model::Scope;
+use crate::transport::{Secret, SecretSource};
 
-/// The value of a setting, parsed by its shape.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
-    Count(u64),
-    Duration(Duration),
-    Path(PathBuf),
-    Ratio(f64),
-    Switch(bool),
-    Text(String),
-    Texts(Vec<String>),
+/// Where the daemon listens.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Listen {
+    /// At this address.
+    Address(SocketAddr),
+    /// Nowhere.
+    Nowhere,
 }
 
-impl Shape {
-    /// Parses what one source says. Only lists may say several things.
-    pub(crate) fn parse(self, said: &[String]) -> Result<Value, String> {
-        if let Self::Texts(_, check) = self {
-            let words = said.iter().flat_map(|text| text.split_whitespace());
-            return words.map(check).collect::<Result<_, _>>().map(Value::Texts);
-        }
-        let [one] = said else {
-            return Err("give one value, not a list".to_owned());
-        };
-        match self {
-            Self::Choice(words) => choice(one, words).map(Value::Text),
-            Self::Count => count(one).map(Value::Count),
-            Self::Duration => duration(one).and_then(longer_than_nothing).map(Value::Duration),
-            Self::Path(_) => Ok(Value::Path(PathBuf::from(one))),
-            Self::Ratio => ratio(one).map(Value::Ratio),
-            Self::Secret => secret(one).map(Value::Text),
-            Self::Switch => switch(one).map(Value::Switch),
-            Self::Text(_, check) | Self::Texts(_, check) => check(one).map(Value::Text),
+impl FromStr for Listen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.parse()) {
+            ("none", _) => Ok(Self::Nowhere),
+            (_, Ok(address)) => Ok(Self::Address(address)),
+            (_, Err(_)) => Err(format!(
+                "`{text}` is no address: write `127.0.0.1:8077`, `[::1]:8077`, `0.0.0.0:8077` or `none`"
+            )),
         }
     }
 }
 
-fn choice(text: &str, words: &[&str]) -> Result<String, String> {
-    match words.contains(&text) {
-        true => Ok(text.to_owned()),
-        false => Err(format!("`{text}` is none of {}", listed(words))),
-    }
+/// Parses what has a parser of its own.
+pub(super) fn parsed<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: T::Err| error.to_string())
 }
 
-fn listed(words: &[&str]) -> String {
-    let quoted: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
-    quoted.join(", ")
-}
-
-fn switch(text: &str) -> Result<bool, String> {
-    match text {
-        "true" => Ok(true),
-        "false" => Ok(false),
-        _ => Err(format!("`{text}` is neither `true` nor `false`")),
-    }
+pub(super) fn switch(text: &str) -> Result<bool, String> {
+    text.parse()
+        .map_err(|_| format!("`{text}` is neither `true` nor `false`"))
 }
 
 /// A secret travels in a header, and nothing of it is shown when it cannot.
-fn secret(text: &str) -> Result<String, String> {
+pub(super) fn secret(text: &str) -> Result<SecretSource, String> {
     match text.contains(char::is_control) {
         true => Err("the secret holds a line break or another control character".to_owned()),
-        false => Ok(text.to_owned()),
+        false => Ok(SecretSource::Value(Secret::new(text.to_owned()))),
     }
+}
+
+pub(super) fn secret_file(text: &str) -> Result<SecretSource, String> {
+    path(text).map(SecretSource::File)
+}
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "every parser of the table returns a result"
+)]
+pub(super) fn path(text: &str) -> Result<PathBuf, String> {
+    Ok(PathBuf::from(text))
+}
+
+pub(super) fn size(text: &str) -> Result<usize, String> {
+    count(text).map(|count| usize::try_from(count).unwrap_or(usize::MAX))
 }
 
 /// Reads a whole number of at least 1.
@@ -141,8 +136,8 @@ fn unit(text: &str) -> Option<u64> {
 /// A clock can be this far ahead: longer times overflow when they are added to one.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
-fn longer_than_nothing(time: Duration) -> Result<Duration, String> {
-    match time {
+pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
         Duration::ZERO => Err("it must be longer than nothing".to_owned()),
         time if time > LONGEST => Err("it must not be longer than a year".to_owned()),
         time => Ok(time),
@@ -153,22 +148,20 @@ fn digits(text: &str) -> Option<&str> {
     (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())).then_some(text)
 }
 
-pub(crate) fn any_text(text: &str) -> Result<String, String> {
+pub(super) fn any_text(text: &str) -> Result<String, String> {
     match text.contains(char::is_control) {
         true => Err("it holds a control character".to_owned()),
         false => Ok(text.to_owned()),
     }
 }
 
-pub(crate) fn check_only(text: &str) -> Result<String, String> {
-    match Scope::new(&[text]) {
-        Ok(_) => Ok(text.to_owned()),
-        Err(error) => Err(error.to_string()),
-    }
+pub(super) fn scope(text: &str) -> Result<Scope, String> {
+    let globs: Vec<&str> = text.split_whitespace().collect();
+    Scope::new(&globs).map_err(|error| error.to_string())
 }
 
 /// A folder below the repository's top, with `/` between its components; the empty text is the top.
-pub(crate) fn check_root(text: &str) -> Result<String, String> {
+pub(super) fn root(text: &str) -> Result<String, String> {
     let parts: Vec<&str> = text
         .split('/')
         .filter(|part| !matches!(*part, "" | "."))
@@ -177,22 +170,6 @@ pub(crate) fn check_root(text: &str) -> Result<String, String> {
         return Err(format!("`{text}` is no folder below the repository's top"));
     }
     Ok(parts.join("/"))
-}
-
-pub(crate) fn check_layout(text: &str) -> Result<String, String> {
-    match text.parse::<Layout>() {
-        Ok(_) => Ok(text.to_owned()),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-pub(crate) fn check_listen(text: &str) -> Result<String, String> {
-    match text == "none" || text.parse::<SocketAddr>().is_ok() {
-        true => Ok(text.to_owned()),
-        false => Err(format!(
-            "`{text}` is no address: write `127.0.0.1:8077`, `[::1]:8077`, `0.0.0.0:8077` or `none`"
-        )),
-    }
 }
 
 #[cfg(test)]
@@ -231,8 +208,8 @@ mod tests {
             duration("30").unwrap_err(),
             "`30` needs a unit: write `30s`, `30m` or `30h`"
         );
-        assert!(Shape::Duration.parse(&["0s".to_owned()]).is_err());
-        assert!(Shape::Duration.parse(&["367d".to_owned()]).is_err());
+        assert!(positive_duration("0s").is_err());
+        assert!(positive_duration("367d").is_err());
     }
 
     #[test]
@@ -255,11 +232,11 @@ mod tests {
 
     #[test]
     fn a_root_stays_below_the_top_and_is_tidied() {
-        for (text, root) in [(".", ""), ("./a//b/", "a/b"), ("a", "a")] {
-            assert_eq!(check_root(text).unwrap(), root);
+        for (text, tidied) in [(".", ""), ("./a//b/", "a/b"), ("a", "a")] {
+            assert_eq!(root(text).unwrap(), tidied);
         }
         for text in ["/a", "../a", "a/../b", "a\nb"] {
-            assert!(check_root(text).is_err(), "{text}");
+            assert!(root(text).is_err(), "{text}");
         }
     }
 }

@@ -18,6 +18,7 @@ mod text;
 mod time;
 mod tree;
 mod version;
+mod words;
 
 pub use allowance::{Allowance, Override, OverrideError};
 pub use attribution::{Attribution, Evidence};
@@ -34,3 +35,4 @@ pub use text::{chain, counted, hex};
 pub use time::rfc3339;
 pub use tree::{Entries, Entry, Malformed, Tree};
 pub use version::{Format, Version};
+pub(crate) use words::{not_a_word, words};

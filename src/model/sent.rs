@@ -6,27 +6,17 @@ use sha2::{Digest as _, Sha256};
 use super::text::hex;
 use super::{CommitId, Format, ObjectId, Payload};
 
-/// What a change does to a toggle.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Action {
-    /// Nothing of the toggle is applied yet.
-    Create,
-    /// Its file is gone and `on_remove: disable` says to switch it off.
-    Disable,
-    /// Something else is applied.
-    Update,
-}
-
-impl Action {
-    /// Returns the word for it: `create`, `disable` or `update`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Create => "create",
-            Self::Disable => "disable",
-            Self::Update => "update",
-        }
+super::words! {
+    /// What a change does to a toggle.
+    #[derive(Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    Action {
+        /// Nothing of the toggle is applied yet.
+        Create = "create",
+        /// Its file is gone and `on_remove: disable` says to switch it off.
+        Disable = "disable",
+        /// Something else is applied.
+        Update = "update",
     }
 }
 

@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// Which service is on the other side, and so how much may be relied on.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum ServiceKind {
-    /// Nothing but the documented endpoint.
-    #[default]
-    Documented,
-    /// FeatureProbe, whose vocabulary of conditions is known.
-    FeatureProbe,
+super::words! {
+    /// The kind of service, which decides how much gitoggle relies on.
+    #[derive(Default)]
+    ServiceKind {
+        /// Nothing but the documented endpoint.
+        #[default]
+        Documented = "documented",
+        /// FeatureProbe, whose vocabulary of conditions is known.
+        FeatureProbe = "featureprobe",
+    }
 }
 
 /// What a toggle does in one environment: the request body without its comment.

@@ -10,7 +10,7 @@ use super::publish::Limits;
 use crate::document::Layout;
 use crate::git::{GitAccess, RepoUrl};
 use crate::model::ServiceKind;
-use crate::plan::Policy;
+use crate::plan::{HistoryRule, Policy};
 use crate::service::ClientConfig;
 use crate::source::{CacheMode, Parents, SourceConfig};
 use crate::state::Clock;
@@ -48,21 +48,10 @@ pub struct Rules {
     pub kind: ServiceKind,
     /// Rails and the like.
     pub policy: Policy,
-    /// What a rewritten history means.
-    pub history: HistoryRule,
+    /// What a rewritten history means; none is to follow it where that is safe.
+    pub history: Option<HistoryRule>,
     /// The service, where one is given.
     pub base_url: Option<String>,
-}
-
-/// What a rewritten history means.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum HistoryRule {
-    /// It is followed, without having been told to.
-    Default,
-    /// It is followed: somebody said so.
-    Follow,
-    /// It stops the pass.
-    Refuse,
 }
 
 impl Rules {
@@ -107,7 +96,7 @@ impl Config {
                 layout: Layout::default(),
                 kind: ServiceKind::Documented,
                 policy: Policy::default(),
-                history: HistoryRule::Default,
+                history: None,
                 base_url: None,
             },
             state_dir,

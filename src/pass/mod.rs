@@ -53,7 +53,7 @@ mod spent;
 mod validate;
 mod worktree;
 
-pub use config::{Config, HistoryRule, Rules};
+pub use config::{Config, Rules};
 pub use context::{Event, Observe, PassContext};
 pub use error::{Error, Stale};
 pub use origin::{OriginState, SharedState};

@@ -30,6 +30,6 @@ pub use held::{Held, HoldReason, Kept};
 pub use input::{Applied, Candidate, Desired, History, Input, Parked, SourceInfo};
 pub use orphan::{LastOutcome, Orphan, OrphanReason};
 pub use overrides::Overrides;
-pub use policy::{FirstPass, Limit, MassChange, OnInvalid, OnRemove, Policy, Rail, Trailer};
+pub use policy::{FirstPass, HistoryRule, Limit, MassChange, OnInvalid, OnRemove, Policy, Rail, Trailer};
 pub use sentences::sentences;
 pub use value::{Approved, Before, Change, Lane, Plan, Record, Resend, Stopped, Verdict};

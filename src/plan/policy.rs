@@ -2,7 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::model::{EnvironmentId, Scope, hex};
+use crate::model::{EnvironmentId, Scope, hex, words};
 
 /// What shapes a plan besides the repository and the state (DESIGN, sections 3, 4 and 7).
 #[derive(Clone, Debug)]
@@ -27,35 +27,41 @@ pub struct Policy {
     pub comment_max_chars: usize,
 }
 
-/// `--first-pass`.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum FirstPass {
-    /// Record what is there as applied, publish nothing.
-    Adopt,
-    /// Publish everything.
-    Assert,
-}
-
-/// `--on-remove`.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum OnRemove {
-    /// Publish what is applied once more, disabled.
-    Disable,
-    /// Drop it without publishing.
-    Forget,
-    /// List it.
-    #[default]
-    Keep,
-}
-
-/// `--on-invalid`.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum OnInvalid {
-    /// Hold the invalid ones; the others go on.
-    #[default]
-    Hold,
-    /// Publish nothing while one is invalid.
-    Stop,
+words! {
+    /// `--first-pass`.
+    FirstPass {
+        /// Publish everything.
+        Assert = "assert",
+        /// Record the documents as applied, and publish nothing.
+        Adopt = "adopt",
+    }
+    /// `--on-remove`.
+    #[derive(Default)]
+    OnRemove {
+        /// List it.
+        #[default]
+        Keep = "keep",
+        /// Publish what is applied once more, disabled.
+        Disable = "disable",
+        /// Drop it without publishing.
+        Forget = "forget",
+    }
+    /// `--on-invalid`.
+    #[derive(Default)]
+    OnInvalid {
+        /// Hold the invalid ones; the others continue.
+        #[default]
+        Hold = "hold",
+        /// Publish nothing while one is invalid.
+        Stop = "stop",
+    }
+    /// `--history`.
+    HistoryRule {
+        /// Follow a rewritten history, even to an older commit than the shared state has seen.
+        Follow = "follow",
+        /// Stop the pass.
+        Refuse = "refuse",
+    }
 }
 
 /// Whether a `Gitoggle-Allow: mass-change` trailer counts.

@@ -24,19 +24,19 @@ pub struct BaseUrl(Url);
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum BaseUrlError {
     /// It has a `#` part.
-    #[error("a base URL has no fragment (`#…`)")]
+    #[error("a base URL has no query and no fragment")]
     Fragment,
     /// Its scheme is not `https`.
-    #[error("a base URL begins with `https://`, not `{0}://`: the token is never sent in the clear")]
+    #[error("write `https://…`; `{0}` is refused, because secrets would be sent in the clear")]
     Insecure(String),
     /// It has a `?` part.
-    #[error("a base URL has no query (`?…`)")]
+    #[error("a base URL has no query and no fragment")]
     Query,
     /// It is no URL at all.
-    #[error("not a URL: {0}")]
+    #[error("this is not a URL: {0}; write `https://…`")]
     Syntax(#[from] url::ParseError),
     /// It has a user or a password.
-    #[error("a base URL has no user or password; the token is `GITOGGLE_TOKEN` or `--token-file`")]
+    #[error("a user or password must not be in the URL")]
     User,
 }
 
@@ -86,13 +86,7 @@ impl FromStr for BaseUrl {
     type Err = BaseUrlError;
 
     fn from_str(text: &str) -> Result<Self, BaseUrlError> {
-        let mut url = Url::parse(text.trim())?;
-        if url.scheme() != "https" {
-            return Err(BaseUrlError::Insecure(url.scheme().to_owned()));
-        }
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(BaseUrlError::User);
-        }
+        let mut url = https(text)?;
         if url.query().is_some() {
             return Err(BaseUrlError::Query);
         }
@@ -102,6 +96,21 @@ impl FromStr for BaseUrl {
         let path = url.path().trim_end_matches('/').to_owned();
         url.set_path(&path);
         Ok(Self(url))
+    }
+}
+
+/// Parses a URL to which secrets may be sent.
+///
+/// # Errors
+/// When the text is not a URL, its scheme is not `https`, or it has a user or a password.
+pub fn https(text: &str) -> Result<Url, BaseUrlError> {
+    let url = Url::parse(text.trim())?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(BaseUrlError::User);
+    }
+    match url.scheme() {
+        "https" => Ok(url),
+        scheme => Err(BaseUrlError::Insecure(scheme.to_owned())),
     }
 }
 
@@ -152,6 +161,23 @@ mod tests {
             ),
         ] {
             assert_eq!(text.parse::<BaseUrl>(), Err(error), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_error_repeats_the_url() {
+        for (text, said) in [
+            ("http://127.0.0.1:8080", "`http` is refused"),
+            ("https://me:hunter2@t.example", "must not be in the URL"),
+            ("http://me:hunter2@t.example", "must not be in the URL"),
+            ("https://t.example/?hunter2", "no query"),
+            ("https://t.example/#hunter2", "no fragment"),
+            ("t.example", "not a URL"),
+            ("https://", "not a URL"),
+        ] {
+            let error = text.parse::<BaseUrl>().unwrap_err().to_string();
+            assert!(error.contains(said), "{text}: {error}");
+            assert!(!error.contains("hunter2"), "{error}");
         }
     }
 

@@ -17,7 +17,7 @@ mod retry_after;
 mod show;
 
 pub use answer::{Answer, Body};
-pub use base_url::{BaseUrl, BaseUrlError};
+pub use base_url::{BaseUrl, BaseUrlError, https};
 pub use classify::{Standing, classify};
 pub use client::{Client, ClientConfig, ClientError, Session, TokenChange};
 pub use failure::{Failure, classify_failure};

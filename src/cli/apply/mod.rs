@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::failure::{Failure, Verdict};
 use super::{color, note, plan, print, setup, show, signals};
-use crate::config::{OutputFormat, Settings, Switch};
+use crate::config::{OutputFormat, Settings};
 use crate::model::escaped;
 use crate::pass::{self, Config, PassContext, Reconciler, Report, Runtime};
 use crate::plan::render;
@@ -24,7 +24,7 @@ const SHARED_WAIT: Duration = Duration::from_secs(90);
 
 pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
     match (pass(settings), settings.exit_zero_when_held) {
-        (Err(failure), Switch::On) if failure.verdict() == Verdict::Held => Err(failure.with(Verdict::Clean)),
+        (Err(failure), true) if failure.verdict() == Verdict::Held => Err(failure.with(Verdict::Clean)),
         (result, _) => result,
     }
 }
@@ -72,14 +72,14 @@ fn open(config: Config) -> Result<Reconciler, Failure> {
     }
 }
 
-fn verdict(report: &Report, exit_zero_when_held: Switch) -> Verdict {
+fn verdict(report: &Report, exit_zero_when_held: bool) -> Verdict {
     let failed = match report.is_complete() {
         true => Verdict::Clean,
         false => Verdict::Failed,
     };
     let held = match exit_zero_when_held {
-        Switch::Off => plan::held(&report.plan),
-        Switch::On => plan::invalid(&report.plan),
+        false => plan::held(&report.plan),
+        true => plan::invalid(&report.plan),
     };
     held.and(failed)
 }

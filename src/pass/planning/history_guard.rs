@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use super::staleness::{Answer, Case, Observer, RefMove, Step};
 use crate::model::CommitId;
 use crate::pass::Error;
-use crate::pass::config::{Config, HistoryRule};
-use crate::plan::Overrides;
+use crate::pass::config::Config;
+use crate::plan::{HistoryRule, Overrides};
 use crate::source::{Snapshot, Source};
 use crate::state::View;
 
@@ -54,7 +54,7 @@ impl HistoryGuard {
         };
         let overrides = Overrides::at(found, view.allowances());
         let rule = match overrides.history == Some(found) {
-            true => HistoryRule::Follow,
+            true => Some(HistoryRule::Follow),
             false => config.rules.history,
         };
         match Case::of(config, observer).judge(&step, rule) {

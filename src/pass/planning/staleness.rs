@@ -6,8 +6,9 @@
 
 use crate::model::CommitId;
 use crate::pass::Error;
-use crate::pass::config::{Config, HistoryRule};
+use crate::pass::config::Config;
 use crate::pass::error::Stale;
+use crate::plan::HistoryRule;
 use crate::source::{self, Relation, Snapshot};
 use crate::state::View;
 
@@ -146,10 +147,10 @@ impl Case {
     }
 
     /// Decides about a step.
-    pub(crate) fn judge(self, step: &Step, rule: HistoryRule) -> Answer {
+    pub(crate) fn judge(self, step: &Step, rule: Option<HistoryRule>) -> Answer {
         match (rule, self.observer) {
             _ if step.is_forward() => Answer::Follow(None),
-            (HistoryRule::Follow, _) => Answer::Follow(Some(step.note())),
+            (Some(HistoryRule::Follow), _) => Answer::Follow(Some(step.note())),
             (_, Observer::Reader) => {
                 let job = Self {
                     observer: Observer::Job,
@@ -157,8 +158,8 @@ impl Case {
                 };
                 Answer::Follow(job.judge(step, rule).into_note())
             }
-            (HistoryRule::Refuse, _) => Answer::Refuse(self.refusal(step)),
-            (HistoryRule::Default, _) => self.by_default(step),
+            (Some(HistoryRule::Refuse), _) => Answer::Refuse(self.refusal(step)),
+            (None, _) => self.by_default(step),
         }
     }
 
@@ -245,7 +246,12 @@ mod tests {
     }
 
     /// Returns the words for a step back, to another history, and to one that is cut.
-    fn words(observer: Observer, place: Place, state: StatePlace, rule: HistoryRule) -> [&'static str; 3] {
+    fn words(
+        observer: Observer,
+        place: Place,
+        state: StatePlace,
+        rule: Option<HistoryRule>,
+    ) -> [&'static str; 3] {
         let case = Case {
             observer,
             place,
@@ -283,9 +289,9 @@ mod tests {
             (Daemon(Unseen), Remote, Local, ["told", "told", "unchecked"]),
             (Daemon(Unseen), Remote, Shared, ["again"; 3]),
         ] {
-            let found = words(observer, place, state, HistoryRule::Default);
+            let found = words(observer, place, state, None);
             assert_eq!(found, expected, "{observer:?} {place:?} {state:?}");
-            let followed = words(observer, place, state, HistoryRule::Follow);
+            let followed = words(observer, place, state, Some(HistoryRule::Follow));
             assert_eq!(followed, ["told", "told", "unchecked"], "explicitly");
         }
     }
@@ -293,7 +299,7 @@ mod tests {
     #[test]
     fn what_is_refused_is_said_for_what_it_is() {
         use Observer::{Daemon, Job, Reader};
-        let refused = |observer, place| words(observer, place, StatePlace::Local, HistoryRule::Refuse);
+        let refused = |observer, place| words(observer, place, StatePlace::Local, Some(HistoryRule::Refuse));
         assert_eq!(
             refused(Job, Place::Checkout),
             ["stale: older", "rewritten", "cut"]

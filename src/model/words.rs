@@ -1,0 +1,45 @@
+//! Enums whose variants have one word each: in settings, in JSON, in metrics and on the page.
+
+/// Declares such an enum, with its words in the order in which they are listed.
+macro_rules! words {
+    ($($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)+ })+) => { $(
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+        pub enum $name { $($(#[$variant_meta])* $variant,)+ }
+
+        impl $name {
+            /// Every one of them.
+            pub const ALL: [Self; [$($word,)+].len()] = [$(Self::$variant,)+];
+            /// The word of each.
+            pub const WORDS: &[&str] = &[$($word,)+];
+
+            /// Returns its word.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word,)+ }
+            }
+        }
+
+        impl ::std::str::FromStr for $name {
+            type Err = String;
+
+            fn from_str(word: &str) -> Result<Self, String> {
+                match word {
+                    $($word => Ok(Self::$variant),)+
+                    _ => Err($crate::model::not_a_word(word, Self::WORDS)),
+                }
+            }
+        }
+
+        impl ::serde::Serialize for $name {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+    )+ };
+}
+pub(crate) use words;
+
+pub(crate) fn not_a_word(word: &str, words: &[&str]) -> String {
+    format!("`{word}` is none of `{}`", words.join("`, `"))
+}
