@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use gitoggle::document::Color;
+use gitoggle::model::Color;
 use gitoggle::pass::{self, Config, Files};
 use gitoggle::plan::{FirstPass, render};
 

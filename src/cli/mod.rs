@@ -24,7 +24,8 @@ use std::process::ExitCode;
 
 use crate::config::{self, OutputFormat, Settings, World};
 use crate::document;
-use crate::telemetry::{self, Colour, Logging, Stream};
+use crate::model::Color;
+use crate::telemetry::{self, Logging, Stream};
 use args::{Asked, Invocation};
 use failure::{Failure, Verdict};
 
@@ -69,7 +70,7 @@ fn run(invocation: &Invocation) -> Result<Verdict, Failure> {
         Asked::Allow(args) => remote::allow(&settings, args),
         Asked::Apply => apply::run(&settings),
         Asked::Demo(args) => demo::run(&settings, args),
-        Asked::Plan { look, exit } => plan::run(&settings, *look, *exit),
+        Asked::Plan { files, exit } => plan::run(&settings, *files, *exit),
         Asked::Reconcile => remote::reconcile(&settings),
         Asked::Resume(args) => remote::resume(&settings, args),
         Asked::Run => run::run(&settings),
@@ -101,12 +102,9 @@ fn note(text: &str) -> Result<(), Failure> {
     Stream::Stderr.print(text).map_err(Failure::failed)
 }
 
-/// Whether results are coloured.
-fn color(settings: &Settings) -> document::Color {
-    match Stream::Stdout.colour(settings.color) {
-        Colour::Always => document::Color::Always,
-        Colour::Never => document::Color::Never,
-    }
+/// Whether results are colored.
+fn color(settings: &Settings) -> Color {
+    Stream::Stdout.color(settings.color)
 }
 
 impl From<crate::pass::Error> for Failure {

@@ -9,9 +9,8 @@ use std::time::Duration;
 
 use crate::daemon::Metrics;
 use crate::model::ToggleId;
-use crate::pass::{ChangeResult, Event, PublishOutcome};
+use crate::pass::{ChangeResult, Event};
 use crate::plan::{Change, Plan};
-use crate::service::Outcome;
 use crate::telemetry::ANNOUNCEMENT;
 
 /// Counts and logs what a pass does.
@@ -55,7 +54,7 @@ impl Observer {
     /// Counts and logs one event.
     pub(super) fn observe(&self, event: &Event<'_>) {
         match event {
-            Event::Answered(outcome, took) => self.metrics.published(kind(outcome), *took),
+            Event::Answered(outcome, took) => self.metrics.published(outcome.kind(), *took),
             Event::Begins(plan) => log_begin(&self.host, plan),
             Event::Ended(change, result) => self.ended(change, result),
             Event::HeldBack(_) | Event::Looked(_) => {}
@@ -106,18 +105,5 @@ pub(super) fn log_result(change: &Change, result: &ChangeResult) {
         }
         ChangeResult::Pending { reason } => tracing::warn!(name: "pending", %toggle, reason, "pending"),
         ChangeResult::NotSent => {}
-    }
-}
-
-fn kind(outcome: &Outcome) -> PublishOutcome {
-    match outcome {
-        Outcome::Applied { .. } => PublishOutcome::Applied,
-        Outcome::Busy { .. } => PublishOutcome::Busy,
-        Outcome::Forbidden { .. } => PublishOutcome::Forbidden,
-        Outcome::Lost { .. } => PublishOutcome::Lost,
-        Outcome::Misrouted { .. } => PublishOutcome::Misrouted,
-        Outcome::Refused { .. } => PublishOutcome::Refused,
-        Outcome::Unauthorised { .. } => PublishOutcome::Unauthorised,
-        Outcome::Untrusted { .. } => PublishOutcome::Untrusted,
     }
 }

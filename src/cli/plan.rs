@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::args::{Exit, Look};
+use super::args::Exit;
 use super::failure::{Failure, Verdict};
 use super::{color, note, print, setup, show};
 use crate::config::{OutputFormat, Settings};
@@ -10,12 +10,8 @@ use crate::pass;
 use crate::plan::{Plan, render};
 use crate::source::CacheMode;
 
-pub(super) fn run(settings: &Settings, look: Look, exit: Exit) -> Result<Verdict, Failure> {
+pub(super) fn run(settings: &Settings, files: pass::Files, exit: Exit) -> Result<Verdict, Failure> {
     let config = setup::config(settings, CacheMode::Untouched)?;
-    let files = match look {
-        Look::Committed => pass::Files::Committed,
-        Look::WorkTree => pass::Files::WorkTree,
-    };
     let pass::Planned { plan, notes } = pass::plan(&config, files)?;
     for text in &notes {
         note(&format!("note: {text}\n"))?;

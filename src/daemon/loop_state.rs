@@ -7,8 +7,8 @@ use tokio::time::Instant;
 
 use super::pass_outcome::PassOutcome;
 use super::schedule::Schedule;
-use super::status::{PassResult, ToggleState, ToggleStatus, Withheld, WithheldReason};
-use crate::model::CommitId;
+use super::status::{PassResult, ToggleStatus, Withheld};
+use crate::model::{CommitId, ToggleState, WithheldReason};
 use crate::pass::planning::history_guard::HistoryGuard;
 use crate::pass::publish::tries;
 use crate::pass::{Reconciler, Report, StopReason};

@@ -50,6 +50,7 @@ mod status;
 mod underway;
 mod waiting;
 
+pub use crate::model::{ToggleState, WithheldReason};
 pub use control::{Command, Control, ControlError, Trigger};
 pub use driver::Driver;
 pub use heartbeat::Heartbeat;
@@ -57,6 +58,5 @@ pub use metrics::{Metrics, Writing};
 pub use release::{AllowRequest, Rejection, Released, Where};
 pub use status::{
     LastPass, PassResult, Readiness, Role, ScopedSuspensionJson, SourceStatus, Standing, Status, StatusJson,
-    Success, SuspensionJson, ToggleState, ToggleStatus, Waiting, Withheld, WithheldGroup, WithheldReason,
-    status,
+    Success, SuspensionJson, ToggleStatus, Waiting, Withheld, WithheldGroup, status,
 };

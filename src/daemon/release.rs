@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use super::status::{Status, ToggleStatus, WithheldReason};
-use crate::model::{Allowance, CommitId, EnvironmentId, Override, ToggleId};
+use super::status::{Status, ToggleStatus};
+use crate::model::{Allowance, CommitId, EnvironmentId, Override, ToggleId, WithheldReason};
 
 /// What an operator asks for with `POST /allow`.
 #[derive(Clone, Debug, Eq, PartialEq)]

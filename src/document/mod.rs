@@ -37,7 +37,7 @@ pub use check::{CHECKS, Check};
 pub use diagnostic::{Diagnostic, Severity};
 pub use layout::{Layout, LayoutError, Place};
 pub use print::print;
-pub use render::{Color, render};
+pub use render::render;
 pub use schema::schema;
 
 use self::finding::{Finding, Spot};

@@ -4,16 +4,7 @@ use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
 use super::diagnostic::{Diagnostic, Excerpt, Severity};
-use crate::model::escaped;
-
-/// Whether to use terminal colours.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Color {
-    /// For a terminal.
-    Always,
-    /// For a file or a pipe.
-    Never,
-}
+use crate::model::{Color, escaped};
 
 /// Returns `diagnostics` as text for people, in their order, ending in a newline unless there are none.
 ///

@@ -2,6 +2,15 @@
 
 use std::fmt;
 
+/// Whether to use terminal colors.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Color {
+    /// For a terminal.
+    Always,
+    /// For a file or a pipe.
+    Never,
+}
+
 /// Shows `text` with control, bidirectional and line-break characters escaped as `\u{…}`, `\n`, `\t` or `\r`.
 ///
 /// A commit message or a service's error text must not move the cursor, hide what follows it or begin a line

@@ -58,7 +58,7 @@ pub use context::{Event, Observe, PassContext};
 pub use error::{Error, Stale};
 pub use origin::{OriginState, SharedState};
 pub use planning::{Files, Planned, plan};
-pub use publish::{Limits, PublishOutcome};
+pub use publish::Limits;
 pub use reconciler::Reconciler;
 pub use report::{ChangeResult, Report, StopReason};
 pub use runtime::Runtime;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Change, Rail, Undecided};
-use crate::model::{SuspensionScope, ToggleId};
+use crate::model::{SuspensionScope, ToggleId, ToggleState, WithheldReason};
 
 /// A toggle that is deliberately left alone.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,31 +54,31 @@ pub enum Kept {
 }
 
 impl HoldReason {
-    /// Returns the toggle's state in the words of `status`: `failed`, `held` or `pending`.
+    /// Returns the state of the toggle.
     #[must_use]
-    pub fn state(&self) -> &'static str {
+    pub fn state(&self) -> ToggleState {
         match self {
             Self::Environment(_) | Self::FirstPass(_) | Self::Invalid | Self::Rail(_) | Self::Stopped => {
-                "held"
+                ToggleState::Held
             }
-            Self::FailedAlone(_) | Self::Refused(_) => "failed",
-            Self::Suspended { .. } | Self::Unknown(_) => "pending",
+            Self::FailedAlone(_) | Self::Refused(_) => ToggleState::Failed,
+            Self::Suspended { .. } | Self::Unknown(_) => ToggleState::Pending,
         }
     }
 
-    /// Returns a stable word for the kind of reason.
+    /// Returns the kind of reason.
     #[must_use]
-    pub fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> WithheldReason {
         match self {
-            Self::Environment(_) => "environment",
-            Self::FailedAlone(_) => "failed_alone",
-            Self::FirstPass(_) => "first_pass",
-            Self::Invalid => "invalid",
-            Self::Rail(_) => "rail",
-            Self::Refused(_) => "refused",
-            Self::Stopped => "stopped",
-            Self::Suspended { .. } => "suspended",
-            Self::Unknown(_) => "unknown",
+            Self::Environment(_) => WithheldReason::Environment,
+            Self::FailedAlone(_) => WithheldReason::FailedAlone,
+            Self::FirstPass(_) => WithheldReason::FirstPass,
+            Self::Invalid => WithheldReason::Invalid,
+            Self::Rail(_) => WithheldReason::Rail,
+            Self::Refused(_) => WithheldReason::Refused,
+            Self::Stopped => WithheldReason::Stopped,
+            Self::Suspended { .. } => WithheldReason::Suspended,
+            Self::Unknown(_) => WithheldReason::Unknown,
         }
     }
 

@@ -21,7 +21,6 @@ mod sentences;
 mod tests;
 mod value;
 
-pub use crate::document::Color;
 pub use decide::{Decided, Deciding};
 pub use draft::Draft;
 pub use first_pass::{Dispute, Undecided};

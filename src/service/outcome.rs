@@ -1,5 +1,6 @@
 //! What came of one publish, as DESIGN section 6 has it.
 
+use crate::model::PublishOutcome;
 use std::fmt;
 use std::time::Duration;
 
@@ -96,19 +97,26 @@ impl Outcome {
         }
     }
 
-    /// Returns one word for it, from a closed set that is fit for a metric's label.
+    /// Returns the outcome without its details.
     #[must_use]
-    pub const fn as_str(&self) -> &'static str {
+    pub const fn kind(&self) -> PublishOutcome {
         match self {
-            Self::Applied { .. } => "applied",
-            Self::Busy { .. } => "busy",
-            Self::Forbidden { .. } => "forbidden",
-            Self::Lost { .. } => "lost",
-            Self::Misrouted { .. } => "misrouted",
-            Self::Refused { .. } => "refused",
-            Self::Unauthorised { .. } => "unauthorised",
-            Self::Untrusted { .. } => "untrusted",
+            Self::Applied { .. } => PublishOutcome::Applied,
+            Self::Busy { .. } => PublishOutcome::Busy,
+            Self::Forbidden { .. } => PublishOutcome::Forbidden,
+            Self::Lost { .. } => PublishOutcome::Lost,
+            Self::Misrouted { .. } => PublishOutcome::Misrouted,
+            Self::Refused { .. } => PublishOutcome::Refused,
+            Self::Unauthorised { .. } => PublishOutcome::Unauthorised,
+            Self::Untrusted { .. } => PublishOutcome::Untrusted,
         }
+    }
+}
+
+#[cfg(test)]
+impl Outcome {
+    pub(crate) const fn as_str(&self) -> &'static str {
+        self.kind().as_str()
     }
 }
 

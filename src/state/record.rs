@@ -45,11 +45,7 @@ impl Why {
 
     const fn word(self) -> &'static str {
         match self {
-            Self::Sent(action) => match action {
-                Action::Create => "create",
-                Action::Disable => "disable",
-                Action::Update => "update",
-            },
+            Self::Sent(action) => action.as_str(),
             Self::Recorded => "record",
             Self::Forgotten => "forget",
         }

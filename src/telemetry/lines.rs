@@ -12,14 +12,13 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-use super::Colour;
 use crate::config::LogFormat;
-use crate::model::escaped;
+use crate::model::{Color, escaped};
 
 /// Writes one event as one line.
 pub(super) struct Lines {
     pub(super) format: LogFormat,
-    pub(super) colour: Colour,
+    pub(super) color: Color,
 }
 
 impl<S, N> FormatEvent<S, N> for Lines
@@ -42,7 +41,7 @@ where
         }
         let line = match self.format {
             LogFormat::Json => json(event.metadata(), fields),
-            LogFormat::Pretty => pretty(event.metadata(), &fields, self.colour),
+            LogFormat::Pretty => pretty(event.metadata(), &fields, self.color),
         };
         writeln!(writer, "{line}")
     }
@@ -117,11 +116,11 @@ impl Visit for Fields {
     }
 }
 
-fn pretty(metadata: &Metadata<'_>, fields: &Fields, colour: Colour) -> String {
+fn pretty(metadata: &Metadata<'_>, fields: &Fields, color: Color) -> String {
     let mut line = format!(
         "{:.0} {} {}",
         jiff::Timestamp::now(),
-        level(metadata, colour),
+        level(metadata, color),
         escaped(&fields.message)
     );
     for (name, value) in &fields.others {
@@ -136,7 +135,7 @@ fn pretty(metadata: &Metadata<'_>, fields: &Fields, colour: Colour) -> String {
     line
 }
 
-fn level(metadata: &Metadata<'_>, colour: Colour) -> String {
+fn level(metadata: &Metadata<'_>, color: Color) -> String {
     let level = metadata.level();
     let code = match *level {
         Level::ERROR => 31,
@@ -144,9 +143,9 @@ fn level(metadata: &Metadata<'_>, colour: Colour) -> String {
         Level::INFO => 32,
         _ => 2,
     };
-    match colour {
-        Colour::Always => format!("\u{1b}[{code}m{level:>5}\u{1b}[0m"),
-        Colour::Never => format!("{level:>5}"),
+    match color {
+        Color::Always => format!("\u{1b}[{code}m{level:>5}\u{1b}[0m"),
+        Color::Never => format!("{level:>5}"),
     }
 }
 

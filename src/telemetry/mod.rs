@@ -15,18 +15,19 @@ mod levels;
 mod lines;
 mod stream;
 
+use crate::model::Color;
 use lines::{Lines, SpanFields};
 
 pub use levels::{ANNOUNCEMENT, Levels};
-pub use stream::{Colour, Stream};
+pub use stream::Stream;
 
 /// How to log.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Logging {
     /// The form of a line.
     pub format: LogFormat,
-    /// Whether levels are coloured; only in the pretty form.
-    pub colour: Colour,
+    /// Whether levels are colored; only in the pretty form.
+    pub color: Color,
     /// What is logged of gitoggle itself.
     pub levels: Levels,
 }
@@ -38,7 +39,7 @@ impl Logging {
         command: Command,
         format: Option<LogFormat>,
         level: Option<LogLevel>,
-        colour: ColorChoice,
+        color: ColorChoice,
     ) -> Self {
         let usual = match (command, Stream::Stderr.is_terminal()) {
             (Command::Run, false) => LogFormat::Json,
@@ -47,7 +48,7 @@ impl Logging {
         let rust_log = std::env::var("RUST_LOG").unwrap_or_default();
         Self {
             format: format.unwrap_or(usual),
-            colour: Stream::Stderr.colour(colour),
+            color: Stream::Stderr.color(color),
             levels: Levels::new(command, level, &rust_log),
         }
     }
@@ -66,15 +67,15 @@ where
 {
     let Logging {
         format,
-        colour,
+        color,
         levels,
     } = logging;
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(writer)
-        .with_ansi(colour == Colour::Always && format == LogFormat::Pretty)
+        .with_ansi(color == Color::Always && format == LogFormat::Pretty)
         // An error of the writer, a closed stderr, must not be printed: there is nowhere to.
         .log_internal_errors(false)
-        .event_format(Lines { format, colour });
+        .event_format(Lines { format, color });
     Registry::default().with(SpanFields.and_then(lines).with_filter(levels.into_filter()))
 }
 
@@ -106,7 +107,7 @@ mod tests {
         let writer = memory.clone();
         let logging = Logging {
             format,
-            colour: Colour::Never,
+            color: Color::Never,
             levels: Levels::new(Command::Run, None, ""),
         };
         let subscriber = subscriber(logging, move || writer.clone());

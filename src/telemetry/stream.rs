@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 
 use crate::config::ColorChoice;
+use crate::model::Color;
 
 /// Where something is written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -12,15 +13,6 @@ pub enum Stream {
     Stderr,
     /// Results.
     Stdout,
-}
-
-/// Whether colour is used.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Colour {
-    /// It is.
-    Always,
-    /// It is not.
-    Never,
 }
 
 impl Stream {
@@ -33,14 +25,14 @@ impl Stream {
         }
     }
 
-    /// Decides about colour on this stream, in the environment of this process.
+    /// Decides about color on this stream, in the environment of this process.
     #[must_use]
-    pub fn colour(self, choice: ColorChoice) -> Colour {
+    pub fn color(self, choice: ColorChoice) -> Color {
         let terminal = match self.is_terminal() {
-            true => Colour::Always,
-            false => Colour::Never,
+            true => Color::Always,
+            false => Color::Never,
         };
-        colour(choice, terminal, std::env::var_os("NO_COLOR").as_deref())
+        color(choice, terminal, std::env::var_os("NO_COLOR").as_deref())
     }
 
     /// Writes `text` and flushes it.
@@ -64,11 +56,11 @@ impl Stream {
 }
 
 /// `terminal` is what the stream would have by itself; NO_COLOR counts when it is not empty (no-color.org).
-fn colour(choice: ColorChoice, terminal: Colour, no_color: Option<&OsStr>) -> Colour {
+fn color(choice: ColorChoice, terminal: Color, no_color: Option<&OsStr>) -> Color {
     match choice {
-        ColorChoice::Always => Colour::Always,
-        ColorChoice::Never => Colour::Never,
-        ColorChoice::Auto if no_color.is_some_and(|value| !value.is_empty()) => Colour::Never,
+        ColorChoice::Always => Color::Always,
+        ColorChoice::Never => Color::Never,
+        ColorChoice::Auto if no_color.is_some_and(|value| !value.is_empty()) => Color::Never,
         ColorChoice::Auto => terminal,
     }
 }
@@ -109,14 +101,14 @@ mod tests {
         let set = Some(OsStr::new("1"));
         let empty = Some(OsStr::new(""));
         for (choice, terminal, no_color, expected) in [
-            (ColorChoice::Auto, Colour::Always, None, Colour::Always),
-            (ColorChoice::Auto, Colour::Always, empty, Colour::Always),
-            (ColorChoice::Auto, Colour::Always, set, Colour::Never),
-            (ColorChoice::Auto, Colour::Never, None, Colour::Never),
-            (ColorChoice::Always, Colour::Never, set, Colour::Always),
-            (ColorChoice::Never, Colour::Always, None, Colour::Never),
+            (ColorChoice::Auto, Color::Always, None, Color::Always),
+            (ColorChoice::Auto, Color::Always, empty, Color::Always),
+            (ColorChoice::Auto, Color::Always, set, Color::Never),
+            (ColorChoice::Auto, Color::Never, None, Color::Never),
+            (ColorChoice::Always, Color::Never, set, Color::Always),
+            (ColorChoice::Never, Color::Always, None, Color::Never),
         ] {
-            assert_eq!(colour(choice, terminal, no_color), expected);
+            assert_eq!(color(choice, terminal, no_color), expected);
         }
     }
 }

@@ -8,8 +8,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::cli::failure::JsonError;
-use crate::document::Color;
-use crate::model::{ToggleId, chain, counted, escaped};
+use crate::model::{Color, ToggleId, chain, counted, escaped};
 use crate::pass::{ChangeResult, Report};
 use crate::plan::Change;
 use crate::plan::render::{self, code};

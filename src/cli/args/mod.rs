@@ -17,6 +17,7 @@ use std::time::Duration;
 use clap::ArgMatches;
 
 use crate::config::{Command, Flags, LogLevel, SettingInfo, Shape, settings};
+use crate::pass::Files;
 use program::{command_named, opposite};
 
 /// What was typed, before variables and the file are looked at.
@@ -42,7 +43,7 @@ pub enum Asked {
     /// What would be published and why.
     Plan {
         /// Which files are looked at.
-        look: Look,
+        files: Files,
         /// What the exit code tells.
         exit: Exit,
     },
@@ -86,15 +87,6 @@ impl Asked {
             Self::Validate { .. } => Command::Validate,
         }
     }
-}
-
-/// Which files a plan is about.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Look {
-    /// What is committed.
-    Committed,
-    /// What lies in the work tree.
-    WorkTree,
 }
 
 /// What the exit code of a plan tells.
@@ -212,15 +204,13 @@ fn asked(name: &str, matches: &ArgMatches) -> Asked {
             },
         }),
         Command::Plan => Asked::Plan {
-            look: if matches.get_flag("worktree") {
-                Look::WorkTree
-            } else {
-                Look::Committed
+            files: match matches.get_flag("worktree") {
+                true => Files::WorkTree,
+                false => Files::Committed,
             },
-            exit: if matches.get_flag("detailed-exitcode") {
-                Exit::Detailed
-            } else {
-                Exit::Plain
+            exit: match matches.get_flag("detailed-exitcode") {
+                true => Exit::Detailed,
+                false => Exit::Plain,
             },
         },
         Command::Reconcile => Asked::Reconcile,

@@ -72,7 +72,7 @@ fn what_is_about_one_invocation_is_no_setting() {
     assert_eq!(
         plan.asked,
         Asked::Plan {
-            look: Look::WorkTree,
+            files: Files::WorkTree,
             exit: Exit::Detailed
         }
     );

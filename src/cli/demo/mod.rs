@@ -16,14 +16,13 @@ use super::args::DemoArgs;
 use super::failure::{Failure, Verdict};
 use super::signals;
 use crate::config::Settings;
-use crate::document::Color;
-use crate::model::{Commit, Scope, ToggleId, escaped};
+use crate::model::{Color, Commit, Scope, ToggleId, escaped};
 use crate::pass::{self, ChangeResult, Config, Files, PassContext, Reconciler, Report, Runtime};
 use crate::plan::{FirstPass, MassChange, OnInvalid, OnRemove, Policy, Trailer, render};
 use crate::sandbox::{Sandbox, SandboxConfig};
 use crate::service::ClientConfig;
 use crate::source::sample::Sample;
-use crate::telemetry::{Colour, Stream};
+use crate::telemetry::Stream;
 use crate::transport::{Network, Secret, SecretSource};
 use files::{CHECKOUT, FILES, STAGING, original};
 use stage::Stage;
@@ -46,8 +45,8 @@ pub(super) fn run(settings: &Settings, args: &DemoArgs) -> Result<Verdict, Failu
 
 async fn show(settings: &Settings, args: &DemoArgs) -> Result<(), Failure> {
     let (folder, _temporary) = folder(args.keep.as_deref())?;
-    let colour = Stream::Stdout.colour(settings.color);
-    let stage = Stage::new(colour, args.pause);
+    let color = Stream::Stdout.color(settings.color);
+    let stage = Stage::new(color, args.pause);
     let sandbox = Sandbox::start(SandboxConfig {
         ca_file: Some(folder.join("ca.pem")),
         ..SandboxConfig::new(Secret::new(TOKEN.to_owned()))
@@ -59,7 +58,7 @@ async fn show(settings: &Settings, args: &DemoArgs) -> Result<(), Failure> {
         stage,
         sandbox,
         repository,
-        colour,
+        color,
     };
     demo.play().await?;
     demo.sandbox.stop().await;
@@ -86,7 +85,7 @@ struct Demo {
     stage: Stage,
     sandbox: Sandbox,
     repository: Sample,
-    colour: Colour,
+    color: Color,
 }
 
 impl Demo {
@@ -192,7 +191,7 @@ impl Demo {
             .map_err(Failure::failed)?;
         let before = self.sandbox.requests().len();
         let report = self.pass(None).await?;
-        let (findings, color) = (report.plan.findings(), self.color());
+        let (findings, color) = (report.plan.findings(), self.color);
         self.expect(usize::from(report.plan.has_invalid()), 1, "invalid documents")?;
         self.expect(self.sandbox.requests().len() - before, 1, "requests")?;
         self.stage.shown(&crate::document::render(findings, color))?;
@@ -263,7 +262,7 @@ impl Demo {
     /// Plans, as `gitoggle plan` does.
     fn plan(&self) -> Result<String, Failure> {
         let look = pass::plan(&self.config(None), Files::Committed)?;
-        Ok(render::text(&look.plan, self.color()))
+        Ok(render::text(&look.plan, self.color))
     }
 
     fn config(&self, first_pass: Option<FirstPass>) -> Config {
@@ -319,13 +318,6 @@ impl Demo {
         let short: String = body.chars().take(240).collect();
         self.say(&format!("  PATCH {path}"))?;
         self.say(&format!("  {}…  ({} bytes)", escaped(&short), request.body.len()))
-    }
-
-    fn color(&self) -> Color {
-        match self.colour {
-            Colour::Always => Color::Always,
-            Colour::Never => Color::Never,
-        }
     }
 
     fn say(&self, text: &str) -> Result<(), Failure> {

@@ -4,22 +4,23 @@ use std::time::Duration;
 
 use crate::cli::args::Pause;
 use crate::cli::failure::Failure;
-use crate::telemetry::{Colour, Stream};
+use crate::model::Color;
+use crate::telemetry::Stream;
 
 /// Prints what happens, as it happens, and gives people time to read it.
 pub(super) struct Stage {
-    colour: Colour,
+    color: Color,
     pause: Duration,
 }
 
 impl Stage {
-    pub(super) fn new(colour: Colour, pause: Pause) -> Self {
+    pub(super) fn new(color: Color, pause: Pause) -> Self {
         let pause = match pause {
             Pause::For(pause) => pause,
             Pause::OnTerminal if Stream::Stdout.is_terminal() => Duration::from_millis(1500),
             Pause::OnTerminal => Duration::ZERO,
         };
-        Self { colour, pause }
+        Self { color, pause }
     }
 
     /// Begins a step.
@@ -28,9 +29,9 @@ impl Stage {
             tokio::time::sleep(self.pause).await;
         }
         let title = format!("{number}. {title}");
-        match self.colour {
-            Colour::Always => self.line(&format!("\n\u{1b}[1;36m{title}\u{1b}[0m")),
-            Colour::Never => self.line(&format!("\n{title}")),
+        match self.color {
+            Color::Always => self.line(&format!("\n\u{1b}[1;36m{title}\u{1b}[0m")),
+            Color::Never => self.line(&format!("\n{title}")),
         }
     }
 

@@ -15,8 +15,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::status::{PassResult, ToggleState, ToggleStatus, Withheld, WithheldReason};
-use crate::pass::PublishOutcome;
+use super::status::{PassResult, ToggleStatus, Withheld};
+use crate::model::{PublishOutcome, ToggleState, WithheldReason};
 use source_age::SourceAge;
 
 /// The counters and gauges of one process. A clone counts the same things.

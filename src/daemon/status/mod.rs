@@ -9,7 +9,7 @@ mod withheld;
 pub use json::{ScopedSuspensionJson, StatusJson, SuspensionJson};
 pub use read::{Standing, status};
 pub use readiness::Readiness;
-pub use withheld::{Withheld, WithheldGroup, WithheldReason};
+pub use withheld::{Withheld, WithheldGroup};
 
 use std::fmt;
 use std::path::PathBuf;
@@ -19,48 +19,11 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::time::Instant;
 
-use crate::model::{CommitId, Suspension, SuspensionScope, Suspensions, ToggleId, rfc3339};
+use crate::model::{
+    CommitId, Suspension, SuspensionScope, Suspensions, ToggleId, ToggleState, WithheldReason, rfc3339,
+};
 use crate::plan::History;
 use crate::state::Clock;
-
-/// Where a toggle stands.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ToggleState {
-    /// Refused by the service, or parked.
-    Failed,
-    /// Deliberately left alone: invalid, a rail, a first pass.
-    Held,
-    /// What was last applied is what the repository asks for.
-    InSync,
-    /// Applied, but its file is gone.
-    Orphan,
-    /// Still to be sent: also unknown, busy or suspended.
-    Pending,
-}
-
-impl ToggleState {
-    /// All states, in the order in which people are shown them.
-    pub const ALL: [Self; 5] = [
-        Self::Failed,
-        Self::Held,
-        Self::Pending,
-        Self::Orphan,
-        Self::InSync,
-    ];
-
-    /// Returns the word for it, as in JSON and in metric labels.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Failed => "failed",
-            Self::Held => "held",
-            Self::InSync => "in_sync",
-            Self::Orphan => "orphan",
-            Self::Pending => "pending",
-        }
-    }
-}
 
 /// One toggle's line.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]

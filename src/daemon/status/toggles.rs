@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::withheld::WithheldReason;
-use super::{ToggleState, ToggleStatus};
+use super::ToggleStatus;
 use crate::document::Layout;
-use crate::model::{Action, EntryKind, Scope, ToggleId, Trees};
+use crate::model::{Action, EntryKind, Scope, ToggleId, ToggleState, Trees, WithheldReason};
 use crate::pass::{ChangeResult, Error, Report};
 use crate::plan::compare::join;
 use crate::plan::{Change, HoldReason, Plan};
@@ -144,21 +143,13 @@ fn planned(plan: &Plan) -> Lines {
     }
     for held in plan.held() {
         let line = Line {
-            state: state(&held.reason),
+            state: held.reason.state(),
             reason: Some(held.reason.to_string()),
-            kind: Some(WithheldReason::of(&held.reason)),
+            kind: Some(held.reason.kind()),
         };
         lines.insert(held.id.clone(), line);
     }
     lines
-}
-
-fn state(reason: &HoldReason) -> ToggleState {
-    match reason.state() {
-        "failed" => ToggleState::Failed,
-        "pending" => ToggleState::Pending,
-        _ => ToggleState::Held,
-    }
 }
 
 /// Adds every toggle that is applied and about which there is nothing to say, and the revisions. What the service confirmed

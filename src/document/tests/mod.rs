@@ -13,7 +13,7 @@ mod schema;
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::{Condition, Content, Rule, Serve, Targeting, Variation};
+use crate::model::{Color, Condition, Content, Rule, Serve, Targeting, Variation};
 
 /// A document without a finding, for either kind of service.
 const GOOD: &str = r#"disabled: false

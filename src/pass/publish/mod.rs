@@ -18,12 +18,9 @@ mod lanes;
 #[cfg(test)]
 mod lanes_tests;
 pub(super) mod order;
-mod outcome;
 mod sender;
 pub(super) mod service;
 pub(crate) mod tries;
-
-pub use outcome::PublishOutcome;
 
 use std::pin::pin;
 use std::time::Duration;

@@ -152,8 +152,8 @@ impl<'a> HeldToggle<'a> {
     fn of(held: &'a Held) -> Self {
         Self {
             toggle: &held.id,
-            state: held.reason.state(),
-            kind: held.reason.kind(),
+            state: held.reason.state().as_str(),
+            kind: held.reason.kind().as_str(),
             reason: held.reason.to_string(),
             change: held.change.as_deref().map(Change::of),
         }

@@ -47,7 +47,12 @@ pub fn markdown(plan: &Plan) -> String {
     let (mut used, mut left_out) = (0, 0);
     let changes = plan.changes().iter().map(|item| change(item, None));
     let held = plan.held().iter();
-    let held = held.filter_map(|held| Some(change(held.change.as_deref()?, Some(held.reason.state()))));
+    let held = held.filter_map(|held| {
+        Some(change(
+            held.change.as_deref()?,
+            Some(held.reason.state().as_str()),
+        ))
+    });
     for part in parts.into_iter().chain(changes).chain(held) {
         // Counted after defusing, which may add characters.
         let part = defused(&part);

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use super::{Change, Plan, Resend, sentences};
 use crate::document::print;
-use crate::model::{Action, EnvironmentId, Payload, Targeting, ToggleId, counted, escaped};
+use crate::model::{Action, EnvironmentId, Payload, Targeting, ToggleId, ToggleState, counted, escaped};
 
 /// What a change does.
 struct Told {
@@ -90,20 +90,28 @@ fn notes(plan: &Plan) -> Vec<Note<'_>> {
     type Toggles<'a> = Vec<(&'a ToggleId, Option<&'a Change>)>;
     let mut notes: BTreeMap<(EnvironmentId, &'static str, String), Toggles<'_>> = BTreeMap::new();
     for (environment, reason) in plan.environment_holds() {
-        let key = (environment.clone(), "held", escaped(reason).to_string());
+        let key = (
+            environment.clone(),
+            ToggleState::Held.as_str(),
+            escaped(reason).to_string(),
+        );
         notes.entry(key).or_default();
     }
     for held in plan.held() {
         let key = (
             held.id.environment(),
-            held.reason.state(),
+            held.reason.state().as_str(),
             held.reason.to_string(),
         );
         let toggles = notes.entry(key).or_default();
         toggles.push((&held.id, held.change.as_deref()));
     }
     for orphan in plan.orphans() {
-        let key = (orphan.id.environment(), "orphan", orphan.explanation());
+        let key = (
+            orphan.id.environment(),
+            ToggleState::Orphan.as_str(),
+            orphan.explanation(),
+        );
         notes.entry(key).or_default().push((&orphan.id, None));
     }
     let notes = notes.into_iter();
@@ -132,14 +140,14 @@ fn summary(plan: &Plan) -> String {
         0 => vec!["nothing to publish".to_owned()],
         number => vec![format!("{number} to publish: {}", kinds.join(", "))],
     };
-    for state in ["held", "pending", "failed"] {
+    for state in [ToggleState::Held, ToggleState::Pending, ToggleState::Failed] {
         let number = plan
             .held()
             .iter()
             .filter(|held| held.reason.state() == state)
             .count();
         if number > 0 {
-            parts.push(format!("{number} {state}"));
+            parts.push(format!("{number} {}", state.as_str()));
         }
     }
     if !plan.orphans().is_empty() {

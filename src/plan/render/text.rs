@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::{Note, Told, defused, notes, summary, told};
-use crate::document::{Color, Diagnostic, Severity, render};
-use crate::model::{Action, counted, escaped};
+use crate::document::{Diagnostic, Severity, render};
+use crate::model::{Action, Color, counted, escaped};
 use crate::plan::{Change, FETCH_ALL, Plan};
 
 /// How many changes are shown in full, and how many at all.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::document;
-use crate::model::{Blob, Format, ServiceKind, escaped};
+use crate::model::{Blob, Color, Format, ServiceKind, escaped};
 
 fn rich() -> Plan {
     let mut world = World::of(10, 3, 0)

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::Scope;
+use crate::model::{Color, Scope};
 
 fn any_doc() -> impl Strategy<Value = Doc> {
     (0..6_u8, 0..2_u8).prop_map(|(meaning, again)| Doc {

@@ -5,7 +5,8 @@ use crate::model::Scope;
 
 pub(super) fn reasons(plan: &Plan) -> Vec<(&str, &str)> {
     let held = plan.held().iter();
-    held.map(|held| (held.id.as_str(), held.reason.kind())).collect()
+    held.map(|held| (held.id.as_str(), held.reason.kind().as_str()))
+        .collect()
 }
 
 pub(super) fn published(plan: &Plan) -> Vec<(&str, Action)> {
@@ -190,7 +191,7 @@ fn what_is_held_says_what_it_would_be() {
         let [held] = held.as_slice() else {
             panic!("{kind}: {held:?}")
         };
-        assert_eq!(held.reason.kind(), kind);
+        assert_eq!(held.reason.kind().as_str(), kind);
         let change = held.change.as_ref().unwrap();
         assert_eq!(
             (&change.id, change.action, &change.payload),
