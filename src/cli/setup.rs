@@ -6,12 +6,13 @@ use super::failure::{Failure, Verdict};
 use crate::config::{Settings, StateRemote};
 use crate::git::{GitAccess, GitCredentials, RepoUrl};
 use crate::model::escaped;
+use crate::notification::{Receiver, ReceiverFormat};
 use crate::pass::{Config, Limits, OriginState, Rules, SharedState};
 use crate::plan::{MassChange, Policy, Trailer};
 use crate::service::{BaseUrl, ClientConfig};
 use crate::source::{CacheMode, Parents, SourceConfig};
 use crate::state::{self, Clock, Shared};
-use crate::transport::{Network, SecretSource};
+use crate::transport::{Network, Secret, SecretSource};
 
 /// How long a Git host may keep a connection waiting.
 const GIT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -166,14 +167,14 @@ fn shared(
             remote: url.clone(),
             name: known.clone().unwrap_or_default(),
             access: state_access(settings, url),
-            holder: holder(),
+            holder: state::this_process(),
         }),
         // Read only when the state is opened: a daemon may start before there is a checkout.
         StateRemote::Origin => SharedState::Origin(OriginState {
             name: known.clone().unwrap_or_default(),
             access: access(settings, None, None, None),
             login: state_login(settings, SameHost::Yes),
-            holder: holder(),
+            holder: state::this_process(),
         }),
     };
     if known.is_none() {
@@ -226,22 +227,17 @@ fn only_name(remote: &RepoUrl, access: &GitAccess) -> Result<String, Failure> {
     }
 }
 
-/// Who publishes, as other processes are told: the host and the process.
-fn holder() -> String {
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let host = std::env::var("HOSTNAME")
-        .ok()
-        .filter(|name| !name.is_empty())
-        .unwrap_or(host);
-    format!(
-        "pid {} on {}",
-        std::process::id(),
-        if host.trim().is_empty() {
-            "this host"
-        } else {
-            host.trim()
-        }
-    )
+/// Returns where notifications go.
+pub(super) fn receivers(settings: &Settings) -> Vec<Receiver> {
+    let standard = settings.notify_url.clone().map(|url| Receiver {
+        url: SecretSource::Value(Secret::new(url)),
+        format: ReceiverFormat::Standard(settings.notify_secret.clone()),
+    });
+    let slack = settings.notify_slack_url.clone().map(|url| Receiver {
+        url,
+        format: ReceiverFormat::Slack,
+    });
+    standard.into_iter().chain(slack).collect()
 }
 
 fn usage(message: &str) -> Failure {

@@ -1,7 +1,9 @@
-//! SIGINT and SIGTERM: the first starts nothing new and lets open requests end, the second leaves at once.
+//! SIGHUP asks a daemon for a pass. SIGINT and SIGTERM: the first starts nothing new and lets open requests end, the second leaves at once.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+
+use crate::daemon::Control;
 
 /// Returns what becomes true at the first signal. Must be called within a runtime.
 ///
@@ -24,4 +26,15 @@ pub(super) fn stop_on_signal() -> std::io::Result<watch::Receiver<bool>> {
         }
     });
     Ok(stopped)
+}
+
+/// SIGHUP is a trigger like any other; secrets and the CA file are read again at every pass anyway.
+pub(super) fn reload_on_hangup(control: Control) -> std::io::Result<()> {
+    let mut hangup = signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            control.trigger().fire();
+        }
+    });
+    Ok(())
 }

@@ -49,6 +49,7 @@ mod schedule;
 mod status;
 mod underway;
 mod waiting;
+mod watch;
 
 pub use crate::model::{ToggleState, WithheldReason};
 pub use control::{Command, Control, ControlError, Trigger};
@@ -60,3 +61,4 @@ pub use status::{
     LastPass, PassResult, Readiness, Role, ScopedSuspensionJson, SourceStatus, Standing, Status, StatusJson,
     Success, SuspensionJson, ToggleStatus, Waiting, Withheld, WithheldGroup, status,
 };
+pub use watch::watch_source;

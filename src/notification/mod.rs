@@ -8,8 +8,10 @@
 mod change;
 mod message;
 mod receiver;
+mod spawn;
 mod worker;
 
 pub use change::{ChangeKind, Notification, SentNotifications, ToggleChange};
 pub use receiver::{Receiver, ReceiverFormat};
+pub use spawn::spawn;
 pub use worker::Notifier;

@@ -158,6 +158,12 @@ fn cannot_write(dir: &Path, doing: &'static str, path: &Path, error: io::Error) 
     }
 }
 
+/// Returns this process as other processes are shown it.
+#[must_use]
+pub fn this_process() -> String {
+    format!("pid {} on {}", std::process::id(), host())
+}
+
 /// The machine's name as far as it can be told without a system call of its own.
 pub(crate) fn host() -> String {
     std::env::var("HOSTNAME")

@@ -39,7 +39,7 @@ pub use error::Error;
 pub use folder::foreign;
 pub use journal::{Begun, Journal};
 pub use ledger::Finish;
-pub use lock::Holder;
+pub use lock::{Holder, this_process};
 pub use memory::{Alone, Failures, PassMemory, Refusal, Tried};
 pub use orders::Orders;
 pub use record::Tip;

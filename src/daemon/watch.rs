@@ -1,0 +1,54 @@
+//! Watches the folders of a local repository, so that a moved ref is noticed at once.
+
+use std::path::PathBuf;
+
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::{Status, Trigger};
+use crate::model::escaped;
+use crate::source::watch::{Watcher, watch as watch_repository};
+
+/// Fires `lookup` at each file event of the repository at `path`, until the task is aborted.
+///
+/// A file event only asks for a lookup of the ref, because another process may fetch and collect garbage there all the
+/// time. Without file events, the ref is looked up every second.
+pub fn watch_source(
+    path: PathBuf,
+    reference: Option<String>,
+    status: watch::Receiver<Status>,
+    lookup: Trigger,
+) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        match watch_repository(&path, reference.as_deref(), move || lookup.fire()) {
+            Ok(watcher) => follow(watcher, status).await,
+            Err(error) => {
+                let reason = escaped(&error.to_string()).to_string();
+                tracing::warn!(
+                    name: "no_file_events",
+                    reason,
+                    "no file events; the ref is looked up every second instead"
+                );
+            }
+        }
+    })
+}
+
+/// Watches the folders that the repository is in after each new revision, because a swapped link leads elsewhere.
+async fn follow(mut watcher: Watcher, mut status: watch::Receiver<Status>) {
+    let mut seen = None;
+    let mut is_logged = false;
+    while status.changed().await.is_ok() {
+        let revision = status.borrow_and_update().source.revision;
+        if revision == seen {
+            continue;
+        }
+        seen = revision;
+        if let Err(error) = watcher.renew()
+            && !is_logged
+        {
+            is_logged = true;
+            tracing::warn!(name: "file_events_incomplete", reason = %error, "not every file event arrives; the ref is looked up every second");
+        }
+    }
+}
