@@ -20,7 +20,7 @@
 //!   before they pile up. Every step syncs what the next one relies on, in this order: objects, then the ref that names
 //!   them. [`FailpointHook`] lets a test stop between any two steps.
 //!
-//! Errors keep the cause that the operating system gave ([`os_error`]), so that a full disk is never reported as a damaged
+//! Errors keep the cause that the operating system gave ([`os_error()`]), so that a full disk is never reported as a damaged
 //! repository. Other modules get handles and errors of libgit2 from here; they do not make repositories or remotes.
 
 mod access;
