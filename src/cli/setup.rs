@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use super::failure::{Failure, Verdict};
-use crate::config::{Settings, StateRemote};
+use crate::config::{OutputFormat, Settings, StateRemote};
 use crate::git::{GitAccess, GitCredentials, RepoUrl};
 use crate::model::escaped;
 use crate::notification::{Receiver, ReceiverFormat};
 use crate::pass::{Config, Limits, OriginState, Rules, SharedState};
+use crate::plan::render::MOST_SHOWN;
 use crate::plan::{MassChange, Policy, Trailer};
 use crate::service::{BaseUrl, ClientConfig};
 use crate::source::{CacheMode, Parents, SourceConfig};
@@ -49,6 +50,10 @@ pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Fai
         policy: policy(settings),
         history: settings.history,
         base_url: base_url.as_ref().map(ToString::to_string),
+        most_shown: match settings.output {
+            OutputFormat::Human => MOST_SHOWN,
+            OutputFormat::Github | OutputFormat::Json | OutputFormat::Markdown => usize::MAX,
+        },
     };
     let service = base_url
         .zip(settings.token.clone())

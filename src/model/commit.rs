@@ -55,7 +55,7 @@ impl Commit {
     }
 
     /// Returns the values of the trailers `key`, for [`super::Attribution`], which knows whether they count.
-    pub(super) fn trailers(&self, key: &str) -> Vec<String> {
+    pub(crate) fn trailers(&self, key: &str) -> Vec<String> {
         let text = self.message.replace("\r\n", "\n");
         let Some((_, last)) = text.trim().rsplit_once("\n\n") else {
             return Vec::new();

@@ -52,6 +52,8 @@ pub struct Rules {
     pub history: Option<HistoryRule>,
     /// The service, where one is given.
     pub base_url: Option<String>,
+    /// How many toggles of undecided first passes are shown at most. The commits of the others are not looked up.
+    pub most_shown: usize,
 }
 
 impl Rules {
@@ -65,6 +67,7 @@ impl Rules {
             policy,
             history: _,
             base_url,
+            most_shown: _,
         } = self;
         let text = format!("{root}\n{layout}\n{kind:?}\n{}\n{base_url:?}", policy.digest());
         crate::model::hex(&Sha256::digest(text))
@@ -98,6 +101,7 @@ impl Config {
                 policy: Policy::default(),
                 history: None,
                 base_url: None,
+                most_shown: usize::MAX,
             },
             state_dir,
             shared: None,

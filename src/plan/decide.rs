@@ -74,6 +74,13 @@ pub(super) struct Wanted {
     pub(super) held: Option<HoldReason>,
 }
 
+impl Wanted {
+    /// Returns whether the decision about the first pass of its environment decides about this toggle.
+    pub(super) fn awaits_first_pass(&self) -> bool {
+        self.start == Start::FirstPass && !matches!(self.held, Some(HoldReason::Environment(_)))
+    }
+}
+
 /// Holds what would be done, for a reason that lies with its environment.
 fn held_with(decision: Decision, reason: HoldReason) -> Decision {
     match decision {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::decide::{Decided, Decision, Start, Wanted};
-use super::first_pass::{Choice, Deciders};
+use super::first_pass::{Choice, Deciders, by_operator};
 use super::value::same_environment;
 use super::{
     Before, Change, FirstPass, Held, HoldReason, Input, LastOutcome, MassChange, OnInvalid, Orphan,
@@ -86,15 +86,34 @@ impl Draft {
         self.plan.held.push(Held { id, reason, change });
     }
 
-    /// Returns the paths whose commits [`Draft::attribute`] needs, and what is asked for there; nothing where the file is
-    /// gone.
+    /// Returns the paths whose commits [`Draft::attribute`] needs, each with its payload, or without one if the file is
+    /// gone. Of the toggles whose first pass is undecided, it returns the first `undecided` ones.
     #[must_use]
-    pub fn documents(&self) -> BTreeMap<&str, Option<&Payload>> {
-        let document = self.wanted.iter().map(|wanted| {
-            let payload = (wanted.action != Action::Disable).then_some(&wanted.version.payload);
-            (wanted.version.path.as_str(), payload)
-        });
-        document.collect()
+    pub fn documents(&self, mut undecided: usize) -> BTreeMap<&str, Option<&Payload>> {
+        let mut documents = BTreeMap::new();
+        for lane in self
+            .wanted
+            .chunk_by(|a, b| same_environment(&a.version.id, &b.version.id))
+        {
+            let operator = by_operator(
+                &self.policy,
+                &self.plan.overrides,
+                &lane[0].version.id.environment(),
+            );
+            for wanted in lane {
+                match operator {
+                    Some(FirstPass::Adopt) if wanted.awaits_first_pass() => continue,
+                    None if wanted.awaits_first_pass() => match undecided.checked_sub(1) {
+                        Some(left) => undecided = left,
+                        None => continue,
+                    },
+                    _ => {}
+                }
+                let payload = (wanted.action != Action::Disable).then_some(&wanted.version.payload);
+                documents.insert(wanted.version.path.as_str(), payload);
+            }
+        }
+        documents
     }
 
     /// Returns the orphans to disable, each with its path and the blob that has to be found there in the source's
@@ -117,7 +136,8 @@ impl Draft {
     }
 
     /// Finishes the plan: gives each change its commit, keeps the orphans that were not found in the history, decides
-    /// about first passes, and holds what is over a rail or suspended. A path without an attribution is uncommitted.
+    /// about first passes, and holds what is over a rail or suspended. A path without an attribution is uncommitted, or
+    /// not among [`Draft::documents`].
     #[must_use]
     pub fn attribute(
         mut self,

@@ -12,8 +12,8 @@ use super::value::same_environment;
 use super::{FirstPass, Overrides, Policy, Trailer};
 use crate::model::{Attribution, EnvironmentId};
 
-/// The key of the trailer.
-const TRAILER: &str = "Gitoggle-First-Pass";
+/// The key of the trailer by which a commit decides.
+pub const TRAILER: &str = "Gitoggle-First-Pass";
 
 /// An environment in which nothing is applied and about which nothing is decided. Its text names the ways to decide.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -93,8 +93,7 @@ impl Deciders<'_> {
     }
 
     fn choice(&self, environment: EnvironmentId, lane: &[Wanted]) -> Choice {
-        let operator = self.overrides.first_pass.get(&environment).copied();
-        if let Some(decided) = operator.or(self.policy.first_pass) {
+        if let Some(decided) = by_operator(self.policy, self.overrides, &environment) {
             return Choice::Decided(decided);
         }
         let asked = self.asked(lane);
@@ -129,6 +128,19 @@ impl Deciders<'_> {
         asked.dedup();
         asked
     }
+}
+
+/// Returns what an operator decided about the first pass of `environment`.
+pub(super) fn by_operator(
+    policy: &Policy,
+    overrides: &Overrides,
+    environment: &EnvironmentId,
+) -> Option<FirstPass> {
+    overrides
+        .first_pass
+        .get(environment)
+        .copied()
+        .or(policy.first_pass)
 }
 
 fn first_pass(word: &str) -> Option<FirstPass> {

@@ -23,7 +23,7 @@ mod value;
 
 pub use decide::{Decided, Deciding};
 pub use draft::Draft;
-pub use first_pass::{Dispute, Undecided};
+pub use first_pass::{Dispute, TRAILER, Undecided};
 pub use guesses::{FETCH_ALL, Guesses};
 pub use held::{Held, HoldReason, Kept};
 pub use input::{Applied, Candidate, Desired, History, Input, Parked, SourceInfo};

@@ -7,7 +7,7 @@
 //!
 //! What a document means is not known here: the caller compares.
 
-use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet, btree_map, hash_map};
 
 use git2::Oid;
 
@@ -23,6 +23,8 @@ use crate::model::{Differing, EntryKind, ObjectId};
 struct Open {
     /// The number of the path that ends here.
     path: Option<usize>,
+    /// The file at this path in the parent that the commit was last compared with.
+    version: Option<ObjectId>,
     children: BTreeMap<Vec<u8>, Open>,
 }
 
@@ -45,10 +47,33 @@ impl Open {
 
     /// Adds what is in `other`, which holds no path that is in `self`.
     fn absorb(&mut self, other: Self) {
-        self.path = self.path.or(other.path);
-        for (name, child) in other.children {
-            self.children.entry(name).or_default().absorb(child);
+        if other.path.is_some() {
+            (self.path, self.version) = (other.path, other.version);
         }
+        for (name, child) in other.children {
+            match self.children.entry(name) {
+                btree_map::Entry::Vacant(new) => drop(new.insert(child)),
+                btree_map::Entry::Occupied(known) => known.into_mut().absorb(child),
+            }
+        }
+    }
+
+    /// Moves the paths whose version `is_same` accepts out of it, and returns them.
+    fn take_same(&mut self, is_same: &mut IsSame<'_>) -> Result<Self, Error> {
+        let mut same = Self::default();
+        if let (Some(number), Some(version)) = (self.path, self.version)
+            && is_same(number, version)?
+        {
+            same.path = self.path.take();
+        }
+        for (name, child) in &mut self.children {
+            let taken = child.take_same(is_same)?;
+            if !taken.is_empty() {
+                same.children.insert(name.clone(), taken);
+            }
+        }
+        self.children.retain(|_, child| !child.is_empty());
+        Ok(same)
     }
 
     /// Gives the number of each path to `take`.
@@ -102,7 +127,7 @@ pub(super) fn last_commits(
             walk.visit(parent, untouched)?;
         }
         for &parent in commit.parents(parents) {
-            let reworded = walk.reworded(parent, &mut open, is_same)?;
+            let reworded = walk.reworded(&commit, parent, &mut open, is_same)?;
             reworded.each(&mut |number| oldest[number] = Some(commit.id));
             walk.visit(parent, reworded)?;
         }
@@ -181,14 +206,21 @@ impl<'a> Walk<'a> {
         if open.is_empty() {
             return Ok(());
         }
-        if let Some((_, waiting)) = self.waiting.get_mut(&id) {
-            waiting.absorb(open);
-            return Ok(());
+        let (node, waiting) = self.commit(id)?;
+        let (time, is_new) = (node.time, waiting.is_empty());
+        waiting.absorb(open);
+        if is_new {
+            self.queue.push((time, id));
         }
-        let node = CommitNode::read(self.reader, id)?;
-        self.queue.push((node.time, id));
-        self.waiting.insert(id, (node, open));
         Ok(())
+    }
+
+    /// Returns a commit and the paths that are followed to it so far.
+    fn commit(&mut self, id: Oid) -> Result<&mut (CommitNode, Open), Error> {
+        Ok(match self.waiting.entry(id) {
+            hash_map::Entry::Occupied(known) => known.into_mut(),
+            hash_map::Entry::Vacant(new) => new.insert((CommitNode::read(self.reader, id)?, Open::default())),
+        })
     }
 
     fn next(&mut self) -> Option<(CommitNode, Open)> {
@@ -201,25 +233,27 @@ impl<'a> Walk<'a> {
         if open.is_empty() {
             return Ok(Open::default());
         }
-        let tree = self.tree_of(parent)?;
+        let tree = self.commit(parent)?.0.tree;
         let differing = self.differing(open, Some(commit.tree), Some(tree))?;
         Ok(std::mem::replace(open, differing))
     }
 
-    /// Moves the paths whose version in `parent` means the same out of `open`, and returns them.
-    fn reworded(&mut self, parent: Oid, open: &mut Open, is_same: &mut IsSame<'_>) -> Result<Open, Error> {
+    /// Moves the paths whose version in `parent` means the same out of `open`, which holds none that is the same there,
+    /// and returns them.
+    fn reworded(
+        &mut self,
+        commit: &CommitNode,
+        parent: Oid,
+        open: &mut Open,
+        is_same: &mut IsSame<'_>,
+    ) -> Result<Open, Error> {
         if open.is_empty() {
             return Ok(Open::default());
         }
-        let tree = self.tree_of(parent)?;
-        self.meaning_same(open, tree, is_same)
-    }
-
-    fn tree_of(&self, commit: Oid) -> Result<ObjectId, Error> {
-        Ok(match self.waiting.get(&commit) {
-            Some((node, _)) => node.tree,
-            None => CommitNode::read(self.reader, commit)?.tree,
-        })
+        let tree = self.commit(parent)?.0.tree;
+        // Compared again, because each path has its version in the last parent that it was compared with.
+        *open = self.differing(open, Some(commit.tree), Some(tree))?;
+        open.take_same(is_same)
     }
 
     /// Moves the paths that differ between two trees out of `open`, and returns them. Where one of the trees is missing,
@@ -249,44 +283,14 @@ impl<'a> Walk<'a> {
             };
             let mut out = self.differing(child, folder(old), folder(new))?;
             out.path = child.path.take();
+            out.version = new
+                .filter(|entry| entry.kind() == EntryKind::Blob)
+                .map(|entry| entry.id);
             if child.is_empty() {
                 open.children.remove(name);
             }
             if !out.is_empty() {
                 moved.children.entry(name.to_vec()).or_default().absorb(out);
-            }
-        }
-        Ok(moved)
-    }
-
-    /// Moves the paths at which `tree` has a file that `is_same` accepts out of `open`, and returns them.
-    fn meaning_same(
-        &mut self,
-        open: &mut Open,
-        tree: ObjectId,
-        is_same: &mut IsSame<'_>,
-    ) -> Result<Open, Error> {
-        let mut moved = Open::default();
-        let Some(tree) = self.trees.tree(Some(tree))? else {
-            return Ok(moved);
-        };
-        for entry in tree.entries() {
-            let Some(child) = open.children.get_mut(entry.name) else {
-                continue;
-            };
-            let out = match (entry.kind(), child.path) {
-                (EntryKind::Tree, _) => self.meaning_same(child, entry.id, is_same)?,
-                (EntryKind::Blob, Some(number)) if is_same(number, entry.id)? => Open {
-                    path: child.path.take(),
-                    children: BTreeMap::new(),
-                },
-                _ => continue,
-            };
-            if child.is_empty() {
-                open.children.remove(entry.name);
-            }
-            if !out.is_empty() {
-                moved.children.insert(entry.name.to_vec(), out);
             }
         }
         Ok(moved)

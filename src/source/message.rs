@@ -1,6 +1,5 @@
 //! Commit messages, decoded by what the commit says its encoding is.
 
-use crate::git::object_id;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
@@ -9,6 +8,7 @@ use git2::Oid;
 
 use super::error::Error;
 use super::reader::Reader;
+use crate::git::object_id;
 use crate::model::{Commit, CommitId};
 
 /// Returns `commit` as a value.
@@ -44,6 +44,19 @@ impl<'a> Messages<'a> {
         };
         Ok(Arc::clone(found))
     }
+}
+
+/// Returns whether any commit in the history of `start` has the trailer `key`.
+pub(super) fn any_has_trailer(reader: &Reader, start: Oid, key: &str) -> Result<bool, Error> {
+    let mut walk = reader.repository().revwalk()?;
+    walk.push(start)?;
+    for id in walk {
+        let found = reader.repository().find_commit(id?)?;
+        if !commit(&found).trailers(key).is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Decodes `bytes`. An encoding that the decoder does not know or refuses counts as UTF-8; what is broken becomes a

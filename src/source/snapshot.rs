@@ -121,6 +121,22 @@ impl Snapshot {
                 .is_ok_and(|reader| search::lacks_trees(&reader, self.revision()))
     }
 
+    /// Returns whether [`Snapshot::last_commits`] may have to guess: the clone is shallow or partial.
+    ///
+    /// # Errors
+    /// When the repository cannot be opened.
+    pub fn may_guess(&self) -> Result<bool, Error> {
+        Ok(self.is_shallow() || self.reader()?.is_partial())
+    }
+
+    /// Returns whether any commit in the history has the trailer `key`.
+    ///
+    /// # Errors
+    /// When history cannot be read.
+    pub fn has_trailer(&self, key: &str) -> Result<bool, Error> {
+        self.ask(|reader, start| message::any_has_trailer(reader, oid(start.0), key))
+    }
+
     /// Opens the repository for reading; each thread has its own reader.
     ///
     /// # Errors

@@ -54,6 +54,48 @@ fn a_trailer_decides_about_the_environment_of_the_document_that_it_adds() {
     );
 }
 
+/// A world with one environment that holds one toggle more than a plan shows.
+fn with_many_toggles(message: &str) -> World {
+    let world = World::new();
+    for number in 0..=500 {
+        world.repo.file(&format!("shop/prod/t{number:03}.yaml"), doc(18));
+    }
+    world.repo.commit(message);
+    world.repo.file("README.md", "x\n").commit("Newest");
+    world
+}
+
+#[test]
+fn a_trailer_decides_about_more_toggles_than_a_plan_shows() {
+    let world = with_many_toggles("Add many\n\nGitoggle-First-Pass: adopt\n");
+    world.apply().exit(0).any_output();
+    world.nothing_sent();
+    let state = Repo::at(&world.state().join("state.git"));
+    assert_eq!(state.files("refs/gitoggle/applied").len(), 501);
+}
+
+#[test]
+fn an_undecided_first_pass_names_the_commit_of_each_toggle_that_is_shown() {
+    let world = with_many_toggles("Add many");
+    world
+        .plan()
+        .exit(0)
+        .says(&["create shop/prod/t499", "Add many", "… and 1 more change"])
+        .never_says(&["uncommitted", "Newest"]);
+    let plan = world.plan().set("output", "json").exit(0).json();
+    let held = plan["held"].as_array().unwrap();
+    let is_known = |held: &&serde_json::Value| held["change"]["attribution"] == "known";
+    assert_eq!(held.iter().filter(is_known).count(), 501);
+    world.apply().set("first-pass", "assert").exit(0).any_output();
+    assert!(
+        world
+            .service
+            .take()
+            .iter()
+            .all(|request| request.comment() == "Add many")
+    );
+}
+
 #[test]
 fn a_guessed_commit_does_not_decide_about_a_first_pass() {
     let world = World::new();

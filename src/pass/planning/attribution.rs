@@ -8,7 +8,8 @@ use super::Files;
 use crate::document::{self, LARGEST_DOCUMENT};
 use crate::model::{Attribution, Evidence, Format, ObjectId, Payload, ServiceKind, ToggleId, Trees};
 use crate::pass::Error;
-use crate::plan::{Draft, Plan};
+use crate::pass::config::Rules;
+use crate::plan::{Draft, Plan, TRAILER, Trailer};
 use crate::source::{self, Reader, Snapshot};
 
 /// Finds the commits of all changes and completes the draft with them.
@@ -16,16 +17,16 @@ pub(super) fn attribute(
     draft: Draft,
     snapshot: &Snapshot,
     files: Files,
-    kind: ServiceKind,
+    rules: &Rules,
 ) -> Result<Plan, Error> {
-    let documents = draft.documents();
+    let documents = documents(&draft, snapshot, rules)?;
     if documents.is_empty() {
         return Ok(draft.attribute(&BTreeMap::new(), &BTreeMap::new()));
     }
     let reader = snapshot.reader()?;
     let meanings = Meanings {
         documents,
-        kind,
+        kind: rules.kind,
         reader,
     };
     let mut attributions = meanings.attributions(snapshot, files)?;
@@ -35,6 +36,24 @@ pub(super) fn attribute(
         attribution.or_insert_with(|| Attribution::Guessed(Arc::new(snapshot.commit().clone())));
     }
     Ok(draft.attribute(&attributions, &evidence))
+}
+
+/// Returns the documents whose commits are needed. An undecided first pass holds many toggles, of which few are shown.
+fn documents<'a>(
+    draft: &'a Draft,
+    snapshot: &Snapshot,
+    rules: &Rules,
+) -> Result<BTreeMap<&'a str, Option<&'a Payload>>, Error> {
+    let (shown, all) = (draft.documents(rules.most_shown), draft.documents(usize::MAX));
+    // The plan counts all guesses, and a trailer decides only if its commit is attributed to a document.
+    let needs_all = || {
+        let trailers_count = rules.policy.trailer == Trailer::Allowed;
+        Ok::<_, source::Error>(snapshot.may_guess()? || (trailers_count && snapshot.has_trailer(TRAILER)?))
+    };
+    Ok(match shown.len() < all.len() && needs_all()? {
+        true => all,
+        false => shown,
+    })
 }
 
 /// The documents whose commits are wanted.

@@ -219,7 +219,7 @@ where
         ..decided(files, view, rules, comparison)?
     };
     let draft = Draft::new(input, &rules.policy);
-    attribute(draft, files.snapshot, files.files, rules.kind)
+    attribute(draft, files.snapshot, files.files, rules)
 }
 
 /// Reads what differs, and decides about each toggle.

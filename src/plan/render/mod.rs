@@ -9,7 +9,7 @@ mod text;
 
 pub use json::{Json, json};
 pub use markdown::{annotations, code, github, markdown};
-pub use text::{rest, text};
+pub use text::{MOST_SHOWN, rest, text};
 
 use std::collections::BTreeMap;
 

@@ -7,9 +7,10 @@ use crate::document::{Diagnostic, Severity, render};
 use crate::model::{Action, Color, counted, escaped};
 use crate::plan::{Change, FETCH_ALL, Plan};
 
-/// How many changes are shown in full, and how many at all.
+/// How many changes are shown in full.
 const IN_FULL: usize = 50;
-const AT_ALL: usize = 500;
+/// How many changes are shown at all.
+pub const MOST_SHOWN: usize = 500;
 
 /// Returns the plan as text, each line ended; one short line where there is nothing to do.
 #[must_use]
@@ -117,15 +118,15 @@ impl Changes {
     fn list(&mut self, out: &mut String, changes: &[&Change]) {
         for item in changes {
             self.shown += 1;
-            if self.shown <= AT_ALL {
+            if self.shown <= MOST_SHOWN {
                 change(out, item, self.shown <= IN_FULL, self.color);
             }
         }
     }
 
     fn left_out(&self, out: &mut String) {
-        if self.shown > AT_ALL {
-            let more = counted(self.shown - AT_ALL, "more change");
+        if self.shown > MOST_SHOWN {
+            let more = counted(self.shown - MOST_SHOWN, "more change");
             line(out, &format!("  … and {more}"));
         }
         if self.shown > IN_FULL {

@@ -247,7 +247,7 @@ impl World {
             committed_at: 0,
         };
         let attributions = draft
-            .documents()
+            .documents(usize::MAX)
             .into_keys()
             .map(|path| (path.to_owned(), (self.attribution)(commit.clone())))
             .collect();
