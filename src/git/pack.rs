@@ -5,8 +5,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-use flate2::Compression;
-use flate2::write::ZlibEncoder;
+use flate2::{Compress, Compression, FlushCompress, Status};
 use git2::{Indexer, Odb, OdbLookupFlags};
 use sha1::{Digest, Sha1};
 
@@ -74,6 +73,8 @@ pub(crate) struct PackWriter<'a> {
     folder: &'a Path,
     indexer: Indexer<'a>,
     hash: Sha1,
+    // Shared by all objects, because its setup takes longer than compressing a document.
+    deflate: Compress,
     left: usize,
     failpoints: &'a Failpoints,
 }
@@ -90,6 +91,7 @@ impl<'a> PackWriter<'a> {
             folder,
             indexer,
             hash: Sha1::new(),
+            deflate: Compress::new(Compression::fast(), true),
             left: count,
             failpoints,
         };
@@ -105,10 +107,22 @@ impl<'a> PackWriter<'a> {
             .left
             .checked_sub(1)
             .expect("the count was given at the start");
-        let mut encoder = ZlibEncoder::new(head(kind, bytes.len()), Compression::fast());
-        let packed = encoder.write_all(bytes).and_then(|()| encoder.finish());
-        let packed = packed.expect("writing to memory does not fail");
-        self.put(&packed)
+        let mut packed = head(kind, bytes.len());
+        self.deflate.reset();
+        let mut left = bytes;
+        loop {
+            packed.reserve(left.len() + 64);
+            let before = self.deflate.total_in();
+            let status = self
+                .deflate
+                .compress_vec(left, &mut packed, FlushCompress::Finish);
+            let status = status.expect("the parameters are valid and the output has room");
+            let taken = usize::try_from(self.deflate.total_in() - before).expect("it is in memory");
+            left = &left[taken..];
+            if status == Status::StreamEnd {
+                return self.put(&packed);
+            }
+        }
     }
 
     /// Ends the pack; it is durable, and its name is returned, when this returns.
