@@ -43,6 +43,7 @@ fn main() {
         ("noop pass", Bench::noop_pass as fn(&Bench)),
         ("small plan", Bench::small_plan),
         ("cold plan", Bench::cold_plan),
+        ("adopt", Bench::adopt),
         ("commits", Bench::commits),
         ("apply", Bench::apply),
     ];
@@ -129,6 +130,27 @@ impl Bench {
             "{:<44} {:>6} MiB peak, every toggle a create",
             "",
             measure::peak_mib(&mut assert)
+        );
+    }
+
+    /// A first pass that records everything, against a plan that has the same to read.
+    fn adopt(&self) {
+        let nowhere = self.folder.join("nothing-here");
+        let mut rounds = 0;
+        let ours = || {
+            rounds += 1;
+            let state = self.folder.join(format!("state-adopt-{rounds}"));
+            let mut command = self.apply_command(&state, "main");
+            command.args(["--first-pass", "adopt"]);
+            command
+        };
+        let (ours, theirs) = side_by_side(3, ours, || self.plan(&nowhere, "main"));
+        report(
+            "adopting everything",
+            ours.median,
+            "a cold plan",
+            theirs.median,
+            1.5,
         );
     }
 
