@@ -12,7 +12,7 @@ use crate::plan::render::MOST_SHOWN;
 use crate::plan::{MassChange, Policy, Trailer};
 use crate::service::{BaseUrl, ClientConfig};
 use crate::source::{CacheMode, Parents, SourceConfig};
-use crate::state::{self, Clock, Shared};
+use crate::state::{self, Clock, SharedRemote};
 use crate::transport::{Network, Secret, SecretSource};
 
 /// How long a Git host may keep a connection waiting.
@@ -153,6 +153,7 @@ fn access(
         network: network(settings),
         credentials,
         timeout: GIT_TIMEOUT,
+        client: None,
     }
 }
 
@@ -168,7 +169,7 @@ fn shared(
     let given = settings.state_name.clone();
     let known = given.or_else(|| base_url.map(BaseUrl::name));
     let mut shared = match remote {
-        StateRemote::Url(url) => SharedState::At(Shared {
+        StateRemote::Url(url) => SharedState::At(SharedRemote {
             remote: url.clone(),
             name: known.clone().unwrap_or_default(),
             access: state_access(settings, url),
@@ -219,7 +220,7 @@ fn state_login(settings: &Settings, same_host: SameHost) -> Option<(Option<Strin
 }
 
 fn only_name(remote: &RepoUrl, access: &GitAccess) -> Result<String, Failure> {
-    let mut names = Shared::list(remote, access).map_err(Failure::failed)?;
+    let mut names = SharedRemote::list(remote, access).map_err(Failure::failed)?;
     match names.len() {
         1 => Ok(names.remove(0)),
         0 => Err(usage(

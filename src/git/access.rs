@@ -1,5 +1,7 @@
 //! What a Git connection needs besides a URL.
 
+use std::fmt;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::RepoUrl;
@@ -14,6 +16,18 @@ pub struct GitAccess {
     pub credentials: Option<GitCredentials>,
     /// How long a connection may stay silent before it is given up.
     pub timeout: Duration,
+    /// The client that several exchanges share, so that they need one TLS connection; none: each has its own.
+    pub client: Option<SharedClient>,
+}
+
+/// An HTTPS client, made at its first use.
+#[derive(Clone, Default)]
+pub struct SharedClient(pub(super) Arc<Mutex<Option<reqwest::blocking::Client>>>);
+
+impl fmt::Debug for SharedClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SharedClient")
+    }
 }
 
 impl GitAccess {

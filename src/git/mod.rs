@@ -40,7 +40,7 @@ mod ssh_address;
 pub(crate) mod testing;
 mod url;
 
-pub use access::{GitAccess, GitCredentials};
+pub use access::{GitAccess, GitCredentials, SharedClient};
 pub use failpoint::FailpointHook;
 pub(crate) use failpoint::Failpoints;
 /// An open repository. Other modules pass it on, and name no other type of libgit2.

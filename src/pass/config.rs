@@ -89,6 +89,7 @@ impl Config {
                     network: Network::default(),
                     credentials: None,
                     timeout: Duration::from_secs(60),
+                    client: None,
                 },
                 cache: None,
                 mode: CacheMode::Untouched,

@@ -88,9 +88,6 @@ pub enum Error {
     /// The state cannot be read or written.
     #[error("cannot use the state")]
     State(#[from] state::Error),
-    /// Another process took the shared state over in the middle of the pass.
-    #[error("another process took over the shared state; nothing more was sent")]
-    TakenOver(#[source] state::Error),
     /// More files than a repository of toggles has.
     #[error("there are more than {MOST_FILES} files or folders, the limit of a targeting repository")]
     TooManyFiles,
@@ -178,7 +175,6 @@ impl Error {
             Self::Stale { why, .. } => Some(why.hint().into()),
             Self::Source(error) => error.hint(),
             Self::State(error) => error.hint(),
-            Self::TakenOver(_) => Some("run it again: what was sent meanwhile is found out about first".into()),
             Self::BadOrigin(_) | Self::NoOrigin => Some("give the URL of the repository as `--state-remote`".into()),
             Self::NothingMatches(_) => {
                 Some("a glob is compared with all of `project/environment/toggle`: check its spelling".into())
@@ -235,19 +231,6 @@ impl Error {
             Self::Source(error) if error.is_damage() => Some(error),
             _ => None,
         }
-    }
-
-    /// What went wrong with the state once requests may have left.
-    pub(crate) fn mid_pass(error: state::Error) -> Self {
-        match error {
-            state::Error::Raced(_) => Self::TakenOver(error),
-            error => Self::State(error),
-        }
-    }
-
-    /// Returns whether the remote of shared state could not be used, which may pass.
-    pub(super) fn is_remote_failure(&self) -> bool {
-        matches!(self, Self::State(state::Error::Remote { .. }))
     }
 
     /// Returns whether looking again at once is the answer: the source went away while it was read, or another

@@ -6,14 +6,14 @@
 use super::Error;
 use crate::git::{GitAccess, GitCredentials, RepoUrl};
 use crate::source::{Source, SourceConfig};
-use crate::state::Shared;
+use crate::state::SharedRemote;
 use crate::transport::SecretSource;
 
 /// Where state is shared.
 #[derive(Clone, Debug)]
 pub enum SharedState {
     /// On a remote that is known.
-    At(Shared),
+    At(SharedRemote),
     /// On the `origin` of the checkout that is the source.
     Origin(OriginState),
 }
@@ -36,7 +36,7 @@ impl SharedState {
     ///
     /// # Errors
     /// [`Error::Source`] without a checkout, [`Error::NoOrigin`] and [`Error::BadOrigin`] without a usable `origin`.
-    pub fn resolve(&self, source: &SourceConfig) -> Result<Shared, Error> {
+    pub fn resolve(&self, source: &SourceConfig) -> Result<SharedRemote, Error> {
         match self {
             Self::At(shared) => Ok(shared.clone()),
             Self::Origin(state) => state.at(origin(source)?),
@@ -53,14 +53,14 @@ impl SharedState {
 }
 
 impl OriginState {
-    fn at(&self, remote: RepoUrl) -> Result<Shared, Error> {
+    fn at(&self, remote: RepoUrl) -> Result<SharedRemote, Error> {
         let credentials = remote.host().zip(self.login.clone());
         let credentials = credentials.map(|(host, (username, password))| GitCredentials {
             host,
             username,
             password,
         });
-        Ok(Shared {
+        Ok(SharedRemote {
             remote,
             name: self.name.clone(),
             access: GitAccess {

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Error;
-use super::checkpoints::{abandon, publish_with_checkpoints, term};
+use super::checkpoints::{abandon, publish_with_checkpoints};
 use super::config::Config;
 use super::context::{Event, PassContext};
 use super::planning::Precheck;
 use super::planning::history_guard::HistoryGuard;
 use super::planning::pass_plan::PassPlan;
-use super::publish::gate::Gate;
 use super::publish::inherited::Inherited;
 use super::publish::order::Remembered;
 use super::publish::service::Service;
@@ -24,11 +23,14 @@ use crate::model::ToggleId;
 use crate::plan::{Approved, Parked};
 use crate::service::Client;
 use crate::source::{Snapshot, Source};
-use crate::state::{Options, PassHead, Store, View};
+use crate::state::{Options, PassHead, SharedOptions, Store, View};
 
-/// How often a pass starts because the source vanished or another process was faster. Each time, that process made
-/// progress; with a few jobs at once, five starts were not always enough.
-const STARTS: usize = 20;
+/// How long a pass starts over because the source vanished or another process was faster: as long as it waits for another
+/// process that is publishing to the same shared state.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The pause before a pass starts over.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Makes passes. It holds the lock of the state, so no other process writes to it.
 #[derive(Debug)]
@@ -57,6 +59,13 @@ impl Reconciler {
         let shared = config.shared.as_ref();
         let shared = shared.map(|shared| shared.resolve(&config.source)).transpose()?;
         let remote = shared.as_ref().map(|shared| shared.remote.clone());
+        let timeout = config.service.as_ref().map(|service| service.timeout);
+        let timeout = timeout.unwrap_or_default();
+        let shared = shared.map(|remote| SharedOptions {
+            remote,
+            timeout,
+            clock: config.clock.clone(),
+        });
         let options = Options {
             wait,
             base_url: config.rules.base_url.clone().unwrap_or_default(),
@@ -65,10 +74,9 @@ impl Reconciler {
             crash: None,
         };
         let store = Store::open(&config.state_dir, options)?;
-        let timeout = config.service.as_ref().map(|service| service.timeout);
-        let ended_at = config.clock.instant() + timeout.unwrap_or_default();
+        let ended_at = config.clock.instant() + timeout;
         Ok(Self {
-            inherited: Inherited::new(store.view().unknown().keys(), ended_at),
+            inherited: Inherited::new(store.inherited(), ended_at),
             source: Source::new(config.source.clone()),
             config,
             store,
@@ -112,7 +120,8 @@ impl Reconciler {
     /// # Errors
     /// Why there was no pass, or why it could not be finished.
     pub fn pass(&mut self, context: &PassContext, runtime: &Runtime) -> Result<Report, Error> {
-        let (mut starts, mut is_repaired) = (1, false);
+        let clock = self.config.clock.clone();
+        let (began, mut is_repaired) = (clock.elapsed(), false);
         let mut earlier = None;
         loop {
             let result = Report::after(earlier.take(), self.attempt(context, runtime));
@@ -120,13 +129,14 @@ impl Reconciler {
                 Ok(report) => report.error.as_deref(),
                 Err(error) => Some(error),
             };
-            let may_restart = starts < STARTS && !context.is_stopped();
+            let waited = clock.elapsed().saturating_sub(began);
+            let may_restart = waited < PATIENCE && !context.is_stopped();
             let restarts = |error: &&Error| error.is_transient() || self.repairs(error, &mut is_repaired);
             let Some(error) = error.filter(|_| may_restart).filter(restarts) else {
                 return result;
             };
             tracing::info!(name: "pass_restarted", reason = %error, "the pass starts over");
-            starts += 1;
+            clock.sleep(PAUSE);
             earlier = result.ok();
         }
     }
@@ -151,6 +161,7 @@ impl Reconciler {
             &mut self.history,
             &self.parked,
             &self.config,
+            &|| context.is_stopped(),
         )?;
         let report = Report::new(Arc::clone(&plan), notes, looked);
         if precheck == Precheck::Same {
@@ -180,9 +191,14 @@ impl Reconciler {
             return Ok(summary);
         }
         let (rules, now) = (&self.config.rules, self.config.clock.unix());
-        match record::record(&mut self.store, plan, snapshot, &summary, rules, now) {
+        let stop = || context.is_stopped();
+        let head = PassHead {
+            revision: snapshot.revision(),
+            now,
+        };
+        match record::record(&mut self.store, plan, snapshot, &summary, rules, head, &stop) {
             Ok(()) => Ok(summary),
-            Err(error) => abandon(&mut self.store, summary, error),
+            Err(error) => abandon(&mut self.store, &head, summary, error, &stop),
         }
     }
 
@@ -204,22 +220,20 @@ impl Reconciler {
             .map(|change| (change.id.clone(), sent(change, head.revision)))
             .collect();
         let documents = Documents::new(snapshot)?;
-        let started = self.store.start(&head, &changes, |object| documents.read(object));
+        let started = self
+            .store
+            .start(&head, &changes, |object| documents.read(object), &|| {
+                context.is_stopped()
+            });
         let journal = started.map_err(record::unread)?;
         context.report(Event::Begins(plan));
         self.inherited.expire(clock.instant());
-        let timeout = self.config.service.as_ref().map(|service| service.timeout);
-        let is_shared = self.config.shared.is_some();
         let job = PublishJob {
             plan: plan.clone(),
             remembered: Remembered::of(self.store.view(), self.inherited.clone()),
             service,
             journal,
             limits: self.config.limits,
-            gate: Gate::new(
-                clock.clone(),
-                is_shared.then(|| term(timeout.unwrap_or_default())),
-            ),
             clock,
             runtime: runtime.clone(),
             context: context.clone(),

@@ -11,7 +11,7 @@ use crate::document::LARGEST_DOCUMENT;
 use crate::model::{Blob, ObjectId, RequestDigest, ToggleId, Trees};
 use crate::plan::{self, Plan};
 use crate::source::{self, Snapshot};
-use crate::state::{self, Failures, PassHead, Refusal, Store, Tried};
+use crate::state::{self, AppliedEdit, Failures, PassHead, Refusal, Stop, Store, Tried};
 
 /// Records outcomes and what needs no publish, and remembers a pass that left nothing to do.
 pub(crate) fn record(
@@ -20,22 +20,20 @@ pub(crate) fn record(
     snapshot: &Snapshot,
     published: &PublishSummary,
     rules: &Rules,
-    now: i64,
+    head: PassHead,
+    stop: Stop<'_>,
 ) -> Result<(), Error> {
-    let head = PassHead {
-        revision: snapshot.revision(),
-        now,
-    };
-    let mut records: Vec<state::Record> = plan.records().iter().map(without_publish).collect();
+    let now = head.now;
+    let mut edits: Vec<AppliedEdit> = plan.records().iter().map(without_publish).collect();
     let is_allowed = plan.overrides().history.is_some();
     if is_allowed || planning::is_to_be_noted(snapshot, store.view())? {
-        records.push(state::Record::Seen);
+        edits.push(AppliedEdit::Seen);
     }
     let documents = Documents::new(snapshot)?;
-    let folded = store.fold(&head, &records, |object| documents.read(object));
-    folded.map_err(match published.results.is_empty() {
+    let recorded = store.record(&head, &edits, |object| documents.read(object), stop);
+    recorded.map_err(match published.results.is_empty() {
         true => unread,
-        false => Error::mid_pass,
+        false => Error::State,
     })?;
     let done = published.stopped.is_none()
         && published
@@ -55,23 +53,14 @@ pub(crate) fn record(
     Ok(store.finish_pass(memory, failures)?)
 }
 
-/// Records what was confirmed so far, and tells others on shared state that the pass goes on. Its documents are in the
-/// state since before the first request.
-pub(crate) fn checkpoint(store: &mut Store, head: PassHead) -> Result<(), Error> {
-    let folded = store.fold(&head, &[], |object| Err::<Vec<u8>, _>(Unreadable::Absent(object)));
-    folded
-        .and_then(|()| store.renew(head.now))
-        .map_err(Error::mid_pass)
-}
-
-fn without_publish(record: &plan::Record) -> state::Record {
+fn without_publish(record: &plan::Record) -> AppliedEdit {
     match record {
-        plan::Record::Adopt(recorded) | plan::Record::SameMeaning(recorded) => state::Record::Put {
+        plan::Record::Adopt(recorded) | plan::Record::SameMeaning(recorded) => AppliedEdit::Put {
             id: recorded.id.clone(),
             object: recorded.object,
             format: recorded.format,
         },
-        plan::Record::Forget { id } => state::Record::Remove { id: id.clone() },
+        plan::Record::Forget { id } => AppliedEdit::Remove { id: id.clone() },
     }
 }
 

@@ -88,6 +88,7 @@ pub(crate) fn config(location: RepoUrl) -> SourceConfig {
             network: Network::default(),
             credentials: None,
             timeout: std::time::Duration::from_secs(20),
+            client: None,
         },
         cache: None,
         mode: CacheMode::Keep,

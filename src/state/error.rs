@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::lock::Holder;
 use crate::git::{GitError, ObjectError, ObjectFault, RepositoryError, is_full};
-use crate::model::ObjectId;
+use crate::model::{ObjectId, ToggleId};
 
 /// Why state could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -52,12 +52,14 @@ pub enum Error {
         object: ObjectId,
     },
     /// Another process is publishing to the same shared state.
-    #[error("the shared state `{name}` is in use by {holder}")]
+    #[error("the shared state `{name}` is in use by {holder}{}", owing(owed))]
     InUse {
         /// The state's name.
         name: String,
         /// Who publishes.
         holder: String,
+        /// The toggles whose requests this process may have sent, and could not put on record there.
+        owed: Vec<ToggleId>,
     },
     /// The disk said no.
     #[error("cannot {doing} `{}`", .path.display())]
@@ -78,12 +80,24 @@ pub enum Error {
         /// Who has it.
         holder: Holder,
     },
+    /// No request may start in this pass any more: another process holds the shared state, or it cannot be updated. The
+    /// cause is reported by the checkpoint that found it.
+    #[error("the shared state is not held any more; nothing more is sent")]
+    LeaseOver,
     /// The journal of this pass is closed, after an error that was reported when it happened.
     #[error("the journal is closed")]
     JournalClosed,
     /// The applied ref was moved by someone who does not hold the lock.
     #[error("`{0}` was moved by another program meanwhile")]
     Moved(String),
+    /// The state folder is the cache of another shared state, with requests whose outcome is not on record there.
+    #[error(
+        "this state folder has requests for the shared state `{other}` whose outcome is not recorded there yet"
+    )]
+    OtherState {
+        /// Its name.
+        other: String,
+    },
     /// The state folder is something else.
     #[error("the state folder `{}` is not a folder", .0.display())]
     NotAFolder(PathBuf),
@@ -106,6 +120,12 @@ pub enum Error {
         /// What the system says.
         #[source]
         source: Arc<io::Error>,
+    },
+    /// A lock file in the repository that shares the state.
+    #[error("the state remote is locked by `{}`", .path.display())]
+    RemoteLocked {
+        /// The lock file.
+        path: PathBuf,
     },
     /// The repository that shares the state cannot be used.
     #[error("the state remote `{remote}` cannot be used")]
@@ -159,7 +179,14 @@ impl Error {
             Self::Suspension { path, .. } => {
                 format!("say `resume` or `suspend` again, or remove `{}`", path.display())
             }
-            Self::InUse { .. } | Self::Locked { .. } | Self::Raced(_) => {
+            Self::OtherState { other } => format!(
+                "run `gitoggle apply` with `--state-name {other}` once, or give another `--state-dir`"
+            ),
+            Self::RemoteLocked { path } => format!(
+                "if no Git program is using that repository, one was killed there: remove `{}`",
+                path.display()
+            ),
+            Self::InUse { .. } | Self::LeaseOver | Self::Locked { .. } | Self::Raced(_) => {
                 "run it again when the other one is done".to_owned()
             }
             Self::Moved(_) => "leave that ref to gitoggle, and run it again".to_owned(),
@@ -172,6 +199,15 @@ impl Error {
             }
             Self::Io { .. } | Self::Crashed(_) | Self::JournalClosed => return None,
         })
+    }
+
+    /// Returns whether another try in a moment may succeed.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self {
+            Self::RemoteLocked { .. } => true,
+            Self::Remote { source, .. } => source.downcast_ref().is_some_and(GitError::is_transient),
+            _ => false,
+        }
     }
 
     /// Makes `source` an error that says what was attempted on what.
@@ -208,4 +244,16 @@ impl From<ObjectError> for Error {
     fn from(error: ObjectError) -> Self {
         error.or_io().into()
     }
+}
+
+/// Names the toggles that a process owes to a shared state.
+fn owing(owed: &[ToggleId]) -> String {
+    if owed.is_empty() {
+        return String::new();
+    }
+    let toggles: Vec<String> = owed.iter().map(|id| format!("`{id}`")).collect();
+    format!(
+        "; it does not know yet that requests may have been stored for {}",
+        toggles.join(", ")
+    )
 }

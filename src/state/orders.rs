@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::Error;
 use super::files;
-use super::memory::{or_ignored, parse, write};
+use super::sidecar::{or_ignored, parse, write};
 use crate::git::Failpoints;
 use crate::model::{Allowance, Suspension, SuspensionScope, Suspensions};
 

@@ -4,24 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use git2::Repository;
-
+use super::applied::{Applied, AppliedEdit, SkipIfUnchanged};
 use super::error::Error;
-use super::fold::{IfSame, document};
-use super::journal::{Journal, Writer};
-use super::ledger::{Cut, Header, Ledger, Replay};
-use super::link::Link;
+use super::journal::index::{JournalIndex, JournalTrim};
+use super::journal::{Journal, JournalFile, fresh_id};
 use super::lock::{self, Lock};
-use super::memory::{self, Failures, PassMemory};
 use super::orders::Orders;
-use super::record::APPLIED;
-use super::shared::Shared;
-use super::view::{self, View};
-use super::work::Record;
-use super::{files, journal_file};
-use crate::git::pack::{self, Kind, PackWriter};
-use crate::git::{self, RepositoryPool, refs};
-use crate::git::{FailpointHook, Failpoints};
+use super::shared::Lease;
+use super::shared::session::{Announcing, SharedSession, Stop, unkept};
+use super::sidecar::{self, Failures, PassMemory};
+use super::{Clock, SharedRemote, View};
+use crate::git::{self, FailpointHook, Failpoints};
 use crate::model::{CommitId, ObjectId, Sent, ToggleId};
 
 /// How to open a [`Store`].
@@ -33,10 +26,21 @@ pub struct Options {
     pub base_url: String,
     /// The time, in seconds since 1970-01-01 UTC.
     pub now: i64,
-    /// The remote that state is shared through, where it is.
-    pub shared: Option<Shared>,
-    /// For tests: asked at every crash point, where `true` makes the store behave as if the process died.
+    /// The remote that state is shared through, if it is.
+    pub shared: Option<SharedOptions>,
+    /// For tests: asked at every failpoint, where `true` makes the store behave as if the process died.
     pub crash: Option<FailpointHook>,
+}
+
+/// How to share state.
+#[derive(Clone, Debug)]
+pub struct SharedOptions {
+    /// Through what.
+    pub remote: SharedRemote,
+    /// How long a request may take.
+    pub timeout: Duration,
+    /// The clock of this process.
+    pub clock: Clock,
 }
 
 /// What a pass is about.
@@ -51,136 +55,107 @@ pub struct PassHead {
 /// State, open for writing: one per state folder.
 pub struct Store {
     dir: PathBuf,
-    pub(super) repository: Repository,
-    pub(super) base_url: String,
-    pub(super) view: View,
-    /// What the journal holds while no pass writes to it.
-    pub(super) ledger: Ledger,
-    writer: Option<Writer>,
-    pub(super) link: Option<Link>,
-    /// Whether something is recorded here that the remote was not told.
-    pub(super) unpublished: bool,
-    pub(super) failpoints: Failpoints,
+    applied: Applied,
+    journal: JournalFile,
+    shared: Option<SharedSession>,
+    /// What is committed and still in the journal, because the shared ref does not have it yet.
+    committed: JournalTrim,
+    /// The toggles that the journal had as unknown when it was opened.
+    inherited: Vec<ToggleId>,
+    view: View,
+    failpoints: Failpoints,
     lock: Arc<Lock>,
 }
 
 impl Store {
-    /// Takes the lock of `dir` (created where it is missing), clears away what a process that died left, and records
-    /// what it had confirmed but not recorded.
+    /// Takes the lock of `dir` (created if it is missing), clears away what a process that died left, and records what
+    /// it had confirmed but not recorded. Shared state is not read before [`Store::refresh`].
     ///
     /// # Errors
     /// [`Error::Locked`] when another process has it for longer than `options.wait`, [`Error::OtherBaseUrl`] when the
     /// state belongs to another service, and whatever keeps it from being written.
     pub fn open(dir: &Path, options: Options) -> Result<Self, Error> {
+        let Options {
+            wait,
+            base_url,
+            now,
+            shared,
+            crash,
+        } = options;
         lock::create(dir)?;
-        let lock = Arc::new(Lock::take(dir, options.wait, options.now)?);
-        let failpoints = Failpoints(options.crash);
-        let repository = git::open_or_create(&dir.join("state.git"), &failpoints)?;
-        let journal = files::read(&dir.join("journal"))?;
-        let Replay { ledger, header } = view::parse_journal(dir, journal.as_deref().unwrap_or_default())?;
-        let tip = view::tip(&repository, APPLIED)?;
-        let handles = Arc::new(RepositoryPool::new(dir.join("state.git")));
-        let pass = header.as_ref().and_then(|header| header.pass.clone());
-        let replay = Replay {
-            ledger: ledger.clone(),
-            header,
-        };
+        let lock = Arc::new(Lock::take(dir, wait, now)?);
+        let failpoints = Failpoints(crash);
+        let mut applied = Applied::open(dir, base_url.clone(), failpoints.clone())?;
+        let mut journal = JournalFile::open(dir, base_url, Arc::clone(&lock), failpoints.clone())?;
+        let shared = shared.map(|options| SharedSession::new(options, failpoints.clone()));
+        match &shared {
+            Some(session) => session.adopt_folder(&mut applied, &mut journal)?,
+            None => applied.check_base_url()?,
+        }
+        journal.check_base_url()?;
         let mut store = Self {
-            view: View::new(dir, Some(handles), tip, replay)?,
+            view: View::of_folder(dir, applied.path())?,
+            inherited: journal.index().unknown().map(|(id, _)| id.clone()).collect(),
             dir: dir.to_owned(),
-            repository,
-            base_url: options.base_url,
-            ledger,
-            writer: None,
-            link: options.shared.map(|shared| Link::new(shared, pass)),
-            unpublished: false,
+            applied,
+            journal,
+            shared,
+            committed: JournalTrim::default(),
             failpoints,
             lock,
         };
-        if let Some(recorded) = store.view.base_url() {
-            store.check_base_url(recorded)?;
-        }
-        store.fetch(options.wait, options.now)?;
-        store.recover(options.now, journal.as_deref().unwrap_or_default())?;
+        store.recover(now)?;
         Ok(store)
     }
 
-    pub(super) fn check_base_url(&self, recorded: &str) -> Result<(), Error> {
-        match recorded == self.base_url {
-            true => Ok(()),
-            false => Err(Error::OtherBaseUrl {
-                recorded: recorded.to_owned(),
-                wanted: self.base_url.clone(),
-            }),
-        }
-    }
-
-    /// Records what was confirmed, and leaves a journal with no torn end.
-    fn recover(&mut self, now: i64, journal: &[u8]) -> Result<(), Error> {
-        let newest = self.ledger.settled().max_by_key(|(_, entry)| entry.number);
+    /// Records what was confirmed. On shared state, [`Store::refresh`] does, once it knows what the ref says.
+    fn recover(&mut self, now: i64) -> Result<(), Error> {
+        let newest = self
+            .journal
+            .index()
+            .settled()
+            .max_by_key(|(_, entry)| entry.number);
         let newest = newest.map(|(_, entry)| entry.sent.revision);
-        let recorded = self
-            .view
-            .tip()
-            .filter(|_| self.unpublished)
-            .map(|tip| tip.revision);
-        if let Some(revision) = newest.or(recorded) {
+        if let Some(revision) = newest.filter(|_| self.shared.is_none()) {
             let head = PassHead { revision, now };
-            let nothing =
-                |object| Err::<Vec<u8>, _>(std::io::Error::other(format!("document {object} was not kept")));
-            let work = self.work(&self.ledger, &[])?;
-            let cut = self.commit(&head, work, IfSame::Nothing, nothing)?;
-            self.tell(&head, &self.ledger.clone(), &cut)?;
-            self.ledger.cut(&cut);
-            self.rewrite_journal()?;
-        } else if !journal.is_empty() && !journal.ends_with(b"\n") {
-            self.rewrite_journal()?;
+            self.commit(&head, &[], SkipIfUnchanged::Yes, unkept)?;
+            self.trim()?;
         }
-        self.view.replace_ledger(&self.ledger);
+        self.show();
         Ok(())
     }
 
-    /// Tells the remote what is recorded now, before it leaves the journal.
-    fn tell(&mut self, head: &PassHead, ledger: &Ledger, cut: &Cut) -> Result<(), Error> {
-        let Some(link) = &mut self.link else { return Ok(()) };
-        link.head = Some(*head);
-        if self.unpublished || !cut.is_empty() {
-            let mut left = ledger.clone();
-            left.cut(cut);
-            self.publish(&left)?;
-        }
-        self.unpublished = false;
-        Ok(())
-    }
-
-    /// Fetches shared state again, as a pass does before it plans; nothing where state is not shared.
+    /// Brings shared state up to date, as a pass does before it plans: waits until no other process is publishing, and
+    /// takes over what the ref says. Does nothing if state is not shared.
     ///
     /// # Errors
-    /// [`Error::InUse`] when another process is publishing for longer than `wait`, and what [`Store::open`] fails with.
-    pub fn refresh(&mut self, wait: Duration, now: i64) -> Result<(), Error> {
-        if self.link.is_none() || self.writer.is_some() {
+    /// [`Error::InUse`] if another process publishes for too long, or until `stop`; and whatever keeps the ref from being
+    /// read or updated.
+    pub fn refresh(&mut self, now: i64, stop: Stop<'_>) -> Result<(), Error> {
+        let Some(session) = self.shared.as_mut().filter(|_| !self.journal.is_running()) else {
             return Ok(());
-        }
-        self.fetch(wait, now)?;
-        self.recover(now, b"")
+        };
+        self.committed = JournalTrim::default();
+        let queued = session.queue(&mut self.applied, &mut self.journal, now, stop);
+        self.show();
+        queued
     }
 
-    pub(super) fn rewrite_journal(&self) -> Result<(), Error> {
-        journal_file::rewrite(
-            &self.dir.join("journal"),
-            &self.header(),
-            &self.ledger,
-            &self.failpoints,
-        )
-        .map(drop)
+    /// Makes the view say what the parts hold.
+    fn show(&mut self) {
+        let session = self.shared.as_ref();
+        let listed = session
+            .map(|session| session.unknown().clone())
+            .unwrap_or_default();
+        let newest = session.and_then(|session| session.head().revision);
+        self.view
+            .show(&self.applied, listed, self.journal.index(), newest);
     }
 
-    fn header(&self) -> Header {
-        Header {
-            id: journal_file::fresh_id(),
-            base_url: self.base_url.clone(),
-            pass: self.link.as_ref().and_then(|link| link.pass.clone()),
-        }
+    /// Returns the toggles whose requests an earlier process with this folder left open.
+    #[must_use]
+    pub fn inherited(&self) -> &[ToggleId] {
+        &self.inherited
     }
 
     /// Returns whether the folder is still the one that was opened.
@@ -195,10 +170,10 @@ impl Store {
         &self.view
     }
 
-    /// Puts every document that is about to be published into the state as one synced pack, and opens the journal.
+    /// Puts every document that is about to be published into the state as one synced pack, opens the journal, and
+    /// announces the pass on shared state.
     ///
-    /// `documents` gives a document's bytes by its object id, once each. A pass without changes, which only records,
-    /// starts with none.
+    /// `documents` gives a document's bytes by its object id, once each.
     ///
     /// # Errors
     /// When something cannot be recorded: then nothing may be sent.
@@ -207,116 +182,151 @@ impl Store {
         head: &PassHead,
         changes: &[(ToggleId, Sent)],
         documents: impl FnMut(ObjectId) -> Result<Vec<u8>, E>,
+        stop: Stop<'_>,
     ) -> Result<Journal, Error>
     where
         E: std::error::Error + Send + Sync + 'static,
     {
-        if !changes.is_empty() {
-            memory::keep_pass(&self.dir, None, &self.failpoints)?;
-            self.view.replace_memory(&self.dir)?;
-        }
-        self.keep(changes.iter().map(|(_, sent)| sent.object), documents)?;
-        let fresh = self.writer.is_none();
-        if fresh {
-            if let Some(link) = &mut self.link {
-                link.pass = Some(journal_file::fresh_id());
-            }
-            let writer = Writer::start(
-                self.dir.join("journal"),
-                self.header(),
-                self.ledger.clone(),
-                self.view.tip().map(|tip| tip.commit),
-                Arc::clone(&self.lock),
-                self.failpoints.clone(),
-            )?;
-            self.writer = Some(writer);
-        }
-        if let Err(error) = self.announce(head, changes) {
-            if fresh {
-                self.writer = None;
-            }
+        sidecar::keep_pass(&self.dir, None, &self.failpoints)?;
+        self.view.replace_memory(&self.dir)?;
+        let objects = changes.iter().map(|(_, sent)| sent.object);
+        self.applied.keep(objects, documents)?;
+        let lease = match &self.shared {
+            Some(session) => session.lease(),
+            None => Lease::new(Clock::default(), None),
+        };
+        let mark = self.shared.is_some().then(fresh_id);
+        let tip = self.applied.tip().map(|tip| tip.commit);
+        let journal = self.journal.start(mark.clone(), tip, lease.clone())?;
+        let Some((session, mark)) = self.shared.as_mut().zip(mark) else {
+            return Ok(journal);
+        };
+        let announcing = Announcing {
+            head: *head,
+            mark,
+            lease,
+            changes,
+        };
+        if let Err(error) = session.announce(&self.applied, announcing, stop) {
+            self.journal.close()?;
             return Err(error);
         }
-        let writer = self.writer.as_ref().expect("it was just started");
-        Ok(writer.journal().clone())
+        Ok(journal)
     }
 
-    /// Puts the documents that are not there yet into one pack.
-    fn keep<E>(
-        &self,
-        objects: impl Iterator<Item = ObjectId>,
-        mut documents: impl FnMut(ObjectId) -> Result<Vec<u8>, E>,
-    ) -> Result<(), Error>
-    where
-        E: std::error::Error + Send + Sync + 'static,
-    {
-        let odb = self.repository.odb().map_err(self.broken())?;
-        let missing = pack::missing(&odb, objects);
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let folder = self.repository.path().join("objects/pack");
-        let mut pack = PackWriter::new(&folder, missing.len(), &self.failpoints)?;
-        for object in missing {
-            pack.add(Kind::Blob, &document(object, &mut documents)?)?;
-        }
-        pack.finish()?;
-        odb.refresh().map_err(self.broken())
-    }
-
-    /// Records outcomes, and `records` besides, as one commit of the applied ref, and cuts the journal. Lanes may go
-    /// on meanwhile: what they begin or finish is recorded by the next call.
+    /// Records outcomes while lanes go on: what they begin or finish meanwhile is recorded by the next call. On shared
+    /// state, this also renews the announcement.
     ///
     /// # Errors
-    /// When it cannot be recorded. Everything is still in the journal then.
-    pub fn fold<E>(
+    /// When nothing more may be sent in this pass. Everything that the shared ref does not have is still in the journal.
+    pub fn checkpoint(&mut self, head: &PassHead) -> Result<(), Error> {
+        let result = self.try_checkpoint(head);
+        if result.is_err() {
+            self.journal.end_lease();
+        }
+        result
+    }
+
+    fn try_checkpoint(&mut self, head: &PassHead) -> Result<(), Error> {
+        self.journal.refresh()?;
+        self.commit(head, &[], SkipIfUnchanged::No, unkept)?;
+        let is_pushed = match &mut self.shared {
+            Some(session) => session.checkpoint(&self.applied, head.now)?,
+            None => true,
+        };
+        if is_pushed {
+            self.trim()?;
+        }
+        self.show();
+        Ok(())
+    }
+
+    /// Ends a pass that an error ended, as far as that is still possible: it records what was confirmed.
+    ///
+    /// # Errors
+    /// As [`Store::record`]. Everything that is not recorded is still in the journal then.
+    pub fn abandon(&mut self, head: &PassHead, stop: Stop<'_>) -> Result<(), Error> {
+        let is_announced = self.shared.as_ref().is_some_and(SharedSession::is_announced);
+        let recorded = match is_announced {
+            true => self.record(head, &[], unkept, stop),
+            false => Ok(()),
+        };
+        let failures = self.view.failures().clone();
+        recorded.and(self.finish_pass(None, failures))
+    }
+
+    /// Records the outcomes of a pass, and `edits` besides. On shared state, this ends the announcement.
+    ///
+    /// # Errors
+    /// When it cannot be recorded. Everything that is not is still in the journal then.
+    pub fn record<E>(
         &mut self,
         head: &PassHead,
-        records: &[Record],
+        edits: &[AppliedEdit],
         documents: impl FnMut(ObjectId) -> Result<Vec<u8>, E>,
+        stop: Stop<'_>,
     ) -> Result<(), Error>
     where
         E: std::error::Error + Send + Sync + 'static,
     {
-        let journal = self.writer.as_ref().map(|writer| writer.journal().clone());
-        let ledger = match &journal {
-            Some(journal) => journal.snapshot()?,
-            None => self.ledger.clone(),
-        };
-        let work = self.work(&ledger, records)?;
-        let if_same = if self.unpublished {
-            IfSame::Nothing
-        } else {
-            IfSame::Commit
-        };
-        let cut = self.commit(head, work, if_same, documents)?;
-        self.tell(head, &ledger, &cut)?;
-        self.ledger = ledger;
-        self.ledger.cut(&cut);
-        match journal {
-            Some(journal) => {
-                journal.rebase(self.view.tip().map(|tip| tip.commit));
-                if !cut.is_empty() {
-                    journal.cut(cut)?;
-                }
-            }
-            None if cut.is_empty() => {}
-            None => self.rewrite_journal()?,
+        self.journal.refresh()?;
+        let index = self.journal.index();
+        let is_withdrawn = self
+            .shared
+            .as_ref()
+            .is_some_and(|session| session.is_fruitless(&self.applied, index));
+        let is_seen_only = edits.iter().all(|edit| *edit == AppliedEdit::Seen);
+        // An announcement of which nothing was stored takes its revision with it.
+        let edits = if is_withdrawn && is_seen_only { &[] } else { edits };
+        self.commit(head, edits, SkipIfUnchanged::No, documents)?;
+        if let Some(session) = &mut self.shared {
+            let open = self.journal.index().unknown();
+            let open = open.map(|(id, entry)| (id.clone(), entry.sent.clone()));
+            session.conclude(&self.applied, &open.collect(), head.now, stop)?;
+            // The ref has all of it.
+            self.committed
+                .forgotten
+                .extend(self.journal.index().unknown().map(|(id, _)| id.clone()));
         }
-        self.view.replace_ledger(&self.ledger);
-        match git::repack(&self.repository, &self.failpoints)? {
+        self.trim()?;
+        self.show();
+        match git::repack(self.applied.repository(), &self.failpoints)? {
             true => self.reopen(),
             false => Ok(()),
         }
     }
 
-    /// Lets go of packs, merged ones too: libgit2 keeps them open, files and memory, for as long as any handle lives that
-    /// saw them.
+    /// Commits what the journal has as confirmed, and `edits`.
+    fn commit<E>(
+        &mut self,
+        head: &PassHead,
+        edits: &[AppliedEdit],
+        skip: SkipIfUnchanged,
+        documents: impl FnMut(ObjectId) -> Result<Vec<u8>, E>,
+    ) -> Result<(), Error>
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let edits = self.applied.edits(self.journal.index(), &self.committed, edits)?;
+        let toggles: Vec<ToggleId> = edits.outcomes().cloned().collect();
+        let allowances = self.view.allowances();
+        let trim = self.applied.commit(head, edits, allowances, skip, documents)?;
+        if let Some(session) = &mut self.shared {
+            session.recorded(&toggles);
+        }
+        self.committed.extend(trim);
+        Ok(())
+    }
+
+    /// Removes what is recorded from the journal.
+    fn trim(&mut self) -> Result<(), Error> {
+        let tip = self.applied.tip().map(|tip| tip.commit);
+        self.journal.trim(std::mem::take(&mut self.committed), tip)
+    }
+
     fn reopen(&mut self) -> Result<(), Error> {
         self.view.close();
-        let path = self.dir.join("state.git");
-        self.repository = git::open_bare(&path).map_err(Error::repository(&path))?;
-        Ok(())
+        self.applied.reopen()
     }
 
     /// Takes in that a pass at `revision` found nothing that the last clean pass did not leave, so that the next one at this
@@ -325,28 +335,30 @@ impl Store {
         self.view.see(revision);
     }
 
-    /// Closes the journal and keeps what the pass leaves behind besides: `memory` for the next one where nothing was
-    /// held, pending, failed or unknown, and the requests that the service has not confirmed.
+    /// Closes the journal and keeps what the pass leaves behind besides: `memory` for the next one if nothing was held,
+    /// pending, failed or unknown, and the requests that the service has not confirmed.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn finish_pass(&mut self, memory: Option<PassMemory>, failures: Failures) -> Result<(), Error> {
-        if let Some(writer) = self.writer.take() {
-            self.ledger = writer.journal().snapshot()?;
+        if self.journal.is_running() {
+            self.journal.close()?;
             // What was confirmed must be known to the next pass, whatever else fails here.
-            self.view.replace_ledger(&self.ledger);
-            // What was read of the packs stays in memory for as long as they are open, and the next pass may be far. Where
+            self.show();
+            // What was read of the packs stays in memory for as long as they are open, and the next pass may be far. If
             // there is no file descriptor for it, it stays as it is.
             let _ = self.reopen();
         }
-        self.conclude()?;
+        if self.shared.is_some() && self.journal.index().is_empty() {
+            self.journal.replace(JournalIndex::default())?;
+        }
         if failures != *self.view.failures() {
-            memory::keep_failures(&self.dir, failures, &self.failpoints)?;
+            sidecar::keep_failures(&self.dir, failures, &self.failpoints)?;
         }
         if memory.as_ref() != self.view.memory() {
-            memory::keep_pass(&self.dir, memory, &self.failpoints)?;
+            sidecar::keep_pass(&self.dir, memory, &self.failpoints)?;
         }
-        self.view.replace_ledger(&self.ledger);
+        self.show();
         self.view.replace_memory(&self.dir)
     }
 
@@ -362,15 +374,6 @@ impl Store {
     /// When the suspensions cannot be read.
     pub fn reload(&mut self) -> Result<(), Error> {
         self.view.replace_memory(&self.dir)
-    }
-
-    pub(super) fn broken(&self) -> impl FnOnce(git2::Error) -> Error + use<> {
-        Error::repository(self.repository.path())
-    }
-
-    /// Returns whether `ancestor` is part of the history of `commit`, as far as it is here.
-    pub(super) fn descends(&self, commit: CommitId, ancestor: CommitId) -> Result<bool, Error> {
-        Ok(refs::descends(&self.repository, commit, ancestor)?)
     }
 }
 

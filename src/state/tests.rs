@@ -94,6 +94,9 @@ pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
         .block_on(future)
 }
 
+/// A process that is not asked to end.
+pub(super) const NEVER: fn() -> bool = || false;
+
 /// One pass that sends each of `changes` and hears `finish`.
 pub(super) fn pass(
     store: &mut Store,
@@ -106,12 +109,12 @@ pub(super) fn pass(
         .iter()
         .map(|(toggle, action, text)| (id(toggle), sent(*action, text)))
         .collect();
-    let journal = store.start(&head(revision), &changes, documents(&texts))?;
+    let journal = store.start(&head(revision), &changes, documents(&texts), &NEVER)?;
     for (toggle, sent) in &changes {
-        let begun = block_on(journal.begin(toggle, sent))?;
+        let begun = block_on(journal.begin(toggle, sent))?.unwrap();
         journal.finish(begun, finish)?;
     }
-    store.fold(&head(revision), &[], documents(&texts))?;
+    store.record(&head(revision), &[], documents(&texts), &NEVER)?;
     store.finish_pass(None, Failures::default())
 }
 
@@ -211,16 +214,23 @@ fn a_request_without_an_outcome_stays_unknown_through_folds_cuts_and_restarts() 
     let mut store = open(dir.path());
     let change = (id("a/b/c"), sent(Action::Create, "one"));
     let journal = store
-        .start(&head(1), std::slice::from_ref(&change), documents(&["one"]))
+        .start(
+            &head(1),
+            std::slice::from_ref(&change),
+            documents(&["one"]),
+            &NEVER,
+        )
         .unwrap();
-    let lost = block_on(journal.begin(&change.0, &change.1)).unwrap();
+    let lost = block_on(journal.begin(&change.0, &change.1)).unwrap().unwrap();
     drop(lost);
-    let put = Record::Put {
+    let put = AppliedEdit::Put {
         id: id("x/y/z"),
         object: object("two"),
         format: Format::Json,
     };
-    store.fold(&head(1), &[put], documents(&["two"])).unwrap();
+    store
+        .record(&head(1), &[put], documents(&["two"]), &NEVER)
+        .unwrap();
     assert_eq!(store.view().unknown()[&change.0].sent, change.1);
     drop(journal);
     drop(store);
@@ -251,7 +261,12 @@ fn a_request_without_an_outcome_stays_unknown_through_folds_cuts_and_restarts() 
     .unwrap();
     assert!(store.view().unknown().is_empty());
     store
-        .fold(&head(4), &[Record::Remove { id: id("a/b/c") }], documents(&[]))
+        .record(
+            &head(4),
+            &[AppliedEdit::Remove { id: id("a/b/c") }],
+            documents(&[]),
+            &NEVER,
+        )
         .unwrap();
     assert_eq!(applied(store.view()), pairs(&[("x/y/z.json", "two")]));
 }
@@ -290,6 +305,7 @@ fn lanes_share_the_journal() {
             &head(1),
             &[(id("a/b/c"), sent(Action::Create, "one"))],
             documents(&["one"]),
+            &NEVER,
         )
         .unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -305,6 +321,7 @@ fn lanes_share_the_journal() {
                     let begun = journal
                         .begin(&toggle, &sent(Action::Create, "one"))
                         .await
+                        .unwrap()
                         .unwrap();
                     if number != 7 {
                         journal.finish(begun, Finish::Applied).unwrap();
@@ -313,14 +330,14 @@ fn lanes_share_the_journal() {
             })
         })
         .collect();
-    // Folding while lanes go on loses nothing.
+    // A checkpoint while lanes go on loses nothing.
     for _ in 0..5 {
-        store.fold(&head(1), &[], documents(&[])).unwrap();
+        store.checkpoint(&head(1)).unwrap();
     }
     for lane in lanes {
         runtime.block_on(lane).unwrap();
     }
-    store.fold(&head(1), &[], documents(&[])).unwrap();
+    store.record(&head(1), &[], documents(&[]), &NEVER).unwrap();
     assert_eq!(applied(store.view()).len(), 32 * 19);
     assert_eq!(store.view().unknown().len(), 32);
     assert!(store.view().settled().is_empty());
@@ -342,9 +359,9 @@ fn story(dir: &Path, crash: FailpointHook) -> (BTreeMap<String, String>, BTreeSe
                 (id("a/b/c"), sent(Action::Create, text)),
                 (id("a/e/d"), sent(Action::Create, text)),
             ];
-            let journal = store.start(&head(revision), &changes, documents(&[text]))?;
+            let journal = store.start(&head(revision), &changes, documents(&[text]), &NEVER)?;
             for (toggle, sent) in &changes {
-                let begun = block_on(journal.begin(toggle, sent))?;
+                let begun = block_on(journal.begin(toggle, sent))?.unwrap();
                 sent_to.insert(toggle.to_string());
                 if revision == 2 && toggle.toggle() == "d" {
                     continue;
@@ -352,7 +369,7 @@ fn story(dir: &Path, crash: FailpointHook) -> (BTreeMap<String, String>, BTreeSe
                 confirmed.insert(format!("{toggle}.yaml"), text.to_owned());
                 journal.finish(begun, Finish::Applied)?;
             }
-            store.fold(&head(revision), &[], documents(&[text]))?;
+            store.record(&head(revision), &[], documents(&[text]), &NEVER)?;
             store.finish_pass(None, Failures::default())?;
         }
         Ok(())
@@ -596,7 +613,12 @@ fn a_document_with_other_content_is_refused() {
     let mut store = open(dir.path());
     let wrong = |_| Ok::<_, Infallible>(bytes("two"));
     let error = store
-        .start(&head(1), &[(id("a/b/c"), sent(Action::Create, "one"))], wrong)
+        .start(
+            &head(1),
+            &[(id("a/b/c"), sent(Action::Create, "one"))],
+            wrong,
+            &NEVER,
+        )
         .unwrap_err();
     assert!(matches!(error, Error::WrongContent { .. }));
 }
@@ -660,7 +682,7 @@ proptest::proptest! {
                 pass(&mut store, 1, &[(toggle.as_str(), Action::Update, text)], Finish::Applied).unwrap();
             } else {
                 wanted.remove(&format!("{toggle}.yaml"));
-                store.fold(&head(1), &[Record::Remove { id: id(&toggle) }], documents(&[])).unwrap();
+                store.record(&head(1), &[AppliedEdit::Remove { id: id(&toggle) }], documents(&[]), &NEVER).unwrap();
             }
         }
         proptest::prop_assert_eq!(applied(&View::open(dir.path()).unwrap()), wanted);

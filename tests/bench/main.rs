@@ -248,6 +248,7 @@ impl Bench {
                 network: Network::default(),
                 credentials: None,
                 timeout: Duration::from_secs(60),
+                client: None,
             },
             cache: None,
             mode: CacheMode::Untouched,

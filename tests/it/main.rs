@@ -36,6 +36,7 @@ mod secrets;
 mod settings;
 mod settings_safety;
 mod shared;
+mod shared_faults;
 mod sidecar;
 mod simulation;
 mod soundness;

@@ -212,13 +212,13 @@ fn killed(world: &World) {
     std::fs::remove_dir_all(disk(world, "lost")).unwrap();
 }
 
-/// Rewrites the announcement as if it had been made an hour ago.
+/// Rewrites the announcement as if its holder had promised to be done within a moment.
 pub(crate) fn age(remote: &Repo) {
     let refs = remote.git(&["for-each-ref", "--format=%(refname)"]);
     let announced = |name: &&str| {
         remote
             .git(&["cat-file", "commit", name])
-            .contains("Gitoggle-Renewed: ")
+            .contains("Gitoggle-Term: ")
     };
     let Some(name) = refs.lines().find(announced) else {
         return;
@@ -226,9 +226,9 @@ pub(crate) fn age(remote: &Repo) {
     let text = remote.git(&["cat-file", "commit", name]);
     let aged: Vec<_> = text
         .lines()
-        .map(|line| match line.strip_prefix("Gitoggle-Renewed: ") {
-            Some(at) => format!("Gitoggle-Renewed: {}", at.parse::<i64>().unwrap() - 3600),
-            None => line.to_owned(),
+        .map(|line| match line.split_once(": ") {
+            Some((key @ ("Gitoggle-Term" | "Gitoggle-Timeout"), _)) => format!("{key}: 0"),
+            _ => line.to_owned(),
         })
         .collect();
     let file = remote.path().join("aged");
@@ -607,7 +607,7 @@ fn a_create_in_every_environment_is_shared() {
 }
 
 #[test]
-fn a_machine_that_comes_back_does_not_repeat_what_another_one_has_resolved() {
+fn a_machine_that_comes_back_repeats_only_what_it_had_open() {
     let (world, remote) = shared();
     world
         .repo
@@ -629,8 +629,13 @@ fn a_machine_that_comes_back_does_not_repeat_what_another_one_has_resolved() {
         .set("state-remote", world.path("remote.git"))
         .set("state-name", "toggles")
         .arg("--detailed-exitcode")
-        .exit(0)
+        .exit(2)
         .any_output();
+    // Its request may have been stored after that of the other machine.
     job(&world, "crashed").exit(0).any_output();
-    world.nothing_sent();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    for machine in ["crashed", "other"] {
+        job(&world, machine).exit(0).any_output();
+        world.nothing_sent();
+    }
 }

@@ -19,9 +19,6 @@ use progress::{Results, Shown};
 /// How long `apply` waits for another process that is writing.
 const LOCK_WAIT: Duration = Duration::from_secs(60);
 
-/// How long it waits for another machine that is publishing: longer than the minute after which a dead one counts as such.
-const SHARED_WAIT: Duration = Duration::from_secs(90);
-
 pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
     match (pass(settings), settings.exit_zero_when_held) {
         (Err(failure), true) if failure.verdict() == Verdict::Held => Err(failure.with(Verdict::Clean)),
@@ -67,7 +64,6 @@ fn open(config: Config) -> Result<Reconciler, Failure> {
             note(&format!("waiting for {holder}, which is writing to this state\n"))?;
             Ok(Reconciler::open(config, LOCK_WAIT)?)
         }
-        Err(pass::Error::State(state::Error::InUse { .. })) => Ok(Reconciler::open(config, SHARED_WAIT)?),
         opened => Ok(opened?),
     }
 }

@@ -190,6 +190,19 @@ impl From<git2::Error> for GitError {
 }
 
 impl GitError {
+    /// Returns whether another try in a moment may succeed: the host did not answer, or not as it should.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self {
+            Self::Git { .. }
+            | Self::Network { .. }
+            | Self::Proxy { .. }
+            | Self::Ssh { .. }
+            | Self::TimedOut { .. } => true,
+            Self::Status { status, .. } => *status >= 500 || *status == 429,
+            _ => false,
+        }
+    }
+
     /// Returns what to do about it, where there is something to say.
     #[must_use]
     pub fn hint(&self) -> Option<String> {

@@ -138,7 +138,8 @@ impl Connection {
     }
 
     fn client(&self) -> Result<Client, GitError> {
-        let mut client = lock(&self.client);
+        let shared = self.access.client.as_ref().map(|client| &*client.0);
+        let mut client = lock(shared.unwrap_or(&self.client));
         if let Some(client) = &*client {
             return Ok(client.clone());
         }

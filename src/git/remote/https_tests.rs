@@ -21,6 +21,7 @@ pub(super) fn access(ca_file: PathBuf, credentials: Option<GitCredentials>) -> G
         },
         credentials,
         timeout: Duration::from_secs(20),
+        client: None,
     }
 }
 

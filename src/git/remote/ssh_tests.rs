@@ -16,6 +16,7 @@ fn access(timeout: Duration) -> GitAccess {
         network: Network::default(),
         credentials: None,
         timeout,
+        client: None,
     }
 }
 

@@ -39,7 +39,7 @@ impl HistoryGuard {
         let found = snapshot.revision();
         let Some(step) = Step::of(snapshot, view)? else {
             // A clean pass was here: the recorded revision was an ancestor then, or this one was recorded.
-            let recorded = view.tip().map(|tip| tip.revision);
+            let recorded = view.newest();
             if let Some(seen) = &mut self.seen {
                 recorded
                     .into_iter()

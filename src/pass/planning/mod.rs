@@ -123,7 +123,22 @@ pub(crate) fn plan_read_only(snapshot: &Snapshot, view: &View, config: &Config) 
 fn notes(snapshot: &Snapshot, view: &View, config: &Config) -> Result<Vec<String>, Error> {
     let case = Case::of(config, Observer::Reader);
     let answer = Step::of(snapshot, view)?.map(|step| case.judge(&step, config.rules.history));
-    Ok(answer.and_then(Answer::into_note).into_iter().collect())
+    let holder = view.holder().map(|holder| {
+        format!("{holder} has announced a pass on the shared state; what it sends is shown as unknown until it is recorded")
+    });
+    let notes = answer.and_then(Answer::into_note).into_iter().chain(holder);
+    Ok(notes.chain(deleted_ref(view, config)).collect())
+}
+
+/// Returns a warning about a first pass on shared state: the ref may have been deleted.
+pub(crate) fn deleted_ref(view: &View, config: &Config) -> Option<String> {
+    let is_first = config.shared.is_some() && !view.has_applied() && config.rules.policy.first_pass.is_none();
+    is_first.then(|| {
+        "nothing is recorded in the shared state; if something was, its ref was deleted, as a push with `--mirror` into \
+         that repository does: `--first-pass adopt` would then record documents that the service may not have, so use \
+         `--first-pass assert`"
+            .to_owned()
+    })
 }
 
 /// Refuses a state that belongs to another service.

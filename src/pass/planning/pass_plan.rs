@@ -5,15 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::history_guard::HistoryGuard;
-use super::{Precheck, check_base_url, plan_committed, source_info, suspensions};
+use super::{Precheck, check_base_url, deleted_ref, plan_committed, source_info, suspensions};
 use crate::model::ToggleId;
 use crate::pass::{Config, Error};
 use crate::plan::{Parked, Plan};
 use crate::source::{Snapshot, Source};
-use crate::state::Store;
-
-/// How long a pass waits for another process that is publishing to the same shared state.
-const SHARED_WAIT: Duration = Duration::from_secs(90);
+use crate::state::{Stop, Store};
 
 /// What a pass is about.
 pub(crate) struct PassPlan {
@@ -32,17 +29,19 @@ impl PassPlan {
         history: &mut HistoryGuard,
         parked: &BTreeMap<ToggleId, Parked>,
         config: &Config,
+        stop: Stop<'_>,
     ) -> Result<Self, Error> {
         let Config { clock, rules, .. } = config;
         // The state first: what others apply while it is waited for must not be newer than the source that is compared.
         // What they apply later is found when the pass announces itself.
-        store.refresh(SHARED_WAIT, clock.unix())?;
+        store.refresh(clock.unix(), stop)?;
         let began = clock.elapsed();
         let snapshot = source.look()?;
         let looked = clock.elapsed().saturating_sub(began);
         let view = store.view();
         check_base_url(view, rules)?;
-        let notes = history.check(&snapshot, view, config, source)?;
+        let mut notes = history.check(&snapshot, view, config, source)?;
+        notes.extend(deleted_ref(view, config));
         let precheck = match notes.is_empty() && parked.is_empty() {
             true => Precheck::of(&snapshot, view, rules)?,
             false => Precheck::Differs,

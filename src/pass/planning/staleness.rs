@@ -12,7 +12,7 @@ use crate::plan::HistoryRule;
 use crate::source::{self, Relation, Snapshot};
 use crate::state::View;
 
-/// The step from the recorded revision to the found one.
+/// The step from the newest revision, recorded or announced, to the found one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     pub(crate) recorded: CommitId,
@@ -79,13 +79,13 @@ impl Step {
     /// Returns the step that `snapshot` takes from the recorded revision, unless there is none, or a clean pass has dealt
     /// with it.
     pub(crate) fn of(snapshot: &Snapshot, view: &View) -> Result<Option<Self>, source::Error> {
-        let Some(tip) = view.tip().filter(|_| !is_remembered(snapshot, view)) else {
+        let Some(recorded) = view.newest().filter(|_| !is_remembered(snapshot, view)) else {
             return Ok(None);
         };
         Ok(Some(Self {
-            recorded: tip.revision,
+            recorded,
             found: snapshot.revision(),
-            relation: snapshot.relation(tip.revision)?,
+            relation: snapshot.relation(recorded)?,
         }))
     }
 
@@ -121,7 +121,9 @@ impl Step {
 
 /// Returns whether a clean pass has already dealt with this revision on top of what is recorded.
 pub(crate) fn is_remembered(snapshot: &Snapshot, view: &View) -> bool {
-    let tip = view.tip().map(|tip| tip.commit);
+    // A revision that was only announced is newer than what a clean pass left.
+    let tip = view.tip().filter(|tip| view.newest() == Some(tip.revision));
+    let tip = tip.map(|tip| tip.commit);
     view.memory()
         .is_some_and(|memory| memory.revision == snapshot.revision() && Some(memory.tip) == tip)
 }

@@ -158,6 +158,11 @@ impl Dispatcher {
         self.lanes.held_until()
     }
 
+    /// Returns whether nothing more is sent.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lanes.is_closed()
+    }
+
     /// Sends nothing more. What is open may end.
     pub(crate) fn close(&mut self) {
         self.lanes.close();

@@ -222,6 +222,11 @@ impl Lanes {
         self.hold
     }
 
+    /// Returns whether nothing more is sent.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
     /// Sends nothing more. What is open may end.
     pub(crate) fn close(&mut self) {
         self.is_closed = true;

@@ -12,7 +12,6 @@ mod dispatch;
 #[cfg(test)]
 mod dispatch_tests;
 mod evidence;
-pub(super) mod gate;
 pub(super) mod inherited;
 mod lanes;
 #[cfg(test)]
@@ -37,7 +36,6 @@ use super::runtime::Runtime;
 use crate::model::{CommitId, Sent};
 use crate::plan::{Approved, Change};
 use crate::state::{Clock, Journal};
-use gate::Gate;
 use order::Remembered;
 use sender::Sender;
 use service::Service;
@@ -102,7 +100,6 @@ pub(crate) struct PublishJob {
     pub(crate) service: Service,
     pub(crate) journal: Journal,
     pub(crate) limits: Limits,
-    pub(crate) gate: Gate,
     pub(crate) runtime: Runtime,
     pub(crate) clock: Clock,
     pub(crate) context: PassContext,
@@ -112,11 +109,11 @@ pub(crate) struct PublishJob {
 /// is no publish; the open requests have ended by then, and the error is part of the result.
 pub(crate) async fn publish(job: PublishJob) -> PublishSummary {
     let count = job.limits.in_flight.min(job.plan.changes().len());
-    let (stop, gate) = (job.context.stop.clone(), job.gate.clone());
+    let (stop, journal) = (job.context.stop.clone(), job.journal.clone());
     let mut halted = pin!(async {
         tokio::select! {
             () = stopped(stop) => {}
-            () = gate.closed() => {}
+            () = journal.ended() => {}
         }
     });
     let sender = Sender::new(job);

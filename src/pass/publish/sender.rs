@@ -11,6 +11,7 @@ use super::evidence::Verdict;
 use super::lanes::{Job, Next};
 use super::order::Order;
 use super::{PublishJob, PublishSummary, body, sent};
+use crate::model::{Sent, ToggleId};
 use crate::pass::context::Event;
 use crate::pass::report::{ChangeResult, StopReason};
 use crate::service::retry::{self, Again, Pass, Token, World};
@@ -82,38 +83,56 @@ impl Sender {
         let plan = &self.job.plan;
         let change = &plan.changes()[job.change];
         let sent = sent(change, plan.source().revision);
-        let begun = self.job.journal.begin(&change.id, &sent);
-        let begun = match self.job.runtime.recorded(begun).await {
-            Ok(begun) => begun,
+        let begun = match self.begin(&change.id, &sent).await {
+            Ok(Some(begun)) => begun,
+            Ok(None) => {
+                self.dispatcher().ended(job, Response::Void, self.now());
+                return Ok(());
+            }
             Err(error) => return Err(self.abandon(job, error)),
         };
-        if !self.job.gate.may_start() {
-            return self.withhold(job, begun);
-        }
         let generation = self.job.service.token_generation();
         let started = self.now();
         let outcome = self.job.service.publish(&change.id, body(&sent)).await;
         let took = self.now().saturating_duration_since(started);
         self.report(Event::Answered(&outcome, took));
-        if let Err(error) = self.job.journal.finish(begun, finish(&outcome)) {
-            self.results().results[job.change] = ended(&outcome);
-            return Err(self.abandon(job, error));
-        }
+        let outcome = match self.job.journal.finish(begun, finish(&outcome)) {
+            Ok(Finish::Unknown) if finish(&outcome) == Finish::Applied => Outcome::Lost {
+                reason: "confirmed so late that another process may have taken over the shared state"
+                    .to_owned(),
+            },
+            Ok(_) => outcome,
+            Err(error) => {
+                self.results().results[job.change] = ended(&outcome);
+                return Err(self.abandon(job, error));
+            }
+        };
         self.decide(job, &outcome, generation);
         Ok(())
     }
 
-    /// Gives up a request that may not start, and ends the pass.
-    fn withhold(&self, job: Job, begun: Begun) -> Result<(), state::Error> {
-        if let Err(error) = self.job.journal.finish(begun, Finish::NotApplied) {
-            return Err(self.abandon(job, error));
+    /// Records a request that may start now, and waits until one may. Returns nothing if the pass ends first.
+    async fn begin(&self, toggle: &ToggleId, sent: &Sent) -> Result<Option<Begun>, state::Error> {
+        let journal = &self.job.journal;
+        loop {
+            let mut changed = pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if self.dispatcher().is_closed() {
+                return Ok(None);
+            }
+            tokio::select! {
+                // First, so that a request that may start does so.
+                biased;
+                granted = journal.granted() => {
+                    granted?;
+                    let begun = journal.begin(toggle, sent);
+                    if let Some(begun) = self.job.runtime.recorded(begun).await? {
+                        return Ok(Some(begun));
+                    }
+                }
+                () = changed => {}
+            }
         }
-        self.dispatcher().ended(job, Response::Void, self.now());
-        if self.results().stopped.is_none() {
-            tracing::error!(name: "shared_state_lost", "the shared state does not answer; nothing more is sent in this pass");
-        }
-        self.end(StopReason::Interrupted);
-        Ok(())
     }
 
     fn decide(&self, job: Job, outcome: &Outcome, generation: u64) {

@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
+use super::applied::{Applied, Tip};
 use super::error::Error;
-use super::ledger::{self, Ledger, Replay};
-use super::memory::{self, Failures, PassMemory, Refusal, Tried};
-use super::record::{self, APPLIED, Tip};
-use super::shared::Shared;
-use super::{files, intent, orders};
-use crate::git::{ObjectReader, RepositoryPool, oid, refs};
+use super::journal::index::JournalIndex;
+use super::journal::lines::Replay;
+use super::shared::SharedRemote;
+use super::shared::head::SharedHead;
+use super::sidecar::{self, Failures, PassMemory, Refusal, Tried};
+use super::{files, journal, orders};
+use crate::git::{ObjectReader, RepositoryPool};
 use crate::model::{Allowance, CommitId, ObjectId, Sent, Suspensions, ToggleId};
 
 /// How often reading starts over because a writer cut the journal meanwhile.
@@ -29,8 +31,6 @@ const EMPTY_TREE: ObjectId = ObjectId([
 pub struct Unknown {
     /// What was sent, to be sent again where the same document is wanted.
     pub sent: Sent,
-    /// Grows with every request that is sent.
-    pub number: u64,
 }
 
 /// What is recorded, at one moment.
@@ -38,6 +38,8 @@ pub struct Unknown {
 pub struct View {
     repository: Option<Arc<RepositoryPool>>,
     tip: Option<Tip>,
+    newest: Option<CommitId>,
+    holder: Option<String>,
     base_url: Option<String>,
     unknown: BTreeMap<ToggleId, Unknown>,
     settled: BTreeMap<ToggleId, Sent>,
@@ -45,8 +47,8 @@ pub struct View {
     memory: Option<PassMemory>,
     suspensions: Suspensions,
     allowances: Vec<Allowance>,
-    /// Where a fetched repository lies, for as long as somebody may read it.
-    temporary: Option<Arc<TempDir>>,
+    /// Where a fetched repository lies, for as long as a reader may need it.
+    _temporary: Option<Arc<TempDir>>,
 }
 
 impl View {
@@ -58,102 +60,105 @@ impl View {
         let mut tries = 0;
         loop {
             let bytes = files::read(&dir.join("journal"))?.unwrap_or_default();
-            let replay = parse_journal(dir, &bytes);
+            let replay = journal::parse(dir, &bytes);
             // The record is read after the journal: what moves from one to the other is seen twice, never not at all.
             let (repository, tip) = record_in(&dir.join("state.git"))?;
             tries += 1;
             if tries < TRIES && header_of(dir)? != first_line(&bytes) {
                 continue;
             }
-            return Self::new(dir, repository, tip, replay?);
+            let Replay { index, header } = replay?;
+            // A journal binds the state only while something in it may have been stored.
+            let announced = header.filter(|_| !index.is_empty()).map(|header| header.base_url);
+            let mut view = Self {
+                repository,
+                base_url: tip.as_ref().map(|tip| tip.base_url.clone()).or(announced),
+                newest: tip.as_ref().map(|tip| tip.revision),
+                tip,
+                ..Self::default()
+            };
+            view.replace_memory(dir)?;
+            view.show_index(BTreeMap::new(), &index);
+            return Ok(view);
         }
     }
 
-    /// Reads the state that is shared through `shared`, with what `dir` holds besides. Nothing is written in `dir`; what
-    /// has to be fetched goes into a temporary folder.
+    /// Reads the state that is shared through `shared`, with what `dir` holds besides. Never waits. Nothing is written in
+    /// `dir`; what has to be fetched goes into a temporary folder.
     ///
     /// # Errors
     /// When the remote cannot be read, or something there cannot be understood.
-    pub fn fetch(shared: &Shared, dir: &Path) -> Result<Self, Error> {
+    pub fn fetch(shared: &SharedRemote, dir: &Path) -> Result<Self, Error> {
         let bytes = files::read(&dir.join("journal"))?.unwrap_or_default();
-        let Replay { mut ledger, header } = parse_journal(dir, &bytes)?;
+        let Replay { mut index, header } = journal::parse(dir, &bytes)?;
         let (path, repository, temporary) = shared.open_to_read()?;
-        let at = shared.seen(&repository)?;
-        let intent = at.map(|at| intent::parse(&repository, at)).transpose()?.flatten();
-        let applied = intent.as_ref().map_or(at, |intent| intent.applied);
-        let (local, ours) = record_in(&dir.join("state.git"))?;
-        let is_ours = match (&local, &ours, applied) {
-            (Some(local), Some(ours), Some(applied)) => {
-                ours.commit == applied
-                    || refs::descends(ObjectReader::open(local)?.repository(), ours.commit, applied)?
-            }
-            (_, Some(_), None) => true,
-            (_, _, applied) => applied.is_none(),
+        let Some(at) = shared.seen(&repository)? else {
+            return Self::open(dir);
         };
-        let pass = header.as_ref().and_then(|header| header.pass.as_ref());
-        let foreign = intent.as_ref().filter(|intent| Some(&intent.pass) != pass);
-        if !is_ours {
-            ledger.doubt(|_| true);
-            if pass.is_some() && (intent.is_none() || foreign.is_some()) {
-                ledger.supersede();
-            }
+        let SharedHead {
+            applied,
+            unknown,
+            revision,
+            announcement,
+        } = SharedHead::read(&repository, at, None)?;
+        let mark = header.and_then(|header| header.mark);
+        let is_own = announcement
+            .as_ref()
+            .is_some_and(|found| Some(&found.mark) == mark.as_ref());
+        if !is_own {
+            index.drop_settled();
         }
-        if let Some(intent) = foreign {
-            for (id, entry) in intent::listed(&repository, intent.list)?.entries() {
-                ledger.intend(id.clone(), entry.clone());
-            }
-        }
-        let tip = match is_ours {
-            true => ours,
-            false => applied.map(|applied| tip_at(&repository, applied)).transpose()?,
-        };
-        let (repository, temporary) = match is_ours {
-            true => (local, None),
-            false => (Some(Arc::new(RepositoryPool::new(path))), temporary),
-        };
-        let mut view = Self::new(dir, repository, tip, Replay { ledger, header })?;
-        view.temporary = temporary;
-        Ok(view)
-    }
-
-    pub(crate) fn new(
-        dir: &Path,
-        repository: Option<Arc<RepositoryPool>>,
-        tip: Option<Tip>,
-        replay: Replay,
-    ) -> Result<Self, Error> {
-        let recorded = tip.as_ref().map(|tip| tip.base_url.clone());
-        // A journal binds the state only while something in it may have been stored.
-        let announced = replay.header.filter(|_| !replay.ledger.is_empty());
         let mut view = Self {
-            repository,
-            base_url: recorded.or(announced.map(|header| header.base_url)),
-            tip,
-            failures: memory::failures(dir),
-            memory: memory::pass(dir),
-            suspensions: orders::suspensions(dir)?,
-            allowances: orders::allowances(dir),
+            repository: Some(Arc::new(RepositoryPool::new(path))),
+            base_url: applied.as_ref().map(|tip| tip.base_url.clone()),
+            tip: applied,
+            newest: revision,
+            holder: announcement.filter(|_| !is_own).map(|found| found.holder),
+            _temporary: temporary,
             ..Self::default()
         };
-        view.replace_ledger(&replay.ledger);
+        view.replace_memory(dir)?;
+        view.show_index(unknown, &index);
         Ok(view)
     }
 
-    pub(crate) fn replace_ledger(&mut self, ledger: &Ledger) {
-        let unknown = ledger.unknown();
-        self.unknown = unknown
-            .map(|(id, entry)| {
-                (
-                    id.clone(),
-                    Unknown {
-                        sent: entry.sent.clone(),
-                        number: entry.number,
-                    },
-                )
-            })
-            .collect();
-        self.settled = ledger
-            .settled()
+    /// Returns the view of a folder, for a writer to fill.
+    pub(crate) fn of_folder(dir: &Path, repository: &Path) -> Result<Self, Error> {
+        let mut view = Self {
+            repository: Some(Arc::new(RepositoryPool::new(repository.to_owned()))),
+            ..Self::default()
+        };
+        view.replace_memory(dir)?;
+        Ok(view)
+    }
+
+    /// Takes in what the parts of a store hold.
+    pub(crate) fn show(
+        &mut self,
+        applied: &Applied,
+        listed: BTreeMap<ToggleId, Sent>,
+        index: &JournalIndex,
+        newest: Option<CommitId>,
+    ) {
+        self.tip = applied.tip().cloned();
+        self.newest = newest.or(self.tip.as_ref().map(|tip| tip.revision));
+        let is_bound = self.tip.is_some() || !index.is_empty() || !listed.is_empty();
+        self.base_url = is_bound.then(|| match &self.tip {
+            Some(tip) => tip.base_url.clone(),
+            None => applied.base_url().to_owned(),
+        });
+        self.show_index(listed, index);
+    }
+
+    /// Shows the unknown toggles of a shared list and of a journal, which knows more about its own.
+    fn show_index(&mut self, mut listed: BTreeMap<ToggleId, Sent>, index: &JournalIndex) {
+        index.settled().for_each(|(id, _)| drop(listed.remove(id)));
+        let own = index.unknown();
+        listed.extend(own.map(|(id, entry)| (id.clone(), entry.sent.clone())));
+        let unknown = listed.into_iter();
+        self.unknown = unknown.map(|(id, sent)| (id, Unknown { sent })).collect();
+        let settled = index.settled();
+        self.settled = settled
             .map(|(id, entry)| (id.clone(), entry.sent.clone()))
             .collect();
     }
@@ -165,13 +170,6 @@ impl View {
         }
     }
 
-    pub(crate) fn replace_tip(&mut self, tip: Option<Tip>) {
-        if let Some(tip) = &tip {
-            self.base_url = Some(tip.base_url.clone());
-        }
-        self.tip = tip;
-    }
-
     /// Takes in that a pass at `revision` found what the last clean pass left.
     pub(crate) fn see(&mut self, revision: CommitId) {
         if let Some(memory) = &mut self.memory {
@@ -180,8 +178,8 @@ impl View {
     }
 
     pub(crate) fn replace_memory(&mut self, dir: &Path) -> Result<(), Error> {
-        self.failures = memory::failures(dir);
-        self.memory = memory::pass(dir);
+        self.failures = sidecar::failures(dir);
+        self.memory = sidecar::pass(dir);
         self.suspensions = orders::suspensions(dir)?;
         self.allowances = orders::allowances(dir);
         Ok(())
@@ -191,6 +189,18 @@ impl View {
     #[must_use]
     pub fn tip(&self) -> Option<&Tip> {
         self.tip.as_ref()
+    }
+
+    /// Returns the newest revision that a process dealt with: on shared state, it may be announced only.
+    #[must_use]
+    pub fn newest(&self) -> Option<CommitId> {
+        self.newest
+    }
+
+    /// Returns the process that has announced a pass on shared state, as a reader finds it. It may have died.
+    #[must_use]
+    pub fn holder(&self) -> Option<&str> {
+        self.holder.as_deref()
     }
 
     /// Returns the base URL that this state belongs to, where there is one on record.
@@ -263,34 +273,14 @@ impl View {
     }
 }
 
-pub(crate) fn parse_journal(dir: &Path, bytes: &[u8]) -> Result<Replay, Error> {
-    ledger::replay(bytes).map_err(|line| Error::BrokenJournal {
-        path: dir.join("journal"),
-        line,
-    })
-}
-
 /// Returns the repository at `path`, if there is one, and what is recorded in it.
 fn record_in(path: &Path) -> Result<(Option<Arc<RepositoryPool>>, Option<Tip>), Error> {
     if !path.exists() {
         return Ok((None, None));
     }
     let handles = Arc::new(RepositoryPool::new(path.to_owned()));
-    let tip = tip(ObjectReader::open(&handles)?.repository(), APPLIED)?;
+    let tip = Tip::of(ObjectReader::open(&handles)?.repository())?;
     Ok((Some(handles), tip))
-}
-
-/// Returns what the ref `name` says.
-pub(crate) fn tip(repository: &git2::Repository, name: &str) -> Result<Option<Tip>, Error> {
-    let Some(commit) = refs::look_up(repository, name)? else {
-        return Ok(None);
-    };
-    tip_at(repository, commit).map(Some)
-}
-
-pub(crate) fn tip_at(repository: &git2::Repository, commit: CommitId) -> Result<Tip, Error> {
-    let commit = repository.find_commit(oid(commit.0));
-    record::tip(&commit.map_err(Error::repository(repository.path()))?)
 }
 
 /// Returns the first line of the journal as it is now: each cut gives it another one.

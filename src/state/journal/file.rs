@@ -1,4 +1,4 @@
-//! The file of the journal: one thread appends to it in batches, and replaces it when it is cut.
+//! The file of the journal: one thread appends to it in batches, and replaces it when it is trimmed.
 
 use std::fs::File;
 use std::io::Write;
@@ -6,51 +6,51 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-use super::error::Error;
-use super::files;
-use super::journal::Command;
-use super::ledger::{Cut, Entry, Finish, Header, Ledger, header_line, intent_line, outcome_line};
-use super::lock::Lock;
+use super::Command;
+use super::index::{Entry, Finish, JournalIndex, JournalTrim};
+use super::lines::{self, Header};
 use crate::git::Failpoints;
 use crate::model::ToggleId;
+use crate::state::lock::Lock;
+use crate::state::{Error, files};
 
 /// The most lines that share one sync.
 const BATCH: usize = 4096;
 
-/// One line of a batch, for the ledger.
-enum Recorded {
+/// One line of a batch, for the index.
+enum BatchLine {
     Intent(Box<(ToggleId, Entry)>),
     Outcome(u64, Finish),
 }
 
 /// The journal's file and what is in it; owned by the thread that writes.
-pub(super) struct Writing {
+pub(super) struct JournalAppender {
     path: PathBuf,
     header: Header,
-    ledger: Ledger,
+    index: JournalIndex,
     file: File,
     /// The lines of the last batch: memory for those of the next.
     text: String,
-    /// Set once the file could not be written: its end may be torn, so nothing is appended until it is cut.
+    /// Set once the file could not be written: its end may be torn, so nothing is appended until it is trimmed.
     failed: Option<Arc<std::io::Error>>,
     failpoints: Failpoints,
     _lock: Arc<Lock>,
 }
 
-impl Writing {
-    /// Starts a journal at `path` with `ledger`, replacing what is there.
+impl JournalAppender {
+    /// Starts a journal at `path` with `index`, replacing what is there.
     pub(super) fn start(
         path: PathBuf,
         header: Header,
-        ledger: Ledger,
+        index: JournalIndex,
         lock: Arc<Lock>,
         failpoints: Failpoints,
     ) -> Result<Self, Error> {
-        let file = rewrite(&path, &header, &ledger, &failpoints)?;
+        let file = rewrite(&path, &header, &index, &failpoints)?;
         Ok(Self {
             path,
             header,
-            ledger,
+            index,
             file,
             text: String::new(),
             failed: None,
@@ -84,7 +84,7 @@ impl Writing {
         }
     }
 
-    /// Appends a batch: one write, and one sync where somebody waits for it. Only a crash point is an error.
+    /// Appends a batch: one write, and one sync if a lane waits for it. Only a failpoint is an error.
     fn append(&mut self, batch: Vec<Command>) -> Result<(), Error> {
         self.text.clear();
         let mut waiting = Vec::new();
@@ -94,13 +94,13 @@ impl Writing {
                 Command::Begin(line, entry, reply) => {
                     self.text.push_str(&line);
                     waiting.push(reply);
-                    recorded.push(Recorded::Intent(entry));
+                    recorded.push(BatchLine::Intent(entry));
                 }
                 Command::Finish(number, finish) => {
-                    self.text.push_str(&outcome_line(number, finish));
-                    recorded.push(Recorded::Outcome(number, finish));
+                    self.text.push_str(&lines::outcome(number, finish));
+                    recorded.push(BatchLine::Outcome(number, finish));
                 }
-                Command::Close(_) | Command::Cut(..) | Command::Snapshot(_) => {}
+                Command::Close(_) | Command::Trim(..) | Command::Snapshot(_) => {}
             }
         }
         if self.text.is_empty() {
@@ -109,7 +109,7 @@ impl Writing {
         self.failpoints.at("journal: to be written")?;
         self.write(!waiting.is_empty());
         self.failpoints.at("journal: written")?;
-        // Requests leave as soon as they may; the book is kept while they are under way.
+        // Requests leave as soon as they may; the index follows while they are under way.
         for reply in waiting {
             let answer = self
                 .failed
@@ -120,10 +120,10 @@ impl Writing {
         }
         for line in recorded {
             match line {
-                Recorded::Intent(entry) if self.failed.is_none() => self.ledger.intend(entry.0, entry.1),
+                BatchLine::Intent(entry) if self.failed.is_none() => self.index.intend(entry.0, entry.1),
                 // What was not written will not be sent.
-                Recorded::Intent(_) => {}
-                Recorded::Outcome(number, finish) => self.ledger.finish(number, finish),
+                BatchLine::Intent(_) => {}
+                BatchLine::Outcome(number, finish) => self.index.finish(number, finish),
             }
         }
         Ok(())
@@ -151,7 +151,7 @@ impl Writing {
         }
     }
 
-    /// Only a crash point, or the end, is an error.
+    /// Only a failpoint, or the end, is an error.
     fn control(&mut self, command: Command) -> Result<(), Error> {
         match command {
             Command::Begin(..) | Command::Finish(..) => {}
@@ -160,8 +160,8 @@ impl Writing {
                 drop(reply);
                 return Err(Error::JournalClosed);
             }
-            Command::Cut(cut, reply) => {
-                let done = self.cut(&cut);
+            Command::Trim(trim, reply) => {
+                let done = self.trim(&trim);
                 let crashed = matches!(done, Err(Error::Crashed(_)));
                 let _ = reply.send(done);
                 if crashed {
@@ -172,18 +172,18 @@ impl Writing {
                 if self.failed.is_none() {
                     self.failed = self.file.sync_data().err().map(Arc::new);
                 }
-                let _ = reply.send(Ok(self.ledger.clone()));
+                let _ = reply.send(Ok(self.index.clone()));
             }
         }
         Ok(())
     }
 
-    fn cut(&mut self, cut: &Cut) -> Result<(), Error> {
-        let mut ledger = self.ledger.clone();
-        ledger.cut(cut);
+    fn trim(&mut self, trim: &JournalTrim) -> Result<(), Error> {
+        let mut index = self.index.clone();
+        index.trim(trim);
         self.header.id = fresh_id();
-        self.file = rewrite(&self.path, &self.header, &ledger, &self.failpoints)?;
-        self.ledger = ledger;
+        self.file = rewrite(&self.path, &self.header, &index, &self.failpoints)?;
+        self.index = index;
         self.failed = None;
         Ok(())
     }
@@ -193,19 +193,19 @@ impl Writing {
 pub(crate) fn rewrite(
     path: &Path,
     header: &Header,
-    ledger: &Ledger,
+    index: &JournalIndex,
     failpoints: &Failpoints,
 ) -> Result<File, Error> {
-    let mut text = header_line(header);
-    for (id, entry) in ledger.entries() {
-        text.push_str(&intent_line(entry.number, id, entry.base, &entry.sent));
+    let mut text = lines::header(header);
+    for (id, entry) in index.entries() {
+        text.push_str(&lines::intent(entry.number, id, entry.base, &entry.sent));
         if let Some(finish) = entry.outcome {
-            text.push_str(&outcome_line(entry.number, finish));
+            text.push_str(&lines::outcome(entry.number, finish));
         }
     }
-    failpoints.at("journal: to be cut")?;
+    failpoints.at("journal: to be trimmed")?;
     files::replace(path, text.as_bytes(), failpoints)?;
-    failpoints.at("journal: cut")?;
+    failpoints.at("journal: trimmed")?;
     File::options()
         .append(true)
         .open(path)
@@ -221,9 +221,9 @@ pub(crate) fn fresh_id() -> String {
 mod tests {
     use tokio::sync::oneshot;
 
-    use super::super::tests::{id, sent};
     use super::*;
     use crate::model::Action;
+    use crate::state::tests::{id, sent};
 
     #[test]
     fn a_full_disk_lets_nothing_be_sent_and_forgets_no_outcome() {
@@ -236,16 +236,16 @@ mod tests {
             sent: sent(Action::Create, "one"),
             outcome: None,
         };
-        let mut ledger = Ledger::default();
-        ledger.intend(toggle.clone(), entry(1));
-        let mut writing = Writing {
+        let mut index = JournalIndex::default();
+        index.intend(toggle.clone(), entry(1));
+        let mut appender = JournalAppender {
             path: dir.path().join("journal"),
             header: Header {
                 id: fresh_id(),
                 base_url: String::new(),
-                pass: None,
+                mark: None,
             },
-            ledger,
+            index,
             file: File::options().write(true).open("/dev/full").unwrap(),
             text: String::new(),
             failed: None,
@@ -254,17 +254,17 @@ mod tests {
         };
         let (reply, mut answer) = oneshot::channel();
         let begin = Command::Begin("line\n".to_owned(), Box::new((toggle.clone(), entry(2))), reply);
-        writing
+        appender
             .append(vec![begin, Command::Finish(1, Finish::Applied)])
             .unwrap();
         let error = answer.try_recv().unwrap().unwrap_err();
         assert!(error.hint().unwrap().contains("disk is full"), "{error:?}");
-        assert_eq!(writing.ledger.settled().count(), 1);
-        assert_eq!(writing.ledger.unknown().count(), 0);
-        writing.cut(&Cut::default()).unwrap();
+        assert_eq!(appender.index.settled().count(), 1);
+        assert_eq!(appender.index.unknown().count(), 0);
+        appender.trim(&JournalTrim::default()).unwrap();
         let (reply, mut answer) = oneshot::channel();
-        let line = intent_line(2, &toggle, None, &entry(2).sent);
-        writing
+        let line = lines::intent(2, &toggle, None, &entry(2).sent);
+        appender
             .append(vec![Command::Begin(line, Box::new((toggle, entry(2))), reply)])
             .unwrap();
         answer.try_recv().unwrap().unwrap();

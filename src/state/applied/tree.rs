@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use git2::Repository;
 
-use super::error::Error;
 use crate::git;
 use crate::git::pack::{Kind, Object};
 use crate::model::{Entry, EntryKind, Format, ObjectId, ToggleId, Tree};
+use crate::state::Error;
 
 /// A toggle's document as it shall be: its extension and its blob, or none.
-pub(crate) type Put = Option<(Format, ObjectId)>;
+pub(crate) type DocumentEntry = Option<(Format, ObjectId)>;
 
 /// The changed toggles of a project, by environment.
-type Environments<'a> = BTreeMap<&'a str, Vec<(&'a str, &'a Put)>>;
+type Environments<'a> = BTreeMap<&'a str, Vec<(&'a str, &'a DocumentEntry)>>;
 
 /// Entries by name, folders with a slash behind: this is the order Git keeps them in.
 type Entries = BTreeMap<Vec<u8>, (u32, ObjectId)>;
@@ -22,7 +22,7 @@ type Entries = BTreeMap<Vec<u8>, (u32, ObjectId)>;
 pub(crate) fn splice(
     repository: &Repository,
     base: Option<ObjectId>,
-    changes: &BTreeMap<ToggleId, Put>,
+    changes: &BTreeMap<ToggleId, DocumentEntry>,
 ) -> Result<(ObjectId, Vec<Object>), Error> {
     let mut new = Vec::new();
     let mut nested: BTreeMap<&str, Environments<'_>> = BTreeMap::new();

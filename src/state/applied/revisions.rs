@@ -5,11 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::error::Error;
-use super::record;
-use super::view::View;
+use super::commit;
 use crate::git::{ObjectReader, object_id, oid};
 use crate::model::{CommitId, Differing, EntryKind, ObjectId, ToggleId, Tree, Trees};
+use crate::state::{Error, View};
 
 /// The source revision at which each applied toggle was applied last, as of one commit of the applied ref.
 #[derive(Debug, Default)]
@@ -82,7 +81,7 @@ fn step(reader: &ObjectReader, commit: CommitId) -> Result<Step, Error> {
     let mut changed = BTreeSet::new();
     descend(reader, before, object_id(commit.tree_id()), "", &mut changed)?;
     Ok(Step {
-        revision: record::tip(&commit)?.revision,
+        revision: commit::tip(&commit)?.revision,
         parent: parent.map(|parent| CommitId(object_id(parent.id()))),
         changed,
     })
@@ -118,23 +117,23 @@ fn descend(
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{head, id, options};
-    use super::super::{Record, Store};
     use super::*;
     use crate::git::pack::{Kind, id_of};
     use crate::model::Format;
+    use crate::state::tests::{head, id, options};
+    use crate::state::{AppliedEdit, Store};
 
-    fn record(store: &mut Store, revision: u8, records: &[Record]) {
+    fn record(store: &mut Store, revision: u8, edits: &[AppliedEdit]) {
         let document = |object| {
             let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
             let mut bytes = bytes.filter(|bytes| id_of(Kind::Blob, bytes) == object);
             bytes.next().ok_or(std::fmt::Error)
         };
-        store.fold(&head(revision), records, document).unwrap();
+        store.record(&head(revision), edits, document, &|| false).unwrap();
     }
 
-    fn put(toggle: &str, byte: u8) -> Record {
-        Record::Put {
+    fn put(toggle: &str, byte: u8) -> AppliedEdit {
+        AppliedEdit::Put {
             id: id(toggle),
             object: id_of(Kind::Blob, &[byte]),
             format: Format::Yaml,
@@ -181,7 +180,7 @@ mod tests {
         record(&mut store, 1, &[put("a/b/one", 1), put("a/b/two", 1)]);
         let mut kept = Revisions::default();
         kept.update(store.view(), &both).unwrap();
-        record(&mut store, 2, &[Record::Remove { id: one.clone() }]);
+        record(&mut store, 2, &[AppliedEdit::Remove { id: one.clone() }]);
         kept.update(store.view(), &BTreeSet::from([two.clone()])).unwrap();
         assert_eq!(kept.get(&one), None);
         record(&mut store, 3, &[put("a/b/one", 1)]);

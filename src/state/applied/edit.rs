@@ -1,15 +1,15 @@
-//! What one commit of the applied ref is about.
+//! The changes of one commit of the applied ref.
 
 use std::collections::BTreeMap;
 
-use super::ledger::{Cut, Entry};
-use super::record::Why;
-use super::tree::Put;
+use super::commit::Why;
+use super::tree::DocumentEntry;
 use crate::model::{Action, Format, ObjectId, Sent, ToggleId};
+use crate::state::journal::index::{Entry, JournalTrim};
 
 /// A change to what is recorded that needs no request.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Record {
+pub enum AppliedEdit {
     /// The document counts as applied: it was adopted, or means the same as the one before.
     Put {
         /// The toggle.
@@ -28,21 +28,27 @@ pub enum Record {
     Seen,
 }
 
-/// What one commit is about.
+/// The changes of one commit.
 #[derive(Debug, Default)]
-pub(crate) struct Work {
+pub(crate) struct CommitEdits {
     /// What is put at each toggle's place.
-    pub(crate) changes: BTreeMap<ToggleId, Put>,
+    pub(crate) changes: BTreeMap<ToggleId, DocumentEntry>,
     pub(crate) why: BTreeMap<ToggleId, Why>,
     /// Whether there is a commit even if nothing is put anywhere.
     pub(crate) seen: bool,
     /// What may leave the journal once it is recorded.
-    pub(crate) cut: Cut,
+    pub(crate) trim: JournalTrim,
 }
 
-impl Work {
+impl CommitEdits {
+    /// Returns the toggles whose outcome is in the tree with this commit.
+    pub(crate) fn outcomes(&self) -> impl Iterator<Item = &ToggleId> {
+        let outcomes = self.why.iter().filter(|(_, why)| **why != Why::Recorded);
+        outcomes.map(|(id, _)| id)
+    }
+
     /// Adds a request that was confirmed.
-    pub(crate) fn folded(&mut self, id: &ToggleId, entry: &Entry) {
+    pub(crate) fn confirmed(&mut self, id: &ToggleId, entry: &Entry) {
         let Sent {
             action,
             object,
@@ -55,18 +61,18 @@ impl Work {
         };
         self.changes.insert(id.clone(), put);
         self.why.insert(id.clone(), Why::Sent(*action));
-        self.cut.folded.push(entry.number);
+        self.trim.recorded.push(entry.number);
     }
 
     /// Adds what needs no request.
-    pub(crate) fn recorded(&mut self, record: &Record) {
-        let (id, put, why) = match record {
-            Record::Put { id, object, format } => (id, Some((*format, *object)), Why::Recorded),
-            Record::Remove { id } => {
-                self.cut.forgotten.push(id.clone());
+    pub(crate) fn add(&mut self, edit: &AppliedEdit) {
+        let (id, put, why) = match edit {
+            AppliedEdit::Put { id, object, format } => (id, Some((*format, *object)), Why::Recorded),
+            AppliedEdit::Remove { id } => {
+                self.trim.forgotten.push(id.clone());
                 (id, None, Why::Forgotten)
             }
-            Record::Seen => {
+            AppliedEdit::Seen => {
                 self.seen = true;
                 return;
             }

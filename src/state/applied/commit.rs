@@ -2,10 +2,12 @@
 
 use std::fmt::Write;
 
-use super::error::Error;
-use crate::git::object_id;
+use git2::Repository;
+
 use crate::git::pack::{Kind, Object};
-use crate::model::{Action, Allowance, CommitId, ObjectId, ToggleId, escaped};
+use crate::git::{object_id, oid, refs};
+use crate::model::{Action, Allowance, CommitId, ObjectId, ToggleId, counted, escaped};
+use crate::state::Error;
 
 /// The ref at which what was applied is recorded.
 pub(crate) const APPLIED: &str = "refs/gitoggle/applied";
@@ -24,6 +26,19 @@ pub struct Tip {
     pub base_url: String,
     /// The source revision it was applied at.
     pub revision: CommitId,
+}
+
+impl Tip {
+    /// Returns the tip that the applied ref of `repository` points to.
+    pub(crate) fn of(repository: &Repository) -> Result<Option<Self>, Error> {
+        let commit = refs::look_up(repository, APPLIED)?;
+        commit.map(|commit| Self::at(repository, commit)).transpose()
+    }
+
+    pub(crate) fn at(repository: &Repository, commit: CommitId) -> Result<Self, Error> {
+        let commit = repository.find_commit(oid(commit.0));
+        tip(&commit.map_err(Error::repository(repository.path()))?)
+    }
 }
 
 /// Why a toggle's entry is part of a commit.
@@ -55,7 +70,7 @@ impl Why {
 /// Where a commit comes from.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin<'a> {
-    pub(crate) revision: CommitId,
+    pub(crate) revision: Option<CommitId>,
     pub(crate) base_url: &'a str,
     /// What operators allowed.
     pub(crate) allowances: &'a [Allowance],
@@ -71,8 +86,16 @@ impl Origin<'_> {
         let valid = self
             .allowances
             .iter()
-            .filter(|allowance| allowance.revision == self.revision);
+            .filter(|allowance| Some(allowance.revision) == self.revision);
         valid.filter(move |allowance| is_about(allowance))
+    }
+
+    /// Returns `text` with the revision.
+    pub(crate) fn subject(&self, text: &str) -> String {
+        match self.revision {
+            Some(revision) => format!("{text} at {}", revision.short()),
+            None => text.to_owned(),
+        }
     }
 }
 
@@ -98,7 +121,9 @@ pub(crate) fn message(subject: &str, origin: &Origin<'_>, toggles: &[(ToggleId, 
     if !toggles.is_empty() {
         text.push('\n');
     }
-    let _ = writeln!(text, "Gitoggle-Revision: {}", origin.revision);
+    if let Some(revision) = origin.revision {
+        let _ = writeln!(text, "Gitoggle-Revision: {revision}");
+    }
     let _ = writeln!(
         text,
         "Gitoggle-Base-Url: {}",
@@ -128,19 +153,12 @@ fn allowed(allowance: &Allowance) -> String {
 
 /// Returns the subject of a commit that covers `toggles`.
 pub(crate) fn subject(origin: &Origin<'_>, toggles: &[(ToggleId, Why)]) -> String {
-    let sent = toggles
-        .iter()
-        .filter(|(_, why)| matches!(why, Why::Sent(_)))
-        .count();
-    if toggles.is_empty() {
-        return format!("Nothing to apply at {}", origin.revision.short());
-    }
-    let (verb, count) = match sent {
-        0 => ("Record", toggles.len()),
-        sent => ("Apply", sent),
-    };
-    let noun = if count == 1 { "toggle" } else { "toggles" };
-    format!("{verb} {count} {noun} at {}", origin.revision.short())
+    let sent = toggles.iter().filter(|(_, why)| matches!(why, Why::Sent(_)));
+    origin.subject(&match (sent.count(), toggles.len()) {
+        (0, 0) => "Nothing to apply".to_owned(),
+        (0, count) => format!("Record {}", counted(count, "toggle")),
+        (count, _) => format!("Apply {}", counted(count, "toggle")),
+    })
 }
 
 /// Returns the commit object.

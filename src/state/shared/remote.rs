@@ -1,36 +1,67 @@
 //! The repository that several processes share state through.
 //!
-//! A ref moves only from where it was seen: the remote's own verdict per ref counts, and where there is none, the ref is
-//! read again. A repository on this machine is opened, never pushed to: libgit2's local transport overwrites.
+//! A ref moves only from where it was seen: the remote's verdict per ref counts, and the ref is looked up again if there
+//! is none. A repository on this machine is opened, never pushed to: libgit2's local transport overwrites.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use git2::{ObjectType, PushOptions, RemoteCallbacks, Repository, RepositoryInitOptions};
 use tempfile::TempDir;
 
-use super::error::Error;
 use crate::git::Failpoints;
 use crate::git::pack::{self, Kind, Object};
 use crate::git::refs::{self, Moved};
 use crate::git::{self, GitAccess, HostWords, RepoUrl, advertised, object_id, oid, with_remote};
 use crate::model::{CommitId, ObjectId};
+use crate::state::Error;
 
 /// Where the remote's ref is put after a fetch, and taken from for a push.
 const INCOMING: &str = "refs/gitoggle/incoming";
 const OUTGOING: &str = "refs/gitoggle/outgoing";
 
-/// How long a lock in a repository on this machine may lie there before its owner is taken for dead, in seconds.
-const DEAD: u64 = 60;
+/// What became of a push.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Pushed {
+    /// The ref points to the new commit.
+    Done,
+    /// A program holds the lock of the ref, or left it behind.
+    Locked(RefLock),
+    /// The ref does not point to what was expected, but to this.
+    Moved(Option<CommitId>),
+}
+
+/// The lock of a ref in a repository on this machine. A lock that is removed and taken again is another one.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct RefLock {
+    pub(crate) path: PathBuf,
+    number: u64,
+    changed: Option<SystemTime>,
+}
+
+impl RefLock {
+    fn of(repository: &Repository, name: &str) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt;
+
+        let path = repository.commondir().join(format!("{name}.lock"));
+        let found = path.metadata().ok()?;
+        Some(Self {
+            path,
+            number: found.ino(),
+            changed: found.modified().ok(),
+        })
+    }
+}
 
 /// How much of what the remote's hooks print during a push is kept, in bytes.
 const MOST_PRINTED: usize = 16 << 10;
 
 /// One state on a remote.
 #[derive(Clone)]
-pub struct Shared {
+pub struct SharedRemote {
     /// The repository.
     pub remote: RepoUrl,
     /// The state's name in it.
@@ -41,13 +72,13 @@ pub struct Shared {
     pub holder: String,
 }
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for SharedRemote {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Shared({} {})", self.remote, self.name)
+        write!(f, "SharedRemote({} {})", self.remote, self.name)
     }
 }
 
-impl Shared {
+impl SharedRemote {
     /// Returns the names of the states on `remote`, sorted.
     ///
     /// # Errors
@@ -169,20 +200,37 @@ impl Shared {
         expected: Option<CommitId>,
         new: CommitId,
         failpoints: &Failpoints,
-    ) -> Result<Moved, Error> {
+    ) -> Result<Pushed, Error> {
         let name = self.reference()?;
         failpoints.at("shared: to be pushed")?;
-        let moved = match self.remote.local_path() {
+        let pushed = match self.remote.local_path() {
             Some(path) => {
                 let remote = git::open(path).map_err(failed(&self.remote))?;
                 copy(from, &remote, new, failpoints)?;
-                clear_dead_lock(&remote, &name);
-                refs::move_ref(&remote, &name, expected, new, failpoints)?
+                self.move_local(&remote, &name, expected, new, failpoints)?
             }
             None => self.push_url(from, &name, expected, new)?,
         };
         failpoints.at("shared: pushed")?;
-        Ok(moved)
+        Ok(pushed)
+    }
+
+    fn move_local(
+        &self,
+        remote: &Repository,
+        name: &str,
+        expected: Option<CommitId>,
+        new: CommitId,
+        failpoints: &Failpoints,
+    ) -> Result<Pushed, Error> {
+        if refs::move_ref(remote, name, expected, new, failpoints)? == Moved::Done {
+            return Ok(Pushed::Done);
+        }
+        let now = refs::look_up(remote, name)?;
+        Ok(match RefLock::of(remote, name) {
+            Some(lock) if now == expected => Pushed::Locked(lock),
+            _ => Pushed::Moved(now),
+        })
     }
 
     fn push_url(
@@ -191,7 +239,7 @@ impl Shared {
         name: &str,
         expected: Option<CommitId>,
         new: CommitId,
-    ) -> Result<Moved, Error> {
+    ) -> Result<Pushed, Error> {
         let verdict: RefCell<Option<Result<(), String>>> = RefCell::new(None);
         let printed = RefCell::new(Vec::new());
         let outgoing = from.reference(OUTGOING, oid(new.0), true, "push").map(drop);
@@ -220,15 +268,15 @@ impl Shared {
             remote.push(&[format!("+{OUTGOING}:{name}")], Some(&mut options))
         });
         if pushed.is_ok() && verdict.borrow().as_ref().is_some_and(Result::is_ok) {
-            return Ok(Moved::Done);
+            return Ok(Pushed::Done);
         }
         // Rejected, cut off, or no word about it: what the remote has now tells lost from denied.
         let now = self.advertised(name)?;
         if now == Some(new) {
-            return Ok(Moved::Done);
+            return Ok(Pushed::Done);
         }
         if now != expected {
-            return Ok(Moved::Raced);
+            return Ok(Pushed::Moved(now));
         }
         Err(match (pushed, verdict.into_inner()) {
             (Err(error), _) => failed(&self.remote)(error),
@@ -252,19 +300,6 @@ fn failed<E: std::error::Error + Send + Sync + 'static>(
     move |source| Error::Remote {
         remote,
         source: Box::new(source),
-    }
-}
-
-/// A process that was killed between locking and moving a ref leaves a lock that nobody else may remove early.
-fn clear_dead_lock(repository: &Repository, name: &str) {
-    let lock = repository.commondir().join(format!("{name}.lock"));
-    let age = lock
-        .metadata()
-        .and_then(|lock| lock.modified())
-        .ok()
-        .and_then(|at| at.elapsed().ok());
-    if age.is_some_and(|age| age.as_secs() >= DEAD) {
-        let _ = std::fs::remove_file(lock);
     }
 }
 

@@ -1,0 +1,276 @@
+//! What was applied: the commits of `refs/gitoggle/applied` in `state.git`, whose trees hold exactly the applied
+//! documents.
+
+pub(crate) mod commit;
+pub(crate) mod edit;
+mod revisions;
+mod tree;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use git2::Repository;
+
+use super::Error;
+use super::journal::index::{Entry, JournalIndex, JournalTrim};
+use super::store::PassHead;
+use crate::git::pack::{self, Kind, Object, PackWriter};
+use crate::git::refs::{self, Moved};
+use crate::git::{self, Failpoints};
+use crate::model::{Allowance, CommitId, ObjectId, ToggleId};
+use commit::{APPLIED, Origin, Why};
+use edit::CommitEdits;
+
+pub use commit::Tip;
+pub use edit::AppliedEdit;
+pub use revisions::Revisions;
+
+/// What to do if the tree would stay the same.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum SkipIfUnchanged {
+    /// A document was applied again: the history says so.
+    No,
+    /// It was recorded before the process died.
+    Yes,
+}
+
+/// The record, open for writing.
+pub(crate) struct Applied {
+    path: PathBuf,
+    repository: Repository,
+    base_url: String,
+    tip: Option<Tip>,
+    failpoints: Failpoints,
+}
+
+impl Applied {
+    pub(crate) fn open(dir: &Path, base_url: String, failpoints: Failpoints) -> Result<Self, Error> {
+        let path = dir.join("state.git");
+        let repository = git::open_or_create(&path, &failpoints)?;
+        Ok(Self {
+            tip: Tip::of(&repository)?,
+            path,
+            repository,
+            base_url,
+            failpoints,
+        })
+    }
+
+    /// Closes packs, merged ones too: libgit2 keeps them open, files and memory, as long as a handle lives that saw them.
+    pub(crate) fn reopen(&mut self) -> Result<(), Error> {
+        self.repository = git::open_bare(&self.path).map_err(Error::repository(&self.path))?;
+        Ok(())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn repository(&self) -> &Repository {
+        &self.repository
+    }
+
+    pub(crate) fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    pub(crate) fn tip(&self) -> Option<&Tip> {
+        self.tip.as_ref()
+    }
+
+    /// Moves the ref to what the shared state has.
+    pub(crate) fn adopt(&mut self, tip: Option<&Tip>) -> Result<(), Error> {
+        if self.tip.as_ref() == tip {
+            return Ok(());
+        }
+        match tip {
+            Some(new) => self.move_to(new.commit)?,
+            None => {
+                let found = self.repository.find_reference(APPLIED);
+                found
+                    .and_then(|mut reference| reference.delete())
+                    .map_err(self.broken())?;
+            }
+        }
+        self.tip = tip.cloned();
+        Ok(())
+    }
+
+    fn move_to(&self, new: CommitId) -> Result<(), Error> {
+        let expected = self.tip.as_ref().map(|tip| tip.commit);
+        match refs::move_ref(&self.repository, APPLIED, expected, new, &self.failpoints)? {
+            Moved::Done => Ok(()),
+            Moved::Raced => Err(Error::Moved(APPLIED.to_owned())),
+        }
+    }
+
+    /// Puts the documents that are not there yet into one pack.
+    pub(crate) fn keep<E>(
+        &self,
+        objects: impl Iterator<Item = ObjectId>,
+        mut documents: impl FnMut(ObjectId) -> Result<Vec<u8>, E>,
+    ) -> Result<(), Error>
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let odb = self.repository.odb().map_err(self.broken())?;
+        let missing = pack::missing(&odb, objects);
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let folder = self.packs();
+        let mut pack = PackWriter::new(&folder, missing.len(), &self.failpoints)?;
+        for object in missing {
+            pack.add(Kind::Blob, &document(object, &mut documents)?)?;
+        }
+        pack.finish()?;
+        odb.refresh().map_err(self.broken())
+    }
+
+    /// Returns the edits for what `index` has as confirmed, apart from what is committed already, and for `edits`.
+    pub(crate) fn edits(
+        &self,
+        index: &JournalIndex,
+        committed: &JournalTrim,
+        edits: &[AppliedEdit],
+    ) -> Result<CommitEdits, Error> {
+        let mut all = CommitEdits::default();
+        let mut bases = HashMap::new();
+        for (id, entry) in index.settled() {
+            if committed.recorded.contains(&entry.number) {
+                continue;
+            }
+            if self.is_trusted(entry, &mut bases)? {
+                all.confirmed(id, entry);
+            } else {
+                all.trim.doubtful.push(entry.number);
+            }
+        }
+        for edit in edits {
+            all.add(edit);
+        }
+        Ok(all)
+    }
+
+    /// Returns whether what `entry` was built on is part of what is recorded now.
+    fn is_trusted(&self, entry: &Entry, known: &mut HashMap<CommitId, bool>) -> Result<bool, Error> {
+        let Some(base) = entry.base else { return Ok(true) };
+        let Some(tip) = &self.tip else { return Ok(false) };
+        if base == tip.commit {
+            return Ok(true);
+        }
+        if let Some(trusted) = known.get(&base) {
+            return Ok(*trusted);
+        }
+        let trusted = self.descends_from(base)?;
+        known.insert(base, trusted);
+        Ok(trusted)
+    }
+
+    /// Returns whether the tip is `ancestor`, or has it in its history.
+    pub(crate) fn descends_from(&self, ancestor: CommitId) -> Result<bool, Error> {
+        match &self.tip {
+            None => Ok(false),
+            Some(tip) if tip.commit == ancestor => Ok(true),
+            Some(tip) => Ok(refs::descends(&self.repository, tip.commit, ancestor)?),
+        }
+    }
+
+    /// Writes the commit and moves the ref. Returns what may leave the journal.
+    pub(crate) fn commit<E>(
+        &mut self,
+        head: &PassHead,
+        edits: CommitEdits,
+        allowances: &[Allowance],
+        skip: SkipIfUnchanged,
+        mut documents: impl FnMut(ObjectId) -> Result<Vec<u8>, E>,
+    ) -> Result<JournalTrim, Error>
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let CommitEdits {
+            changes,
+            why,
+            seen,
+            trim,
+        } = edits;
+        if changes.is_empty() && !seen {
+            return Ok(trim);
+        }
+        let before = self.tip.as_ref().map(|tip| (tip.commit, tip.tree));
+        let (root, mut objects) = tree::splice(&self.repository, before.map(|(_, tree)| tree), &changes)?;
+        if !seen && skip == SkipIfUnchanged::Yes && before.is_some_and(|(_, tree)| tree == root) {
+            return Ok(trim);
+        }
+        let odb = self.repository.odb().map_err(self.broken())?;
+        let wanted = changes.values().flatten().map(|(_, object)| *object);
+        for object in pack::missing(&odb, wanted) {
+            objects.push(Object::new(Kind::Blob, document(object, &mut documents)?));
+        }
+        drop(odb);
+        let origin = Origin {
+            revision: Some(head.revision),
+            base_url: &self.base_url,
+            allowances,
+        };
+        let toggles: Vec<(ToggleId, Why)> = why.into_iter().collect();
+        let message = commit::message(&commit::subject(&origin, &toggles), &origin, &toggles);
+        let parents: Vec<CommitId> = before.iter().map(|(commit, _)| *commit).collect();
+        let commit = commit::commit(root, &parents, head.now, &message);
+        let id = CommitId(commit.id);
+        objects.push(commit);
+        self.write(&objects)?;
+        self.move_to(id)?;
+        self.tip = Some(Tip {
+            commit: id,
+            tree: root,
+            base_url: self.base_url.clone(),
+            revision: head.revision,
+        });
+        Ok(trim)
+    }
+
+    /// Writes objects as one synced pack.
+    pub(crate) fn write(&self, objects: &[Object]) -> Result<(), Error> {
+        let odb = self.repository.odb().map_err(self.broken())?;
+        pack::write(&odb, &self.packs(), objects, &self.failpoints)?;
+        odb.refresh().map_err(self.broken())
+    }
+
+    fn packs(&self) -> PathBuf {
+        self.repository.path().join("objects/pack")
+    }
+
+    /// Refuses a tip that belongs to another service.
+    pub(crate) fn check_base_url(&self) -> Result<(), Error> {
+        match self.tip.as_ref().filter(|tip| tip.base_url != self.base_url) {
+            None => Ok(()),
+            Some(tip) => Err(Error::OtherBaseUrl {
+                recorded: tip.base_url.clone(),
+                wanted: self.base_url.clone(),
+            }),
+        }
+    }
+
+    pub(crate) fn broken(&self) -> impl FnOnce(git2::Error) -> Error + use<> {
+        Error::repository(self.repository.path())
+    }
+}
+
+/// Returns the bytes of `object`, which must have that id.
+fn document<E>(
+    object: ObjectId,
+    documents: &mut impl FnMut(ObjectId) -> Result<Vec<u8>, E>,
+) -> Result<Vec<u8>, Error>
+where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let bytes = documents(object).map_err(|source| Error::Document {
+        object,
+        source: Box::new(source),
+    })?;
+    match pack::id_of(Kind::Blob, &bytes) == object {
+        true => Ok(bytes),
+        false => Err(Error::WrongContent { object }),
+    }
+}

@@ -1,0 +1,239 @@
+//! The commit at the shared ref, written and read.
+//!
+//! A record without unknown toggles is the applied commit itself. Every other commit wraps it: the tree is the applied
+//! one, the first parent is the applied commit, if there is one, and the last parent holds one line per unknown toggle,
+//! complete enough for another process to send it again. An announcement also has a term.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::time::Duration;
+
+use git2::Repository;
+
+use super::protocol::{Found, TERM, silence};
+use crate::git::pack::{Kind, Object};
+use crate::git::{blob, object_id, oid};
+use crate::model::{CommitId, Sent, ToggleId, escaped};
+use crate::state::Error;
+use crate::state::applied::Tip;
+use crate::state::applied::commit::{self, Origin, Why, trailer};
+use crate::state::journal::lines;
+
+const LIST: &str = "intents.jsonl";
+
+/// What the ref says.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct SharedHead {
+    /// What was applied; nothing if nothing ever was.
+    pub(crate) applied: Option<Tip>,
+    /// The toggles with an unknown outcome.
+    pub(crate) unknown: BTreeMap<ToggleId, Sent>,
+    /// The newest revision, announced or recorded.
+    pub(crate) revision: Option<CommitId>,
+    /// Who is publishing, unless it is a record.
+    pub(crate) announcement: Option<Announcement>,
+}
+
+/// One process that is publishing.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Announcement {
+    /// Random, the same for all announcements of one pass.
+    pub(crate) mark: String,
+    pub(crate) holder: String,
+    pub(crate) timeout: Duration,
+    term: Duration,
+    /// Makes each announcement of a pass another commit, whatever the wall clock shows.
+    renewals: u64,
+}
+
+impl Announcement {
+    pub(crate) fn new(mark: String, holder: String, timeout: Duration) -> Self {
+        Self {
+            mark,
+            holder,
+            timeout,
+            term: TERM,
+            renewals: 0,
+        }
+    }
+
+    pub(crate) fn renew(&mut self) {
+        self.renewals += 1;
+    }
+}
+
+impl SharedHead {
+    /// Returns what a process finds here that made the announcement `mark`, if any.
+    pub(crate) fn found(&self, mark: Option<&str>) -> Found {
+        match &self.announcement {
+            None => Found::Free,
+            Some(found) if Some(found.mark.as_str()) == mark => Found::Own,
+            Some(found) => Found::Foreign(silence(found.term, found.timeout)),
+        }
+    }
+
+    /// Returns whether the applied commit says all of it.
+    fn is_plain(&self) -> bool {
+        let revision = self.applied.as_ref().map(|tip| tip.revision);
+        self.applied.is_some()
+            && self.unknown.is_empty()
+            && self.announcement.is_none()
+            && revision == self.revision
+    }
+
+    /// Returns the objects to write, and the commit for the ref.
+    pub(crate) fn objects(&self, base_url: &str, now: i64) -> (Vec<Object>, CommitId) {
+        if let Some(tip) = self.applied.as_ref().filter(|_| self.is_plain()) {
+            return (Vec::new(), tip.commit);
+        }
+        let mut objects = self.list(now);
+        let list = objects.last().expect("a list ends in its commit").id;
+        let empty = Object::new(Kind::Tree, Vec::new());
+        let applied = self.applied.as_ref();
+        let tree = applied.map_or(empty.id, |tip| tip.tree);
+        let parents: Vec<_> = applied
+            .map(|tip| tip.commit)
+            .into_iter()
+            .chain([CommitId(list)])
+            .collect();
+        let wrapper = commit::commit(tree, &parents, now, &self.message(base_url, CommitId(list)));
+        let id = CommitId(wrapper.id);
+        objects.extend([empty, wrapper]);
+        (objects, id)
+    }
+
+    fn message(&self, base_url: &str, list: CommitId) -> String {
+        let count = crate::model::counted(self.unknown.len(), "toggle");
+        let subject = match &self.announcement {
+            Some(_) => format!("Send {count}"),
+            None => format!("Keep {count} as unknown"),
+        };
+        let origin = Origin {
+            revision: self.revision,
+            base_url,
+            allowances: &[],
+        };
+        let mut message = commit::message(&origin.subject(&subject), &origin, &why(&self.unknown));
+        let _ = writeln!(message, "Gitoggle-Intents: {list}");
+        if let Some(tip) = &self.applied {
+            let _ = writeln!(message, "Gitoggle-Applied: {}", tip.commit);
+        }
+        if let Some(announcement) = &self.announcement {
+            let Announcement {
+                mark,
+                holder,
+                timeout,
+                term,
+                renewals,
+            } = announcement;
+            let _ = writeln!(message, "Gitoggle-Holder: {}", escaped(holder));
+            let _ = writeln!(message, "Gitoggle-Mark: {mark}");
+            let _ = writeln!(message, "Gitoggle-Term: {}", term.as_secs());
+            let timeout = timeout.as_secs() + u64::from(timeout.subsec_nanos() > 0);
+            let _ = writeln!(message, "Gitoggle-Timeout: {timeout}");
+            let _ = writeln!(message, "Gitoggle-Renewals: {renewals}");
+        }
+        message
+    }
+
+    /// Returns the commit that lists the unknown toggles, last, and its objects.
+    fn list(&self, now: i64) -> Vec<Object> {
+        let lines = self.unknown.iter().zip(1..);
+        let text: String = lines
+            .map(|((id, sent), number)| lines::intent(number, id, None, sent))
+            .collect();
+        let blob = Object::new(Kind::Blob, text.into_bytes());
+        let tree = [format!("100644 {LIST}\0").as_bytes(), &blob.id.0].concat();
+        let tree = Object::new(Kind::Tree, tree);
+        let count = crate::model::counted(self.unknown.len(), "toggle");
+        let commit = commit::commit(tree.id, &[], now, &format!("List the requests of {count}\n"));
+        vec![blob, tree, commit]
+    }
+
+    /// Reads `commit`, which must be about `base_url` as far as anything may have been stored, unless none is given.
+    pub(crate) fn read(
+        repository: &Repository,
+        commit: CommitId,
+        base_url: Option<&str>,
+    ) -> Result<Self, Error> {
+        let broken = Error::repository(repository.path());
+        let found = repository.find_commit(oid(commit.0)).map_err(broken)?;
+        let message = found.message().unwrap_or_default();
+        let head = match trailer(message, "Gitoggle-Intents") {
+            None => Self::plain(commit::tip(&found)?),
+            Some(list) => Self::wrapped(repository, &found, list)?,
+        };
+        let recorded = trailer(message, "Gitoggle-Base-Url").unwrap_or_default();
+        let is_bound = head.applied.is_some() || !head.unknown.is_empty();
+        match base_url {
+            Some(wanted) if is_bound && wanted != recorded => Err(Error::OtherBaseUrl {
+                recorded: recorded.to_owned(),
+                wanted: wanted.to_owned(),
+            }),
+            _ => Ok(head),
+        }
+    }
+
+    pub(crate) fn plain(tip: Tip) -> Self {
+        Self {
+            revision: Some(tip.revision),
+            applied: Some(tip),
+            ..Self::default()
+        }
+    }
+
+    fn wrapped(repository: &Repository, found: &git2::Commit<'_>, list: &str) -> Result<Self, Error> {
+        let foreign = || Error::ForeignCommit {
+            commit: object_id(found.id()),
+        };
+        let message = found.message().unwrap_or_default();
+        let id = |text: &str| text.parse().map(CommitId).map_err(|_| foreign());
+        let list = id(list)?;
+        let applied = trailer(message, "Gitoggle-Applied").map(id).transpose()?;
+        // Only what its parents hold is sure to be there.
+        let parents: Vec<CommitId> = found.parent_ids().map(|id| CommitId(object_id(id))).collect();
+        if !parents.contains(&list) || applied.is_some_and(|applied| !parents.contains(&applied)) {
+            return Err(foreign());
+        }
+        let seconds = |key| {
+            let text = trailer(message, key)?;
+            text.parse().ok().map(Duration::from_secs)
+        };
+        let text = |key| trailer(message, key).unwrap_or_default().to_owned();
+        let announcement = seconds("Gitoggle-Term").map(|term| Announcement {
+            mark: text("Gitoggle-Mark"),
+            holder: text("Gitoggle-Holder"),
+            timeout: seconds("Gitoggle-Timeout").unwrap_or_default(),
+            term,
+            renewals: 0,
+        });
+        Ok(Self {
+            applied: applied.map(|applied| Tip::at(repository, applied)).transpose()?,
+            unknown: listed(repository, list)?,
+            revision: trailer(message, "Gitoggle-Revision").map(id).transpose()?,
+            announcement,
+        })
+    }
+}
+
+fn why(unknown: &BTreeMap<ToggleId, Sent>) -> Vec<(ToggleId, Why)> {
+    let why = unknown
+        .iter()
+        .map(|(id, sent)| (id.clone(), Why::Sent(sent.action)));
+    why.collect()
+}
+
+/// Reads the requests of a list.
+fn listed(repository: &Repository, list: CommitId) -> Result<BTreeMap<ToggleId, Sent>, Error> {
+    let broken = || Error::repository(repository.path());
+    let foreign = || Error::ForeignCommit { commit: list.0 };
+    let commit = repository.find_commit(oid(list.0)).map_err(broken())?;
+    let tree = commit.tree().map_err(broken())?;
+    let entry = tree.get_name(LIST).ok_or_else(foreign)?;
+    let text = blob(repository, object_id(entry.id()))?;
+    let replay = lines::replay(&text).map_err(|_| foreign())?;
+    let entries = replay.index.entries();
+    Ok(entries
+        .map(|(id, entry)| (id.clone(), entry.sent.clone()))
+        .collect())
+}

@@ -1,0 +1,296 @@
+//! Shared state when something goes wrong: with the host, with other jobs, or with the ref.
+
+use std::time::{Duration, Instant};
+
+use crate::shared::age;
+use crate::support::git_host::Door;
+use crate::support::{Answer, Gitoggle, Remote, Repo, Request, World, body, doc};
+
+const NAME: &str = "refs/gitoggle/toggles/applied";
+
+/// A world whose state is shared through a Git host, with `pay` applied.
+struct Hosted {
+    remote: Remote,
+    state: Repo,
+}
+
+impl Hosted {
+    fn new() -> Self {
+        let remote = Remote::new(Door::Open);
+        let state = Repo::bare(&remote.world.path("hosted/state.git"));
+        let hosted = Self { remote, state };
+        hosted
+            .job("first")
+            .set("first-pass", "assert")
+            .exit(0)
+            .any_output();
+        hosted.world().service.take();
+        hosted.remote.host.take();
+        hosted
+    }
+
+    fn world(&self) -> &World {
+        &self.remote.world
+    }
+
+    fn job(&self, disk: &str) -> Gitoggle {
+        let url = format!("{}/state.git", self.remote.host.url());
+        let run = self.world().apply().set("state-dir", self.world().path(disk));
+        run.set("state-remote", url).set("state-name", "toggles")
+    }
+
+    fn change(&self, age: u32, message: &str) {
+        change(self.world(), age, message);
+    }
+}
+
+/// A world whose state is shared through a path, with nothing applied.
+fn local() -> (World, Repo) {
+    let world = World::new();
+    let remote = Repo::bare(&world.path("remote.git"));
+    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    (world, remote)
+}
+
+fn job(world: &World, disk: &str) -> Gitoggle {
+    let run = world.apply().set("state-dir", world.path(disk));
+    run.set("state-remote", world.path("remote.git"))
+        .set("state-name", "toggles")
+}
+
+fn applied(world: &World) {
+    job(world, "first")
+        .set("first-pass", "assert")
+        .exit(0)
+        .any_output();
+    world.service.take();
+}
+
+fn change(world: &World, age: u32, message: &str) {
+    world.repo.file("shop/prod/pay.yaml", doc(age)).commit(message);
+}
+
+/// Kills a job after its request was stored.
+fn killed(world: &World, disk: &str) {
+    world.service.answers([Answer::stores_and_hangs()]);
+    let run = job(world, disk).start();
+    world.service.wait_for(1);
+    run.kill();
+    world.service.sender_died();
+    world.service.take();
+}
+
+fn is_push(request: &Request) -> bool {
+    request.method == "POST" && request.path.ends_with("/git-receive-pack")
+}
+
+#[test]
+fn a_host_that_fails_once_at_any_moment_costs_neither_the_pass_nor_a_second_publish() {
+    let hosted = Hosted::new();
+    for moment in 1..=6 {
+        let message = format!("Change {moment}");
+        hosted.change(20 + moment, &message);
+        let mut requests = 0;
+        hosted.remote.host_answers(move |_| {
+            requests += 1;
+            (requests == moment).then(|| Answer::status(503))
+        });
+        hosted.job(&format!("disk-{moment}")).exit(0).any_output();
+        hosted
+            .world()
+            .sent(&[("shop/prod/pay", body(20 + moment, &message))]);
+        hosted.job(&format!("empty-{moment}")).exit(0).any_output();
+        hosted.world().nothing_sent();
+    }
+    hosted.state.git(&["fsck", "--strict", "--no-dangling"]);
+}
+
+#[test]
+fn an_outage_in_the_middle_of_a_pass_loses_no_outcome() {
+    let hosted = Hosted::new();
+    hosted
+        .world()
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .file("shop/prod/zoo.yaml", doc(21))
+        .commit("Change both");
+    hosted
+        .world()
+        .service
+        .always(|_| Answer::applied().slowly(Duration::from_secs(4)));
+    let began = Instant::now();
+    hosted.remote.host_answers(move |_| {
+        let is_down = (4..9).contains(&began.elapsed().as_secs());
+        is_down.then(|| Answer::status(503))
+    });
+    hosted.job("disk").exit(0).any_output();
+    assert_eq!(hosted.world().service.take().len(), 2);
+    hosted.job("empty").exit(0).any_output();
+    hosted.world().nothing_sent();
+}
+
+#[test]
+fn one_change_makes_two_pushes_over_at_most_two_connections() {
+    let hosted = Hosted::new();
+    hosted.change(21, "Change pay");
+    let before = hosted.remote.host.connections();
+    hosted.job("first").exit(0).any_output();
+    let requests = hosted.remote.host.take();
+    assert_eq!(requests.iter().filter(|request| is_push(request)).count(), 2);
+    let made = hosted.remote.host.connections() - before;
+    assert!(made <= 2, "{made} connections");
+}
+
+#[test]
+fn an_old_job_after_a_killed_newer_one_is_stale() {
+    let (world, remote) = local();
+    applied(&world);
+    let old = world.repo.linked("HEAD", &world.path("old"));
+    change(&world, 21, "Change pay");
+    killed(&world, "killed");
+    age(&remote);
+    job(&world, "old-job")
+        .set("repo", old.path())
+        .exit(4)
+        .says(&["stale", "<rev>"]);
+    world.nothing_sent();
+    job(&world, "next").exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+}
+
+#[test]
+fn a_revert_that_follows_a_killed_job_reaches_the_service() {
+    let (world, remote) = local();
+    applied(&world);
+    change(&world, 21, "Change pay");
+    killed(&world, "killed");
+    world.repo.revert();
+    age(&remote);
+    job(&world, "next").exit(0).any_output();
+    let requests = world.service.take();
+    assert_eq!(requests.len(), 1);
+    assert_eq!(requests[0].body()["content"], crate::support::content(18));
+}
+
+#[test]
+fn a_first_job_that_is_turned_away_leaves_nothing_behind() {
+    let (world, _remote) = local();
+    world.service.always(|_| Answer::json(401, "{}"));
+    job(&world, "first")
+        .set("first-pass", "assert")
+        .exit(1)
+        .any_output();
+    world.service.take();
+    world.service.always(|_| Answer::applied());
+    job(&world, "second")
+        .set("first-pass", "adopt")
+        .exit(0)
+        .any_output();
+    world.nothing_sent();
+    job(&world, "first").exit(0).any_output();
+    world.nothing_sent();
+}
+
+#[test]
+fn a_state_name_alone_selects_another_state() {
+    let (world, remote) = local();
+    applied(&world);
+    let other = || {
+        let base_url = format!("{}/other", world.service.url());
+        job(&world, "first").set("base-url", base_url)
+    };
+    other().exit(4).says(&["--state-name"]);
+    let named = || other().set("state-name", "other");
+    named().exit(4).says(&["--first-pass"]);
+    named().set("first-pass", "adopt").exit(0).any_output();
+    world.nothing_sent();
+    assert_eq!(remote.files("refs/gitoggle/other/applied").len(), 1);
+    job(&world, "first").exit(0).any_output();
+    world.nothing_sent();
+}
+
+#[test]
+fn the_announcement_of_another_service_is_not_taken_over() {
+    let (world, remote) = local();
+    world.service.answers([Answer::stores_and_hangs()]);
+    let run = job(&world, "killed").set("first-pass", "assert").start();
+    world.service.wait_for(1);
+    run.kill();
+    world.service.sender_died();
+    world.service.take();
+    age(&remote);
+    job(&world, "other")
+        .set("base-url", format!("{}/other", world.service.url()))
+        .set("first-pass", "adopt")
+        .exit(4)
+        .says(&["belongs to"]);
+    world.nothing_sent();
+}
+
+#[test]
+fn plan_and_status_note_an_announcement_and_do_not_wait_for_it() {
+    let (world, _remote) = local();
+    applied(&world);
+    change(&world, 21, "Change pay");
+    killed(&world, "killed");
+    for run in [world.plan(), world.status()] {
+        let began = Instant::now();
+        run.set("state-dir", world.path("empty"))
+            .set("state-remote", world.path("remote.git"))
+            .set("state-name", "toggles")
+            .exit(0)
+            .stderr_contains(&["has announced a pass"])
+            .any_stdout();
+        assert!(began.elapsed() < Duration::from_secs(20));
+    }
+}
+
+#[test]
+fn a_deleted_ref_is_restored_with_a_warning_or_named_with_the_danger_of_adopt() {
+    let (world, remote) = local();
+    applied(&world);
+    remote.git(&["update-ref", "-d", NAME]);
+    job(&world, "empty")
+        .exit(4)
+        .says(&["--mirror", "--first-pass adopt", "--first-pass assert"]);
+    job(&world, "first")
+        .exit(0)
+        .stderr_contains(&["was deleted; restored it"])
+        .any_stdout();
+    job(&world, "empty").exit(0).any_output();
+    world.nothing_sent();
+}
+
+#[test]
+fn a_list_that_stays_unresolved_makes_no_journal_grow() {
+    let (world, _remote) = local();
+    applied(&world);
+    change(&world, 21, "Change pay");
+    world.service.always(|_| Answer::json(500, "{}"));
+    let size = |disk: &str| {
+        let journal = world.path(disk).join("journal");
+        std::fs::metadata(journal).map_or(0, |journal| journal.len())
+    };
+    let sizes = [(); 3].map(|()| {
+        job(&world, "first").exit(1).any_output();
+        size("first")
+    });
+    assert_eq!(sizes[0], sizes[2], "{sizes:?}");
+}
+
+#[test]
+#[ignore = "takes the minute after which a lock is taken for dead"]
+fn a_lock_that_a_killed_program_left_on_a_path_is_removed_after_its_time() {
+    let (world, remote) = local();
+    applied(&world);
+    change(&world, 21, "Change pay");
+    let lock = remote.path().join(format!("{NAME}.lock"));
+    std::fs::write(&lock, "").unwrap();
+    job(&world, "next")
+        .within_seconds(100)
+        .exit(0)
+        .stderr_contains(&["removed the lock"])
+        .any_stdout();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    assert!(!lock.exists());
+}
