@@ -25,7 +25,7 @@ impl Admin {
 }
 
 pub(super) async fn health(State(shared): State<AdminState>) -> Response {
-    match shared.0.admin.heartbeat.stopped_for() {
+    match shared.0.admin.heartbeat.stalled_for() {
         None => text(StatusCode::OK, "ok"),
         Some(silence) => {
             let reason = format!("the driver loop has not run for {} s", silence.as_secs());

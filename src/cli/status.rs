@@ -15,8 +15,8 @@ use crate::source::CacheMode;
 
 pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
     let config = setup::config(settings, CacheMode::Untouched)?;
-    let daemon::Standing { look, status } = daemon::status(&config)?;
-    for text in &look.notes {
+    let daemon::StatusReport { planned, status } = daemon::status(&config)?;
+    for text in &planned.notes {
         note(&format!("note: {text}\n"))?;
     }
     match settings.output {
@@ -26,7 +26,7 @@ pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
         OutputFormat::Json => show::json(&Versioned {
             version: 1,
             status: StatusJson::new(&status, &readiness(&status)),
-            notes: &look.notes,
+            notes: &planned.notes,
         }),
     }?;
     let failed = status
@@ -34,7 +34,7 @@ pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
         .iter()
         .any(|toggle| toggle.state == ToggleState::Failed);
     let failed = if failed { Verdict::Failed } else { Verdict::Clean };
-    Ok(plan::held(&look.plan).and(failed))
+    Ok(plan::held(&planned.plan).and(failed))
 }
 
 /// The form for machines.

@@ -1,4 +1,4 @@
-//! How the outside asks the driver for something.
+//! Sends orders and triggers to the driver.
 
 use std::sync::Arc;
 
@@ -7,33 +7,33 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use super::release::{AllowRequest, Rejection, Released};
 use crate::model::{Suspension, SuspensionScope};
 
-/// "Look now", without saying why. Any number of them during a pass cause one more pass.
+/// A request for a pass, without a reason. Any number of them during a pass cause one more pass.
 #[derive(Clone, Debug, Default)]
 pub struct Trigger(Arc<Notify>);
 
 impl Trigger {
-    /// Asks for a pass.
+    /// Requests a pass.
     pub fn fire(&self) {
         self.0.notify_one();
     }
 
-    /// Waits until somebody asks.
+    /// Waits for the next request.
     pub async fn fired(&self) {
         self.0.notified().await;
     }
 }
 
-/// What an operator can tell a running driver.
+/// An order to a running driver, with the channel of its answer.
 #[derive(Debug)]
-pub enum Command {
-    /// Release what waits for a decision. The answer says what that is.
+pub enum DriverCommand {
+    /// Release the toggles that wait for a decision. The answer lists them.
     Allow(AllowRequest, oneshot::Sender<Result<Released, ControlError>>),
-    /// Write again. The answer lists what was suspended.
+    /// Resume publishing. The answer lists the suspensions that ended.
     Resume(
         SuspensionScope,
         oneshot::Sender<Result<Vec<SuspensionScope>, String>>,
     ),
-    /// Write nothing there until resumed. The answer says whether that is recorded.
+    /// Publish nothing in the scope until resumed. The answer is sent once the suspension is recorded.
     Suspend(SuspensionScope, Suspension, oneshot::Sender<Result<(), String>>),
     /// Try parked toggles again at the next pass.
     RetryParked,
@@ -43,10 +43,10 @@ pub enum Command {
 #[derive(Clone, Debug)]
 pub struct Control {
     trigger: Trigger,
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<DriverCommand>,
 }
 
-/// Why an order was not carried out.
+/// The reason why an order was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     /// The driver has ended.
@@ -64,61 +64,64 @@ pub enum ControlError {
 }
 
 impl Control {
-    /// Makes a handle and the receiving end that the driver keeps.
+    /// Creates a handle and the driver's receiving end.
     #[must_use]
-    pub fn new(trigger: Trigger) -> (Self, mpsc::Receiver<Command>) {
+    pub fn new(trigger: Trigger) -> (Self, mpsc::Receiver<DriverCommand>) {
         let (commands, receiver) = mpsc::channel(16);
         (Self { trigger, commands }, receiver)
     }
 
-    /// Returns the trigger, for those who may ask for a pass and for nothing else.
+    /// Returns the trigger, for callers that may request a pass and nothing else.
     #[must_use]
     pub fn trigger(&self) -> &Trigger {
         &self.trigger
     }
 
-    /// Asks for a pass that tries parked toggles again.
+    /// Requests a pass that tries parked toggles again.
     ///
     /// # Errors
-    /// [`ControlError::Stopped`] when the driver has ended.
+    /// [`ControlError::Stopped`] if the driver has ended.
     pub async fn reconcile(&self) -> Result<(), ControlError> {
         self.commands
-            .send(Command::RetryParked)
+            .send(DriverCommand::RetryParked)
             .await
             .map_err(|_| ControlError::Stopped)?;
         self.trigger.fire();
         Ok(())
     }
 
-    /// Stops publishing to `scope`; planning goes on. Returns when that is recorded.
+    /// Stops publishing to `scope`; planning continues. Returns once the suspension is recorded.
     ///
     /// # Errors
-    /// [`ControlError`] when it could not be.
+    /// If the suspension could not be recorded.
     pub async fn suspend(&self, scope: SuspensionScope, suspension: Suspension) -> Result<(), ControlError> {
-        self.ask(|reply| Command::Suspend(scope, suspension, reply))
+        self.send(|reply| DriverCommand::Suspend(scope, suspension, reply))
             .await?
             .map_err(ControlError::NotRecorded)
     }
 
-    /// Publishes again to `scope`. Returns what was suspended, when that is recorded.
+    /// Resumes publishing to `scope`. Returns the suspensions that ended, once that is recorded.
     ///
     /// # Errors
-    /// [`ControlError`] when it could not be.
+    /// If the order could not be recorded.
     pub async fn resume(&self, scope: SuspensionScope) -> Result<Vec<SuspensionScope>, ControlError> {
-        self.ask(|reply| Command::Resume(scope, reply))
+        self.send(|reply| DriverCommand::Resume(scope, reply))
             .await?
             .map_err(ControlError::NotRecorded)
     }
 
-    /// Releases what waits for a decision. Returns what that is, when the decision is recorded.
+    /// Releases the toggles that wait for a decision. Returns them once the decision is recorded.
     ///
     /// # Errors
-    /// [`ControlError`] when nothing is released.
+    /// If the decision releases nothing, or could not be recorded.
     pub async fn allow(&self, request: AllowRequest) -> Result<Released, ControlError> {
-        self.ask(|reply| Command::Allow(request, reply)).await?
+        self.send(|reply| DriverCommand::Allow(request, reply)).await?
     }
 
-    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, ControlError> {
+    async fn send<T>(
+        &self,
+        command: impl FnOnce(oneshot::Sender<T>) -> DriverCommand,
+    ) -> Result<T, ControlError> {
         let (reply, answer) = oneshot::channel();
         self.commands
             .send(command(reply))

@@ -1,13 +1,12 @@
-//! How old the source is: published with each lookup, and logged once when it is too old.
+//! Publishes the age of the source with each lookup, and logs once that it is too old.
 //!
-//! A source that another process keeps up to date may stop, and every pass succeeds all the same. Its age shows that.
+//! If the process that updates the source stops, every pass still succeeds. Only the age shows the problem.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::watch;
 
 use super::Metrics;
-use super::driver::Driver;
 use super::status::Status;
 use crate::model::rfc3339;
 use crate::source::{FetchProblem, Fetched};
@@ -15,14 +14,14 @@ use crate::source::{FetchProblem, Fetched};
 /// Publishes the age of the source.
 #[derive(Debug)]
 pub(super) struct Freshness {
-    status: watch::Sender<Status>,
-    metrics: Metrics,
-    /// The age from which on the source counts as stopped.
-    stale_after: Duration,
+    pub(super) status: watch::Sender<Status>,
+    pub(super) metrics: Metrics,
+    /// The age from which the source counts as out of date.
+    pub(super) stale_after: Duration,
 }
 
 impl Freshness {
-    /// Publishes when the source was last current, as seen at `now`.
+    /// Publishes the time at which the source was last current, and whether that is too long before `now`.
     pub(super) fn publish(&self, fetched: Option<Fetched>, now: SystemTime) {
         let fetched_at = fetched.map(|fetched| seconds(fetched.at));
         self.metrics.source_fetched_at(fetched_at);
@@ -30,21 +29,10 @@ impl Freshness {
         self.status.send_if_modified(|status| {
             let source = &mut status.source;
             log(source.stale.as_deref(), stale.as_deref());
-            let is_news = (source.fetched_at, &source.stale) != (fetched_at, &stale);
+            let is_new = (source.fetched_at, &source.stale) != (fetched_at, &stale);
             (source.fetched_at, source.stale) = (fetched_at, stale);
-            is_news
+            is_new
         });
-    }
-}
-
-impl Driver {
-    /// Returns what publishes the age of this driver's source.
-    pub(super) fn freshness(&self) -> Freshness {
-        Freshness {
-            status: self.status.clone(),
-            metrics: self.metrics.clone(),
-            stale_after: self.stale_after,
-        }
     }
 }
 
@@ -56,7 +44,7 @@ fn log(before: Option<&str>, now: Option<&str>) {
     }
 }
 
-/// Describes a source that was last current longer ago than `stale_after`.
+/// Describes the age of a source that was last current longer ago than `stale_after`.
 fn stale(fetched: Fetched, now: SystemTime, stale_after: Duration) -> Option<String> {
     let age = now.duration_since(fetched.at).unwrap_or_default();
     if age <= stale_after {
@@ -75,7 +63,7 @@ fn stale(fetched: Fetched, now: SystemTime, stale_after: Duration) -> Option<Str
     })
 }
 
-/// Returns a time span in its largest unit of which there are at least two.
+/// Formats a time span in the largest unit that it has at least twice.
 fn rounded(span: Duration) -> String {
     let seconds = span.as_secs();
     match seconds {

@@ -1,4 +1,4 @@
-//! What the driver remembers between passes, and what it says when passes fail and when they do not any more.
+//! Keeps the driver's state between passes, and logs what has changed from one pass to the next.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::pass_outcome::PassOutcome;
+use super::probe::HeadProbe;
 use super::schedule::Schedule;
 use super::status::{PassResult, ToggleStatus, Withheld};
 use crate::model::{CommitId, ToggleState, WithheldReason};
@@ -15,84 +16,88 @@ use crate::pass::{Reconciler, Report, StopReason};
 use crate::plan::{FETCH_ALL, History};
 use crate::state::Revisions;
 
-/// How many environments one log line names.
-const MOST_PLACES: usize = 10;
+/// The number of environments that one log line names.
+const MOST_ENVIRONMENTS: usize = 10;
 
-/// How many toggles that became held are logged one by one after a pass, and up to which number within one environment
-/// and reason.
+/// The number of newly held toggles that are logged one by one after a pass.
 const MOST_HELD: usize = 20;
+/// The largest group of newly held toggles, by environment and reason, that is logged toggle by toggle.
 const SMALL_GROUP: usize = 5;
 
-/// What the loop remembers between passes.
+/// The driver's state between passes. It outlives the reconciler.
 pub(super) struct LoopState {
     pub(super) schedule: Schedule,
-    /// The revision that the last pass was about; nothing where it could not even see one, so that whatever is found
-    /// then is news.
+    pub(super) probe: HeadProbe,
+    /// The source revision of the last pass; none if that pass found none, so that any revision is new.
     pub(super) seen: Option<CommitId>,
-    /// What is known about moves of the ref.
-    history: HistoryGuard,
-    /// Why the last pass failed, to say once that it did and once that it is over.
-    trouble: Option<String>,
-    /// What the last pass noticed.
-    noted: Vec<String>,
-    /// What the last pass did not do.
+    history_guard: HistoryGuard,
+    /// Why the last pass failed.
+    failure: Option<String>,
+    notes: Vec<String>,
     withheld: Withheld,
-    /// How much history the last pass found.
-    past: History,
-    /// At which revision each toggle was applied, as of the last pass that was reported.
+    history: History,
+    /// The revision at which each toggle was applied.
     pub(super) revisions: Revisions,
 }
 
 impl LoopState {
-    pub(super) fn new(interval: Duration) -> Self {
+    pub(super) fn new(interval: Duration, probe: HeadProbe) -> Self {
         Self {
             schedule: Schedule::new(interval),
+            probe,
             seen: None,
-            history: HistoryGuard::of_daemon(),
-            trouble: None,
-            noted: Vec::new(),
+            history_guard: HistoryGuard::of_daemon(),
+            failure: None,
+            notes: Vec::new(),
             withheld: Withheld::default(),
-            past: History::default(),
+            history: History::default(),
             revisions: Revisions::default(),
         }
     }
 
-    /// Gives a reconciler, which may be a new one, what earlier passes have learned.
-    pub(super) fn lend(&mut self, writer: &mut Reconciler, now: i64) {
-        let alone = tries::parked(writer.view().tries(), now);
-        writer.parked = self.schedule.parked(alone);
-        writer.history = std::mem::take(&mut self.history);
+    /// Hands the results of earlier passes to a reconciler, which may be a new one.
+    pub(super) fn prepare(&mut self, reconciler: &mut Reconciler, now: i64) {
+        let alone = tries::parked(reconciler.view().tries(), now);
+        reconciler.parked = self.schedule.parked(alone);
+        reconciler.history = std::mem::take(&mut self.history_guard);
     }
 
-    /// Takes back what a pass has learned.
-    pub(super) fn take_back(&mut self, writer: &mut Reconciler, revisions: Revisions) {
+    /// Keeps the results of a pass for the next one.
+    pub(super) fn collect(&mut self, reconciler: &mut Reconciler, revisions: Revisions) {
         self.revisions = revisions;
-        self.history = std::mem::take(&mut writer.history);
+        self.history_guard = std::mem::take(&mut reconciler.history);
     }
 
-    /// Returns whether the ref was found to lead elsewhere than the last pass saw.
-    pub(super) fn is_news(&self, found: Option<CommitId>) -> bool {
-        found.is_some() && found != self.seen
+    /// Returns whether `head` is another revision than that of the last pass.
+    pub(super) fn is_new(&self, head: Option<CommitId>) -> bool {
+        head.is_some() && head != self.seen
     }
 
-    /// Takes in how a pass ended that was made with the token of this mark.
-    pub(super) fn on_pass_finished(&mut self, ended: &PassOutcome, token: Option<String>) {
+    /// Returns whether a local ref has moved since the last pass, or has become unreadable.
+    pub(super) fn is_ref_moved(&mut self) -> bool {
+        let head = self.probe.local_head();
+        // A pass reports why the ref cannot be read.
+        self.is_new(head) || self.seen.is_some() && self.probe.is_lost()
+    }
+
+    /// Updates the schedule with the outcome of a pass and the fingerprint of the token that it used.
+    pub(super) fn on_pass_finished(&mut self, outcome: &PassOutcome, token: Option<String>) {
         self.schedule
-            .on_pass_finished(ended, token, Instant::now(), fastrand::f64());
+            .on_pass_finished(outcome, token, Instant::now(), fastrand::f64());
     }
 
-    /// Says what the operator should know, once for as long as it stays the same.
-    pub(super) fn note(&mut self, notes: &[String]) {
-        for note in notes.iter().filter(|note| !self.noted.contains(note)) {
+    /// Logs the notes that the pass before did not have.
+    pub(super) fn log_notes(&mut self, notes: &[String]) {
+        for note in notes.iter().filter(|note| !self.notes.contains(note)) {
             tracing::warn!(name: "note", note, "noticed");
         }
-        self.noted = notes.to_vec();
+        self.notes = notes.to_vec();
     }
 
-    /// Warns when the history turns out to be cut, and with each pass that sent guesses.
-    pub(super) fn guesses(&mut self, report: &Report) {
-        let before = std::mem::replace(&mut self.past, report.plan.history());
-        if (before, self.past) == (History::Complete, History::Cut) {
+    /// Warns once that the history is cut, and after each pass that sent guesses.
+    pub(super) fn log_guesses(&mut self, report: &Report) {
+        let before = std::mem::replace(&mut self.history, report.plan.history());
+        if (before, self.history) == (History::Complete, History::Cut) {
             tracing::warn!(name: "history_cut", hint = FETCH_ALL, "{}", History::CUT);
         }
         let sent = report.plan.sent_guesses();
@@ -101,14 +106,14 @@ impl LoopState {
         }
     }
 
-    /// Logs what a pass did not do, once for as long as it stays the same.
-    pub(super) fn withheld(&mut self, withheld: &Withheld) {
+    /// Logs the withheld toggles if they differ from those of the pass before.
+    pub(super) fn log_withheld(&mut self, withheld: &Withheld) {
         if *withheld == self.withheld {
             return;
         }
         self.withheld = withheld.clone();
         if withheld.is_empty() {
-            tracing::info!(name: "released", "nothing is withheld any more");
+            tracing::info!(name: "released", "nothing is withheld anymore");
             return;
         }
         let count = |state| Some(withheld.in_state(state)).filter(|count| *count > 0);
@@ -125,47 +130,47 @@ impl LoopState {
             pending = count(ToggleState::Pending),
             reasons = reasons.join(" "),
             environment_count = withheld.environments().len(),
-            environments = withheld.places(MOST_PLACES),
+            environments = withheld.places(MOST_ENVIRONMENTS),
             "{withheld}"
         );
     }
 
-    /// Logs the toggles that this pass held and the one before did not. A large group, such as the first pass of an
-    /// environment, is only counted, so that the few toggles with a reason of their own stand out.
-    pub(super) fn held(before: &[ToggleStatus], after: &[ToggleStatus]) {
+    /// Logs the toggles that this pass held and the pass before did not. Only counts a large group, such as the first
+    /// pass of an environment, so that exceptional toggles stand out.
+    pub(super) fn log_held(before: &[ToggleStatus], after: &[ToggleStatus]) {
         let is_known = |toggle: &ToggleStatus| {
             let place = before.binary_search_by(|known| known.toggle.cmp(&toggle.toggle));
             place.is_ok_and(|place| (before[place].state, before[place].kind) == (toggle.state, toggle.kind))
         };
         let held = after.iter().filter(|toggle| toggle.state == ToggleState::Held);
-        let news: Vec<_> = held.filter(|toggle| !is_known(toggle)).collect();
+        let new: Vec<_> = held.filter(|toggle| !is_known(toggle)).collect();
         let group = |toggle: &ToggleStatus| (toggle.toggle.environment(), toggle.kind);
         let mut sizes: BTreeMap<_, usize> = BTreeMap::new();
-        for toggle in &news {
+        for toggle in &new {
             *sizes.entry(group(toggle)).or_default() += 1;
         }
         let is_small = |toggle: &&&ToggleStatus| sizes[&group(toggle)] <= SMALL_GROUP;
-        let listed: Vec<_> = news.iter().filter(is_small).take(MOST_HELD).collect();
+        let listed: Vec<_> = new.iter().filter(is_small).take(MOST_HELD).collect();
         for toggle in &listed {
             let kind = toggle.kind.map(WithheldReason::as_str);
             tracing::info!(name: "held", toggle = %toggle.toggle, kind, reason = toggle.reason, "held");
         }
-        let more = news.len() - listed.len();
+        let more = new.len() - listed.len();
         if more > 0 {
             tracing::info!(name: "held_more", count = more, "more toggles held; `GET /api/status` lists them");
         }
     }
 
-    /// Says once that passes fail, and once that they do not any more.
-    pub(super) fn tell(&mut self, outcome: &PassResult) {
-        match outcome {
-            PassResult::Failed(reason) if self.trouble.as_ref() != Some(reason) => {
+    /// Logs once that passes fail, and once that they have recovered.
+    pub(super) fn log_result(&mut self, result: &PassResult) {
+        match result {
+            PassResult::Failed(reason) if self.failure.as_ref() != Some(reason) => {
                 tracing::error!(name: "pass_failed", reason, "the pass failed");
-                self.trouble = Some(reason.clone());
+                self.failure = Some(reason.clone());
             }
             PassResult::Failed(_) => {}
             PassResult::Noop | PassResult::Success => {
-                if self.trouble.take().is_some() {
+                if self.failure.take().is_some() {
                     tracing::info!(name: "recovered", "recovered");
                 }
             }
@@ -173,8 +178,8 @@ impl LoopState {
     }
 }
 
-/// Says in a word how a pass ended. One that was interrupted says nothing of the world: the next one does, at once.
-pub(super) fn outcome(result: &Result<Report, String>) -> Option<PassResult> {
+/// Classifies a pass; none if it was interrupted, because the next pass follows immediately.
+pub(super) fn pass_result(result: &Result<Report, String>) -> Option<PassResult> {
     Some(match result {
         Err(reason) => PassResult::Failed(reason.clone()),
         Ok(Report {

@@ -1,4 +1,4 @@
-//! How a pass ended, read off its report.
+//! Extracts from a report the data that the next pass depends on.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,24 +7,23 @@ use crate::model::ToggleId;
 use crate::pass::{ChangeResult, Report, StopReason};
 use crate::plan::{HoldReason, Parked, Plan};
 
-/// How a pass ended, as far as the next one depends on it.
+/// The result of a pass, as far as the next one depends on it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PassOutcome {
     pub(super) failed: bool,
     pub(super) interrupted: bool,
-    pub(super) unauthorised: bool,
-    /// For how long the service wants to be left alone.
+    pub(super) token_rejected: bool,
+    /// The wait that the service asked for.
     pub(super) held_back: Option<Duration>,
-    /// Whether something is left to be sent that did not fail alone.
+    /// Whether a change is still to be sent that did not fail alone.
     pub(super) unfinished: bool,
     pub(super) applied: Vec<ToggleId>,
     pub(super) refused: Vec<(ToggleId, Parked)>,
-    /// What there was to do, where there was a pass.
+    /// The plan, if the pass made one.
     pub(super) plan: Option<Arc<Plan>>,
 }
 
 impl PassOutcome {
-    /// Reads it off a report, or off the fact that there is none.
     pub(crate) fn of(result: &Result<Report, String>) -> Self {
         let Ok(report) = result else {
             return Self {
@@ -32,32 +31,32 @@ impl PassOutcome {
                 ..Self::default()
             };
         };
-        let mut ended = Self {
+        let mut outcome = Self {
             failed: report.error.is_some() || report.failure().is_some(),
             interrupted: report.stopped == Some(StopReason::Interrupted),
-            unauthorised: matches!(report.stopped, Some(StopReason::Unauthorised(_))),
+            token_rejected: matches!(report.stopped, Some(StopReason::Unauthorised(_))),
             held_back: report.held_back,
             plan: Some(Arc::clone(&report.plan)),
             ..Self::default()
         };
-        for (change, sending) in report.lines() {
-            match sending {
-                ChangeResult::Applied => ended.applied.push(change.id.clone()),
+        for (change, result) in report.lines() {
+            match result {
+                ChangeResult::Applied => outcome.applied.push(change.id.clone()),
                 ChangeResult::Failed { reason } => {
                     let (request, reason) = (change.request(), HoldReason::Refused(reason.clone()));
-                    ended
+                    outcome
                         .refused
                         .push((change.id.clone(), Parked { request, reason }));
                 }
                 ChangeResult::FailedAlone { .. } => {}
-                ChangeResult::NotSent | ChangeResult::Pending { .. } => ended.unfinished = true,
+                ChangeResult::NotSent | ChangeResult::Pending { .. } => outcome.unfinished = true,
             }
         }
-        ended
+        outcome
     }
 
-    /// Returns whether there was a pass at all.
-    pub(super) fn is_pass(&self) -> bool {
+    /// Returns whether the pass got as far as a plan.
+    pub(super) fn is_planned(&self) -> bool {
         self.plan.is_some()
     }
 

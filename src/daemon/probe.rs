@@ -1,8 +1,8 @@
-//! Where the ref leads between and during passes: what tells the driver that a pass is due, or that an open one has
-//! been overtaken. It only looks; what counts is what a pass sees.
+//! Looks up the ref between and during passes, so that the driver knows that a pass is due or that the running one is
+//! outdated. The result only starts or stops a pass and is never applied.
 //!
-//! A repository on this machine is glanced at every second, for microseconds. One behind a URL is asked when the driver
-//! says so, in the background and by one look-up of the ref.
+//! The ref of a local repository is looked up every second, which takes microseconds. The ref of a remote repository is
+//! looked up in the background when the driver requests it.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,21 +13,20 @@ use super::freshness::Freshness;
 use crate::model::CommitId;
 use crate::source::{CacheMode, Fetched, Source, SourceConfig};
 
-/// How long a ref on this machine may be unreadable, as it is while the checkout is replaced.
+/// The time for which a local ref may be unreadable, as it is while the checkout is replaced.
 const LOST_AFTER: Duration = Duration::from_secs(1);
 
-/// Looks where the ref leads.
+/// Looks up the ref of one source.
 #[derive(Debug)]
 pub(super) struct HeadProbe {
     config: SourceConfig,
     source: Source,
-    asking: Option<JoinHandle<Option<CommitId>>>,
-    /// Whether somebody asked again meanwhile, who may know of something newer than the answer.
-    again: bool,
-    /// When the source was last known to be current.
+    lookup: Option<JoinHandle<Option<CommitId>>>,
+    /// Whether another lookup was requested meanwhile; the running one may be too early to find a newer commit.
+    is_requested_again: bool,
     fetched: Option<Fetched>,
-    /// Since when a ref on this machine cannot be read.
-    lost_at: Option<Instant>,
+    /// The time since which a local ref cannot be read.
+    unreadable_since: Option<Instant>,
     freshness: Freshness,
 }
 
@@ -40,41 +39,42 @@ impl HeadProbe {
         Self {
             source: Source::new(config.clone()),
             config,
-            asking: None,
-            again: false,
+            lookup: None,
+            is_requested_again: false,
             fetched: None,
-            lost_at: None,
+            unreadable_since: None,
             freshness,
         }
     }
 
-    /// Returns whether the repository is on this machine.
     pub(super) fn is_local(&self) -> bool {
         self.source.is_local()
     }
 
-    /// Returns where a ref on this machine leads now; nothing where it cannot be read, or is elsewhere.
+    /// Returns the head of a local ref; none if it is remote or cannot be read.
     pub(super) fn local_head(&mut self) -> Option<CommitId> {
         let mut found = None;
         if self.is_local() {
             found = self.source.look_up().ok();
             self.fetched = self.source.fetched();
-            self.lost_at = match found {
+            self.unreadable_since = match found {
                 Some(_) => None,
-                None => self.lost_at.or(Some(Instant::now())),
+                None => self.unreadable_since.or(Some(Instant::now())),
             };
         }
         self.freshness.publish(self.fetched, SystemTime::now());
         found
     }
 
-    /// Returns whether a ref on this machine could not be read for a second, which is longer than a swap of the checkout.
+    /// Returns whether a local ref has been unreadable for longer than a replacement of the checkout takes.
     pub(super) fn is_lost(&self) -> bool {
-        self.lost_at.is_some_and(|at| at.elapsed() >= LOST_AFTER)
+        self.unreadable_since
+            .is_some_and(|since| since.elapsed() >= LOST_AFTER)
     }
 
-    /// Notes that a repository behind a URL was looked up at `at`; of a local one, `FETCH_HEAD` shows more.
-    pub(super) fn looked(&mut self, at: SystemTime) {
+    /// Records that a remote repository was looked up at `at`.
+    pub(super) fn record_lookup(&mut self, at: SystemTime) {
+        // `FETCH_HEAD` of a local repository is more exact.
         if !self.is_local() {
             let at = self.fetched.map_or(at, |known| known.at.max(at));
             self.fetched = Some(Fetched { at, problem: None });
@@ -82,33 +82,33 @@ impl HeadProbe {
         }
     }
 
-    /// Asks a repository behind a URL; [`HeadProbe::finished`] waits for what comes of it.
+    /// Starts a lookup of a remote repository; [`HeadProbe::finished`] returns its result.
     pub(super) fn start(&mut self) {
         if self.is_local() {
             return;
         }
-        if self.asking.is_some() {
-            self.again = true;
+        if self.lookup.is_some() {
+            self.is_requested_again = true;
             return;
         }
         let mut source = Source::new(self.config.clone());
-        self.asking = Some(tokio::task::spawn_blocking(move || source.look_up().ok()));
+        self.lookup = Some(tokio::task::spawn_blocking(move || source.look_up().ok()));
     }
 
-    /// Waits for an answer, for ever where nobody was asked; nothing where the repository could not be reached. Can be
-    /// given up and called again.
+    /// Waits for the end of a lookup; never returns if none is running. Returns none if the repository could not be
+    /// reached. Is cancel-safe.
     pub(super) async fn finished(&mut self) -> Option<CommitId> {
-        let Some(asking) = &mut self.asking else {
+        let Some(lookup) = &mut self.lookup else {
             return std::future::pending().await;
         };
-        let found = asking.await;
-        self.asking = None;
-        if std::mem::take(&mut self.again) {
+        let found = lookup.await;
+        self.lookup = None;
+        if std::mem::take(&mut self.is_requested_again) {
             self.start();
         }
         let found = found.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
         if found.is_some() {
-            self.looked(SystemTime::now());
+            self.record_lookup(SystemTime::now());
         }
         found
     }

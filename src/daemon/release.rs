@@ -1,14 +1,12 @@
-//! What waits for an operator's decision, and what a decision releases. Pure.
+//! Decides which held toggles an operator's decision releases. Pure.
 //!
-//! A decision is about one environment at the revision that was planned last, so that it never releases something that
-//! the operator has not seen.
-
-use std::fmt;
+//! A decision applies to one environment at the revision that was planned last, so it never releases a change that the
+//! operator has not seen.
 
 use super::status::{Status, ToggleStatus};
 use crate::model::{Allowance, CommitId, EnvironmentId, Override, ToggleId, WithheldReason};
 
-/// What an operator asks for with `POST /allow`.
+/// A request of `POST /allow`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct AllowRequest {
     /// The override.
@@ -23,16 +21,16 @@ pub struct AllowRequest {
     pub at: i64,
 }
 
-/// What a decision releases.
+/// The effect of a decision.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Released {
-    /// The decision, complete.
+    /// The decision to record.
     pub allowance: Allowance,
-    /// The toggles that it releases; none where a whole revision waits, which is not planned yet.
+    /// The toggles that it releases; none for `history`, which releases a revision that is not planned yet.
     pub toggles: Vec<ToggleId>,
 }
 
-/// Why a decision releases nothing.
+/// The reason why a decision releases nothing.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Rejection {
     /// The request names no environment.
@@ -42,16 +40,16 @@ pub enum Rejection {
     #[error("no pass has planned yet")]
     NothingPlanned,
     /// Nothing waits for this decision.
-    #[error("nothing in {place} waits for `{what}`")]
+    #[error("nothing in {} waits for `{what}`", place(.environment.as_ref()))]
     NothingToRelease {
         /// The decision.
         what: Override,
-        /// Where.
-        place: Where,
-        /// The decisions that something there waits for.
+        /// The environment of the request; none for `history`.
+        environment: Option<EnvironmentId>,
+        /// The decisions that toggles of the environment wait for.
         waiting: Vec<Override>,
     },
-    /// The service is not read.
+    /// The decision needs a service that can be read.
     #[error(
         "`{0}` is not supported with `service_kind: documented`, which offers no way to read the service"
     )]
@@ -59,9 +57,9 @@ pub enum Rejection {
     /// The revision is not the planned one.
     #[error("revision `{}` is not the one that is planned, {current}", crate::model::escaped(.given))]
     OtherRevision {
-        /// What the request names.
+        /// The revision of the request.
         given: String,
-        /// What is planned.
+        /// The revision that was planned last.
         current: CommitId,
     },
     /// No toggle of the environment is known.
@@ -74,31 +72,19 @@ pub enum Rejection {
     },
 }
 
-/// Where something waits.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Where {
-    /// In an environment.
-    Environment(EnvironmentId),
-    /// In the source.
-    Source,
-}
-
-impl fmt::Display for Where {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Environment(environment) => write!(f, "`{environment}`"),
-            Self::Source => f.write_str("the source"),
-        }
-    }
+fn place(environment: Option<&EnvironmentId>) -> String {
+    environment.map_or("the source".to_owned(), |environment| format!("`{environment}`"))
 }
 
 impl Rejection {
-    /// Returns what to do about it, where there is something to say.
+    /// Returns the way out, if one exists.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NoEnvironment(_) | Self::NotSupported(_) => None,
-            Self::NothingPlanned => Some("`/readyz` says why; try again after the first pass".to_owned()),
+            Self::NothingPlanned => {
+                Some("see `/readyz` for the reason; try again after the first pass".to_owned())
+            }
             Self::NothingToRelease { waiting, .. } => match waiting.as_slice() {
                 [] => Some("`/api/status` lists what is held, and why".to_owned()),
                 waiting => {
@@ -107,7 +93,7 @@ impl Rejection {
                 }
             },
             Self::OtherRevision { current, .. } => Some(format!(
-                "look at what {} would change, then allow that",
+                "check what {} would change, then allow that revision",
                 current.short()
             )),
             Self::UnknownEnvironment { similar, .. } => similar
@@ -118,7 +104,7 @@ impl Rejection {
     }
 }
 
-/// Decides what `request` releases of what `status` shows.
+/// Returns the toggles of `status` that `request` releases.
 pub(super) fn release(request: &AllowRequest, status: &Status) -> Result<Released, Rejection> {
     let what = request.what;
     if what == Override::OverwriteDrift {
@@ -142,7 +128,7 @@ pub(super) fn release(request: &AllowRequest, status: &Status) -> Result<Release
             if refused.is_none() {
                 return Err(Rejection::NothingToRelease {
                     what,
-                    place: Where::Source,
+                    environment: None,
                     waiting: Vec::new(),
                 });
             }
@@ -171,12 +157,13 @@ pub(super) fn release(request: &AllowRequest, status: &Status) -> Result<Release
     })
 }
 
-/// Returns whether `given` is `revision`, or begins it.
+/// Returns whether `given` is `revision` or an abbreviation of it.
 fn is_named(given: &str, revision: CommitId) -> bool {
     const SHORTEST: usize = 7;
     given.len() >= SHORTEST && revision.to_string().starts_with(&given.to_ascii_lowercase())
 }
 
+/// Returns the toggles of one environment.
 fn known<'a>(
     environment: &EnvironmentId,
     toggles: &'a [ToggleStatus],
@@ -194,7 +181,7 @@ fn known<'a>(
     }
 }
 
-/// Returns the environment of `toggles` whose name is most like that of `environment`, if it is like it at all.
+/// Returns the environment of `toggles` with the most similar name, if one is similar enough.
 fn similar(environment: &EnvironmentId, toggles: &[ToggleStatus]) -> Option<EnvironmentId> {
     const LEAST: f64 = 0.8;
     let name = environment.to_string();
@@ -221,7 +208,7 @@ fn waiting(
         waiting.dedup();
         return Err(Rejection::NothingToRelease {
             what,
-            place: Where::Environment(environment.clone()),
+            environment: Some(environment.clone()),
             waiting,
         });
     }
@@ -289,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_releases_what_waits_for_it_and_nothing_else() {
+    fn a_decision_releases_only_the_toggles_that_wait_for_it() {
         for (what, environment, toggles) in [
             (
                 Override::FirstPassAssert,
@@ -334,7 +321,7 @@ mod tests {
                     ..request(Override::MassChange, "shop/test")
                 },
                 "revision `deadbeef\\n` is not the one that is planned, abababababababababababababababababababab",
-                "look at what ababababab would change, then allow that",
+                "check what ababababab would change, then allow that revision",
             ),
             (
                 request(Override::History, ""),

@@ -1,4 +1,4 @@
-//! When the next pass is due, and which toggles it leaves alone: decisions, as values.
+//! Decides when the next pass is due and which toggles it does not send. Reads no clock.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,89 +10,89 @@ use crate::model::ToggleId;
 use crate::plan::Parked;
 use crate::service::retry::{self, PROBE_INTERVAL};
 
-/// What is due when.
+/// The times of the next pass and the next lookup, and the parked toggles.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     interval: Duration,
     due: Instant,
-    /// When a source elsewhere is to be looked up, where that is sooner.
-    look_due: Instant,
+    /// The time of the next lookup of a remote source.
+    lookup_due: Instant,
     failures: u32,
     /// The requests that the service refused.
     parked: BTreeMap<ToggleId, Parked>,
-    /// Whether the next pass tries everything, because an operator asked for it.
-    forgiven: bool,
-    /// Until when the service wants to be left alone.
+    /// Whether the next pass tries every request, because an operator ordered it.
+    is_unparked: bool,
+    /// The end of the wait that the service asked for.
     held_until: Option<Instant>,
-    /// The token that was not accepted, and until when it is not tried again.
+    /// The fingerprint of the token that was rejected, and the time before which it is not tried again.
     rejected: Option<(Option<String>, Instant)>,
 }
 
 impl Schedule {
-    /// The first pass is due at once.
+    /// Creates a schedule whose first pass is due immediately.
     pub(crate) fn new(interval: Duration) -> Self {
         let now = Instant::now();
         Self {
             interval,
             due: now,
-            look_due: now,
+            lookup_due: now,
             failures: 0,
             parked: BTreeMap::new(),
-            forgiven: false,
+            is_unparked: false,
             held_until: None,
             rejected: None,
         }
     }
 
-    /// Returns when the next pass is due.
     pub(crate) fn due(&self) -> Instant {
         self.due
     }
 
-    /// Returns when the source is to be looked up because the next pass is later than that: the wait after a failure
-    /// is for the retry of what was seen, not for what is newer.
-    pub(crate) fn look_due(&self) -> Option<Instant> {
-        (self.look_due < self.due).then_some(self.look_due)
+    /// Returns the time of the next lookup if the next pass is later.
+    pub(crate) fn lookup_due(&self) -> Option<Instant> {
+        // The backoff after a failure delays the retry of one revision. It must not delay a newer one.
+        (self.lookup_due < self.due).then_some(self.lookup_due)
     }
 
-    /// The source is being looked up, and nothing else is known to have changed.
-    pub(crate) fn looked(&mut self, now: Instant, jitter: f64) {
-        self.look_due = now + around(self.interval, jitter);
+    /// Schedules the lookup after one that starts now.
+    pub(crate) fn on_lookup(&mut self, now: Instant, jitter: f64) {
+        self.lookup_due = now + jittered(self.interval, jitter);
     }
 
-    /// Makes a pass due then, at the latest.
+    /// Makes a pass due at `then` at the latest.
     pub(crate) fn no_later_than(&mut self, then: Instant) {
         self.due = self.due.min(then);
     }
 
-    /// Returns until when no pass may be made with this token: one that was not accepted is probed every five minutes.
+    /// Returns the time before which no pass may use this token: a rejected token is probed every five minutes.
     pub(crate) fn rejected_until(&self, now: Instant, token: Option<&str>) -> Option<Instant> {
         let (rejected, until) = self.rejected.as_ref()?;
         (rejected.as_deref() == token && now < *until).then_some(*until)
     }
 
-    /// Returns until when the service asks to be left alone. No pass is made before, not even for a newer commit.
+    /// Returns the end of the wait that the service asked for. No pass starts before, not even for a newer commit.
     pub(crate) fn held_until(&self, now: Instant) -> Option<Instant> {
         self.held_until.filter(|until| now < *until)
     }
 
-    /// Puts a pass off that is not allowed before `until`; the token may change meanwhile, so it is asked for again.
+    /// Postpones a pass that is not allowed before `until`.
     pub(crate) fn defer(&mut self, now: Instant, until: Instant) {
-        self.due = until.min(now + TOKEN_LOOK);
-        self.look_due = self.due;
+        // The token may be replaced meanwhile.
+        self.due = until.min(now + TOKEN_CHECK);
+        self.lookup_due = self.due;
     }
 
-    /// Makes a pass due after `wait`, at the latest, unless passes fail: then their backoff counts.
+    /// Makes a pass due after `wait` at the latest, unless passes fail: then their backoff applies.
     pub(crate) fn retry_after(&mut self, now: Instant, wait: Duration) {
         if self.failures == 0 {
             self.no_later_than(now + wait);
         }
     }
 
-    /// Returns the requests that the next pass does not send: those that were refused, and those that wait because they
-    /// failed alone. Nothing if an operator asked for everything to be tried.
+    /// Returns the requests that the next pass does not send: refused ones, and `alone`, whose retry is not due yet. None
+    /// if an operator ordered to try every request.
     pub(crate) fn parked(&mut self, alone: BTreeMap<ToggleId, Parked>) -> BTreeMap<ToggleId, Parked> {
-        match std::mem::take(&mut self.forgiven) {
+        match std::mem::take(&mut self.is_unparked) {
             true => BTreeMap::new(),
             false => self.parked.clone().into_iter().chain(alone).collect(),
         }
@@ -101,58 +101,59 @@ impl Schedule {
     /// Lets the next pass try every request.
     pub(crate) fn unpark_all(&mut self) {
         self.parked.clear();
-        self.forgiven = true;
+        self.is_unparked = true;
     }
 
-    /// Takes in how a pass ended; `jitter` is a random number in `0.0..=1.0`.
+    /// Schedules the next pass after one with this outcome. `token` is the fingerprint of the token that the pass used;
+    /// `jitter` is a random number in `0.0..=1.0`.
     pub(crate) fn on_pass_finished(
         &mut self,
-        ended: &PassOutcome,
+        outcome: &PassOutcome,
         token: Option<String>,
         now: Instant,
         jitter: f64,
     ) {
-        for id in &ended.applied {
+        for id in &outcome.applied {
             self.parked.remove(id);
         }
-        if ended.is_pass() {
-            // What was taken back is new when it comes again.
-            self.parked.retain(|id, _| ended.is_wanted(id));
+        if outcome.is_planned() {
+            // A change that was reverted is a new one when it returns.
+            self.parked.retain(|id, _| outcome.is_wanted(id));
             self.rejected = None;
         }
-        self.parked.extend(ended.refused.iter().cloned());
-        if let Some(wait) = ended.held_back {
+        self.parked.extend(outcome.refused.iter().cloned());
+        if let Some(wait) = outcome.held_back {
             self.held_until = Some(now + wait);
         }
-        if ended.unauthorised {
+        if outcome.token_rejected {
             self.rejected = Some((token, now + PROBE_INTERVAL));
         }
-        // A pass that was asked for before it was due shows nothing new, and must not make the wait longer.
-        let asked_for = Some(self.due).filter(|due| now < *due && self.failures > 0);
-        self.failures = match ended.failed || ended.unfinished {
-            true if asked_for.is_some() => self.failures,
+        // A failed pass that was requested before it was due must not make the backoff longer.
+        let retry_due = Some(self.due).filter(|due| now < *due && self.failures > 0);
+        self.failures = match outcome.failed || outcome.unfinished {
+            true if retry_due.is_some() => self.failures,
             true => self.failures.saturating_add(1),
             false => 0,
         };
-        let next = match (ended.interrupted, self.failures) {
+        let next = match (outcome.interrupted, self.failures) {
             (true, _) => Duration::ZERO,
-            (false, 0) => around(self.interval, jitter),
+            (false, 0) => jittered(self.interval, jitter),
             (false, failures) => {
                 let wait = retry::pass_backoff(failures, 0.5 + jitter / 2.0);
-                asked_for.map_or(wait, |due| wait.min(due - now))
+                retry_due.map_or(wait, |due| wait.min(due - now))
             }
         };
         let due = now + next;
         self.due = self.held_until.map_or(due, |until| due.max(until));
-        self.looked(now, jitter);
+        self.on_lookup(now, jitter);
     }
 }
 
-/// How often a token that was not accepted is compared with what its file holds now.
-const TOKEN_LOOK: Duration = Duration::from_secs(10);
+/// The interval at which a rejected token is compared with its file.
+const TOKEN_CHECK: Duration = Duration::from_secs(10);
 
-/// An interval ± 10 %, so that many daemons do not look at once.
-fn around(interval: Duration, jitter: f64) -> Duration {
+/// Returns the interval ± 10 %, so that many daemons do not look up the source at the same time.
+fn jittered(interval: Duration, jitter: f64) -> Duration {
     interval.mul_f64(0.9 + 0.2 * jitter.clamp(0.0, 1.0))
 }
 
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_success_the_interval_counts_and_after_failures_a_growing_wait() {
+    fn after_a_success_the_interval_applies_and_after_failures_a_growing_backoff() {
         let now = Instant::now();
         let mut schedule = Schedule::new(INTERVAL);
         schedule.on_pass_finished(&PassOutcome::default(), None, now, 0.5);
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_during_an_outage_makes_nobody_wait_longer() {
+    fn a_pass_requested_during_an_outage_does_not_extend_the_backoff() {
         let mut schedule = Schedule::new(INTERVAL);
         let failed = PassOutcome {
             failed: true,
@@ -219,7 +220,7 @@ mod tests {
         let now = Instant::now();
         let mut schedule = Schedule::new(INTERVAL);
         schedule.on_pass_finished(&PassOutcome::default(), None, now, 0.5);
-        assert_eq!(schedule.look_due(), None, "the pass itself looks");
+        assert_eq!(schedule.lookup_due(), None, "the pass itself looks up the source");
         let failed = PassOutcome {
             failed: true,
             ..PassOutcome::default()
@@ -230,18 +231,18 @@ mod tests {
         let now = schedule.due();
         schedule.on_pass_finished(&failed, None, now, 0.5);
         assert_eq!(schedule.due(), now + Duration::from_secs(225));
-        let mut looks = Vec::new();
-        while let Some(due) = schedule.look_due() {
-            looks.push((due - now).as_secs());
-            schedule.looked(due, 0.5);
+        let mut lookups = Vec::new();
+        while let Some(due) = schedule.lookup_due() {
+            lookups.push((due - now).as_secs());
+            schedule.on_lookup(due, 0.5);
         }
-        assert_eq!(looks, [30, 60, 90, 120, 150, 180, 210]);
+        assert_eq!(lookups, [30, 60, 90, 120, 150, 180, 210]);
         schedule.defer(now, now + INTERVAL);
-        assert_eq!(schedule.look_due(), None, "nothing is sent with this token");
+        assert_eq!(schedule.lookup_due(), None, "nothing is sent with this token");
     }
 
     #[test]
-    fn a_pass_can_be_due_sooner_and_never_later() {
+    fn a_pass_can_become_due_sooner_and_never_later() {
         let now = Instant::now();
         let mut schedule = Schedule::new(INTERVAL);
         schedule.on_pass_finished(&PassOutcome::default(), None, now, 0.5);
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_toggle_is_parked_until_somebody_asks_or_it_is_applied() {
+    fn a_refused_toggle_is_parked_until_an_operator_unparks_it_or_it_is_applied() {
         let now = Instant::now();
         let mut schedule = Schedule::new(INTERVAL);
         let refused = PassOutcome {
@@ -277,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_alone_is_due_after_its_own_backoff_unless_passes_fail() {
+    fn a_toggle_that_failed_alone_is_due_after_its_backoff_unless_passes_fail() {
         let now = Instant::now();
         let mut schedule = Schedule::new(INTERVAL);
         schedule.on_pass_finished(&PassOutcome::default(), None, now, 0.5);
@@ -296,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operator_who_asks_has_everything_tried_once() {
+    fn unparking_applies_to_one_pass() {
         let mut schedule = Schedule::new(INTERVAL);
         let alone = BTreeMap::from([(id("a/b/c"), parked())]);
         assert_eq!(schedule.parked(alone.clone()).len(), 1);
@@ -306,12 +307,12 @@ mod tests {
     }
 
     #[test]
-    fn a_rejected_token_is_probed_every_five_minutes_and_a_new_one_at_once() {
+    fn a_rejected_token_is_probed_every_five_minutes_and_a_new_one_immediately() {
         let now = Instant::now();
         let mut schedule = Schedule::new(INTERVAL);
         let rejected = PassOutcome {
             failed: true,
-            unauthorised: true,
+            token_rejected: true,
             ..PassOutcome::default()
         };
         schedule.on_pass_finished(&rejected, Some("old".into()), now, 0.5);
@@ -321,25 +322,25 @@ mod tests {
         assert_eq!(rejected(300, "old"), None);
         assert_eq!(rejected(0, "new"), None);
         schedule.defer(now, probe);
-        assert_eq!(schedule.due(), now + TOKEN_LOOK, "the file may hold another one");
+        assert_eq!(schedule.due(), now + TOKEN_CHECK, "the file may hold another one");
         schedule.defer(probe - Duration::from_secs(1), probe);
         assert_eq!(schedule.due(), probe);
     }
 
     #[test]
-    fn retry_after_holds_back_every_pass_also_one_for_a_newer_commit() {
+    fn retry_after_delays_every_pass_also_one_for_a_newer_commit() {
         let now = Instant::now();
         let wait = Duration::from_secs(40);
         for (failed, interrupted) in [(true, false), (false, true), (false, false)] {
             let mut schedule = Schedule::new(INTERVAL);
-            let ended = PassOutcome {
+            let outcome = PassOutcome {
                 failed,
                 interrupted,
                 held_back: Some(wait),
                 unfinished: true,
                 ..PassOutcome::default()
             };
-            schedule.on_pass_finished(&ended, None, now, 0.5);
+            schedule.on_pass_finished(&outcome, None, now, 0.5);
             assert_eq!(schedule.due(), now + wait);
             assert_eq!(schedule.held_until(now), Some(now + wait));
             assert_eq!(schedule.held_until(now + wait), None);
@@ -347,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_pass_is_followed_by_another_at_once_over_everything() {
+    fn an_interrupted_pass_is_followed_immediately_by_another_over_everything() {
         let now = Instant::now();
         let mut schedule = Schedule::new(INTERVAL);
         let interrupted = PassOutcome {

@@ -1,4 +1,4 @@
-//! Watches the folders of a local repository, so that a moved ref is noticed at once.
+//! Watches the folders of a local repository, so that a moved ref is looked up immediately.
 
 use std::path::PathBuf;
 

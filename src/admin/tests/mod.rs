@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 
 use super::{Admin, now, serve};
 use crate::daemon::{
-    Command, Control, Heartbeat, LastPass, Metrics, PassResult, Role, SourceStatus, Status, Success,
+    Control, DriverCommand, Heartbeat, LastPass, Metrics, PassResult, Role, SourceStatus, Status, Success,
     ToggleState, ToggleStatus, Trigger, WithheldReason,
 };
 use crate::model::{Suspension, Suspensions};
@@ -28,7 +28,7 @@ const PUSH: &str = r#"{"ref":"refs/heads/main","repository":{"full_name":"acme/t
 struct AdminServer {
     address: std::net::SocketAddr,
     status: watch::Sender<Status>,
-    commands: mpsc::Receiver<Command>,
+    commands: mpsc::Receiver<DriverCommand>,
     trigger: Trigger,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
     task: JoinHandle<()>,

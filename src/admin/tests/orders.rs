@@ -43,7 +43,10 @@ async fn reconcile_fires_the_trigger_and_retries_what_is_parked() {
     let mut server = AdminServer::new().await;
     assert_eq!(server.order("/reconcile", "").await.status(), 202);
     assert!(server.was_fired().await);
-    assert!(matches!(server.commands.try_recv(), Ok(Command::RetryParked)));
+    assert!(matches!(
+        server.commands.try_recv(),
+        Ok(DriverCommand::RetryParked)
+    ));
 }
 
 #[tokio::test]
@@ -51,11 +54,11 @@ async fn suspend_and_resume_answer_when_it_is_recorded() {
     let mut server = AdminServer::new().await;
     let mut commands = std::mem::replace(&mut server.commands, mpsc::channel(1).1);
     let driver = tokio::spawn(async move {
-        let Some(Command::Suspend(_, suspension, reply)) = commands.recv().await else {
+        let Some(DriverCommand::Suspend(_, suspension, reply)) = commands.recv().await else {
             panic!("no suspension");
         };
         reply.send(Ok(())).unwrap();
-        let Some(Command::Resume(_, reply)) = commands.recv().await else {
+        let Some(DriverCommand::Resume(_, reply)) = commands.recv().await else {
             panic!("no resumption");
         };
         reply.send(Err("the disk is full".to_owned())).unwrap();

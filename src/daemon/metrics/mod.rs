@@ -1,5 +1,5 @@
-//! What is counted (DESIGN, section 9, "Metrics"). Labels come from closed sets, and every one of their values is
-//! there from the start, so that a rate is right from the first event on.
+//! Defines the metrics (DESIGN, section 9, "Metrics"). Every value of every label exists from the start, so that a rate
+//! is right from the first event.
 
 mod source_age;
 
@@ -16,10 +16,10 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::status::{PassResult, ToggleStatus, Withheld};
-use crate::model::{PublishOutcome, ToggleState, WithheldReason};
+use crate::model::{PublishOutcome, Suspensions, ToggleState, WithheldReason};
 use source_age::SourceAge;
 
-/// The counters and gauges of one process. A clone counts the same things.
+/// The metrics of one process. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Metrics(Arc<Inner>);
 
@@ -65,15 +65,6 @@ struct BuildLabel {
     version: &'static str,
 }
 
-/// Whether the service is written to.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Writing {
-    /// It is.
-    Active,
-    /// An operator said to write nothing.
-    Suspended,
-}
-
 impl Default for Metrics {
     fn default() -> Self {
         Self::new()
@@ -81,7 +72,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Makes metrics in which nothing has happened yet.
+    /// Creates metrics without events.
     #[must_use]
     pub fn new() -> Self {
         let mut inner = Inner {
@@ -111,14 +102,14 @@ impl Metrics {
         self.0.pass_duration.observe(took.as_secs_f64());
     }
 
-    /// Counts one try to publish one toggle, which took `took`.
+    /// Counts an attempt to publish one toggle, which took `took`.
     pub fn published(&self, outcome: PublishOutcome, took: Duration) {
         let outcome = outcome.as_str();
         self.0.publishes.get_or_create(&OutcomeLabel { outcome }).inc();
         self.0.publish_duration.observe(took.as_secs_f64());
     }
 
-    /// Sets how many toggles are in which state.
+    /// Sets the number of toggles by state.
     pub fn toggles(&self, toggles: &[ToggleStatus]) {
         for state in ToggleState::ALL {
             let count = toggles.iter().filter(|toggle| toggle.state == state).count();
@@ -130,7 +121,7 @@ impl Metrics {
         }
     }
 
-    /// Sets how many toggles are withheld for which reason.
+    /// Sets the number of withheld toggles by reason.
     pub fn withheld(&self, withheld: &Withheld) {
         for kind in WithheldReason::ALL {
             let (reason, count) = (kind.as_str(), withheld.because_of(kind));
@@ -141,29 +132,30 @@ impl Metrics {
         }
     }
 
-    /// Sets when the source was last current, in seconds since 1970-01-01 UTC; nothing for a source without an age.
+    /// Sets the time at which the source was last current, in seconds since 1970-01-01 UTC; none for a source without an
+    /// age.
     pub fn source_fetched_at(&self, at: Option<i64>) {
         self.0.source_age.set(at);
     }
 
-    /// Sets when a pass last succeeded, in seconds since 1970-01-01 UTC; 0 until one does.
+    /// Sets the time of the last successful pass, in seconds since 1970-01-01 UTC.
     pub fn succeeded_at(&self, at: i64) {
         self.0.last_success.set(at);
     }
 
-    /// Notes that a fetch of the source took `took`.
+    /// Records the duration of a fetch of the source.
     pub fn fetched(&self, took: Duration) {
         self.0.source_fetch_duration.observe(took.as_secs_f64());
     }
 
-    /// Notes how long it took from a commit (its committer's date) until a toggle of it was applied.
+    /// Records the time from a commit (its committer date) until a toggle of it was applied.
     pub fn applied_after(&self, since_commit: Duration) {
         self.0.commit_to_applied.observe(since_commit.as_secs_f64());
     }
 
-    /// Sets whether an operator said to write nothing.
-    pub fn writing(&self, writing: Writing) {
-        self.0.suspended.set(i64::from(writing == Writing::Suspended));
+    /// Sets whether an operator has suspended anything.
+    pub fn suspensions(&self, suspensions: &Suspensions) {
+        self.0.suspended.set(i64::from(!suspensions.is_empty()));
     }
 
     /// Counts a notification that could not be delivered.
@@ -171,7 +163,7 @@ impl Metrics {
         self.0.notifications_failed.inc();
     }
 
-    /// Returns everything as OpenMetrics text.
+    /// Returns all metrics as OpenMetrics text.
     #[must_use]
     pub fn encode(&self) -> String {
         let mut text = String::new();
@@ -180,13 +172,13 @@ impl Metrics {
     }
 }
 
-/// In seconds: from a pass that finds nothing to do to a first one over everything.
+/// In seconds: from a pass without changes to the first pass over all toggles.
 const PASS_BUCKETS: [f64; 11] = [0.001, 0.01, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0, 7200.0];
-/// In seconds: a PATCH, up to the default time limit and beyond.
+/// In seconds: a PATCH, up to the default timeout and beyond.
 const PUBLISH_BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0];
-/// In seconds: a look at a local repository, a fetch, a clone.
+/// In seconds: a lookup of a local ref, a fetch, a clone.
 const FETCH_BUCKETS: [f64; 10] = [0.001, 0.01, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 300.0];
-/// In seconds: seconds with a webhook, minutes with a poll, hours with an outage or a branch that waited.
+/// In seconds: seconds with a webhook, minutes with a poll, hours with an outage.
 const COMMIT_BUCKETS: [f64; 11] = [
     1.0, 2.0, 5.0, 15.0, 30.0, 60.0, 300.0, 1800.0, 7200.0, 86_400.0, 604_800.0,
 ];
@@ -207,8 +199,8 @@ impl Inner {
         }
     }
 
-    /// Gives every metric its name. Destructures, so that none can be forgotten.
     fn register(&mut self) {
+        // Destructured, so that no metric can be forgotten.
         let Self {
             registry,
             commit_to_applied,
@@ -227,60 +219,57 @@ impl Inner {
         let build: Family<BuildLabel, Gauge> = Family::default();
         let version = env!("CARGO_PKG_VERSION");
         let _ = build.get_or_create(&BuildLabel { version }).set(1);
-        let seconds = || Unit::Seconds;
-        // The crate appends `_total` to counters and the unit to what has one.
-        registry.register("build_info", "What is running", build);
-        registry.register_with_unit(
-            "commit_to_applied",
-            "Time from the commit of a change until it was applied",
-            seconds(),
-            commit_to_applied.clone(),
-        );
+        // The crate appends `_total` to counters, and the unit if one is given.
+        let durations = [
+            (
+                "commit_to_applied",
+                "Time from the commit of a change until it was applied",
+                commit_to_applied,
+            ),
+            ("pass_duration", "Duration of a pass", pass_duration),
+            (
+                "publish_duration",
+                "Duration of an attempt to publish a toggle",
+                publish_duration,
+            ),
+            (
+                "source_fetch_duration",
+                "Duration of a fetch of the source",
+                source_fetch_duration,
+            ),
+        ];
+        for (name, help, histogram) in durations {
+            registry.register_with_unit(name, help, Unit::Seconds, histogram.clone());
+        }
         registry.register_with_unit(
             "last_success_timestamp",
-            "When a pass last succeeded, in seconds since 1970; 0 until one does",
-            seconds(),
+            "Time of the last successful pass, in seconds since 1970; 0 before the first",
+            Unit::Seconds,
             last_success.clone(),
         );
+        registry.register_collector(Box::new(source_age.clone()));
+        registry.register("build_info", "Version of the running program", build);
+        let failed = notifications_failed.clone();
         registry.register(
             "notices_failed",
             "Notifications that could not be delivered",
-            notifications_failed.clone(),
-        );
-        registry.register_with_unit(
-            "pass_duration",
-            "Time one pass took",
-            seconds(),
-            pass_duration.clone(),
+            failed,
         );
         registry.register("passes", "Passes that ended, by result", passes.clone());
-        registry.register_with_unit(
-            "publish_duration",
-            "Time one try to publish a toggle took",
-            seconds(),
-            publish_duration.clone(),
-        );
         registry.register(
             "publishes",
-            "Tries to publish a toggle, by outcome",
+            "Attempts to publish a toggle, by outcome",
             publishes.clone(),
-        );
-        registry.register_collector(Box::new(source_age.clone()));
-        registry.register_with_unit(
-            "source_fetch_duration",
-            "Time a fetch of the source took",
-            seconds(),
-            source_fetch_duration.clone(),
         );
         registry.register(
             "suspended",
-            "Whether an operator said to write nothing",
+            "Whether an operator has suspended publishing",
             suspended.clone(),
         );
         registry.register("toggles", "Toggles, by state", toggles.clone());
         registry.register(
             "withheld",
-            "Toggles that the last pass did not do, by reason",
+            "Toggles that the last pass withheld, by reason",
             withheld.clone(),
         );
     }
@@ -289,6 +278,7 @@ impl Inner {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Suspension;
 
     #[test]
     fn the_text_has_the_names_of_the_contract() {
@@ -296,7 +286,13 @@ mod tests {
         metrics.pass_ended(&PassResult::Noop, Duration::from_millis(2));
         metrics.published(PublishOutcome::Applied, Duration::from_millis(20));
         metrics.succeeded_at(1_700_000_000);
-        metrics.writing(Writing::Suspended);
+        metrics.suspensions(
+            &Suspension {
+                reason: None,
+                until: None,
+            }
+            .into(),
+        );
         metrics.notification_failed();
         metrics.fetched(Duration::from_secs(1));
         metrics.applied_after(Duration::from_secs(3));

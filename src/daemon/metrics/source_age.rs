@@ -1,4 +1,4 @@
-//! The metric `source_age_seconds`: computed when it is scraped, and absent for a source without an age.
+//! Computes the metric `source_age_seconds` at each scrape. The metric is absent for a source without an age.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use prometheus_client::registry::Unit;
 #[derive(Clone, Debug)]
 pub(super) struct SourceAge(Arc<AtomicI64>);
 
-/// Stands for a source that has no age.
+/// The value for a source without an age.
 const NONE: i64 = i64::MIN;
 
 impl Default for SourceAge {
@@ -28,7 +28,7 @@ impl SourceAge {
         self.0.store(fetched_at.unwrap_or(NONE), Ordering::Relaxed);
     }
 
-    /// Returns the age in seconds. It is never negative, although the clock may be set back.
+    /// Returns the age in seconds; 0 if the clock was set back.
     fn age(&self, now: SystemTime) -> Option<i64> {
         let fetched_at = self.0.load(Ordering::Relaxed);
         let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();

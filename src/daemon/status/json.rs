@@ -1,4 +1,4 @@
-//! A status as JSON: `/api/status` and `gitoggle status -o json` (DESIGN, section 9).
+//! Serializes a status for `/api/status` and `gitoggle status -o json` (DESIGN, section 9).
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use super::withheld::Withheld;
 use super::{LastPass, SourceStatus, Status, ToggleStatus};
 use crate::model::{Suspension, SuspensionScope, rfc3339};
 
-/// A status to be serialized. Times are in RFC 3339 form.
+/// A status in serializable form. Times are in RFC 3339 form.
 #[derive(Debug, Serialize)]
 pub struct StatusJson<'a> {
     ready: bool,
@@ -24,7 +24,7 @@ pub struct StatusJson<'a> {
 }
 
 impl<'a> StatusJson<'a> {
-    /// Builds it from a status and what that means for readiness.
+    /// Combines a status with its readiness.
     #[must_use]
     pub fn new(status: &'a Status, readiness: &'a Readiness) -> Self {
         let Status {
@@ -54,7 +54,7 @@ impl<'a> StatusJson<'a> {
     }
 }
 
-/// A suspension to be serialized.
+/// A suspension in serializable form.
 #[derive(Debug, Serialize)]
 pub struct SuspensionJson<'a> {
     reason: Option<&'a str>,
@@ -71,7 +71,7 @@ impl<'a> From<&'a Suspension> for SuspensionJson<'a> {
     }
 }
 
-/// A suspension with its scope, `null` for everything, to be serialized.
+/// A suspension with its scope, which is `null` for everything, in serializable form.
 #[derive(Debug, Serialize)]
 pub struct ScopedSuspensionJson<'a> {
     scope: &'a SuspensionScope,

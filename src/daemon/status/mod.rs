@@ -1,4 +1,4 @@
-//! What is known about the world after the last pass: what `status`, `/readyz` and `/api/status` tell.
+//! Holds the result of the last pass, for `status`, `/readyz` and `/api/status`.
 
 mod json;
 mod read;
@@ -7,7 +7,7 @@ pub(super) mod toggles;
 mod withheld;
 
 pub use json::{ScopedSuspensionJson, StatusJson, SuspensionJson};
-pub use read::{Standing, status};
+pub use read::{StatusReport, status};
 pub use readiness::Readiness;
 pub use withheld::{Withheld, WithheldGroup};
 
@@ -25,66 +25,65 @@ use crate::model::{
 use crate::plan::History;
 use crate::state::Clock;
 
-/// One toggle's line.
+/// The status of one toggle.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct ToggleStatus {
-    /// Which toggle.
+    /// Its full key.
     pub toggle: ToggleId,
-    /// Where it stands.
+    /// Its state after the last pass.
     pub state: ToggleState,
-    /// Why, in words; absent when it is in sync.
+    /// The reason for the state; absent if the toggle is in sync.
     pub reason: Option<String>,
-    /// The kind of the reason; absent unless the toggle is withheld.
+    /// The kind of reason; absent unless the toggle is withheld.
     pub kind: Option<WithheldReason>,
-    /// The source revision of what was last applied; absent when nothing was.
+    /// The source revision that was last applied; absent if none was.
     pub revision: Option<CommitId>,
 }
 
-/// Where files come from.
+/// The status of the source.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct SourceStatus {
     /// The repository as given.
     pub repo: String,
-    /// The ref that is followed, once it is known.
+    /// The ref, once it is known.
     #[serde(rename = "ref")]
     pub reference: Option<String>,
-    /// The revision last looked at.
+    /// The revision of the last pass.
     pub revision: Option<CommitId>,
-    /// How much of its history is there.
+    /// Whether the history is complete.
     #[serde(skip)]
     pub history: History,
-    /// The revision that the last pass refused, because the recorded one is not its ancestor; `allow history` applies it.
+    /// The revision that the last pass refused because the recorded one is not its ancestor; `allow history` applies it.
     pub refused: Option<CommitId>,
-    /// When the source was last fetched or looked up successfully, in seconds since 1970-01-01 UTC; in JSON in RFC 3339
-    /// form. A path without `FETCH_HEAD` has none.
+    /// The time of the last successful fetch or lookup, in seconds since 1970-01-01 UTC; in RFC 3339 form in JSON. None
+    /// for a path without `FETCH_HEAD`.
     #[serde(serialize_with = "as_rfc3339_if_any")]
     pub fetched_at: Option<i64>,
-    /// Why the source counts as stopped: it was last current longer ago than `stale_after`.
+    /// Why the source counts as out of date: it was last current longer ago than `stale_after`.
     #[serde(skip)]
     pub stale: Option<String>,
-    /// The path at which the daemon waits for a checkout.
+    /// The path at which the driver waits for a checkout.
     #[serde(skip)]
     pub awaited: Option<PathBuf>,
 }
 
-/// How a pass ended.
+/// The result of a pass.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum PassResult {
     /// Every toggle was attempted or held, and something was published or recorded.
     Success,
-    /// There was nothing to do.
+    /// Nothing was published or recorded.
     Noop,
-    /// It could not be done or not be finished: source, state, unauthorised, misrouted, breaker. The reason in words.
+    /// The pass could not run or finish, such as without source, state or token. Holds the reason.
     Failed(String),
 }
 
 impl PassResult {
-    /// Returns whether there was a pass, and nothing stopped it.
     pub(super) fn is_success(&self) -> bool {
         !matches!(self, Self::Failed(_))
     }
 
-    /// Returns the word for it: `success`, `noop` or `error`, as in metric labels.
+    /// Returns `success`, `noop` or `error`, as in metric labels.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -101,20 +100,19 @@ impl Serialize for PassResult {
     }
 }
 
-/// The pass that ended last.
+/// The last finished pass.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct LastPass {
-    /// When it ended, in seconds since 1970-01-01 UTC; in JSON in RFC 3339 form.
+    /// The time of its end, in seconds since 1970-01-01 UTC; in RFC 3339 form in JSON.
     #[serde(serialize_with = "as_rfc3339")]
     pub at: i64,
-    /// How it ended.
+    /// Its result.
     pub result: PassResult,
-    /// How long it took, in milliseconds.
+    /// Its duration, in milliseconds.
     pub took_ms: u64,
 }
 
 impl LastPass {
-    /// One that ended like this at `at`, after `took`.
     pub(super) fn new(at: i64, result: PassResult, took: Duration) -> Self {
         let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         Self { at, result, took_ms }
@@ -129,38 +127,37 @@ fn as_rfc3339_if_any<S: serde::Serializer>(seconds: &Option<i64>, serializer: S)
     seconds.map(rfc3339).serialize(serializer)
 }
 
-/// When a pass last succeeded.
+/// The time of the last successful pass.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Success {
-    /// In seconds since 1970-01-01 UTC, for people.
+    /// In seconds since 1970-01-01 UTC, for display.
     pub at: i64,
-    /// By the clock that nobody sets: what tells how long ago it was.
+    /// Monotonic, for computing the age.
     pub when: Instant,
 }
 
-/// Whether this process may write.
+/// The role of this process in the leader election.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub enum Role {
-    /// Not known yet.
+    /// The state is not open yet.
     #[default]
     Starting,
-    /// It holds the state's lock.
+    /// This process holds the lock of the state.
     Writer,
-    /// Another process does; who, in words.
+    /// Another process holds it. Describes that process.
     Follower(String),
 }
 
 /// A wait that the service asked for (`Retry-After`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Waiting {
-    /// When it ends, by a clock that does not jump.
+pub struct ServiceWait {
+    /// Its end. Monotonic.
     pub until: Instant,
-    /// The same in seconds since 1970-01-01 UTC.
+    /// Its end in seconds since 1970-01-01 UTC.
     pub at: i64,
 }
 
-impl Waiting {
-    /// A wait of this length that begins now.
+impl ServiceWait {
     pub(super) fn from_now(wait: Duration) -> Self {
         let seconds = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX);
         Self {
@@ -170,7 +167,7 @@ impl Waiting {
     }
 }
 
-impl fmt::Display for Waiting {
+impl fmt::Display for ServiceWait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = jiff::Timestamp::from_second(self.at).unwrap_or_default();
         let time = at.strftime("%H:%M:%S UTC");
@@ -181,43 +178,44 @@ impl fmt::Display for Waiting {
     }
 }
 
-/// Everything the daemon knows about itself; published after every pass.
+/// The status of the daemon, published after every pass.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Status {
-    /// The base URL of the service, where one is given.
+    /// The base URL of the service, if one is configured.
     pub service: Option<String>,
-    /// Where files come from.
+    /// The source.
     pub source: SourceStatus,
-    /// The pass that ended last.
+    /// The last finished pass.
     pub last_pass: Option<LastPass>,
-    /// When a pass of this process last succeeded.
+    /// The last success of this process.
     pub last_success: Option<Success>,
-    /// Whether this process may write.
+    /// Whether this process is the writer.
     pub role: Role,
-    /// What is suspended now.
+    /// The active suspensions.
     pub suspensions: Suspensions,
     /// The wait that the service asked for, until it is over.
-    pub waiting: Option<Waiting>,
-    /// One line per toggle, sorted by id. Set with [`Status::set_toggles`].
+    pub waiting: Option<ServiceWait>,
+    /// Sorted by id. Set with [`Status::set_toggles`].
     pub toggles: Arc<Vec<ToggleStatus>>,
-    /// What the last pass did not do: the groups of `toggles`.
+    /// The withheld toggles, grouped.
     pub withheld: Arc<Withheld>,
 }
 
 impl Status {
-    /// Returns whether all toggles are known to be in sync.
+    /// Returns whether at least one toggle is known and all are in sync.
     pub(super) fn is_in_sync(&self) -> bool {
         let is_in_sync = |toggle: &ToggleStatus| toggle.state == ToggleState::InSync;
         !self.toggles.is_empty() && self.toggles.iter().all(is_in_sync)
     }
 
-    /// Replaces the lines of the toggles and regroups what is withheld.
+    /// Replaces the toggles and regroups the withheld ones.
     pub fn set_toggles(&mut self, toggles: Vec<ToggleStatus>) {
         self.withheld = Arc::new(Withheld::of(&toggles));
         self.toggles = Arc::new(toggles);
     }
 
-    /// Returns what an operator of a ready daemon should know: one sentence each, for `/readyz`, the page and the JSON.
+    /// Returns one sentence for each fact that an operator of a ready daemon should know, for `/readyz`, the page and the
+    /// JSON.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let suspended = self.suspensions.iter().map(suspended);
@@ -249,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_withheld_and_a_suspension_are_remarks() {
+    fn withheld_toggles_suspensions_and_cut_history_are_remarks() {
         let mut status = Status::default();
         assert_eq!(status.remarks(), Vec::<String>::new());
         status.set_toggles(vec![ToggleStatus {

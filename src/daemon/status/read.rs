@@ -1,40 +1,40 @@
-//! `status`: where every toggle stands, read from the source and the state without writing to either.
+//! Computes the status of every toggle for `status`, without writing to the source or the state.
 
 use super::{SourceStatus, Status, toggles};
 use crate::pass::planning::{self, Planned};
 use crate::pass::{Config, Error};
 
-/// Where every toggle stands, and the plan it follows from.
+/// The status and the plan that it follows from.
 #[derive(Debug)]
-pub struct Standing {
+pub struct StatusReport {
     /// The plan.
-    pub look: Planned,
-    /// One line per toggle.
+    pub planned: Planned,
+    /// The status of the source and of every toggle.
     pub status: Status,
 }
 
-/// Says where every toggle stands, as free of side effects as [`plan`](crate::pass::plan).
+/// Returns the status of every toggle. Has no side effects, like [`plan`](crate::pass::plan).
 ///
 /// # Errors
 /// As for [`plan`](crate::pass::plan).
-pub fn status(config: &Config) -> Result<Standing, Error> {
+pub fn status(config: &Config) -> Result<StatusReport, Error> {
     let view = planning::view(config)?;
     planning::reading(&config.source, |snapshot| {
-        let look = planning::plan_read_only(snapshot, &view, config)?;
-        let toggles = toggles::standing(&look.plan, &view, &config.rules.policy.scope)?;
+        let planned = planning::plan_read_only(snapshot, &view, config)?;
+        let toggles = toggles::before(&planned.plan, &view, &config.rules.policy.scope)?;
         let mut status = Status {
-            service: look.plan.base_url().map(str::to_owned),
+            service: planned.plan.base_url().map(str::to_owned),
             source: SourceStatus {
                 repo: config.rules.repo.clone(),
                 reference: Some(snapshot.reference().to_owned()),
                 revision: Some(snapshot.revision()),
-                history: look.plan.history(),
+                history: planned.plan.history(),
                 ..SourceStatus::default()
             },
             suspensions: planning::suspensions(&view, config.clock.unix()),
             ..Status::default()
         };
         status.set_toggles(toggles);
-        Ok(Standing { look, status })
+        Ok(StatusReport { planned, status })
     })
 }

@@ -1,4 +1,4 @@
-//! Readiness: whether the daemon can be trusted to be up to date, and why not. `/readyz` answers with it.
+//! Decides whether the daemon is ready, for `/readyz`.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,17 +7,17 @@ use tokio::time::Instant;
 
 use super::{LastPass, PassResult, Role, Status};
 
-/// Whether the daemon can be trusted to be up to date.
+/// Whether the daemon keeps the service up to date.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Readiness {
-    /// It can.
+    /// The last pass succeeded recently.
     Ready,
-    /// It cannot; why, in words.
+    /// The reason why it does not.
     Unready(String),
 }
 
 impl Readiness {
-    /// Returns why it is not ready.
+    /// Returns the reason why the daemon is not ready.
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         match self {
@@ -34,8 +34,8 @@ impl fmt::Display for Readiness {
 }
 
 impl Status {
-    /// Returns whether the daemon is ready at `now`, where a success older than `stale_after` counts for nothing (DESIGN,
-    /// section 9, `/readyz`).
+    /// Returns whether the daemon is ready at `now`. A success older than `stale_after` does not count (DESIGN, section 9,
+    /// `/readyz`).
     #[must_use]
     pub fn readiness(&self, now: Instant, stale_after: Duration) -> Readiness {
         if let Some(path) = &self.source.awaited {
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn ready_means_a_fresh_success_by_the_writer() {
+    fn the_writer_is_ready_after_a_recent_success() {
         let when = Instant::now();
         let (now, allowed) = (when + Duration::from_secs(11), Duration::from_secs(10));
         assert_eq!(ready(when).readiness(when + allowed, allowed), Readiness::Ready);

@@ -1,4 +1,4 @@
-//! Where every toggle stands: one line each, for `status` and the daemon's page.
+//! Computes the status of every toggle, before and after a pass.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,6 @@ use crate::plan::compare::join;
 use crate::plan::{Change, HoldReason, Plan};
 use crate::state::{self, Refusal, Revisions, Tried, View};
 
-/// What is known of each toggle besides that it is applied.
 type Lines = BTreeMap<ToggleId, Line>;
 
 #[derive(Clone, Debug)]
@@ -38,11 +37,11 @@ impl Line {
     }
 }
 
-/// Says where every toggle stands according to a plan that nothing was done about.
+/// Returns the status of every toggle by a plan that was not carried out.
 ///
 /// # Errors
-/// When the state cannot be read.
-pub(super) fn standing(plan: &Plan, view: &View, scope: &Scope) -> Result<Vec<ToggleStatus>, Error> {
+/// If the state cannot be read.
+pub(super) fn before(plan: &Plan, view: &View, scope: &Scope) -> Result<Vec<ToggleStatus>, Error> {
     let mut lines = planned(plan);
     for held in plan.held() {
         let refusal = view.refusals().get(&held.id);
@@ -76,8 +75,8 @@ pub(super) fn standing(plan: &Plan, view: &View, scope: &Scope) -> Result<Vec<To
     complete(lines, view, &mut Revisions::default(), scope)
 }
 
-/// Describes a change that is to be sent, with the response that it got if it was tried before. One that failed alone is
-/// failed; one that was tried in a pass in which nothing was applied is still pending.
+/// Describes a change that is to be sent, with the response to its last attempt. A change that failed alone is failed. A
+/// change that was tried in a pass in which nothing was applied is pending.
 fn unconfirmed(change: &Change, view: &View) -> Line {
     let tried = view.tries().get(&change.id);
     let tried = tried.filter(|tried| tried.request == change.request());
@@ -102,10 +101,10 @@ fn unconfirmed(change: &Change, view: &View) -> Line {
     }
 }
 
-/// Says where every toggle stands after a pass. `revisions` is kept from one pass to the next.
+/// Returns the status of every toggle after a pass. `revisions` is kept from one pass to the next.
 ///
 /// # Errors
-/// When the state cannot be read.
+/// If the state cannot be read.
 pub(crate) fn after(
     report: &Report,
     view: &View,
@@ -113,8 +112,8 @@ pub(crate) fn after(
     scope: &Scope,
 ) -> Result<Vec<ToggleStatus>, Error> {
     let mut lines = planned(&report.plan);
-    for (change, sending) in report.lines() {
-        let line = match sending {
+    for (change, result) in report.lines() {
+        let line = match result {
             ChangeResult::Applied => Line::new(ToggleState::InSync, None),
             ChangeResult::Failed { reason } => {
                 Line::withheld(ToggleState::Failed, reason.clone(), WithheldReason::Refused)
@@ -152,8 +151,8 @@ fn planned(plan: &Plan) -> Lines {
     lines
 }
 
-/// Adds every toggle that is applied and about which there is nothing to say, and the revisions. What the service confirmed
-/// counts as applied, recorded or not.
+/// Adds the toggles that are in sync, and the revisions. A change that the service confirmed counts as applied, recorded
+/// or not.
 fn complete(
     mut lines: Lines,
     view: &View,
@@ -186,7 +185,7 @@ fn complete(
     Ok(lines.into_iter().map(status).collect())
 }
 
-/// Lists the applied tree.
+/// Returns the toggles of the applied tree.
 fn applied(view: &View) -> Result<BTreeSet<ToggleId>, state::Error> {
     let (Some(tip), Some(reader)) = (view.tip(), view.reader()?) else {
         return Ok(BTreeSet::new());

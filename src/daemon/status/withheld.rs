@@ -1,7 +1,7 @@
-//! Counts the toggles that a pass did not do, by state, environment and reason.
+//! Groups the toggles that a pass withheld by state, environment and reason.
 //!
-//! The log, `/readyz`, the metrics, the page and the status JSON all render the same [`Withheld`] value, so that an
-//! operator who reads only one of them learns the same. Pure.
+//! The log, `/readyz`, the metrics, the page and the status JSON all render the same [`Withheld`] value, so they
+//! always agree. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::ToggleStatus;
 use crate::model::{EnvironmentId, ToggleState, WithheldReason};
 
-/// The number of toggles that are withheld in one state, in one environment, for one reason.
+/// The toggles that are withheld in one state, in one environment, for one reason.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct WithheldGroup {
     /// Their state.
@@ -20,7 +20,7 @@ pub struct WithheldGroup {
     pub environment: EnvironmentId,
     /// The kind of reason.
     pub reason: WithheldReason,
-    /// How many there are.
+    /// Their number.
     pub count: usize,
 }
 
@@ -60,31 +60,31 @@ impl Withheld {
         &self.0
     }
 
-    /// Returns whether every toggle was published, recorded or is about to be.
+    /// Returns whether no toggle is withheld.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns how many toggles are withheld in `state`.
+    /// Returns the number of toggles that are withheld in `state`.
     #[must_use]
     pub fn in_state(&self, state: ToggleState) -> usize {
         self.count(|group| group.state == state)
     }
 
-    /// Returns how many toggles are withheld for `reason`.
+    /// Returns the number of toggles that are withheld for `reason`.
     #[must_use]
     pub fn because_of(&self, reason: WithheldReason) -> usize {
         self.count(|group| group.reason == reason)
     }
 
-    /// Returns the environments in which something is withheld.
+    /// Returns the environments with withheld toggles.
     #[must_use]
     pub fn environments(&self) -> BTreeSet<&EnvironmentId> {
         self.0.iter().map(|group| &group.environment).collect()
     }
 
-    /// Returns the names of the first environments, and how many more there are.
+    /// Returns the names of the first `most` environments, and the number of the others.
     #[must_use]
     pub fn places(&self, most: usize) -> String {
         let environments = self.environments();
@@ -141,7 +141,7 @@ fn clause(groups: &[WithheldGroup]) -> String {
     }
 }
 
-/// The reasons with their counts, the most frequent first.
+/// Returns the reasons with their counts, the most frequent first.
 fn reasons(groups: &[WithheldGroup]) -> Vec<(WithheldReason, usize)> {
     let mut counts: BTreeMap<_, usize> = BTreeMap::new();
     for group in groups {
@@ -188,7 +188,7 @@ mod tests {
     use WithheldReason::{FirstPass, Invalid, Rail, Refused, Suspended};
 
     #[test]
-    fn what_is_in_sync_or_only_waits_is_not_withheld() {
+    fn toggles_in_sync_or_pending_without_a_reason_are_not_withheld() {
         let withheld = of(&[
             toggles("shop/prod", InSync, None, 3),
             toggles("shop/test", Pending, None, 3),
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_operator_suspended_is_reported_last() {
+    fn suspended_toggles_are_reported_last() {
         let withheld = of(&[
             toggles("shop/prod", Pending, Some(Suspended), 2),
             toggles("shop/prod", Held, Some(Invalid), 1),

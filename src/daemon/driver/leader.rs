@@ -1,35 +1,38 @@
-//! Who writes: the one that holds the state's lock. The others wait for it to end.
+//! Elects the writer: the process that holds the lock of the state. The other processes wait for its end.
 
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{Instant, interval, sleep_until};
 
-use super::driver::{Driver, TICK, stopped};
-use super::loop_state::LoopState;
-use super::pass_outcome::PassOutcome;
-use super::status::{LastPass, PassResult, Role};
-use super::{Command, ControlError};
-use crate::model::{Suspension, chain, rfc3339};
+use super::{Driver, TICK, stopped};
+use crate::daemon::loop_state::LoopState;
+use crate::daemon::pass_outcome::PassOutcome;
+use crate::daemon::status::{LastPass, PassResult, Role};
+use crate::daemon::{ControlError, DriverCommand};
+use crate::model::{Suspension, rfc3339};
 use crate::pass::{Error, Reconciler, planning};
 use crate::state;
 
 impl Driver {
-    /// Tries to take the state's lock, and says when to try again where that cannot be had.
-    pub(super) async fn elected(
+    /// Opens the state.
+    ///
+    /// # Errors
+    /// The time at which to try again.
+    pub(super) async fn open_state(
         &mut self,
-        memory: &mut LoopState,
+        state: &mut LoopState,
         stop: &mut watch::Receiver<bool>,
     ) -> Result<Reconciler, Instant> {
         let (config, began) = (self.config.clone(), Instant::now());
         let mut opening = tokio::task::spawn_blocking(move || Reconciler::open(config, Duration::ZERO));
         let mut tick = interval(TICK);
-        // Shared state may hang; nothing is lost then that the next process does not find.
         let opened = loop {
             tokio::select! {
                 opened = &mut opening => break opened,
+                // The remote of shared state may hang. The next process finds whatever is unfinished.
                 () = stopped(stop) => return Err(Instant::now()),
-                Some(command) = self.commands.recv() => refuse(command, "the state is being opened; ask again"),
+                Some(command) = self.commands.recv() => reject(command, "the state is being opened; try again"),
                 _ = tick.tick() => self.heartbeat.beat(),
             }
         };
@@ -37,8 +40,8 @@ impl Driver {
             Ok(reconciler) => {
                 tracing::info!(name: "writer", "this process is the writer");
                 self.status.send_modify(|status| status.role = Role::Writer);
-                self.found_suspended(&reconciler);
-                memory.schedule.no_later_than(Instant::now());
+                self.report_suspensions(&reconciler);
+                state.schedule.no_later_than(Instant::now());
                 Ok(reconciler)
             }
             Err(Error::State(state::Error::Locked { holder, .. })) => {
@@ -54,14 +57,14 @@ impl Driver {
                     self.wait_for_checkout(path);
                     return Err(Instant::now() + TICK);
                 }
-                self.no_pass(&error, began.elapsed(), memory);
-                Err(memory.schedule.due())
+                self.on_open_failed(&error, began.elapsed(), state);
+                Err(state.schedule.due())
             }
         }
     }
 
-    /// Reports a suspension that an earlier process left behind before the first pass ends.
-    fn found_suspended(&self, reconciler: &Reconciler) {
+    /// Reports suspensions from before the start, without waiting for the end of the first pass.
+    fn report_suspensions(&self, reconciler: &Reconciler) {
         let suspensions = planning::suspensions(reconciler.view(), self.config.clock.unix());
         for (scope, Suspension { reason, until }) in suspensions.iter() {
             tracing::warn!(
@@ -75,35 +78,35 @@ impl Driver {
         self.show(suspensions);
     }
 
-    /// Without state there is no pass: tells that, and decides when the next one is due.
-    fn no_pass(&self, error: &Error, took: Duration, memory: &mut LoopState) {
-        let outcome = PassResult::Failed(error.in_full());
-        self.metrics.pass_ended(&outcome, took);
-        memory.on_pass_finished(&PassOutcome::of(&Err(chain(error))), self.token_fingerprint());
-        memory.tell(&outcome);
+    /// Reports a failed pass, because no pass can run without the state.
+    fn on_open_failed(&self, error: &Error, took: Duration, state: &mut LoopState) {
+        let result = PassResult::Failed(error.in_full());
+        self.metrics.pass_ended(&result, took);
+        state.on_pass_finished(&PassOutcome::of(&Err(error.in_full())), self.token_fingerprint());
+        state.log_result(&result);
         self.status.send_modify(|status| {
             status.role = Role::Writer;
             status.source.awaited = None;
-            status.last_pass = Some(LastPass::new(self.config.clock.unix(), outcome, took));
+            status.last_pass = Some(LastPass::new(self.config.clock.unix(), result, took));
         });
     }
 
-    /// Waits until it is time to try again, or somebody asks.
-    pub(super) async fn wait_for_turn(&mut self, until: Instant, stop: &mut watch::Receiver<bool>) {
+    /// Waits until `until`, a trigger or a stop.
+    pub(super) async fn wait_for_turn(&mut self, mut until: Instant, stop: &mut watch::Receiver<bool>) {
         let mut tick = interval(TICK);
-        let (began, mut until) = (Instant::now(), until);
+        let began = Instant::now();
         loop {
             tokio::select! {
                 () = sleep_until(until) => return,
                 () = stopped(stop) => return,
-                // Not at once, because one commit is many file events.
+                // Not immediately, because one commit causes many file events.
                 () = self.trigger.fired() => until = until.min(began + TICK),
                 Some(command) = self.commands.recv() => {
                     let why = match self.status.borrow().role {
-                        Role::Follower(_) => "this process is not the writer; ask the one that is",
-                        Role::Starting | Role::Writer => "the state cannot be used; `/readyz` says why",
+                        Role::Follower(_) => "this process is not the writer; send the order to the writer",
+                        Role::Starting | Role::Writer => "the state cannot be used; see `/readyz` for the reason",
                     };
-                    refuse(command, why);
+                    reject(command, why);
                 }
                 _ = tick.tick() => self.heartbeat.beat(),
             }
@@ -111,12 +114,12 @@ impl Driver {
     }
 }
 
-/// Answers an order that nobody can carry out now.
-fn refuse(command: Command, why: &str) {
+/// Answers an order that cannot be carried out now.
+fn reject(command: DriverCommand, why: &str) {
     match command {
-        Command::Allow(_, reply) => drop(reply.send(Err(ControlError::NotNow(why.to_owned())))),
-        Command::Resume(_, reply) => drop(reply.send(Err(why.to_owned()))),
-        Command::Suspend(_, _, reply) => drop(reply.send(Err(why.to_owned()))),
-        Command::RetryParked => {}
+        DriverCommand::Allow(_, reply) => drop(reply.send(Err(ControlError::NotNow(why.to_owned())))),
+        DriverCommand::Resume(_, reply) => drop(reply.send(Err(why.to_owned()))),
+        DriverCommand::Suspend(_, _, reply) => drop(reply.send(Err(why.to_owned()))),
+        DriverCommand::RetryParked => {}
     }
 }

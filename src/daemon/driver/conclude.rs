@@ -1,60 +1,59 @@
-//! What follows from a pass: the schedule, the metrics, the status, and what the log says once.
+//! Concludes a pass: updates the schedule, the metrics, the status and the log.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::decisions;
-use super::driver::Driver;
-use super::loop_state::{LoopState, outcome};
-use super::pass_outcome::PassOutcome;
-use super::status::{LastPass, PassResult, SourceStatus, Success, ToggleStatus, Withheld};
+use super::Driver;
+use crate::daemon::loop_state::{LoopState, pass_result};
+use crate::daemon::pass_outcome::PassOutcome;
+use crate::daemon::status::{LastPass, PassResult, SourceStatus, Success, ToggleStatus, Withheld};
 use crate::model::Suspensions;
 use crate::pass::publish::tries;
 use crate::pass::{Error, Reconciler, Report, planning};
 
 impl Driver {
-    /// Reports what came of a pass, and decides when the next one is due.
+    /// Reports the result of a pass, and decides when the next one is due.
     pub(super) fn conclude(
         &self,
-        writer: &Reconciler,
+        reconciler: &Reconciler,
         result: Result<Report, Error>,
         toggles: Option<Vec<ToggleStatus>>,
         took: Duration,
-        memory: &mut LoopState,
+        state: &mut LoopState,
     ) {
-        let at = self.config.clock.unix();
         if let Err(error) = &result
             && let Some(path) = self.awaited(error)
         {
             self.wait_for_checkout(path);
-            memory.on_pass_finished(&PassOutcome::default(), self.token_fingerprint());
+            state.on_pass_finished(&PassOutcome::default(), self.token_fingerprint());
             return;
         }
+        let at = self.config.clock.unix();
         let refused = result.as_ref().err().and_then(Error::refused_revision);
         let result = result.map_err(|error| error.in_full());
-        let outcome = outcome(&result);
         if let Ok(report) = &result {
             self.metrics.fetched(report.looked);
-            memory.seen = Some(report.plan.source().revision);
-            memory.note(&report.notes);
-            memory.guesses(report);
+            state.seen = Some(report.plan.source().revision);
+            state.log_notes(&report.notes);
+            state.log_guesses(report);
         }
-        memory.on_pass_finished(&PassOutcome::of(&result), self.token_fingerprint());
-        if let Some(outcome) = &outcome {
-            self.metrics.pass_ended(outcome, took);
-            memory.tell(outcome);
+        state.on_pass_finished(&PassOutcome::of(&result), self.token_fingerprint());
+        let pass_result = pass_result(&result);
+        let is_success = pass_result.as_ref().is_some_and(PassResult::is_success);
+        if let Some(pass_result) = &pass_result {
+            self.metrics.pass_ended(pass_result, took);
+            state.log_result(pass_result);
         }
-        let suspensions = planning::suspensions(writer.view(), at);
-        schedule_next(writer, &suspensions, memory, at);
-        decisions::count(&self.metrics, &suspensions);
-        if let Some(toggles) = &toggles {
-            self.count(toggles, memory);
-        }
-        let is_success = outcome.as_ref().is_some_and(PassResult::is_success);
         if is_success {
             self.metrics.succeeded_at(at);
         }
+        let suspensions = planning::suspensions(reconciler.view(), at);
+        schedule_next(reconciler, &suspensions, state, at);
+        if let Some(toggles) = &toggles {
+            self.count(toggles, state);
+        }
+        self.metrics.suspensions(&suspensions);
         self.status.send_modify(|status| {
             status.source.refused = refused;
             if let Ok(report) = &result {
@@ -65,7 +64,7 @@ impl Driver {
                 let when = Instant::now();
                 status.last_success = Some(Success { at, when });
             }
-            if let Some(result) = outcome {
+            if let Some(result) = pass_result {
                 status.last_pass = Some(LastPass::new(at, result, took));
             }
             status.suspensions = suspensions;
@@ -75,24 +74,24 @@ impl Driver {
         });
     }
 
-    /// Counts the toggles by state, and logs what is newly withheld or held.
-    fn count(&self, toggles: &[ToggleStatus], memory: &mut LoopState) {
+    /// Counts the toggles by state, and logs the toggles that are newly withheld or held.
+    fn count(&self, toggles: &[ToggleStatus], state: &mut LoopState) {
         let withheld = Withheld::of(toggles);
         self.metrics.toggles(toggles);
         self.metrics.withheld(&withheld);
-        memory.withheld(&withheld);
-        LoopState::held(&self.status.borrow().toggles, toggles);
+        state.log_withheld(&withheld);
+        LoopState::log_held(&self.status.borrow().toggles, toggles);
     }
 }
 
-/// Schedules the next retry of a toggle, and a pass for when the next suspension ends.
-fn schedule_next(writer: &Reconciler, suspensions: &Suspensions, memory: &mut LoopState, at: i64) {
-    if let Some(wait) = tries::next_retry(writer.view().tries(), at) {
-        memory.schedule.retry_after(Instant::now(), wait);
+/// Schedules the next retry of a toggle, and a pass for the end of the next suspension.
+fn schedule_next(reconciler: &Reconciler, suspensions: &Suspensions, state: &mut LoopState, at: i64) {
+    if let Some(wait) = tries::next_retry(reconciler.view().tries(), at) {
+        state.schedule.retry_after(Instant::now(), wait);
     }
     if let Some(until) = suspensions.next_end() {
         let left = Duration::from_secs(u64::try_from(until.saturating_sub(at)).unwrap_or_default());
-        memory.schedule.no_later_than(Instant::now() + left);
+        state.schedule.no_later_than(Instant::now() + left);
     }
 }
 

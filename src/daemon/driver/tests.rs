@@ -1,5 +1,5 @@
-//! The driver in time that does not pass by itself: hours of it take no longer than the work that is done in them.
-//! There is no service, so that a change always fails, and the source is on this machine.
+//! Tests the driver in virtual time: hours take no longer than the work that happens in them. Without a service, every
+//! change fails. The source is a local repository.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::{Control, Driver, Heartbeat, Metrics, PassResult, Status, Trigger};
+use super::{Driver, Heartbeat, Metrics, Status, Trigger};
+use crate::daemon::{Control, PassResult};
 use crate::model::{Suspension, SuspensionScope};
 use crate::pass::{ChangeResult, Config, Event, PassContext, Reconciler, Runtime, StopReason};
 use crate::plan::FirstPass;
@@ -23,10 +24,10 @@ const INTERVAL: Duration = Duration::from_secs(30);
 const DOCUMENT: &str = "disabled: false\ncontent:\n  variations:\n    - { name: a, value: x }\n  rules: []\n  \
      disabledServe: { select: 0 }\n  defaultServe: { select: 0 }\n";
 
-/// A driver at work.
-struct Work {
+/// A running driver.
+struct RunningDriver {
     repo: Repo,
-    /// Kept for as long as there is work.
+    /// Removed at the end.
     state: Option<tempfile::TempDir>,
     control: Control,
     heartbeat: Heartbeat,
@@ -35,25 +36,25 @@ struct Work {
     running: JoinHandle<()>,
 }
 
-impl Work {
-    /// Starts one on a repository with a document that is there already.
+impl RunningDriver {
+    /// Starts a driver that adopts the only document, so that it is in sync.
     fn adopted() -> Self {
         Self::start(FirstPass::Adopt)
     }
 
-    /// Starts one that wants to publish, which fails.
+    /// Starts a driver whose passes fail.
     fn failing() -> Self {
         Self::start(FirstPass::Assert)
     }
 
     fn start(first_pass: FirstPass) -> Self {
         let state = tempfile::tempdir().unwrap();
-        let mut work = Self::on(state.path(), first_pass);
-        work.state = Some(state);
-        work
+        let mut driver = Self::on(state.path(), first_pass);
+        driver.state = Some(state);
+        driver
     }
 
-    /// Starts one whose state is in this folder.
+    /// Starts a driver with its state in this folder.
     fn on(state: &Path, first_pass: FirstPass) -> Self {
         let repo = Repo::new();
         repo.commit_file("shop/prod/pay.yaml", DOCUMENT);
@@ -85,7 +86,7 @@ impl Work {
         }
     }
 
-    /// Waits for the next pass to end, and returns when that was and how.
+    /// Waits for the end of the next pass.
     async fn pass(&mut self) -> (Instant, PassResult) {
         loop {
             self.status.changed().await.expect("the driver runs");
@@ -95,7 +96,7 @@ impl Work {
         }
     }
 
-    /// Returns how many passes end within `time`.
+    /// Returns the number of passes that end within `time`.
     async fn passes_within(&mut self, time: Duration) -> usize {
         let end = Instant::now() + time;
         let mut count = 0;
@@ -123,12 +124,12 @@ fn failed(result: &PassResult) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn while_nothing_happens_it_looks_at_its_interval_with_jitter() {
-    let mut work = Work::adopted();
-    let (mut before, first) = work.pass().await;
+async fn without_events_passes_run_at_the_interval_with_jitter() {
+    let mut driver = RunningDriver::adopted();
+    let (mut before, first) = driver.pass().await;
     assert!(!failed(&first), "{first:?}");
     for _ in 0..20 {
-        let (now, result) = work.pass().await;
+        let (now, result) = driver.pass().await;
         assert!(!failed(&result), "{result:?}");
         let waited = now - before;
         assert!(waited >= INTERVAL.mul_f64(0.9), "{waited:?}");
@@ -138,122 +139,123 @@ async fn while_nothing_happens_it_looks_at_its_interval_with_jitter() {
         );
         before = now;
     }
-    work.end().await;
+    driver.end().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pass_that_fails_at_a_commit_is_retried_after_a_growing_wait_and_not_every_second() {
-    let mut work = Work::failing();
-    let (start, result) = work.pass().await;
+async fn a_failed_pass_is_retried_after_a_growing_backoff() {
+    let mut driver = RunningDriver::failing();
+    let (start, result) = driver.pass().await;
     assert!(failed(&result), "{result:?}");
-    let (second, _) = work.pass().await;
+    let (second, _) = driver.pass().await;
     assert!(second - start >= Duration::from_secs(1));
-    // 2, 4, 8 … s, then five minutes: at most a dozen on the way there, then twice that where the jitter is least.
-    let passes = work.passes_within(Duration::from_secs(3600)).await;
+    // 2, 4, 8 … s, then five minutes: at most a dozen retries before, then up to twice that with the least jitter.
+    let passes = driver.passes_within(Duration::from_secs(3600)).await;
     assert!((12..=36).contains(&passes), "{passes} in an hour");
-    assert_eq!(work.heartbeat.stopped_for(), None, "the loop turned all the time");
-    work.end().await;
+    assert_eq!(driver.heartbeat.stalled_for(), None, "the loop never stalled");
+    driver.end().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_state_that_cannot_be_opened_is_tried_again_after_a_growing_wait_and_when_somebody_asks() {
+async fn a_state_that_cannot_be_opened_is_tried_again_after_a_growing_backoff_or_on_a_trigger() {
     let state = tempfile::tempdir().unwrap();
     let folder = state.path().join("state");
     std::fs::write(&folder, "a file").unwrap();
-    let mut work = Work::on(&folder, FirstPass::Adopt);
-    let (_, result) = work.pass().await;
+    let mut driver = RunningDriver::on(&folder, FirstPass::Adopt);
+    let (_, result) = driver.pass().await;
     assert!(failed(&result), "{result:?}");
-    let passes = work.passes_within(Duration::from_secs(3600)).await;
+    let passes = driver.passes_within(Duration::from_secs(3600)).await;
     assert!((12..=36).contains(&passes), "{passes} in an hour");
-    assert_eq!(work.heartbeat.stopped_for(), None, "the loop turned all the time");
+    assert_eq!(driver.heartbeat.stalled_for(), None, "the loop never stalled");
     let order = Suspension {
         reason: None,
         until: None,
     };
-    let suspended = work
+    let suspended = driver
         .control
         .suspend(SuspensionScope::everything(), order)
         .await
         .unwrap_err();
     assert!(suspended.to_string().contains("cannot be used"), "{suspended}");
 
-    work.pass().await;
+    driver.pass().await;
     let start = Instant::now();
     std::fs::remove_file(&folder).unwrap();
-    work.control.reconcile().await.unwrap();
-    while failed(&work.pass().await.1) {}
+    driver.control.reconcile().await.unwrap();
+    while failed(&driver.pass().await.1) {}
     assert!(start.elapsed() <= Duration::from_secs(2), "{:?}", start.elapsed());
-    work.end().await;
+    driver.end().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_newer_commit_ends_the_wait_for_the_retry_of_an_older_one() {
-    let mut work = Work::failing();
-    work.passes_within(Duration::from_secs(3600)).await;
-    // From here on five minutes pass, or half of them, until the next retry.
-    work.pass().await;
+async fn a_newer_commit_ends_the_backoff_of_an_older_one() {
+    let mut driver = RunningDriver::failing();
+    driver.passes_within(Duration::from_secs(3600)).await;
+    // The backoff to the next retry is two and a half to five minutes now.
+    driver.pass().await;
     let start = Instant::now();
-    work.repo
+    driver
+        .repo
         .commit_file("shop/prod/pay.yaml", &DOCUMENT.replace('x', "y"));
-    work.pass().await;
+    driver.pass().await;
     assert!(start.elapsed() <= Duration::from_secs(2), "{:?}", start.elapsed());
-    // And that it failed again does not make it start over every second.
-    assert!(work.passes_within(Duration::from_secs(60)).await <= 1);
-    work.end().await;
+    // The repeated failure does not restart the pass every second.
+    assert!(driver.passes_within(Duration::from_secs(60)).await <= 1);
+    driver.end().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_source_that_is_back_is_looked_at_at_once() {
-    let mut work = Work::adopted();
-    work.pass().await;
-    let (git, away) = (work.repo.join(".git"), work.repo.join("away"));
+async fn a_restored_source_starts_a_pass_immediately() {
+    let mut driver = RunningDriver::adopted();
+    driver.pass().await;
+    let (git, away) = (driver.repo.join(".git"), driver.repo.join("away"));
     std::fs::rename(&git, &away).unwrap();
-    while !failed(&work.pass().await.1) {}
-    work.passes_within(Duration::from_secs(3600)).await;
-    work.pass().await;
+    while !failed(&driver.pass().await.1) {}
+    driver.passes_within(Duration::from_secs(3600)).await;
+    driver.pass().await;
     let start = Instant::now();
     std::fs::rename(&away, &git).unwrap();
-    let (now, result) = work.pass().await;
+    let (now, result) = driver.pass().await;
     assert!(!failed(&result), "{result:?}");
     assert!(now - start <= Duration::from_secs(2), "{:?}", now - start);
-    work.end().await;
+    driver.end().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_clock_that_jumps_a_day_causes_one_pass_and_no_burst() {
-    let mut work = Work::adopted();
-    work.pass().await;
+    let mut driver = RunningDriver::adopted();
+    driver.pass().await;
     tokio::time::advance(Duration::from_secs(86_400)).await;
     let start = Instant::now();
-    let (now, _) = work.pass().await;
+    let (now, _) = driver.pass().await;
     assert!(now - start <= Duration::from_secs(1), "{:?}", now - start);
-    assert_eq!(work.passes_within(INTERVAL.mul_f64(0.8)).await, 0);
-    assert_eq!(work.heartbeat.stopped_for(), None);
-    work.end().await;
+    assert_eq!(driver.passes_within(INTERVAL.mul_f64(0.8)).await, 0);
+    assert_eq!(driver.heartbeat.stalled_for(), None);
+    driver.end().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_hundred_triggers_at_once_are_one_pass_and_at_most_one_more() {
-    let mut work = Work::adopted();
-    work.pass().await;
+async fn two_hundred_simultaneous_triggers_cause_at_most_two_passes() {
+    let mut driver = RunningDriver::adopted();
+    driver.pass().await;
     for _ in 0..200 {
-        work.control.trigger().fire();
+        driver.control.trigger().fire();
     }
-    work.pass().await;
-    assert!(work.passes_within(INTERVAL.mul_f64(0.8)).await <= 1);
-    work.control.reconcile().await.unwrap();
-    work.pass().await;
-    assert_eq!(work.passes_within(INTERVAL.mul_f64(0.8)).await, 0);
-    work.end().await;
+    driver.pass().await;
+    assert!(driver.passes_within(INTERVAL.mul_f64(0.8)).await <= 1);
+    driver.control.reconcile().await.unwrap();
+    driver.pass().await;
+    assert_eq!(driver.passes_within(INTERVAL.mul_f64(0.8)).await, 0);
+    driver.end().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_ends_at_once_while_it_waits_and_answers_orders_no_more() {
-    let mut work = Work::failing();
-    work.passes_within(Duration::from_secs(3600)).await;
+async fn a_waiting_driver_stops_immediately_and_rejects_orders() {
+    let mut driver = RunningDriver::failing();
+    driver.passes_within(Duration::from_secs(3600)).await;
     let start = Instant::now();
-    let control = work.control.clone();
-    work.end().await;
+    let control = driver.control.clone();
+    driver.end().await;
     assert!(start.elapsed() <= Duration::from_secs(1), "{:?}", start.elapsed());
     let order = Suspension {
         reason: None,
@@ -269,7 +271,7 @@ async fn it_ends_at_once_while_it_waits_and_answers_orders_no_more() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_pass_that_is_asked_to_end_while_it_looks_sends_nothing() {
+async fn a_pass_that_is_stopped_while_it_plans_sends_nothing() {
     let (repo, state) = (Repo::new(), tempfile::tempdir().unwrap());
     repo.commit_file("shop/prod/pay.yaml", DOCUMENT);
     let config = settings(repo.path(), state.path(), FirstPass::Assert).with_service(ClientConfig {

@@ -1,0 +1,291 @@
+//! Runs a pass when it is due, when an operator orders one, and when the source has moved; one at a time.
+//!
+//! Poll, webhook and `POST /reconcile` are the same trigger, without data. The driver owns the reconciler, so nothing
+//! else writes while a pass runs.
+
+mod checkout;
+mod conclude;
+mod leader;
+mod orders;
+mod running_pass;
+#[cfg(test)]
+mod tests;
+
+use std::time::{Duration, SystemTime};
+
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use tracing::Span;
+
+use super::freshness::Freshness;
+use super::loop_state::LoopState;
+use super::probe::HeadProbe;
+use super::status::{Status, ToggleStatus, toggles};
+use super::{DriverCommand, Heartbeat, Metrics, Trigger};
+use crate::model::{CommitId, chain};
+use crate::pass::{Config, Error, Observe, PassContext, Reconciler, Report, Runtime};
+use crate::state::Revisions;
+use orders::reload;
+use running_pass::RunningPass;
+
+/// The interval at which a local ref is looked up, and at which a follower tries to become the writer.
+const TICK: Duration = Duration::from_secs(1);
+
+/// The daemon's loop around passes, and its connections to the rest of the process.
+pub struct Driver {
+    /// The settings of every pass.
+    pub config: Config,
+    /// The interval between passes if nothing triggers one.
+    pub poll_interval: Duration,
+    /// Observes every pass.
+    pub observe: Observe,
+    /// Requests passes.
+    pub trigger: Trigger,
+    /// Requests a lookup of a local ref, which starts a pass only if the ref has moved.
+    pub lookup: Trigger,
+    /// Orders of operators.
+    pub commands: mpsc::Receiver<DriverCommand>,
+    /// Receives the status after every pass.
+    pub status: watch::Sender<Status>,
+    /// The metrics that the driver updates.
+    pub metrics: Metrics,
+    /// Updated in every turn of the loop.
+    pub heartbeat: Heartbeat,
+    /// The age from which a source counts as out of date.
+    pub stale_after: Duration,
+}
+
+/// The event that ended a wait.
+enum Wakeup {
+    Command(DriverCommand),
+    /// A lookup of a remote source found this head.
+    Found(Option<CommitId>),
+    /// A lookup of a remote source is due.
+    LookupDue,
+    /// A pass is due or was requested.
+    PassDue,
+    Stop,
+    /// A lookup of a local ref is due.
+    Tick,
+}
+
+/// A pass that has ended.
+struct FinishedPass {
+    reconciler: Reconciler,
+    revisions: Revisions,
+    result: Result<Report, Error>,
+    /// The status of every toggle; none if it is unchanged or unknown.
+    toggles: Option<Vec<ToggleStatus>>,
+}
+
+impl Driver {
+    /// Runs passes until `stop` becomes true. Then no request starts, and open requests end or are abandoned after 25 s.
+    pub async fn run(mut self, mut stop: watch::Receiver<bool>) {
+        let freshness = Freshness {
+            status: self.status.clone(),
+            metrics: self.metrics.clone(),
+            stale_after: self.stale_after,
+        };
+        let probe = HeadProbe::new(self.config.source.clone(), freshness);
+        let mut state = LoopState::new(self.poll_interval, probe);
+        let mut tick = interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        self.status.send_modify(|status| {
+            status.source.repo.clone_from(&self.config.rules.repo);
+            status.service.clone_from(&self.config.rules.base_url);
+        });
+        let mut leader = None;
+        while !*stop.borrow() {
+            self.heartbeat.beat();
+            self.expire();
+            let reconciler = match &mut leader {
+                Some(reconciler) => reconciler,
+                None => match self.open_state(&mut state, &mut stop).await {
+                    Ok(reconciler) => leader.insert(reconciler),
+                    Err(until) => {
+                        self.wait_for_turn(until, &mut stop).await;
+                        continue;
+                    }
+                },
+            };
+            match self.wakeup(&mut state, &mut tick, &mut stop).await {
+                Wakeup::Stop => return,
+                Wakeup::Command(command) => self.carry_out(command, reconciler, &mut state),
+                wakeup if self.is_due(&wakeup, &mut state) => {
+                    let Some(reconciler) = leader.take().filter(is_usable) else {
+                        continue;
+                    };
+                    leader = self.pass(reconciler, &mut state, &mut stop).await;
+                    if leader.is_none() {
+                        return;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns whether a pass is to start now.
+    fn is_due(&self, wakeup: &Wakeup, state: &mut LoopState) -> bool {
+        let now = Instant::now();
+        let is_wanted = match wakeup {
+            Wakeup::PassDue => true,
+            Wakeup::LookupDue => {
+                state.schedule.on_lookup(now, fastrand::f64());
+                state.probe.start();
+                false
+            }
+            Wakeup::Found(head) => state.is_new(*head),
+            Wakeup::Tick => state.is_ref_moved(),
+            Wakeup::Command(_) | Wakeup::Stop => false,
+        };
+        let paused_until = is_wanted.then(|| self.paused_until(state, now)).flatten();
+        if let Some(until) = paused_until {
+            state.schedule.defer(now, until);
+        }
+        is_wanted && paused_until.is_none()
+    }
+
+    /// Returns the time before which no pass may start: the service asked for a wait, or rejected the token.
+    fn paused_until(&self, state: &LoopState, now: Instant) -> Option<Instant> {
+        let schedule = &state.schedule;
+        let held = schedule.held_until(now);
+        held.or_else(|| schedule.rejected_until(now, self.token_fingerprint().as_deref()))
+    }
+
+    async fn wakeup(
+        &mut self,
+        state: &mut LoopState,
+        tick: &mut tokio::time::Interval,
+        stop: &mut watch::Receiver<bool>,
+    ) -> Wakeup {
+        let probe = &mut state.probe;
+        let due = state.schedule.due();
+        let lookup_due = state.schedule.lookup_due().filter(|_| !probe.is_local());
+        tokio::select! {
+            biased;
+            () = stopped(stop) => Wakeup::Stop,
+            Some(command) = self.commands.recv() => Wakeup::Command(command),
+            () = self.trigger.fired() => Wakeup::PassDue,
+            () = sleep_until(due) => Wakeup::PassDue,
+            () = sleep_until(lookup_due.unwrap_or(due)), if lookup_due.is_some() => Wakeup::LookupDue,
+            head = probe.finished() => Wakeup::Found(head),
+            () = self.lookup.fired() => Wakeup::Tick,
+            _ = tick.tick() => Wakeup::Tick,
+        }
+    }
+
+    /// Runs a pass and keeps the loop responsive meanwhile. Returns nothing if a shutdown abandoned the pass.
+    async fn pass(
+        &mut self,
+        mut reconciler: Reconciler,
+        state: &mut LoopState,
+        stop: &mut watch::Receiver<bool>,
+    ) -> Option<Reconciler> {
+        state.prepare(&mut reconciler, self.config.clock.unix());
+        let (mut running, context) = RunningPass::new(self);
+        let head = state.probe.local_head();
+        let (started, started_at) = (Instant::now(), SystemTime::now());
+        let span = pass_span();
+        let revisions = std::mem::take(&mut state.revisions);
+        let pass = self.spawn_pass(reconciler, revisions, context, span.clone());
+        let FinishedPass {
+            mut reconciler,
+            revisions,
+            result,
+            toggles,
+        } = self.attend(pass, &mut running, &mut state.probe, stop).await?;
+        let took = started.elapsed();
+        state.seen = running.revision().or(head);
+        if state.seen.is_some() || result.is_ok() {
+            state.probe.record_lookup(started_at);
+        }
+        state.collect(&mut reconciler, revisions);
+        if running.is_triggered || running.has_orders {
+            self.trigger.fire();
+        }
+        if running.has_orders {
+            reload(&mut reconciler);
+        }
+        span.in_scope(|| self.conclude(&reconciler, result, toggles, took, state));
+        // Last, because the pass itself parks toggles.
+        if running.retries_parked {
+            state.schedule.unpark_all();
+        }
+        Some(reconciler)
+    }
+
+    /// Starts a pass on a blocking thread.
+    fn spawn_pass(
+        &self,
+        mut reconciler: Reconciler,
+        mut revisions: Revisions,
+        context: PassContext,
+        span: Span,
+    ) -> impl Future<Output = FinishedPass> + use<> {
+        let (status, runtime) = (self.status.clone(), Runtime::Tokio(Handle::current()));
+        let pass = tokio::task::spawn_blocking(move || {
+            let _entered = span.entered();
+            let result = reconciler.pass(&context, &runtime);
+            let is_known = |report: &&Report| report.is_nothing() && status.borrow().is_in_sync();
+            let report = result.as_ref().ok().filter(|report| !is_known(report));
+            let toggles = report.and_then(|report| toggles_after(report, &reconciler, &mut revisions));
+            FinishedPass {
+                reconciler,
+                revisions,
+                result,
+                toggles,
+            }
+        });
+        async {
+            pass.await
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
+        }
+    }
+
+    /// Returns a digest that distinguishes tokens; none if the token cannot be read.
+    fn token_fingerprint(&self) -> Option<String> {
+        use sha2::{Digest, Sha256};
+        let secret = self.config.service.as_ref()?.token.read().ok()?;
+        Some(crate::model::hex(&Sha256::digest(secret.expose())))
+    }
+}
+
+/// Returns the status of every toggle after a pass.
+fn toggles_after(
+    report: &Report,
+    reconciler: &Reconciler,
+    revisions: &mut Revisions,
+) -> Option<Vec<ToggleStatus>> {
+    let scope = &reconciler.config().rules.policy.scope;
+    toggles::after(report, reconciler.view(), revisions, scope)
+        .map_err(|error| {
+            tracing::warn!(name: "status_unknown", reason = chain(&error), "could not compute the status");
+        })
+        .ok()
+}
+
+/// Returns whether the state is still at the place where it was opened; if not, it must be opened again.
+fn is_usable(reconciler: &Reconciler) -> bool {
+    if !reconciler.is_in_place() {
+        tracing::error!(name: "state_folder_replaced", "the state folder is not the one that was opened; opening the new one");
+        return false;
+    }
+    let is_same_remote = reconciler.is_same_remote();
+    if !is_same_remote {
+        tracing::info!(name: "origin_changed", "`origin` of the source has changed; opening the shared state there");
+    }
+    is_same_remote
+}
+
+/// Returns a span that gives the log lines of one pass the same short id.
+fn pass_span() -> Span {
+    // The level keeps the span enabled at every log level.
+    tracing::error_span!("pass", pass = format!("{:08x}", fastrand::u32(..)))
+}
+
+/// Waits until `stop` becomes true or its sender is gone. Can be called again.
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    let _ = stop.wait_for(|stop| *stop).await;
+}

@@ -1,0 +1,138 @@
+//! Answers operators and looks up the source while a pass runs. After a newer commit, an order or a shutdown, the pass
+//! starts no further request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, MissedTickBehavior, interval, interval_at};
+
+use super::orders::OrderEffect;
+use super::{Driver, TICK, stopped};
+use crate::daemon::probe::HeadProbe;
+use crate::daemon::status::{ServiceWait, Status};
+use crate::model::CommitId;
+use crate::pass::{Event, PassContext};
+
+/// The time that a pass has to end after a shutdown was requested.
+const GRACE: Duration = Duration::from_secs(25);
+
+/// The driver's side of a running pass.
+pub(super) struct RunningPass {
+    stop: watch::Sender<bool>,
+    revision: watch::Receiver<Option<CommitId>>,
+    /// Whether an order was recorded that the pass was planned without.
+    pub(super) has_orders: bool,
+    /// Whether another pass was requested.
+    pub(super) is_triggered: bool,
+    /// Whether the next pass tries parked toggles again.
+    pub(super) retries_parked: bool,
+}
+
+impl RunningPass {
+    /// Creates the driver's side of a pass and its context.
+    pub(super) fn new(driver: &Driver) -> (Self, PassContext) {
+        let (stop, stopped) = watch::channel(false);
+        let (found, revision) = watch::channel(None);
+        let (status, observe) = (driver.status.clone(), Arc::clone(&driver.observe));
+        let context = PassContext::new(stopped, move |event| {
+            match event {
+                Event::Looked(revision) => drop(found.send_replace(Some(*revision))),
+                Event::HeldBack(wait) => show_wait(&status, *wait),
+                Event::Answered(..) | Event::Begins(_) | Event::Ended(..) => {}
+            }
+            observe(event);
+        });
+        let running = Self {
+            stop,
+            revision,
+            has_orders: false,
+            is_triggered: false,
+            retries_parked: false,
+        };
+        (running, context)
+    }
+
+    /// Returns the source revision of the pass, once the pass has read it.
+    pub(super) fn revision(&self) -> Option<CommitId> {
+        *self.revision.borrow()
+    }
+
+    fn stop(&self) {
+        self.stop.send_replace(true);
+    }
+
+    /// Stops the pass if `head` is another revision than its own.
+    fn compare(&self, head: Option<CommitId>) {
+        let revision = self.revision();
+        if revision.is_some() && head.is_some() && head != revision {
+            self.stop();
+        }
+    }
+
+    fn on_order(&mut self, effect: &OrderEffect) {
+        match effect {
+            OrderEffect::Recorded => {
+                self.has_orders = true;
+                self.stop();
+            }
+            OrderEffect::Rejected => {}
+            OrderEffect::RetryParked => self.retries_parked = true,
+        }
+    }
+}
+
+impl Driver {
+    /// Waits for the end of `pass`. Returns nothing if a shutdown abandoned it.
+    pub(super) async fn attend<P: Future>(
+        &mut self,
+        pass: P,
+        running: &mut RunningPass,
+        probe: &mut HeadProbe,
+        stop: &mut watch::Receiver<bool>,
+    ) -> Option<P::Output> {
+        let mut tick = interval(TICK);
+        let mut poll = interval_at(Instant::now() + self.poll_interval, self.poll_interval);
+        poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        tokio::pin!(pass);
+        loop {
+            tokio::select! {
+                done = &mut pass => return Some(done),
+                () = stopped(stop) => {
+                    // Before it has read the source, a pass may wait for a remote without a limit, and has sent nothing.
+                    running.revision()?;
+                    running.stop();
+                    return tokio::time::timeout(GRACE, &mut pass).await.ok();
+                }
+                Some(command) = self.commands.recv() => {
+                    let effect = self.record(command, running.revision());
+                    running.on_order(&effect);
+                }
+                _ = tick.tick() => {
+                    self.heartbeat.beat();
+                    self.expire();
+                    running.compare(probe.local_head());
+                }
+                // A remote repository may be ahead of this pass, which may be retrying for a while.
+                () = self.trigger.fired(), if !probe.is_local() => {
+                    running.is_triggered = true;
+                    probe.start();
+                }
+                _ = poll.tick() => probe.start(),
+                head = probe.finished() => running.compare(head),
+            }
+        }
+    }
+}
+
+/// Shows the wait that the service asked for, unless a longer one is shown already.
+fn show_wait(status: &watch::Sender<Status>, wait: Duration) {
+    let wait = ServiceWait::from_now(wait);
+    status.send_if_modified(|status| {
+        let is_longer = status.waiting.is_none_or(|shown| shown.until < wait.until);
+        if is_longer {
+            status.waiting = Some(wait);
+        }
+        is_longer
+    });
+}
