@@ -9,9 +9,9 @@
 //!
 //! # The parts
 //!
-//! [`applied`] holds the record: a ref of a bare repository, whose tree contains exactly the applied documents. A diff
-//! against it is a Git diff, and its history is the deployment history. [`journal`] holds each request before it is sent,
-//! and its outcome afterwards. [`shared`] holds the protocol of a ref on a remote. A [`Store`] owns the three, one per
+//! `applied` holds the record: a ref of a bare repository, whose tree contains exactly the applied documents. A diff
+//! against it is a Git diff, and its history is the deployment history. `journal` holds each request before it is sent,
+//! and its outcome afterwards. `shared` holds the protocol of a ref on a remote. A [`Store`] owns the three, one per
 //! folder, and calls them; a [`View`] reads them and writes nothing. `sidecar` and `orders` hold small files: failures,
 //! the last clean pass, suspensions, and allowances.
 //!

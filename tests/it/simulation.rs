@@ -98,6 +98,9 @@ struct Simulation {
     remote: Option<Repo>,
     /// The disk that the last pass ran on, where the state is shared.
     disk: PathBuf,
+    /// What a killed pass had open, by disk: a pass on that disk may send it once more, because it cannot know whether its
+    /// request came after that of another machine.
+    owed: BTreeMap<PathBuf, BTreeSet<String>>,
     believed: BTreeMap<String, Believed>,
     stored: BTreeMap<String, Value>,
     story: Vec<String>,
@@ -147,6 +150,7 @@ impl Simulation {
             seed,
             remote,
             disk: PathBuf::new(),
+            owed: BTreeMap::new(),
             rng: Rng::with_seed(seed),
             world,
             commits: vec![BTreeMap::new()],
@@ -307,6 +311,7 @@ impl Simulation {
         self.disk = self.world.path(&format!("disk-{}", self.rng.u32(0..3)));
         if self.rng.u32(0..4) == 0 {
             drop(std::fs::remove_dir_all(&self.disk));
+            self.owed.remove(&self.disk);
         }
         run.set("state-dir", &self.disk)
             .set("state-remote", remote.path())
@@ -356,6 +361,9 @@ impl Simulation {
 
     /// Checks every request of a pass and notes what came of it.
     fn account(&mut self, killed: bool) {
+        for toggle in self.owed.remove(&self.disk).unwrap_or_default() {
+            self.believed.insert(toggle, Believed::Unknown);
+        }
         let requests = self.world.service.take();
         let mut last: BTreeMap<String, String> = BTreeMap::new();
         for request in &requests {
@@ -391,6 +399,12 @@ impl Simulation {
             .map(|(toggle, _)| toggle)
             .collect();
         for toggle in open.into_iter().chain(next) {
+            if self.remote.is_some() {
+                self.owed
+                    .entry(self.disk.clone())
+                    .or_default()
+                    .insert(toggle.clone());
+            }
             self.believed.insert(toggle, Believed::Unknown);
         }
     }
@@ -455,6 +469,9 @@ impl Simulation {
     fn settle(&mut self) {
         self.trouble.lock().unwrap().share = 0;
         self.pass();
+        while !self.owed.is_empty() {
+            self.pass();
+        }
         for (toggle, file) in self.head().clone() {
             if let File::Valid(age) = file {
                 let expected = body(age, "")["content"].clone();
