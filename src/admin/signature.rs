@@ -37,7 +37,7 @@ impl Forged {
     pub(super) fn reason(self) -> &'static str {
         match self {
             Self::Header => "a signature header is missing or malformed",
-            Self::Key => "the webhook secret begins with `whsec_`, but what follows is not base64",
+            Self::Key => "the webhook secret begins with `whsec_`, but the rest is not base64",
             Self::Late => "`webhook-timestamp` is more than five minutes off",
             Self::Signature => "the signature does not match",
         }

@@ -81,11 +81,15 @@ pub fn classify_failure(failure: &Failure, host: &str) -> Outcome {
 
 fn certificate(fault: CertificateFault, host: &str) -> String {
     match fault {
+        CertificateFault::CaCertificate => format!(
+            "could not verify the certificate of `{host}`: {fault}; create a server certificate with the basic \
+             constraint `CA:FALSE`"
+        ),
         CertificateFault::Expired => format!("the certificate of `{host}` has expired"),
         CertificateFault::NotYetValid => {
             format!("the certificate of `{host}` is not valid yet; is the clock of this machine right?")
         }
-        CertificateFault::Other => format!("the certificate of `{host}` cannot be accepted"),
+        CertificateFault::Other => format!("could not verify the certificate of `{host}`: {fault}"),
         CertificateFault::Untrusted => format!(
             "the certificate of `{host}` is signed by nobody who is trusted here; \
              if that is meant, name the authority's certificate with `--ca-file`"

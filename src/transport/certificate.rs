@@ -1,36 +1,39 @@
-//! What is wrong with a server's certificate, told apart so that a message can say what to do.
+//! Classifies the faults of a server's certificate, so that each has its own hint.
 
 use std::error::Error as _;
 use std::fmt;
 
-/// What is wrong with a server's certificate.
+/// Why a server's certificate was rejected.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum CertificateFault {
-    /// Its time is over.
+    /// A CA certificate, such as plain `openssl req -x509` makes.
+    CaCertificate,
+    /// Past the end of its validity.
     Expired,
-    /// Its time has not begun, which mostly means that a clock is wrong.
+    /// Before the start of its validity; usually a clock is wrong.
     NotYetValid,
-    /// Something else is wrong with it: it is malformed, revoked or made for another purpose.
+    /// Another fault: malformed, revoked, or made for another purpose.
     Other,
-    /// Nobody who is trusted has signed it.
+    /// Not signed by a trusted CA.
     Untrusted,
-    /// It is for another host.
+    /// Made for another host.
     WrongName,
 }
 
 impl fmt::Display for CertificateFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::CaCertificate => "a CA certificate is used as the server's certificate",
             Self::Expired => "it has expired",
             Self::NotYetValid => "it is not valid yet",
-            Self::Other => "it cannot be accepted",
+            Self::Other => "it is not acceptable",
             Self::Untrusted => "unknown issuer",
             Self::WrongName => "it is for another name",
         })
     }
 }
 
-/// Returns what was wrong with the server's certificate, where that is why the request failed.
+/// Returns the fault of the server's certificate if the request failed because of it.
 #[must_use]
 pub fn certificate_fault(error: &reqwest::Error) -> Option<CertificateFault> {
     let mut cause = error.source();
@@ -43,7 +46,7 @@ pub fn certificate_fault(error: &reqwest::Error) -> Option<CertificateFault> {
     None
 }
 
-/// Looks into I/O errors, however deep: as a source, one that wraps another error is skipped along with it.
+/// Unwraps I/O errors: `source` of an I/O error that wraps another error skips the wrapped one.
 fn tls_error<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a rustls::Error> {
     match error.downcast_ref::<std::io::Error>() {
         Some(outer) => tls_error(outer.get_ref()?),
@@ -58,19 +61,26 @@ fn classify(fault: &rustls::CertificateError) -> CertificateFault {
         E::NotValidYet | E::NotValidYetContext { .. } => CertificateFault::NotYetValid,
         E::UnknownIssuer | E::BadSignature => CertificateFault::Untrusted,
         E::NotValidForName | E::NotValidForNameContext { .. } => CertificateFault::WrongName,
+        // The type of the wrapped error is private to rustls. It prints as its name.
+        E::Other(other) if other.to_string() == "CaUsedAsEndEntity" => CertificateFault::CaCertificate,
         _ => CertificateFault::Other,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use rustls::CertificateError as E;
+    use std::sync::Arc;
+
+    use rustls::{CertificateError as E, OtherError};
 
     use super::*;
 
     #[test]
-    fn faults_of_certificates_are_told_apart() {
+    fn each_fault_of_a_certificate_has_its_own_kind() {
+        let other = |name: &str| E::Other(OtherError(Arc::new(std::io::Error::other(name.to_owned()))));
         for (fault, kind) in [
+            (other("CaUsedAsEndEntity"), CertificateFault::CaCertificate),
+            (other("PathLenConstraintViolated"), CertificateFault::Other),
             (E::Expired, CertificateFault::Expired),
             (E::NotValidYet, CertificateFault::NotYetValid),
             (E::UnknownIssuer, CertificateFault::Untrusted),

@@ -1,7 +1,7 @@
 //! Requests to the HTTP interface of a gitoggle daemon.
 //!
-//! The admin token goes only to the host of the URL: redirects are not followed, and plain HTTP, which is for loopback
-//! and port forwarding, goes through no proxy.
+//! The client sends the admin token only to the host of the URL: it follows no redirects, and plain HTTP, which is meant
+//! for loopback and port forwarding, bypasses proxies.
 
 use std::fmt;
 use std::io::Read as _;
@@ -14,26 +14,25 @@ use url::Url;
 use super::network::Schemes;
 use super::{Network, NetworkError, Secret};
 
-/// In bytes: more than the status of a million toggles takes.
-const LONGEST_ANSWER: u64 = 1 << 30;
-
-/// How long an answer may take.
+/// In bytes; more than the status of a million toggles.
+const LARGEST_RESPONSE: u64 = 1 << 30;
+/// For each read of a response.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The address of a daemon: http or https, without user, query and fragment.
+/// The address of a daemon: `http` or `https`, without user, query, and fragment.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DaemonUrl(Url);
 
-/// A text that is not the address of a daemon.
+/// Why a text is not the address of a daemon.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonUrlError {
-    /// It has a user, a password, a query or a fragment.
-    #[error("the URL of a daemon has no user, password, query or fragment")]
+    /// A user, a password, a query, or a fragment.
+    #[error("the URL of a daemon must not have a user, password, query, or fragment")]
     Extra,
-    /// It is not a URL.
+    /// Not a URL.
     #[error("this is not a URL: {0}; write `http://127.0.0.1:8077`")]
-    NoUrl(#[from] url::ParseError),
-    /// It is neither http nor https.
+    NotUrl(#[from] url::ParseError),
+    /// Neither `http` nor `https`.
     #[error("write `http://…` or `https://…`, not `{0}:`")]
     Scheme(String),
 }
@@ -74,27 +73,27 @@ impl DaemonUrl {
     }
 }
 
-/// What a daemon answered.
+/// The response of a daemon.
 #[derive(Debug)]
 pub struct DaemonReply {
-    /// The HTTP status.
+    /// The HTTP status code.
     pub status: u16,
-    /// Where a redirect leads, if it is one.
+    /// The target of a redirect.
     pub location: Option<String>,
-    /// The body.
+    /// The body, not decoded.
     pub body: Vec<u8>,
 }
 
-/// A request without an answer.
+/// Why a request got no response.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
-    /// The client cannot be made.
+    /// The client could not be created.
     #[error(transparent)]
     Client(#[from] NetworkError),
-    /// The answer broke off.
-    #[error("could not read the answer of `{0}`")]
+    /// The connection ended before the response did.
+    #[error("could not read the response of `{0}`")]
     Incomplete(String, #[source] std::io::Error),
-    /// There was no answer.
+    /// No response.
     #[error("could not reach the daemon at `{0}`")]
     Unreachable(String, #[source] reqwest::Error),
 }
@@ -108,10 +107,10 @@ pub struct DaemonClient {
 }
 
 impl DaemonClient {
-    /// Makes a client.
+    /// Creates a client.
     ///
     /// # Errors
-    /// When the CA file cannot be used or TLS cannot be set up.
+    /// If the CA file is unusable or TLS setup fails.
     pub fn new(url: DaemonUrl, token: Secret, network: &Network) -> Result<Self, NetworkError> {
         let schemes = match url.0.scheme() {
             "http" => Schemes::HttpWithoutProxy,
@@ -121,24 +120,24 @@ impl DaemonClient {
         Ok(Self { url, token, client })
     }
 
-    /// Returns the address.
+    /// Returns the address of the daemon.
     #[must_use]
     pub fn url(&self) -> &DaemonUrl {
         &self.url
     }
 
-    /// Reads `path`. The token is not sent.
+    /// Requests `path` without the token.
     ///
     /// # Errors
-    /// When there is no answer.
+    /// If there is no complete response.
     pub fn get(&self, path: &str) -> Result<DaemonReply, DaemonError> {
         self.send(self.client.get(self.at(path)))
     }
 
-    /// Posts `body`, which is JSON, to `path` with the admin token.
+    /// Posts the JSON `body` to `path` with the admin token.
     ///
     /// # Errors
-    /// When there is no answer.
+    /// If there is no complete response.
     pub fn post(&self, path: &str, body: &str) -> Result<DaemonReply, DaemonError> {
         let request = self
             .client
@@ -161,7 +160,7 @@ impl DaemonClient {
         let location = location.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         let status = response.status().as_u16();
         let mut body = Vec::new();
-        let read = response.take(LONGEST_ANSWER).read_to_end(&mut body);
+        let read = response.take(LARGEST_RESPONSE).read_to_end(&mut body);
         read.map_err(|error| DaemonError::Incomplete(address(), error))?;
         Ok(DaemonReply {
             status,
@@ -176,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_daemon_has_an_address_and_nothing_else() {
+    fn the_url_of_a_daemon_has_an_address_and_nothing_else() {
         for (text, shown, is_exposed) in [
             ("http://127.0.0.1:8077", "http://127.0.0.1:8077", false),
             ("http://localhost:8077/", "http://localhost:8077", false),

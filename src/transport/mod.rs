@@ -1,8 +1,8 @@
-//! TLS, proxies, and secrets: everything that a connection needs besides its protocol.
+//! Provides TLS, proxies, and secrets: everything that a connection needs besides its protocol.
 //!
 //! One set of CA, proxy, and timeout settings serves the toggle service, the Git hosts, and a running daemon.
 //!
-//! Invariant: a secret leaves this module only towards the host that it belongs to.
+//! Invariant: a secret is sent only to the host that it belongs to.
 
 mod certificate;
 mod daemon;

@@ -1,4 +1,4 @@
-//! HTTPS clients: one set of CA, proxy and time-limit settings for everything that leaves this process.
+//! Creates HTTPS clients from one set of CA, proxy, and timeout settings.
 
 use std::path::PathBuf;
 use std::sync::Once;
@@ -7,11 +7,11 @@ use std::time::Duration;
 /// The settings of every connection. Proxies come from the environment (`HTTPS_PROXY`, `NO_PROXY`).
 #[derive(Clone, Debug)]
 pub struct Network {
-    /// PEM certificates that are trusted in addition to the system's; read anew for every client.
+    /// PEM certificates that are trusted in addition to the system's; read again for every client.
     pub ca_file: Option<PathBuf>,
-    /// How long a connection, TLS included, may take to be made.
+    /// The time limit for connecting, including the TLS handshake.
     pub connect_timeout: Duration,
-    /// What is sent as `User-Agent`.
+    /// The value of the `User-Agent` header.
     pub user_agent: String,
 }
 
@@ -25,41 +25,40 @@ impl Default for Network {
     }
 }
 
-/// What a client may connect to.
+/// The URL schemes that a client accepts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Schemes {
-    /// Also http, which is sent to its host directly.
+    /// `https`, and `http` without a proxy.
     HttpWithoutProxy,
-    /// https.
     HttpsOnly,
 }
 
-/// A client that cannot be made.
+/// Why a client could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
-    /// The CA file cannot be read.
-    #[error("cannot read the CA file `{}`", path.display())]
+    /// An I/O error of the CA file.
+    #[error("could not read the CA file `{}`", path.display())]
     CaFile {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// The CA file holds no certificate.
-    #[error("the CA file `{}` holds no PEM certificate", .0.display())]
+    /// A CA file without a certificate.
+    #[error("the CA file `{}` does not contain a PEM certificate", .0.display())]
     NoCertificate(PathBuf),
-    /// TLS cannot be set up: a broken certificate, or no trusted roots at all.
-    #[error("cannot set up TLS")]
+    /// A malformed certificate, or no trusted roots at all.
+    #[error("could not set up TLS")]
     Tls(#[source] reqwest::Error),
 }
 
 impl NetworkError {
-    /// Returns what to do about it, where there is something to say.
+    /// Returns advice for the operator.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::CaFile { .. } | Self::NoCertificate(_) => {
-                Some("`--ca-file` names a PEM file that this user can read".to_owned())
+                Some("pass a PEM file that this user can read as `--ca-file`".to_owned())
             }
             Self::Tls(_) => None,
         }
@@ -67,11 +66,11 @@ impl NetworkError {
 }
 
 impl Network {
-    /// Returns a client for HTTPS only, which follows no redirect and gives up a request after `timeout`, from
-    /// connect to the last byte.
+    /// Returns a client that accepts only HTTPS and follows no redirects. `timeout` limits a whole request, from connecting
+    /// to the last byte.
     ///
     /// # Errors
-    /// When the CA file cannot be used or TLS cannot be set up.
+    /// If the CA file is unusable or TLS setup fails.
     pub fn client(&self, timeout: Duration) -> Result<reqwest::Client, NetworkError> {
         provider();
         reqwest::Client::builder()
@@ -85,10 +84,7 @@ impl Network {
             .map_err(NetworkError::Tls)
     }
 
-    /// As [`Network::client`], without asynchrony: `timeout` is for the answer's head, then for each read.
-    ///
-    /// # Errors
-    /// When the CA file cannot be used or TLS cannot be set up.
+    /// Returns a blocking [`Network::client`]. `timeout` limits the head of the response and then each read.
     pub(crate) fn blocking_client(
         &self,
         timeout: Duration,
@@ -96,10 +92,6 @@ impl Network {
         self.blocking_client_for(timeout, Schemes::HttpsOnly)
     }
 
-    /// As [`Network::blocking_client`], for other schemes too.
-    ///
-    /// # Errors
-    /// When the CA file cannot be used or TLS cannot be set up.
     pub(super) fn blocking_client_for(
         &self,
         timeout: Duration,
@@ -135,11 +127,11 @@ impl Network {
     }
 }
 
-/// Makes `ring` the process's provider of cryptography; once, and before any TLS.
+/// Installs `ring` as the cryptography provider of the process. Every user of TLS calls this first.
 pub fn provider() {
     static INSTALL: Once = Once::new();
     INSTALL.call_once(|| {
-        // An error says that somebody else has installed one already, which is as good.
+        // An error means that a provider is installed already, which is sufficient.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
 }
@@ -149,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_can_be_made() {
+    fn the_default_settings_make_clients() {
         let network = Network::default();
         network.client(Duration::from_secs(1)).unwrap();
         network.blocking_client(Duration::from_secs(1)).unwrap();

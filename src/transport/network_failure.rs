@@ -1,4 +1,4 @@
-//! Describes failed requests in words: the cause instead of a library's text, and the proxy where it is at fault.
+//! Describes failed requests: the cause in plain words instead of a library's, and the proxy if it is at fault.
 
 use std::error::Error;
 use std::fmt;
@@ -11,22 +11,20 @@ use crate::model::escaped;
 /// A proxy that did not connect to the target.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ProxyFault {
-    /// Its address, without credentials.
+    /// The address, without credentials.
     proxy: String,
-    fault: Fault,
+    fault: TunnelFault,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
-enum Fault {
+enum TunnelFault {
     /// It ended the connection without a response.
     Closed,
-    /// It requires credentials (407).
+    /// Status 407.
     Credentials,
-    /// It refuses to connect to the target.
-    Refuses,
-    /// No tunnel through it was made in time.
+    /// Any other status or a malformed response.
+    Refused,
     TimedOut,
-    /// It cannot be reached; why, in words.
     Unreachable(Reason),
 }
 
@@ -34,11 +32,11 @@ impl fmt::Display for ProxyFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let proxy = escaped(&self.proxy);
         match &self.fault {
-            Fault::Closed => write!(f, "the proxy `{proxy}` closed the connection"),
-            Fault::Credentials => write!(f, "the proxy `{proxy}` requires credentials (407)"),
-            Fault::Refuses => write!(f, "the proxy `{proxy}` refused to connect to it"),
-            Fault::TimedOut => write!(f, "no connection through the proxy `{proxy}` was made in time"),
-            Fault::Unreachable(why) => write!(f, "the proxy `{proxy}` cannot be reached: {why}"),
+            TunnelFault::Closed => write!(f, "the proxy `{proxy}` closed the connection"),
+            TunnelFault::Credentials => write!(f, "the proxy `{proxy}` requires credentials (407)"),
+            TunnelFault::Refused => write!(f, "the proxy `{proxy}` refused to connect to it"),
+            TunnelFault::TimedOut => write!(f, "the connection through the proxy `{proxy}` timed out"),
+            TunnelFault::Unreachable(why) => write!(f, "the proxy `{proxy}` is unreachable: {why}"),
         }
     }
 }
@@ -52,7 +50,7 @@ pub fn proxy_fault(error: &reqwest::Error) -> Option<ProxyFault> {
     let proxy = proxy_for(error.url()?)?;
     let fault = match chain(error).find_map(tunnel_fault) {
         Some(fault) => fault,
-        None if error.is_connect() && error.is_timeout() => Fault::TimedOut,
+        None if error.is_connect() && error.is_timeout() => TunnelFault::TimedOut,
         None => return None,
     };
     Some(ProxyFault { proxy, fault })
@@ -65,27 +63,27 @@ fn proxy_for(target: &url::Url) -> Option<String> {
     Some(format!("{}://{}", uri.scheme_str()?, uri.authority()?))
 }
 
-/// Reads the fault off the client's error for a tunnel. Its type cannot be named, so its text has to do.
-fn tunnel_fault(error: &(dyn Error + 'static)) -> Option<Fault> {
+/// Classifies the client's error for a tunnel by its text, because its type is private.
+fn tunnel_fault(error: &(dyn Error + 'static)) -> Option<TunnelFault> {
     let text = error.to_string();
     let fault = match text.strip_prefix("tunnel error: ")? {
-        "failed to create underlying connection" => Fault::Unreachable(reason(error)),
-        "proxy authorization required" => Fault::Credentials,
-        "unexpected end of file" | "io error establishing tunnel" => Fault::Closed,
-        _ => Fault::Refuses,
+        "failed to create underlying connection" => TunnelFault::Unreachable(reason(error)),
+        "proxy authorization required" => TunnelFault::Credentials,
+        "unexpected end of file" | "io error establishing tunnel" => TunnelFault::Closed,
+        _ => TunnelFault::Refused,
     };
     Some(fault)
 }
 
-/// The last cause of a failed request, in words.
+/// The last cause of a failed request.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{}", escaped(.0))]
 pub struct Reason(String);
 
-/// Returns the last cause of `error`: the one that names what really happened.
+/// Returns the last cause of `error`, which is the most specific one.
 ///
-/// A connection that ends too early is reported by rustls with the address of its manual, and by hyper in the terms of its
-/// own parser. Both become one plain sentence.
+/// rustls reports a connection that ends too early with the URL of its manual, and hyper in the terms of its parser. Both
+/// become one plain sentence.
 #[must_use]
 pub fn reason(error: &(dyn Error + 'static)) -> Reason {
     if chain(error).any(is_cut) {
@@ -102,7 +100,7 @@ fn is_cut(error: &(dyn Error + 'static)) -> bool {
             .starts_with("connection closed before message completed")
 }
 
-/// Returns `error` and its causes. What an I/O error wraps is one of them, although its `source` skips it.
+/// Returns `error` and its causes, including the error that an I/O error wraps, which its `source` skips.
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |error| cause(*error))
 }
@@ -131,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_cause_counts_also_within_io_errors() {
+    fn the_last_cause_is_found_within_nested_io_errors() {
         let refused = io::Error::new(io::ErrorKind::ConnectionRefused, "refused");
         let outer = io::Error::other(io::Error::other(refused));
         assert_eq!(reason(&outer).to_string(), "refused");

@@ -1,4 +1,4 @@
-//! Tokens and passwords: values that do not print themselves.
+//! Holds tokens and passwords in values that do not print themselves.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,13 +8,13 @@ use std::path::PathBuf;
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps `text` from being shown.
+    /// Wraps `text`.
     #[must_use]
     pub const fn new(text: String) -> Self {
         Self(text)
     }
 
-    /// Returns the secret itself, for the one place that sends it.
+    /// Returns the text. Only code that sends the secret calls this.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -27,44 +27,44 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Where a secret comes from.
+/// The origin of a secret.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum SecretSource {
-    /// A file, read anew at every use so that a rotated secret is noticed.
+    /// A file, read again at every use, so that a rotated secret takes effect.
     File(PathBuf),
-    /// A value that was given once.
+    /// A constant value.
     Value(Secret),
 }
 
-/// A secret that cannot be had.
+/// Why a secret file is unusable.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// The file is empty.
+    /// An empty file.
     #[error("the secret file `{}` is empty", .0.display())]
     Empty(PathBuf),
-    /// The file cannot be read, or is not UTF-8.
-    #[error("cannot read the secret file `{}`", path.display())]
+    /// An I/O error, or a file that is not UTF-8.
+    #[error("could not read the secret file `{}`", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
 }
 
 impl SecretError {
-    /// Returns what to do about it.
+    /// Returns advice for the operator.
     #[must_use]
     pub fn hint(&self) -> String {
-        "write the secret into the file, and let this user read it".to_owned()
+        "write the secret to the file, and make the file readable for this user".to_owned()
     }
 }
 
 impl SecretSource {
-    /// Returns the secret, without the one line break that editors put at the end of a file.
+    /// Returns the secret without the line break that editors add at the end of a file.
     ///
     /// # Errors
-    /// When the file cannot be read, is not UTF-8 or is empty.
+    /// If the file is unreadable, not UTF-8, or empty.
     pub fn read(&self) -> Result<Secret, SecretError> {
         let path = match self {
             Self::Value(secret) => return Ok(secret.clone()),
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_file_is_read_anew_at_every_use() {
+    fn a_secret_file_is_read_again_at_every_use() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
         let source = SecretSource::File(path.clone());

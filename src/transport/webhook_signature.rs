@@ -1,4 +1,4 @@
-//! Signatures of Standard Webhooks: made for notifications, checked on webhooks.
+//! Signs notifications, and checks the signatures of webhooks, by the Standard Webhooks specification.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,13 +7,13 @@ use sha2::Sha256;
 
 use super::Secret;
 
-/// The key of a Standard Webhooks secret: what follows `whsec_` in base64, or the text itself.
+/// The key of a Standard Webhooks secret: the base64 after `whsec_`, or the text itself without that prefix.
 #[derive(Clone)]
 pub(crate) struct SigningKey(Vec<u8>);
 
-/// A secret that says it is base64 and is not.
+/// A secret with the prefix of base64 that is not base64.
 #[derive(Debug, thiserror::Error)]
-#[error("the webhook secret begins with `whsec_`, but what follows is not base64")]
+#[error("the webhook secret begins with `whsec_`, but the rest is not base64")]
 pub(crate) struct SigningKeyError(#[source] base64::DecodeError);
 
 impl SigningKey {
@@ -34,8 +34,8 @@ impl SigningKey {
         format!("v1,{}", STANDARD.encode(mac))
     }
 
-    /// Begins to check `signatures` (separated by spaces; others may be of other versions or of older keys) for a body
-    /// that is still to come.
+    /// Starts a check of a body that has not arrived yet. `signatures` are separated by spaces; some may have other
+    /// versions or older keys.
     pub(crate) fn check(&self, id: &str, timestamp: i64, signatures: &str) -> SignatureCheck {
         let signatures = signatures
             .split(' ')
@@ -62,12 +62,11 @@ pub(crate) struct SignatureCheck {
 }
 
 impl SignatureCheck {
-    /// Adds a part of the body.
     pub(crate) fn update(&mut self, chunk: &[u8]) {
         self.mac.update(chunk);
     }
 
-    /// Returns whether one of the signatures is ours. The comparison takes the same time whatever they hold.
+    /// Returns whether a signature matches. The comparison takes the same time for any content.
     pub(crate) fn is_authentic(&self) -> bool {
         self.signatures
             .iter()
@@ -75,12 +74,11 @@ impl SignatureCheck {
     }
 }
 
-/// More than any key rotation needs.
+/// More than a key rotation needs.
 const MOST_SIGNATURES: usize = 16;
 
-/// Begins an HMAC with SHA-256.
 pub(crate) fn hmac_sha256(key: &[u8]) -> Hmac<Sha256> {
-    Hmac::new_from_slice(key).expect("HMAC takes a key of any length")
+    Hmac::new_from_slice(key).expect("HMAC accepts keys of any length")
 }
 
 #[cfg(test)]
@@ -116,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_signed_counts() {
+    fn a_change_of_the_id_time_or_body_invalidates_the_signature() {
         let key = key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
         assert!(!verifies(&key, "msg_other", AT, BODY, SIGNATURE));
         assert!(!verifies(&key, ID, AT + 1, BODY, SIGNATURE));

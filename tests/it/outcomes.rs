@@ -509,6 +509,10 @@ fn a_service_with_an_untrusted_certificate_gets_no_request() {
     for (authority, words) in [
         (Authority::expired(), "has expired"),
         (Authority::for_another_host(), "is for another name"),
+        (
+            Authority::of_authorities(),
+            "a CA certificate is used as the server's certificate",
+        ),
     ] {
         let service = Service::start_with(authority.server());
         world

@@ -163,7 +163,7 @@ fn a_failing_proxy_is_named_for_git_and_for_the_service() {
     let dead_address = dead.local_addr().unwrap().to_string();
     drop(dead);
     for (address, words) in [
-        (dead_address, "cannot be reached: Connection refused"),
+        (dead_address, "is unreachable: Connection refused"),
         (
             proxy("HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"),
             "requires credentials (407)",

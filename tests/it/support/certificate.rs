@@ -30,6 +30,11 @@ impl Authority {
         Self::with(|leaf| leaf.not_after = date_time_ymd(2001, 1, 1))
     }
 
+    /// Makes an authority whose servers have a CA certificate.
+    pub(crate) fn of_authorities() -> Self {
+        Self::with(|leaf| leaf.is_ca = IsCa::Ca(BasicConstraints::Unconstrained))
+    }
+
     /// Makes an authority whose servers have a certificate for another host.
     pub(crate) fn for_another_host() -> Self {
         let name = SanType::DnsName("other.invalid".try_into().unwrap());
