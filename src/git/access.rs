@@ -1,4 +1,4 @@
-//! What a Git connection needs besides a URL.
+//! Holds the settings of Git connections.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -7,14 +7,14 @@ use std::time::Duration;
 use super::RepoUrl;
 use crate::transport::{Network, SecretSource};
 
-/// Everything a Git connection needs besides a URL.
+/// The settings of a Git connection besides its URL.
 #[derive(Clone, Debug)]
 pub struct GitAccess {
-    /// CA, proxy and connection settings.
+    /// CA, proxy, and connection settings.
     pub network: Network,
-    /// The credentials for HTTPS, and the host that they belong to.
+    /// The credentials for HTTPS and the host that they belong to.
     pub credentials: Option<GitCredentials>,
-    /// How long a connection may stay silent before it is given up.
+    /// The longest silence of a connection before it counts as failed.
     pub timeout: Duration,
     /// The client that several exchanges share, so that they need one TLS connection; none: each has its own.
     pub client: Option<SharedClient>,
@@ -31,7 +31,7 @@ impl fmt::Debug for SharedClient {
 }
 
 impl GitAccess {
-    /// Returns the credentials where they belong to the host of `url`.
+    /// Returns the credentials if they belong to the host of `url`.
     #[must_use]
     pub fn credentials_for(&self, url: &RepoUrl) -> Option<&GitCredentials> {
         let host = url.host()?;
@@ -44,10 +44,10 @@ impl GitAccess {
 /// A user name and a password (or token) for one Git host.
 #[derive(Clone, Debug)]
 pub struct GitCredentials {
-    /// The only host that gets them, as [`RepoUrl::host`] gives it: with the port where it is not the usual one.
+    /// The only host that receives them, in the form of [`RepoUrl::host`].
     pub host: String,
-    /// The user name; hosts that take tokens accept any, so it may be left out.
+    /// The user name, which is optional because hosts that take tokens accept any.
     pub username: Option<String>,
-    /// The password or token, read anew at every attempt.
+    /// The password or token, read again for every request.
     pub password: SecretSource,
 }

@@ -1,22 +1,22 @@
-//! Failpoints: a test stops at a named step as if the process had died there.
+//! Failpoints: a test stops at a named step as if the process had crashed there.
 
 use std::fmt;
 use std::sync::Arc;
 
-use super::RepositoryError;
+use super::error::RepositoryError;
 
-/// Is asked at every failpoint, by its name, whether the process dies there.
+/// Returns whether the process crashes at the failpoint with this name.
 pub type FailpointHook = Arc<dyn Fn(&'static str) -> bool + Send + Sync>;
 
-/// The hook of a test; none in every other process.
+/// The hook of a test; `None` in production.
 #[derive(Clone, Default)]
 pub(crate) struct Failpoints(pub(crate) Option<FailpointHook>);
 
 impl Failpoints {
-    /// Goes on, or fails as if the process died here: the caller does nothing more and cleans nothing up.
+    /// Fails if the hook returns true, as if the process crashed here: the caller must not clean up.
     pub(crate) fn at(&self, point: &'static str) -> Result<(), RepositoryError> {
         match &self.0 {
-            Some(dies) if dies(point) => Err(RepositoryError::Crashed(point)),
+            Some(crashes) if crashes(point) => Err(RepositoryError::Crashed(point)),
             _ => Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-//! What Git ignores in a work tree: what a rule names, unless it is tracked all the same.
+//! Decides whether Git ignores a path in a work tree: a rule matches it and it is not tracked.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use git2::{Index, Repository};
 
-/// The ignored paths of a work tree, below one of its folders.
+/// The ignored paths of a work tree below the folder `root`.
 pub(crate) struct Ignored {
     repository: Repository,
     index: Index,
@@ -23,7 +23,7 @@ impl Ignored {
         })
     }
 
-    /// Returns whether Git ignores `path` (from the root).
+    /// Returns whether Git ignores `path`, relative to `root`.
     pub(crate) fn covers(&self, path: &[u8], is_folder: bool) -> bool {
         let path = match self.root.as_bytes() {
             [] => path.to_vec(),
@@ -40,7 +40,7 @@ impl Ignored {
     }
 }
 
-/// Returns a path of a repository as one of this machine.
+/// Converts a path in a repository to a path of the operating system.
 pub(crate) fn os_path(path: &[u8]) -> PathBuf {
     OsStr::from_bytes(path).into()
 }

@@ -1,26 +1,38 @@
-//! What is set in libgit2 once for the whole process. The only unsafe code of this crate.
+//! Sets the process-wide options of libgit2. Contains the only unsafe code of this crate.
 
 use std::sync::OnceLock;
 
 use git2::ConfigLevel;
+use git2::transport::Transport;
 
-use super::remote;
-
-/// Sets libgit2 up, once: call it before it is entered.
-///
-/// * A repository may belong to another user (a sidecar's does): nothing in it is ever executed here.
-/// * The configuration of the user and of the machine is not read: what is written there for a person who types `git`,
-///   or is broken there, has no say here.
-/// * Remotes can be reached through our own transports.
-/// * Objects are not hashed again at every read, as git itself does not either.
-/// * Objects are not kept in memory: who needs one twice keeps it, and a daemon does not grow.
-///
-/// # Errors
-/// When libgit2 refuses a setting.
+/// Sets the options of libgit2 once. Every function that uses libgit2 first calls this.
 pub(super) fn libgit2() -> Result<(), git2::Error> {
     static SETUP: OnceLock<Result<(), String>> = OnceLock::new();
-    SETUP
-        .get_or_init(|| setup().map_err(|error| error.message().to_owned()))
+    once(&SETUP, setup)
+}
+
+/// Calls [`libgit2`], and registers the transports for the URL scheme `scheme`. Every function that connects first calls
+/// this.
+#[expect(unsafe_code, reason = "the table of transports has no safe interface in git2")]
+pub(super) fn libgit2_with_transport(
+    scheme: &str,
+    factory: fn(&git2::Remote<'_>) -> Result<Transport, git2::Error>,
+) -> Result<(), git2::Error> {
+    static REGISTERED: OnceLock<Result<(), String>> = OnceLock::new();
+    libgit2()?;
+    // SAFETY: the registration must not run concurrently with other uses of the table. It runs once, inside a `OnceLock`
+    // that every connection of this process passes first. The factory is a function without captures, so it lives as long
+    // as the process.
+    once(&REGISTERED, || unsafe {
+        git2::transport::register(scheme, factory)
+    })
+}
+
+fn once(
+    done: &OnceLock<Result<(), String>>,
+    work: impl FnOnce() -> Result<(), git2::Error>,
+) -> Result<(), git2::Error> {
+    done.get_or_init(|| work().map_err(|error| error.message().to_owned()))
         .clone()
         .map_err(|message| git2::Error::from_str(&message))
 }
@@ -30,17 +42,19 @@ pub(super) fn libgit2() -> Result<(), git2::Error> {
     reason = "libgit2's process-wide settings have no safe interface in git2"
 )]
 fn setup() -> Result<(), git2::Error> {
+    // As git itself: objects are not hashed again at every read.
     git2::opts::strict_hash_verification(false);
+    // A caller keeps the objects that it needs twice, so the memory of a daemon does not grow.
     git2::opts::enable_caching(false);
-    // SAFETY: none may run beside other uses of what it sets: the table of transports, where configurations are looked
-    // for, and the check of owners. They run once, inside a `OnceLock` that every user of Git in this process passes
-    // before its first repository or remote. The factory is a function: it captures nothing that could end before the
-    // process does.
+    // SAFETY: these functions must not run concurrently with uses of the values that they set: the search paths of
+    // configurations, and the check of owners. They run once, inside a `OnceLock` that every user of Git in this process
+    // passes before its first repository or remote.
     unsafe {
-        git2::transport::register(remote::SCHEME, remote::transport)?;
+        // The configuration of the user and the machine is for people who type `git`.
         for level in [ConfigLevel::System, ConfigLevel::Global, ConfigLevel::XDG] {
             git2::opts::set_search_path(level, "")?;
         }
+        // The checkout of a sidecar belongs to another user. Nothing in a repository is executed.
         git2::opts::set_verify_owner_validation(false)
     }
 }

@@ -5,25 +5,27 @@
 //! * *Addresses.* A [`RepoUrl`] is `https`, ssh, or a path. Plain `http`, `git`, and `ext` are refused, as are passwords in
 //!   URLs: an address is printed, logged, and stored, so it never holds a secret. [`GitAccess`] holds the credentials and
 //!   the host that may get them.
-//! * *Remotes.* [`with_remote`] and [`advertised`] connect through transports of our own. HTTPS uses the client that also
-//!   talks to the service, so one set of CA, proxy, and timeout settings covers both. ssh runs the `ssh` program, as git
+//! * *Remotes.* [`with_remote`] and [`advertised`] connect through transports of this module. HTTPS uses the client that
+//!   also sends requests to the service, so one set of CA, proxy, and timeout settings covers both. ssh runs the `ssh` program, as git
 //!   does. A repository at a path is opened instead of connected to, because libgit2's local transport takes half a minute
 //!   where opening takes microseconds, and overwrites refs without comparing them.
 //! * *Reading.* [`open`] and [`open_bare`] open repositories, and no other module does: libgit2 has process-wide settings
 //!   that must be set before its first use. Nothing in a repository's configuration is executed, the configuration of the
 //!   user and the machine is not read, and the repository may belong to another user. Opening costs some fifty system
 //!   calls, so a [`RepositoryPool`] keeps one handle for the next reader. An [`ObjectReader`] reads trees and blobs with
-//!   limits, and reports an object that is missing, malformed, or of the wrong type as such. What that means is for the
-//!   caller: a source looks at its path again or clones again, and a state is broken.
-//! * *Writing.* [`fetch`] writes what a server sends. The state writes its own objects: those that belong together become one `pack`, so that a thousand documents cost
-//!   one sync. A ref moves by Git's own protocol (`refs`): lock, compare, write, sync, rename. `repack` merges packs
-//!   before they pile up. Every step syncs what the next one relies on, in this order: objects, then the ref that names
-//!   them. [`FailpointHook`] lets a test stop between any two steps.
+//!   limits, and reports an object that is missing, malformed, or of the wrong type. The caller decides on the meaning: a source
+//!   checks its path again or clones again, and a state is broken.
+//! * *Writing.* [`fetch`] writes the objects that a server sends. The state writes its own objects: objects that belong
+//!   together become one `pack`, so that a thousand documents cost one sync. A ref moves by Git's own protocol (`refs`):
+//!   lock, compare, write, sync, rename. `repack` merges packs before they accumulate. Each step syncs its files before the
+//!   next one relies on them: objects first, then the ref that names them. [`FailpointHook`] lets a test stop between any
+//!   two steps.
 //!
 //! Errors keep the cause that the operating system gave ([`os_error()`]), so that a full disk is never reported as a damaged
 //! repository. Other modules get handles and errors of libgit2 from here; they do not make repositories or remotes.
 
 mod access;
+mod error;
 mod failpoint;
 mod ignored;
 mod libgit2;
@@ -39,21 +41,24 @@ mod ssh_address;
 #[cfg(test)]
 pub(crate) mod testing;
 mod url;
+mod url_error;
 
 pub use access::{GitAccess, GitCredentials, SharedClient};
+pub use error::{ObjectError, ObjectFault, RepositoryError};
 pub use failpoint::FailpointHook;
 pub(crate) use failpoint::Failpoints;
-/// An open repository. Other modules pass it on, and name no other type of libgit2.
+/// An open repository. Other modules pass it on; most name no other type of libgit2.
 pub use git2::Repository;
 pub(crate) use ignored::{Ignored, os_path};
-pub use objects::{ObjectError, ObjectFault, ObjectReader};
+pub use objects::ObjectReader;
 pub(crate) use objects::{blob, object_id, oid, tree};
 pub use os_error::{Libgit2Error, io_fault, is_full, os_error};
 pub use pool::{PooledRepository, RepositoryPool};
 pub use remote::{
-    Advertised, GitError, HostWords, Offered, SshHost, advertised, fetch, moved_to, with_remote,
+    Advertised, GitError, HostMessage, Offered, SshHost, advertised, fetch, moved_to, with_remote,
 };
 pub(crate) use repack::repack;
-pub use repository::{RepositoryError, init, init_bare, open, open_bare};
+pub use repository::{init, init_bare, open, open_bare};
 pub(crate) use repository::{open_or_create, sync_folder};
-pub use url::{RepoUrl, RepoUrlError};
+pub use url::RepoUrl;
+pub use url_error::RepoUrlError;

@@ -1,58 +1,14 @@
 //! Reads trees and blobs, and translates between libgit2's object ids and ours.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use git2::{ErrorCode, ObjectType, Odb, OdbLookupFlags, Oid, Repository};
+use git2::{ObjectType, Odb, OdbLookupFlags, Oid, Repository};
 
-use super::{Libgit2Error, PooledRepository, RepositoryPool};
+use super::error::{ObjectError, ObjectFault};
+use super::pool::{PooledRepository, RepositoryPool};
 use crate::model::{Blob, ObjectId, Tree, Trees};
 
-/// Why an object could not be read.
-#[derive(Debug, thiserror::Error)]
-#[error("the repository `{}` cannot be read", .folder.display())]
-pub struct ObjectError {
-    /// The folder of the repository.
-    pub folder: PathBuf,
-    /// What is wrong.
-    #[source]
-    pub fault: ObjectFault,
-}
-
-/// What is wrong with a repository, or with one of its objects.
-#[derive(Debug, thiserror::Error)]
-pub enum ObjectFault {
-    /// libgit2 cannot read the repository.
-    #[error(transparent)]
-    Git(Libgit2Error),
-    /// A tree breaks Git's format.
-    #[error("the tree {0} is malformed")]
-    Malformed(ObjectId),
-    /// The object is not there.
-    #[error("the object {0} is missing")]
-    Missing(ObjectId),
-    /// The object has another type than the one it is used as.
-    #[error("the object {0} is not a {1}")]
-    WrongType(ObjectId, &'static str),
-}
-
-impl ObjectFault {
-    /// Returns the fault that an error of libgit2 about the object `id` means.
-    pub(crate) fn of(id: ObjectId, error: git2::Error) -> Self {
-        match error.code() {
-            ErrorCode::NotFound => Self::Missing(id),
-            _ => error.into(),
-        }
-    }
-}
-
-impl From<git2::Error> for ObjectFault {
-    fn from(error: git2::Error) -> Self {
-        Self::Git(Libgit2Error(error))
-    }
-}
-
-/// Reads the objects of one repository through a handle of its own: each thread needs its own reader.
+/// Reads the objects of one repository through its own handle. Each thread needs its own reader.
 pub struct ObjectReader {
     repository: PooledRepository,
 }
@@ -104,7 +60,7 @@ impl Trees for ObjectReader {
     }
 
     fn find_tree(&self, id: ObjectId) -> Option<Tree> {
-        // A refresh would list the packs again for each tree that is not here.
+        // A refresh would list the packs again for each missing tree.
         let exists = self
             .odb()
             .is_ok_and(|odb| odb.exists_ext(oid(id), OdbLookupFlags::NO_REFRESH));
@@ -121,13 +77,11 @@ impl Trees for ObjectReader {
     }
 }
 
-/// Returns the tree `id`.
 pub(crate) fn tree(repository: &Repository, id: ObjectId) -> Result<Tree, ObjectError> {
     let parse = |bytes: &[u8]| Tree::parse(bytes).map_err(|_| ObjectFault::Malformed(id));
     read(repository, id, ObjectType::Tree, parse).map_err(|fault| error(repository, fault))
 }
 
-/// Returns the bytes of the blob `id`.
 pub(crate) fn blob(repository: &Repository, id: ObjectId) -> Result<Vec<u8>, ObjectError> {
     let bytes = read(repository, id, ObjectType::Blob, |bytes| Ok(bytes.to_vec()));
     bytes.map_err(|fault| error(repository, fault))
@@ -138,7 +92,7 @@ fn error(repository: &Repository, fault: ObjectFault) -> ObjectError {
     ObjectError { folder, fault }
 }
 
-/// Returns what `take` makes of the bytes of the object `id`, which must be of `kind`.
+/// Returns the result of `take` on the bytes of the object `id`, which must be of `kind`.
 fn read<T>(
     repository: &Repository,
     id: ObjectId,

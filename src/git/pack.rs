@@ -1,4 +1,4 @@
-//! One pack for everything that belongs together: one sync for a thousand documents instead of two thousand.
+//! Writes objects as one pack, so that a thousand documents cost one sync instead of two thousand.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -14,15 +14,15 @@ use super::repository::sync_folder;
 use super::{Failpoints, RepositoryError};
 use crate::model::ObjectId;
 
-/// The types of objects, with their numbers in a pack.
+/// The type of an object; the value is its number in a pack.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum ObjectKind {
     Commit = 1,
     Tree = 2,
     Blob = 3,
 }
 
-impl Kind {
+impl ObjectKind {
     const fn name(self) -> &'static str {
         match self {
             Self::Blob => "blob",
@@ -32,16 +32,16 @@ impl Kind {
     }
 }
 
-/// One object on its way into a pack.
+/// An object that is to be written.
 #[derive(Clone, Debug)]
 pub(crate) struct Object {
     pub(crate) id: ObjectId,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ObjectKind,
     pub(crate) bytes: Vec<u8>,
 }
 
 impl Object {
-    pub(crate) fn new(kind: Kind, bytes: Vec<u8>) -> Self {
+    pub(crate) fn new(kind: ObjectKind, bytes: Vec<u8>) -> Self {
         Self {
             id: id_of(kind, &bytes),
             kind,
@@ -50,15 +50,15 @@ impl Object {
     }
 }
 
-/// Returns the id that Git gives to these bytes.
-pub(crate) fn id_of(kind: Kind, bytes: &[u8]) -> ObjectId {
+/// Returns the id of an object with these bytes.
+pub(crate) fn id_of(kind: ObjectKind, bytes: &[u8]) -> ObjectId {
     let mut hash = Sha1::new();
     hash.update(format!("{} {}\0", kind.name(), bytes.len()).as_bytes());
     hash.update(bytes);
     ObjectId(hash.finalize().into())
 }
 
-/// Returns which of `ids` are not in `odb`, each once: the indexer refuses a pack that holds an object twice.
+/// Returns the `ids` that are not in `odb`, each once, because the indexer rejects a pack that contains an object twice.
 pub(crate) fn missing(odb: &Odb<'_>, ids: impl IntoIterator<Item = ObjectId>) -> Vec<ObjectId> {
     let mut seen = HashSet::new();
     let absent = |id: &ObjectId| !odb.exists_ext(oid(*id), OdbLookupFlags::NO_REFRESH);
@@ -68,19 +68,20 @@ pub(crate) fn missing(odb: &Odb<'_>, ids: impl IntoIterator<Item = ObjectId>) ->
         .collect()
 }
 
-/// A pack that is being written into `folder` (`objects/pack`).
+/// Writes a pack to `folder` (`objects/pack`).
 pub(crate) struct PackWriter<'a> {
     folder: &'a Path,
     indexer: Indexer<'a>,
     hash: Sha1,
     // Shared by all objects, because its setup takes longer than compressing a document.
     deflate: Compress,
+    /// The number of objects that are still to be added.
     left: usize,
     failpoints: &'a Failpoints,
 }
 
 impl<'a> PackWriter<'a> {
-    /// Begins a pack of exactly `count` objects, no two of them the same.
+    /// Starts a pack of exactly `count` distinct objects.
     pub(crate) fn new(
         folder: &'a Path,
         count: usize,
@@ -95,18 +96,14 @@ impl<'a> PackWriter<'a> {
             left: count,
             failpoints,
         };
-        let count = u32::try_from(count).expect("a pack holds far fewer than four thousand million objects");
+        let count = u32::try_from(count).expect("a pack contains fewer than 2^32 objects");
         pack.put(b"PACK\0\0\0\x02")?;
         pack.put(&count.to_be_bytes())?;
         Ok(pack)
     }
 
-    /// Adds one object.
-    pub(crate) fn add(&mut self, kind: Kind, bytes: &[u8]) -> Result<(), RepositoryError> {
-        self.left = self
-            .left
-            .checked_sub(1)
-            .expect("the count was given at the start");
+    pub(crate) fn add(&mut self, kind: ObjectKind, bytes: &[u8]) -> Result<(), RepositoryError> {
+        self.left = self.left.checked_sub(1).expect("the count is fixed at the start");
         let mut packed = head(kind, bytes.len());
         self.deflate.reset();
         let mut left = bytes;
@@ -125,9 +122,9 @@ impl<'a> PackWriter<'a> {
         }
     }
 
-    /// Ends the pack; it is durable, and its name is returned, when this returns.
+    /// Completes the pack durably and returns its name.
     pub(crate) fn finish(mut self) -> Result<String, RepositoryError> {
-        assert_eq!(self.left, 0, "the count was given at the start");
+        assert_eq!(self.left, 0, "the count is fixed at the start");
         let trailer: [u8; 20] = std::mem::take(&mut self.hash).finalize().into();
         self.indexer
             .write_all(&trailer)
@@ -151,7 +148,7 @@ impl<'a> PackWriter<'a> {
     }
 }
 
-/// Writes `objects`, less those that are there and those that are given twice, as one pack; none is no pack.
+/// Writes the `objects` that are missing as one pack; writes nothing if none is.
 pub(crate) fn write(
     odb: &Odb<'_>,
     folder: &Path,
@@ -174,8 +171,8 @@ pub(crate) fn write(
     pack.finish().map(drop)
 }
 
-/// The head of an object in a pack: three bits of type and the size, seven bits at a time. What is deflated follows.
-fn head(kind: Kind, size: usize) -> Vec<u8> {
+/// Returns the head of an object in a pack: three bits of type, then the size in groups of seven bits.
+fn head(kind: ObjectKind, size: usize) -> Vec<u8> {
     let low = |value: usize, bits: u32| u8::try_from(value & ((1 << bits) - 1)).expect("at most seven bits");
     let mut byte = (kind as u8) << 4 | low(size, 4);
     let mut rest = size >> 4;
@@ -189,7 +186,7 @@ fn head(kind: Kind, size: usize) -> Vec<u8> {
     head
 }
 
-/// Makes an error of a pack that libgit2 writes in `folder`: its errors come wrapped.
+/// Converts an error of writing a pack in `folder`, which may wrap an error of libgit2.
 fn pack_error(folder: &Path) -> impl FnOnce(std::io::Error) -> RepositoryError + use<> {
     let folder = folder.to_owned();
     move |error| match error.downcast::<git2::Error>() {

@@ -1,5 +1,5 @@
-//! Open repositories, kept for the next reader: opening one costs some fifty system calls, most of them for
-//! configuration that nothing here uses.
+//! Keeps an open repository for the next reader, because opening one costs some fifty system calls, most of them for
+//! configuration that this crate does not use.
 
 use std::fmt;
 use std::ops::Deref;
@@ -10,52 +10,52 @@ use git2::Repository;
 
 use super::repository::open_bare;
 
-/// The handles on one repository. The last one that was dropped waits for the next reader.
+/// The handles of one repository. Keeps the handle that was dropped last.
 pub struct RepositoryPool {
     folder: PathBuf,
     idle: Mutex<Option<Repository>>,
 }
 
 impl RepositoryPool {
-    /// Prepares for the repository at exactly `folder`, which is that of its objects and refs.
+    /// Creates an empty pool for the repository whose objects and refs are in exactly `folder`.
     #[must_use]
     pub fn new(folder: PathBuf) -> Self {
         let idle = Mutex::new(None);
         Self { folder, idle }
     }
 
-    /// Takes over `repository`, for those who need its objects.
+    /// Creates a pool with the handle `repository`.
     #[must_use]
     pub fn of(repository: Repository) -> Self {
         let folder = repository.commondir().to_owned();
-        // That of a linked work tree ends with the work tree.
+        // The handle of a linked work tree becomes unusable when the work tree is removed.
         let idle = Mutex::new((repository.path() == folder).then_some(repository));
         Self { folder, idle }
     }
 
-    /// Returns the folder of the repository.
+    /// Returns the folder of the objects and refs.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Returns a handle for the caller alone.
+    /// Returns the idle handle, or opens the repository.
     ///
     /// # Errors
-    /// When there is none and the repository cannot be opened.
+    /// If the repository cannot be opened.
     pub fn open(self: &Arc<Self>) -> Result<PooledRepository, git2::Error> {
-        let waiting = self.idle().take();
-        let repository = match waiting {
+        let idle = self.idle().take();
+        let repository = match idle {
             Some(repository) => repository,
             None => open_bare(&self.folder)?,
         };
         Ok(PooledRepository {
             repository: Some(repository),
-            home: Arc::clone(self),
+            pool: Arc::clone(self),
         })
     }
 
-    /// Closes the handle that waits.
+    /// Closes the idle handle.
     pub fn close(&self) {
         *self.idle() = None;
     }
@@ -71,22 +71,24 @@ impl fmt::Debug for RepositoryPool {
     }
 }
 
-/// One open repository, given back when it is dropped.
+/// An open repository that returns to its pool when it is dropped.
 pub struct PooledRepository {
     repository: Option<Repository>,
-    home: Arc<RepositoryPool>,
+    pool: Arc<RepositoryPool>,
 }
 
 impl Deref for PooledRepository {
     type Target = Repository;
 
     fn deref(&self) -> &Repository {
-        self.repository.as_ref().expect("it is there until it is dropped")
+        self.repository
+            .as_ref()
+            .expect("the handle is present until the drop")
     }
 }
 
 impl Drop for PooledRepository {
     fn drop(&mut self) {
-        *self.home.idle() = self.repository.take();
+        *self.pool.idle() = self.repository.take();
     }
 }

@@ -1,4 +1,4 @@
-//! Looks refs up, and moves them durably.
+//! Looks up refs, and moves them durably.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ pub(crate) fn is_valid_name(name: &str) -> bool {
     git2::Reference::is_valid_name(name)
 }
 
-/// Returns what `name` points at, or nothing where there is no such ref.
+/// Returns the target of the ref `name`, if the ref exists.
 pub(crate) fn look_up(repository: &Repository, name: &str) -> Result<Option<CommitId>, RepositoryError> {
     match repository.refname_to_id(name) {
         Ok(id) => Ok(Some(CommitId(object_id(id)))),
@@ -25,7 +25,7 @@ pub(crate) fn look_up(repository: &Repository, name: &str) -> Result<Option<Comm
     }
 }
 
-/// Returns whether `ancestor` is part of the history of `commit`, as far as it is here.
+/// Returns whether `ancestor` is part of the local history of `commit`.
 pub(crate) fn descends(
     repository: &Repository,
     commit: CommitId,
@@ -33,7 +33,7 @@ pub(crate) fn descends(
 ) -> Result<bool, RepositoryError> {
     let broken = || RepositoryError::git(repository.path());
     let (commit, ancestor) = (oid(commit.0), oid(ancestor.0));
-    // The walk itself does not tell a commit that is not here from a broken repository.
+    // The walk reports a missing commit and a broken repository as the same error.
     if !repository.odb().map_err(broken())?.exists(ancestor) {
         return Ok(false);
     }
@@ -43,20 +43,20 @@ pub(crate) fn descends(
     }
 }
 
-/// What became of moving a ref.
+/// The result of moving a ref.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Moved {
-    /// It points at the new commit now, durably.
+    /// The ref points at the new commit, durably.
     Done,
-    /// It does not point at what was expected, or another process is about to move it.
+    /// The ref does not point at the expected commit, or another process is moving it.
     Raced,
 }
 
-/// Moves `name` from `expected` (nothing: it must not exist) to `new`, durably.
+/// Moves the ref `name` from `expected` to `new`, durably. `None` expects that the ref does not exist.
 ///
-/// This is Git's own protocol, with every program that speaks it: the lock file is created exclusively, the ref is
-/// read again under it, and it is renamed into place. libgit2's version compares just as well but neither syncs
-/// without a deprecated setting nor looks again under the lock when a ref is created.
+/// Follows Git's own protocol: creates the lock file exclusively, reads the ref again under the lock, and renames the lock
+/// file into place. libgit2's version syncs only with a deprecated setting, and does not read the ref again under the lock
+/// when it creates a ref.
 pub(crate) fn move_ref(
     repository: &Repository,
     name: &str,
@@ -66,7 +66,7 @@ pub(crate) fn move_ref(
 ) -> Result<Moved, RepositoryError> {
     let path = repository.commondir().join(name);
     let lock = PathBuf::from(format!("{}.lock", path.display()));
-    let folder = path.parent().expect("a ref is in a folder");
+    let folder = path.parent().expect("the name of a ref contains a folder");
     fs::create_dir_all(folder).map_err(RepositoryError::io("create", folder))?;
     let mut file = match File::options().write(true).create_new(true).open(&lock) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(Moved::Raced),

@@ -1,4 +1,4 @@
-//! Merging packs before they pile up: a commit takes four times as long on a thousand packs as on fifty.
+//! Merges packs before they accumulate: a commit takes four times as long with a thousand packs as with fifty.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
@@ -8,22 +8,22 @@ use std::path::{Path, PathBuf};
 use git2::{ObjectType, Repository};
 
 use super::objects::oid;
-use super::pack::{Kind, PackWriter};
+use super::pack::{ObjectKind, PackWriter};
 use super::repository::sync_folder;
 use super::{Failpoints, RepositoryError};
 use crate::model::ObjectId;
 
-/// How many packs may lie there.
-const MANY: usize = 50;
+/// The largest number of packs that are left alone.
+const MOST_PACKS: usize = 50;
 
-/// Merges the smaller packs into one where there are too many. Returns whether it did: handles that are open do not notice
-/// that packs are gone.
+/// Merges the smaller packs into one if there are too many. Returns whether it did, because open handles do not detect that
+/// packs were deleted.
 ///
-/// Nothing is dropped, whether a ref reaches it or not: what a merged pack held is in the new one before it goes.
+/// The new pack contains all objects of the merged packs, including objects that no ref reaches.
 pub(crate) fn repack(repository: &Repository, failpoints: &Failpoints) -> Result<bool, RepositoryError> {
     let folder = repository.path().join("objects/pack");
     let packs = packs(&folder)?;
-    if packs.len() <= MANY {
+    if packs.len() <= MOST_PACKS {
         return Ok(false);
     }
     let size = |path: &PathBuf| fs::metadata(path).map_or(u64::MAX, |file| file.len());
@@ -39,11 +39,11 @@ pub(crate) fn repack(repository: &Repository, failpoints: &Failpoints) -> Result
     for id in &objects {
         let object = odb.read(oid(*id)).map_err(broken())?;
         let kind = match object.kind() {
-            ObjectType::Commit => Kind::Commit,
-            ObjectType::Tree => Kind::Tree,
-            ObjectType::Blob => Kind::Blob,
+            ObjectType::Commit => ObjectKind::Commit,
+            ObjectType::Tree => ObjectKind::Tree,
+            ObjectType::Blob => ObjectKind::Blob,
             _ => {
-                let error = git2::Error::from_str(&format!("object {id} is of no known type"));
+                let error = git2::Error::from_str(&format!("object {id} has an unknown type"));
                 return Err(broken()(error));
             }
         };
@@ -56,9 +56,9 @@ pub(crate) fn repack(repository: &Repository, failpoints: &Failpoints) -> Result
     Ok(true)
 }
 
-/// Returns how many of the packs, from the smallest on, to merge so that each one is at least twice as large as all
-/// smaller ones together. Every byte is then written a few times over years, and most merges cost what the last passes
-/// wrote (`git repack --geometric`).
+/// Returns how many of the packs to merge, starting with the smallest, so that each remaining pack is at least twice as large
+/// as all smaller ones together. Over years, each byte is then written only a few times, and most merges are as large as
+/// the last passes' packs (`git repack --geometric`).
 fn smaller(sizes: &[u64]) -> usize {
     let pairs = sizes
         .windows(2)
@@ -88,14 +88,14 @@ fn packs(folder: &Path) -> Result<Vec<PathBuf>, RepositoryError> {
     Ok(packs)
 }
 
-/// Returns the objects that the packs' own indexes list, each once.
+/// Returns the objects that the indexes of the packs list, each once.
 fn objects_in(packs: &[PathBuf]) -> Result<Vec<ObjectId>, RepositoryError> {
     let mut objects = BTreeSet::new();
     for pack in packs {
         let path = pack.with_extension("idx");
         match fs::read(&path) {
             Ok(bytes) => objects.extend(listed(&bytes).ok_or_else(|| malformed(&path))?),
-            // A pack without an index is what a crash left of one: nothing refers to it.
+            // Only a crash leaves a pack without an index, so no ref depends on it.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(RepositoryError::io("read", &path)(error)),
         }
@@ -103,7 +103,7 @@ fn objects_in(packs: &[PathBuf]) -> Result<Vec<ObjectId>, RepositoryError> {
     Ok(objects.into_iter().collect())
 }
 
-/// Reads the ids of a version 2 index: a magic number, a version, 256 running counts, the ids.
+/// Reads the ids of a version 2 index: a magic number, a version, 256 cumulative counts, the ids.
 fn listed(index: &[u8]) -> Option<Vec<ObjectId>> {
     let rest = index.strip_prefix(b"\xfftOc\0\0\0\x02")?;
     let (counts, rest) = rest.split_at_checked(256 * 4)?;
@@ -111,7 +111,7 @@ fn listed(index: &[u8]) -> Option<Vec<ObjectId>> {
     let ids = rest.get(..usize::try_from(count).ok()? * 20)?;
     Some(
         ids.chunks_exact(20)
-            .map(|id| ObjectId(id.try_into().expect("chunks are of twenty")))
+            .map(|id| ObjectId(id.try_into().expect("each chunk has 20 bytes")))
             .collect(),
     )
 }
@@ -120,7 +120,7 @@ fn malformed(path: &Path) -> RepositoryError {
     RepositoryError::git(path)(git2::Error::from_str("the index of a pack is malformed"))
 }
 
-/// The new pack's own index must list everything before anything that it replaces is deleted.
+/// Fails unless the index of the new pack lists all `objects`, so that no replaced pack is deleted too early.
 fn check(pack: &Path, objects: &[ObjectId]) -> Result<(), RepositoryError> {
     let listed: HashSet<ObjectId> = objects_in(&[pack.to_owned()])?.into_iter().collect();
     match objects.iter().all(|id| listed.contains(id)) {
@@ -129,7 +129,7 @@ fn check(pack: &Path, objects: &[ObjectId]) -> Result<(), RepositoryError> {
     }
 }
 
-/// Deletes packs, the index first, so that no index ever speaks of a pack that is gone.
+/// Deletes packs, each after its index, so that an index never names a deleted pack.
 fn delete<'a>(
     folder: &Path,
     packs: impl Iterator<Item = &'a PathBuf>,
@@ -139,7 +139,7 @@ fn delete<'a>(
         Err(error) if error.kind() != ErrorKind::NotFound => Err(RepositoryError::io("remove", path)(error)),
         _ => Ok(()),
     };
-    // An operator's `git maintenance` may have made this one; it names the packs that go.
+    // An operator's `git maintenance` may have created this index, which names the packs to be deleted.
     remove(&folder.join("multi-pack-index"))?;
     sync_folder(folder)?;
     for pack in packs {
@@ -156,7 +156,7 @@ mod tests {
     use super::smaller;
 
     #[test]
-    fn the_packs_that_stay_grow_by_doubling() {
+    fn the_remaining_packs_at_least_double_in_size() {
         for (sizes, count) in [
             (&[][..], 0),
             (&[5], 0),

@@ -1,4 +1,4 @@
-//! Opens and makes repositories. No other module does, so that libgit2 is set up before it is used.
+//! Opens and creates repositories. No other module does, so that libgit2 is set up before its first use.
 
 use std::fs::{self, File};
 use std::io;
@@ -6,70 +6,20 @@ use std::path::{Path, PathBuf};
 
 use git2::{Repository, RepositoryInitOptions, RepositoryOpenFlags};
 
+use super::error::RepositoryError;
+use super::failpoint::Failpoints;
 use super::libgit2::libgit2;
-use super::{Failpoints, Libgit2Error, ObjectError, ObjectFault, io_fault};
 
-/// Why a repository of our own could not be read or written.
-#[derive(Debug, thiserror::Error)]
-pub enum RepositoryError {
-    /// A test's failpoint.
-    #[error("crashed at `{0}`")]
-    Crashed(&'static str),
-    /// A file or folder cannot be read or written.
-    #[error("cannot {doing} `{}`", .path.display())]
-    Io {
-        /// What was attempted.
-        doing: &'static str,
-        /// The file or folder.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-    /// The repository or an object is damaged.
-    #[error(transparent)]
-    Object(#[from] ObjectError),
-}
-
-impl RepositoryError {
-    pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
-        let path = path.to_owned();
-        move |source| Self::Io { doing, path, source }
-    }
-
-    /// Makes an error of the repository in `folder`, or of the disk that it is on.
-    pub(crate) fn git(folder: &Path) -> impl FnOnce(git2::Error) -> Self + use<> {
-        let folder = folder.to_owned();
-        move |error| {
-            let fault = ObjectFault::Git(Libgit2Error(error));
-            ObjectError { folder, fault }.or_io()
-        }
-    }
-}
-
-impl ObjectError {
-    /// Returns the error as one of the disk if the operating system is its cause.
-    pub(crate) fn or_io(self) -> RepositoryError {
-        let cause = match &self.fault {
-            ObjectFault::Git(error) => io_fault(&error.0),
-            _ => None,
-        };
-        match cause {
-            Some(cause) => RepositoryError::io("read or write", &self.folder)(cause),
-            None => self.into(),
-        }
-    }
-}
-
-/// Opens the repository at `path`: a work tree, a bare one, a linked work tree, or a symbolic link to one. Never one
-/// further up.
+/// Opens the repository at `path`: a work tree, a bare repository, a linked work tree, or a symbolic link to one of these.
+/// Does not search parent folders.
 ///
 /// # Errors
-/// When there is none, or it is damaged.
+/// If `path` is not a repository, or is damaged.
 pub fn open(path: &Path) -> Result<Repository, git2::Error> {
     open_with(path, RepositoryOpenFlags::NO_SEARCH)
 }
 
-/// Opens the repository whose objects and refs are in exactly `folder`, whatever it says of a work tree.
+/// Opens the repository whose objects and refs are in exactly `folder`, and ignores its work tree.
 ///
 /// # Errors
 /// As [`open`].
@@ -77,16 +27,16 @@ pub fn open_bare(folder: &Path) -> Result<Repository, git2::Error> {
     open_with(folder, RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::BARE)
 }
 
-/// Makes a repository in `folder` as `options` say, without what a template of the machine would put into it.
+/// Creates a repository in `folder` without the template of the machine.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn init(folder: &Path, options: &mut RepositoryInitOptions) -> Result<Repository, git2::Error> {
     libgit2()?;
     Repository::init_opts(folder, options.external_template(false))
 }
 
-/// Makes a bare repository in `folder`.
+/// Creates a bare repository in `folder`.
 ///
 /// # Errors
 /// As [`init`].
@@ -100,30 +50,30 @@ fn open_with(path: &Path, flags: RepositoryOpenFlags) -> Result<Repository, git2
     Repository::open_ext(path, flags, none)
 }
 
-/// Opens the bare repository at `path`, made if it is missing. Removes what a writer that died left behind: the caller
-/// holds a lock that proves that no other writer lives.
+/// Opens the bare repository at `path`, or creates it. Removes the files that a crashed writer left: the caller must hold the
+/// lock that excludes other writers.
 pub(crate) fn open_or_create(path: &Path, failpoints: &Failpoints) -> Result<Repository, RepositoryError> {
-    // A repository is complete once it has the name: it is made beside, then renamed.
+    // Created beside `path` and then renamed, so that a repository at `path` is always complete.
     if !path.exists() {
-        let young = path.with_extension("new");
-        match fs::remove_dir_all(&young) {
+        let new = path.with_extension("new");
+        match fs::remove_dir_all(&new) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(RepositoryError::io("remove", &young)(error));
+                return Err(RepositoryError::io("remove", &new)(error));
             }
             _ => {}
         }
         let mut options = RepositoryInitOptions::new();
         options.bare(true).no_reinit(true).initial_head("gitoggle");
-        init(&young, &mut options).map_err(RepositoryError::git(&young))?;
+        init(&new, &mut options).map_err(RepositoryError::git(&new))?;
         failpoints.at("repository: made")?;
-        fs::rename(&young, path).map_err(RepositoryError::io("create", path))?;
+        fs::rename(&new, path).map_err(RepositoryError::io("create", path))?;
         path.parent().map_or(Ok(()), sync_folder)?;
     }
     clear(path)?;
     open_bare(path).map_err(RepositoryError::git(path))
 }
 
-/// Removes locks and temporary files.
+/// Removes lock files and temporary files.
 fn clear(path: &Path) -> Result<(), RepositoryError> {
     let _ = remove_in(path, |name| name.ends_with(".lock"))?;
     let objects = path.join("objects");
@@ -142,7 +92,7 @@ fn clear(path: &Path) -> Result<(), RepositoryError> {
     Ok(())
 }
 
-/// Removes the files whose name is `stale`, and returns the folders among the rest.
+/// Removes the files with a `stale` name and returns the subfolders.
 fn remove_in(folder: &Path, stale: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, RepositoryError> {
     let mut folders = Vec::new();
     let entries = match fs::read_dir(folder) {
@@ -160,7 +110,7 @@ fn remove_in(folder: &Path, stale: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>
     Ok(folders)
 }
 
-/// Makes the names in `folder` durable. Windows neither can nor needs to.
+/// Makes the names in `folder` durable. Does nothing on Windows, which cannot sync a folder and need not.
 pub(crate) fn sync_folder(folder: &Path) -> Result<(), RepositoryError> {
     if cfg!(windows) {
         return Ok(());

@@ -1,24 +1,24 @@
-//! The ssh address of a repository, written as a URL or as `user@host:path`.
+//! Parses the ssh address of a repository: a URL or `user@host:path`.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use super::url::{RepoUrlError, parse};
+use super::url_error::{RepoUrlError, parse};
 use crate::model::escaped;
 
-/// Where ssh goes. Neither the user nor the host can be taken for an option.
+/// The user, host, port, and path of an ssh address. None of the texts begins with `-`, so `ssh` takes none for an option.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct SshAddress {
     pub(crate) user: Option<String>,
     pub(crate) host: String,
     pub(crate) port: Option<u16>,
     pub(crate) path: String,
-    /// Whether it was written `host:path`, which is shown as it was written.
+    /// Whether it was written as `host:path`, which determines how it is shown.
     scp: bool,
 }
 
 impl SshAddress {
-    /// Reads the parts of `user@host:path`, split at the colon.
+    /// Parses `user@host:path`, split at the colon.
     pub(super) fn scp(host: &str, path: &str) -> Result<Self, RepoUrlError> {
         let (user, host) = match host.rsplit_once('@') {
             Some((user, host)) => (Some(user.to_owned()), host),
@@ -38,7 +38,7 @@ impl SshAddress {
         .checked()
     }
 
-    /// Reads an `ssh://` URL.
+    /// Parses an `ssh://` URL.
     pub(super) fn url(text: &str) -> Result<Self, RepoUrlError> {
         let url = parse(text)?;
         if url.password().is_some() {
@@ -50,7 +50,7 @@ impl SshAddress {
             .and_then(|host| host.strip_suffix(']'))
             .unwrap_or(&host);
         let path = decoded(url.path())?;
-        // `/~user/x` is relative to a home folder, as with git.
+        // As in git, `/~user/x` is relative to a home folder.
         let path = path
             .strip_prefix('/')
             .filter(|rest| rest.starts_with('~'))
@@ -77,7 +77,7 @@ impl SshAddress {
             }
             if text.contains(['\0', '\n', '\r']) {
                 return Err(RepoUrlError::Malformed(format!(
-                    "the {what} holds a control character"
+                    "the {what} contains a control character"
                 )));
             }
         }

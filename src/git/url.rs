@@ -1,4 +1,4 @@
-//! Where a repository is: `https`, ssh or a path. Everything else is refused.
+//! Parses the address of a repository: `https`, ssh, or a path. Rejects everything else.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,11 +7,12 @@ use std::str::FromStr;
 use percent_encoding::percent_decode_str;
 
 use super::ssh_address::SshAddress;
+use super::url_error::{RepoUrlError, parse};
 use crate::model::escaped;
 
 /// The address of a repository.
 ///
-/// Text becomes one as with git: `https://…`, `ssh://…`, `user@host:path`, `file://…`, or a path.
+/// Parsed as in git: `https://…`, `ssh://…`, `user@host:path`, `file://…`, or a path.
 #[derive(Clone, Eq, PartialEq)]
 pub struct RepoUrl(Kind);
 
@@ -22,30 +23,6 @@ enum Kind {
     Ssh(SshAddress),
 }
 
-/// Text that is no address of a repository, or not of one that may be used. Never holds the text of a URL
-/// that may hold a password.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum RepoUrlError {
-    /// There is nothing.
-    #[error("the repository is empty")]
-    Empty,
-    /// It cannot be understood.
-    #[error("this is not a URL of a repository: {0}")]
-    Malformed(String),
-    /// A host, user or path that a program could take for an option.
-    #[error("a {0} of a repository must not begin with `-`")]
-    OptionLike(&'static str),
-    /// A password is part of it.
-    #[error(
-        "a password must not be in a URL; give `GITOGGLE_GIT_USERNAME` and `GITOGGLE_GIT_PASSWORD` or \
-         `--git-password-file`"
-    )]
-    Password,
-    /// A scheme that is not spoken here.
-    #[error("`{0}` is not supported for repositories; give an https or ssh URL, or a path")]
-    Scheme(String),
-}
-
 impl RepoUrl {
     /// Returns the address of the repository at `path`.
     #[must_use]
@@ -53,7 +30,7 @@ impl RepoUrl {
         Self(Kind::Local(path.into()))
     }
 
-    /// Returns the path where the repository is on this machine.
+    /// Returns the path of a repository on this machine.
     #[must_use]
     pub fn local_path(&self) -> Option<&Path> {
         match &self.0 {
@@ -62,7 +39,7 @@ impl RepoUrl {
         }
     }
 
-    /// Returns the host, in lower case, with the port where it is not the usual one; nothing for a path.
+    /// Returns the host in lower case, with the port unless it is the default; `None` for a path.
     #[must_use]
     pub fn host(&self) -> Option<String> {
         let (host, port) = match &self.0 {
@@ -110,14 +87,13 @@ impl RepoUrl {
     }
 }
 
-/// As it is shown: a user name of an `https` URL may be a token.
 impl fmt::Debug for RepoUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-/// Shows the address, safe for a terminal; a user name of an `https` URL is left out, for it may be a token.
+/// Prints the address, escaped for a terminal, and without the user name of an `https` URL, which may be a token.
 impl fmt::Display for RepoUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
@@ -174,10 +150,6 @@ fn https(text: &str) -> Result<url::Url, RepoUrlError> {
     Ok(url)
 }
 
-pub(super) fn parse(text: &str) -> Result<url::Url, RepoUrlError> {
-    url::Url::parse(text).map_err(|error| RepoUrlError::Malformed(error.to_string()))
-}
-
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text
@@ -185,7 +157,7 @@ fn is_scheme(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
-/// Splits `host:path` where it is one: the colon comes before any slash, as git has it.
+/// Splits `host:path` if the text has this form: as in git, the colon comes before any slash.
 fn scp_like(text: &str) -> Option<(&str, &str)> {
     let bracket = text
         .find('[')
@@ -199,7 +171,7 @@ fn scp_like(text: &str) -> Option<(&str, &str)> {
     (!host.contains('/') && !drive).then_some((host, path))
 }
 
-/// Returns `path` without case, `.git` and outer slashes, which make no difference to hosts.
+/// Returns `path` without case, `.git`, and outer slashes, which hosts ignore.
 fn normal(path: &str) -> String {
     let path = percent_decode_str(path).decode_utf8_lossy().to_lowercase();
     let path = path.trim_matches('/');
@@ -215,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_git_understands_is_understood() {
+    fn every_form_that_git_accepts_is_parsed() {
         for (text, host, shown) in [
             (
                 "https://Example.org/a/b.git",
@@ -255,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_is_the_same_however_it_is_written() {
+    fn addresses_of_one_repository_are_recognized_in_every_form() {
         for (ours, theirs, same) in [
             (
                 "https://github.com/acme/toggles",
@@ -297,7 +269,7 @@ mod tests {
                 "https://github.com/evil/toggles.git",
                 false,
             ),
-            // A forge in a cluster has two names.
+            // A forge in a cluster has two host names.
             (
                 "https://gitea-http.gitea.svc:3000/acme/toggles.git",
                 "https://git.acme.org/acme/toggles.git",
@@ -311,7 +283,7 @@ mod tests {
             ),
             ("https://git.acme.org/xacme/toggles", "acme/toggles", false),
             ("https://git.acme.org/toggles", "acme/xtoggles", false),
-            // What names no path, or is not on a host, can be any.
+            // An address without a path, or a local repository, matches everything.
             ("https://git.acme.org/toggles", "https://git.acme.org/", true),
             ("/srv/toggles", "acme/other", true),
         ] {
@@ -335,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_not_be_used_is_refused() {
+    fn unsupported_and_dangerous_addresses_are_refused() {
         for (text, scheme) in [
             ("http://example.org/a", "http"),
             ("HTTP://example.org/a", "http"),

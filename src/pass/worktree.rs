@@ -10,7 +10,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use crate::document::{LARGEST_DOCUMENT, MOST_FILES};
-use crate::git::pack::{Kind, id_of};
+use crate::git::pack::{ObjectKind, id_of};
 use crate::model::{Blob, Entry, Format, ObjectId, Tree, Trees};
 use crate::source;
 use crate::source::worktree::WorkTree;
@@ -71,7 +71,7 @@ impl Folder {
 impl Files {
     fn keep(&mut self, blob: Blob, path: &[u8]) -> ObjectId {
         let id = match &blob {
-            Blob::Content(content) => id_of(Kind::Blob, content),
+            Blob::Content(content) => id_of(ObjectKind::Blob, content),
             Blob::Missing | Blob::TooLarge(_) => made_up(b"file", path),
         };
         self.blobs.insert(id, blob);

@@ -135,7 +135,7 @@ fn join(prefix: &[u8], name: &[u8]) -> Vec<u8> {
 mod tests {
     use super::super::testing::Repo;
     use super::*;
-    use crate::git::pack::{Kind, id_of};
+    use crate::git::pack::{ObjectKind, id_of};
 
     fn paths(tree: &WorkTree) -> Vec<String> {
         let files = tree.files().unwrap().into_iter();
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(tree.content(b"new", 10).unwrap(), Blob::Content(b"2".to_vec()));
         assert_eq!(tree.content(b"new", 0).unwrap(), Blob::TooLarge(1));
         let id = repo.git(&["hash-object", "toggles/new"]);
-        assert_eq!(id_of(Kind::Blob, b"2").to_string(), id);
+        assert_eq!(id_of(ObjectKind::Blob, b"2").to_string(), id);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::*;
-use crate::git::pack::{Kind, id_of};
+use crate::git::pack::{ObjectKind, id_of};
 use crate::model::{
     Action, Blob, CommitId, Content, Format, ObjectId, Payload, Sent, Serve, Suspension, SuspensionScope,
     Targeting, ToggleId, Trees, Variation,
@@ -48,7 +48,7 @@ fn bytes(text: &str) -> Vec<u8> {
 }
 
 fn object(text: &str) -> ObjectId {
-    id_of(Kind::Blob, &bytes(text))
+    id_of(ObjectKind::Blob, &bytes(text))
 }
 
 fn payload(text: &str) -> Payload {

@@ -110,7 +110,7 @@ fn a_mirror_on_a_full_disk_is_reported_as_a_full_disk() {
     remote.push(21, "Change pay");
     let full = remote.apply().exit(1);
     full.stderr_contains(&["No space left on device", "the disk is full"])
-        .never_says(&["class=", "fsck", "damaged", "cannot talk to"])
+        .never_says(&["class=", "fsck", "damaged", "could not communicate"])
         .any_stdout();
     remote.world.nothing_sent();
     drop(disk);

@@ -305,9 +305,9 @@ hint: name one that is there with `--ref`; a branch that is gone removes no togg
             "repo",
             "https://127.0.0.1:1/toggles.git".into(),
             "error: cannot read the source
-  caused by: cannot talk to `127.0.0.1:1`
+  caused by: could not communicate with `127.0.0.1:1`
   caused by: Connection refused (os error 111)
-hint: check the address, the network and the proxy (`HTTPS_PROXY`, `NO_PROXY`)
+hint: check the address, the network, and the proxy (`HTTPS_PROXY`, `NO_PROXY`)
 ",
         ),
         (
@@ -332,7 +332,7 @@ hint: check `--state-remote`, and what this user may read and write there
             "error: cannot talk to the service
   caused by: cannot read the service's token
   caused by: the secret file `$TMP/empty` is empty
-hint: write the secret into the file, and let this user read it
+hint: write the secret to the file, and make the file readable for this user
 ",
         );
 }

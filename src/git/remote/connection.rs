@@ -1,21 +1,21 @@
-//! What one connection needs, kept where libgit2's callbacks can find it.
+//! Keeps the settings of open connections in a table, where libgit2's callbacks can find them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use super::ssh::Environment;
+use super::ssh_command::Environment;
 use super::{GitError, SCHEME};
 use crate::git::{GitAccess, RepoUrl};
 
-/// Where a connection goes, with what, and what went wrong with it.
+/// The settings and the state of one connection.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) url: RepoUrl,
     pub(super) access: GitAccess,
     pub(super) environment: Environment,
-    /// The true reason of a failure, of which libgit2 keeps a few words at most.
+    /// The first failure. libgit2 keeps only its message, cut.
     failure: Mutex<Option<GitError>>,
-    /// Where the first request was redirected to.
+    /// The target of the first request's redirect.
     pub(super) base: Mutex<Option<url::Url>>,
     pub(super) client: Mutex<Option<reqwest::blocking::Client>>,
 }
@@ -39,20 +39,20 @@ impl Connection {
         }))
     }
 
-    /// Keeps `error` as the reason, and returns what libgit2 is told.
+    /// Records `error` as the failure, and returns it for libgit2.
     pub(super) fn fail(&self, error: GitError) -> git2::Error {
         let message = error.to_string();
         lock(&self.failure).get_or_insert(error);
         git2::Error::from_str(&message.replace('\0', ""))
     }
 
-    /// As [`Connection::fail`], in the middle of a stream.
+    /// Records `error` as [`Connection::fail`] does, and returns it as an I/O error of a stream.
     pub(super) fn fail_io(&self, error: GitError) -> std::io::Error {
         std::io::Error::other(self.fail(error).message().to_owned())
     }
 }
 
-/// The connections that are in use now. A number is given once.
+/// The connections in use, by a number that is never reused.
 #[derive(Default)]
 struct Table {
     last: u64,
@@ -65,7 +65,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A connection's place in the table, for as long as it is in use.
+/// An entry in the table of connections, which is removed on drop.
 pub(super) struct Ticket {
     number: u64,
     connection: Arc<Connection>,
@@ -81,12 +81,12 @@ impl Ticket {
         Ok(Self { number, connection })
     }
 
-    /// Returns the address that libgit2 is given.
+    /// Returns the address of the connection for libgit2.
     pub(super) fn url(&self) -> String {
         format!("{SCHEME}://{}/", self.number)
     }
 
-    /// Returns the reason that was kept, or else what libgit2 says.
+    /// Returns the recorded failure, or else libgit2's error.
     pub(super) fn explain(&self, error: git2::Error) -> GitError {
         lock(&self.connection.failure)
             .take()
@@ -100,7 +100,7 @@ impl Drop for Ticket {
     }
 }
 
-/// Returns the connection that a remote's address stands for.
+/// Returns the connection with the address that [`Ticket::url`] returned.
 pub(super) fn find(address: &[u8]) -> Option<Arc<Connection>> {
     let address = std::str::from_utf8(address).ok()?;
     let number = address

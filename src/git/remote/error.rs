@@ -1,42 +1,42 @@
-//! What can go wrong on the way to a Git host, and what to do about it.
+//! The errors of connections to Git hosts, with their hints.
 
 use std::time::Duration;
 
+use super::host_message::HostMessage;
 use super::ssh_host::SshHost;
-use super::words::HostWords;
 use crate::git::Libgit2Error;
 use crate::model::escaped;
 use crate::transport::{CertificateFault, NetworkError, ProxyFault, Reason, SecretError};
 
-/// Why a Git host gave no answer, or not the one that was needed. Names hosts and addresses, never a secret.
+/// Why an exchange with a Git host failed. Contains hosts and addresses, never secrets.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GitError {
-    /// The host has another key than the one that is known.
-    #[error("the ssh host key of `{host}` has changed: this may be an attack")]
+    /// The host key differs from the one in `known_hosts`.
+    #[error("the ssh host key of `{host}` has changed, which may be an attack")]
     ChangedHostKey {
         /// The host.
         host: SshHost,
     },
-    /// The host knows who asks, and refuses.
-    #[error("`{}` refuses access to the repository (403){}", escaped(host), saying(said.as_ref()))]
+    /// The credentials are valid but do not allow access.
+    #[error("`{}` denied access to the repository (403){}", escaped(host), suffix(message.as_ref()))]
     Forbidden {
         /// The host.
         host: String,
-        /// Its reason.
-        said: Option<HostWords>,
+        /// Its message.
+        message: Option<HostMessage>,
     },
-    /// libgit2 says so.
+    /// Another error of libgit2.
     #[error("the Git transfer failed")]
     Git {
-        /// What it said.
+        /// The cause.
         source: Libgit2Error,
     },
-    /// A path is opened, not connected to.
-    #[error("a repository at a path is opened, not connected to")]
+    /// A repository at a path, which is opened instead.
+    #[error("could not connect to a path: it must be opened")]
     Local,
-    /// The connection was not made, or broke.
-    #[error("cannot talk to `{}`", escaped(host))]
+    /// The connection failed or broke.
+    #[error("could not communicate with `{}`", escaped(host))]
     Network {
         /// The host.
         host: String,
@@ -44,140 +44,140 @@ pub enum GitError {
         source: Reason,
     },
     /// The proxy did not connect to the host.
-    #[error("cannot connect to `{}`: {fault}", escaped(host))]
+    #[error("could not connect to `{}`: {fault}", escaped(host))]
     Proxy {
         /// The host.
         host: String,
-        /// What the proxy did.
+        /// The fault of the proxy.
         fault: ProxyFault,
     },
-    /// The host refuses in the terms of Git's protocol.
-    #[error("`{}` refuses{}", escaped(host), saying(said.as_ref()))]
+    /// An `ERR` line of Git's protocol.
+    #[error("`{}` refused the request{}", escaped(host), suffix(message.as_ref()))]
     Refused {
         /// The host.
         host: String,
-        /// Its reason.
-        said: Option<HostWords>,
+        /// Its message.
+        message: Option<HostMessage>,
     },
-    /// The client could not be made.
+    /// The client could not be created.
     #[error(transparent)]
     Setup(#[from] NetworkError),
-    /// The ssh program cannot be run.
-    #[error("cannot run the ssh program `{}`", escaped(program))]
+    /// The ssh program could not be started.
+    #[error("could not run the ssh program `{}`", escaped(program))]
     NoSsh {
         /// The program.
         program: String,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// The repository is not there, or not for this user.
-    #[error("there is no repository `{url}`, or no access to it{}", saying(said.as_ref()))]
+    /// The repository does not exist, or the host hides it from this user.
+    #[error("the repository `{url}` does not exist or is not accessible{}", suffix(message.as_ref()))]
     NotFound {
         /// Its address.
         url: String,
-        /// The sentence of the host.
-        said: Option<HostWords>,
+        /// The message of the host.
+        message: Option<HostMessage>,
     },
-    /// Somebody answered who does not speak Git.
+    /// A response that is not Git's protocol.
     #[error(
-        "`{url}` does not answer as a Git repository does{}{}",
-        called(content_type.as_deref()),
-        saying(said.as_ref())
+        "`{url}` did not respond as a Git repository{}{}",
+        returned(content_type.as_deref()),
+        suffix(message.as_ref())
     )]
     NotGit {
         /// Its address.
         url: String,
-        /// What the answer called itself.
+        /// The media type of the response.
         content_type: Option<String>,
         /// The title of the page.
-        said: Option<HostWords>,
+        message: Option<HostMessage>,
     },
-    /// ssh was refused.
-    #[error("`{host}` refuses the ssh keys it was offered: {}", escaped(message))]
+    /// The host rejected all ssh keys.
+    #[error("`{host}` rejected the ssh keys: {}", escaped(message))]
     PermissionDenied {
         /// The host.
         host: SshHost,
-        /// What ssh said.
+        /// The output of ssh.
         message: String,
     },
-    /// A redirect to somewhere else.
+    /// A redirect that is not followed: to another host or path, or one too many.
     #[error("`{}` redirects to `{}`, which is not followed", escaped(host), escaped(to))]
     Redirect {
         /// The host.
         host: String,
-        /// Where it redirects to, without user, query and fragment.
+        /// The target, without user, query, and fragment.
         to: String,
     },
-    /// The secret cannot be had.
+    /// The password file is unusable.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// The repository uses object ids that libgit2 does not read.
+    /// The repository uses object ids that libgit2 does not support.
     #[error("`{url}` uses SHA-256 object ids, which are not supported")]
     Sha256 {
         /// Its address.
         url: String,
     },
-    /// ssh or the program behind it failed.
+    /// ssh or the remote program failed.
     #[error("ssh to `{host}` failed: {}", escaped(message))]
     Ssh {
         /// The host.
         host: SshHost,
-        /// What was printed.
+        /// The output on stderr.
         message: String,
     },
-    /// Another status.
-    #[error("`{}` answers with status {status}{}", escaped(host), saying(said.as_ref()))]
+    /// Another HTTP status.
+    #[error("`{}` returned status {status}{}", escaped(host), suffix(message.as_ref()))]
     Status {
         /// The host.
         host: String,
-        /// The status.
+        /// The status code.
         status: u16,
-        /// The sentence of the host.
-        said: Option<HostWords>,
+        /// The message of the host.
+        message: Option<HostMessage>,
     },
-    /// Nothing came for too long.
-    #[error("`{}` was silent for {} s", escaped(host), .after.as_secs_f64())]
+    /// The connection was silent for too long.
+    #[error("`{}` did not respond for {} s", escaped(host), .after.as_secs_f64())]
     TimedOut {
         /// The host.
         host: String,
-        /// For how long.
+        /// The duration of the silence.
         after: Duration,
     },
     /// Credentials are missing or wrong.
     #[error("`{}` {} (401){}", escaped(host), match offered {
-        Offered::Nothing => "wants credentials",
-        Offered::Password => "does not accept the credentials",
-    }, saying(said.as_ref()))]
-    Unauthorised {
+        Offered::Nothing => "requires credentials",
+        Offered::Password => "rejected the credentials",
+    }, suffix(message.as_ref()))]
+    Unauthorized {
         /// The host.
         host: String,
-        /// What it was given.
+        /// The credentials that were sent.
         offered: Offered,
-        /// Its reason.
-        said: Option<HostWords>,
+        /// Its message.
+        message: Option<HostMessage>,
     },
-    /// The host's key is not known.
+    /// The host key is not in `known_hosts`.
     #[error("the ssh host key of `{host}` is not known")]
     UnknownHostKey {
         /// The host.
         host: SshHost,
     },
-    /// The host's certificate is not trusted.
+    /// The certificate of the host was rejected.
     #[error("could not verify the certificate of `{}`: {fault}", escaped(host))]
     Untrusted {
         /// The host.
         host: String,
-        /// The problem with it.
+        /// The fault of the certificate.
         fault: CertificateFault,
     },
 }
 
-/// What a host was given that answers with 401.
+/// The credentials that a host rejected with status 401.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Offered {
-    /// Nothing.
+    /// None.
     Nothing,
-    /// A user name and a password or token.
+    /// A user name with a password or token.
     Password,
 }
 
@@ -190,7 +190,7 @@ impl From<git2::Error> for GitError {
 }
 
 impl GitError {
-    /// Returns whether another try in a moment may succeed: the host did not answer, or not as it should.
+    /// Returns whether another attempt may succeed: the host did not respond, or with an error of its own.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Git { .. }
@@ -203,7 +203,7 @@ impl GitError {
         }
     }
 
-    /// Returns what to do about it, where there is something to say.
+    /// Returns advice for the operator.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
@@ -218,36 +218,37 @@ impl GitError {
                  then add the key with `{0} >> ~/.ssh/known_hosts`",
                 host.keyscan()
             ),
-            Self::Unauthorised { .. } => "give `GITOGGLE_GIT_USERNAME` and `GITOGGLE_GIT_PASSWORD` or \
+            Self::Unauthorized { .. } => "set `GITOGGLE_GIT_USERNAME` and `GITOGGLE_GIT_PASSWORD`, or pass \
                  `--git-password-file`"
                 .to_owned(),
             Self::Untrusted { fault, .. } => return Some(trust(*fault).to_owned()),
             Self::NoSsh { .. } => {
-                "install OpenSSH's client, name it in `GIT_SSH_COMMAND`, or use an https URL".to_owned()
+                "install the OpenSSH client, set `GIT_SSH_COMMAND`, or use an https URL".to_owned()
             }
             Self::PermissionDenied { .. } => {
-                "check the key, the agent and `~/.ssh/config` of this user".to_owned()
+                "check the key, the agent, and `~/.ssh/config` of this user".to_owned()
             }
-            Self::Redirect { .. } => "give the address that it redirects to, if you trust it".to_owned(),
+            Self::Redirect { .. } => {
+                "if you trust the target, set it as the address of the repository".to_owned()
+            }
             Self::Forbidden { .. } => {
-                "give credentials that may read it, and for `--state-remote` write to it".to_owned()
+                "use credentials that may read the repository and, for `--state-remote`, write to it"
+                    .to_owned()
             }
             Self::Network { .. } | Self::TimedOut { .. } => {
-                "check the address, the network and the proxy (`HTTPS_PROXY`, `NO_PROXY`)".to_owned()
+                "check the address, the network, and the proxy (`HTTPS_PROXY`, `NO_PROXY`)".to_owned()
             }
-            Self::NotFound { .. } => "check the address, and what the credentials may read".to_owned(),
-            Self::NotGit { .. } => "give the address that `git clone` takes".to_owned(),
-            Self::Ssh { host, .. } => format!("run `{}` as this user to find out more", host.login()),
+            Self::NotFound { .. } => "check the address and the permissions of the credentials".to_owned(),
+            Self::NotGit { .. } => "use the address that `git clone` accepts".to_owned(),
+            Self::Ssh { host, .. } => format!("for details, run `{}` as this user", host.login()),
             Self::Proxy { .. } => {
                 "check the proxy in `HTTPS_PROXY`, or exclude the host with `NO_PROXY`".to_owned()
             }
-            Self::Refused { .. } => {
-                "check the address, and what the credentials may read and write".to_owned()
-            }
+            Self::Refused { .. } => "check the address and the permissions of the credentials".to_owned(),
             Self::Sha256 { .. } => {
-                "give a repository with SHA-1 ids, as `git init --object-format=sha1` makes one".to_owned()
+                "use a repository with SHA-1 ids, as created by `git init --object-format=sha1`".to_owned()
             }
-            Self::Status { .. } => "run it again when the host is well".to_owned(),
+            Self::Status { .. } => "try again when the host has recovered".to_owned(),
             Self::Setup(error) => return error.hint(),
             Self::Secret(error) => error.hint(),
             Self::Git { .. } | Self::Local => return None,
@@ -258,19 +259,22 @@ impl GitError {
 
 fn trust(fault: CertificateFault) -> &'static str {
     match fault {
-        CertificateFault::Expired => "ask the operator of the host to renew it",
+        CertificateFault::CaCertificate => {
+            "create a server certificate with `openssl req -x509 -addext basicConstraints=critical,CA:FALSE -addext \
+             subjectAltName=DNS:HOST`"
+        }
+        CertificateFault::Expired => "ask the operator of the host to renew the certificate",
         CertificateFault::NotYetValid => "check the clock of this machine",
-        CertificateFault::Other => "ask the operator of the host to replace it",
+        CertificateFault::Other => "ask the operator of the host to replace the certificate",
         CertificateFault::Untrusted => "to trust the issuer, pass its CA certificate with `--ca-file`",
         CertificateFault::WrongName => "check the address",
     }
 }
 
-/// Appends the sentence of a host.
-fn saying(said: Option<&HostWords>) -> String {
-    said.map_or_else(String::new, |said| format!(": {said}"))
+fn suffix(message: Option<&HostMessage>) -> String {
+    message.map_or_else(String::new, |message| format!(": {message}"))
 }
 
-fn called(content_type: Option<&str>) -> String {
-    content_type.map_or_else(String::new, |kind| format!(", but with `{}`", escaped(kind)))
+fn returned(content_type: Option<&str>) -> String {
+    content_type.map_or_else(String::new, |kind| format!(" (it returned `{}`)", escaped(kind)))
 }

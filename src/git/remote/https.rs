@@ -14,33 +14,33 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 
 use super::connection::{Connection, lock};
 use super::error::{GitError, Offered};
+use super::host_message::HostMessage;
 use super::moved;
-use super::words::HostWords;
 use crate::git::GitCredentials;
 use crate::transport::{certificate_fault, proxy_fault, reason};
 
-/// How much of a request is kept in memory; a larger one goes to a temporary file.
+/// The largest request that is kept in memory, in bytes; a larger one goes to a temporary file.
 const IN_MEMORY: usize = 4 << 20;
 
-/// How often the first request is redirected before it is given up.
+/// The number of redirects that the first request follows.
 const MOST_REDIRECTS: usize = 5;
 
-/// How much of a page is read for its sentence, in bytes.
+/// The number of bytes of an error response that are searched for a message.
 const LONGEST_PAGE: usize = 64 << 10;
 
 pub(super) struct Https(pub(super) Arc<Connection>);
 
-/// The version of Git's protocol that a request asks for. A server may answer in an older one.
+/// The version of Git's protocol that a request asks for. A server may respond with an older one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Protocol {
-    /// The only one that libgit2 speaks.
+    /// The only version that libgit2 supports.
     V0,
-    /// Lists only the refs that are asked for.
+    /// Lists only the requested refs.
     V2,
 }
 
 impl Protocol {
-    fn ask(self, request: RequestBuilder) -> RequestBuilder {
+    fn apply(self, request: RequestBuilder) -> RequestBuilder {
         match self {
             Self::V0 => request,
             Self::V2 => request.header("Git-Protocol", "version=2"),
@@ -68,7 +68,7 @@ impl SmartSubtransport for Https {
     }
 }
 
-/// One request and its answer: what is written is sent at the first read.
+/// One request and its response. The first read sends everything that was written.
 struct Stream {
     connection: Arc<Connection>,
     service: &'static str,
@@ -148,7 +148,7 @@ impl Connection {
         Ok(made)
     }
 
-    /// Returns the address that everything else is below, without a slash at its end.
+    /// Returns the address of the repository, without a trailing slash.
     fn base(&self) -> String {
         if let Some(base) = &*lock(&self.base) {
             return base.as_str().trim_end_matches('/').to_owned();
@@ -156,23 +156,23 @@ impl Connection {
         let Some(mut url) = self.url.https().cloned() else {
             return String::new();
         };
-        // Never fails: an https URL can have a user name. It goes into a header, not into the address.
+        // Never fails, because an https URL can have a user name, which goes into a header instead.
         let _ = url.set_username("");
         url.as_str().trim_end_matches('/').to_owned()
     }
 
-    /// Asks for the refs, following redirects within the host.
+    /// Requests the refs, and follows redirects within the host.
     pub(super) fn refs(&self, service: &'static str, protocol: Protocol) -> Result<Response, GitError> {
         let tail = format!("/info/refs?service={service}");
         for _ in 0..=MOST_REDIRECTS {
             let request = self.client()?.get(format!("{}{tail}", self.base()));
-            let answer = self.send(protocol.ask(request))?;
+            let answer = self.send(protocol.apply(request))?;
             if answer.status().is_redirection() {
                 *lock(&self.base) = Some(self.redirected(&answer, &tail)?);
                 continue;
             }
             let answer = self.checked(answer, &format!("application/x-{service}-advertisement"))?;
-            self.note_address();
+            self.record_address();
             return Ok(answer);
         }
         Err(GitError::Redirect {
@@ -181,7 +181,6 @@ impl Connection {
         })
     }
 
-    /// Makes one exchange with a service.
     pub(super) fn post(&self, service: &str, body: Body, protocol: Protocol) -> Result<Response, GitError> {
         let result = format!("application/x-{service}-result");
         let request = self.client()?.post(format!("{}/{service}", self.base()));
@@ -189,26 +188,26 @@ impl Connection {
             .header(CONTENT_TYPE, format!("application/x-{service}-request"))
             .header(ACCEPT, &result)
             .body(body);
-        let answer = self.send(protocol.ask(request))?;
+        let answer = self.send(protocol.apply(request))?;
         self.checked(answer, &result)
     }
 
-    /// Remembers where the repository is now, for the log and for webhooks.
-    fn note_address(&self) {
+    /// Records the address of the repository for the log and for webhooks.
+    fn record_address(&self) {
         let base = lock(&self.base).clone();
         match base.and_then(|base| base.as_str().parse().ok()) {
-            Some(to) => moved::note(&self.url, &to),
+            Some(to) => moved::record(&self.url, &to),
             None => moved::forget(&self.url),
         }
     }
 
-    /// Returns the new base where `answer` redirects to the same repository service on the same host.
+    /// Returns the new base if `answer` redirects to the same repository service on the same host.
     fn redirected(&self, answer: &Response, tail: &str) -> Result<url::Url, GitError> {
         let refused = |to: String| GitError::Redirect {
             host: self.host(),
             to,
         };
-        let to = target(answer).ok_or_else(|| refused("nowhere".to_owned()))?;
+        let to = target(answer).ok_or_else(|| refused("an invalid URL".to_owned()))?;
         let same = to.scheme() == "https"
             && to.origin() == answer.url().origin()
             && to.username().is_empty()
@@ -226,7 +225,7 @@ impl Connection {
         request.send().map_err(|error| self.unreachable(&error))
     }
 
-    /// Turns every response that is not Git's own into an error.
+    /// Converts each response that is not Git's protocol to an error.
     fn checked(&self, answer: Response, content_type: &str) -> Result<Response, GitError> {
         let status = answer.status();
         let found = media_type(&answer);
@@ -243,7 +242,7 @@ impl Connection {
             return Err(GitError::Redirect { host, to });
         }
         let url = self.url.to_string();
-        let said = self.words(answer);
+        let message = self.message(answer);
         let offered = match self.access.credentials_for(&self.url) {
             Some(_) => Offered::Password,
             None => Offered::Nothing,
@@ -252,21 +251,25 @@ impl Connection {
             StatusCode::OK => GitError::NotGit {
                 url,
                 content_type: found,
-                said,
+                message,
             },
-            StatusCode::UNAUTHORIZED => GitError::Unauthorised { host, offered, said },
-            StatusCode::FORBIDDEN => GitError::Forbidden { host, said },
-            StatusCode::NOT_FOUND | StatusCode::GONE => GitError::NotFound { url, said },
+            StatusCode::UNAUTHORIZED => GitError::Unauthorized {
+                host,
+                offered,
+                message,
+            },
+            StatusCode::FORBIDDEN => GitError::Forbidden { host, message },
+            StatusCode::NOT_FOUND | StatusCode::GONE => GitError::NotFound { url, message },
             status => GitError::Status {
                 host,
                 status: status.as_u16(),
-                said,
+                message,
             },
         })
     }
 
-    /// Reads the sentence of the host from a response that is not Git's own. A body that cannot be read has none.
-    fn words(&self, mut answer: Response) -> Option<HostWords> {
+    /// Reads the message of the host from an error response.
+    fn message(&self, mut answer: Response) -> Option<HostMessage> {
         let media_type = media_type(&answer);
         let deadline = Instant::now() + self.access.timeout;
         let (mut body, mut chunk) = (Vec::new(), [0; 4096]);
@@ -277,10 +280,10 @@ impl Connection {
             }
         }
         let body = self.redacted(&String::from_utf8_lossy(&body));
-        HostWords::of_body(media_type.as_deref(), body.as_bytes())
+        HostMessage::of_body(media_type.as_deref(), body.as_bytes())
     }
 
-    /// Replaces the password wherever the host repeats it.
+    /// Replaces the password if the host repeats it.
     fn redacted(&self, text: &str) -> String {
         let own = self.access.credentials_for(&self.url);
         let Some((user, password)) = own.and_then(|own| Some((self.user(own), own.password.read().ok()?)))
@@ -296,7 +299,7 @@ impl Connection {
             .fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
     }
 
-    /// Returns the user name that is sent. Hosts that take tokens accept any.
+    /// Returns the user name to send. Hosts that take tokens accept any.
     fn user<'a>(&'a self, own: &'a GitCredentials) -> &'a str {
         let of_url = self.url.https().map(url::Url::username);
         let given = own.username.as_deref();
@@ -322,14 +325,15 @@ impl Connection {
         GitError::Network { host, source }
     }
 
-    /// Returns why a body broke off.
+    /// Returns why a body is incomplete.
     pub(super) fn broken(&self, error: &io::Error) -> GitError {
         let host = self.host();
         let inner = error
             .get_ref()
             .and_then(|inner| inner.downcast_ref::<reqwest::Error>());
-        let late = inner.is_some_and(reqwest::Error::is_timeout) || error.kind() == io::ErrorKind::TimedOut;
-        match late {
+        let is_timeout =
+            inner.is_some_and(reqwest::Error::is_timeout) || error.kind() == io::ErrorKind::TimedOut;
+        match is_timeout {
             true => GitError::TimedOut {
                 host,
                 after: self.access.timeout,
@@ -347,13 +351,13 @@ fn media_type(answer: &Response) -> Option<String> {
     Some(value.split(';').next().unwrap_or_default().trim().to_owned())
 }
 
-/// Returns the address that a response redirects to.
+/// Returns the target of a redirect.
 fn target(answer: &Response) -> Option<url::Url> {
     let location = answer.headers().get(LOCATION)?.to_str().ok()?;
     answer.url().join(location).ok()
 }
 
-/// Shows an address without user, query and fragment.
+/// Prints an address without user, query, and fragment.
 fn without_secrets(url: &url::Url) -> String {
     format!(
         "{}://{}{}",

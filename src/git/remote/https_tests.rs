@@ -1,4 +1,4 @@
-//! Git over HTTPS, against a true server and against hostile ones.
+//! Git over HTTPS, against `git http-backend` and against hostile servers.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub(super) fn credentials(host: String, password: &str) -> GitCredentials {
 
 /// A folder with a bare repository `repo` that has one commit on `main`.
 pub(super) fn served() -> (tempfile::TempDir, git2::Oid) {
-    libgit2().unwrap();
+    crate::git::libgit2::libgit2().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let mut options = git2::RepositoryInitOptions::new();
     options.bare(true).initial_head("main").external_template(false);
@@ -99,7 +99,7 @@ fn refs_are_listed_and_fetched() {
 }
 
 #[test]
-fn a_push_larger_than_memory_is_meant_to_hold_arrives() {
+fn a_push_larger_than_the_buffer_in_memory_succeeds() {
     let (folder, _) = served();
     let server = Server::git(folder.path(), Door::Open);
     let access = access(server.ca_file(), None);
@@ -120,12 +120,12 @@ fn a_push_larger_than_memory_is_meant_to_hold_arrives() {
 }
 
 #[test]
-fn credentials_are_offered_once_and_only_to_their_host() {
+fn credentials_are_sent_once_and_only_to_their_host() {
     let (folder, _) = served();
     let server = Server::git(folder.path(), Door::Guarded(BASIC.to_owned()));
     let url = server.url("repo").parse().unwrap();
-    let ask = |own| advertised(&url, &access(server.ca_file(), own), &[]);
-    assert!(ask(Some(credentials(server.host(), "secret"))).is_ok());
+    let lookup = |own| advertised(&url, &access(server.ca_file(), own), &[]);
+    assert!(lookup(Some(credentials(server.host(), "secret"))).is_ok());
     server.take_requests();
     for (own, offered) in [
         (None, Offered::Nothing),
@@ -135,8 +135,8 @@ fn credentials_are_offered_once_and_only_to_their_host() {
             Offered::Nothing,
         ),
     ] {
-        match ask(own).unwrap_err() {
-            GitError::Unauthorised { offered: found, .. } => assert_eq!(found, offered),
+        match lookup(own).unwrap_err() {
+            GitError::Unauthorized { offered: found, .. } => assert_eq!(found, offered),
             error => panic!("{error:?}"),
         }
         assert_eq!(server.take_requests().len(), 1);
@@ -158,14 +158,14 @@ fn a_rotated_password_is_read_at_the_next_attempt() {
     std::fs::write(&file, "old\n").unwrap();
     assert!(matches!(
         advertised(&url, &access, &[]),
-        Err(GitError::Unauthorised { .. })
+        Err(GitError::Unauthorized { .. })
     ));
     std::fs::write(&file, "secret\n").unwrap();
     assert!(advertised(&url, &access, &[]).is_ok());
 }
 
 #[test]
-fn a_repository_that_is_not_there_and_an_unknown_authority_are_told() {
+fn a_missing_repository_and_an_unknown_authority_are_distinct_errors() {
     let (folder, _) = served();
     let server = Server::git(folder.path(), Door::Open);
     let trusted = access(server.ca_file(), None);
@@ -178,7 +178,7 @@ fn a_repository_that_is_not_there_and_an_unknown_authority_are_told() {
 }
 
 #[test]
-fn answers_that_are_not_gits_are_told_apart() {
+fn responses_that_are_not_gits_protocol_are_distinct_errors() {
     let page = "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 6\r\n\r\n<html>";
     let error = refused(&Server::raw(page, Then::Close));
     let GitError::NotGit { content_type, .. } = error else {
@@ -186,7 +186,7 @@ fn answers_that_are_not_gits_are_told_apart() {
     };
     assert_eq!(content_type.as_deref(), Some("text/html"));
     for (status, expected) in [
-        ("401 No", "Unauthorised"),
+        ("401 No", "Unauthorized"),
         ("403 No", "Forbidden"),
         ("404 No", "NotFound"),
         ("503 No", "Status"),
@@ -198,7 +198,7 @@ fn answers_that_are_not_gits_are_told_apart() {
 }
 
 #[test]
-fn a_redirect_to_another_host_or_scheme_or_in_a_circle_is_not_followed() {
+fn a_redirect_to_another_host_or_scheme_or_in_a_loop_is_not_followed() {
     for target in [
         "https://127.0.0.1:1/repo/info/refs?service=git-upload-pack",
         "http://{host}/repo/info/refs?service=git-upload-pack",
@@ -219,14 +219,14 @@ fn a_redirect_to_another_host_or_scheme_or_in_a_circle_is_not_followed() {
 }
 
 #[test]
-fn a_redirect_within_the_host_is_followed_and_remembered() {
+fn a_redirect_within_the_host_is_followed_and_recorded() {
     let (folder, id) = served();
     std::fs::write(folder.path().join("unused"), "").unwrap();
     let server = Server::git(folder.path(), Door::Open);
     let own = tempfile::tempdir().unwrap();
     let repository = bare(own.path());
     let access = access(server.ca_file(), None);
-    // The server takes `/moved/<path>` for `<path>` at its new place.
+    // The server redirects `/moved/<path>` to `<path>`.
     let url = server.url("moved/repo").parse().unwrap();
     let fetch = |remote: &mut git2::Remote<'_>| remote.fetch(&["+refs/heads/main:refs/x"], None, None);
     with_remote(&repository, &url, &access, fetch).unwrap();
@@ -240,7 +240,7 @@ fn a_redirect_within_the_host_is_followed_and_remembered() {
 }
 
 #[test]
-fn a_server_that_falls_silent_is_given_up() {
+fn a_silent_server_times_out() {
     let head = "HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-advertisement\r\n\
                 Content-Length: 1000\r\n\r\n001e# service=git-upload-pack\n";
     for answer in ["", head] {
@@ -255,7 +255,7 @@ fn a_server_that_falls_silent_is_given_up() {
 }
 
 #[test]
-fn an_answer_that_breaks_off_is_an_error() {
+fn an_incomplete_response_is_an_error() {
     for length in ["1000", "30"] {
         let answer = format!(
             "HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-advertisement\r\n\
@@ -270,7 +270,7 @@ fn an_answer_that_breaks_off_is_an_error() {
 }
 
 #[test]
-fn a_path_is_not_connected_to() {
+fn a_path_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let access = access(folder.path().join("none"), None);
     assert!(matches!(

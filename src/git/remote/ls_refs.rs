@@ -1,22 +1,22 @@
 //! Looks up refs over HTTPS.
 //!
 //! With protocol v2 the request names the refs, so that a repository with thousands of pull requests costs no more than
-//! a small one. A server that does not speak v2 answers the first request with all of its refs, which are filtered here.
-//! libgit2 speaks only the older protocol, so it is not involved.
+//! a small one. A server without v2 responds to the first request with all of its refs, which this module filters.
+//! libgit2 supports only the older protocol, so it is not involved.
 
 use std::io::{BufReader, Read};
 
 use super::connection::Connection;
 use super::error::GitError;
+use super::host_message::HostMessage;
 use super::https::Protocol;
 use super::pkt_line::{self, DELIMITER, FLUSH, Packet, PacketError, write_line};
-use super::words::HostWords;
 use super::{Advertised, begins_with_one_of};
 use crate::model::ObjectId;
 
 const SERVICE: &str = "git-upload-pack";
 
-/// Returns the refs that begin with one of `prefixes`, or all if there is none.
+/// Returns the refs that begin with one of `prefixes`, or all refs if `prefixes` is empty.
 pub(super) fn ls_refs(connection: &Connection, prefixes: &[&str]) -> Result<Vec<Advertised>, GitError> {
     let lookup = Lookup { connection, prefixes };
     let mut greeting = BufReader::new(connection.refs(SERVICE, Protocol::V2)?);
@@ -39,10 +39,10 @@ struct Lookup<'a> {
 }
 
 impl Lookup<'_> {
-    /// Returns the first line of a greeting; nothing if an older server has no refs. Such a server begins with the name
-    /// of the service, in a section of its own.
+    /// Returns the first line of a greeting; `None` if an older server has no refs.
     fn first_line(&self, from: &mut impl Read) -> Result<Option<Vec<u8>>, GitError> {
         let mut first = self.line(from)?;
+        // An older server begins with a section that names the service.
         if first.as_ref().is_some_and(|line| line.starts_with(b"# service=")) {
             self.line(from)?;
             first = self.line(from)?;
@@ -53,7 +53,7 @@ impl Lookup<'_> {
         }
     }
 
-    /// Reads the capabilities of a server that speaks v2.
+    /// Reads the capabilities of a server with v2, and returns whether it offers `ls-refs`.
     fn offers_ls_refs(&self, from: &mut impl Read) -> Result<bool, GitError> {
         let mut is_offered = false;
         while let Some(line) = self.line(from)? {
@@ -78,13 +78,13 @@ impl Lookup<'_> {
         request
     }
 
-    /// Reads the answer to [`Self::request`]: `<id> <name>`, then `symref-target:<name>` and `peeled:<id>`.
+    /// Reads the response to [`Self::request`]: `<id> <name>`, then `symref-target:<name>` and `peeled:<id>`.
     fn listed(&self, mut from: impl Read) -> Result<Vec<Advertised>, GitError> {
         let mut refs = Vec::new();
         while let Some(line) = self.line(&mut from)? {
             let line = String::from_utf8_lossy(&line).into_owned();
-            let mut words = line.split(' ');
-            let (Some(id), Some(name)) = (words.next(), words.next()) else {
+            let mut fields = line.split(' ');
+            let (Some(id), Some(name)) = (fields.next(), fields.next()) else {
                 return Err(self.not_git());
             };
             if id == "unborn" || !self.is_wanted(name) {
@@ -92,7 +92,7 @@ impl Lookup<'_> {
             }
             let mut found = self.found(id, name)?;
             let mut peeled = None;
-            for attribute in words {
+            for attribute in fields {
                 if let Some(target) = attribute.strip_prefix("symref-target:") {
                     found.target = Some(target.to_owned());
                 } else if let Some(id) = attribute.strip_prefix("peeled:") {
@@ -105,7 +105,7 @@ impl Lookup<'_> {
         Ok(refs)
     }
 
-    /// Reads the refs in a greeting of the older protocol; `first` is followed by the server's capabilities.
+    /// Reads the refs in a greeting of the older protocol, in which the capabilities follow the first ref.
     fn advertised(&self, first: Option<Vec<u8>>, from: &mut impl Read) -> Result<Vec<Advertised>, GitError> {
         let Some(first) = first else {
             return Ok(Vec::new());
@@ -154,7 +154,7 @@ impl Lookup<'_> {
         })
     }
 
-    /// Returns the next line of a section; nothing at its end.
+    /// Returns the next line of a section; `None` at its end.
     fn line(&self, from: &mut impl Read) -> Result<Option<Vec<u8>>, GitError> {
         match self.next(from)? {
             Some(Packet::Line(line)) => Ok(Some(line)),
@@ -168,7 +168,7 @@ impl Lookup<'_> {
         match pkt_line::read(from) {
             Ok(Some(Packet::Line(line))) if line.starts_with(b"ERR ") => Err(GitError::Refused {
                 host: self.connection.host(),
-                said: HostWords::new(&String::from_utf8_lossy(&line[4..])),
+                message: HostMessage::new(&String::from_utf8_lossy(&line[4..])),
             }),
             Ok(packet) => Ok(packet),
             Err(PacketError::Io(error)) => Err(self.connection.broken(&error)),
@@ -180,7 +180,7 @@ impl Lookup<'_> {
         GitError::NotGit {
             url: self.connection.url.to_string(),
             content_type: None,
-            said: None,
+            message: None,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Lookups of refs over HTTPS: what they cost, and what a host that refuses says.
+//! Lookups of refs over HTTPS: their cost, and the messages of hosts that refuse.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -90,7 +90,7 @@ fn both_protocols_list_the_same() {
 }
 
 #[test]
-fn a_repository_with_sha_256_ids_is_told() {
+fn a_repository_with_sha_256_ids_is_refused() {
     let (folder, _) = served();
     git(folder.path(), &["init", "-q", "--object-format=sha256", "other"]);
     git(
@@ -105,7 +105,7 @@ fn a_repository_with_sha_256_ids_is_told() {
     }
 }
 
-/// Returns the error for a host that answers like this.
+/// Returns the error for a host with this response.
 fn refused(head: &str, body: &str) -> String {
     let answer = format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     let server = Server::raw(&answer, Then::Close);
@@ -115,39 +115,39 @@ fn refused(head: &str, body: &str) -> String {
 }
 
 #[test]
-fn the_words_of_a_host_that_refuses_are_shown() {
+fn the_error_contains_the_message_of_the_host() {
     for (head, body, shown) in [
         (
             "401 No\r\nContent-Type: text/plain; charset=utf-8",
             "Unauthorized\n",
-            "`HOST` does not accept the credentials (401): Unauthorized",
+            "`HOST` rejected the credentials (401): Unauthorized",
         ),
         (
             "403 No\r\nContent-Type: text/plain",
             "remote: Write access to repository not granted.\n",
-            "`HOST` refuses access to the repository (403): Write access to repository not granted.",
+            "`HOST` denied access to the repository (403): Write access to repository not granted.",
         ),
         (
             "403 No\r\nContent-Type: text/html",
             "<html><title>Blocked by\n the firewall</title>",
-            "`HOST` refuses access to the repository (403): Blocked by the firewall",
+            "`HOST` denied access to the repository (403): Blocked by the firewall",
         ),
         (
             "200 OK\r\nContent-Type: text/html",
             "<title>Sign in - Gitea</title>",
-            "`https://HOST/repo` does not answer as a Git repository does, but with `text/html`: Sign in - Gitea",
+            "`https://HOST/repo` did not respond as a Git repository (it returned `text/html`): Sign in - Gitea",
         ),
         (
             "503 No\r\nContent-Type: text/html",
             "<title>Backend fetch failed</title>",
-            "`HOST` answers with status 503: Backend fetch failed",
+            "`HOST` returned status 503: Backend fetch failed",
         ),
         (
             "401 No\r\nContent-Type: text/plain",
             "no access with secret or dXNlcjpzZWNyZXQ= \u{1b}[2J",
-            "`HOST` does not accept the credentials (401): no access with *** or *** \\u{1b}[2J",
+            "`HOST` rejected the credentials (401): no access with *** or *** \\u{1b}[2J",
         ),
-        ("403 No", "", "`HOST` refuses access to the repository (403)"),
+        ("403 No", "", "`HOST` denied access to the repository (403)"),
     ] {
         assert_eq!(refused(head, body), shown);
     }
@@ -159,12 +159,12 @@ fn the_words_of_a_host_that_refuses_are_shown() {
             git,
             "001e# service=git-upload-pack\n0000001bERR over the quota now\n0000"
         ),
-        "`HOST` refuses: over the quota now"
+        "`HOST` refused the request: over the quota now"
     );
 }
 
 #[test]
-fn a_connection_that_is_cut_is_told_without_a_librarys_words() {
+fn the_error_of_a_cut_connection_is_a_plain_sentence() {
     let head = "HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-advertisement\r\n\
                 Content-Length: 1000\r\n\r\n001e# service=git-upload-pack\n";
     for answer in ["", "HTTP/1.1 200", head] {

@@ -1,54 +1,54 @@
-//! Git connections over HTTPS and ssh, through libgit2.
+//! Connects to Git hosts over HTTPS and ssh.
 //!
-//! libgit2 speaks the protocol; the bytes go through sub-transports of our own: HTTPS over the client that also
-//! talks to the service, ssh over the `ssh` program. A connection's settings wait in a table under a number; the
-//! URL that libgit2 sees is `gitoggle://<number>`, so neither the address, nor a secret, nor a rewriting rule in
-//! somebody's Git configuration ever gets in between.
+//! libgit2 implements the protocol, and the sub-transports of this module carry its bytes: HTTPS through the client that
+//! also sends requests to the service, ssh through the `ssh` program. The settings of each connection are in a table under
+//! a number. libgit2 sees only the URL `gitoggle://<number>`, so it never sees an address or a secret, and rewriting rules
+//! in a user's Git configuration have no effect.
 
 mod connection;
 mod error;
+mod host_message;
 mod https;
 mod ls_refs;
 mod moved;
 mod pkt_line;
 mod ssh;
+mod ssh_command;
 mod ssh_host;
-mod words;
 
 pub use error::{GitError, Offered};
+pub use host_message::HostMessage;
 pub use moved::moved_to;
 pub use ssh_host::SshHost;
-pub use words::HostWords;
 
-use super::libgit2::libgit2;
+use super::libgit2::libgit2_with_transport;
 use super::objects::object_id;
 use super::{GitAccess, RepoUrl};
 use crate::model::ObjectId;
 use connection::{Connection, Ticket};
-use ssh::Environment;
+use ssh_command::Environment;
 
-/// The scheme that libgit2 knows our sub-transports by.
-pub(super) const SCHEME: &str = "gitoggle";
+/// The URL scheme of the sub-transports in libgit2.
+const SCHEME: &str = "gitoggle";
 
 /// A ref that a remote advertises.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Advertised {
-    /// Its full name; `HEAD` is one, and peeled tags end in `^{}`.
+    /// The full name or `HEAD`; the name of a peeled tag ends in `^{}`.
     pub name: String,
-    /// The object it points at.
+    /// The target object.
     pub id: ObjectId,
-    /// The ref that it stands for, where it is a symbolic one and the server says so.
+    /// The target of a symbolic ref, if the server reports it.
     pub target: Option<String>,
 }
 
-/// Calls `work` with a remote for `url` that is not connected yet: its `fetch`, `push` and `connect` all go through
-/// our own transports, which authenticate by themselves and need no callbacks for that.
+/// Calls `work` with a remote for `url` that is not connected yet. Its `fetch`, `push`, and `connect` use the transports of
+/// this module, which authenticate without callbacks.
 ///
 /// Blocks; must not run on a thread that drives asynchronous tasks.
 ///
 /// # Errors
-/// What went wrong on the way, in preference to the vaguer words of libgit2 for it. [`GitError::Local`] for a path:
-/// that is opened, not connected to.
+/// The cause of a failed connection in preference to libgit2's less specific error; [`GitError::Local`] for a path.
 pub fn with_remote<T>(
     repository: &git2::Repository,
     url: &RepoUrl,
@@ -58,7 +58,7 @@ pub fn with_remote<T>(
     with_remote_in(repository, url, access, Environment::of_process(), work)
 }
 
-/// Fetches what `refspecs` name into `repository`, and no tags besides.
+/// Fetches `refspecs` into `repository`, without following tags.
 ///
 /// # Errors
 /// As [`with_remote`].
@@ -85,7 +85,7 @@ fn with_remote_in<T>(
     environment: Environment,
     work: impl FnOnce(&mut git2::Remote<'_>) -> Result<T, git2::Error>,
 ) -> Result<T, GitError> {
-    libgit2()?;
+    libgit2_with_transport(SCHEME, transport)?;
     let ticket = Ticket::new(url, access, environment)?;
     let mut remote = repository.remote_anonymous(&ticket.url())?;
     let result = work(&mut remote);
@@ -93,8 +93,7 @@ fn with_remote_in<T>(
     result.map_err(|error| ticket.explain(error))
 }
 
-/// Returns the refs that `url` advertises to readers and that begin with one of `prefixes` (all, if there is none), in
-/// one lookup and without a repository.
+/// Looks up the refs of `url` that begin with one of `prefixes`, or all refs if `prefixes` is empty.
 ///
 /// # Errors
 /// As [`with_remote`].
@@ -112,7 +111,7 @@ fn advertised_in(
         let connection = Connection::new(url, access, environment)?;
         return ls_refs::ls_refs(&connection, prefixes);
     }
-    libgit2()?;
+    libgit2_with_transport(SCHEME, transport)?;
     let ticket = Ticket::new(url, access, environment)?;
     let mut remote = git2::Remote::create_detached(ticket.url())?;
     let refs = list(&mut remote);
@@ -122,12 +121,12 @@ fn advertised_in(
     Ok(refs)
 }
 
-/// Returns whether `name` is asked for, which every name is where no prefix is given.
+/// Returns whether `name` begins with one of `prefixes`. Every name does if `prefixes` is empty.
 fn begins_with_one_of(name: &str, prefixes: &[&str]) -> bool {
     prefixes.is_empty() || prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Returns the refs of `remote`, and leaves it disconnected.
+/// Returns the refs of `remote` and disconnects it.
 fn list(remote: &mut git2::Remote<'_>) -> Result<Vec<Advertised>, git2::Error> {
     let connected = remote.connect_auth(git2::Direction::Fetch, None, None)?;
     let heads = connected.list()?.iter().map(|head| Advertised {
@@ -138,10 +137,10 @@ fn list(remote: &mut git2::Remote<'_>) -> Result<Vec<Advertised>, git2::Error> {
     Ok(heads.collect())
 }
 
-/// Makes the transport for a remote that [`with_remote`] made; libgit2 calls this.
-pub(super) fn transport(remote: &git2::Remote<'_>) -> Result<git2::transport::Transport, git2::Error> {
+/// Creates the transport of a remote. libgit2 calls this.
+fn transport(remote: &git2::Remote<'_>) -> Result<git2::transport::Transport, git2::Error> {
     let connection = connection::find(remote.url_bytes())
-        .ok_or_else(|| git2::Error::from_str("this remote was not made by gitoggle"))?;
+        .ok_or_else(|| git2::Error::from_str("gitoggle did not create this remote"))?;
     match connection.url.https().is_some() {
         true => git2::transport::Transport::smart(remote, true, https::Https(connection)),
         false => git2::transport::Transport::smart(remote, false, ssh::Ssh(connection)),

@@ -13,16 +13,16 @@ pub(super) enum Packet {
     Line(Vec<u8>),
 }
 
-/// Why no frame could be read.
+/// Why a frame could not be read.
 #[derive(Debug)]
 pub(super) enum PacketError {
-    /// The connection failed, or ended within a frame.
+    /// An I/O error, or the end of the stream within a frame.
     Io(io::Error),
-    /// The bytes are not a frame.
+    /// Bytes that are not a frame.
     Malformed,
 }
 
-/// Reads one frame. Returns nothing at the end of the stream.
+/// Reads one frame. Returns `None` at the end of the stream.
 pub(super) fn read(from: &mut impl Read) -> Result<Option<Packet>, PacketError> {
     let mut length = [0; 4];
     match from.read(&mut length[..1]).map_err(PacketError::Io)? {
@@ -47,7 +47,7 @@ pub(super) fn read(from: &mut impl Read) -> Result<Option<Packet>, PacketError> 
     }
 }
 
-/// Adds a line to a request. Lines of a request are short.
+/// Adds a line to a request.
 pub(super) fn write_line(to: &mut String, line: &str) {
     to.push_str(&format!("{:04x}{line}\n", line.len() + 5));
 }
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_frame_is_an_error() {
+    fn other_bytes_are_an_error() {
         for (bytes, is_malformed) in [
             ("0003", true),
             ("+00f", true),
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_can_be_read() {
+    fn a_written_line_can_be_read() {
         let mut text = String::new();
         write_line(&mut text, "command=ls-refs");
         let packet = read(&mut text.as_bytes()).unwrap();

@@ -1,12 +1,12 @@
-//! The host at the other end of ssh, and the commands that an operator runs about it.
+//! Formats the host of an ssh connection, and the commands in hints about it.
 
 use std::fmt;
 
-use super::ssh::quoted;
+use super::ssh_command::quoted;
 use crate::git::ssh_address::SshAddress;
 use crate::model::escaped;
 
-/// The port of ssh where none is given.
+/// The default port of ssh.
 const PORT: u16 = 22;
 
 /// A host that ssh connects to.
@@ -26,11 +26,11 @@ impl SshHost {
         }
     }
 
-    /// Returns the host under the name that ssh looks up in `known_hosts`, if `words` have it: `~/.ssh/config` may give
-    /// another name and port than the address.
-    pub(super) fn named_in(self, words: &str) -> Self {
+    /// Returns the host under the name and port that ssh looks up in `known_hosts`, if its `stderr` contains them:
+    /// `~/.ssh/config` may override those of the address.
+    pub(super) fn named_in(self, stderr: &str) -> Self {
         let between = |before: &str, after: &str| {
-            let (_, rest) = words.split_once(before)?;
+            let (_, rest) = stderr.split_once(before)?;
             Some(rest.split_once(after)?.0.to_owned())
         };
         let name = between("host key is known for ", " and you have")
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_have_the_port_where_it_is_not_the_usual_one() {
+    fn commands_have_the_port_unless_it_is_the_default() {
         let usual = host("git@example.org:acme/toggles.git");
         assert_eq!(usual.keyscan(), "ssh-keyscan example.org");
         assert_eq!(usual.forget(), "ssh-keygen -R example.org");
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_that_ssh_looks_up_counts() {
+    fn commands_have_the_name_that_ssh_looks_up() {
         let alias = || host("git@forge:acme/toggles.git");
         let unknown =
             "No ED25519 host key is known for [10.0.0.7]:2222 and you have requested strict checking.";
@@ -182,7 +182,7 @@ mod tests {
             .stdout(std::process::Stdio::null())
             .spawn()
             .unwrap();
-        // Fails only by never ending, which is what a wrong port would be.
+        // With a wrong port, this blocks until the test times out.
         drop(listener.accept().unwrap());
         drop((child.kill(), child.wait()));
     }

@@ -1,4 +1,4 @@
-//! Git over ssh: what is run, and what comes of it with a true `sshd` where there is one.
+//! Git over ssh: the command line, and connections to a real `sshd` if one is installed.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use super::ssh::{Environment, command, quoted};
+use super::ssh_command::{Environment, command, quoted};
 use super::*;
 use crate::transport::Network;
 
@@ -27,7 +27,7 @@ fn with_command(line: impl Into<std::ffi::OsString>) -> Environment {
     }
 }
 
-fn ask(url: &str, environment: Environment) -> Result<Vec<Advertised>, GitError> {
+fn lookup(url: &str, environment: Environment) -> Result<Vec<Advertised>, GitError> {
     advertised_in(
         &url.parse().unwrap(),
         &access(Duration::from_secs(20)),
@@ -37,7 +37,7 @@ fn ask(url: &str, environment: Environment) -> Result<Vec<Advertised>, GitError>
 }
 
 #[test]
-fn ssh_is_run_strictly_and_without_prompts_or_our_variables() {
+fn ssh_runs_without_prompts_and_without_gitoggles_variables() {
     let environment = Environment {
         own: vec!["GITOGGLE_TOKEN".into()],
         ..Environment::default()
@@ -64,7 +64,7 @@ fn ssh_is_run_strictly_and_without_prompts_or_our_variables() {
 }
 
 #[test]
-fn the_command_wins_over_the_program() {
+fn git_ssh_command_overrides_git_ssh() {
     let url: RepoUrl = "example.org:a".parse().unwrap();
     let run = |environment: &Environment| {
         let (command, name) = command(
@@ -85,7 +85,7 @@ fn the_command_wins_over_the_program() {
 }
 
 #[test]
-fn what_is_quoted_comes_out_of_a_shell_as_it_was() {
+fn a_shell_reads_a_quoted_path_unchanged() {
     for path in ["/plain", "it's", "$(touch x)`y`", "a b\\", "!!", "'; rm -rf x; '"] {
         let echo = format!("printf %s {}", quoted(path));
         let output = Command::new("sh").args(["-c", &echo]).output().unwrap();
@@ -94,20 +94,20 @@ fn what_is_quoted_comes_out_of_a_shell_as_it_was() {
 }
 
 #[test]
-fn a_missing_program_is_told() {
+fn a_missing_program_is_a_distinct_error() {
     let environment = Environment {
         program: Some("/nowhere/ssh".into()),
         ..Environment::default()
     };
-    let error = ask("example.org:a", environment).unwrap_err();
+    let error = lookup("example.org:a", environment).unwrap_err();
     assert!(matches!(error, GitError::NoSsh { .. }), "{error:?}");
-    let error = ask("example.org:a", with_command("no-such-ssh-program")).unwrap_err();
+    let error = lookup("example.org:a", with_command("no-such-ssh-program")).unwrap_err();
     assert!(matches!(error, GitError::NoSsh { .. }), "{error:?}");
 }
 
 #[test]
-fn what_ssh_says_decides_the_error() {
-    for (words, expected) in [
+fn the_output_of_ssh_determines_the_error() {
+    for (stderr, expected) in [
         (
             "@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.",
             "ChangedHostKey",
@@ -128,17 +128,17 @@ fn what_ssh_says_decides_the_error() {
         ),
         ("", "Ssh"),
     ] {
-        let script = format!("printf '%s\\n' \"{words}\" >&2; exit 255; :");
-        let error = format!("{:?}", ask("example.org:a", with_command(script)).unwrap_err());
-        assert!(error.starts_with(expected), "{words}: {error}");
+        let script = format!("printf '%s\\n' \"{stderr}\" >&2; exit 255; :");
+        let error = format!("{:?}", lookup("example.org:a", with_command(script)).unwrap_err());
+        assert!(error.starts_with(expected), "{stderr}: {error}");
     }
 }
 
 #[test]
-fn the_sentence_of_the_host_is_shown_and_the_hint_has_the_port() {
+fn the_error_contains_the_message_of_the_host_and_the_hint_the_port() {
     let gitea = "error:\nerror: Gitea: Unauthorized: Deploy Key: 1:ci is not authorized to read acme/toggles.\nerror:";
     let script = format!("printf '%s\\n' '{gitea}' >&2; echo; exit 1; :");
-    let error = ask(
+    let error = lookup(
         "ssh://git@git.example.org:2222/acme/toggles.git",
         with_command(script),
     )
@@ -150,26 +150,26 @@ fn the_sentence_of_the_host_is_shown_and_the_hint_has_the_port() {
     );
     assert_eq!(
         error.hint().unwrap(),
-        "run `ssh -p 2222 git@git.example.org` as this user to find out more"
+        "for details, run `ssh -p 2222 git@git.example.org` as this user"
     );
 }
 
 #[test]
-fn a_silent_ssh_is_ended_with_everything_that_it_started() {
+fn a_silent_ssh_is_killed_with_its_child_processes() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    // The shell stays, and has a child that holds the pipes open. What is read ends when nobody can write any more.
+    // The shell keeps running, with a child that holds the pipes open. The pipe ends when its last writer is gone.
     let script = format!("(sleep 30; echo survived) > {} & wait; :", pipe.display());
-    let heard = std::thread::spawn(move || fs::read_to_string(pipe).unwrap());
+    let written = std::thread::spawn(move || fs::read_to_string(pipe).unwrap());
     let access = access(Duration::from_millis(500));
     let url = "example.org:a".parse().unwrap();
     let error = advertised_in(&url, &access, with_command(script), &[]).unwrap_err();
     assert!(matches!(error, GitError::TimedOut { .. }), "{error:?}");
-    assert_eq!(heard.join().unwrap(), "");
+    assert_eq!(written.join().unwrap(), "");
 }
 
-/// A true server on loopback, for the user that runs the tests.
+/// An `sshd` on loopback for the user that runs the tests.
 struct Sshd {
     folder: tempfile::TempDir,
     port: u16,
@@ -184,7 +184,7 @@ impl Drop for Sshd {
 }
 
 impl Sshd {
-    /// Starts a server; says why not where there is none to be had.
+    /// Starts a server. Returns nothing if none is installed.
     fn start() -> Option<Self> {
         let program = Path::new("/usr/sbin/sshd");
         if !program.exists() {
@@ -210,7 +210,7 @@ impl Sshd {
             at("authorized").display()
         );
         fs::write(at("config"), config).unwrap();
-        // The folder that a packaged server's unit would make; only root needs it, and only root can.
+        // The service unit of a packaged server creates this folder; only root needs it and can create it.
         let _ = fs::create_dir_all("/run/sshd");
         let mut server = Command::new(program);
         server
@@ -226,7 +226,7 @@ impl Sshd {
         own.listens().then_some(own)
     }
 
-    /// Waits for the line in which it says that it listens.
+    /// Waits for the log line that reports the port.
     fn listens(&mut self) -> bool {
         use std::io::{BufRead, BufReader};
         let mut lines = BufReader::new(self.child.stderr.take().unwrap()).lines();
@@ -234,7 +234,7 @@ impl Sshd {
             .by_ref()
             .map_while(Result::ok)
             .any(|line| line.contains("Server listening"));
-        // Keeps reading, so that it never waits for us.
+        // Keeps reading, so that the server never blocks on a full pipe.
         std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
         listens
     }
@@ -243,7 +243,7 @@ impl Sshd {
         self.folder.path().join(name)
     }
 
-    /// An ssh that knows `known` as the host's key and has `key` as its own.
+    /// Returns an ssh with `known` as the host key in `known_hosts`, and with the private key `key`.
     fn ssh(&self, known: Option<&str>, key: &str) -> Environment {
         let line = known.map_or_else(String::new, |known| {
             let key = fs::read_to_string(self.at(&format!("{known}.pub"))).unwrap();
@@ -264,13 +264,13 @@ impl Sshd {
 }
 
 #[test]
-fn a_true_server_is_fetched_from_and_pushed_to_and_its_refusals_are_told_apart() {
+fn a_real_server_accepts_fetches_and_pushes_and_its_refusals_are_distinct_errors() {
     let Some(server) = Sshd::start() else {
         use std::io::Write;
         let _ = writeln!(std::io::stderr(), "skipped: no sshd can be started here");
         return;
     };
-    libgit2().unwrap();
+    crate::git::libgit2::libgit2().unwrap();
     let path = server.at("it's a repo");
     let served = git2::Repository::init_bare(&path).unwrap();
     let tree = served
@@ -282,7 +282,7 @@ fn a_true_server_is_fetched_from_and_pushed_to_and_its_refusals_are_told_apart()
         .unwrap();
     let url = server.url(&path);
 
-    let refs = ask(&url, server.ssh(Some("host"), "client")).unwrap();
+    let refs = lookup(&url, server.ssh(Some("host"), "client")).unwrap();
     assert!(
         refs.iter()
             .any(|found| found.name == "refs/heads/main" && found.id.to_string() == id.to_string())
@@ -307,7 +307,7 @@ fn a_true_server_is_fetched_from_and_pushed_to_and_its_refusals_are_told_apart()
         (&url, Some("host"), "stranger", "PermissionDenied"),
         (&nowhere, Some("host"), "client", "NotFound"),
     ] {
-        let error = format!("{:?}", ask(url, server.ssh(known, key)).unwrap_err());
+        let error = format!("{:?}", lookup(url, server.ssh(known, key)).unwrap_err());
         assert!(error.starts_with(expected), "{expected}: {error}");
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use git2::Repository;
 
-use crate::git::pack::{Kind, Object};
+use crate::git::pack::{Object, ObjectKind};
 use crate::git::{object_id, oid, refs};
 use crate::model::{Action, Allowance, CommitId, ObjectId, ToggleId, counted, escaped};
 use crate::state::Error;
@@ -169,7 +169,7 @@ pub(crate) fn commit(tree: ObjectId, parents: &[CommitId], now: i64, message: &s
     }
     let who = format!("gitoggle <gitoggle@localhost> {now} +0000");
     let _ = write!(text, "author {who}\ncommitter {who}\n\n{message}");
-    Object::new(Kind::Commit, text.into_bytes())
+    Object::new(ObjectKind::Commit, text.into_bytes())
 }
 
 /// Reads what a commit of the applied ref says.

@@ -14,7 +14,7 @@ use git2::Repository;
 use super::Error;
 use super::journal::index::{Entry, JournalIndex, JournalTrim};
 use super::store::PassHead;
-use crate::git::pack::{self, Kind, Object, PackWriter};
+use crate::git::pack::{self, Object, ObjectKind, PackWriter};
 use crate::git::refs::{self, Moved};
 use crate::git::{self, Failpoints};
 use crate::model::{Allowance, CommitId, ObjectId, ToggleId};
@@ -121,7 +121,7 @@ impl Applied {
         let folder = self.packs();
         let mut pack = PackWriter::new(&folder, missing.len(), &self.failpoints)?;
         for object in missing {
-            pack.add(Kind::Blob, &document(object, &mut documents)?)?;
+            pack.add(ObjectKind::Blob, &document(object, &mut documents)?)?;
         }
         pack.finish()?;
         odb.refresh().map_err(self.broken())
@@ -205,7 +205,7 @@ impl Applied {
         let odb = self.repository.odb().map_err(self.broken())?;
         let wanted = changes.values().flatten().map(|(_, object)| *object);
         for object in pack::missing(&odb, wanted) {
-            objects.push(Object::new(Kind::Blob, document(object, &mut documents)?));
+            objects.push(Object::new(ObjectKind::Blob, document(object, &mut documents)?));
         }
         drop(odb);
         let origin = Origin {
@@ -269,7 +269,7 @@ where
         object,
         source: Box::new(source),
     })?;
-    match pack::id_of(Kind::Blob, &bytes) == object {
+    match pack::id_of(ObjectKind::Blob, &bytes) == object {
         true => Ok(bytes),
         false => Err(Error::WrongContent { object }),
     }

@@ -118,7 +118,7 @@ fn descend(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::git::pack::{Kind, id_of};
+    use crate::git::pack::{ObjectKind, id_of};
     use crate::model::Format;
     use crate::state::tests::{head, id, options};
     use crate::state::{AppliedEdit, Store};
@@ -126,7 +126,7 @@ mod tests {
     fn record(store: &mut Store, revision: u8, edits: &[AppliedEdit]) {
         let document = |object| {
             let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
-            let mut bytes = bytes.filter(|bytes| id_of(Kind::Blob, bytes) == object);
+            let mut bytes = bytes.filter(|bytes| id_of(ObjectKind::Blob, bytes) == object);
             bytes.next().ok_or(std::fmt::Error)
         };
         store.record(&head(revision), edits, document, &|| false).unwrap();
@@ -135,7 +135,7 @@ mod tests {
     fn put(toggle: &str, byte: u8) -> AppliedEdit {
         AppliedEdit::Put {
             id: id(toggle),
-            object: id_of(Kind::Blob, &[byte]),
+            object: id_of(ObjectKind::Blob, &[byte]),
             format: Format::Yaml,
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use git2::Repository;
 
 use crate::git;
-use crate::git::pack::{Kind, Object};
+use crate::git::pack::{Object, ObjectKind};
 use crate::model::{Entry, EntryKind, Format, ObjectId, ToggleId, Tree};
 use crate::state::Error;
 
@@ -95,7 +95,7 @@ fn write(entries: &Entries, new: &mut Vec<Object>) -> ObjectId {
         name: name.strip_suffix(b"/").unwrap_or(name),
         id: *id,
     }));
-    let object = Object::new(Kind::Tree, tree.bytes().to_vec());
+    let object = Object::new(ObjectKind::Tree, tree.bytes().to_vec());
     let id = object.id;
     new.push(object);
     id

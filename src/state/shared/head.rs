@@ -11,7 +11,7 @@ use std::time::Duration;
 use git2::Repository;
 
 use super::protocol::{Found, TERM, silence};
-use crate::git::pack::{Kind, Object};
+use crate::git::pack::{Object, ObjectKind};
 use crate::git::{blob, object_id, oid};
 use crate::model::{CommitId, Sent, ToggleId, escaped};
 use crate::state::Error;
@@ -88,7 +88,7 @@ impl SharedHead {
         }
         let mut objects = self.list(now);
         let list = objects.last().expect("a list ends in its commit").id;
-        let empty = Object::new(Kind::Tree, Vec::new());
+        let empty = Object::new(ObjectKind::Tree, Vec::new());
         let applied = self.applied.as_ref();
         let tree = applied.map_or(empty.id, |tip| tip.tree);
         let parents: Vec<_> = applied
@@ -142,9 +142,9 @@ impl SharedHead {
         let text: String = lines
             .map(|((id, sent), number)| lines::intent(number, id, None, sent))
             .collect();
-        let blob = Object::new(Kind::Blob, text.into_bytes());
+        let blob = Object::new(ObjectKind::Blob, text.into_bytes());
         let tree = [format!("100644 {LIST}\0").as_bytes(), &blob.id.0].concat();
-        let tree = Object::new(Kind::Tree, tree);
+        let tree = Object::new(ObjectKind::Tree, tree);
         let count = crate::model::counted(self.unknown.len(), "toggle");
         let commit = commit::commit(tree.id, &[], now, &format!("List the requests of {count}\n"));
         vec![blob, tree, commit]

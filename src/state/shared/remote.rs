@@ -13,9 +13,9 @@ use git2::{ObjectType, PushOptions, RemoteCallbacks, Repository, RepositoryInitO
 use tempfile::TempDir;
 
 use crate::git::Failpoints;
-use crate::git::pack::{self, Kind, Object};
+use crate::git::pack::{self, Object, ObjectKind};
 use crate::git::refs::{self, Moved};
-use crate::git::{self, GitAccess, HostWords, RepoUrl, advertised, object_id, oid, with_remote};
+use crate::git::{self, GitAccess, HostMessage, RepoUrl, advertised, object_id, oid, with_remote};
 use crate::model::{CommitId, ObjectId};
 use crate::state::Error;
 
@@ -281,7 +281,7 @@ impl SharedRemote {
         Err(match (pushed, verdict.into_inner()) {
             (Err(error), _) => failed(&self.remote)(error),
             (Ok(()), Some(Err(message))) => {
-                let said = HostWords::of_side_band(&printed.borrow());
+                let said = HostMessage::of_side_band(&printed.borrow());
                 let said = said.map_or_else(String::new, |said| format!(": {said}"));
                 let message = format!("it rejected the push: {}{said}", crate::model::escaped(&message));
                 failed(&self.remote)(git2::Error::from_str(&message))
@@ -325,14 +325,14 @@ fn copy(from: &Repository, to: &Repository, tip: CommitId, failpoints: &Failpoin
                 let commit = from.find_commit(object.id()).map_err(broken)?;
                 waiting.push(object_id(commit.tree_id()));
                 waiting.extend(commit.parent_ids().map(object_id));
-                Kind::Commit
+                ObjectKind::Commit
             }
             ObjectType::Tree => {
                 let tree = from.find_tree(object.id()).map_err(broken)?;
                 waiting.extend(tree.iter().map(|entry| object_id(entry.id())));
-                Kind::Tree
+                ObjectKind::Tree
             }
-            _ => Kind::Blob,
+            _ => ObjectKind::Blob,
         };
         objects.push(Object::new(kind, object.data().to_vec()));
     }

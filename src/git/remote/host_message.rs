@@ -1,43 +1,43 @@
-//! Extracts the sentence of a Git host that refuses, from what it answers over HTTPS, over ssh or beside a push.
+//! Extracts the message of a Git host from an HTTPS response, from the output of ssh, or from the side band of a push.
 
 use std::fmt;
 
 use crate::model::escaped;
 
-/// The longest text of a host that is shown, in characters.
+/// In characters.
 const LONGEST: usize = 500;
 
-/// The text of a host: escaped, on one line, and at most 500 characters.
+/// A message of a Git host: escaped, on one line, and at most 500 characters long.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct HostWords(String);
+pub struct HostMessage(String);
 
-impl HostWords {
-    /// Joins the lines of `text` that hold a letter or a digit. Returns nothing if there is none.
+impl HostMessage {
+    /// Joins the lines of `text` that contain a letter or a digit, if any.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         Self::of(text.lines())
     }
 
-    /// Joins the lines that a program at the other end printed during a push: Git's side band.
+    /// Joins the lines of Git's side band, which the remote program printed during a push.
     #[must_use]
     pub fn of_side_band(bytes: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(bytes);
         Self::of(text.split(['\r', '\n']).map(unframed))
     }
 
-    /// Extracts the sentence from what ssh and the program at the other end printed.
+    /// Extracts the message from the stderr of ssh, which includes that of the remote program.
     ///
-    /// Hosts mark their lines with `error:`, `ERROR:`, `remote:` or `fatal:`, and Gitea frames its sentence with empty
-    /// ones. Other lines, such as a banner, count only if there is no such line; then the last one does.
-    pub(super) fn of_ssh(words: &str) -> Option<Self> {
-        let marked = words.lines().filter(|line| unframed(line) != line.trim());
+    /// Hosts mark their lines with `error:`, `ERROR:`, `remote:`, or `fatal:`, and Gitea adds empty marked lines. Without a
+    /// marked line, the last line is the message; other lines, such as a banner, are ignored.
+    pub(super) fn of_ssh(stderr: &str) -> Option<Self> {
+        let marked = stderr.lines().filter(|line| unframed(line) != line.trim());
         Self::of(marked.map(unframed)).or_else(|| {
-            let mut lines = words.lines().rev();
+            let mut lines = stderr.lines().rev();
             lines.find_map(|line| Self::of([unframed(line)]))
         })
     }
 
-    /// Extracts the sentence from the body of a response: a plain text, the title of a page, or the message in JSON.
+    /// Extracts the message from the body of a response: plain text, the title of an HTML page, or a member of JSON.
     pub(super) fn of_body(content_type: Option<&str>, body: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(body);
         match content_type?.split(';').next()?.trim() {
@@ -63,13 +63,13 @@ impl HostWords {
     }
 }
 
-impl fmt::Display for HostWords {
+impl fmt::Display for HostMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-/// Returns a line without the words that mark it as one of the host.
+/// Removes the marks of a host from a line.
 fn unframed(line: &str) -> &str {
     let mut line = line.trim();
     while let Some((mark, rest)) = line.split_once(':')
@@ -84,7 +84,7 @@ fn unframed(line: &str) -> &str {
 
 /// Returns the title of an HTML page, on one line and with the common entities replaced.
 fn title(page: &str) -> Option<String> {
-    // The positions in both texts are the same: only ASCII letters change.
+    // Positions are the same in both texts, because only ASCII letters change.
     let lower = page.to_ascii_lowercase();
     let start = lower.find("<title")?;
     let start = start + lower[start..].find('>')? + 1;
@@ -103,7 +103,7 @@ fn title(page: &str) -> Option<String> {
     Some(text)
 }
 
-/// Escapes `text`, and cuts it with an ellipsis if it is too long after that.
+/// Escapes `text`, and shortens the result with an ellipsis if it is too long.
 fn cut(text: &str) -> String {
     let whole = escaped(text).to_string();
     if whole.chars().count() <= LONGEST {
@@ -127,12 +127,12 @@ fn cut(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn shown(words: Option<HostWords>) -> Option<String> {
-        words.map(|words| words.to_string())
+    fn shown(message: Option<HostMessage>) -> Option<String> {
+        message.map(|message| message.to_string())
     }
 
     #[test]
-    fn the_sentence_is_found_in_what_ssh_prints() {
+    fn the_message_is_found_in_the_output_of_ssh() {
         for (printed, sentence) in [
             // Gitea and Forgejo.
             (
@@ -159,7 +159,7 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(
-                shown(HostWords::of_ssh(printed)).as_deref(),
+                shown(HostMessage::of_ssh(printed)).as_deref(),
                 sentence,
                 "{printed}"
             );
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sentence_is_found_in_a_body() {
+    fn the_message_is_found_in_a_body() {
         for (kind, body, sentence) in [
             (
                 "text/plain; charset=utf-8",
@@ -193,18 +193,18 @@ mod tests {
             ("application/json", "[]", None),
             ("application/octet-stream", "text", None),
         ] {
-            let found = HostWords::of_body(Some(kind), body.as_bytes());
+            let found = HostMessage::of_body(Some(kind), body.as_bytes());
             assert_eq!(shown(found).as_deref(), sentence, "{kind} {body}");
         }
-        assert_eq!(HostWords::of_body(None, b"text"), None);
+        assert_eq!(HostMessage::of_body(None, b"text"), None);
     }
 
     #[test]
-    fn words_are_escaped_and_cut() {
-        let hostile = HostWords::new("\u{1b}[2Jx\n::error::y").unwrap().to_string();
+    fn a_message_is_escaped_and_cut() {
+        let hostile = HostMessage::new("\u{1b}[2Jx\n::error::y").unwrap().to_string();
         assert_eq!(hostile, "\\u{1b}[2Jx; ::error::y");
         for text in ["é".repeat(5000), "a\u{1b}".repeat(5000)] {
-            let cut = HostWords::new(&text).unwrap().to_string();
+            let cut = HostMessage::new(&text).unwrap().to_string();
             let length = cut.chars().count();
             assert!(
                 (490..=500).contains(&length) && cut.ends_with('…'),
@@ -212,6 +212,6 @@ mod tests {
             );
         }
         let whole = "x".repeat(500);
-        assert_eq!(HostWords::new(&whole).unwrap().to_string(), whole);
+        assert_eq!(HostMessage::new(&whole).unwrap().to_string(), whole);
     }
 }
