@@ -26,7 +26,7 @@ pub use mistake::{Mistake, Mistakes};
 pub use settings::{Loaded, load};
 pub use table::{Settings, settings};
 pub use trust::Trust;
-pub use value::{Listen, count, duration, ratio};
+pub use value::{Listen, count, ratio};
 
 #[cfg(test)]
 mod tests;

@@ -34,7 +34,7 @@ pub use state::{PublishOutcome, ToggleState, WithheldReason};
 pub use suspension::{Suspension, SuspensionScope, SuspensionScopeError, Suspensions};
 pub use targeting::{Condition, Content, Payload, Rule, Serve, ServiceKind, Targeting, Variation};
 pub use text::{chain, counted, hex};
-pub use time::rfc3339;
+pub use time::{duration, rfc3339};
 pub use tree::{Entries, Entry, Malformed, Tree};
 pub use version::{Format, Version};
 pub(crate) use words::{not_a_word, words};

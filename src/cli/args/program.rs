@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, Command as Clap, value_parser};
 
 use super::remote;
-use crate::config::{Command, SettingInfo, Shape, count, duration, ratio, settings};
+use crate::config::{Command, SettingInfo, Shape, count, ratio, settings};
+use crate::model::duration;
 
 const COMMANDS: [(&str, Command, &str, &str); 12] = [
     (
