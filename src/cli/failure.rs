@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::config::Mistakes;
+use crate::config::ConfigErrors;
 use crate::model::escaped;
 
 /// How a run ended, weakest first. Of several that hold, the last one counts.
@@ -132,8 +132,8 @@ impl JsonError {
     }
 }
 
-impl From<Mistakes> for Failure {
-    fn from(mistakes: Mistakes) -> Self {
+impl From<ConfigErrors> for Failure {
+    fn from(mistakes: ConfigErrors) -> Self {
         Self::new(Verdict::Usage, mistakes)
     }
 }

@@ -22,7 +22,7 @@ mod validate;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use crate::config::{self, OutputFormat, Settings, World};
+use crate::config::{self, OutputFormat, Settings};
 use crate::document;
 use crate::model::Color;
 use crate::telemetry::{self, Logging, Stream};
@@ -58,8 +58,8 @@ fn run(invocation: &Invocation) -> Result<Verdict, Failure> {
         verbosity,
     } = invocation;
     let command = asked.command();
-    let world = World::of_process().map_err(Failure::failed)?;
-    let config::Loaded { settings, warnings } = config::load(command, flags, &world)?;
+    let environment = config::Environment::of_process().map_err(Failure::failed)?;
+    let config::LoadedSettings { settings, warnings } = config::load(command, flags, &environment)?;
     let level = verbosity.level(command, settings.log_level);
     telemetry::start(Logging::of(command, settings.log_format, level, settings.color));
     for warning in &warnings {

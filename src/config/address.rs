@@ -1,16 +1,16 @@
-//! Parsers of addresses and names. No error repeats a URL, which may hold a password.
+//! Parses addresses and names. No error repeats a URL, because it may contain a password.
 
 use std::str::FromStr;
 
 use crate::git::{RepoUrl, RepoUrlError};
 use crate::service;
 
-/// The remote through which state is shared.
+/// The remote that shares state.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum StateRemote {
-    /// The `origin` of the repository that is the source.
+    /// The `origin` of the source repository.
     Origin,
-    /// This repository.
+    /// The repository with this URL or path.
     Url(RepoUrl),
 }
 
@@ -32,7 +32,7 @@ pub(super) fn notify_url(text: &str) -> Result<String, String> {
     }
 }
 
-/// A branch, tag, commit or full ref: nothing that Git would take for an option, an expression or a refspec.
+/// Parses a branch, tag, commit or full ref. Rejects what Git would read as an option, an expression or a refspec.
 pub(super) fn reference(text: &str) -> Result<String, String> {
     let odd = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
     let bad_part = |part: &str| part.is_empty() || part.starts_with('.') || part.ends_with(".lock");
@@ -43,19 +43,19 @@ pub(super) fn reference(text: &str) -> Result<String, String> {
         || text.ends_with('.')
         || text.split('/').any(bad_part)
     {
-        return Err(format!("`{text}` is no branch, tag, commit or full ref"));
+        return Err(format!("`{text}` is not a branch, tag, commit or full ref"));
     }
     Ok(text.to_owned())
 }
 
-/// One component of a ref, which is also fit for a file name.
+/// Parses one component of a ref that is also a portable file name.
 pub(super) fn state_name(text: &str) -> Result<String, String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if text.chars().all(plain) && text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.len() <= 128 {
         return reference(text);
     }
     Err(format!(
-        "`{text}` is no name for state: use letters, digits, `.`, `_` and `-`, beginning with a letter or digit, 128 at most"
+        "`{text}` is not a valid state name: use up to 128 letters, digits, `.`, `_` and `-`, beginning with a letter or digit"
     ))
 }
 
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ref_is_a_name_and_no_expression() {
+    fn a_ref_is_a_name_and_not_an_expression() {
         for good in ["main", "refs/heads/a/b", "v1.0", "HEAD", "feature/ü", "0123abc"] {
             assert!(reference(good).is_ok(), "{good}");
         }

@@ -1,17 +1,17 @@
-//! The words of settings about output and logs.
+//! The choices of the settings for output and logs.
 
 use crate::model::words;
 
 words! {
-    /// The form of a result.
+    /// The format of a result.
     OutputFormat {
-        /// For a person at a terminal.
+        /// Text for a terminal.
         Human = "human",
-        /// For programs.
+        /// One JSON value.
         Json = "json",
-        /// For a pull request's comment.
+        /// Markdown for a comment on a pull request.
         Markdown = "markdown",
-        /// For GitHub's job summary and annotations.
+        /// A job summary and annotations of GitHub Actions.
         Github = "github",
     }
     /// When to use color.
@@ -23,22 +23,22 @@ words! {
         /// Never.
         Never = "never",
     }
-    /// The form of log lines.
+    /// The format of log lines.
     LogFormat {
-        /// For people.
+        /// Text.
         Pretty = "pretty",
-        /// One JSON object a line.
+        /// One JSON object per line.
         Json = "json",
     }
-    /// What is logged; each level includes the ones before it.
+    /// The log level; each level includes those before it.
     LogLevel {
         /// Failures.
         Error = "error",
         /// Possible failures.
         Warn = "warn",
-        /// What an operator would report to a colleague.
+        /// Events of interest to an operator.
         Info = "info",
-        /// What helps to find a mistake.
+        /// Details for debugging.
         Debug = "debug",
         /// Everything.
         Trace = "trace",

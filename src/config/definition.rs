@@ -1,29 +1,29 @@
-//! A setting as people see it: names, help and default.
+//! Describes settings: names, help and default.
 
 /// The commands of the program.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Command {
-    /// Releases what a daemon holds.
+    /// Releases what a running daemon holds.
     Allow,
-    /// One pass, then exit.
+    /// Makes one pass.
     Apply,
-    /// The whole loop on loopback.
+    /// Demonstrates the whole loop on loopback.
     Demo,
-    /// What would be published and why.
+    /// Prints what would be published, and why.
     Plan,
-    /// Asks a daemon for a pass.
+    /// Requests a pass from a running daemon.
     Reconcile,
-    /// Ends a suspension of a daemon.
+    /// Ends a suspension of a running daemon.
     Resume,
-    /// The daemon.
+    /// Runs the daemon.
     Run,
-    /// A local service.
+    /// Serves a local stand-in for the service.
     Sandbox,
-    /// The JSON Schema of a document.
+    /// Prints the JSON Schema of a document.
     Schema,
-    /// Where every toggle stands.
+    /// Prints the state of every toggle.
     Status,
-    /// Keeps a daemon from publishing.
+    /// Suspends publishing in a running daemon.
     Suspend,
     /// Checks documents.
     Validate,
@@ -33,42 +33,33 @@ impl Command {
     /// The commands that read documents.
     pub(super) const READING: &[Self] = &[Self::Validate, Self::Plan, Self::Apply, Self::Run, Self::Status];
 
-    /// Returns whether this command knows the world it plans for: source, state and policy.
+    /// Returns whether this command makes a plan, which needs source, state and policy.
     #[must_use]
     pub fn plans(self) -> bool {
         matches!(self, Self::Apply | Self::Plan | Self::Run | Self::Status)
     }
 
-    /// Returns whether this command talks to the service.
+    /// Returns whether this command sends requests to the service.
     #[must_use]
     pub fn publishes(self) -> bool {
         matches!(self, Self::Apply | Self::Run)
     }
 }
 
-/// Where a setting is listed in the help.
+/// A heading of the help.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Group {
-    /// Where documents come from.
+pub(crate) enum Group {
     Source,
-    /// Where they go.
     Service,
-    /// What is remembered.
     State,
-    /// What keeps a pass from doing harm.
     Safety,
-    /// The daemon's own.
     Daemon,
-    /// Whom the daemon tells.
     Notifications,
-    /// What is printed.
     Output,
 }
 
 impl Group {
-    /// Returns the heading.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Source => "Source",
             Self::Service => "Service",
@@ -81,78 +72,77 @@ impl Group {
     }
 }
 
-/// How the value of a setting is written.
+/// The syntax of a value.
 #[derive(Clone, Copy, Debug)]
-pub enum Shape {
-    /// One of some words.
+pub enum ValueShape {
+    /// One of these words.
     Choice(&'static [&'static str]),
     /// A whole number of at least 1.
     Count,
-    /// A number with a unit.
+    /// Numbers with units.
     Duration,
-    /// A folder or file.
+    /// A folder or file; the word is the placeholder in the help.
     Path(&'static str),
     /// A number between 0 and 1.
     Ratio,
-    /// A token or password: only ever a variable.
+    /// A token or password, which only a variable can set.
     Secret,
     /// `true` or `false`; as a flag `--x` and `--no-x`.
     Switch,
-    /// A text; the word stands for it in the help.
+    /// A text; the word is the placeholder in the help.
     Text(&'static str),
-    /// Several texts separated by white space.
+    /// Texts separated by white space; the word is the placeholder of one.
     Texts(&'static str),
 }
 
-/// Which sources a setting may come from.
+/// The sources that can set a setting.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Sources {
-    /// Flag, variable and file.
     All,
-    /// A flag: it is about one invocation.
+    /// It concerns only one invocation.
     Flag,
-    /// A flag or a variable: it is needed before there is a file.
+    /// It is needed before the file is read.
     FlagAndVariable,
-    /// A variable: it is a secret.
+    /// It is a secret.
     Variable,
 }
 
-/// One setting, as people see it.
+/// The names, help and default of a setting.
 #[derive(Debug)]
 pub struct SettingInfo {
-    /// Its name, in snake case.
+    /// In snake case.
     pub name: &'static str,
-    /// Its flag, with the dashes; for a switch that is on by default, the one that turns it off.
+    /// The flag with its dashes; for a switch that is on by default, the flag that turns it off.
     pub flag: Option<String>,
-    /// Its variable.
+    /// The environment variable.
     pub variable: Option<String>,
-    /// Its key in the file.
+    /// The key in the file.
     pub key: Option<&'static str>,
-    /// Its default, in words where it is not a value; empty where there is none.
+    /// The default value, or a description of it; empty if there is none.
     pub default: &'static str,
-    /// The help: one line in the imperative.
+    /// One line in the imperative.
     pub help: &'static str,
-    /// What else there is to say; may be empty.
+    /// Further sentences for the long help; may be empty.
     pub more: &'static str,
-    /// Where the help lists it.
-    pub group: Group,
-    /// How its value is written.
-    pub shape: Shape,
-    /// The commands that take its flag.
+    /// The heading that lists it in the help.
+    pub(crate) group: Group,
+    /// The syntax of its value.
+    pub shape: ValueShape,
+    /// The commands that accept its flag.
     pub commands: &'static [Command],
-    /// Whether it decides where secrets and data go, or whom to trust; a file in the source's work tree may not.
+    /// Whether it sets where secrets and data go, or which hosts to trust. A file in the source's work tree cannot set it.
     pub(crate) decides_trust: bool,
-    /// For a switch that is a setting, the flag that says the opposite.
+    /// The flag with the opposite meaning, for a switch that is not only a flag.
     pub(crate) opposite: Option<String>,
-    /// The words of a choice, separated by bars.
+    /// The words of a choice, separated by `|`.
     words: String,
-    /// Its default as a value.
+    /// The default as a value.
     pub(crate) preset: Option<&'static str>,
     sources: Sources,
 }
 
-/// Begins a row of the table with what most settings have in common.
-pub(super) fn setting(name: &'static str, shape: Shape, help: &'static str) -> SettingInfo {
+/// Begins a row of the table with the properties that most settings share.
+pub(super) fn setting(name: &'static str, shape: ValueShape, help: &'static str) -> SettingInfo {
     SettingInfo {
         name,
         flag: None,
@@ -166,12 +156,12 @@ pub(super) fn setting(name: &'static str, shape: Shape, help: &'static str) -> S
         decides_trust: false,
         opposite: None,
         words: match shape {
-            Shape::Choice(words) => words.join("|"),
+            ValueShape::Choice(words) => words.join("|"),
             _ => String::new(),
         },
         preset: None,
         sources: match shape {
-            Shape::Secret => Sources::Variable,
+            ValueShape::Secret => Sources::Variable,
             _ => Sources::All,
         },
         shape,
@@ -196,7 +186,7 @@ impl SettingInfo {
         }
     }
 
-    pub(super) fn said(self, default: &'static str) -> Self {
+    pub(super) fn default(self, default: &'static str) -> Self {
         Self { default, ..self }
     }
 
@@ -215,16 +205,16 @@ impl SettingInfo {
         }
     }
 
-    /// Adds the names that follow from the rest.
+    /// Adds the flag, variable and key.
     pub(super) fn named(self) -> Self {
         let dashed = self.name.replace('_', "-");
         let no = match (self.shape, self.preset) {
-            (Shape::Switch, Some("true")) => "no-",
+            (ValueShape::Switch, Some("true")) => "no-",
             _ => "",
         };
         let opposite = match (self.shape, no) {
-            (Shape::Switch, "") if self.sources == Sources::All => Some(format!("--no-{dashed}")),
-            (Shape::Switch, "no-") => Some(format!("--{dashed}")),
+            (ValueShape::Switch, "") if self.sources == Sources::All => Some(format!("--no-{dashed}")),
+            (ValueShape::Switch, "no-") => Some(format!("--{dashed}")),
             _ => None,
         };
         Self {
@@ -236,16 +226,16 @@ impl SettingInfo {
         }
     }
 
-    /// Returns the name of its value in the help, such as `URL`; `None` for a switch.
+    /// Returns the placeholder of its value in the help, such as `URL`; `None` for a switch.
     #[must_use]
     pub fn value_name(&self) -> Option<&str> {
         match self.shape {
-            Shape::Choice(_) => Some(&self.words),
-            Shape::Count => Some("N"),
-            Shape::Duration => Some("TIME"),
-            Shape::Path(name) | Shape::Text(name) | Shape::Texts(name) => Some(name),
-            Shape::Ratio => Some("RATIO"),
-            Shape::Secret | Shape::Switch => None,
+            ValueShape::Choice(_) => Some(&self.words),
+            ValueShape::Count => Some("N"),
+            ValueShape::Duration => Some("TIME"),
+            ValueShape::Path(name) | ValueShape::Text(name) | ValueShape::Texts(name) => Some(name),
+            ValueShape::Ratio => Some("RATIO"),
+            ValueShape::Secret | ValueShape::Switch => None,
         }
     }
 }
@@ -255,11 +245,11 @@ pub(crate) fn variable(name: &str) -> String {
     format!("GITOGGLE_{}", name.to_uppercase())
 }
 
-/// Returns the candidate most like `word`, when it is like it at all.
+/// Returns the candidate most similar to `word`, if any is similar enough.
 pub(crate) fn suggestion<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
-        .filter(|(likeness, _)| *likeness > 0.8)
+        .filter(|(similarity, _)| *similarity > 0.8)
         .max_by(|(a, _), (b, _)| a.total_cmp(b))
         .map(|(_, candidate)| candidate)
 }

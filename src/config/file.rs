@@ -1,65 +1,73 @@
-//! The flat YAML file: keys of settings with a text or a list of texts each, and where each stands.
+//! Reads the flat YAML file: each key has a scalar or a list of scalars.
 
 use std::path::Path;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 
-use super::mistake::Mistake;
+use super::error::ConfigError;
 
-/// A file larger than this is not one of settings.
+/// In bytes.
 const LARGEST: u64 = 1024 * 1024;
 
-/// One key of the file.
+/// One key of the file with its values.
 #[derive(Debug, Eq, PartialEq)]
-pub(crate) struct Line {
+pub(crate) struct FileLine {
     pub(crate) key: String,
-    /// Nothing when the value is null or empty, which is unset.
-    pub(crate) said: Vec<String>,
+    /// Empty if the value is null or empty, which means unset.
+    pub(crate) values: Vec<String>,
     /// `FILE:LINE:COLUMN`.
     pub(crate) place: String,
 }
 
-impl Line {
-    /// Returns the number of the line in the file.
+impl FileLine {
+    /// Returns the line number in the file.
     pub(crate) fn number(&self) -> &str {
         self.place.rsplit(':').nth(1).unwrap_or_default()
     }
 }
 
-/// Reads the file at `path`; what cannot be understood becomes a mistake.
-pub(crate) fn read(path: &Path) -> Result<Vec<Line>, Mistake> {
+/// Reads and parses the file at `path`.
+pub(crate) fn read(path: &Path) -> Result<Vec<FileLine>, ConfigError> {
     let name = path.display().to_string();
-    let wrong = |why: String| Mistake::new(name.clone(), why);
-    let size = std::fs::metadata(path).map_err(|error| wrong(format!("cannot read the file: {error}")))?;
+    let wrong = |why: String| ConfigError::new(name.clone(), why);
+    let size = std::fs::metadata(path).map_err(|error| wrong(format!("could not read the file: {error}")))?;
     if size.len() > LARGEST {
-        return Err(wrong(format!("a file of settings has at most {LARGEST} bytes")));
+        return Err(wrong(format!("the file is larger than {LARGEST} bytes")));
     }
     let text =
-        std::fs::read_to_string(path).map_err(|error| wrong(format!("cannot read the file: {error}")))?;
+        std::fs::read_to_string(path).map_err(|error| wrong(format!("could not read the file: {error}")))?;
     parse(&name, &text)
 }
 
-/// Scalars are kept exactly as written, so that `0.30` and `no` mean what they say.
-pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<Line>, Mistake> {
+/// Keeps scalars exactly as written, so that YAML's types do not change `0.30` or `no`.
+pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<FileLine>, ConfigError> {
     let mut lines = Vec::new();
     let mut events = Parser::new_from_str(text.strip_prefix('\u{feff}').unwrap_or(text));
     let mut depth = 0_usize;
     let mut documents = 0_usize;
-    let mut list: Option<Line> = None;
-    let mut key: Option<Line> = None;
+    let mut list: Option<FileLine> = None;
+    let mut key: Option<FileLine> = None;
     while let Some(event) = events.next_event() {
         let (event, span) = event.map_err(|error| {
             let at = error.marker();
             let place = format!("{name}:{}:{}", at.line(), at.col() + 1);
-            Mistake::new(place, "this is not YAML".to_owned())
+            ConfigError::new(place, "invalid YAML")
         })?;
         let place = place(name, &span);
-        let flat = || Mistake::new(place.clone(), "settings are flat: write `key: value`, one a line");
+        let flat = || {
+            ConfigError::new(
+                place.clone(),
+                "settings are not nested: write one `key: value` per line",
+            )
+        };
         match event {
             Event::DocumentStart(_) => {
                 documents += 1;
                 if documents > 1 {
-                    return Err(Mistake::new(place, "a file of settings is one document"));
+                    return Err(ConfigError::new(
+                        place,
+                        "the file must contain only one YAML document",
+                    ));
                 }
             }
             Event::MappingStart(0, None) if depth == 0 => depth = 1,
@@ -67,19 +75,19 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<Line>, Mistake> {
             Event::SequenceStart(0, None) if key.is_some() && list.is_none() => list = key.take(),
             Event::SequenceEnd => lines.extend(list.take()),
             Event::Scalar(text, style, 0, None) => match (&mut list, key.take()) {
-                (Some(list), _) => list.said.push(text.into_owned()),
+                (Some(list), _) => list.values.push(text.into_owned()),
                 (None, Some(mut line)) => {
-                    line.said = said(text.into_owned(), style);
+                    line.values = scalar_values(text.into_owned(), style);
                     lines.push(line);
                 }
                 (None, None) if depth == 1 => {
-                    key = Some(Line {
+                    key = Some(FileLine {
                         key: text.into_owned(),
-                        said: Vec::new(),
+                        values: Vec::new(),
                         place,
                     });
                 }
-                // An empty document is one empty scalar.
+                // The parser reports an empty document as one empty scalar.
                 (None, None) if is_null(&text, style) => {}
                 (None, None) => return Err(flat()),
             },
@@ -96,7 +104,7 @@ fn place(name: &str, span: &Span) -> String {
     format!("{name}:{}:{}", span.start.line(), span.start.col() + 1)
 }
 
-fn said(text: String, style: ScalarStyle) -> Vec<String> {
+fn scalar_values(text: String, style: ScalarStyle) -> Vec<String> {
     match is_null(&text, style) || text.is_empty() {
         true => Vec::new(),
         false => vec![text],
@@ -115,7 +123,7 @@ mod tests {
         let lines = parse("f.yaml", text).unwrap();
         lines
             .into_iter()
-            .map(|line| (line.key, line.said, line.place))
+            .map(|line| (line.key, line.values, line.place))
             .collect()
     }
 
@@ -132,21 +140,21 @@ mod tests {
         ];
         let lines = flat(text);
         assert_eq!(lines.len(), expected.len());
-        for ((key, said, place), (k, s, p)) in lines.iter().zip(expected) {
+        for ((key, values, place), (k, v, p)) in lines.iter().zip(expected) {
             assert_eq!((key.as_str(), place.as_str()), (k, p));
-            assert_eq!(said, &s);
+            assert_eq!(values, &v);
         }
     }
 
     #[test]
-    fn an_empty_file_says_nothing() {
+    fn an_empty_file_has_no_settings() {
         for text in ["", "# only a comment\n", "---\n", "---\n...\n"] {
             assert!(flat(text).is_empty(), "{text:?}");
         }
     }
 
     #[test]
-    fn what_is_not_flat_is_refused_where_it_stands() {
+    fn a_nested_file_is_rejected_with_its_position() {
         for (text, place) in [
             ("a: {b: c}\n", "f.yaml:1:4"),
             ("a: 1\nb: &x 2\n", "f.yaml:2:4"),

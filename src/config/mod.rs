@@ -1,16 +1,16 @@
-//! Settings: one definition each, from which its flag, variable and file key follow.
+//! Settings: one definition each, which determines its flag, variable and file key.
 //!
-//! Flags win over variables, variables over the file. Whatever is wrong in any of the three is collected and
-//! told in one [`Mistakes`]; a [`Settings`] exists only when nothing is. Secrets are taken from a variable or a
-//! file of their own and from nowhere else, and a configuration file that lies in the source's work tree
-//! cannot say where they go: whoever can open a pull request could redirect them.
+//! Flags take precedence over variables, and variables over the file. [`load`] collects the errors of all three in one
+//! [`ConfigErrors`]; a [`Settings`] exists only if there are none. Secrets come only from a variable or a separate file.
+//! A configuration file in the source's work tree cannot set where secrets go, because anyone who can open a pull
+//! request could redirect them.
 
 mod address;
 mod choices;
 mod definition;
+mod error;
 mod file;
 mod merge;
-mod mistake;
 mod place;
 mod repository;
 mod settings;
@@ -20,10 +20,10 @@ mod value;
 
 pub use address::StateRemote;
 pub use choices::{ColorChoice, LogFormat, LogLevel, OutputFormat};
-pub use definition::{Command, Group, SettingInfo, Shape};
-pub use merge::{Flags, World};
-pub use mistake::{Mistake, Mistakes};
-pub use settings::{Loaded, load};
+pub use definition::{Command, SettingInfo, ValueShape};
+pub use error::{ConfigError, ConfigErrors};
+pub use merge::{Environment, Flags};
+pub use settings::{LoadedSettings, load};
 pub use table::{Settings, settings};
 pub use trust::Trust;
 pub use value::{Listen, count, ratio};

@@ -1,4 +1,4 @@
-//! Where state is kept when nobody says where: a folder per source.
+//! Computes the default state folder: one per source.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -7,12 +7,10 @@ use sha2::{Digest, Sha256};
 use crate::git::RepoUrl;
 use crate::model::hex;
 
-/// Returns the folder of the source `repo` under `home`, the platform's folder for state.
-///
-/// The source counts as it was given, made absolute but with its links not resolved: a sidecar's link is swapped
-/// at every sync, and its state must not go with it.
+/// Returns the state folder of the source `repo` under `home`, the platform's state folder.
 pub(crate) fn state_dir(home: &Path, repo: &RepoUrl, given: &str, folder: &Path) -> PathBuf {
     let source = match repo.local_path() {
+        // Links are not resolved: a sidecar swaps its link at every sync, and the state folder must stay the same.
         Some(path) => absolute(&folder.join(path)).to_string_lossy().into_owned(),
         None => given.to_owned(),
     };
@@ -21,14 +19,14 @@ pub(crate) fn state_dir(home: &Path, repo: &RepoUrl, given: &str, folder: &Path)
         .join(format!("{}-{hash}", readable(&source)))
 }
 
-/// Takes out `.` and doubled slashes; `..` stays, because without looking at links it cannot be taken out.
+/// Removes `.` and repeated slashes. Keeps `..`, which cannot be removed without resolving links.
 fn absolute(path: &Path) -> PathBuf {
     path.components()
         .filter(|part| *part != Component::CurDir)
         .collect()
 }
 
-/// The last component of the source, with what a file name should not have replaced.
+/// Returns the last component of the source, with unsafe characters replaced.
 fn readable(source: &str) -> String {
     let last = source
         .trim_end_matches('/')
@@ -67,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn one_source_has_one_folder_however_it_is_written() {
+    fn every_spelling_of_a_source_has_the_same_folder() {
         let toggles = name(".", "/srv/toggles");
         assert!(toggles.starts_with("toggles-"), "{toggles}");
         for (given, folder) in [
@@ -82,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_can_be_recognised_and_is_a_plain_name() {
+    fn the_folder_name_begins_with_the_name_of_the_source() {
         for (given, start) in [
             ("https://git.example/team/toggles.git", "toggles-"),
             ("git@git.example:toggles", "toggles-"),

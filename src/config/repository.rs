@@ -1,4 +1,4 @@
-//! Finds the work trees that a path lies in, by their `.git` alone: nothing is opened.
+//! Finds the work trees around a path by their `.git` entries, without opening them.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 pub(super) fn work_trees(path: &Path) -> Vec<PathBuf> {
     let path = resolved(path);
     let is_inside = |folder: &Path| {
-        // What is in the `.git` of a work tree is not in the work tree.
+        // Files in `.git` are not part of the work tree.
         let first = path
             .strip_prefix(folder)
             .ok()
@@ -22,7 +22,7 @@ fn resolved(path: &Path) -> PathBuf {
     let found = path.ancestors().find_map(|folder| {
         let rest = path.strip_prefix(folder).ok()?;
         let found = folder.canonicalize().ok()?;
-        // Joining nothing would add a slash.
+        // Collecting components removes the trailing slash that joining an empty path adds.
         Some(found.join(rest).components().collect())
     });
     found.unwrap_or_else(|| path.to_owned())

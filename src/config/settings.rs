@@ -1,43 +1,47 @@
-//! From what is given to settings that are complete and do not contradict each other.
+//! Completes merged settings and checks them against each other.
 
 use super::address::StateRemote;
 use super::definition::{Command, variable};
-use super::merge::{Flags, Merged, World, merge};
-use super::mistake::Mistakes;
+use super::error::ConfigErrors;
+use super::merge::{Environment, Flags, Merged, merge};
 use super::place::state_dir;
 use super::repository::work_trees;
 use super::table::Settings;
 use crate::model::ServiceKind;
 
-/// Settings, and what to say about them.
+/// Settings with their warnings.
 #[derive(Clone, Debug)]
-pub struct Loaded {
-    /// The settings.
+pub struct LoadedSettings {
+    /// The complete settings.
     pub settings: Settings,
-    /// What is odd without being wrong, such as unknown variables. Safe to print.
+    /// Sentences about ignored input, such as unknown variables. They contain no secrets.
     pub warnings: Vec<String>,
 }
 
-/// Merges what flags, variables and the file set for `command`.
+/// Loads the settings of `command` from flags, variables and the file.
 ///
 /// # Errors
-/// [`Mistakes`] holds everything that is wrong in any of them, and what is missing.
-pub fn load(command: Command, flags: &Flags, world: &World) -> Result<Loaded, Mistakes> {
-    let mut merged = merge(flags, world);
+/// [`ConfigErrors`] contains all invalid and missing settings.
+pub fn load(
+    command: Command,
+    flags: &Flags,
+    environment: &Environment,
+) -> Result<LoadedSettings, ConfigErrors> {
+    let mut merged = merge(flags, environment);
     merged.require(command);
-    merged.keep_state(command, world);
-    merged.settle();
-    merged.refuse_hopeless_globs();
-    merged.refuse_long_comments();
+    merged.set_state_dir(command, environment);
+    merged.set_dependent_defaults();
+    merged.reject_hopeless_globs();
+    merged.reject_long_comments();
     let Merged {
         settings,
-        mistakes,
+        errors,
         warnings,
         ..
     } = merged;
-    match mistakes.is_empty() {
-        true => Ok(Loaded { settings, warnings }),
-        false => Err(Mistakes(mistakes)),
+    match errors.is_empty() {
+        true => Ok(LoadedSettings { settings, warnings }),
+        false => Err(ConfigErrors(errors)),
     }
 }
 
@@ -56,42 +60,39 @@ impl Merged {
                 "missing; give GITOGGLE_TOKEN or --token-file",
             ),
         ] {
-            // A value that was refused is not missing.
-            let refused = names.iter().any(|name| self.refused.contains(*name))
-                || self
-                    .mistakes
-                    .iter()
-                    .any(|mistake| mentions(&mistake.place, names));
-            if !refused && names.iter().all(|name| !self.given.contains_key(name)) {
+            // A rejected value is not also reported as missing.
+            let is_rejected = names.iter().any(|name| self.rejected.contains(*name))
+                || self.errors.iter().any(|error| mentions(&error.place, names));
+            if !is_rejected && names.iter().all(|name| !self.given.contains_key(name)) {
                 self.report(names[0].replace('_', " "), message);
             }
         }
     }
 
-    /// Determines the state folder. It has to outlast the work tree.
-    fn keep_state(&mut self, command: Command, world: &World) {
+    /// Determines the state folder.
+    fn set_state_dir(&mut self, command: Command, environment: &Environment) {
         if let Some(dir) = &self.settings.state_dir {
-            let tree = work_trees(&world.folder.join(dir)).into_iter().next();
+            let tree = work_trees(&environment.folder.join(dir)).into_iter().next();
             if let Some(tree) = tree.filter(|_| command.plans()) {
                 let why = format!(
-                    "this folder lies in the work tree of the repository `{}`; name one outside of any, because state \
-                     must survive `git clean` and must not be committed",
+                    "the folder is in the work tree of the repository `{}`; choose one outside any repository, because \
+                     state must survive `git clean` and must not be committed",
                     tree.display()
                 );
                 self.report(self.place("state_dir").unwrap_or_default(), why);
             }
-        } else if let Some(home) = &world.state_home {
+        } else if let Some(home) = &environment.state_home {
             let repo = &self.settings.repo;
             let given = self.given.get("repo").map_or(".", |given| &given.text);
-            self.settings.state_dir = Some(state_dir(home, repo, given, &world.folder));
+            self.settings.state_dir = Some(state_dir(home, repo, given, &environment.folder));
         } else if command.plans() {
-            let why = "there is no home folder to keep state in; give --state-dir or set HOME";
+            let why = "HOME is not set; give --state-dir or set HOME";
             self.report("state dir", why);
         }
     }
 
-    /// Sets what follows from other settings.
-    fn settle(&mut self) {
+    /// Sets defaults that depend on other settings.
+    fn set_dependent_defaults(&mut self) {
         let settings = &mut self.settings;
         if !self.given.contains_key("stale_after") {
             settings.stale_after = settings.poll_interval * 10;
@@ -101,27 +102,26 @@ impl Merged {
         }
     }
 
-    /// Refuses globs that cannot match a toggle, whatever toggles there are.
-    fn refuse_hopeless_globs(&mut self) {
+    /// Rejects globs that cannot match any toggle.
+    fn reject_hopeless_globs(&mut self) {
         let place = self.place("only").unwrap_or_default();
         let globs: Vec<String> = self.settings.only.hopeless().map(str::to_owned).collect();
         for glob in globs {
             let why = format!(
-                "`{glob}` matches no toggle: it is compared with all of `project/environment/toggle`, and `*` stops \
-                 at a slash; `**` does not"
+                "`{glob}` matches no toggle: globs match the whole `project/environment/toggle`, and `*` does not \
+                 cross a slash; use `**`"
             );
             self.report(&place, why);
         }
     }
 
-    /// FeatureProbe answers a longer comment with a 500, which looks like an outage.
-    fn refuse_long_comments(&mut self) {
+    fn reject_long_comments(&mut self) {
+        // FeatureProbe answers a longer comment with a 500, which looks like an outage.
         const LONGEST: usize = 1024;
         let is_known = self.settings.service_kind == ServiceKind::FeatureProbe;
         if is_known && self.settings.comment_max_chars > LONGEST {
             let place = self.place("comment_max_chars").unwrap_or_default();
-            let why =
-                format!("with `service_kind: featureprobe`, a comment has at most {LONGEST} characters");
+            let why = format!("must be at most {LONGEST} with `service_kind: featureprobe`");
             self.report(place, why);
         }
     }

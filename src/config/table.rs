@@ -1,5 +1,4 @@
-//! The table of settings: the fields of [`Settings`], and for each its names, parser, default and help. A setting that
-//! is not here does not exist.
+//! The table of all settings: the fields of [`Settings`] with their names, parsers, defaults and help.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -11,7 +10,7 @@ use super::definition::Command::{
     self, Allow, Apply, Demo, Plan, Reconcile, Resume, Run, Sandbox, Schema, Status, Suspend, Validate,
 };
 use super::definition::Group::{Daemon, Notifications, Output, Safety, Service, Source, State};
-use super::definition::Shape::{Choice, Count, Duration, Path, Ratio, Secret, Switch, Text, Texts};
+use super::definition::ValueShape::{Choice, Count, Duration, Path, Ratio, Secret, Switch, Text, Texts};
 use super::definition::{SettingInfo, Sources, setting};
 use super::value::{
     Listen, any_text, count, parsed, path, positive_duration, ratio, root, scope, secret, secret_file, size,
@@ -31,7 +30,7 @@ const READING: &[Command] = Command::READING;
 const PLANNING: &[Command] = &[Plan, Apply, Run, Status];
 const PUBLISHING: &[Command] = &[Apply, Run];
 const DAEMON: &[Command] = &[Run];
-/// The commands that a running daemon carries out.
+/// The commands that a running daemon executes.
 const REMOTE: &[Command] = &[Allow, Suspend, Resume, Reconcile];
 const ADMIN: &[Command] = &[Run, Allow, Suspend, Resume, Reconcile];
 const CONNECTING: &[Command] = &[Plan, Apply, Run, Status, Allow, Suspend, Resume, Reconcile];
@@ -42,20 +41,18 @@ macro_rules! settings {
     ($($field:ident: $type:ty {
         $($name:literal => $parse:path $(= $default:literal)?, $shape:expr, $help:literal $(.$method:ident($($value:expr),*))*);+
     })+) => {
-        /// The settings of one invocation: complete, checked, and without contradictions. `token` and `base_url` are
-        /// always there for `apply` and `run`, `state_dir` for those that plan.
-        ///
-        /// `Debug` shows no secret.
+        /// The settings of one invocation, complete and consistent. `token` and `base_url` are always set for `apply`
+        /// and `run`, and `state_dir` for the commands that plan. `Debug` does not print secrets.
         #[derive(Clone, Debug)]
         pub struct Settings { $($(#[doc = $help])+ pub $field: $type,)+ }
 
         impl Settings {
-            /// Returns what holds if nothing is given.
+            /// Returns the settings of an invocation that sets none.
             pub(super) fn defaults() -> Self {
                 Self { $($field: default!($($parse $(= $default)?);+),)+ }
             }
 
-            /// Sets the setting `name` to what `text` says.
+            /// Parses `text` and sets `name` to its value.
             pub(super) fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
                 match name {
                     $($($name => self.$field = $parse(text)?.into(),)+)+
@@ -65,7 +62,7 @@ macro_rules! settings {
             }
         }
 
-        /// Returns every setting, in the order in which help and documentation list them.
+        /// Returns every setting, in the order of the help and the documentation.
         #[must_use]
         pub fn settings() -> &'static [SettingInfo] {
             static SETTINGS: OnceLock<Vec<SettingInfo>> = OnceLock::new();
@@ -89,28 +86,28 @@ settings! {
     config: Option<PathBuf> {
         "config" => path, Path("FILE"), "Read settings from this flat YAML file"
             .of(Source, ALL).only_from(Sources::FlagAndVariable)
-            .more("Flags win over variables, variables over the file. A file inside the source's work tree may shape the plan but not say where secrets go.") }
+            .more("Flags win over variables, variables over the file. A file in the source's work tree may change the plan, but not where secrets go.") }
     repo: RepoUrl {
-        "repo" => parsed::<RepoUrl> = ".", Text("URL|PATH"), "Take documents from this Git repository".trusted()
+        "repo" => parsed::<RepoUrl> = ".", Text("URL|PATH"), "Read documents from this Git repository".trusted()
             .more("An https or ssh URL is mirrored into the state folder; a path or file URL is opened in place and never fetched.") }
     reference: Option<String> {
-        "ref" => reference, Text("REF"), "Follow this branch, tag, commit or full ref".said("the source's `HEAD`") }
+        "ref" => reference, Text("REF"), "Follow this branch, tag, commit or full ref".default("the source's `HEAD`") }
     root: String {
-        "root" => root, Text("DIR"), "Look for documents under this folder of the repository".said("the top") }
+        "root" => root, Text("DIR"), "Read documents below this folder of the repository".default("the top") }
     layout: Layout {
         "layout" => parsed::<Layout> = "{project}/{environment}/{toggle}.yaml", Text("TEMPLATE"), "Find documents at paths of this form"
-            .more("Each placeholder stands once and is a whole component. `.yaml`, `.yml` and `.json` are all meant.") }
+            .more("Use each placeholder once, as a whole component. `.yaml`, `.yml` and `.json` files all match.") }
     only: Scope {
-        "only" => scope, Texts("GLOB"), "Leave alone every toggle that no such glob matches".said("everything")
-            .more("Over `project/environment/toggle`; `*` does not cross `/`, `**` does. Repeat it, or separate globs by spaces.") }
+        "only" => scope, Texts("GLOB"), "Manage only the toggles that this glob matches".default("everything")
+            .more("Matches the whole `project/environment/toggle`; `*` does not cross `/`, `**` does. Repeat it, or separate globs by spaces.") }
     allow_empty: bool {
         "allow_empty" => switch = "false", Switch, "Succeed even if no document was checked".of(Source, &[Validate]) }
     first_parent: bool {
-        "first_parent" => switch = "false", Switch, "Name the merge, not the branch's own commit".of(Source, PLANNING) }
+        "first_parent" => switch = "false", Switch, "Name the merge commit instead of the commit of the branch".of(Source, PLANNING) }
     history: Option<HistoryRule> {
         "history" => parsed::<HistoryRule>, Choice(HistoryRule::WORDS), "Follow a rewritten history, or refuse it"
-            .of(Source, PLANNING).said("follow")
-            .more("Given explicitly, `follow` also allows an older commit than the shared state has seen.") }
+            .of(Source, PLANNING).default("follow")
+            .more("If given explicitly, `follow` also accepts a commit older than the one in the shared state.") }
     git_username: Option<String> {
         "git_username" => any_text, Text("NAME"), "Sign in to the source's host as this user"
             .of(Source, PLANNING).trusted() }
@@ -119,7 +116,7 @@ settings! {
             .of(Source, PLANNING);
         "git_password_file" => secret_file, Path("FILE"), "Read the Git password or token from this file"
             .of(Source, PLANNING).trusted()
-            .more("Or give it in GITOGGLE_GIT_PASSWORD. It goes to the host of --repo only, and is read again at every attempt.") }
+            .more("Or give it in GITOGGLE_GIT_PASSWORD. It is sent only to the host of --repo, and is read again at every attempt.") }
     base_url: Option<BaseUrl> {
         "base_url" => parsed::<BaseUrl>, Text("URL"), "Publish to the service at this https URL"
             .of(Service, PLANNING).trusted()
@@ -128,16 +125,16 @@ settings! {
         "token" => secret, Secret, "The service's token".of(Service, PUBLISHING);
         "token_file" => secret_file, Path("FILE"), "Read the service's token from this file"
             .of(Service, PUBLISHING).trusted()
-            .more("Or give it in GITOGGLE_TOKEN. The file is read again at every pass and after a refusal.") }
+            .more("Or give it in GITOGGLE_TOKEN. The file is read again at every pass and after the service rejects the token.") }
     ca_file: Option<PathBuf> {
         "ca_file" => path, Path("PEM"), "Trust these certificate authorities as well as the system's"
             .of(Service, CONNECTING).trusted() }
     service_kind: ServiceKind {
-        "service_kind" => parsed::<ServiceKind> = "documented", Choice(ServiceKind::WORDS), "Say what may be relied on beyond the documented endpoint"
+        "service_kind" => parsed::<ServiceKind> = "documented", Choice(ServiceKind::WORDS), "Rely on the behavior of this service beyond the documented endpoint"
             .of(Service, READING) }
     timeout: time::Duration {
-        "timeout" => positive_duration = "10s", Duration, "Give up one publish after this time".of(Service, PUBLISHING)
-            .more("From connecting to the last byte.") }
+        "timeout" => positive_duration = "10s", Duration, "Time out one publish after this long".of(Service, PUBLISHING)
+            .more("Includes connecting and reading the response.") }
     max_in_flight: usize {
         "max_in_flight" => size = "16", Count, "Send at most this many requests at once".of(Service, PUBLISHING) }
     max_in_flight_per_environment: usize {
@@ -151,15 +148,15 @@ settings! {
             .more("Unicode scalar values, ellipsis included.") }
     state_dir: Option<PathBuf> {
         "state_dir" => path, Path("DIR"), "Keep state and clones in this folder"
-            .of(State, PLANNING).said("the platform's state folder, by source").trusted()
-            .more("By default `gitoggle/<source>-<hash>` in the platform's state folder: the source as given, made absolute, links not resolved.") }
+            .of(State, PLANNING).default("the platform's state folder, by source").trusted()
+            .more("By default `gitoggle/<source>-<hash>` in the platform's state folder, with the hash of the source's absolute path or URL, links not resolved.") }
     state_remote: Option<StateRemote> {
         "state_remote" => parsed::<StateRemote>, Text("URL|origin"), "Share state with other runs through this Git remote"
-            .of(State, PLANNING).said("none: state stays local").trusted()
+            .of(State, PLANNING).default("none: state stays local").trusted()
             .more("`origin` means the source's own remote; for a URL source, that URL.") }
     state_name: Option<String> {
         "state_name" => state_name, Text("NAME"), "Keep shared state under this name"
-            .of(State, PLANNING).said("host of the base URL plus a short hash of it").trusted() }
+            .of(State, PLANNING).default("host of the base URL plus a short hash of it").trusted() }
     state_git_username: Option<String> {
         "state_git_username" => any_text, Text("NAME"), "Sign in to the state remote's host as this user"
             .of(State, PLANNING).trusted() }
@@ -168,41 +165,41 @@ settings! {
             .of(State, PLANNING);
         "state_git_password_file" => secret_file, Path("FILE"), "Read the state remote's password or token from this file"
             .of(State, PLANNING).trusted()
-            .more("Or give it in GITOGGLE_STATE_GIT_PASSWORD. Only needed when the remote is on another host than the source.") }
+            .more("Or give it in GITOGGLE_STATE_GIT_PASSWORD. Only needed if the remote is on another host than the source.") }
     first_pass: Option<FirstPass> {
-        "first_pass" => parsed::<FirstPass>, Choice(FirstPass::WORDS), "Decide about environments in which nothing is applied yet"
-            .of(Safety, PLANNING).said("none: they are held")
+        "first_pass" => parsed::<FirstPass>, Choice(FirstPass::WORDS), "Choose how to start an environment with nothing applied yet"
+            .of(Safety, PLANNING).default("none: they are held")
             .more("`assert` publishes every toggle of them; `adopt` records the documents as applied without publishing.") }
     max_change_ratio: f64 {
         "max_change_ratio" => ratio = "0.3", Ratio, "Hold an environment when more than this share of it would change"
             .of(Safety, PLANNING)
-            .more("Updates and disables, divided by the toggles applied there; not below 10 of them.") }
+            .more("Counts updates and disables, divided by the toggles applied there. Environments with fewer than 10 are not limited.") }
     max_change_count: Option<u64> {
         "max_change_count" => count, Count, "Hold an environment when more toggles of it would change"
-            .of(Safety, PLANNING).said("none") }
+            .of(Safety, PLANNING).default("none") }
     allow_trailer: bool {
         "allow_trailer" => switch = "true", Switch, "Ignore the trailers `Gitoggle-Allow` and `Gitoggle-First-Pass`"
             .of(Safety, PLANNING)
-            .more("Whoever can get a commit merged can write that trailer: review it, or switch it off.") }
+            .more("Any author of a merged commit can write these trailers: review them, or turn them off.") }
     allow_mass_change: bool {
-        "allow_mass_change" => switch = "false", Switch, "Let this one pass change as much as it likes"
+        "allow_mass_change" => switch = "false", Switch, "Do not limit how much this pass may change"
             .of(Safety, &[Plan, Apply]).only_from(Sources::Flag) }
     exit_zero_when_held: bool {
         "exit_zero_when_held" => switch = "false", Switch, "Exit with 0 instead of 4 if something is held".of(Safety, &[Apply])
-            .more("For a scheduled job, which would fail each time until someone decides. The output still lists what is held.") }
+            .more("For scheduled jobs, which would otherwise fail until the hold is released. The output still lists what is held.") }
     on_remove: OnRemove {
-        "on_remove" => parsed::<OnRemove> = "keep", Choice(OnRemove::WORDS), "Choose what becomes of a toggle whose file is gone"
+        "on_remove" => parsed::<OnRemove> = "keep", Choice(OnRemove::WORDS), "Choose what happens to a toggle whose file was removed"
             .of(Safety, PLANNING)
             .more("`keep` lists it, `disable` publishes it disabled once, `forget` drops it without publishing.") }
     on_invalid: OnInvalid {
         "on_invalid" => parsed::<OnInvalid> = "hold", Choice(OnInvalid::WORDS), "Choose what an invalid document stops: itself, or everything"
             .of(Safety, PLANNING) }
     poll_interval: time::Duration {
-        "poll_interval" => positive_duration = "30s", Duration, "Look at the source this often".of(Daemon, DAEMON)
-            .more("A moved local ref, a webhook, `POST /reconcile` and SIGHUP are noticed sooner.") }
+        "poll_interval" => positive_duration = "30s", Duration, "Poll the source this often".of(Daemon, DAEMON)
+            .more("A moved local ref, a webhook, `POST /reconcile` and SIGHUP start a pass sooner.") }
     stale_after: time::Duration {
-        "stale_after" => positive_duration, Duration, "Stop being ready this long after the last success"
-            .of(Daemon, DAEMON).said("10 × the poll interval") }
+        "stale_after" => positive_duration, Duration, "Become unready this long after the last successful pass"
+            .of(Daemon, DAEMON).default("10 × the poll interval") }
     listen: Listen {
         "listen" => parsed::<Listen> = "127.0.0.1:8077", Text("ADDR|none"), "Serve health, metrics, status and webhooks here"
             .of(Daemon, DAEMON).trusted() }
@@ -217,17 +214,17 @@ settings! {
             .of(Daemon, REMOTE).trusted()
             .more("The admin token goes to this host only, and redirects are not followed.") }
     webhook_secret: Option<SecretSource> {
-        "webhook_secret" => secret, Secret, "The secret that webhooks are signed with"
+        "webhook_secret" => secret, Secret, "The secret that signs webhooks"
             .of(Daemon, DAEMON);
         "webhook_secret_file" => secret_file, Path("FILE"), "Read the secret of webhooks from this file"
             .of(Daemon, DAEMON).trusted()
-            .more("Or give it in GITOGGLE_WEBHOOK_SECRET. Without one there are no webhooks.") }
+            .more("Or give it in GITOGGLE_WEBHOOK_SECRET. Without one, webhooks are off.") }
     notify_url: Option<String> {
         "notify_url" => notify_url, Text("URL"), "Send notifications to this https URL"
             .of(Notifications, DAEMON).trusted()
             .more("A URL that is itself a secret belongs to --notify-slack-url-file or a variable.") }
     notify_secret: Option<SecretSource> {
-        "notify_secret" => secret, Secret, "The secret to sign notifications with"
+        "notify_secret" => secret, Secret, "The secret that signs notifications"
             .of(Notifications, DAEMON);
         "notify_secret_file" => secret_file, Path("FILE"), "Sign notifications with the secret in this file"
             .of(Notifications, DAEMON).trusted()
@@ -237,7 +234,7 @@ settings! {
             .of(Notifications, DAEMON);
         "notify_slack_url_file" => secret_file, Path("FILE"), "Send notifications to the Slack webhook whose URL is in this file"
             .of(Notifications, DAEMON).trusted()
-            .more("Or give it in GITOGGLE_NOTIFY_SLACK_URL: whoever knows that URL can post to it.") }
+            .more("Or give it in GITOGGLE_NOTIFY_SLACK_URL. Anyone with that URL can post to it.") }
     sandbox_token: SecretSource {
         "sandbox_token" => secret = "sandbox-token", Secret, "The token that the sandbox accepts"
             .of(Service, &[Sandbox]) }
@@ -245,12 +242,12 @@ settings! {
         "output" => parsed::<OutputFormat> = "human", Choice(OutputFormat::WORDS), "Print the result in this form"
             .of(Output, REPORTING) }
     color: ColorChoice {
-        "color" => parsed::<ColorChoice> = "auto", Choice(ColorChoice::WORDS), "Choose when to use colour".of(Output, ALL)
-            .more("`auto` looks for a terminal and honours NO_COLOR.") }
+        "color" => parsed::<ColorChoice> = "auto", Choice(ColorChoice::WORDS), "Choose when to use color".of(Output, ALL)
+            .more("`auto` uses color on a terminal unless NO_COLOR is set.") }
     log_format: Option<LogFormat> {
         "log_format" => parsed::<LogFormat>, Choice(LogFormat::WORDS), "Write log lines in this form"
-            .of(Output, ALL).said("`pretty` on a terminal, else `json` for `run`") }
+            .of(Output, ALL).default("`pretty` on a terminal, else `json` for `run`") }
     log_level: Option<LogLevel> {
         "log_level" => parsed::<LogLevel>, Choice(LogLevel::WORDS), "Log at this level and above"
-            .of(Output, ALL).said("`info` for `run`, else `warn`") }
+            .of(Output, ALL).default("`info` for `run`, else `warn`") }
 }

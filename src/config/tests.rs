@@ -1,4 +1,4 @@
-//! Settings as a whole: which source wins, and what is said when something is wrong.
+//! Tests settings as a whole: precedence, and the error messages.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -25,11 +25,11 @@ impl Case {
         }
     }
 
-    fn flag(mut self, name: &str, said: &str) -> Self {
+    fn flag(mut self, name: &str, value: &str) -> Self {
         self.flags
             .entry(name.to_owned())
             .or_default()
-            .push(said.to_owned());
+            .push(value.to_owned());
         self
     }
 
@@ -43,8 +43,8 @@ impl Case {
         self
     }
 
-    /// Loads with the file in a folder `elsewhere`, beside a repository `repo`, in which relative paths begin.
-    fn load_at(mut self, place: &str) -> Result<Loaded, Mistakes> {
+    /// Loads with the file at `place`; the working directory is a repository `repo`.
+    fn load_at(mut self, place: &str) -> Result<LoadedSettings, ConfigErrors> {
         let dir = tempfile::tempdir().unwrap();
         for folder in ["elsewhere", "repo/.git"] {
             std::fs::create_dir_all(dir.path().join(folder)).unwrap();
@@ -53,19 +53,19 @@ impl Case {
         std::fs::write(&path, &self.file).unwrap();
         self.flags
             .insert("config".to_owned(), vec![path.to_str().unwrap().to_owned()]);
-        let world = World {
+        let environment = Environment {
             variables: self.variables,
             folder: dir.path().join("repo"),
             state_home: Some(PathBuf::from("/state")),
         };
         let shorter = |text: &str| text.replace(&path.to_str().unwrap().to_owned(), "FILE");
-        load(self.command, &self.flags, &world).map_err(|mistakes| {
-            let shorter = |m: &Mistake| Mistake::new(shorter(&m.place), shorter(&m.message));
-            Mistakes(mistakes.all().iter().map(shorter).collect())
+        load(self.command, &self.flags, &environment).map_err(|errors| {
+            let shorter = |m: &ConfigError| ConfigError::new(shorter(&m.place), shorter(&m.message));
+            ConfigErrors(errors.all().iter().map(shorter).collect())
         })
     }
 
-    fn load(self) -> Result<Loaded, Mistakes> {
+    fn load(self) -> Result<LoadedSettings, ConfigErrors> {
         self.load_at("elsewhere/c.yaml")
     }
 
@@ -73,7 +73,7 @@ impl Case {
         self.load().unwrap().settings
     }
 
-    fn mistakes(self) -> String {
+    fn errors(self) -> String {
         self.load().unwrap_err().to_string()
     }
 }
@@ -94,7 +94,7 @@ const COMMANDS: [Command; 12] = [
 ];
 
 #[test]
-fn every_command_loads_with_nothing_but_what_it_needs() {
+fn every_command_loads_with_only_its_required_settings() {
     for command in COMMANDS {
         let needed = Case::new(command)
             .variable("GITOGGLE_BASE_URL", "https://t.example")
@@ -104,8 +104,8 @@ fn every_command_loads_with_nothing_but_what_it_needs() {
         assert_eq!(bare.is_ok(), !command.publishes(), "{command:?}");
     }
     assert_eq!(
-        Case::new(Command::Apply).mistakes(),
-        "2 mistakes in the settings\n  \
+        Case::new(Command::Apply).errors(),
+        "2 configuration errors\n  \
          base url: missing; give --base-url, GITOGGLE_BASE_URL or the key `base_url`\n  \
          token: missing; give GITOGGLE_TOKEN or --token-file"
     );
@@ -155,7 +155,7 @@ fn a_list_is_separated_by_white_space_and_replaced_as_a_whole() {
 }
 
 #[test]
-fn every_mistake_in_every_source_is_in_one_message() {
+fn the_errors_of_all_sources_are_in_one_message() {
     let case = Case::new(Command::Run)
         .flag("max_change_ratio", "30")
         .flag("ref", "")
@@ -166,32 +166,32 @@ fn every_mistake_in_every_source_is_in_one_message() {
         .file("config: x\nallow_mass_change: true\nfirst-parent: true\non_remove: delete\nonly: a{\n")
         .file("timeout: 5s\nmax_change_ratio: 2\n");
     let expected = "\
-16 mistakes in the settings
-  --ref: it is empty
-  --max-change-ratio: `30` is no number between 0 and 1; write `0.3` for 30 %
+17 configuration errors
+  --ref: the value is empty
+  --max-change-ratio: `30` is not a number between 0 and 1; write `0.3` for 30 %
   GITOGGLE_BASE_URL: a user or password must not be in the URL
-  GITOGGLE_MAX_IN_FLIGHT: `0` is no whole number of at least 1
-  FILE:1:1: there is no setting `pol_interval`; did you mean `poll_interval`?
+  GITOGGLE_MAX_IN_FLIGHT: `0` is not a whole number of at least 1
+  FILE:1:1: unknown setting `pol_interval`; did you mean `poll_interval`?
   FILE:2:1: `timeout`: `5` needs a unit: write `5s`, `5m` or `5h`
   FILE:3:1: `token` is a secret and must not be in this file; use GITOGGLE_TOKEN, or `token_file`
-  FILE:5:1: there is no setting `no_allow_trailer`; write `allow_trailer: false`
+  FILE:5:1: unknown setting `no_allow_trailer`; write `allow_trailer: false`
   FILE:6:1: `config` cannot be set in a file; use --config or GITOGGLE_CONFIG
   FILE:7:1: `allow_mass_change` cannot be set in a file; use --allow-mass-change
-  FILE:8:1: there is no setting `first-parent`; did you mean `first_parent`?
+  FILE:8:1: unknown setting `first-parent`; did you mean `first_parent`?
   FILE:9:1: `on_remove`: `delete` is none of `keep`, `disable`, `forget`
   FILE:10:1: `only`: `a{` is no glob over `project/environment/toggle`
-  FILE:11:1: `timeout` stands here again, after FILE:2:1
-  FILE:12:1: `max_change_ratio`: `2` is no number between 0 and 1; write `0.3` for 30 %
-  FILE:4:1: `git_password_file`: GITOGGLE_GIT_PASSWORD gives this secret too; keep one of them
+  FILE:11:1: `timeout` is already set at FILE:2:1
+  FILE:12:1: `max_change_ratio`: `2` is not a number between 0 and 1; write `0.3` for 30 %
+  FILE:4:1: `git_password_file`: GITOGGLE_GIT_PASSWORD also sets this secret; keep one of them
   token: missing; give GITOGGLE_TOKEN or --token-file";
-    assert_eq!(case.mistakes(), expected.replace("16 mistakes", "17 mistakes"));
+    assert_eq!(case.errors(), expected);
 }
 
 #[test]
 fn a_secret_is_in_a_variable_or_a_file_and_never_printed() {
     let secrets = settings()
         .iter()
-        .filter(|setting| matches!(setting.shape, Shape::Secret));
+        .filter(|setting| matches!(setting.shape, ValueShape::Secret));
     for secret in secrets {
         assert_eq!(
             (secret.flag.as_deref(), secret.key),
@@ -206,15 +206,13 @@ fn a_secret_is_in_a_variable_or_a_file_and_never_printed() {
             .unwrap();
         let shown = format!("{loaded:?}");
         assert!(!shown.contains("hunter2") && shown.contains("***"), "{shown}");
-        for said in [
-            Case::new(Command::Plan)
-                .variable(variable, "hunter2\n")
-                .mistakes(),
+        for message in [
+            Case::new(Command::Plan).variable(variable, "hunter2\n").errors(),
             Case::new(Command::Plan)
                 .file(&format!("{}: hunter2\n", secret.name))
-                .mistakes(),
+                .errors(),
         ] {
-            assert!(!said.contains("hunter2"), "{said}");
+            assert!(!message.contains("hunter2"), "{message}");
         }
     }
     let both = Case::new(Command::Run)
@@ -222,15 +220,15 @@ fn a_secret_is_in_a_variable_or_a_file_and_never_printed() {
         .flag("token_file", "/t")
         .flag("base_url", "https://t.example");
     assert_eq!(
-        both.mistakes(),
-        "--token-file: GITOGGLE_TOKEN gives this secret too; keep one of them"
+        both.errors(),
+        "--token-file: GITOGGLE_TOKEN also sets this secret; keep one of them"
     );
     let file = Case::new(Command::Plan).file("token_file: /t\n").settings();
     assert_eq!(file.token, Some(SecretSource::File(PathBuf::from("/t"))));
 }
 
 #[test]
-fn a_file_in_the_work_tree_shapes_the_plan_and_nothing_else() {
+fn a_file_in_the_work_tree_changes_only_the_plan() {
     let shaping = "root: toggles\nlayout: '{environment}/{project}/{toggle}.yaml'\nmax_change_ratio: 0.5\n";
     let loaded = Case::new(Command::Plan)
         .file(shaping)
@@ -267,7 +265,7 @@ fn a_file_in_the_work_tree_shapes_the_plan_and_nothing_else() {
 }
 
 #[test]
-fn a_key_that_was_refused_is_not_missing_either() {
+fn a_rejected_key_is_not_also_reported_as_missing() {
     let case = Case::new(Command::Apply)
         .variable("GITOGGLE_TOKEN", "hunter2")
         .file("base_url: https://t.example\ntoken_file: /t\nroot: x\n");
@@ -306,7 +304,7 @@ fn featureprobe_stores_comments_of_1024_characters() {
 }
 
 #[test]
-fn an_unknown_variable_is_a_warning_and_those_of_kubernetes_are_nothing() {
+fn an_unknown_variable_causes_a_warning_unless_kubernetes_sets_it() {
     let loaded = Case::new(Command::Plan)
         .variable("GITOGGLE_BASEURL", "https://t.example")
         .variable("GITOGGLE_ALLOW_MASS_CHANGE", "true")
@@ -327,22 +325,22 @@ fn an_unknown_variable_is_a_warning_and_those_of_kubernetes_are_nothing() {
 }
 
 #[test]
-fn without_a_home_the_state_folder_has_to_be_given() {
-    let world = World {
+fn without_a_home_folder_the_state_folder_is_required() {
+    let environment = Environment {
         variables: Vec::new(),
         folder: PathBuf::from("/"),
         state_home: None,
     };
-    let error = load(Command::Plan, &Flags::new(), &world).unwrap_err();
+    let error = load(Command::Plan, &Flags::new(), &environment).unwrap_err();
     assert!(error.to_string().contains("give --state-dir"), "{error}");
-    assert!(load(Command::Validate, &Flags::new(), &world).is_ok());
+    assert!(load(Command::Validate, &Flags::new(), &environment).is_ok());
     let flags = Flags::from([("state_dir".to_owned(), vec!["/s".to_owned()])]);
-    let loaded = load(Command::Plan, &flags, &world).unwrap();
+    let loaded = load(Command::Plan, &flags, &environment).unwrap();
     assert_eq!(loaded.settings.state_dir.as_deref(), Some(Path::new("/s")));
 }
 
 #[test]
-fn a_layout_is_read_as_documents_read_it() {
+fn a_layout_setting_is_parsed_as_a_layout() {
     let case = |layout| Case::new(Command::Plan).variable("GITOGGLE_LAYOUT", layout);
     let settings = case("toggles/{environment}/{project}/{toggle}.yaml").settings();
     assert_eq!(
@@ -351,7 +349,7 @@ fn a_layout_is_read_as_documents_read_it() {
     );
     assert!(
         case("{project}/{toggle}.yaml")
-            .mistakes()
+            .errors()
             .starts_with("GITOGGLE_LAYOUT: ")
     );
 }
@@ -399,7 +397,7 @@ fn the_example_names_every_key_with_its_default_and_loads() {
 }
 
 #[test]
-fn every_row_of_the_table_is_fit_for_help_and_documentation() {
+fn every_setting_has_a_unique_name_a_short_help_and_a_valid_default() {
     let mut names = std::collections::BTreeSet::new();
     for setting in settings() {
         assert!(names.insert(setting.name), "{}", setting.name);

@@ -1,32 +1,30 @@
-//! Whether a configuration file may decide where secrets go.
+//! Decides whether a configuration file may set where secrets go.
 
 use std::path::{Path, PathBuf};
 
 use super::repository::work_trees;
 use crate::git::RepoUrl;
 
-/// How far a configuration file is believed.
+/// The trust in a configuration file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Trust {
-    /// It lies in the work tree of this repository, which is the source or contains the working directory: people
-    /// who can open a pull request write it.
+    /// The file is in the work tree of this repository, which is the source or contains the working directory.
+    /// Anyone who can open a pull request can write it.
     FromSource(PathBuf),
-    /// It lies elsewhere: the operator writes it.
+    /// The file is elsewhere: the operator writes it.
     Trusted,
 }
 
 impl Trust {
-    /// Decides about `file` when documents come from `repo`; `folder` is the working directory.
-    ///
-    /// Names and what they stand for both count: a link inside the work tree that leads out of it was put there
-    /// by people who write the tree, and a link from outside leads to what they wrote.
+    /// Returns the trust in `file` if documents come from `repo`; `folder` is the working directory.
     #[must_use]
     pub fn of(file: &Path, repo: &str, folder: &Path) -> Self {
         let source = source(repo, folder);
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         let is_source = |tree: &PathBuf| Some(tree) == source.as_ref() || folder.starts_with(tree);
+        // Both the link and its target count: authors of the work tree control a link inside it and a target inside it.
         let names = names(&folder.join(file));
-        // The folders alone: a link in a work tree is there, wherever it leads.
+        // Only the parents: a link in a work tree is part of it, wherever the target is.
         let trees = names.iter().filter_map(|name| name.parent()).flat_map(work_trees);
         match trees.into_iter().find(is_source) {
             Some(tree) => Self::FromSource(tree),
@@ -35,7 +33,7 @@ impl Trust {
     }
 }
 
-/// Returns the work tree of a source at a path, which may be given by its `.git`.
+/// Returns the work tree of a local source. `repo` may also be the path of its `.git`.
 fn source(repo: &str, folder: &Path) -> Option<PathBuf> {
     let repo = repo.parse::<RepoUrl>().ok()?;
     let path = folder.join(repo.local_path()?);
@@ -47,7 +45,7 @@ fn source(repo: &str, folder: &Path) -> Option<PathBuf> {
     work_trees(path).into_iter().next()
 }
 
-/// Returns the file itself, and the name by which it was given.
+/// Returns the path as given and the path with links resolved.
 fn names(file: &Path) -> Vec<PathBuf> {
     let parent = file.parent().and_then(|parent| parent.canonicalize().ok());
     let as_given = parent
@@ -64,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_in_the_source_or_around_the_working_directory_is_not_believed() {
+    fn a_file_in_the_source_or_around_the_working_directory_is_not_trusted() {
         let dir = tempfile::tempdir().unwrap();
         let top = dir.path().canonicalize().unwrap();
         let at = |path: &str| top.join(path);
@@ -104,13 +102,13 @@ mod tests {
             ("repo/in", "https://git.example/a", ".", &None),
             ("repo/in", "ftp://nonsense", ".", &None),
             ("other/in", "repo", ".", &None),
-            // The working directory counts as well.
+            // The repository around the working directory counts, too.
             ("in", "https://git.example/a", "repo", &repo),
             ("in", "../other", "repo", &repo),
             ("../in", "../../other", "repo/deploy", &repo),
             ("../other/in", "../other", "repo", &other),
             ("../elsewhere/out", ".", "repo", &None),
-            // Outside of any repository, whatever the source.
+            // A file outside of any repository is trusted for every source.
             ("out", ".", "elsewhere", &None),
             ("out", "../repo", "elsewhere", &None),
         ] {

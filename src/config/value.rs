@@ -1,4 +1,4 @@
-//! How values are written and what they mean. The same for flags, variables and the file.
+//! Parses values. Flags, variables and the file share these parsers.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -9,12 +9,12 @@ use std::time::Duration;
 use crate::model::{Scope, duration};
 use crate::transport::{Secret, SecretSource};
 
-/// Where the daemon listens.
+/// The address on which the daemon listens, if any.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Listen {
-    /// At this address.
+    /// On this address.
     Address(SocketAddr),
-    /// Nowhere.
+    /// On no address.
     Nowhere,
 }
 
@@ -26,13 +26,12 @@ impl FromStr for Listen {
             ("none", _) => Ok(Self::Nowhere),
             (_, Ok(address)) => Ok(Self::Address(address)),
             (_, Err(_)) => Err(format!(
-                "`{text}` is no address: write `127.0.0.1:8077`, `[::1]:8077`, `0.0.0.0:8077` or `none`"
+                "`{text}` is not an address: write `127.0.0.1:8077`, `[::1]:8077`, `0.0.0.0:8077` or `none`"
             )),
         }
     }
 }
 
-/// Parses what has a parser of its own.
 pub(super) fn parsed<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: T::Err| error.to_string())
 }
@@ -42,10 +41,10 @@ pub(super) fn switch(text: &str) -> Result<bool, String> {
         .map_err(|_| format!("`{text}` is neither `true` nor `false`"))
 }
 
-/// A secret travels in a header, and nothing of it is shown when it cannot.
 pub(super) fn secret(text: &str) -> Result<SecretSource, String> {
+    // Secrets are sent in HTTP headers. The message does not quote the secret.
     match text.contains(char::is_control) {
-        true => Err("the secret holds a line break or another control character".to_owned()),
+        true => Err("the secret contains a line break or another control character".to_owned()),
         false => Ok(SecretSource::Value(Secret::new(text.to_owned()))),
     }
 }
@@ -66,39 +65,39 @@ pub(super) fn size(text: &str) -> Result<usize, String> {
     count(text).map(|count| usize::try_from(count).unwrap_or(usize::MAX))
 }
 
-/// Reads a whole number of at least 1.
+/// Parses a whole number of at least 1.
 ///
 /// # Errors
-/// A sentence for the person who wrote it.
+/// A sentence for the user.
 pub fn count(text: &str) -> Result<u64, String> {
     match digits(text).and_then(|text| text.parse().ok()) {
-        Some(0) | None => Err(format!("`{text}` is no whole number of at least 1")),
+        Some(0) | None => Err(format!("`{text}` is not a whole number of at least 1")),
         Some(number) => Ok(number),
     }
 }
 
-/// Reads a number between 0 and 1, both included.
+/// Parses a number between 0 and 1, both included.
 ///
 /// # Errors
-/// A sentence for the person who wrote it.
+/// A sentence for the user.
 pub fn ratio(text: &str) -> Result<f64, String> {
     let plain = text.chars().all(|c| c.is_ascii_digit() || c == '.');
     let number = text.parse::<f64>().ok().filter(|_| plain);
     match number.filter(|number| (0.0..=1.0).contains(number)) {
         Some(number) => Ok(number),
         None => Err(format!(
-            "`{text}` is no number between 0 and 1; write `0.3` for 30 %"
+            "`{text}` is not a number between 0 and 1; write `0.3` for 30 %"
         )),
     }
 }
 
-/// A clock can be this far ahead: longer times overflow when they are added to one.
+/// Longer durations could overflow when they are added to a clock's time.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
 pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
     match duration(text)? {
-        Duration::ZERO => Err("it must be longer than nothing".to_owned()),
-        time if time > LONGEST => Err("it must not be longer than a year".to_owned()),
+        Duration::ZERO => Err("must be greater than zero".to_owned()),
+        time if time > LONGEST => Err("must not be longer than a year".to_owned()),
         time => Ok(time),
     }
 }
@@ -109,7 +108,7 @@ fn digits(text: &str) -> Option<&str> {
 
 pub(super) fn any_text(text: &str) -> Result<String, String> {
     match text.contains(char::is_control) {
-        true => Err("it holds a control character".to_owned()),
+        true => Err("must not contain a control character".to_owned()),
         false => Ok(text.to_owned()),
     }
 }
@@ -119,14 +118,14 @@ pub(super) fn scope(text: &str) -> Result<Scope, String> {
     Scope::new(&globs).map_err(|error| error.to_string())
 }
 
-/// A folder below the repository's top, with `/` between its components; the empty text is the top.
+/// Parses a folder of the repository, with `/` between its components; the empty text is the top folder.
 pub(super) fn root(text: &str) -> Result<String, String> {
     let parts: Vec<&str> = text
         .split('/')
         .filter(|part| !matches!(*part, "" | "."))
         .collect();
     if Path::new(text).is_absolute() || parts.contains(&"..") || text.contains(char::is_control) {
-        return Err(format!("`{text}` is no folder below the repository's top"));
+        return Err(format!("`{text}` is not a folder inside the repository"));
     }
     Ok(parts.join("/"))
 }
@@ -144,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn ratios_and_counts_have_limits() {
+    fn ratios_and_counts_are_within_limits() {
         for (text, is) in [
             ("0", Some(0.0)),
             ("0.3", Some(0.3)),
@@ -162,9 +161,9 @@ mod tests {
     }
 
     #[test]
-    fn a_root_stays_below_the_top_and_is_tidied() {
-        for (text, tidied) in [(".", ""), ("./a//b/", "a/b"), ("a", "a")] {
-            assert_eq!(root(text).unwrap(), tidied);
+    fn a_root_is_inside_the_repository_and_normalized() {
+        for (text, normalized) in [(".", ""), ("./a//b/", "a/b"), ("a", "a")] {
+            assert_eq!(root(text).unwrap(), normalized);
         }
         for text in ["/a", "../a", "a/../b", "a\nb"] {
             assert!(root(text).is_err(), "{text}");

@@ -262,7 +262,7 @@ fn a_validation_for_github_is_printed_as_annotations() {
 }
 
 #[test]
-fn mistakes_in_the_settings_are_printed_together() {
+fn configuration_errors_are_printed_together() {
     let world = World::new();
     world
         .apply()
@@ -271,7 +271,7 @@ fn mistakes_in_the_settings_are_printed_together() {
         .without_env("GITOGGLE_TOKEN")
         .exit(64)
         .stderr(
-            r#"error: 3 mistakes in the settings
+            r#"error: 3 configuration errors
   --base-url: write `https://…`; `http` is refused, because secrets would be sent in the clear
   --timeout: `10` needs a unit: write `10s`, `10m` or `10h`
   token: missing; give GITOGGLE_TOKEN or --token-file

@@ -16,9 +16,9 @@ fn a_file_in_a_repository_is_refused_in_one_message() {
         .set("config", "config.yaml")
         .exit(64);
     printed.stderr(
-        "error: config.yaml: this file lies in the work tree of the repository `$REPO`, and people who can change it \
-         there must not decide where secrets go or whom to trust: `repo` (line 1), `base_url` (line 2); move the file \
-         out of the repository, such as to `/etc/gitoggle/config.yaml`, or give these settings as flags or variables\n",
+        "error: config.yaml: the file is in the work tree of the repository `$REPO`, where a pull request could \
+         redirect secrets, so it must not set `repo` (line 1), `base_url` (line 2); move the file out of the \
+         repository, for example to `/etc/gitoggle/config.yaml`, or give these settings as flags or variables\n",
     );
     world.nothing_sent();
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use clap::ArgMatches;
 
-use crate::config::{Command, Flags, LogLevel, SettingInfo, Shape, settings};
+use crate::config::{Command, Flags, LogLevel, SettingInfo, ValueShape, settings};
 use crate::pass::Files;
 use program::{command_named, opposite};
 
@@ -248,7 +248,7 @@ fn flags(command: Command, matches: &ArgMatches) -> Flags {
     let mut flags = BTreeMap::new();
     for setting in taken {
         let said: Vec<String> = match setting.shape {
-            Shape::Switch => switched(setting, matches).into_iter().collect(),
+            ValueShape::Switch => switched(setting, matches).into_iter().collect(),
             _ => matches
                 .get_many::<String>(setting.name)
                 .into_iter()

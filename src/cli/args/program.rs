@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, Command as Clap, value_parser};
 
 use super::remote;
-use crate::config::{Command, SettingInfo, Shape, count, ratio, settings};
+use crate::config::{Command, SettingInfo, ValueShape, count, ratio, settings};
 use crate::model::duration;
 
 const COMMANDS: [(&str, Command, &str, &str); 12] = [
@@ -161,8 +161,8 @@ fn flag(setting: &'static SettingInfo) -> Vec<Arg> {
         .help(short_help(setting))
         .long_help(long_help(setting));
     match setting.shape {
-        Shape::Switch => switch(setting, arg),
-        Shape::Texts(..) => vec![arg.value_name(value_name(setting)).action(ArgAction::Append)],
+        ValueShape::Switch => switch(setting, arg),
+        ValueShape::Texts(..) => vec![arg.value_name(value_name(setting)).action(ArgAction::Append)],
         _ if setting.name == "output" => vec![arg.value_name(value_name(setting)).short('o')],
         _ => vec![arg.value_name(value_name(setting))],
     }
@@ -194,7 +194,7 @@ fn value_name(setting: &'static SettingInfo) -> &'static str {
 
 fn short_help(setting: &SettingInfo) -> String {
     match (setting.shape, setting.default) {
-        (Shape::Switch, _) | (_, "") => setting.help.to_owned(),
+        (ValueShape::Switch, _) | (_, "") => setting.help.to_owned(),
         (_, default) => format!("{} [{default}]", setting.help),
     }
 }
@@ -205,7 +205,7 @@ fn long_help(setting: &SettingInfo) -> String {
         text.push_str(". ");
         text.push_str(setting.more.trim_end_matches('.'));
     }
-    if !matches!(setting.shape, Shape::Switch) && !setting.default.is_empty() {
+    if !matches!(setting.shape, ValueShape::Switch) && !setting.default.is_empty() {
         text.push_str(&format!("\n[default: {}]", setting.default));
     }
     if let Some(variable) = &setting.variable {

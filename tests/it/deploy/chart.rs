@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use gitoggle::config::{Command, SettingInfo, Shape, settings};
+use gitoggle::config::{Command, SettingInfo, ValueShape, settings};
 use serde_json::Value;
 
 use super::{beginning, document, documents, files, folder, port, text, word};
@@ -118,15 +118,17 @@ fn the_schema_covers_every_setting_of_the_daemon() {
     for setting in settings_of_users() {
         let property = &config[setting.name];
         let kind = match setting.shape {
-            Shape::Choice(words) => {
+            ValueShape::Choice(words) => {
                 assert_eq!(super::words(&property["enum"]), words, "{}", setting.name);
                 continue;
             }
-            Shape::Count => "integer",
-            Shape::Ratio => "number",
-            Shape::Switch => "boolean",
-            Shape::Texts(..) => "array",
-            Shape::Duration | Shape::Path(..) | Shape::Secret | Shape::Text(..) => "string",
+            ValueShape::Count => "integer",
+            ValueShape::Ratio => "number",
+            ValueShape::Switch => "boolean",
+            ValueShape::Texts(..) => "array",
+            ValueShape::Duration | ValueShape::Path(..) | ValueShape::Secret | ValueShape::Text(..) => {
+                "string"
+            }
         };
         assert_eq!(property["type"], kind, "{}", setting.name);
     }
@@ -143,7 +145,9 @@ fn every_secret_of_the_daemon_can_be_set() {
         .collect();
     let wanted: BTreeSet<&str> = settings()
         .iter()
-        .filter(|setting| matches!(setting.shape, Shape::Secret) && setting.commands.contains(&Command::Run))
+        .filter(|setting| {
+            matches!(setting.shape, ValueShape::Secret) && setting.commands.contains(&Command::Run)
+        })
         .map(|setting| setting.name)
         .collect();
     assert_eq!(given, wanted);

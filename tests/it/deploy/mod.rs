@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use gitoggle::cli::args;
-use gitoggle::config::{Loaded, World, load, settings};
+use gitoggle::config::{Environment, LoadedSettings, load, settings};
 use serde_json::Value;
 
 /// The folder `deploy`.
@@ -90,7 +90,12 @@ fn port() -> u16 {
 
 /// Loads the settings of a command line with its variables in `folder`, as the program does. `config` replaces the file
 /// that the command line names. A warning is an error here.
-fn invoked(typed: &[String], variables: &[(String, String)], folder: &str, config: Option<&Path>) -> Loaded {
+fn invoked(
+    typed: &[String],
+    variables: &[(String, String)],
+    folder: &str,
+    config: Option<&Path>,
+) -> LoadedSettings {
     let line = ["gitoggle".to_owned()].into_iter().chain(typed.iter().cloned());
     let mut invocation =
         args::parse(line.map(Into::into)).unwrap_or_else(|error| panic!("{typed:?}: {error}"));
@@ -99,7 +104,7 @@ fn invoked(typed: &[String], variables: &[(String, String)], folder: &str, confi
         let config = config.to_str().unwrap().to_owned();
         invocation.flags.insert("config".to_owned(), vec![config]);
     }
-    let world = World {
+    let environment = Environment {
         variables: variables
             .iter()
             .map(|(name, value)| (name.into(), value.into()))
@@ -107,7 +112,7 @@ fn invoked(typed: &[String], variables: &[(String, String)], folder: &str, confi
         folder: folder.into(),
         state_home: None,
     };
-    let loaded = load(invocation.asked.command(), &invocation.flags, &world);
+    let loaded = load(invocation.asked.command(), &invocation.flags, &environment);
     let loaded = loaded.unwrap_or_else(|mistakes| panic!("{typed:?}: {mistakes}"));
     assert_eq!(loaded.warnings, Vec::<String>::new(), "{typed:?}");
     loaded

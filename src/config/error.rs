@@ -1,0 +1,55 @@
+//! Configuration errors. One invocation reports all of them.
+
+use std::fmt;
+
+use crate::model::escaped;
+
+/// A configuration error and its place.
+///
+/// Its text never contains the value of a secret.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ConfigError {
+    /// The flag, the variable or the position in the file.
+    pub place: String,
+    /// The problem and its correction.
+    pub message: String,
+}
+
+impl ConfigError {
+    pub(crate) fn new(place: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            place: place.into(),
+            message: message.into(),
+        }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", escaped(&self.place), escaped(&self.message))
+    }
+}
+
+/// All configuration errors of one invocation; never empty.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub struct ConfigErrors(pub(crate) Vec<ConfigError>);
+
+impl ConfigErrors {
+    /// Returns the errors: flags first, then variables, then the file, then what is missing.
+    #[must_use]
+    pub fn all(&self) -> &[ConfigError] {
+        &self.0
+    }
+}
+
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_slice() {
+            [one] => one.fmt(f),
+            many => {
+                write!(f, "{} configuration errors", many.len())?;
+                many.iter().try_for_each(|error| write!(f, "\n  {error}"))
+            }
+        }
+    }
+}
