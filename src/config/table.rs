@@ -173,7 +173,7 @@ settings! {
     max_change_ratio: f64 {
         "max_change_ratio" => ratio = "0.3", Ratio, "Hold an environment when more than this share of it would change"
             .of(Safety, PLANNING)
-            .more("Counts updates and disables, divided by the toggles applied there. Environments with fewer than 10 are not limited.") }
+            .more("Counts updates and disables, divided by the toggles applied there. Environments with fewer than 10 applied toggles are not limited.") }
     max_change_count: Option<u64> {
         "max_change_count" => count, Count, "Hold an environment when more toggles of it would change"
             .of(Safety, PLANNING).default("none") }

@@ -169,7 +169,7 @@ fn the_errors_of_all_sources_are_in_one_message() {
 17 configuration errors
   --ref: the value is empty
   --max-change-ratio: `30` is not a number between 0 and 1; write `0.3` for 30 %
-  GITOGGLE_BASE_URL: a user or password must not be in the URL
+  GITOGGLE_BASE_URL: the URL must not contain a user or password
   GITOGGLE_MAX_IN_FLIGHT: `0` is not a whole number of at least 1
   FILE:1:1: unknown setting `pol_interval`; did you mean `poll_interval`?
   FILE:2:1: `timeout`: `5` needs a unit: write `5s`, `5m` or `5h`

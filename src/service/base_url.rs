@@ -1,4 +1,4 @@
-//! Where the service is, and the address of one toggle's targeting.
+//! Validates the base URL of the service and builds the URL of a toggle's targeting.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,34 +9,34 @@ use url::Url;
 
 use crate::model::ToggleId;
 
-/// What stands in a path as it is: RFC 3986's unreserved characters.
+/// Everything but the unreserved characters of RFC 3986.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// The address of a service: `https`, a host, perhaps a port and a path. Always shown without a slash at its end.
+/// The address of a service: `https`, a host, and optionally a port and a path. Printed without a trailing slash.
 #[derive(Clone, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct BaseUrl(Url);
 
-/// Why a text is no base URL. None of them shows the text, which may hold a password.
+/// The reason why a text is not a base URL. Never quotes the text, which may contain a password.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum BaseUrlError {
-    /// It has a `#` part.
-    #[error("a base URL has no query and no fragment")]
+    /// It has a fragment.
+    #[error("a base URL must not have a query or a fragment")]
     Fragment,
     /// Its scheme is not `https`.
-    #[error("write `https://…`; `{0}` is refused, because secrets would be sent in the clear")]
+    #[error("write `https://…`; `{0}` is refused, because it would send secrets unencrypted")]
     Insecure(String),
-    /// It has a `?` part.
-    #[error("a base URL has no query and no fragment")]
+    /// It has a query.
+    #[error("a base URL must not have a query or a fragment")]
     Query,
-    /// It is no URL at all.
+    /// It is not a URL.
     #[error("this is not a URL: {0}; write `https://…`")]
     Syntax(#[from] url::ParseError),
     /// It has a user or a password.
-    #[error("a user or password must not be in the URL")]
+    #[error("the URL must not contain a user or password")]
     User,
 }
 
@@ -47,8 +47,8 @@ impl BaseUrl {
         self.0.host_str().expect("an https URL has a host")
     }
 
-    /// Returns the name that stands for this service where none is given: its host and eight digits of a hash of
-    /// the whole address. Fit for a file name and for a part of a ref.
+    /// Returns the default state name of this service: its host and eight digits of a hash of the whole address. The
+    /// name is a valid file name and a valid component of a ref.
     #[must_use]
     pub fn name(&self) -> String {
         let digest = Sha256::digest(self.to_string());
@@ -67,7 +67,7 @@ impl BaseUrl {
         format!("{}-{short}", host.trim_matches(['.', '-']))
     }
 
-    /// Returns the address of one toggle's targeting (`service-api.md`, "Update targeting of a toggle").
+    /// Returns the URL of a toggle's targeting.
     #[must_use]
     pub fn targeting(&self, toggle: &ToggleId) -> Url {
         let mut url = self.0.clone();
@@ -135,19 +135,19 @@ mod tests {
     }
 
     #[test]
-    fn a_base_url_is_normalised() {
-        for (text, shown) in [
+    fn a_base_url_is_normalized() {
+        for (text, printed) in [
             ("https://toggles.example", "https://toggles.example"),
             ("https://Toggles.Example:443/", "https://toggles.example"),
             ("https://toggles.example/fp//", "https://toggles.example/fp"),
             ("https://[::1]:8443/a/b/", "https://[::1]:8443/a/b"),
         ] {
-            assert_eq!(base(text).to_string(), shown);
+            assert_eq!(base(text).to_string(), printed);
         }
     }
 
     #[test]
-    fn what_would_leak_or_mislead_is_refused() {
+    fn a_base_url_that_would_leak_secrets_or_be_ambiguous_is_rejected() {
         for (text, error) in [
             ("http://toggles.example", BaseUrlError::Insecure("http".into())),
             ("http://127.0.0.1:8080", BaseUrlError::Insecure("http".into())),
@@ -166,17 +166,17 @@ mod tests {
 
     #[test]
     fn no_error_repeats_the_url() {
-        for (text, said) in [
+        for (text, message) in [
             ("http://127.0.0.1:8080", "`http` is refused"),
-            ("https://me:hunter2@t.example", "must not be in the URL"),
-            ("http://me:hunter2@t.example", "must not be in the URL"),
-            ("https://t.example/?hunter2", "no query"),
-            ("https://t.example/#hunter2", "no fragment"),
+            ("https://me:hunter2@t.example", "must not contain a user"),
+            ("http://me:hunter2@t.example", "must not contain a user"),
+            ("https://t.example/?hunter2", "must not have a query"),
+            ("https://t.example/#hunter2", "or a fragment"),
             ("t.example", "not a URL"),
             ("https://", "not a URL"),
         ] {
             let error = text.parse::<BaseUrl>().unwrap_err().to_string();
-            assert!(error.contains(said), "{text}: {error}");
+            assert!(error.contains(message), "{text}: {error}");
             assert!(!error.contains("hunter2"), "{error}");
         }
     }
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_tells_services_apart_and_is_fit_for_a_ref() {
+    fn a_state_name_identifies_the_service_and_is_valid_in_a_ref() {
         let name = base("https://t.example/fp").name();
         assert!(
             name.starts_with("t.example-") && name.len() == "t.example-".len() + 8,

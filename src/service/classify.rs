@@ -1,25 +1,25 @@
-//! From an answer to an outcome: the table of DESIGN section 6, and nothing else.
+//! Classifies a response as an outcome by the table in DESIGN section 6.
 
-use super::{Answer, Body, Certainty, Outcome};
+use super::{Body, Certainty, Outcome, ServiceResponse};
 
-/// Whether this pass has had a success yet. Before one, a 404 or 405 may mean a wrong base URL.
+/// Whether the service has accepted a request in this pass. Until then, a 404 or 405 may mean a wrong base URL.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Standing {
-    /// This service has accepted something in this pass.
+pub enum ServiceTrust {
+    /// It has accepted one.
     Proven,
-    /// It has not yet.
+    /// It has not accepted one yet.
     Unproven,
 }
 
-/// Says what an answer means.
+/// Classifies a response.
 #[must_use]
-pub fn classify(answer: &Answer, standing: Standing) -> Outcome {
-    let Answer {
+pub fn classify(response: &ServiceResponse, trust: ServiceTrust) -> Outcome {
+    let ServiceResponse {
         status,
         location,
         retry_after,
         body,
-    } = answer;
+    } = response;
     let (status, certainty) = (*status, certainty(*status, body));
     match (status, code(body)) {
         (200..=299, _) => success(status, body),
@@ -27,18 +27,18 @@ pub fn classify(answer: &Answer, standing: Standing) -> Outcome {
             status: Some(status),
             retry_after: *retry_after,
             certainty,
-            reason: said(status, body),
+            reason: description(status, body),
         },
         (401, _) | (400..=499, Some("unauthorized")) => unauthorised(status, body, certainty),
         (403, _) | (400..=499, Some("forbidden")) => Outcome::Forbidden {
             certainty,
-            reason: said(status, body),
+            reason: description(status, body),
         },
-        (404 | 405, None) if standing == Standing::Unproven => Outcome::Misrouted {
+        (404 | 405, None) if trust == ServiceTrust::Unproven => Outcome::Misrouted {
             certainty,
             reason: format!(
                 "{}; check `--base-url`, and that the toggle exists on the service",
-                said(status, body)
+                description(status, body)
             ),
         },
         (400..=499, code) => Outcome::Refused {
@@ -57,9 +57,9 @@ pub fn classify(answer: &Answer, standing: Standing) -> Outcome {
 fn refused(status: u16, code: Option<&str>, body: &Body) -> String {
     match (status, code) {
         (404, _) | (_, Some("not_found")) => {
-            format!("{}; create it on the service first", said(status, body))
+            format!("{}; create it on the service first", description(status, body))
         }
-        _ => said(status, body),
+        _ => description(status, body),
     }
 }
 
@@ -67,14 +67,11 @@ fn success(status: u16, body: &Body) -> Outcome {
     match body {
         Body::Empty | Body::Json { .. } => Outcome::Applied { status },
         Body::Broken => Outcome::Lost {
-            reason: format!("the service answered {status} and broke off"),
+            reason: format!("the service responded with {status}, but the connection ended early"),
         },
         Body::Other { .. } => Outcome::Misrouted {
             certainty: Certainty::Unknown,
-            reason: format!(
-                "{}, which is not a response of the service; check `--base-url`",
-                said(status, body)
-            ),
+            reason: format!("{}; check `--base-url`", description(status, body)),
         },
     }
 }
@@ -83,12 +80,12 @@ fn unauthorised(status: u16, body: &Body, certainty: Certainty) -> Outcome {
     Outcome::Unauthorised {
         status,
         certainty,
-        reason: format!("the token was not accepted: {}", said(status, body)),
+        reason: format!("the service rejected the token: {}", description(status, body)),
     }
 }
 
-/// Anything but a 2xx with JSON or nothing, a 429, or a 4xx with JSON or nothing may have come after the document
-/// was stored.
+/// Returns what the response proves. Only a 2xx or 4xx whose body is empty or JSON, and a 429, prove anything: a proxy may
+/// have sent the others after the service stored the document.
 fn certainty(status: u16, body: &Body) -> Certainty {
     let clear = matches!(body, Body::Empty | Body::Json { .. });
     match status {
@@ -106,13 +103,13 @@ fn code(body: &Body) -> Option<&str> {
     }
 }
 
-/// What the service said, in one sentence.
-fn said(status: u16, body: &Body) -> String {
+/// Describes the response in one sentence.
+fn description(status: u16, body: &Body) -> String {
     match body {
         Body::Json {
             code: Some(code),
             message: Some(message),
-        } => format!("the service answered {status} `{code}`: {message}"),
+        } => format!("the service responded with {status} `{code}`: {message}"),
         Body::Json {
             code: Some(text),
             message: None,
@@ -120,15 +117,15 @@ fn said(status: u16, body: &Body) -> String {
         | Body::Json {
             code: None,
             message: Some(text),
-        } => format!("the service answered {status}: {text}"),
+        } => format!("the service responded with {status}: {text}"),
         Body::Json {
             code: None,
             message: None,
         }
-        | Body::Empty => format!("the service answered {status}"),
-        Body::Broken => format!("the service answered {status} and broke off"),
+        | Body::Empty => format!("the service responded with {status}"),
+        Body::Broken => format!("the service responded with {status}, but the connection ended early"),
         Body::Other { begins } => {
-            format!("the service answered {status} with something that is not JSON (`{begins}`)")
+            format!("the service responded with {status} and a body that is not JSON (`{begins}`)")
         }
     }
 }
@@ -136,10 +133,12 @@ fn said(status: u16, body: &Body) -> String {
 fn redirected(status: u16, location: Option<&str>) -> String {
     match location {
         Some(location) => format!(
-            "the service answered {status} and points to `{location}`; redirects are not followed; check `--base-url`"
+            "the service responded with {status} and redirects to `{location}`, which is not followed; check `--base-url`"
         ),
         None => {
-            format!("the service answered {status}, which is not a response to a publish; check `--base-url`")
+            format!(
+                "the service responded with {status}, which is not valid for a publish; check `--base-url`"
+            )
         }
     }
 }
@@ -149,11 +148,11 @@ mod tests {
     use std::time::Duration;
 
     use super::Certainty::{NotStored, Stored, Unknown};
-    use super::Standing::{Proven, Unproven};
+    use super::ServiceTrust::{Proven, Unproven};
     use super::*;
 
-    fn answer(status: u16, body: &str) -> Answer {
-        Answer {
+    fn response(status: u16, body: &str) -> ServiceResponse {
+        ServiceResponse {
             status,
             location: None,
             retry_after: None,
@@ -168,7 +167,7 @@ mod tests {
 
     #[test]
     fn the_table_of_outcomes() {
-        for (status, body, standing, word, certainty) in [
+        for (status, body, trust, word, certainty) in [
             (200, NOTHING, Unproven, "applied", Stored),
             (200, JSON, Unproven, "applied", Stored),
             (204, NOTHING, Proven, "applied", Stored),
@@ -223,17 +222,17 @@ mod tests {
             (503, NOTHING, Unproven, "busy", Unknown),
             (599, HTML, Proven, "busy", Unknown),
         ] {
-            let outcome = classify(&answer(status, body), standing);
+            let outcome = classify(&response(status, body), trust);
             assert_eq!(
                 (outcome.as_str(), outcome.certainty()),
                 (word, certainty),
-                "{status} {body:?} {standing:?}"
+                "{status} {body:?} {trust:?}"
             );
         }
     }
 
     #[test]
-    fn an_answer_that_breaks_off_confirms_nothing() {
+    fn an_incomplete_response_proves_nothing() {
         for (status, word) in [
             (200, "lost"),
             (400, "refused"),
@@ -241,9 +240,9 @@ mod tests {
             (401, "unauthorised"),
         ] {
             let outcome = classify(
-                &Answer {
+                &ServiceResponse {
                     body: Body::Broken,
-                    ..answer(status, "")
+                    ..response(status, "")
                 },
                 Proven,
             );
@@ -256,59 +255,59 @@ mod tests {
     }
 
     #[test]
-    fn the_services_own_words_are_shown() {
+    fn the_reason_contains_the_services_message() {
         for (status, body, sentence) in [
-            (400, JSON, "the service answered 400 `invalid_request`: no"),
+            (400, JSON, "the service responded with 400 `invalid_request`: no"),
             (
                 422,
                 r#"{"message":"bad\u001b[2J"}"#,
-                "the service answered 422: bad\\u{1b}[2J",
+                "the service responded with 422: bad\\u{1b}[2J",
             ),
             (
                 400,
                 r#"{"message":"token token"}"#,
-                "the service answered 400: *** ***",
+                "the service responded with 400: *** ***",
             ),
             (
                 404,
                 r#"{"code":"not_found","message":"Toggle pay not found"}"#,
-                "the service answered 404 `not_found`: Toggle pay not found; create it on the service first",
+                "the service responded with 404 `not_found`: Toggle pay not found; create it on the service first",
             ),
             (
                 404,
                 "",
-                "the service answered 404; create it on the service first",
+                "the service responded with 404; create it on the service first",
             ),
-            (503, "", "the service answered 503"),
+            (503, "", "the service responded with 503"),
             (
                 200,
                 HTML,
-                "the service answered 200 with something that is not JSON (`<html>`), which is not a response of the service; check `--base-url`",
+                "the service responded with 200 and a body that is not JSON (`<html>`); check `--base-url`",
             ),
         ] {
-            assert_eq!(classify(&answer(status, body), Proven).to_string(), sentence);
+            assert_eq!(classify(&response(status, body), Proven).to_string(), sentence);
         }
     }
 
     #[test]
-    fn a_redirect_says_where_it_points() {
-        let answer = Answer {
+    fn the_reason_of_a_redirect_contains_its_target() {
+        let response = ServiceResponse {
             location: Some("https://elsewhere.example/".into()),
-            ..answer(302, "")
+            ..response(302, "")
         };
-        let sentence = classify(&answer, Proven).to_string();
+        let sentence = classify(&response, Proven).to_string();
         assert!(sentence.contains("`https://elsewhere.example/`"), "{sentence}");
     }
 
     #[test]
-    fn a_wish_to_wait_is_kept() {
+    fn a_busy_outcome_has_the_retry_after_of_the_response() {
         let wait = Some(Duration::from_secs(7));
-        let answer = Answer {
+        let response = ServiceResponse {
             retry_after: wait,
-            ..answer(429, "")
+            ..response(429, "")
         };
         assert!(
-            matches!(classify(&answer, Proven), Outcome::Busy { retry_after, .. } if retry_after == wait)
+            matches!(classify(&response, Proven), Outcome::Busy { retry_after, .. } if retry_after == wait)
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Sending one publish.
+//! Sends publish requests.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,94 +11,94 @@ use reqwest::header::{
     RETRY_AFTER,
 };
 
-use super::answer::LARGEST_BODY;
+use super::response::LARGEST_BODY;
 use super::retry_after::retry_after;
-use super::show::shown;
-use super::{Answer, BaseUrl, Body, Failure, Outcome, Standing, classify, classify_failure};
+use super::sanitize::sanitized;
+use super::{BaseUrl, Body, Outcome, SendFailure, ServiceResponse, ServiceTrust, classify, classify_failure};
 use crate::model::ToggleId;
 use crate::transport::{Network, NetworkError, Secret, SecretError, SecretSource};
 
-/// What a client needs to know.
+/// The configuration of a client.
 #[derive(Clone, Debug)]
 pub struct ClientConfig {
-    /// Where the service is.
+    /// The address of the service.
     pub base_url: BaseUrl,
-    /// Where the token comes from.
+    /// The source of the token.
     pub token: SecretSource,
     /// CA, proxy and connect settings.
     pub network: Network,
-    /// How long one publish may take, from connect to the last byte.
+    /// The maximum duration of one publish, from connecting to the last byte.
     pub timeout: Duration,
 }
 
-/// A client that cannot be made, or a token that cannot be used.
+/// The client could not be built, or the token could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// TLS cannot be set up.
-    #[error("cannot set up the connection to the service")]
+    /// TLS could not be set up.
+    #[error("could not set up the connection to the service")]
     Network(#[from] NetworkError),
-    /// The token cannot be read.
-    #[error("cannot read the service's token")]
+    /// The token could not be read.
+    #[error("could not read the service's token")]
     Token(#[from] SecretError),
-    /// The token cannot stand in a header.
-    #[error("the service's token holds a line break or another character that no HTTP header can carry")]
+    /// The token is not valid in an HTTP header.
+    #[error(
+        "the service's token contains a line break or another character that is not allowed in an HTTP header"
+    )]
     Unsendable,
 }
 
 impl ClientError {
-    /// Returns what to do about it, where there is something to say.
+    /// Returns how to fix the error, if there is advice.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Network(error) => error.hint(),
             Self::Token(error) => Some(error.hint()),
-            Self::Unsendable => Some("give the token alone, on one line".to_owned()),
+            Self::Unsendable => Some("put only the token into the file or variable, on one line".to_owned()),
         }
     }
 }
 
-/// Whether reading the token again brought another one.
+/// The result of reading the token again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TokenChange {
-    /// Another one, which has not been tried yet.
+    /// The token is new.
     Changed,
-    /// The same one.
+    /// The token is the same.
     Same,
 }
 
-/// What one pass has learnt about the service: whether anything was accepted.
+/// Records whether the service accepted a request in this pass.
 #[derive(Debug, Default)]
 pub struct Session(AtomicBool);
 
 impl Session {
-    /// Returns what is known so far.
     #[must_use]
-    pub fn standing(&self) -> Standing {
+    pub fn trust(&self) -> ServiceTrust {
         if self.0.load(Ordering::Acquire) {
-            Standing::Proven
+            ServiceTrust::Proven
         } else {
-            Standing::Unproven
+            ServiceTrust::Unproven
         }
     }
 
-    fn note(&self, outcome: &Outcome) {
+    fn record(&self, outcome: &Outcome) {
         if matches!(outcome, Outcome::Applied { .. }) {
             self.0.store(true, Ordering::Release);
         }
     }
 }
 
-/// The service's client. Cheap to clone; clones share connections and the token.
+/// A client of the service. Clones share connections and the token.
 #[derive(Clone)]
 pub struct Client {
     base_url: BaseUrl,
     source: SecretSource,
     http: reqwest::Client,
-    /// Contended only by a reload, which replaces the whole value.
     token: Arc<RwLock<Arc<Token>>>,
 }
 
-/// A token, ready to be sent.
+/// A token with its header.
 struct Token {
     secret: Secret,
     header: HeaderValue,
@@ -106,10 +106,10 @@ struct Token {
 }
 
 impl Client {
-    /// Builds a client, reading the CA file and the token. Contacts nobody.
+    /// Builds a client. Reads the CA file and the token, but opens no connection.
     ///
     /// # Errors
-    /// When TLS cannot be set up, or the token cannot be read or sent.
+    /// If TLS cannot be set up, or the token cannot be read or is not valid in a header.
     pub fn new(config: ClientConfig) -> Result<Self, ClientError> {
         let ClientConfig {
             base_url,
@@ -117,7 +117,7 @@ impl Client {
             mut network,
             timeout,
         } = config;
-        // Shorter than the whole, so that a slow connect is told from a lost request: nothing has left yet.
+        // Shorter than the total, so that a slow connection fails before the request could have left.
         network.connect_timeout = network.connect_timeout.min(timeout - timeout / 10);
         let http = network.client(timeout)?;
         let token = Token::new(source.read()?, 0)?;
@@ -129,23 +129,23 @@ impl Client {
         })
     }
 
-    /// Returns where the service is.
+    /// Returns the address of the service.
     #[must_use]
     pub fn base_url(&self) -> &BaseUrl {
         &self.base_url
     }
 
-    /// Returns a number that grows with every new token: one that is greater than it was when a request was sent
-    /// says that its 401 is about an older token.
+    /// Returns the number of token changes. If it grew since a request was sent, a 401 for that request concerns an
+    /// older token.
     #[must_use]
     pub fn token_generation(&self) -> u64 {
         self.token().generation
     }
 
-    /// Reads the token again; for the beginning of a pass, and once after a 401 or 403.
+    /// Reads the token again: at the beginning of a pass, and once after a 401 or 403.
     ///
     /// # Errors
-    /// When it cannot be read or sent; the previous one stays.
+    /// If it cannot be read or is not valid in a header; the client keeps the previous token.
     pub fn reload_token(&self) -> Result<TokenChange, ClientError> {
         let secret = self.source.read()?;
         let mut current = self.token.write().unwrap_or_else(PoisonError::into_inner);
@@ -156,23 +156,27 @@ impl Client {
         Ok(TokenChange::Changed)
     }
 
-    /// Asks the service to store `body` for `toggle`, once, and says what came of it.
-    ///
-    /// A success is noted in `session`. Nothing is tried again here; see [`super::retry`].
+    /// Sends `body` for `toggle` once and returns the outcome. Records a success in `session`. Does not retry; see
+    /// [`super::retry`].
     pub async fn publish(&self, toggle: &ToggleId, body: Bytes, session: &Session) -> Outcome {
         let token = self.token();
         let outcome = match self.send(toggle, body, &token).await {
-            Ok(answer) => classify(&answer, session.standing()),
+            Ok(response) => classify(&response, session.trust()),
             Err(error) => {
-                let failure = Failure::new(&error, token.secret.expose());
+                let failure = SendFailure::new(&error, token.secret.expose());
                 classify_failure(&failure, self.base_url.host())
             }
         };
-        session.note(&outcome);
+        session.record(&outcome);
         outcome
     }
 
-    async fn send(&self, toggle: &ToggleId, body: Bytes, token: &Token) -> Result<Answer, reqwest::Error> {
+    async fn send(
+        &self,
+        toggle: &ToggleId,
+        body: Bytes,
+        token: &Token,
+    ) -> Result<ServiceResponse, reqwest::Error> {
         let started = Instant::now();
         let response = self
             .http
@@ -213,29 +217,29 @@ impl Token {
     }
 }
 
-/// Logs an answer, with the id that the service or a proxy gives the request, so that their logs can be searched for it.
+/// Logs a response with the request id of the service or a proxy, so that operators can find it in their logs.
 fn log(toggle: &ToggleId, response: &reqwest::Response, took: Duration, secret: &str) {
     const REQUEST_IDS: [&str; 3] = ["x-request-id", "x-correlation-id", "request-id"];
     let headers = response.headers();
     let ids = REQUEST_IDS
         .iter()
         .filter_map(|name| headers.get(*name)?.to_str().ok());
-    let request_id = ids.map(|id| shown(id, secret)).next();
+    let request_id = ids.map(|id| sanitized(id, secret)).next();
     let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     let status = response.status().as_u16();
-    tracing::debug!(name: "answered", %toggle, status, took_ms, request_id, "answered");
+    tracing::debug!(name: "answered", %toggle, status, took_ms, request_id, "response received");
 }
 
-async fn read(mut response: reqwest::Response, secret: &str) -> Answer {
+async fn read(mut response: reqwest::Response, secret: &str) -> ServiceResponse {
     let status = response.status().as_u16();
     let headers = std::mem::take(response.headers_mut());
     let body = match bounded(&mut response).await {
         Ok(bytes) => Body::new(&bytes, text(&headers, &CONTENT_ENCODING), secret),
         Err(_) => Body::Broken,
     };
-    Answer {
+    ServiceResponse {
         status,
-        location: text(&headers, &LOCATION).map(|location| shown(location, secret)),
+        location: text(&headers, &LOCATION).map(|location| sanitized(location, secret)),
         retry_after: text(&headers, &RETRY_AFTER).and_then(|text| retry_after(text, jiff::Timestamp::now())),
         body,
     }
@@ -260,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rotated_token_is_read_again_and_the_last_good_one_stays() {
+    fn a_rotated_token_is_read_again_and_an_invalid_one_is_ignored() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let write = |token: &str| std::fs::write(file.path(), token).unwrap();
         write("api-old\n");

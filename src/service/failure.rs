@@ -1,26 +1,26 @@
-//! From a request that got no answer to an outcome: what counts is whether it can have left.
+//! Classifies a request without a response by whether the request may have left.
 
 use std::error::Error as _;
 
-use super::show::shown;
+use super::sanitize::sanitized;
 use super::{Certainty, Outcome};
 use crate::transport::{CertificateFault, certificate_fault, proxy_fault, reason};
 
-/// Why there is no answer.
+/// The reason why there is no response.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Failure {
-    /// The server's certificate was not accepted, so nothing was sent.
+pub enum SendFailure {
+    /// The server's certificate was rejected, so nothing was sent.
     Certificate(CertificateFault),
-    /// No connection was made, so nothing was sent; why, in words.
+    /// No connection was made, so nothing was sent; with the cause.
     NotConnected(String),
-    /// The connection ended after the request may have left; why, in words.
+    /// The connection ended after the request may have left; with the cause.
     Lost(String),
-    /// No answer came in time, and the request may have left.
+    /// No response came in time, and the request may have left.
     TimedOut,
 }
 
-impl Failure {
-    /// Reads the failure off a client's error. Texts are shown without `secret`.
+impl SendFailure {
+    /// Classifies an error of the HTTP client. Removes `secret` from its texts.
     pub(super) fn new(error: &reqwest::Error, secret: &str) -> Self {
         if let Some(fault) = certificate_fault(error) {
             return Self::Certificate(fault);
@@ -31,13 +31,13 @@ impl Failure {
         if error.is_timeout() {
             return Self::TimedOut;
         }
-        Self::Lost(shown(&reason(error).to_string(), secret))
+        Self::Lost(sanitized(&reason(error).to_string(), secret))
     }
 }
 
 fn not_connected(error: &reqwest::Error, secret: &str) -> String {
     if let Some(fault) = proxy_fault(error) {
-        return shown(&fault.to_string(), secret);
+        return sanitized(&fault.to_string(), secret);
     }
     if error.is_timeout() {
         return "no connection was made in time".to_owned();
@@ -46,34 +46,34 @@ fn not_connected(error: &reqwest::Error, secret: &str) -> String {
     while let Some(current) = cause {
         if current.to_string() == "dns error" {
             return format!(
-                "its host name cannot be looked up ({})",
-                shown(&reason(error).to_string(), secret)
+                "its host name could not be resolved ({})",
+                sanitized(&reason(error).to_string(), secret)
             );
         }
         cause = current.source();
     }
-    shown(&reason(error).to_string(), secret)
+    sanitized(&reason(error).to_string(), secret)
 }
 
-/// Says what a missing answer means for a service at `host`.
+/// Classifies a missing response of a service at `host`.
 #[must_use]
-pub fn classify_failure(failure: &Failure, host: &str) -> Outcome {
+pub fn classify_failure(failure: &SendFailure, host: &str) -> Outcome {
     match failure {
-        Failure::Certificate(fault) => Outcome::Untrusted {
+        SendFailure::Certificate(fault) => Outcome::Untrusted {
             reason: certificate(*fault, host),
         },
-        Failure::NotConnected(why) => Outcome::Busy {
+        SendFailure::NotConnected(why) => Outcome::Busy {
             status: None,
             retry_after: None,
             certainty: Certainty::NotStored,
-            reason: format!("cannot connect to `{host}`: {why}"),
+            reason: format!("could not connect to `{host}`: {why}"),
         },
-        Failure::Lost(why) => Outcome::Lost {
-            reason: format!("the request was sent to `{host}` and no answer came: {why}"),
+        SendFailure::Lost(why) => Outcome::Lost {
+            reason: format!("the request was sent to `{host}`, but no response arrived: {why}"),
         },
-        Failure::TimedOut => Outcome::Lost {
+        SendFailure::TimedOut => Outcome::Lost {
             reason: format!(
-                "the request was sent to `{host}` and no whole answer came in time (`--timeout`)"
+                "the request was sent to `{host}`, but no complete response arrived within `--timeout`"
             ),
         },
     }
@@ -108,22 +108,22 @@ mod tests {
     fn only_what_may_have_left_is_unknown() {
         for (failure, word, certainty) in [
             (
-                Failure::Certificate(CertificateFault::Untrusted),
+                SendFailure::Certificate(CertificateFault::Untrusted),
                 "untrusted",
                 Certainty::NotStored,
             ),
             (
-                Failure::Certificate(CertificateFault::Expired),
+                SendFailure::Certificate(CertificateFault::Expired),
                 "untrusted",
                 Certainty::NotStored,
             ),
             (
-                Failure::NotConnected("refused".into()),
+                SendFailure::NotConnected("refused".into()),
                 "busy",
                 Certainty::NotStored,
             ),
-            (Failure::Lost("reset".into()), "lost", Certainty::Unknown),
-            (Failure::TimedOut, "lost", Certainty::Unknown),
+            (SendFailure::Lost("reset".into()), "lost", Certainty::Unknown),
+            (SendFailure::TimedOut, "lost", Certainty::Unknown),
         ] {
             let outcome = classify_failure(&failure, "t.example");
             assert_eq!(
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn an_untrusted_certificate_says_what_to_do() {
-        let failure = Failure::Certificate(CertificateFault::Untrusted);
+        let failure = SendFailure::Certificate(CertificateFault::Untrusted);
         assert!(
             classify_failure(&failure, "t.example")
                 .to_string()

@@ -1,24 +1,24 @@
-//! The service's client: one PATCH per toggle, and what its answer means.
+//! Sends one PATCH per toggle to the service and interprets the response.
 //!
-//! [`Client`] sends; [`classify()`] turns an answer into an [`Outcome`] and [`retry`] an outcome into what comes
-//! next, both as pure functions that read like the table they are tested against. Who is sent when is not decided
-//! here, and nothing but the documented endpoint is called.
+//! [`Client`] sends. [`classify()`] turns a response into an [`Outcome`], and [`retry`] decides on the next step; both are
+//! pure functions. The caller decides which toggle is sent when. The client calls only the documented endpoint.
 //!
-//! Invariant: only an answer that says so makes a toggle applied, and the token goes to the configured host alone.
+//! Invariants: a toggle counts as applied only if a response confirms it, and the token is sent only to the configured
+//! host.
 
-mod answer;
 mod base_url;
 mod classify;
 mod client;
 mod failure;
 mod outcome;
+mod response;
 pub mod retry;
 mod retry_after;
-mod show;
+mod sanitize;
 
-pub use answer::{Answer, Body};
 pub use base_url::{BaseUrl, BaseUrlError, https};
-pub use classify::{Standing, classify};
+pub use classify::{ServiceTrust, classify};
 pub use client::{Client, ClientConfig, ClientError, Session, TokenChange};
-pub use failure::{Failure, classify_failure};
+pub use failure::{SendFailure, classify_failure};
 pub use outcome::{Certainty, Outcome};
+pub use response::{Body, ServiceResponse};

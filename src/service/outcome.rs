@@ -1,88 +1,88 @@
-//! What came of one publish, as DESIGN section 6 has it.
+//! The outcomes of a publish (DESIGN, section 6).
 
 use crate::model::PublishOutcome;
 use std::fmt;
 use std::time::Duration;
 
-/// What came of one publish. `reason` is one sentence for people: foreign text in it is escaped and short, and it
-/// never holds the token.
+/// The outcome of one publish. `reason` is one sentence. The service's text in it is escaped and short, and never
+/// contains the token.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Outcome {
-    /// The service has stored it.
+    /// The service stored the document.
     Applied {
-        /// The answer's status.
+        /// The status of the response.
         status: u16,
     },
-    /// The service could not be reached, or is too busy or too broken to do it now.
+    /// The service could not be reached, is overloaded, or failed.
     Busy {
-        /// The answer's status; `None` where no connection was made.
+        /// The status of the response; `None` if no connection was made.
         status: Option<u16>,
-        /// How long the service asks everyone to wait.
+        /// The `Retry-After` of the response.
         retry_after: Option<Duration>,
-        /// Whether it may have been stored all the same.
+        /// Whether the service may have stored the document.
         certainty: Certainty,
-        /// What happened.
+        /// The failure.
         reason: String,
     },
     /// The token may not change this toggle.
     Forbidden {
-        /// Whether it may have been stored all the same.
+        /// Whether the service may have stored the document.
         certainty: Certainty,
-        /// What happened.
+        /// The failure.
         reason: String,
     },
-    /// The request left and no answer came.
+    /// The request was sent, but no complete response arrived.
     Lost {
-        /// What happened.
+        /// The failure.
         reason: String,
     },
-    /// What answers is not the service.
+    /// The response is not from the service.
     Misrouted {
-        /// Whether it may have been stored all the same.
+        /// Whether the service may have stored the document.
         certainty: Certainty,
-        /// What happened, and what to look at.
+        /// The failure, and what to check.
         reason: String,
     },
-    /// The service will not store this document.
+    /// The service rejected this document.
     Refused {
-        /// The answer's status.
+        /// The status of the response.
         status: u16,
-        /// The `code` of the answer's body, where it has one.
+        /// The `code` of the response body, if it has one.
         code: Option<String>,
-        /// Whether it may have been stored all the same.
+        /// Whether the service may have stored the document.
         certainty: Certainty,
-        /// What happened.
+        /// The failure.
         reason: String,
     },
     /// The service does not accept the token.
     Unauthorised {
-        /// The answer's status.
+        /// The status of the response.
         status: u16,
-        /// Whether it may have been stored all the same.
+        /// Whether the service may have stored the document.
         certainty: Certainty,
-        /// What happened.
+        /// The failure.
         reason: String,
     },
     /// The server's certificate does not verify, so nothing was sent.
     Untrusted {
-        /// What happened, and what to do.
+        /// The failure, and how to fix it.
         reason: String,
     },
 }
 
-/// How sure it is what the service holds now.
+/// What is known about whether the service stored a document.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Certainty {
-    /// It has certainly not stored the document.
+    /// The service did not store it.
     NotStored,
-    /// It has stored the document.
+    /// The service stored it.
     Stored,
-    /// It may or may not have: the toggle is unknown.
+    /// Either is possible: the toggle is unknown.
     Unknown,
 }
 
 impl Outcome {
-    /// Returns how sure it is whether the document was stored.
+    /// Returns whether the service stored the document.
     #[must_use]
     pub const fn certainty(&self) -> Certainty {
         match self {
@@ -123,7 +123,7 @@ impl Outcome {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Applied { status } => write!(f, "the service answered {status}"),
+            Self::Applied { status } => write!(f, "the service responded with {status}"),
             Self::Busy { reason, .. }
             | Self::Forbidden { reason, .. }
             | Self::Lost { reason }

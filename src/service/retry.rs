@@ -1,133 +1,133 @@
-//! What comes after an outcome: pure functions, from what happened to what is done next.
+//! Decides what follows an outcome, with pure functions: the caller passes the jitter.
 //!
-//! [`decide`] is about one request and what it means for the rest of its pass. What several outcomes show together is
-//! decided by the pass. No clock and no randomness: the jitter is a number that is passed in.
+//! [`decide`] considers one outcome. The pass itself decides what several outcomes mean together.
 
 use std::time::Duration;
 
 use super::Outcome;
 
-/// How often a busy or lost publish is tried within one pass, the first try included.
+/// The maximum number of attempts for a busy or lost publish within one pass.
 pub const TRIES: u32 = 4;
 
-/// The longest `Retry-After` that is waited for. A longer one ends the pass, and later passes wait for so long.
+/// The longest `Retry-After` that a pass waits for. A longer one ends the pass and delays the next one by this duration.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// How long nothing is sent with a token that was not accepted, before one toggle probes it.
+/// The time without requests after the service rejects a token, before one toggle probes it.
 pub const PROBE_INTERVAL: Duration = Duration::from_secs(5 * 60);
 
-/// What [`decide`] needs to know besides the outcome.
+/// The input of [`decide`] besides the outcome.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct World {
-    /// How often this toggle was tried in this pass, this time included.
+pub struct RetryContext {
+    /// The number of attempts for this toggle in this pass, including this one.
     pub tries: u32,
     /// A random number in `0.0..=1.0`.
     pub jitter: f64,
-    /// What is known of the token.
-    pub token: Token,
+    /// Whether the token changed since the request.
+    pub token: TokenState,
 }
 
-/// What is known of the token that a request was sent with. After a 401 or 403 its file is read again first.
+/// The state of the token that a request used, after its file was read again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Token {
-    /// It is still this one.
+pub enum TokenState {
+    /// It is still the current token.
     Current,
-    /// Another one has been read since.
+    /// A newer token has been read since.
     Outdated,
 }
 
-/// What is done next.
+/// The consequences of an outcome.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Decision {
-    /// With this toggle.
+pub struct RetryDecision {
+    /// For this toggle.
     pub toggle: Again,
-    /// With the rest of the pass.
-    pub pass: Pass,
+    /// For the rest of the pass.
+    pub pass: PassEffect,
 }
 
-/// When a toggle is tried again, with the same body and comment.
+/// The next attempt for a toggle, with the same body and comment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Again {
-    /// After a while, at the end of its lane.
+    /// After this duration, at the end of its lane.
     After(Duration),
     /// Not in this pass.
     Never,
-    /// At once.
+    /// Immediately.
     Now,
 }
 
-/// What an outcome means for the other toggles of the pass.
+/// The effect of an outcome on the other toggles of the pass.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Pass {
-    /// Nothing new is sent in this pass.
+pub enum PassEffect {
+    /// The pass sends no new requests.
     End,
-    /// Nothing new is sent in this pass, nor in another one for so long.
+    /// The pass sends no new requests, and the next pass waits for this duration.
     EndFor(Duration),
-    /// Nothing.
+    /// None.
     GoOn,
-    /// Nobody sends anything for so long.
+    /// All lanes wait for this duration.
     HoldBack(Duration),
 }
 
-/// Says what comes after `outcome`.
+/// Decides what follows `outcome`.
 #[must_use]
-pub fn decide(outcome: &Outcome, world: World) -> Decision {
-    let World { tries, jitter, token } = world;
+pub fn decide(outcome: &Outcome, context: RetryContext) -> RetryDecision {
+    let RetryContext { tries, jitter, token } = context;
     match outcome {
         Outcome::Busy { retry_after, .. } => busy(tries, jitter, *retry_after),
         Outcome::Lost { reason: _ } => busy(tries, jitter, None),
-        Outcome::Forbidden { .. } | Outcome::Unauthorised { .. } if token == Token::Outdated => Decision {
-            toggle: Again::Now,
-            pass: Pass::GoOn,
-        },
-        Outcome::Unauthorised { .. } | Outcome::Untrusted { .. } => never(Pass::End),
+        Outcome::Forbidden { .. } | Outcome::Unauthorised { .. } if token == TokenState::Outdated => {
+            RetryDecision {
+                toggle: Again::Now,
+                pass: PassEffect::GoOn,
+            }
+        }
+        Outcome::Unauthorised { .. } | Outcome::Untrusted { .. } => never(PassEffect::End),
         Outcome::Applied { .. }
         | Outcome::Forbidden { .. }
         | Outcome::Misrouted { .. }
-        | Outcome::Refused { .. } => never(Pass::GoOn),
+        | Outcome::Refused { .. } => never(PassEffect::GoOn),
     }
 }
 
-const fn never(pass: Pass) -> Decision {
-    Decision {
+const fn never(pass: PassEffect) -> RetryDecision {
+    RetryDecision {
         toggle: Again::Never,
         pass,
     }
 }
 
-fn busy(tries: u32, jitter: f64, retry_after: Option<Duration>) -> Decision {
+fn busy(tries: u32, jitter: f64, retry_after: Option<Duration>) -> RetryDecision {
     let pass = match retry_after {
-        None => Pass::GoOn,
-        Some(wait) if wait <= LONGEST_WAIT => Pass::HoldBack(wait),
-        Some(wait) => return never(Pass::EndFor(wait.min(LONGEST_WAIT))),
+        None => PassEffect::GoOn,
+        Some(wait) if wait <= LONGEST_WAIT => PassEffect::HoldBack(wait),
+        Some(wait) => return never(PassEffect::EndFor(wait.min(LONGEST_WAIT))),
     };
     if tries >= TRIES {
         return never(pass);
     }
-    // The wish to wait is everyone's; the jitter on top keeps them from coming back all at once.
+    // All toggles wait equally long; the jitter spreads their next attempts.
     let wait = retry_after.unwrap_or_default() + backoff(tries, jitter);
-    Decision {
+    RetryDecision {
         toggle: Again::After(wait),
         pass,
     }
 }
 
-/// Returns how long to wait after the `tries`-th try of a toggle: up to half a second, doubling, at most 30 s,
-/// times the jitter.
+/// Returns the wait after attempt number `tries` of a toggle: half a second, doubling up to 30 s, times the jitter.
 #[must_use]
 pub fn backoff(tries: u32, jitter: f64) -> Duration {
     growing(Duration::from_millis(500), Duration::from_secs(30), tries, jitter)
 }
 
-/// Returns when the next pass is due after `failures` passes in a row that the breaker or the service ended: up
-/// to two seconds, doubling, at most five minutes, times the jitter.
+/// Returns the delay of the next pass after `failures` consecutive passes that the breaker or the service ended: two
+/// seconds, doubling up to five minutes, times the jitter.
 #[must_use]
 pub fn pass_backoff(failures: u32, jitter: f64) -> Duration {
     growing(Duration::from_secs(2), Duration::from_secs(300), failures, jitter)
 }
 
-/// Returns when a toggle that alone keeps failing is tried again after `failures` passes: up to 30 s, doubling,
-/// at most an hour, times the jitter.
+/// Returns the delay of the next attempt for a toggle that was the only one to fail in `failures` passes: 30 s, doubling up
+/// to an hour, times the jitter.
 #[must_use]
 pub fn lone_backoff(failures: u32, jitter: f64) -> Duration {
     growing(
@@ -138,7 +138,7 @@ pub fn lone_backoff(failures: u32, jitter: f64) -> Duration {
     )
 }
 
-/// Full jitter: anything between nothing and `first × 2^(count − 1)`, which is at most `longest`.
+/// Returns `jitter × min(first × 2^(count − 1), longest)`.
 fn growing(first: Duration, longest: Duration, count: u32, jitter: f64) -> Duration {
     let factor = 1_u32.checked_shl(count.saturating_sub(1)).unwrap_or(u32::MAX);
     let jitter = if jitter.is_finite() {
@@ -215,69 +215,117 @@ mod tests {
     }
 
     #[test]
-    fn the_table_of_what_comes_next() {
+    fn the_table_of_retry_decisions() {
         let half = Again::After(Duration::from_millis(500));
         for (outcome, tries, token, toggle, pass) in [
-            (applied(), 1, Token::Current, Again::Never, Pass::GoOn),
-            (refused(), 1, Token::Current, Again::Never, Pass::GoOn),
-            (forbidden(), 1, Token::Current, Again::Never, Pass::GoOn),
-            (forbidden(), 1, Token::Outdated, Again::Now, Pass::GoOn),
-            (misrouted(), 1, Token::Current, Again::Never, Pass::GoOn),
-            (untrusted(), 1, Token::Current, Again::Never, Pass::End),
-            (unauthorised(), 2, Token::Outdated, Again::Now, Pass::GoOn),
-            (unauthorised(), 2, Token::Current, Again::Never, Pass::End),
-            (busy(None), 1, Token::Current, half, Pass::GoOn),
-            (busy(None), 2, Token::Current, Again::After(S(1)), Pass::GoOn),
-            (busy(None), 3, Token::Current, Again::After(S(2)), Pass::GoOn),
-            (busy(None), 4, Token::Current, Again::Never, Pass::GoOn),
-            (lost(), 1, Token::Current, half, Pass::GoOn),
-            (lost(), 3, Token::Current, Again::After(S(2)), Pass::GoOn),
-            (lost(), 4, Token::Current, Again::Never, Pass::GoOn),
-            (busy(Some(0)), 1, Token::Current, half, Pass::HoldBack(S(0))),
+            (applied(), 1, TokenState::Current, Again::Never, PassEffect::GoOn),
+            (refused(), 1, TokenState::Current, Again::Never, PassEffect::GoOn),
+            (
+                forbidden(),
+                1,
+                TokenState::Current,
+                Again::Never,
+                PassEffect::GoOn,
+            ),
+            (forbidden(), 1, TokenState::Outdated, Again::Now, PassEffect::GoOn),
+            (
+                misrouted(),
+                1,
+                TokenState::Current,
+                Again::Never,
+                PassEffect::GoOn,
+            ),
+            (untrusted(), 1, TokenState::Current, Again::Never, PassEffect::End),
+            (
+                unauthorised(),
+                2,
+                TokenState::Outdated,
+                Again::Now,
+                PassEffect::GoOn,
+            ),
+            (
+                unauthorised(),
+                2,
+                TokenState::Current,
+                Again::Never,
+                PassEffect::End,
+            ),
+            (busy(None), 1, TokenState::Current, half, PassEffect::GoOn),
+            (
+                busy(None),
+                2,
+                TokenState::Current,
+                Again::After(S(1)),
+                PassEffect::GoOn,
+            ),
+            (
+                busy(None),
+                3,
+                TokenState::Current,
+                Again::After(S(2)),
+                PassEffect::GoOn,
+            ),
+            (busy(None), 4, TokenState::Current, Again::Never, PassEffect::GoOn),
+            (lost(), 1, TokenState::Current, half, PassEffect::GoOn),
+            (
+                lost(),
+                3,
+                TokenState::Current,
+                Again::After(S(2)),
+                PassEffect::GoOn,
+            ),
+            (lost(), 4, TokenState::Current, Again::Never, PassEffect::GoOn),
+            (
+                busy(Some(0)),
+                1,
+                TokenState::Current,
+                half,
+                PassEffect::HoldBack(S(0)),
+            ),
             (
                 busy(Some(60)),
                 2,
-                Token::Current,
+                TokenState::Current,
                 Again::After(S(61)),
-                Pass::HoldBack(S(60)),
+                PassEffect::HoldBack(S(60)),
             ),
             (
                 busy(Some(60)),
                 4,
-                Token::Current,
+                TokenState::Current,
                 Again::Never,
-                Pass::HoldBack(S(60)),
+                PassEffect::HoldBack(S(60)),
             ),
             (
                 busy(Some(61)),
                 1,
-                Token::Current,
+                TokenState::Current,
                 Again::Never,
-                Pass::EndFor(LONGEST_WAIT),
+                PassEffect::EndFor(LONGEST_WAIT),
             ),
             (
                 busy(Some(u64::MAX)),
                 4,
-                Token::Current,
+                TokenState::Current,
                 Again::Never,
-                Pass::EndFor(LONGEST_WAIT),
+                PassEffect::EndFor(LONGEST_WAIT),
             ),
         ] {
-            let world = World {
+            let context = RetryContext {
                 tries,
                 jitter: 1.0,
                 token,
             };
             assert_eq!(
-                decide(&outcome, world),
-                Decision { toggle, pass },
-                "{outcome:?} {world:?}"
+                decide(&outcome, context),
+                RetryDecision { toggle, pass },
+                "{outcome:?} {context:?}"
             );
         }
     }
 
     #[test]
-    fn waits_double_up_to_their_bound() {
+    fn waits_double_up_to_a_maximum() {
         for (wait, seconds) in [
             (backoff(1, 0.0), 0.0),
             (backoff(1, 0.5), 0.25),
@@ -295,15 +343,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_wait_is_never_longer_than_its_bound(tries in any::<u32>(), jitter in any::<f64>()) {
+        fn a_wait_never_exceeds_its_maximum(tries in any::<u32>(), jitter in any::<f64>()) {
             prop_assert!(backoff(tries, jitter) <= S(30));
         }
 
         #[test]
         fn a_toggle_is_never_tried_more_than_four_times(tries in 4_u32.., jitter in 0.0..1.0, wait in any::<Option<u64>>()) {
             for outcome in [busy(wait), lost()] {
-                let world = World { tries, jitter, token: Token::Current };
-                prop_assert_eq!(decide(&outcome, world).toggle, Again::Never);
+                let context = RetryContext { tries, jitter, token: TokenState::Current };
+                prop_assert_eq!(decide(&outcome, context).toggle, Again::Never);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Reads `Retry-After`: seconds, or a date in one of the three forms of RFC 9110, section 5.6.7.
+//! Parses `Retry-After`: seconds, or a date in one of the three formats of RFC 9110, section 5.6.7.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
 
-/// Returns how long to wait from `now` on. A date in the past is no wait at all; `None` if the text has no such form.
+/// Returns the wait from `now`: zero for a date in the past, `None` for a malformed text.
 #[must_use]
 pub(super) fn retry_after(text: &str, now: Timestamp) -> Option<Duration> {
     let text = text.trim();
@@ -17,7 +17,7 @@ pub(super) fn retry_after(text: &str, now: Timestamp) -> Option<Duration> {
     Some(Duration::try_from(date.duration_since(now)).unwrap_or_default())
 }
 
-/// The weekday is not compared: services get it wrong, and the date decides.
+/// Ignores the weekday, which services get wrong.
 fn http_date(text: &str, now: Timestamp) -> Option<Timestamp> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let (date, time) = match words[..] {
@@ -54,7 +54,7 @@ fn full_year(digits: &str, now: Timestamp) -> Option<i16> {
     Some(if year > this + 50 { year - 100 } else { year })
 }
 
-/// A leap second is the second before it.
+/// Parses a time; a leap second becomes second 59.
 fn time_of(text: &str) -> Option<Time> {
     let mut parts = text.splitn(3, ':').map(|part| part.parse::<i8>().ok());
     let (hour, minute, second) = (parts.next()??, parts.next()??, parts.next()??);

@@ -414,7 +414,7 @@ fn a_service_that_cannot_be_reached_is_reported_with_the_reason() {
     let mute = format!("https://{}", mute.local_addr().unwrap());
     for (url, words) in [
         (mute.as_str(), "no connection was made in time"),
-        ("https://toggles.invalid", "cannot be looked up"),
+        ("https://toggles.invalid", "could not be resolved"),
     ] {
         world
             .apply()

@@ -125,7 +125,7 @@ fn an_apply_is_printed_as_text() {
         .exit(1)
         .stdout(r#"applied shop/prod/new (create) <short> Ask for 21 years
 failed shop/prod/pay (update) <short> Ask for 21 years
-  the service answered 422: no such attribute
+  the service responded with 422: no such attribute
 
 held shop/prod/bad
     the document is invalid; what was last applied stays
@@ -183,7 +183,7 @@ fn an_apply_for_github_lists_failures_in_the_job_summary() {
 
 applied 0 of 1 change
 
-* **failed** ` shop/prod/pay ` (update) ` <short> `: ` the service answered 422: no such attribute `
+* **failed** ` shop/prod/pay ` (update) ` <short> `: ` the service responded with 422: no such attribute `
 
 ### gitoggle plan
 
@@ -272,7 +272,7 @@ fn configuration_errors_are_printed_together() {
         .exit(64)
         .stderr(
             r#"error: 3 configuration errors
-  --base-url: write `https://…`; `http` is refused, because secrets would be sent in the clear
+  --base-url: write `https://…`; `http` is refused, because it would send secrets unencrypted
   --timeout: `10` needs a unit: write `10s`, `10m` or `10h`
   token: missing; give GITOGGLE_TOKEN or --token-file
 "#,
@@ -330,7 +330,7 @@ hint: check `--state-remote`, and what this user may read and write there
         .exit(1)
         .stderr(
             "error: cannot talk to the service
-  caused by: cannot read the service's token
+  caused by: could not read the service's token
   caused by: the secret file `$TMP/empty` is empty
 hint: write the secret to the file, and make the file readable for this user
 ",

@@ -80,7 +80,7 @@ fn a_missing_secret_file_is_reported_at_startup() {
         .without_env("GITOGGLE_TOKEN")
         .set("token-file", &missing)
         .exit(1)
-        .stderr_contains(&["cannot read the service's token", "$TMP/nowhere"]);
+        .stderr_contains(&["could not read the service's token", "$TMP/nowhere"]);
     for run in [world.plan(), world.apply(), world.status()] {
         run.set("git-password-file", &missing)
             .exit(1)

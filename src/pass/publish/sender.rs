@@ -14,7 +14,7 @@ use super::{PublishJob, PublishSummary, body, sent};
 use crate::model::{Sent, ToggleId};
 use crate::pass::context::Event;
 use crate::pass::report::{ChangeResult, StopReason};
-use crate::service::retry::{self, Again, Pass, Token, World};
+use crate::service::retry::{self, Again, PassEffect, RetryContext, TokenState};
 use crate::service::{Certainty, Outcome, TokenChange};
 use crate::state::{self, Begun, Finish};
 
@@ -136,14 +136,14 @@ impl Sender {
     }
 
     fn decide(&self, job: Job, outcome: &Outcome, generation: u64) {
-        let world = World {
+        let context = RetryContext {
             tries: job.attempt,
             jitter: fastrand::f64(),
             token: self.token(outcome, generation),
         };
         let decision = retry::decide(outcome, world);
         let (now, response) = (self.now(), Response::of(outcome));
-        if let Pass::EndFor(wait) | Pass::HoldBack(wait) = decision.pass {
+        if let PassEffect::EndFor(wait) | PassEffect::HoldBack(wait) = decision.pass {
             self.dispatcher().hold(now + wait);
             self.report(Event::HeldBack(wait));
         }
@@ -155,7 +155,7 @@ impl Sender {
                 self.conclude(outcome, |dispatcher| dispatcher.ended(job, response, now))
             }
         };
-        if let Pass::End | Pass::EndFor(_) = decision.pass {
+        if let PassEffect::End | PassEffect::EndFor(_) = decision.pass {
             self.end(StopReason::from_outcome(outcome));
         }
         self.take_effect(outcome, effect);
@@ -219,12 +219,12 @@ impl Sender {
     fn token(&self, outcome: &Outcome, generation: u64) -> Token {
         let service = &self.job.service;
         if !matches!(outcome, Outcome::Forbidden { .. } | Outcome::Unauthorised { .. }) {
-            return Token::Current;
+            return TokenState::Current;
         }
         let is_changed = service.reload_token() == TokenChange::Changed;
         match is_changed || service.token_generation() > generation {
-            true => Token::Outdated,
-            false => Token::Current,
+            true => TokenState::Outdated,
+            false => TokenState::Current,
         }
     }
 

@@ -1,4 +1,4 @@
-//! An answer of the service, read within bounds and made harmless.
+//! Reads a response of the service, with limits, and sanitizes its texts.
 
 use std::io::Read as _;
 use std::time::Duration;
@@ -6,33 +6,33 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::show::shown;
+use super::sanitize::sanitized;
 
-/// How much of a body is read, in bytes, before and after decompression. A larger one is judged by its beginning.
+/// In bytes, before and after decompression. A longer body is classified by its beginning.
 pub(super) const LARGEST_BODY: usize = 64 * 1024;
 
-/// How much of a body that is not JSON is shown, in characters.
+/// In characters, for a body that is not JSON.
 const LONGEST_BEGINNING: usize = 60;
 
-/// One answer. Its texts are escaped, short and without the token.
+/// A response of the service. Its texts are escaped, short and without the token.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Answer {
-    /// The status.
+pub struct ServiceResponse {
+    /// The HTTP status.
     pub status: u16,
-    /// Where it redirects to, if it does.
+    /// The target of a redirect.
     pub location: Option<String>,
-    /// `Retry-After` as a time from now.
+    /// `Retry-After`, relative to the arrival of the response.
     pub retry_after: Option<Duration>,
-    /// What its body is.
+    /// The kind of body, with its message.
     pub body: Body,
 }
 
-/// What a body is; the `Content-Type` does not decide it, because services forget it on errors.
+/// The kind of a body. `Content-Type` is ignored, because services often omit it on errors.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Body {
-    /// It ended before its end.
+    /// The connection ended before the body did.
     Broken,
-    /// Nothing, or only white space.
+    /// No bytes, or only white space.
     Empty,
     /// JSON.
     Json {
@@ -41,33 +41,33 @@ pub enum Body {
         /// Its `message`, or else its `error`.
         message: Option<String>,
     },
-    /// Something that is not JSON.
+    /// Anything that is not JSON.
     Other {
-        /// How it begins.
+        /// The first characters.
         begins: String,
     },
 }
 
 impl Body {
-    /// Says what `bytes` are: a whole body, or as much of it as was read.
+    /// Classifies `bytes`: a whole body, or the first [`LARGEST_BODY`] bytes of one.
     #[must_use]
     pub fn new(bytes: &[u8], encoding: Option<&str>, secret: &str) -> Self {
         let Some((bytes, length)) = decoded(bytes, encoding) else {
             return Self::Other {
                 begins: format!(
                     "(compressed as `{}`)",
-                    shown(encoding.unwrap_or_default(), secret)
+                    sanitized(encoding.unwrap_or_default(), secret)
                 ),
             };
         };
         if bytes.trim_ascii().is_empty() {
             return Self::Empty;
         }
-        // Only an object says something; a list would fill the fields in their order.
+        // Only objects: serde would fill the fields from a list in order.
         if bytes.trim_ascii_start().starts_with(b"{")
-            && let Ok(said) = serde_json::from_slice::<Said>(&bytes)
+            && let Ok(error) = serde_json::from_slice::<ErrorBody>(&bytes)
         {
-            return said.body(secret);
+            return error.body(secret);
         }
         match is_json(&bytes, length) {
             true => Self::Json {
@@ -81,16 +81,16 @@ impl Body {
     }
 }
 
-/// Whether a decoded body is all there is.
+/// Whether a decoded body is complete.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Length {
     Cut,
     Whole,
 }
 
-/// What services say in the body of an error.
+/// The fields that services use in the body of an error.
 #[derive(Deserialize)]
-struct Said {
+struct ErrorBody {
     #[serde(default)]
     code: Value,
     #[serde(default)]
@@ -99,11 +99,11 @@ struct Said {
     error: Value,
 }
 
-impl Said {
+impl ErrorBody {
     fn body(self, secret: &str) -> Body {
         let Self { code, message, error } = self;
         let text = |value: &Value| match value {
-            Value::String(text) if !text.trim().is_empty() => Some(shown(text, secret)),
+            Value::String(text) if !text.trim().is_empty() => Some(sanitized(text, secret)),
             Value::Number(number) => Some(number.to_string()),
             _ => None,
         };
@@ -115,7 +115,7 @@ impl Said {
     }
 }
 
-/// Whether `bytes` are JSON, as far as they go.
+/// Returns whether `bytes` are JSON, or the beginning of JSON if the body was cut.
 fn is_json(bytes: &[u8], length: Length) -> bool {
     match serde_json::from_slice::<serde::de::IgnoredAny>(bytes) {
         Ok(_) => true,
@@ -123,7 +123,7 @@ fn is_json(bytes: &[u8], length: Length) -> bool {
     }
 }
 
-/// Undoes a `Content-Encoding` that was not asked for; `None` where it is unknown or broken.
+/// Decodes a `Content-Encoding` that the client did not request. Returns `None` if it is unknown or the data is broken.
 fn decoded<'a>(bytes: &'a [u8], encoding: Option<&str>) -> Option<(std::borrow::Cow<'a, [u8]>, Length)> {
     let read_to_bound = if bytes.len() >= LARGEST_BODY {
         Length::Cut
@@ -158,7 +158,7 @@ fn inflated<'a>(
 }
 
 fn beginning(bytes: &[u8], secret: &str) -> String {
-    let text = shown(&String::from_utf8_lossy(bytes), secret);
+    let text = sanitized(&String::from_utf8_lossy(bytes), secret);
     if text.chars().count() <= LONGEST_BEGINNING {
         return text;
     }
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_is_judged_by_what_it_holds() {
+    fn a_body_is_classified_by_its_content() {
         for (text, body) in [
             ("", Body::Empty),
             (" \r\n", Body::Empty),
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_body_is_judged_by_its_beginning() {
+    fn a_large_body_is_classified_by_its_beginning() {
         let large = format!(r#"{{"content":"{}"#, "a".repeat(LARGEST_BODY));
         assert_eq!(
             Body::new(&large.as_bytes()[..LARGEST_BODY], None, ""),
@@ -238,16 +238,19 @@ mod tests {
     }
 
     #[test]
-    fn a_compressed_body_is_read_and_a_bomb_is_bounded() {
+    fn a_compressed_body_is_decoded_up_to_the_limit() {
         let gzip = |text: &[u8]| {
             let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
             encoder.write_all(text).unwrap();
             encoder.finish().unwrap()
         };
-        let said = gzip(br#"{"code":"conflict"}"#);
-        assert_eq!(Body::new(&said, Some("gzip"), ""), json(Some("conflict"), None));
+        let compressed = gzip(br#"{"code":"conflict"}"#);
+        assert_eq!(
+            Body::new(&compressed, Some("gzip"), ""),
+            json(Some("conflict"), None)
+        );
         assert!(matches!(
-            Body::new(&said[..10], Some("gzip"), ""),
+            Body::new(&compressed[..10], Some("gzip"), ""),
             Body::Other { .. } | Body::Empty
         ));
         assert!(matches!(Body::new(b"x", Some("br"), ""), Body::Other { .. }));

@@ -1,17 +1,17 @@
-//! Making what the service says fit for a message: without the token, short, on one line.
+//! Sanitizes the service's texts for messages: without the token, short, on one line.
 
 use crate::model::escaped;
 
-/// The longest text of the service that is shown, in characters.
+/// In characters.
 const LONGEST: usize = 300;
 
-/// Shows foreign `text` without `secret`, cut and escaped.
-pub(super) fn shown(text: &str, secret: &str) -> String {
+/// Removes `secret` from `text`, shortens it and escapes it.
+pub(super) fn sanitized(text: &str, secret: &str) -> String {
     let text = redacted(text.trim(), secret);
     escaped(&cut(&text)).to_string()
 }
 
-/// Replaces the token wherever the service repeats it, as it is or percent-encoded.
+/// Replaces the token, also percent-encoded.
 fn redacted(text: &str, secret: &str) -> String {
     if secret.is_empty() {
         return text.to_owned();
@@ -34,12 +34,12 @@ mod tests {
 
     #[test]
     fn a_text_is_shown_without_the_token_short_and_on_one_line() {
-        assert_eq!(shown(" no\n::error::x ", ""), "no\\n::error::x");
-        assert_eq!(shown("bad api-1 and api%2D1", "api-1"), "bad *** and ***");
-        assert_eq!(shown(&"a".repeat(1000), "").chars().count(), LONGEST);
+        assert_eq!(sanitized(" no\n::error::x ", ""), "no\\n::error::x");
+        assert_eq!(sanitized("bad api-1 and api%2D1", "api-1"), "bad *** and ***");
+        assert_eq!(sanitized(&"a".repeat(1000), "").chars().count(), LONGEST);
         let split = format!("{}api-1", "a".repeat(LONGEST - 3));
         assert!(
-            !shown(&split, "api-1").contains("ap"),
+            !sanitized(&split, "api-1").contains("ap"),
             "redacted before it is cut"
         );
     }
