@@ -1,7 +1,7 @@
-//! gitoggle keeps a feature-toggle service in step with a Git repository.
+//! gitoggle keeps a feature-toggle service in sync with a Git repository.
 //!
-//! A *pass* reads the source, compares it with what was applied, plans, publishes, and records. Every command is a part
-//! of that one path, and the daemon repeats it.
+//! A *pass* reads the source, compares it with the applied documents, plans, publishes, and records. Each command runs
+//! part of a pass, and the daemon repeats it.
 //!
 //! ```text
 //! cli ──► config, telemetry, admin, notification, sandbox
@@ -11,7 +11,7 @@
 //!             │
 //!    ┌────────┼────────┐
 //!    ▼        ▼        ▼
-//!  source  service   state               edges: never each other
+//!  source  service   state               edges: never import each other
 //!    └────────┴──┬─────┘
 //!                ▼
 //!         git, transport
@@ -19,15 +19,15 @@
 //!  plan ──► document ──► model           pure: no clock, no disk, no network, no async
 //! ```
 //!
-//! * [`model`], [`document`] and [`plan`] are pure: values in, values out. [`plan::Plan`] is complete and immutable, and
-//!   [`plan::Approved`], which only its rails make, is the only key to publishing.
-//! * [`transport`] has TLS, proxies, and secrets; [`git`] has remotes, objects, and URLs of Git. [`source`], [`service`]
-//!   and [`state`] are the edges that stand on them.
-//! * [`pass`] is the use case, the only module that sees every edge; [`daemon`] is the loop around it.
-//! * [`admin`] and [`notification`] read the daemon's status and send it commands; they cannot write.
+//! * [`model`], [`document`] and [`plan`] are pure functions of their input. [`plan::Plan`] is complete and immutable.
+//!   Publishing requires a [`plan::Approved`], which only the rails create.
+//! * [`transport`] contains TLS, proxies, and secrets; [`git`] contains Git remotes, objects, and URLs. The edges
+//!   [`source`], [`service`] and [`state`] use them.
+//! * [`pass`] is the only module that uses every edge; [`daemon`] runs passes in a loop.
+//! * [`admin`] and [`notification`] read the daemon's status and send it commands; they cannot publish.
 //! * [`sandbox`] is a local stand-in for the service.
 //!
-//! A test checks this map: which modules each module imports, and where each heavy dependency lives.
+//! A test checks this map: the imports of each module, and the modules that use each heavy dependency.
 
 pub mod admin;
 pub mod cli;

@@ -1,4 +1,4 @@
-//! How a run ends: exit codes, and errors as people read them.
+//! Exit codes, and how errors are printed.
 
 use std::error::Error;
 use std::fmt;
@@ -8,25 +8,25 @@ use serde::Serialize;
 use crate::config::ConfigErrors;
 use crate::model::escaped;
 
-/// How a run ended, weakest first. Of several that hold, the last one counts.
+/// The result of a command. If several apply, the last one in this order wins.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Verdict {
-    /// Done and clean.
+pub enum ExitStatus {
+    /// Success.
     #[default]
     Clean,
     /// `plan --detailed-exitcode`: there are changes.
     Changes,
     /// At least one document is invalid.
     Invalid,
-    /// Something is held.
+    /// At least one change is held.
     Held,
-    /// It ran and failed, or was interrupted with work left.
+    /// The command failed, or was interrupted before its work was complete.
     Failed,
-    /// Nothing ran: an unknown flag, or a missing or malformed setting.
+    /// The command did not run: an unknown flag, or a missing or malformed setting.
     Usage,
 }
 
-impl Verdict {
+impl ExitStatus {
     /// Returns the exit code.
     #[must_use]
     pub fn code(self) -> u8 {
@@ -40,46 +40,46 @@ impl Verdict {
         }
     }
 
-    /// Returns the one of the two that counts.
+    /// Returns the status that wins.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         self.max(other)
     }
 }
 
-/// Why a command could not do what it was asked: the verdict, the error with its causes, and what to do now.
+/// A failed command: its exit status, the error with its causes, and hints.
 ///
-/// `Display` is the whole message, with a newline at its end.
+/// `Display` prints the whole message, with a trailing newline.
 #[derive(Debug)]
 pub struct Failure {
-    verdict: Verdict,
+    status: ExitStatus,
     error: Box<dyn Error + Send + Sync>,
     hints: Vec<String>,
 }
 
 impl Failure {
-    /// It ran and failed.
+    /// Fails with [`ExitStatus::Failed`].
     pub fn failed(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self::new(Verdict::Failed, error)
+        Self::new(ExitStatus::Failed, error)
     }
 
-    /// It ended in `verdict` because of `error`.
-    pub fn new(verdict: Verdict, error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+    /// Fails with `status` because of `error`.
+    pub fn new(status: ExitStatus, error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self {
-            verdict,
+            status,
             error: error.into(),
             hints: Vec::new(),
         }
     }
 
-    /// Adds what to do now.
+    /// Adds a hint: how to fix the error.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// Returns the error as JSON, for a command whose result would have been JSON.
+    /// Returns the JSON to print if the output is JSON.
     pub(super) fn json(&self) -> JsonFailure {
         JsonFailure {
             version: 1,
@@ -92,21 +92,21 @@ impl Failure {
         JsonError::new(self.error.as_ref(), self.hints.first().cloned())
     }
 
-    /// Replaces the verdict.
+    /// Replaces the exit status.
     #[must_use]
-    pub fn with(mut self, verdict: Verdict) -> Self {
-        self.verdict = verdict;
+    pub fn with(mut self, status: ExitStatus) -> Self {
+        self.status = status;
         self
     }
 
-    /// Returns the verdict.
+    /// Returns the exit status.
     #[must_use]
-    pub fn verdict(&self) -> Verdict {
-        self.verdict
+    pub fn status(&self) -> ExitStatus {
+        self.status
     }
 }
 
-/// The JSON of a command that failed.
+/// The JSON output of a failed command.
 #[derive(Debug, Serialize)]
 pub(super) struct JsonFailure {
     version: u32,
@@ -134,35 +134,35 @@ impl JsonError {
 
 impl From<ConfigErrors> for Failure {
     fn from(mistakes: ConfigErrors) -> Self {
-        Self::new(Verdict::Usage, mistakes)
+        Self::new(ExitStatus::Usage, mistakes)
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "error: {}", Lines(&self.error.to_string()))?;
-        let mut said = self.error.to_string();
+        writeln!(f, "error: {}", Indented(&self.error.to_string()))?;
+        let mut printed = self.error.to_string();
         let mut cause = self.error.source();
         while let Some(error) = cause {
             let text = error.to_string();
-            // Some libraries repeat their cause in their own text.
-            if !said.ends_with(&text) {
-                writeln!(f, "  caused by: {}", Lines(&text))?;
+            // Some libraries include the cause in their own text.
+            if !printed.ends_with(&text) {
+                writeln!(f, "  caused by: {}", Indented(&text))?;
             }
-            said = text;
+            printed = text;
             cause = error.source();
         }
         self.hints
             .iter()
-            .try_for_each(|hint| writeln!(f, "hint: {}", Lines(hint)))
+            .try_for_each(|hint| writeln!(f, "hint: {}", Indented(hint)))
     }
 }
 
-/// Text whose later lines are set in, so that none of them can be taken for a command of a CI system, and
-/// whose other control characters are shown.
-struct Lines<'a>(&'a str);
+/// Text with its later lines indented, so that a CI system does not read them as commands, and with other control
+/// characters escaped.
+struct Indented<'a>(&'a str);
 
-impl fmt::Display for Lines<'_> {
+impl fmt::Display for Indented<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lines = self.0.split('\n');
         write!(f, "{}", escaped(lines.next().unwrap_or_default()))?;
@@ -170,7 +170,7 @@ impl fmt::Display for Lines<'_> {
     }
 }
 
-/// CI systems read `::` and `##[` at the start of a line even when it is set in.
+/// Prefixes a line that begins with `::` or `##`, which CI systems read as a command even if it is indented.
 fn guarded(line: &str) -> String {
     let line = line.trim();
     match line.starts_with("::") || line.starts_with("##") {
@@ -192,29 +192,29 @@ mod tests {
     struct Inner;
 
     #[test]
-    fn a_failure_shows_its_causes_and_what_to_do_and_no_line_is_foreign() {
+    fn a_failure_prints_causes_and_hints_and_no_line_is_a_ci_command() {
         let failure = Failure::failed(Outer(Inner)).hint("the file is read again at every pass");
         let expected = "error: cannot publish `web/production/checkout`\n  \
              caused by: the service refused the token (403)\n  \
              | ::error::gotcha\\u{1b}[2J\n\
              hint: the file is read again at every pass\n";
         assert_eq!(failure.to_string(), expected);
-        assert_eq!(failure.verdict().code(), 1);
+        assert_eq!(failure.status().code(), 1);
     }
 
     #[test]
-    fn of_several_verdicts_one_wins_over_four_over_three_over_two() {
-        use Verdict::{Changes, Clean, Failed, Held, Invalid};
-        for (verdicts, code) in [
+    fn the_worst_status_wins() {
+        use ExitStatus::{Changes, Clean, Failed, Held, Invalid};
+        for (statuses, code) in [
             (vec![], 0),
             (vec![Clean, Changes], 2),
             (vec![Invalid, Changes], 3),
             (vec![Invalid, Held, Changes], 4),
             (vec![Failed, Held, Invalid, Changes, Clean], 1),
         ] {
-            let all = verdicts.into_iter().fold(Verdict::default(), Verdict::and);
+            let all = statuses.into_iter().fold(ExitStatus::default(), ExitStatus::and);
             assert_eq!(all.code(), code);
         }
-        assert_eq!(Verdict::Usage.code(), 64);
+        assert_eq!(ExitStatus::Usage.code(), 64);
     }
 }

@@ -1,6 +1,6 @@
-//! The command line: arguments to settings, settings to a command, a command to an exit code.
+//! The command line: parses arguments, loads settings, runs a command and returns its exit code.
 //!
-//! One file per command. Results go to stdout and everything else to stderr; whoever closes a pipe has read enough.
+//! One file per command. Results go to stdout and everything else to stderr. A closed pipe is not an error.
 
 pub mod args;
 pub mod failure;
@@ -26,10 +26,10 @@ use crate::config::{self, OutputFormat, Settings};
 use crate::document;
 use crate::model::Color;
 use crate::telemetry::{self, Logging, Stream};
-use args::{Asked, Invocation};
-use failure::{Failure, Verdict};
+use args::{CommandArgs, Invocation};
+use failure::{ExitStatus, Failure};
 
-/// Does what was typed, the program's name first, and returns the exit code (DESIGN, section 3).
+/// Runs the program with the arguments `typed`, the program's name first, and returns the exit code (DESIGN, section 3).
 #[must_use]
 pub fn main(typed: impl IntoIterator<Item = OsString>) -> ExitCode {
     let invocation = match args::parse(typed) {
@@ -44,20 +44,20 @@ pub fn main(typed: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(args::exit_code(&error));
         }
     };
-    let verdict = run(&invocation).unwrap_or_else(|failure| {
+    let status = run(&invocation).unwrap_or_else(|failure| {
         let _ = Stream::Stderr.print(&failure.to_string());
-        failure.verdict()
+        failure.status()
     });
-    ExitCode::from(verdict.code())
+    ExitCode::from(status.code())
 }
 
-fn run(invocation: &Invocation) -> Result<Verdict, Failure> {
+fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
     let Invocation {
-        asked,
+        args,
         flags,
         verbosity,
     } = invocation;
-    let command = asked.command();
+    let command = args.command();
     let environment = config::Environment::of_process().map_err(Failure::failed)?;
     let config::LoadedSettings { settings, warnings } = config::load(command, flags, &environment)?;
     let level = verbosity.level(command, settings.log_level);
@@ -66,19 +66,19 @@ fn run(invocation: &Invocation) -> Result<Verdict, Failure> {
         tracing::warn!(name: "settings_warning", "{warning}");
     }
     secrets::check(command, &settings)?;
-    let result = match asked {
-        Asked::Allow(args) => remote::allow(&settings, args),
-        Asked::Apply => apply::run(&settings),
-        Asked::Demo(args) => demo::run(&settings, args),
-        Asked::Plan { files, exit } => plan::run(&settings, *files, *exit),
-        Asked::Reconcile => remote::reconcile(&settings),
-        Asked::Resume(args) => remote::resume(&settings, args),
-        Asked::Run => run::run(&settings),
-        Asked::Sandbox(args) => sandbox::run(&settings, args),
-        Asked::Schema => schema(),
-        Asked::Status => status::run(&settings),
-        Asked::Suspend(args) => remote::suspend(&settings, args),
-        Asked::Validate { paths } => validate::run(&settings, paths),
+    let result = match args {
+        CommandArgs::Allow(args) => remote::allow(&settings, args),
+        CommandArgs::Apply => apply::run(&settings),
+        CommandArgs::Demo(args) => demo::run(&settings, args),
+        CommandArgs::Plan { files, exit } => plan::run(&settings, *files, *exit),
+        CommandArgs::Reconcile => remote::reconcile(&settings),
+        CommandArgs::Resume(args) => remote::resume(&settings, args),
+        CommandArgs::Run => run::run(&settings),
+        CommandArgs::Sandbox(args) => sandbox::run(&settings, args),
+        CommandArgs::Schema => schema(),
+        CommandArgs::Status => status::run(&settings),
+        CommandArgs::Suspend(args) => remote::suspend(&settings, args),
+        CommandArgs::Validate { paths } => validate::run(&settings, paths),
     };
     if let (OutputFormat::Json, Err(failure)) = (settings.output, &result) {
         show::json(&failure.json())?;
@@ -86,23 +86,23 @@ fn run(invocation: &Invocation) -> Result<Verdict, Failure> {
     result
 }
 
-fn schema() -> Result<Verdict, Failure> {
+fn schema() -> Result<ExitStatus, Failure> {
     let text = serde_json::to_string_pretty(&document::schema()).map_err(Failure::failed)?;
     print(&format!("{text}\n"))?;
-    Ok(Verdict::Clean)
+    Ok(ExitStatus::Clean)
 }
 
-/// Prints a result.
+/// Prints to stdout.
 fn print(text: &str) -> Result<(), Failure> {
     Stream::Stdout.print(text).map_err(Failure::failed)
 }
 
-/// Prints something that is no result.
+/// Prints to stderr.
 fn note(text: &str) -> Result<(), Failure> {
     Stream::Stderr.print(text).map_err(Failure::failed)
 }
 
-/// Whether results are colored.
+/// Returns whether results are colored.
 fn color(settings: &Settings) -> Color {
     Stream::Stdout.color(settings.color)
 }
@@ -114,13 +114,13 @@ impl From<crate::pass::Error> for Failure {
 }
 
 impl Failure {
-    /// Reports why there was no pass, or why it could not be finished.
+    /// Converts the error that prevented or ended a pass.
     fn of(error: &std::sync::Arc<crate::pass::Error>) -> Self {
-        let verdict = match error.is_hold() {
-            true => Verdict::Held,
-            false => Verdict::Failed,
+        let status = match error.is_hold() {
+            true => ExitStatus::Held,
+            false => ExitStatus::Failed,
         };
-        let failure = Self::new(verdict, std::sync::Arc::clone(error));
+        let failure = Self::new(status, std::sync::Arc::clone(error));
         match error.hint() {
             Some(hint) => failure.hint(hint),
             None => failure,

@@ -1,7 +1,6 @@
 //! Counts and logs what the passes of `gitoggle run` do.
 //!
-//! Each event of a toggle is logged once: a toggle that fails again in the next pass for the same reason is logged at
-//! DEBUG only.
+//! A toggle that fails again in the next pass for the same reason is logged only at DEBUG.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,23 +12,23 @@ use crate::pass::{ChangeResult, Event};
 use crate::plan::{Change, Plan};
 use crate::telemetry::ANNOUNCEMENT;
 
-/// Counts and logs what a pass does.
-pub(super) struct Observer {
+/// Counts and logs the events of passes.
+pub(super) struct RunObserver {
     host: String,
     metrics: Metrics,
-    /// The toggles that were not applied, as they were logged last. Contended by the lanes of a pass, for one lookup.
+    /// The last logged result of each toggle that was not applied.
     logged: Mutex<BTreeMap<ToggleId, ChangeResult>>,
 }
 
-/// Whether a line repeats the last one of its toggle.
+/// Whether a result differs from the last one of its toggle.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Novelty {
     Known,
     New,
 }
 
-impl Observer {
-    /// Observes passes that publish to `host`.
+impl RunObserver {
+    /// Creates an observer of passes that publish to `host`.
     pub(super) fn new(host: String, metrics: Metrics) -> Self {
         Self {
             host,
@@ -38,15 +37,15 @@ impl Observer {
         }
     }
 
-    /// Compares with the last line of the toggle, and remembers this one.
-    fn novelty(&self, toggle: &ToggleId, sending: &ChangeResult) -> Novelty {
+    /// Compares `result` with the last one of the toggle, and stores it.
+    fn novelty(&self, toggle: &ToggleId, result: &ChangeResult) -> Novelty {
         let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
-        if *sending == ChangeResult::Applied {
+        if *result == ChangeResult::Applied {
             logged.remove(toggle);
             return Novelty::New;
         }
-        match logged.insert(toggle.clone(), sending.clone()) {
-            Some(last) if last == *sending => Novelty::Known,
+        match logged.insert(toggle.clone(), result.clone()) {
+            Some(last) if last == *result => Novelty::Known,
             _ => Novelty::New,
         }
     }
@@ -77,7 +76,7 @@ impl Observer {
     }
 }
 
-/// Logs that the first request of a plan is about to leave.
+/// Logs a plan before its first request.
 pub(super) fn log_begin(host: &str, plan: &Plan) {
     let source = plan.source();
     tracing::info!(
@@ -91,7 +90,7 @@ pub(super) fn log_begin(host: &str, plan: &Plan) {
     );
 }
 
-/// Logs how publishing a change ended.
+/// Logs the result of a change.
 pub(super) fn log_result(change: &Change, result: &ChangeResult) {
     let toggle = &change.id;
     match result {

@@ -1,16 +1,16 @@
-//! `gitoggle plan`: what would be published and why.
+//! `gitoggle plan`: prints what would be published, and why.
 
 use serde::Serialize;
 
-use super::args::Exit;
-use super::failure::{Failure, Verdict};
+use super::args::PlanExit;
+use super::failure::{ExitStatus, Failure};
 use super::{color, note, print, setup, show};
 use crate::config::{OutputFormat, Settings};
 use crate::pass;
 use crate::plan::{Plan, render};
 use crate::source::CacheMode;
 
-pub(super) fn run(settings: &Settings, files: pass::Files, exit: Exit) -> Result<Verdict, Failure> {
+pub(super) fn run(settings: &Settings, files: pass::Files, exit: PlanExit) -> Result<ExitStatus, Failure> {
     let config = setup::config(settings, CacheMode::Untouched)?;
     let pass::Planned { plan, notes } = pass::plan(&config, files)?;
     for text in &notes {
@@ -22,52 +22,52 @@ pub(super) fn run(settings: &Settings, files: pass::Files, exit: Exit) -> Result
             show::step_summary(&render::markdown(&plan))
         }
         OutputFormat::Human => print(&render::text(&plan, color(settings))),
-        OutputFormat::Json => show::json(&Json {
+        OutputFormat::Json => show::json(&PlanOutput {
             plan: render::json(&plan),
             notes: &notes,
         }),
         OutputFormat::Markdown => print(&render::markdown(&plan)),
     }?;
-    Ok(verdict(&plan, exit))
+    Ok(status(&plan, exit))
 }
 
-/// The plan as JSON, and what the operator should know besides.
+/// The plan as JSON, with notes for the operator.
 #[derive(Serialize)]
-struct Json<'a> {
+struct PlanOutput<'a> {
     #[serde(flatten)]
     plan: render::Json<'a>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     notes: &'a [String],
 }
 
-/// Returns the verdict of `plan`. A first pass that nothing decides about is not an error of the pull request that adds
-/// the environment; with `--detailed-exitcode` it counts as a change.
-fn verdict(plan: &Plan, exit: Exit) -> Verdict {
+/// Returns the exit status of `plan`. An undecided first pass is not an error, so that the pull request that adds an
+/// environment can pass its checks; with `--detailed-exitcode` it counts as a change.
+fn status(plan: &Plan, exit: PlanExit) -> ExitStatus {
     let is_changing = plan.has_changes() || plan.verdict().first_pass > 0;
     let changes = match exit {
-        Exit::Detailed if is_changing => Verdict::Changes,
-        Exit::Detailed | Exit::Plain => Verdict::Clean,
+        PlanExit::Detailed if is_changing => ExitStatus::Changes,
+        PlanExit::Detailed | PlanExit::Plain => ExitStatus::Clean,
     };
     let held = match plan.has_held_besides_first_passes() {
-        true => Verdict::Held,
-        false => Verdict::Clean,
+        true => ExitStatus::Held,
+        false => ExitStatus::Clean,
     };
     invalid(plan).and(held).and(changes)
 }
 
-/// Returns the verdict of a pass on its plan: invalid documents and holds.
-pub(super) fn held(plan: &Plan) -> Verdict {
+/// Returns the status that follows from the invalid documents and holds of a plan.
+pub(super) fn held(plan: &Plan) -> ExitStatus {
     let held = match plan.has_held() {
-        true => Verdict::Held,
-        false => Verdict::Clean,
+        true => ExitStatus::Held,
+        false => ExitStatus::Clean,
     };
     invalid(plan).and(held)
 }
 
-/// Returns the verdict of a pass on its documents alone.
-pub(super) fn invalid(plan: &Plan) -> Verdict {
+/// Returns the status that follows from the invalid documents of a plan.
+pub(super) fn invalid(plan: &Plan) -> ExitStatus {
     match plan.has_invalid() {
-        true => Verdict::Invalid,
-        false => Verdict::Clean,
+        true => ExitStatus::Invalid,
+        false => ExitStatus::Clean,
     }
 }

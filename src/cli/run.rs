@@ -1,4 +1,4 @@
-//! `gitoggle run`: the daemon and the sidecar.
+//! `gitoggle run`: runs the daemon.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use super::failure::{Failure, Verdict};
-use super::observer::Observer;
+use super::failure::{ExitStatus, Failure};
+use super::observer::RunObserver;
 use super::{setup, show, signals};
 use crate::admin::{self, Admin};
 use crate::config::{Listen, Settings};
@@ -17,20 +17,20 @@ use crate::notification;
 use crate::source::{CacheMode, Source};
 use crate::transport::Network;
 
-pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
+pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .thread_keep_alive(Duration::from_millis(500))
         .enable_all()
         .build()
         .map_err(Failure::failed)?;
-    let verdict = runtime.block_on(serve(settings));
-    // A fetch that hangs must not keep the process: what it does is only a cache.
+    let result = runtime.block_on(serve(settings));
+    // Do not wait for a fetch that hangs: it only updates a cache.
     runtime.shutdown_background();
-    verdict
+    result
 }
 
-async fn serve(settings: &Settings) -> Result<Verdict, Failure> {
+async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
     let config = setup::config(settings, CacheMode::Keep)?;
     let stop = signals::stop_on_signal().map_err(Failure::failed)?;
     let listener = listener(settings.listen).await?;
@@ -62,7 +62,7 @@ async fn serve(settings: &Settings) -> Result<Verdict, Failure> {
         let ended = async move { drop(stop.wait_for(|stop| *stop).await) };
         tokio::spawn(admin::serve(listener, admin, ended));
     }
-    let observer = Observer::new(setup::service(&config), metrics.clone());
+    let observer = RunObserver::new(setup::service(&config), metrics.clone());
     let driver = Driver {
         config,
         poll_interval: settings.poll_interval,
@@ -78,7 +78,7 @@ async fn serve(settings: &Settings) -> Result<Verdict, Failure> {
     driver.run(stop).await;
     watching.inspect(tokio::task::JoinHandle::abort);
     tracing::info!(name: "stopped", "stopped");
-    Ok(Verdict::Clean)
+    Ok(ExitStatus::Clean)
 }
 
 async fn listener(listen: Listen) -> Result<Option<TcpListener>, Failure> {
@@ -86,14 +86,18 @@ async fn listener(listen: Listen) -> Result<Option<TcpListener>, Failure> {
         return Ok(None);
     };
     let listener = TcpListener::bind(address).await;
-    let listener = listener
-        .map_err(|error| Failure::failed(show::Attempt::new(format!("cannot listen on {address}"), error)))?;
+    let listener = listener.map_err(|error| {
+        Failure::failed(show::FailedAttempt::new(
+            format!("could not listen on {address}"),
+            error,
+        ))
+    })?;
     let address = listener.local_addr().unwrap_or(address);
     tracing::info!(name: "listening", %address, "listening");
     Ok(Some(listener))
 }
 
-/// The repository that webhooks must be about: the source, or the `origin` of the checkout that is the source.
+/// Returns the repository whose webhooks are accepted: the source, or the `origin` of a local source.
 fn followed(config: &crate::source::SourceConfig) -> Option<RepoUrl> {
     match config.location.local_path() {
         None => Some(config.location.clone()),
@@ -101,7 +105,7 @@ fn followed(config: &crate::source::SourceConfig) -> Option<RepoUrl> {
     }
 }
 
-/// Watches a local repository. A remote one has no folders to watch.
+/// Watches the source if it is a local repository.
 fn watch_source(
     settings: &Settings,
     status: &watch::Receiver<Status>,

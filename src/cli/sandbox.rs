@@ -1,15 +1,13 @@
-//! `gitoggle sandbox`: a local toggle service, for trying things.
-
-use std::time::Duration;
+//! `gitoggle sandbox`: serves a local toggle service.
 
 use crate::config::Settings;
 use crate::sandbox::{Faults, Sandbox, SandboxConfig};
 
 use super::args::SandboxArgs;
-use super::failure::{Failure, Verdict};
+use super::failure::{ExitStatus, Failure};
 use super::{print, signals};
 
-pub(super) fn run(settings: &Settings, args: &SandboxArgs) -> Result<Verdict, Failure> {
+pub(super) fn run(settings: &Settings, args: &SandboxArgs) -> Result<ExitStatus, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -17,7 +15,7 @@ pub(super) fn run(settings: &Settings, args: &SandboxArgs) -> Result<Verdict, Fa
     runtime.map_err(Failure::failed)?.block_on(serve(settings, args))
 }
 
-async fn serve(settings: &Settings, args: &SandboxArgs) -> Result<Verdict, Failure> {
+async fn serve(settings: &Settings, args: &SandboxArgs) -> Result<ExitStatus, Failure> {
     let token = settings.sandbox_token.read().map_err(Failure::failed)?;
     let mut stop = signals::stop_on_signal().map_err(Failure::failed)?;
     let sandbox = Sandbox::start(SandboxConfig {
@@ -36,7 +34,7 @@ async fn serve(settings: &Settings, args: &SandboxArgs) -> Result<Verdict, Failu
     print(&(text + "stop with Ctrl-C\n"))?;
     let _ = stop.wait_for(|stop| *stop).await;
     sandbox.stop().await;
-    Ok(Verdict::Clean)
+    Ok(ExitStatus::Clean)
 }
 
 fn faults(args: &SandboxArgs) -> Faults {
@@ -45,7 +43,7 @@ fn faults(args: &SandboxArgs) -> Faults {
         latency: args.latency,
         drop_after_store_rate: args.drop_rate,
         too_many_rate: args.too_many_rate,
-        retry_after: args.retry_after.unwrap_or(Duration::from_secs(1)),
+        retry_after: args.retry_after,
         seed: args.seed,
     }
 }

@@ -1,7 +1,7 @@
-//! Reads every secret once when the process starts, so that a missing file is reported before anything depends on it.
+//! Reads every secret at startup, so that a missing file is reported before a pass needs it.
 
-use super::failure::{Failure, Verdict};
-use super::show::Attempt;
+use super::failure::{ExitStatus, Failure};
+use super::show::FailedAttempt;
 use crate::config::{Command, Settings, settings};
 use crate::pass;
 use crate::service::ClientError;
@@ -10,7 +10,7 @@ use crate::transport::SecretSource;
 /// Reads the secrets that `command` uses.
 ///
 /// # Errors
-/// When one cannot be read, or the token is written with a scheme.
+/// If one cannot be read, or the token begins with a scheme.
 pub(super) fn check(command: Command, settings: &Settings) -> Result<(), Failure> {
     if let Some(token) = settings.token.as_ref().filter(|_| command.publishes()) {
         check_token(token)?;
@@ -39,8 +39,9 @@ fn check_token(token: &SecretSource) -> Result<(), Failure> {
     if !has_scheme(token.expose()) {
         return Ok(());
     }
-    let message = "the token begins with `Bearer`, and the service expects the token without a scheme";
-    Err(Failure::new(Verdict::Usage, message).hint("remove `Bearer ` from GITOGGLE_TOKEN or the token file"))
+    let message = "the token begins with `Bearer`, but the service expects the token without a scheme";
+    Err(Failure::new(ExitStatus::Usage, message)
+        .hint("remove `Bearer ` from GITOGGLE_TOKEN or the token file"))
 }
 
 fn is_used(name: &str, command: Command) -> bool {
@@ -54,6 +55,6 @@ fn readable(name: &str, secret: &SecretSource) -> Result<(), Failure> {
     };
     let hint = error.hint();
     let flag = name.replace('_', "-");
-    let attempt = Attempt::new(format!("could not use `--{flag}-file`"), error);
+    let attempt = FailedAttempt::new(format!("could not use `--{flag}-file`"), error);
     Err(Failure::failed(attempt).hint(hint))
 }

@@ -1,8 +1,8 @@
-//! From settings to what the conductor needs. The only place that knows both.
+//! Converts settings to the configuration of a pass.
 
 use std::time::Duration;
 
-use super::failure::{Failure, Verdict};
+use super::failure::{ExitStatus, Failure};
 use crate::config::{OutputFormat, Settings, StateRemote};
 use crate::git::{GitAccess, GitCredentials, RepoUrl};
 use crate::model::escaped;
@@ -15,15 +15,14 @@ use crate::source::{CacheMode, Parents, SourceConfig};
 use crate::state::{self, Clock, SharedRemote};
 use crate::transport::{Network, Secret, SecretSource};
 
-/// How long a Git host may keep a connection waiting.
+/// The maximum time without data on a connection to a Git host.
 const GIT_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long connecting to anything may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Builds what a pass needs.
+/// Builds the configuration of a pass.
 ///
 /// # Errors
-/// A usage failure when settings contradict each other in a way that only shows here.
+/// A usage failure if a setting does not fit the existing state.
 pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Failure> {
     let state_dir = settings
         .state_dir
@@ -32,12 +31,10 @@ pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Fai
     if let Some(name) = state::foreign(&state_dir) {
         let (dir, name) = (state_dir.to_string_lossy(), escaped(&name));
         let message = format!(
-            "the state folder `{}` holds other files, such as `{name}`",
+            "the state folder `{}` contains other files, such as `{name}`",
             escaped(&dir)
         );
-        return Err(
-            usage(&message).hint("name an empty folder, or one that does not exist yet, with `--state-dir`")
-        );
+        return Err(usage(&message).hint("give an empty or new folder with `--state-dir`"));
     }
     let base_url = settings.base_url.clone();
     let source = source(settings, mode);
@@ -79,7 +76,7 @@ pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Fai
     })
 }
 
-/// Returns the service as people are told where things go: its host, and port and path where it has them.
+/// Returns the service's address without its scheme, for messages.
 pub(crate) fn service(config: &Config) -> String {
     let url = config
         .service
@@ -89,7 +86,7 @@ pub(crate) fn service(config: &Config) -> String {
     url.trim_start_matches("https://").to_owned()
 }
 
-/// Builds the source alone, which is all that `validate` needs.
+/// Builds the configuration of the source.
 pub(crate) fn source(settings: &Settings, mode: CacheMode) -> SourceConfig {
     SourceConfig {
         location: settings.repo.clone(),
@@ -157,7 +154,7 @@ fn access(
     }
 }
 
-/// Says where state is shared, under which name.
+/// Returns the remote and the name of shared state.
 fn shared(
     settings: &Settings,
     source: &SourceConfig,
@@ -175,7 +172,7 @@ fn shared(
             access: state_access(settings, url),
             holder: state::this_process(),
         }),
-        // Read only when the state is opened: a daemon may start before there is a checkout.
+        // Resolved when the state is opened, because a daemon may start before the checkout exists.
         StateRemote::Origin => SharedState::Origin(OriginState {
             name: known.clone().unwrap_or_default(),
             access: access(settings, None, None, None),
@@ -191,8 +188,8 @@ fn shared(
     Ok(Some(shared))
 }
 
-/// Git credentials go to the host of `--repo` only, or, for a path, to that of the state remote; those of the state
-/// remote go to it alone (DESIGN, section 5).
+/// Returns the access to the state remote. The Git credentials are sent only to the host of `--repo` or, if that is a
+/// path, to the host of the state remote (DESIGN, section 5).
 fn state_access(settings: &Settings, remote: &RepoUrl) -> GitAccess {
     let same_host = match settings.repo.host().is_none() || settings.repo.host() == remote.host() {
         true => SameHost::Yes,
@@ -233,7 +230,7 @@ fn only_name(remote: &RepoUrl, access: &GitAccess) -> Result<String, Failure> {
     }
 }
 
-/// Returns where notifications go.
+/// Returns the receivers of notifications.
 pub(super) fn receivers(settings: &Settings) -> Vec<Receiver> {
     let standard = settings.notify_url.clone().map(|url| Receiver {
         url: SecretSource::Value(Secret::new(url)),
@@ -247,5 +244,5 @@ pub(super) fn receivers(settings: &Settings) -> Vec<Receiver> {
 }
 
 fn usage(message: &str) -> Failure {
-    Failure::new(Verdict::Usage, message.to_owned())
+    Failure::new(ExitStatus::Usage, message.to_owned())
 }

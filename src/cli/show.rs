@@ -1,4 +1,4 @@
-//! Small pieces of what commands print.
+//! Prints JSON, job summaries and findings.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -12,21 +12,21 @@ use crate::telemetry::Stream;
 
 use super::failure::Failure;
 
-/// What was attempted, with its cause.
+/// An error with a description of the attempt.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
-pub(super) struct Attempt<E: std::error::Error + 'static> {
+pub(super) struct FailedAttempt<E: std::error::Error + 'static> {
     what: String,
     source: E,
 }
 
-impl<E: std::error::Error> Attempt<E> {
+impl<E: std::error::Error> FailedAttempt<E> {
     pub(super) fn new(what: String, source: E) -> Self {
         Self { what, source }
     }
 }
 
-/// Prints a value as JSON; what could reorder or hide text on a terminal is escaped, which means the same.
+/// Prints a value as JSON. Escapes characters that could reorder or hide text on a terminal.
 pub(super) fn json(value: &impl Serialize) -> Result<(), Failure> {
     let written = Stream::Stdout.print_with(|to| {
         serde_json::to_writer_pretty(Harmless(&mut *to), value)?;
@@ -35,12 +35,12 @@ pub(super) fn json(value: &impl Serialize) -> Result<(), Failure> {
     written.map_err(Failure::failed)
 }
 
-/// Escapes what JSON lets through and a terminal should not see.
+/// Escapes characters that are valid in JSON but harmful on a terminal.
 struct Harmless<W>(W);
 
 impl<W: Write> Write for Harmless<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Whole pieces of text come, never half a character.
+        // serde_json writes only whole characters.
         let text = std::str::from_utf8(bytes).map_err(io::Error::other)?;
         let mut done = 0;
         for (at, character) in text.char_indices() {
@@ -62,8 +62,7 @@ impl<W: Write> Write for Harmless<W> {
     }
 }
 
-/// Appends Markdown to the file that GitHub shows as the job's summary. Workflow commands go to stdout instead, where
-/// GitHub looks for them.
+/// Appends Markdown to GitHub's job summary.
 pub(super) fn step_summary(markdown: &str) -> Result<(), Failure> {
     const VARIABLE: &str = "GITHUB_STEP_SUMMARY";
     let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) else {
@@ -76,11 +75,11 @@ pub(super) fn step_summary(markdown: &str) -> Result<(), Failure> {
     written.map_err(|error| {
         let path = path.to_string_lossy();
         let what = format!("could not write the job summary to `{}`", escaped(&path));
-        Failure::failed(Attempt::new(what, error))
+        Failure::failed(FailedAttempt::new(what, error))
     })
 }
 
-/// Findings as a Markdown list.
+/// Formats findings as a Markdown list.
 pub(super) fn markdown(findings: &[Diagnostic]) -> String {
     let mut text = String::new();
     for finding in findings {

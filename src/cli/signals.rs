@@ -1,14 +1,15 @@
-//! SIGHUP asks a daemon for a pass. SIGINT and SIGTERM: the first starts nothing new and lets open requests end, the second leaves at once.
+//! Handles signals. SIGHUP triggers a pass of the daemon. The first SIGINT or SIGTERM stops new requests and waits for
+//! open ones; the second ends the process.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::daemon::Control;
 
-/// Returns what becomes true at the first signal. Must be called within a runtime.
+/// Returns a flag that the first signal sets. Must be called within a runtime.
 ///
 /// # Errors
-/// When the system takes no handler.
+/// If the handlers cannot be installed.
 pub(super) fn stop_on_signal() -> std::io::Result<watch::Receiver<bool>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -28,7 +29,7 @@ pub(super) fn stop_on_signal() -> std::io::Result<watch::Receiver<bool>> {
     Ok(stopped)
 }
 
-/// SIGHUP is a trigger like any other; secrets and the CA file are read again at every pass anyway.
+/// Triggers a pass at every SIGHUP. Every pass reads secrets and the CA file again.
 pub(super) fn reload_on_hangup(control: Control) -> std::io::Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
     tokio::spawn(async move {

@@ -1,11 +1,11 @@
-//! `gitoggle status`: where every toggle stands, without side effects.
+//! `gitoggle status`: prints the state of every toggle, without side effects.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::failure::{Failure, Verdict};
+use super::failure::{ExitStatus, Failure};
 use super::{note, plan, print, setup, show};
 use crate::config::{OutputFormat, Settings};
 use crate::daemon::{self, Readiness, SourceStatus, Status, StatusJson, ToggleState, ToggleStatus};
@@ -13,7 +13,7 @@ use crate::model::{counted, escaped};
 use crate::plan::render::code;
 use crate::source::CacheMode;
 
-pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
+pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
     let config = setup::config(settings, CacheMode::Untouched)?;
     let daemon::StatusReport { planned, status } = daemon::status(&config)?;
     for text in &planned.notes {
@@ -23,7 +23,7 @@ pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
         OutputFormat::Github => show::step_summary(&markdown(&status)),
         OutputFormat::Markdown => print(&markdown(&status)),
         OutputFormat::Human => print(&text(&status)),
-        OutputFormat::Json => show::json(&Versioned {
+        OutputFormat::Json => show::json(&StatusOutput {
             version: 1,
             status: StatusJson::new(&status, &readiness(&status)),
             notes: &planned.notes,
@@ -33,13 +33,16 @@ pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
         .toggles
         .iter()
         .any(|toggle| toggle.state == ToggleState::Failed);
-    let failed = if failed { Verdict::Failed } else { Verdict::Clean };
+    let failed = if failed {
+        ExitStatus::Failed
+    } else {
+        ExitStatus::Clean
+    };
     Ok(plan::held(&planned.plan).and(failed))
 }
 
-/// The form for machines.
 #[derive(Serialize)]
-struct Versioned<'a> {
+struct StatusOutput<'a> {
     version: u32,
     #[serde(flatten)]
     status: StatusJson<'a>,
@@ -47,7 +50,7 @@ struct Versioned<'a> {
     notes: &'a [String],
 }
 
-/// Ready means, for one look, that every toggle is in sync.
+/// Returns ready if every toggle is in sync.
 fn readiness(status: &Status) -> Readiness {
     let behind = status
         .toggles
@@ -116,7 +119,7 @@ fn text(status: &Status) -> String {
     text + &counts(toggles) + "\n"
 }
 
-/// What is not in sync, for a pull request's comment or a job's summary.
+/// Formats the toggles that are not in sync as Markdown.
 fn markdown(status: &Status) -> String {
     const MOST: usize = 200;
     let Status { source, toggles, .. } = status;
@@ -156,7 +159,7 @@ fn markdown(status: &Status) -> String {
     if more > 0 {
         let _ = writeln!(
             text,
-            "\n{more} more are not in sync; `gitoggle status` shows them."
+            "\n{more} more are not in sync; to list them, run `gitoggle status`."
         );
     }
     text

@@ -1,11 +1,11 @@
-//! `gitoggle validate`: checks documents, and needs nothing but the files.
+//! `gitoggle validate`: checks documents. It needs no network, state or token.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::failure::{Failure, Verdict};
+use super::failure::{ExitStatus, Failure};
 use super::{color, note, print, setup, show};
 use crate::config::{OutputFormat, Settings};
 use crate::document::{self, Diagnostic, Severity};
@@ -14,28 +14,28 @@ use crate::pass::{self, Checked, Checks, Place};
 use crate::plan::render;
 use crate::source::{self, CacheMode, SourceConfig, worktree};
 
-/// One thing to check: where, and which paths within it.
+/// A place to check, and the paths within it.
 struct Target {
     place: Place,
     within: Vec<String>,
 }
 
-pub(super) fn run(settings: &Settings, paths: &[PathBuf]) -> Result<Verdict, Failure> {
+pub(super) fn run(settings: &Settings, paths: &[PathBuf]) -> Result<ExitStatus, Failure> {
     let all = checked(settings, &targets(settings, paths)?)?;
     let problem = problem(&all, settings);
     show(&all, problem.as_ref(), settings)?;
     let invalid = match count(&all.findings, Severity::Error) {
-        0 => Verdict::Clean,
-        _ => Verdict::Invalid,
+        0 => ExitStatus::Clean,
+        _ => ExitStatus::Invalid,
     };
     let Some(problem) = problem else {
         return Ok(invalid);
     };
     note(&problem.to_string())?;
-    Ok(problem.verdict().and(invalid))
+    Ok(problem.status().and(invalid))
 }
 
-/// Returns why a run is not a success even if nothing was found: it looked at nothing.
+/// Returns the error of a run that checked no document or had a glob without a match.
 fn problem(checked: &Checked, settings: &Settings) -> Option<Failure> {
     let unmatched: Vec<String> = checked.unmatched.iter().cloned().collect();
     if let Err(error) = pass::check_scope(&settings.only, &unmatched) {
@@ -50,7 +50,7 @@ fn problem(checked: &Checked, settings: &Settings) -> Option<Failure> {
     })
 }
 
-/// Checks all targets. Only a glob that matches no toggle of any of them is unmatched.
+/// Checks all targets. A glob is unmatched if it matches no toggle of any target.
 fn checked(settings: &Settings, targets: &[Target]) -> Result<Checked, Failure> {
     let mut all = Checked {
         unmatched: settings.only.globs().iter().cloned().collect(),
@@ -75,8 +75,8 @@ fn checked(settings: &Settings, targets: &[Target]) -> Result<Checked, Failure> 
     Ok(all)
 }
 
-/// The work tree by default, a revision with `--ref`. A path inside a repository filters, a folder outside of any is a
-/// root, and a file outside of any is checked alone.
+/// Returns the targets: the work tree by default, a revision with `--ref`. A path inside a repository is a filter; outside
+/// of any repository, a folder is a root, and a file is checked alone.
 fn targets(settings: &Settings, paths: &[PathBuf]) -> Result<Vec<Target>, Failure> {
     if paths.is_empty() {
         return Ok(vec![all_of(everything(settings)?)]);
@@ -126,7 +126,7 @@ fn everything(settings: &Settings) -> Result<Place, Failure> {
         return Ok(Place::Folder(top, settings.root.clone()));
     }
     match worktree::WorkTree::open(path, "") {
-        // Without a work tree, only what is committed can be checked.
+        // A bare repository has only committed files.
         Err(source::Error::NoWorkTree(_)) => revision(),
         _ => Ok(Place::Folder(path.to_owned(), settings.root.clone())),
     }
@@ -142,13 +142,13 @@ fn repository(settings: &Settings, top: &Path) -> Result<Place, Failure> {
     Ok(Place::Revision(Box::new(SourceConfig { location, ..source })))
 }
 
-/// Returns the place of a file outside of any repository: its folders name the toggle, as the layout says.
+/// Returns the place of a file outside of any repository. By the layout, its folders name the toggle.
 fn file(settings: &Settings, full: &Path, given: &Path) -> Result<Place, Failure> {
     let folders = settings.layout.pattern().split('/').count();
     let Some(root) = full.ancestors().nth(folders) else {
         let given = given.to_string_lossy();
         let message = format!("the path of `{}` does not name a toggle", escaped(&given));
-        return Err(Failure::new(Verdict::Usage, message).hint(format!(
+        return Err(Failure::new(ExitStatus::Usage, message).hint(format!(
             "outside of a repository, a file is named by its folders: `{}`",
             settings.layout
         )));
@@ -159,8 +159,8 @@ fn file(settings: &Settings, full: &Path, given: &Path) -> Result<Place, Failure
 
 fn unreadable(path: &Path, error: std::io::Error) -> Failure {
     let path = path.to_string_lossy();
-    Failure::failed(show::Attempt::new(
-        format!("cannot check `{}`", escaped(&path)),
+    Failure::failed(show::FailedAttempt::new(
+        format!("could not check `{}`", escaped(&path)),
         error,
     ))
 }

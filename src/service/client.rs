@@ -73,6 +73,7 @@ pub enum TokenChange {
 pub struct Session(AtomicBool);
 
 impl Session {
+    /// Returns whether the service accepted a request.
     #[must_use]
     pub fn trust(&self) -> ServiceTrust {
         if self.0.load(Ordering::Acquire) {

@@ -109,7 +109,7 @@ fn a_scope_is_suspended_and_resumed_from_a_terminal() {
     command("resume").exit(0).stdout("nothing was suspended\n");
     command("reconcile")
         .exit(0)
-        .stdout("a pass starts now; refused toggles are tried again\n");
+        .stdout("requested a pass, which also retries refused toggles\n");
     daemon.ends_in_peace();
 }
 
@@ -128,7 +128,7 @@ fn a_command_that_no_daemon_executes_fails_with_a_hint() {
     reconcile()
         .without_env("GITOGGLE_ADMIN_TOKEN")
         .exit(64)
-        .stderr_contains(&["an admin token is needed", "--admin-token-file FILE"]);
+        .stderr_contains(&["an admin token is required", "--admin-token-file FILE"]);
     reconcile()
         .set("url", "ftp://127.0.0.1")
         .exit(64)

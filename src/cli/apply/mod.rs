@@ -1,4 +1,4 @@
-//! `gitoggle apply`: one pass, then exit.
+//! `gitoggle apply`: makes one pass.
 
 mod output;
 mod progress;
@@ -6,7 +6,7 @@ mod progress;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::failure::{Failure, Verdict};
+use super::failure::{ExitStatus, Failure};
 use super::{color, note, plan, print, setup, show, signals};
 use crate::config::{OutputFormat, Settings};
 use crate::model::escaped;
@@ -14,19 +14,19 @@ use crate::pass::{self, Config, PassContext, Reconciler, Report, Runtime};
 use crate::plan::render;
 use crate::source::CacheMode;
 use crate::state;
-use progress::{Results, Shown};
+use progress::{Progress, ResultTiming};
 
-/// How long `apply` waits for another process that is writing.
+/// The maximum wait for another process that writes to the state.
 const LOCK_WAIT: Duration = Duration::from_secs(60);
 
-pub(super) fn run(settings: &Settings) -> Result<Verdict, Failure> {
+pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
     match (pass(settings), settings.exit_zero_when_held) {
-        (Err(failure), true) if failure.verdict() == Verdict::Held => Err(failure.with(Verdict::Clean)),
+        (Err(failure), true) if failure.status() == ExitStatus::Held => Err(failure.with(ExitStatus::Clean)),
         (result, _) => result,
     }
 }
 
-fn pass(settings: &Settings) -> Result<Verdict, Failure> {
+fn pass(settings: &Settings) -> Result<ExitStatus, Failure> {
     let config = setup::config(settings, CacheMode::Keep)?;
     let host = setup::service(&config);
     let mut reconciler = open(config)?;
@@ -35,26 +35,26 @@ fn pass(settings: &Settings) -> Result<Verdict, Failure> {
         .enable_all()
         .build();
     let results = match settings.output {
-        OutputFormat::Human => Results::AsTheyEnd,
-        OutputFormat::Github | OutputFormat::Json | OutputFormat::Markdown => Results::AtTheEnd,
+        OutputFormat::Human => ResultTiming::AsTheyEnd,
+        OutputFormat::Github | OutputFormat::Json | OutputFormat::Markdown => ResultTiming::AtTheEnd,
     };
-    let shown = Arc::new(Shown::new(host, settings.log_format, results));
+    let progress = Arc::new(Progress::new(host, settings.log_format, results));
     let runtime = runtime.map_err(Failure::failed)?;
     let stop = {
         let _entered = runtime.enter();
         signals::stop_on_signal().map_err(Failure::failed)?
     };
-    let observer = Arc::clone(&shown);
+    let observer = Arc::clone(&progress);
     let context = PassContext::new(stop, move |event| observer.observe(event));
     let report = reconciler.pass(&context, &Runtime::Tokio(runtime.handle().clone()));
-    shown.clear();
+    progress.clear();
     let report = report?;
     for text in &report.notes {
         note(&format!("note: {text}\n"))?;
     }
-    print_results(&report, &shown, settings)?;
+    print_results(&report, &progress, settings)?;
     print_end(&report)?;
-    Ok(verdict(&report, settings.exit_zero_when_held))
+    Ok(status(&report, settings.exit_zero_when_held))
 }
 
 /// Opens the state. Prints the holder of the lock before waiting, so that a CI log explains the delay.
@@ -68,10 +68,10 @@ fn open(config: Config) -> Result<Reconciler, Failure> {
     }
 }
 
-fn verdict(report: &Report, exit_zero_when_held: bool) -> Verdict {
+fn status(report: &Report, exit_zero_when_held: bool) -> ExitStatus {
     let failed = match report.is_complete() {
-        true => Verdict::Clean,
-        false => Verdict::Failed,
+        true => ExitStatus::Clean,
+        false => ExitStatus::Failed,
     };
     let held = match exit_zero_when_held {
         false => plan::held(&report.plan),
@@ -80,7 +80,7 @@ fn verdict(report: &Report, exit_zero_when_held: bool) -> Verdict {
     held.and(failed)
 }
 
-fn print_results(report: &Report, shown: &Shown, settings: &Settings) -> Result<(), Failure> {
+fn print_results(report: &Report, progress: &Progress, settings: &Settings) -> Result<(), Failure> {
     match settings.output {
         OutputFormat::Github => {
             print(&render::github(&report.plan))?;
@@ -89,13 +89,13 @@ fn print_results(report: &Report, shown: &Shown, settings: &Settings) -> Result<
         OutputFormat::Human => {
             let left = report
                 .lines()
-                .filter(|(change, _)| !shown.has_printed(&change.id));
+                .filter(|(change, _)| !progress.has_printed(&change.id));
             let left: String = left
-                .map(|(change, sending)| output::line(change, sending))
+                .map(|(change, result)| output::line(change, result))
                 .collect();
             print(&(left + &output::rest(report, color(settings))))
         }
-        OutputFormat::Json => show::json(&output::Json::of(report)),
+        OutputFormat::Json => show::json(&output::ReportJson::of(report)),
         OutputFormat::Markdown => print(&output::markdown(report, &render::markdown(&report.plan))),
     }
 }

@@ -1,7 +1,7 @@
-//! What `apply` prints about the changes of a pass, in each output format.
+//! Formats the results of a pass for `apply`.
 //!
-//! As text, each change gets its line when it ends, while the pass is still running; the other formats are printed once,
-//! at the end. Every format reports an error that ended the pass after requests had left.
+//! Text has one line per change, printed when the change ends. The other formats are printed at the end. Every format
+//! includes an error that ended the pass after it had sent requests.
 
 use std::fmt::Write as _;
 
@@ -14,19 +14,19 @@ use crate::plan::Change;
 use crate::plan::render::{self, code};
 
 /// Returns the lines about one change.
-pub(crate) fn line(change: &Change, sending: &ChangeResult) -> String {
-    let word = sending.as_str().replace('_', " ");
+pub(crate) fn line(change: &Change, result: &ChangeResult) -> String {
+    let word = result.as_str().replace('_', " ");
     let commit = change.attribution.label();
     let (id, action) = (&change.id, change.action.as_str());
     let mut text = format!("{word} {id} ({action}) {}\n", escaped(&commit));
-    if let Some(reason) = sending.reason() {
+    if let Some(reason) = result.reason() {
         let _ = writeln!(text, "  {}", escaped(reason));
     }
     text
 }
 
-/// Returns what follows the lines about the changes: what was held, the findings, and the totals. If no change was tried,
-/// that is the whole plan.
+/// Returns the text after the lines about the changes: holds, findings and totals. If no change was tried, returns the
+/// whole plan.
 pub(super) fn rest(report: &Report, color: Color) -> String {
     let mut text = match (report.results.is_empty(), report.plan.stopped()) {
         (true, None) => render::text(&report.plan, color),
@@ -59,7 +59,7 @@ fn total(report: &Report) -> String {
     text
 }
 
-/// Returns the results as Markdown, those that were not applied first, then the plan.
+/// Formats the results as Markdown, unapplied changes first, then the plan.
 pub(super) fn markdown(report: &Report, plan: &str) -> String {
     const MOST: usize = 200;
     let total = total(report);
@@ -73,8 +73,8 @@ pub(super) fn markdown(report: &Report, plan: &str) -> String {
     let is_applied = |line: &(&Change, &ChangeResult)| matches!(line.1, ChangeResult::Applied);
     let others = report.lines().filter(|line| !is_applied(line));
     let lines = others.chain(report.lines().filter(is_applied));
-    for (change, sending) in lines.take(MOST) {
-        let word = sending.as_str().replace('_', " ");
+    for (change, result) in lines.take(MOST) {
+        let word = result.as_str().replace('_', " ");
         let commit = change.attribution.commit().map(|commit| commit.id.short());
         let (toggle, commit) = (code(change.id.as_str()), code(&commit.unwrap_or_default()));
         let _ = write!(
@@ -82,7 +82,7 @@ pub(super) fn markdown(report: &Report, plan: &str) -> String {
             "* **{word}** {toggle} ({}) {commit}",
             change.action.as_str()
         );
-        if let Some(reason) = sending.reason() {
+        if let Some(reason) = result.reason() {
             let _ = write!(text, ": {}", code(reason));
         }
         text.push('\n');
@@ -90,35 +90,35 @@ pub(super) fn markdown(report: &Report, plan: &str) -> String {
     let more = report.lines().count().saturating_sub(MOST);
     if more > 0 {
         let more = counted(more, "more change");
-        let _ = writeln!(text, "\n{more} did not fit; `-o json` lists every change.");
+        let _ = writeln!(text, "\n{more} omitted; `-o json` lists every change.");
     }
     text + "\n" + plan
 }
 
 /// The plan as JSON, with the result of each change.
 #[derive(Serialize)]
-pub(super) struct Json<'a> {
+pub(super) struct ReportJson<'a> {
     #[serde(flatten)]
     plan: render::Json<'a>,
-    results: Vec<Line<'a>>,
+    results: Vec<ResultLine<'a>>,
     stopped: Option<String>,
     error: Option<JsonError>,
     notes: &'a [String],
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct ResultLine<'a> {
     toggle: &'a ToggleId,
     result: &'static str,
     reason: Option<&'a str>,
 }
 
-impl<'a> Json<'a> {
+impl<'a> ReportJson<'a> {
     pub(super) fn of(report: &'a Report) -> Self {
-        let results = report.lines().map(|(change, sending)| Line {
+        let results = report.lines().map(|(change, result)| ResultLine {
             toggle: &change.id,
-            result: sending.as_str(),
-            reason: sending.reason(),
+            result: result.as_str(),
+            reason: result.reason(),
         });
         Self {
             plan: render::json(&report.plan),

@@ -1,4 +1,4 @@
-//! What a person sees while a pass is running: a bar on a terminal, and one line per change as it ends.
+//! Shows the progress of a pass: a bar on a terminal, and one line per change when it ends.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -13,28 +13,28 @@ use crate::pass::{ChangeResult, Event};
 use crate::plan::{Change, Plan};
 use crate::telemetry::Stream;
 
-/// When the results are printed.
+/// The time at which results are printed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Results {
-    /// Each as soon as its change ends; a CI job that is killed has reported what it did.
+pub(super) enum ResultTiming {
+    /// Each when its change ends, so that the log of a killed CI job is complete.
     AsTheyEnd,
-    /// All together: the format is one value.
+    /// All together, because the format is a single value.
     AtTheEnd,
 }
 
-/// Shows a bar with count, rate and time left once there is something to publish, and the results.
-pub(super) struct Shown {
+/// Shows a bar with count, rate and remaining time, and the results.
+pub(super) struct Progress {
     bar: OnceLock<ProgressBar>,
     host: String,
     format: Option<LogFormat>,
-    results: Results,
-    /// The toggles whose result is on stdout. Workers contend for it once per change.
+    results: ResultTiming,
+    /// The toggles whose result was printed.
     printed: Mutex<BTreeSet<ToggleId>>,
 }
 
-impl Shown {
-    /// `host` is the service's; `format` is that of log lines, if one was asked for.
-    pub(super) fn new(host: String, format: Option<LogFormat>, results: Results) -> Self {
+impl Progress {
+    /// `host` is the service; `format` is the explicit format of log lines.
+    pub(super) fn new(host: String, format: Option<LogFormat>, results: ResultTiming) -> Self {
         Self {
             bar: OnceLock::new(),
             host,
@@ -44,27 +44,27 @@ impl Shown {
         }
     }
 
-    /// Removes the bar, so that the result stands alone.
+    /// Removes the bar.
     pub(super) fn clear(&self) {
         if let Some(bar) = self.bar.get() {
             bar.finish_and_clear();
         }
     }
 
-    /// Returns whether the result of this toggle is on stdout already.
+    /// Returns whether the result of this toggle was printed.
     pub(super) fn has_printed(&self, id: &ToggleId) -> bool {
         let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         printed.contains(id)
     }
 
-    fn print(&self, change: &Change, sending: &ChangeResult) {
+    fn print(&self, change: &Change, result: &ChangeResult) {
         let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
-        let print = || Stream::Stdout.print(&output::line(change, sending));
+        let print = || Stream::Stdout.print(&output::line(change, result));
         let done = match self.bar.get() {
             Some(bar) => bar.suspend(print),
             None => print(),
         };
-        // A line that could not be written is written again at the end, where the error is reported.
+        // A failed line is printed again at the end, where its error is reported.
         if done.is_ok() {
             printed.insert(change.id.clone());
         }
@@ -114,8 +114,8 @@ impl Shown {
             bar.inc(1);
         }
         match self.results {
-            Results::AsTheyEnd => self.print(change, result),
-            Results::AtTheEnd => log_result(change, result),
+            ResultTiming::AsTheyEnd => self.print(change, result),
+            ResultTiming::AtTheEnd => log_result(change, result),
         }
     }
 }

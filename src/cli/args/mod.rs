@@ -1,4 +1,5 @@
-//! What can be typed. Flags of settings follow from the table in `config`; what is about one invocation is here.
+//! Parses arguments. The flags of settings come from the table in `config`; arguments of single commands are defined
+//! here.
 
 mod program;
 mod remote;
@@ -14,52 +15,52 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::ArgMatches;
+use clap::{Arg, ArgMatches};
 
 use crate::config::{Command, Flags, LogLevel, SettingInfo, ValueShape, settings};
 use crate::pass::Files;
 use program::{command_named, opposite};
 
-/// What was typed, before variables and the file are looked at.
+/// The parsed arguments.
 #[derive(Clone, Debug)]
 pub struct Invocation {
-    /// What to do.
-    pub asked: Asked,
-    /// What the flags of settings say.
+    /// The command with its arguments.
+    pub args: CommandArgs,
+    /// The values of the settings' flags.
     pub flags: Flags,
-    /// What `-v` and `-q` say.
+    /// The verbosity of `-v` and `-q`.
     pub verbosity: Verbosity,
 }
 
-/// A command with what belongs to no setting.
+/// A command with the arguments that are not settings.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Asked {
-    /// Releases what a daemon holds.
+pub enum CommandArgs {
+    /// Releases what a running daemon holds.
     Allow(AllowArgs),
-    /// One pass, then exit.
+    /// Makes one pass.
     Apply,
-    /// The whole loop on loopback.
+    /// Demonstrates the whole loop on loopback.
     Demo(DemoArgs),
-    /// What would be published and why.
+    /// Prints what would be published, and why.
     Plan {
-        /// Which files are looked at.
+        /// The files to plan.
         files: Files,
-        /// What the exit code tells.
-        exit: Exit,
+        /// The meaning of the exit code.
+        exit: PlanExit,
     },
-    /// Asks a daemon for a pass.
+    /// Requests a pass from a running daemon.
     Reconcile,
-    /// Ends a suspension of a daemon.
+    /// Ends a suspension of a running daemon.
     Resume(ResumeArgs),
-    /// The daemon.
+    /// Runs the daemon.
     Run,
-    /// A local service.
+    /// Serves a local stand-in for the service.
     Sandbox(SandboxArgs),
-    /// The JSON Schema of a document.
+    /// Prints the JSON Schema of a document.
     Schema,
-    /// Where every toggle stands.
+    /// Prints the state of every toggle.
     Status,
-    /// Keeps a daemon from publishing.
+    /// Suspends publishing in a running daemon.
     Suspend(SuspendArgs),
     /// Checks documents.
     Validate {
@@ -68,7 +69,7 @@ pub enum Asked {
     },
 }
 
-impl Asked {
+impl CommandArgs {
     /// Returns the command.
     #[must_use]
     pub fn command(&self) -> Command {
@@ -89,72 +90,72 @@ impl Asked {
     }
 }
 
-/// What the exit code of a plan tells.
+/// The meaning of a plan's exit code.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Exit {
-    /// Whether there are changes, too.
+pub enum PlanExit {
+    /// It also shows whether there are changes.
     Detailed,
-    /// Whether something is wrong.
+    /// It shows only errors and holds.
     Plain,
 }
 
-/// How a demonstration goes.
+/// The options of the demonstration.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DemoArgs {
-    /// Where the sample repository and the state stay; none removes them at the end.
+    /// The folder of the sample repository and the state; none uses a temporary one.
     pub keep: Option<PathBuf>,
-    /// Whether to wait between steps.
-    pub pause: Pause,
+    /// The wait between steps.
+    pub pause: DemoPause,
 }
 
-/// Whether a demonstration waits for its reader.
+/// The wait between the steps of the demonstration.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Pause {
-    /// It waits this long between steps.
+pub enum DemoPause {
+    /// This duration.
     For(Duration),
-    /// It waits on a terminal and does not elsewhere.
+    /// A default on a terminal, none elsewhere.
     OnTerminal,
 }
 
-/// What the sandbox does, and what goes wrong in it.
+/// The options of the sandbox, with the faults that it injects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SandboxArgs {
-    /// Where it listens.
+    /// The address to listen on.
     pub listen: SocketAddr,
-    /// Where its certificate authority is written.
+    /// The file to write the certificate authority to.
     pub ca_out: Option<PathBuf>,
-    /// Where what was published is written, one JSON object a line.
+    /// The file to append published documents to, one JSON object per line.
     pub history_file: Option<PathBuf>,
     /// The share of requests that get a 500, between 0 and 1.
     pub fail_rate: f64,
-    /// How long each answer takes.
+    /// The delay of each response.
     pub latency: Duration,
-    /// The share of requests that are stored and get no answer, between 0 and 1.
+    /// The share of requests that are stored but get no response, between 0 and 1.
     pub drop_rate: f64,
     /// The share of requests that get a 429, between 0 and 1.
     pub too_many_rate: f64,
-    /// What a 429 says in `Retry-After`; nothing when it is not given.
-    pub retry_after: Option<Duration>,
-    /// What its accidents follow from.
+    /// The `Retry-After` of a 429.
+    pub retry_after: Duration,
+    /// The seed of the random faults.
     pub seed: u64,
 }
 
-/// What `-v` and `-q` say about logs.
+/// The log level of `-v` and `-q`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Verbosity {
-    /// Neither was given.
+    /// Neither flag.
     #[default]
     Usual,
-    /// `-v`: one level more than usual.
+    /// `-v`: one level more than the default.
     More,
-    /// `-vv`: two levels more than usual.
+    /// `-vv`: two levels more than the default.
     Most,
     /// `-q`: errors only.
     Quiet,
 }
 
 impl Verbosity {
-    /// Returns what to log in `command` when `level` is set, or is not.
+    /// Returns the log level of `command`, given the setting `level`.
     #[must_use]
     pub fn level(self, command: Command, level: Option<LogLevel>) -> Option<LogLevel> {
         let daemon = command == Command::Run;
@@ -168,59 +169,59 @@ impl Verbosity {
     }
 }
 
-/// Reads what was typed, the program's name first.
+/// Parses the arguments `typed`, the program's name first.
 ///
 /// # Errors
-/// A `clap::Error` with the whole message: help and version when they were asked for, usage otherwise. Its exit
-/// code is not ours: see [`exit_code`].
+/// A `clap::Error` with the message to print: the requested help or version, or a usage error. See [`exit_code`].
 pub fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {
     let matches = program().try_get_matches_from(typed)?;
     let Some((name, matches)) = matches.subcommand() else {
         unreachable!("a subcommand is required");
     };
     Ok(Invocation {
-        asked: asked(name, matches),
+        args: command_args(name, matches),
         flags: flags(command_named(name), matches),
         verbosity: verbosity(matches),
     })
 }
 
-/// Returns the exit code that a `clap::Error` means here: 2 is taken by `plan`.
+/// Returns the exit code of a `clap::Error`.
 #[must_use]
 pub fn exit_code(error: &clap::Error) -> u8 {
+    // clap's own code for usage errors, 2, means changes in `plan`.
     if error.use_stderr() { 64 } else { 0 }
 }
 
-fn asked(name: &str, matches: &ArgMatches) -> Asked {
+fn command_args(name: &str, matches: &ArgMatches) -> CommandArgs {
     match command_named(name) {
-        Command::Allow => Asked::Allow(remote::allow(matches)),
-        Command::Apply => Asked::Apply,
-        Command::Demo => Asked::Demo(DemoArgs {
+        Command::Allow => CommandArgs::Allow(remote::allow(matches)),
+        Command::Apply => CommandArgs::Apply,
+        Command::Demo => CommandArgs::Demo(DemoArgs {
             keep: matches.get_one("keep").cloned(),
             pause: match (matches.get_flag("no-pause"), matches.get_one("pause")) {
-                (true, _) => Pause::For(Duration::ZERO),
-                (false, Some(pause)) => Pause::For(*pause),
-                (false, None) => Pause::OnTerminal,
+                (true, _) => DemoPause::For(Duration::ZERO),
+                (false, Some(pause)) => DemoPause::For(*pause),
+                (false, None) => DemoPause::OnTerminal,
             },
         }),
-        Command::Plan => Asked::Plan {
+        Command::Plan => CommandArgs::Plan {
             files: match matches.get_flag("worktree") {
                 true => Files::WorkTree,
                 false => Files::Committed,
             },
             exit: match matches.get_flag("detailed-exitcode") {
-                true => Exit::Detailed,
-                false => Exit::Plain,
+                true => PlanExit::Detailed,
+                false => PlanExit::Plain,
             },
         },
-        Command::Reconcile => Asked::Reconcile,
-        Command::Resume => Asked::Resume(remote::resume(matches)),
-        Command::Run => Asked::Run,
-        Command::Sandbox => Asked::Sandbox(sandbox_args(matches)),
-        Command::Schema => Asked::Schema,
-        Command::Status => Asked::Status,
-        Command::Suspend => Asked::Suspend(remote::suspend(matches)),
-        Command::Validate => Asked::Validate {
+        Command::Reconcile => CommandArgs::Reconcile,
+        Command::Resume => CommandArgs::Resume(remote::resume(matches)),
+        Command::Run => CommandArgs::Run,
+        Command::Sandbox => CommandArgs::Sandbox(sandbox_args(matches)),
+        Command::Schema => CommandArgs::Schema,
+        Command::Status => CommandArgs::Status,
+        Command::Suspend => CommandArgs::Suspend(remote::suspend(matches)),
+        Command::Validate => CommandArgs::Validate {
             paths: matches.get_many("paths").into_iter().flatten().cloned().collect(),
         },
     }
@@ -236,7 +237,7 @@ fn sandbox_args(matches: &ArgMatches) -> SandboxArgs {
         latency: *matches.get_one("latency").expect("it has a default"),
         drop_rate: rate("drop-rate"),
         too_many_rate: rate("too-many-rate"),
-        retry_after: matches.get_one("retry-after").copied(),
+        retry_after: *matches.get_one("retry-after").expect("it has a default"),
         seed: *matches.get_one("seed").expect("it has a default"),
     }
 }
@@ -247,7 +248,7 @@ fn flags(command: Command, matches: &ArgMatches) -> Flags {
         .filter(|setting| setting.flag.is_some() && setting.commands.contains(&command));
     let mut flags = BTreeMap::new();
     for setting in taken {
-        let said: Vec<String> = match setting.shape {
+        let values: Vec<String> = match setting.shape {
             ValueShape::Switch => switched(setting, matches).into_iter().collect(),
             _ => matches
                 .get_many::<String>(setting.name)
@@ -256,8 +257,8 @@ fn flags(command: Command, matches: &ArgMatches) -> Flags {
                 .cloned()
                 .collect(),
         };
-        if !said.is_empty() {
-            flags.insert(setting.name.to_owned(), said);
+        if !values.is_empty() {
+            flags.insert(setting.name.to_owned(), values);
         }
     }
     flags
@@ -274,6 +275,14 @@ fn switched(setting: &'static SettingInfo, matches: &ArgMatches) -> Option<Strin
         (false, true) => Some(negative.to_string()),
         (false, false) => None,
     }
+}
+
+fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name)
+        .long(name)
+        .value_name(value)
+        .help(help)
+        .hide_default_value(true)
 }
 
 fn verbosity(matches: &ArgMatches) -> Verbosity {

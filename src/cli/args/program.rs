@@ -1,11 +1,11 @@
-//! The command line as clap knows it: commands, flags, help.
+//! Defines the commands, flags and help texts for clap.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Command as Clap, value_parser};
 
-use super::remote;
+use super::{option, remote};
 use crate::config::{Command, SettingInfo, ValueShape, count, ratio, settings};
 use crate::model::duration;
 
@@ -34,42 +34,42 @@ const COMMANDS: [(&str, Command, &str, &str); 12] = [
         "run",
         Command::Run,
         "Run continuously, as a daemon or a sidecar",
-        "Makes a pass whenever the source moves, a webhook arrives or the poll interval is over: the daemon and \
-         the sidecar.",
+        "Makes a pass whenever the source changes, a webhook arrives or the poll interval ends: as a daemon or a \
+         sidecar.",
     ),
     (
         "status",
         Command::Status,
         "Show where every toggle stands",
         "Shows for every toggle the applied revision and whether it is in sync, pending, held, failed or an \
-         orphan, and why. As free of side effects as plan.",
+         orphan, and why. Has no side effects, like plan.",
     ),
     (
         "allow",
         Command::Allow,
         "Release what a running daemon holds",
-        "Releases what a rail or a first pass holds in one environment of a running daemon, without a restart, and \
-         prints what that is. The decision is valid once, for one revision, and is recorded with the caller and the \
-         time. history lets the daemon continue from a revision that does not descend from the recorded one.",
+        "Releases the toggles that a rail or a first pass holds in one environment of a running daemon, without a \
+         restart, and prints them. The decision is valid once, for one revision, and is recorded with the caller and \
+         the time. history lets the daemon continue from a revision that does not descend from the recorded one.",
     ),
     (
         "suspend",
         Command::Suspend,
         "Keep a running daemon from publishing",
-        "Keeps a running daemon from publishing, everywhere or in the part that a glob over \
+        "Keeps a running daemon from publishing, either all toggles or those that a glob over \
          project/environment/toggle matches. Planning continues. Survives a restart of the daemon.",
     ),
     (
         "resume",
         Command::Resume,
         "Let a suspended daemon publish again",
-        "Ends the suspensions of a running daemon: all of them, or the one that was given with the same globs.",
+        "Ends the suspensions of a running daemon: all of them, or the one with the same globs.",
     ),
     (
         "reconcile",
         Command::Reconcile,
-        "Ask a running daemon for a pass now",
-        "Asks a running daemon for a pass now, in which refused toggles are tried again.",
+        "Request a pass from a running daemon",
+        "Requests a pass from a running daemon. The pass also retries refused toggles.",
     ),
     (
         "schema",
@@ -80,40 +80,40 @@ const COMMANDS: [(&str, Command, &str, &str); 12] = [
     (
         "sandbox",
         Command::Sandbox,
-        "Serve a local toggle service for trying things",
-        "Serves a local toggle service with the documented endpoint, over HTTPS, for trying things and for tests. \
-         The token it accepts is GITOGGLE_SANDBOX_TOKEN, or sandbox-token.",
+        "Serve a local toggle service for experiments",
+        "Serves a local toggle service with the documented endpoint, over HTTPS, for experiments and tests. \
+         It accepts the token GITOGGLE_SANDBOX_TOKEN, or sandbox-token.",
     ),
     (
         "demo",
         Command::Demo,
         "Watch the whole loop on this machine",
-        "Makes a sample repository, serves the sandbox and makes pass after pass, all on loopback and in one \
-         process; what happens is printed as it happens.",
+        "Creates a sample repository, serves the sandbox and makes several passes, all on loopback and in one \
+         process. Prints each step.",
     ),
 ];
 
 const AFTER: &str = "\
 Every setting is a flag, a variable (--base-url is GITOGGLE_BASE_URL) and a key in the file that --config names \
-(base_url); flags win over variables, variables over the file. Tokens and passwords are never flags: give a \
-variable, or a file of their own.";
+(base_url). Flags take precedence over variables, and variables over the file. Tokens and passwords are never flags: use \
+variables or separate files.";
 
 const EXIT_CODES: &str = "\
 Exit codes:
-   0  done and clean
-   1  it ran and failed, or was interrupted with work left
+   0  success
+   1  failure, or interruption before all work was done
    2  plan --detailed-exitcode: there are changes
    3  at least one document is invalid
-   4  something is held: rail, first pass (not for plan), suspension or stale checkout
+   4  at least one change is held: rail, first pass (not for plan), suspension or stale checkout
   64  an unknown flag, or a missing or malformed setting";
 
-/// Builds the whole command line.
+/// Builds the command-line parser.
 #[must_use]
 pub fn program() -> Clap {
     let program = Clap::new("gitoggle")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Keep a feature-toggle service in step with a Git repository")
-        .after_help("`gitoggle help COMMAND` says more")
+        .after_help("For details, run `gitoggle help COMMAND`")
         .after_long_help(format!("{AFTER}\n\n{EXIT_CODES}"))
         .max_term_width(110)
         .subcommand_required(true)
@@ -126,7 +126,7 @@ pub fn program() -> Clap {
             let subcommand = Clap::new(*name)
                 .about(*short)
                 .long_about(*long)
-                .after_help("--help says more, -h less");
+                .after_help("For details, use --help; for a summary, -h");
             let subcommand = match remote::examples(*command) {
                 Some(examples) => subcommand.after_long_help(examples),
                 None => subcommand,
@@ -135,7 +135,7 @@ pub fn program() -> Clap {
         })
 }
 
-/// Adds the flags of a command, which only the one that was typed needs.
+/// Adds the flags of a command. clap calls this only for the command that was typed.
 fn with_flags(clap: Clap) -> Clap {
     let named = COMMANDS.iter().find(|(name, ..)| *name == clap.get_name());
     let Some((_, command, ..)) = named else {
@@ -150,7 +150,7 @@ fn with_flags(clap: Clap) -> Clap {
     [verbose(), quiet()].into_iter().fold(clap, Clap::arg)
 }
 
-/// The flag of a setting; for a switch also its opposite, which is not listed.
+/// Returns the flag of a setting and, for a switch, the hidden opposite flag.
 fn flag(setting: &'static SettingInfo) -> Vec<Arg> {
     let Some(dashed) = setting.flag.as_deref().and_then(|flag| flag.strip_prefix("--")) else {
         return Vec::new();
@@ -239,7 +239,7 @@ fn quiet() -> Arg {
         .conflicts_with_all(["verbose", "log_level"])
 }
 
-/// The arguments that are about one invocation of `command`.
+/// Returns the arguments of `command` that are not settings.
 fn own(command: Command) -> Vec<Arg> {
     match command {
         Command::Validate => vec![
@@ -250,8 +250,8 @@ fn own(command: Command) -> Vec<Arg> {
                 .value_parser(value_parser!(PathBuf)),
         ],
         Command::Plan => vec![
-            toggle("worktree", "Look at uncommitted files"),
-            toggle("detailed-exitcode", "Exit with 2 when there are changes"),
+            toggle("worktree", "Read uncommitted files"),
+            toggle("detailed-exitcode", "Exit with 2 if there are changes"),
         ],
         Command::Sandbox => sandbox(),
         Command::Demo => vec![
@@ -285,7 +285,7 @@ fn sandbox() -> Vec<Arg> {
         option(
             "listen",
             "ADDR",
-            "Listen here; port 0 takes a free one [127.0.0.1:8443]",
+            "Listen on this address; port 0 selects a free port [127.0.0.1:8443]",
         )
         .default_value("127.0.0.1:8443")
         .value_parser(value_parser!(SocketAddr)),
@@ -297,23 +297,20 @@ fn sandbox() -> Vec<Arg> {
         path(
             "history-file",
             "FILE",
-            "Append what is published to this file, one JSON object a line",
+            "Append published documents to this file, one JSON object per line",
         ),
         rate("fail-rate", "Answer this share of requests with a 500 [0]"),
         rate("drop-rate", "Store this share of requests without answering [0]"),
         rate("too-many-rate", "Answer this share of requests with a 429 [0]"),
-        option(
-            "retry-after",
-            "TIME",
-            "Say this in the Retry-After of a 429 [nothing]",
-        )
-        .value_parser(duration)
-        .help_heading("Faults"),
-        option("latency", "TIME", "Take this long for every answer [0s]")
+        option("retry-after", "TIME", "Send this Retry-After with a 429 [1s]")
+            .default_value("1s")
+            .value_parser(duration)
+            .help_heading("Faults"),
+        option("latency", "TIME", "Delay every response by this duration [0s]")
             .default_value("0s")
             .value_parser(duration)
             .help_heading("Faults"),
-        option("seed", "N", "Let the same accidents happen again [1]")
+        option("seed", "N", "Use this seed for the random faults [1]")
             .default_value("1")
             .value_parser(count)
             .help_heading("Faults"),
@@ -324,20 +321,12 @@ fn toggle(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).help(help).action(ArgAction::SetTrue)
 }
 
-pub(super) fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
-    Arg::new(name)
-        .long(name)
-        .value_name(value)
-        .help(help)
-        .hide_default_value(true)
-}
-
 fn path(name: &'static str, value: &'static str, help: &'static str) -> Arg {
     option(name, value, help).value_parser(value_parser!(PathBuf))
 }
 
-/// Returns the command of that name, which clap knows.
+/// Returns the command with this name.
 pub(super) fn command_named(name: &str) -> Command {
     let named = COMMANDS.iter().find(|(known, ..)| *known == name);
-    named.expect("clap knows only the commands of the table").1
+    named.expect("clap accepts only the commands of the table").1
 }

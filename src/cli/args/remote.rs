@@ -1,42 +1,42 @@
-//! Arguments of the commands that a running daemon carries out.
+//! Arguments of the commands that a running daemon executes.
 
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
 
 use crate::config::Command;
 use crate::model::{EnvironmentId, Override};
 
-use super::program::option;
+use super::option;
 
-/// What to allow.
+/// The arguments of `allow`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct AllowArgs {
     /// The decision.
     pub what: Override,
     /// The environment; `history` needs none.
     pub environment: Option<EnvironmentId>,
-    /// The revision; none is the one that the daemon reports.
+    /// The revision; none means the one that the daemon reports.
     pub revision: Option<String>,
 }
 
-/// What to suspend.
+/// The arguments of `suspend`.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct SuspendArgs {
-    /// Globs, separated by spaces; none is everything.
+    /// Globs, separated by spaces; none means everything.
     pub scope: Option<String>,
-    /// How long, with a unit; none is until resumed.
+    /// The duration; none means until resumed.
     pub lasts: Option<String>,
-    /// Why.
+    /// The reason, for logs and status.
     pub reason: Option<String>,
 }
 
-/// What to resume.
+/// The arguments of `resume`.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ResumeArgs {
-    /// Globs, separated by spaces; none is everything.
+    /// Globs, separated by spaces; none means everything.
     pub scope: Option<String>,
 }
 
-/// Returns the arguments that are about one invocation of `command`.
+/// Returns the arguments of `command` that are not settings.
 pub(super) fn own(command: Command) -> Vec<Arg> {
     match command {
         Command::Allow => vec![
@@ -65,12 +65,16 @@ pub(super) fn own(command: Command) -> Vec<Arg> {
             ),
         ],
         Command::Suspend => vec![
-            scope("Suspend the toggles that this glob matches only; repeatable [everything]"),
+            scope("Suspend only the toggles that this glob matches; repeatable [everything]"),
             option("for", "TIME", "Resume after this time [never]"),
-            option("reason", "TEXT", "Say why, for the log, the page and /api/status"),
+            option(
+                "reason",
+                "TEXT",
+                "Show this reason in the log, on the page and in /api/status",
+            ),
         ],
         Command::Resume => vec![scope(
-            "End the suspension that was given with this glob only; repeatable [all suspensions]",
+            "End only the suspension with this glob; repeatable [all suspensions]",
         )],
         _ => Vec::new(),
     }

@@ -1,4 +1,4 @@
-//! What can be typed, and what it says.
+//! Tests parsing and help texts.
 
 use super::*;
 
@@ -11,12 +11,12 @@ fn typed(line: &str) -> Result<Invocation, clap::Error> {
 }
 
 #[test]
-fn the_definitions_agree_with_each_other() {
+fn the_definitions_are_consistent() {
     program().debug_assert();
 }
 
 #[test]
-fn flags_are_told_by_setting_and_only_those_of_the_command_are_taken() {
+fn a_command_accepts_only_its_own_flags() {
     let plan =
         typed("plan --ref main --only a/** --only b/** --no-allow-trailer --first-parent -o json").unwrap();
     let expected = [
@@ -28,7 +28,7 @@ fn flags_are_told_by_setting_and_only_those_of_the_command_are_taken() {
     ];
     let expected: Flags = expected
         .into_iter()
-        .map(|(name, said)| (name.to_owned(), said.into_iter().map(str::to_owned).collect()))
+        .map(|(name, values)| (name.to_owned(), values.into_iter().map(str::to_owned).collect()))
         .collect();
     assert_eq!(plan.flags, expected);
     for (line, taken) in [
@@ -48,8 +48,8 @@ fn flags_are_told_by_setting_and_only_those_of_the_command_are_taken() {
 }
 
 #[test]
-fn the_last_of_a_switch_and_its_opposite_counts() {
-    for (line, said) in [
+fn of_a_switch_and_its_opposite_the_last_one_wins() {
+    for (line, (name, value)) in [
         ("plan --first-parent --no-first-parent", ("first_parent", "false")),
         ("plan --no-first-parent --first-parent", ("first_parent", "true")),
         (
@@ -62,25 +62,25 @@ fn the_last_of_a_switch_and_its_opposite_counts() {
         ),
     ] {
         let flags = typed(line).unwrap().flags;
-        assert_eq!(flags.get(said.0), Some(&vec![said.1.to_owned()]), "{line}");
+        assert_eq!(flags.get(name), Some(&vec![value.to_owned()]), "{line}");
     }
 }
 
 #[test]
-fn what_is_about_one_invocation_is_no_setting() {
+fn arguments_of_one_command_are_not_settings() {
     let plan = typed("plan --worktree --detailed-exitcode -vv").unwrap();
     assert_eq!(
-        plan.asked,
-        Asked::Plan {
+        plan.args,
+        CommandArgs::Plan {
             files: Files::WorkTree,
-            exit: Exit::Detailed
+            exit: PlanExit::Detailed
         }
     );
     assert_eq!(plan.verbosity, Verbosity::Most);
     assert!(plan.flags.is_empty());
-    let Asked::Sandbox(sandbox) = typed("sandbox --fail-rate 0.1 --latency 5ms --seed 7")
+    let CommandArgs::Sandbox(sandbox) = typed("sandbox --fail-rate 0.1 --latency 5ms --seed 7")
         .unwrap()
-        .asked
+        .args
     else {
         panic!("a sandbox");
     };
@@ -90,7 +90,7 @@ fn what_is_about_one_invocation_is_no_setting() {
 }
 
 #[test]
-fn wrong_usage_is_64_and_help_and_version_are_0() {
+fn wrong_usage_exits_64_and_help_and_version_exit_0() {
     for (line, code) in [
         ("plan --nonsense", 64),
         ("nonsense", 64),
@@ -105,7 +105,7 @@ fn wrong_usage_is_64_and_help_and_version_are_0() {
 }
 
 #[test]
-fn no_help_is_wider_than_a_terminal_nor_ends_in_a_full_stop() {
+fn every_help_text_fits_80_columns_and_has_no_final_period() {
     let mut program = program().term_width(80);
     program.build();
     for command in program

@@ -1,4 +1,4 @@
-//! The sample repository of the demonstration: the files of `examples/toggles`, and what is done to them.
+//! The files of the demonstration's sample repository: those of `examples/toggles`.
 
 /// Every file of `examples/toggles`, path and content.
 pub(super) const FILES: [(&str, &str); 8] = [
@@ -39,7 +39,7 @@ pub(super) const FILES: [(&str, &str); 8] = [
 /// The document that the pull request changes.
 pub(super) const CHECKOUT: &str = "shop/production/new-checkout.yaml";
 
-/// The document that the broken file stands beside.
+/// The document that one step breaks.
 pub(super) const STAGING: &str = "shop/staging/new-checkout.yaml";
 
 /// Returns the content of `path` as it is in `examples/toggles`.

@@ -1,10 +1,9 @@
-//! `gitoggle demo`: the whole loop on loopback, in one process.
+//! `gitoggle demo`: demonstrates the whole loop on loopback, in one process.
 //!
-//! The repository, the service, the state and every pass are real; only the audience is spared the set-up. Each step
-//! checks what it says: where something else happened than what is told, the demonstration fails.
+//! The repository, the service, the state and every pass are real. Each step checks its claims and fails if one is false.
 
 mod files;
-mod stage;
+mod output;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 use super::args::DemoArgs;
-use super::failure::{Failure, Verdict};
+use super::failure::{ExitStatus, Failure};
 use super::signals;
 use crate::config::Settings;
 use crate::model::{Color, Commit, Scope, ToggleId, escaped};
@@ -25,11 +24,11 @@ use crate::source::sample::Sample;
 use crate::telemetry::Stream;
 use crate::transport::{Network, Secret, SecretSource};
 use files::{CHECKOUT, FILES, STAGING, original};
-use stage::Stage;
+use output::DemoOutput;
 
 const TOKEN: &str = "demo-token";
 
-pub(super) fn run(settings: &Settings, args: &DemoArgs) -> Result<Verdict, Failure> {
+pub(super) fn run(settings: &Settings, args: &DemoArgs) -> Result<ExitStatus, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -37,8 +36,8 @@ pub(super) fn run(settings: &Settings, args: &DemoArgs) -> Result<Verdict, Failu
     runtime.map_err(Failure::failed)?.block_on(async {
         let mut stop = signals::stop_on_signal().map_err(Failure::failed)?;
         tokio::select! {
-            shown = show(settings, args) => shown.map(|()| Verdict::Clean),
-            _ = stop.wait_for(|stop| *stop) => Ok(Verdict::Clean),
+            result = show(settings, args) => result.map(|()| ExitStatus::Clean),
+            _ = stop.wait_for(|stop| *stop) => Ok(ExitStatus::Clean),
         }
     })
 }
@@ -46,7 +45,7 @@ pub(super) fn run(settings: &Settings, args: &DemoArgs) -> Result<Verdict, Failu
 async fn show(settings: &Settings, args: &DemoArgs) -> Result<(), Failure> {
     let (folder, _temporary) = folder(args.keep.as_deref())?;
     let color = Stream::Stdout.color(settings.color);
-    let stage = Stage::new(color, args.pause);
+    let output = DemoOutput::new(color, args.pause);
     let sandbox = Sandbox::start(SandboxConfig {
         ca_file: Some(folder.join("ca.pem")),
         ..SandboxConfig::new(Secret::new(TOKEN.to_owned()))
@@ -55,7 +54,7 @@ async fn show(settings: &Settings, args: &DemoArgs) -> Result<(), Failure> {
     let repository = Sample::create(&folder.join("toggles")).map_err(Failure::failed)?;
     let demo = Demo {
         folder,
-        stage,
+        output,
         sandbox,
         repository,
         color,
@@ -65,7 +64,7 @@ async fn show(settings: &Settings, args: &DemoArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns where everything lies, and what removes it at the end unless it is to be kept.
+/// Returns the folder of the demonstration, and the guard that removes a temporary one.
 fn folder(keep: Option<&Path>) -> Result<(PathBuf, Option<tempfile::TempDir>), Failure> {
     match keep {
         Some(folder) => {
@@ -82,7 +81,7 @@ fn folder(keep: Option<&Path>) -> Result<(PathBuf, Option<tempfile::TempDir>), F
 
 struct Demo {
     folder: PathBuf,
-    stage: Stage,
+    output: DemoOutput,
     sandbox: Sandbox,
     repository: Sample,
     color: Color,
@@ -90,7 +89,7 @@ struct Demo {
 
 impl Demo {
     async fn play(&self) -> Result<(), Failure> {
-        self.stage_is_set().await?;
+        self.set_up().await?;
         self.first_pass().await?;
         self.pull_request().await?;
         self.cosmetic_edit().await?;
@@ -99,8 +98,8 @@ impl Demo {
         self.summary().await
     }
 
-    async fn stage_is_set(&self) -> Result<(), Failure> {
-        self.stage
+    async fn set_up(&self) -> Result<(), Failure> {
+        self.output
             .step(1, "A repository with one file per toggle, and a toggle service")
             .await?;
         let files: BTreeMap<&str, Option<&str>> = FILES
@@ -111,38 +110,36 @@ impl Demo {
             .repository
             .commit("Keep our toggles in Git", &files)
             .map_err(Failure::failed)?;
-        self.say(&format!("repository  {}", self.folder.join("toggles").display()))?;
-        self.say(&format!(
+        self.print(&format!("repository  {}", self.folder.join("toggles").display()))?;
+        self.print(&format!(
             "            {} documents, commit {}",
             files.len(),
             commit.short()
         ))?;
-        self.say(&format!(
+        self.print(&format!(
             "service     {} (the sandbox, in this process)",
             self.sandbox.url()
         ))
     }
 
     async fn first_pass(&self) -> Result<(), Failure> {
-        self.stage
-            .step(2, "The first pass asks what \"nothing applied yet\" means")
-            .await?;
+        self.output.step(2, "The first pass needs a decision").await?;
         let report = self.pass(None).await?;
         self.expect(report.plan.held().len(), FILES.len(), "toggles held")?;
         self.expect(self.sandbox.requests().len(), 0, "requests")?;
-        self.say(&format!(
-            "gitoggle apply: {} toggles held, no request sent. Nothing applied is not",
+        self.print(&format!(
+            "gitoggle apply: {} toggles held, no request sent. Without state, gitoggle cannot",
             FILES.len()
         ))?;
-        self.say("an empty world: `--first-pass assert` publishes, `adopt` records without publishing.")?;
-        self.say("gitoggle apply --first-pass assert")?;
+        self.print("know the service: `--first-pass assert` publishes, `adopt` records without publishing.")?;
+        self.print("gitoggle apply --first-pass assert")?;
         let report = self.pass(Some(FirstPass::Assert)).await?;
         self.expect(report.applied(), FILES.len(), "toggles applied")?;
         self.published(&report)
     }
 
     async fn pull_request(&self) -> Result<(), Failure> {
-        self.stage.step(3, "A pull request is merged").await?;
+        self.output.step(3, "A pull request is merged").await?;
         let text = original(CHECKOUT).replace("objects: [AT, CH]", "objects: [AT, CH, DE]");
         let text = text.replace(
             "defaultServe: { variation: \"off\" }",
@@ -155,18 +152,18 @@ impl Demo {
             .pull_request(message, merge, &files)
             .map_err(Failure::failed)?;
         let planned = self.plan()?;
-        self.say("gitoggle plan")?;
-        self.stage.shown(&planned)?;
+        self.print("gitoggle plan")?;
+        self.output.indented(&planned)?;
         let before = self.sandbox.requests().len();
         let report = self.pass(None).await?;
         self.expect(report.applied(), 1, "toggles applied")?;
         self.expect(self.sandbox.requests().len() - before, 1, "requests")?;
-        self.say("\n   gitoggle apply: the one request, as the service received it")?;
+        self.print("\n   gitoggle apply: the one request, as the service received it")?;
         self.last_request()
     }
 
     async fn cosmetic_edit(&self) -> Result<(), Failure> {
-        self.stage.step(4, "A cosmetic edit causes nothing").await?;
+        self.output.step(4, "A cosmetic edit sends nothing").await?;
         let path = "shop/production/free-shipping-from.yaml";
         let text = format!("# Reviewed in spring.\n\n{}", original(path));
         let files = BTreeMap::from([(path, Some(text.as_str()))]);
@@ -177,11 +174,11 @@ impl Demo {
         let report = self.pass(None).await?;
         self.expect(self.sandbox.requests().len() - before, 0, "requests")?;
         self.expect(report.plan.records().len(), 1, "documents recorded")?;
-        self.say("the file changed and its meaning did not: recorded, no request sent")
+        self.print("the file changed, but not its meaning: recorded, no request sent")
     }
 
     async fn broken_file(&self) -> Result<(), Failure> {
-        self.stage.step(5, "A broken file blocks nobody").await?;
+        self.output.step(5, "A broken file does not block others").await?;
         let broken = original(STAGING).replacen("defaultServe", "defualtServe", 1);
         let path = "search/production/ranking.yaml";
         let good = original(path).replacen("disabled: false", "disabled: true", 1);
@@ -194,14 +191,14 @@ impl Demo {
         let (findings, color) = (report.plan.findings(), self.color);
         self.expect(usize::from(report.plan.has_invalid()), 1, "invalid documents")?;
         self.expect(self.sandbox.requests().len() - before, 1, "requests")?;
-        self.stage.shown(&crate::document::render(findings, color))?;
-        self.say("the broken toggle stays as last applied, and the other one in the same commit goes out:")?;
+        self.output.indented(&crate::document::render(findings, color))?;
+        self.print("the broken toggle stays as last applied, and the other one of the commit is published:")?;
         self.published(&report)
     }
 
     async fn lost_answer(&self) -> Result<(), Failure> {
-        self.stage
-            .step(6, "An answer is lost after the service stored it")
+        self.output
+            .step(6, "A response is lost after the service stored the document")
             .await?;
         let files = BTreeMap::from([(STAGING, Some(original(STAGING)))]);
         self.repository
@@ -221,12 +218,16 @@ impl Demo {
         self.expect(report.applied(), 1, "toggles applied")?;
         self.expect(sent.len(), 2, "requests")?;
         self.expect(usize::from(sent[0].body == sent[1].body), 1, "body sent twice")?;
-        self.say("the request was journalled before it left, so the same body and comment were sent again:")?;
+        self.print(
+            "the request was journaled before it was sent, so the same body and comment were sent again:",
+        )?;
         self.published(&report)
     }
 
     async fn summary(&self) -> Result<(), Failure> {
-        self.stage.step(7, "What the service saw").await?;
+        self.output
+            .step(7, "The requests that the service received")
+            .await?;
         let mut counts: BTreeMap<ToggleId, usize> = BTreeMap::new();
         for request in self.sandbox.requests() {
             *counts.entry(request.toggle).or_default() += 1;
@@ -237,7 +238,7 @@ impl Demo {
             .max()
             .unwrap_or_default();
         for (id, count) in &counts {
-            self.say(&format!(
+            self.print(&format!(
                 "{id:<width$}  {}",
                 crate::model::counted(*count, "request")
             ))?;
@@ -247,7 +248,7 @@ impl Demo {
             1,
             "requests open for one toggle",
         )?;
-        self.say("never two open for one toggle, and none that no commit asked for.")
+        self.print("never two open for one toggle, and none without a commit.")
     }
 
     /// Makes one pass, as `gitoggle apply` does.
@@ -286,13 +287,12 @@ impl Demo {
 
     /// Lists what a pass published.
     fn published(&self, report: &Report) -> Result<(), Failure> {
-        for (change, sending) in report
+        let applied = report
             .lines()
-            .filter(|(_, sending)| **sending == ChangeResult::Applied)
-        {
-            let _ = sending;
+            .filter(|(_, result)| **result == ChangeResult::Applied);
+        for (change, _) in applied {
             let action = change.action.as_str();
-            self.say(&format!(
+            self.print(&format!(
                 "  {action} {}  \"{}\"",
                 change.id,
                 escaped(change.attribution.commit().map_or("", Commit::subject))
@@ -301,7 +301,7 @@ impl Demo {
         Ok(())
     }
 
-    /// Shows the newest request as it came.
+    /// Prints the newest request as the service received it.
     fn last_request(&self) -> Result<(), Failure> {
         let requests = self.sandbox.requests();
         let Some(request) = requests.last() else {
@@ -316,20 +316,20 @@ impl Demo {
         );
         let body = String::from_utf8_lossy(&request.body);
         let short: String = body.chars().take(240).collect();
-        self.say(&format!("  PATCH {path}"))?;
-        self.say(&format!("  {}…  ({} bytes)", escaped(&short), request.body.len()))
+        self.print(&format!("  PATCH {path}"))?;
+        self.print(&format!("  {}…  ({} bytes)", escaped(&short), request.body.len()))
     }
 
-    fn say(&self, text: &str) -> Result<(), Failure> {
-        self.stage.line(&format!("   {text}"))
+    fn print(&self, text: &str) -> Result<(), Failure> {
+        self.output.line(&format!("   {text}"))
     }
 
-    /// Fails where something else happened than what is told.
+    /// Fails if a claim of the demonstration is false.
     fn expect(&self, found: usize, wanted: usize, what: &str) -> Result<(), Failure> {
         match found == wanted {
             true => Ok(()),
             false => Err(Failure::failed(format!(
-                "the demonstration went wrong: {found} {what} instead of {wanted}"
+                "the demonstration failed: {found} {what} instead of {wanted}"
             ))
             .hint("this is a bug, please report it")),
         }

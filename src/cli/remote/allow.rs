@@ -11,13 +11,13 @@ use crate::model::{counted, escaped};
 use super::client::Daemon;
 use super::text;
 use crate::cli::args::AllowArgs;
-use crate::cli::failure::{Failure, Verdict};
+use crate::cli::failure::{ExitStatus, Failure};
 use crate::cli::print;
 
-/// How many released toggles are printed.
+/// The maximum number of toggles to print.
 const MOST: usize = 20;
 
-pub(in crate::cli) fn run(settings: &Settings, args: &AllowArgs) -> Result<Verdict, Failure> {
+pub(in crate::cli) fn run(settings: &Settings, args: &AllowArgs) -> Result<ExitStatus, Failure> {
     let AllowArgs {
         what,
         environment,
@@ -31,28 +31,28 @@ pub(in crate::cli) fn run(settings: &Settings, args: &AllowArgs) -> Result<Verdi
     let order = json!({ "what": what, "environment": environment, "revision": revision });
     let answer = daemon.order("/allow", &order)?;
     print(&released(&answer))?;
-    Ok(Verdict::Clean)
+    Ok(ExitStatus::Clean)
 }
 
-/// The part of `/api/status` that says what is planned.
+/// The planned revision in `/api/status`.
 #[derive(Deserialize)]
-struct Status {
-    source: Source,
+struct StatusReply {
+    source: SourceReply,
 }
 
 #[derive(Deserialize)]
-struct Source {
+struct SourceReply {
     revision: Option<String>,
     #[serde(default)]
     refused: Option<String>,
 }
 
-/// Returns the revision that the daemon reports: the one that it refused, or the planned one.
+/// Returns the revision that the daemon refused or, if it refused none, the planned one.
 fn planned(daemon: &Daemon) -> Result<String, Failure> {
-    let Source { revision, refused } = daemon.read::<Status>("/api/status")?.source;
+    let SourceReply { revision, refused } = daemon.read::<StatusReply>("/api/status")?.source;
     refused.or(revision).ok_or_else(|| {
-        let failure = Failure::failed("the daemon has planned nothing yet");
-        failure.hint(format!("`curl {}/readyz` says why", daemon.url()))
+        let failure = Failure::failed("the daemon has not planned yet");
+        failure.hint(format!("for the reason, run `curl {}/readyz`", daemon.url()))
     })
 }
 

@@ -1,9 +1,9 @@
-//! The daemon as the commands see it: orders, answers, and what to do if there is none.
+//! Sends commands to a running daemon and explains its errors.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::cli::failure::{Failure, Verdict};
+use crate::cli::failure::{ExitStatus, Failure};
 use crate::config::Settings;
 use crate::model::escaped;
 use crate::transport::{DaemonClient, DaemonError, DaemonReply, DaemonUrl, Network};
@@ -12,10 +12,10 @@ use crate::transport::{DaemonClient, DaemonError, DaemonReply, DaemonUrl, Networ
 pub(super) struct Daemon(DaemonClient);
 
 impl Daemon {
-    /// Prepares to talk to the daemon that the settings name.
+    /// Creates a client of the daemon in the settings.
     pub(super) fn of(settings: &Settings) -> Result<Self, Failure> {
         let Some(token) = &settings.admin_token else {
-            let failure = Failure::new(Verdict::Usage, "an admin token is needed, and none is given");
+            let failure = Failure::new(ExitStatus::Usage, "an admin token is required");
             return Err(failure.hint(
                 "give the token of the daemon's `--admin-token-file` with `--admin-token-file FILE` or in \
                  GITOGGLE_ADMIN_TOKEN",
@@ -44,27 +44,26 @@ impl Daemon {
         Ok(Self(client))
     }
 
-    /// Returns the address.
     pub(super) fn url(&self) -> &DaemonUrl {
         self.0.url()
     }
 
-    /// Sends an order and returns the answer. Members that are null are left out.
+    /// Sends a command and returns the reply. Omits null members.
     pub(super) fn order(&self, path: &str, order: &Value) -> Result<Value, Failure> {
         let mut order = order.clone();
         if let Value::Object(members) = &mut order {
             members.retain(|_, value| !value.is_null());
         }
         let reply = self.0.post(path, &order.to_string());
-        self.answer(reply)
+        self.parse(reply)
     }
 
-    /// Reads a page.
+    /// Gets a JSON resource.
     pub(super) fn read<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
-        self.answer(self.0.get(path))
+        self.parse(self.0.get(path))
     }
 
-    fn answer<T: DeserializeOwned>(&self, reply: Result<DaemonReply, DaemonError>) -> Result<T, Failure> {
+    fn parse<T: DeserializeOwned>(&self, reply: Result<DaemonReply, DaemonError>) -> Result<T, Failure> {
         let reply = reply.map_err(|error| self.unreachable(error))?;
         match reply.status {
             200..=299 => serde_json::from_slice(&reply.body).map_err(|_| self.foreign(&reply)),
@@ -114,10 +113,9 @@ impl Daemon {
         }
     }
 
-    /// What answers is not a daemon.
     fn foreign(&self, reply: &DaemonReply) -> Failure {
         let message = format!(
-            "`{}` answered {}, and not as a gitoggle daemon does",
+            "`{}` responded with {}, but not as a gitoggle daemon",
             self.url(),
             reply.status
         );

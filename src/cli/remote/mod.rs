@@ -9,37 +9,37 @@ use crate::config::Settings;
 use crate::model::escaped;
 
 use super::args::{ResumeArgs, SuspendArgs};
-use super::failure::{Failure, Verdict};
+use super::failure::{ExitStatus, Failure};
 use super::print;
 use client::Daemon;
 
 pub(super) use allow::run as allow;
 
-/// Asks for a pass now.
-pub(super) fn reconcile(settings: &Settings) -> Result<Verdict, Failure> {
+/// Requests a pass.
+pub(super) fn reconcile(settings: &Settings) -> Result<ExitStatus, Failure> {
     Daemon::of(settings)?.order("/reconcile", &json!({}))?;
-    print("a pass starts now; refused toggles are tried again\n")?;
-    Ok(Verdict::Clean)
+    print("requested a pass, which also retries refused toggles\n")?;
+    Ok(ExitStatus::Clean)
 }
 
-/// Keeps the daemon from publishing.
-pub(super) fn suspend(settings: &Settings, args: &SuspendArgs) -> Result<Verdict, Failure> {
+/// Suspends publishing.
+pub(super) fn suspend(settings: &Settings, args: &SuspendArgs) -> Result<ExitStatus, Failure> {
     let SuspendArgs { scope, lasts, reason } = args;
     let order = json!({ "scope": scope, "for": lasts, "reason": reason });
     let answer = Daemon::of(settings)?.order("/suspend", &order)?;
     let suspended = &answer["suspended"];
     let until = suspended["until"].as_str().map(|until| format!(" until {until}"));
     print(&format!(
-        "suspended {}{}; planning goes on, `gitoggle resume{}` ends it\n",
+        "suspended {}{}; planning continues; to publish again, run `gitoggle resume{}`\n",
         escaped(suspended["scope"].as_str().unwrap_or("everything")),
         escaped(&until.unwrap_or_default()),
         escaped(&flag(scope.as_deref()))
     ))?;
-    Ok(Verdict::Clean)
+    Ok(ExitStatus::Clean)
 }
 
 /// Ends suspensions.
-pub(super) fn resume(settings: &Settings, args: &ResumeArgs) -> Result<Verdict, Failure> {
+pub(super) fn resume(settings: &Settings, args: &ResumeArgs) -> Result<ExitStatus, Failure> {
     let answer = Daemon::of(settings)?.order("/resume", &json!({ "scope": args.scope }))?;
     let resumed = answer["resumed"].as_array().cloned().unwrap_or_default();
     if resumed.is_empty() {
@@ -49,7 +49,7 @@ pub(super) fn resume(settings: &Settings, args: &ResumeArgs) -> Result<Verdict, 
         let scope = scope.as_str().unwrap_or("everything");
         print(&format!("resumed {}\n", escaped(scope)))?;
     }
-    Ok(Verdict::Clean)
+    Ok(ExitStatus::Clean)
 }
 
 /// Returns the flag that names a scope, quoted for a shell.
@@ -57,7 +57,7 @@ fn flag(scope: Option<&str>) -> String {
     scope.map_or_else(String::new, |globs| format!(" --scope '{globs}'"))
 }
 
-/// Returns a text of an answer.
+/// Returns a text of a reply.
 fn text<'a>(answer: &'a Value, name: &str) -> &'a str {
     answer[name].as_str().unwrap_or_default()
 }

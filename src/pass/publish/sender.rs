@@ -141,7 +141,7 @@ impl Sender {
             jitter: fastrand::f64(),
             token: self.token(outcome, generation),
         };
-        let decision = retry::decide(outcome, world);
+        let decision = retry::decide(outcome, context);
         let (now, response) = (self.now(), Response::of(outcome));
         if let PassEffect::EndFor(wait) | PassEffect::HoldBack(wait) = decision.pass {
             self.dispatcher().hold(now + wait);
@@ -216,7 +216,7 @@ impl Sender {
     }
 
     /// Returns what is known of the token of a request, which is read again if the service did not accept it.
-    fn token(&self, outcome: &Outcome, generation: u64) -> Token {
+    fn token(&self, outcome: &Outcome, generation: u64) -> TokenState {
         let service = &self.job.service;
         if !matches!(outcome, Outcome::Forbidden { .. } | Outcome::Unauthorised { .. }) {
             return TokenState::Current;

@@ -1,24 +1,24 @@
-//! What the audience of the demonstration sees.
+//! Prints the steps of the demonstration.
 
 use std::time::Duration;
 
-use crate::cli::args::Pause;
+use crate::cli::args::DemoPause;
 use crate::cli::failure::Failure;
 use crate::model::Color;
 use crate::telemetry::Stream;
 
-/// Prints what happens, as it happens, and gives people time to read it.
-pub(super) struct Stage {
+/// Prints the steps, with a pause before each.
+pub(super) struct DemoOutput {
     color: Color,
     pause: Duration,
 }
 
-impl Stage {
-    pub(super) fn new(color: Color, pause: Pause) -> Self {
+impl DemoOutput {
+    pub(super) fn new(color: Color, pause: DemoPause) -> Self {
         let pause = match pause {
-            Pause::For(pause) => pause,
-            Pause::OnTerminal if Stream::Stdout.is_terminal() => Duration::from_millis(1500),
-            Pause::OnTerminal => Duration::ZERO,
+            DemoPause::For(pause) => pause,
+            DemoPause::OnTerminal if Stream::Stdout.is_terminal() => Duration::from_millis(1500),
+            DemoPause::OnTerminal => Duration::ZERO,
         };
         Self { color, pause }
     }
@@ -35,15 +35,14 @@ impl Stage {
         }
     }
 
-    /// Says something about what happens.
     pub(super) fn line(&self, text: &str) -> Result<(), Failure> {
         Stream::Stdout
             .print(&format!("{text}\n"))
             .map_err(Failure::failed)
     }
 
-    /// Shows what the program printed, set in.
-    pub(super) fn shown(&self, text: &str) -> Result<(), Failure> {
+    /// Prints indented output of a command.
+    pub(super) fn indented(&self, text: &str) -> Result<(), Failure> {
         let lines: Vec<String> = text
             .trim_end()
             .lines()
