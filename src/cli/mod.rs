@@ -58,7 +58,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
         verbosity,
     } = invocation;
     let command = args.command();
-    let environment = config::Environment::of_process().map_err(Failure::failed)?;
+    let environment = config::ProcessEnvironment::of_process().map_err(Failure::failed)?;
     let config::LoadedSettings { settings, warnings } = config::load(command, flags, &environment)?;
     let level = verbosity.level(command, settings.log_level);
     telemetry::start(Logging::of(command, settings.log_format, level, settings.color));

@@ -18,7 +18,7 @@ pub type Flags = BTreeMap<String, Vec<String>>;
 
 /// The sources of settings besides flags.
 #[derive(Clone, Debug)]
-pub struct Environment {
+pub struct ProcessEnvironment {
     /// The environment variables.
     pub variables: Vec<(OsString, OsString)>,
     /// The folder to which relative paths are relative.
@@ -27,7 +27,7 @@ pub struct Environment {
     pub state_home: Option<PathBuf>,
 }
 
-impl Environment {
+impl ProcessEnvironment {
     /// Returns the environment of this process.
     ///
     /// # Errors
@@ -70,7 +70,7 @@ pub(crate) struct Merged {
 }
 
 /// Reads all three sources. Checks values that a stronger source overrides, too.
-pub(crate) fn merge(flags: &Flags, environment: &Environment) -> Merged {
+pub(crate) fn merge(flags: &Flags, environment: &ProcessEnvironment) -> Merged {
     let mut merged = Merged {
         settings: Settings::defaults(),
         given: BTreeMap::new(),
@@ -146,7 +146,7 @@ impl Merged {
         self.warnings.extend(unknown.map(|name| unknown_variable(name)));
     }
 
-    fn read_file(&mut self, environment: &Environment) {
+    fn read_file(&mut self, environment: &ProcessEnvironment) {
         let Some(path) = self.settings.config.clone() else {
             return;
         };

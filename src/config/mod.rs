@@ -22,7 +22,7 @@ pub use address::StateRemote;
 pub use choices::{ColorChoice, LogFormat, LogLevel, OutputFormat};
 pub use definition::{Command, SettingInfo, ValueShape};
 pub use error::{ConfigError, ConfigErrors};
-pub use merge::{Environment, Flags};
+pub use merge::{Flags, ProcessEnvironment};
 pub use settings::{LoadedSettings, load};
 pub use table::{Settings, settings};
 pub use trust::Trust;

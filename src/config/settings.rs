@@ -3,7 +3,7 @@
 use super::address::StateRemote;
 use super::definition::{Command, variable};
 use super::error::ConfigErrors;
-use super::merge::{Environment, Flags, Merged, merge};
+use super::merge::{Flags, Merged, ProcessEnvironment, merge};
 use super::place::state_dir;
 use super::repository::work_trees;
 use super::table::Settings;
@@ -25,7 +25,7 @@ pub struct LoadedSettings {
 pub fn load(
     command: Command,
     flags: &Flags,
-    environment: &Environment,
+    environment: &ProcessEnvironment,
 ) -> Result<LoadedSettings, ConfigErrors> {
     let mut merged = merge(flags, environment);
     merged.require(command);
@@ -70,7 +70,7 @@ impl Merged {
     }
 
     /// Determines the state folder.
-    fn set_state_dir(&mut self, command: Command, environment: &Environment) {
+    fn set_state_dir(&mut self, command: Command, environment: &ProcessEnvironment) {
         if let Some(dir) = &self.settings.state_dir {
             let tree = work_trees(&environment.folder.join(dir)).into_iter().next();
             if let Some(tree) = tree.filter(|_| command.plans()) {
@@ -116,7 +116,7 @@ impl Merged {
     }
 
     fn reject_long_comments(&mut self) {
-        // FeatureProbe answers a longer comment with a 500, which looks like an outage.
+        // FeatureProbe responds to a longer comment with a 500, which looks like an outage.
         const LONGEST: usize = 1024;
         let is_known = self.settings.service_kind == ServiceKind::FeatureProbe;
         if is_known && self.settings.comment_max_chars > LONGEST {

@@ -53,7 +53,7 @@ impl Case {
         std::fs::write(&path, &self.file).unwrap();
         self.flags
             .insert("config".to_owned(), vec![path.to_str().unwrap().to_owned()]);
-        let environment = Environment {
+        let environment = ProcessEnvironment {
             variables: self.variables,
             folder: dir.path().join("repo"),
             state_home: Some(PathBuf::from("/state")),
@@ -326,7 +326,7 @@ fn an_unknown_variable_causes_a_warning_unless_kubernetes_sets_it() {
 
 #[test]
 fn without_a_home_folder_the_state_folder_is_required() {
-    let environment = Environment {
+    let environment = ProcessEnvironment {
         variables: Vec::new(),
         folder: PathBuf::from("/"),
         state_home: None,

@@ -40,7 +40,7 @@ const COMMANDS: [(&str, Command, &str, &str); 12] = [
     (
         "status",
         Command::Status,
-        "Show where every toggle stands",
+        "Show the state of every toggle",
         "Shows for every toggle the applied revision and whether it is in sync, pending, held, failed or an \
          orphan, and why. Has no side effects, like plan.",
     ),
@@ -82,7 +82,7 @@ const COMMANDS: [(&str, Command, &str, &str); 12] = [
         Command::Sandbox,
         "Serve a local toggle service for experiments",
         "Serves a local toggle service with the documented endpoint, over HTTPS, for experiments and tests. \
-         It accepts the token GITOGGLE_SANDBOX_TOKEN, or sandbox-token.",
+         It accepts the token in GITOGGLE_SANDBOX_TOKEN, by default sandbox-token.",
     ),
     (
         "demo",
@@ -112,7 +112,7 @@ Exit codes:
 pub fn program() -> Clap {
     let program = Clap::new("gitoggle")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("Keep a feature-toggle service in step with a Git repository")
+        .about("Keep a feature-toggle service in sync with a Git repository")
         .after_help("For details, run `gitoggle help COMMAND`")
         .after_long_help(format!("{AFTER}\n\n{EXIT_CODES}"))
         .max_term_width(110)
@@ -300,7 +300,7 @@ fn sandbox() -> Vec<Arg> {
             "Append published documents to this file, one JSON object per line",
         ),
         rate("fail-rate", "Answer this share of requests with a 500 [0]"),
-        rate("drop-rate", "Store this share of requests without answering [0]"),
+        rate("drop-rate", "Store this share of requests without a response [0]"),
         rate("too-many-rate", "Answer this share of requests with a 429 [0]"),
         option("retry-after", "TIME", "Send this Retry-After with a 429 [1s]")
             .default_value("1s")

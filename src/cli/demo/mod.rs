@@ -94,7 +94,7 @@ impl Demo {
         self.pull_request().await?;
         self.cosmetic_edit().await?;
         self.broken_file().await?;
-        self.lost_answer().await?;
+        self.lost_response().await?;
         self.summary().await
     }
 
@@ -196,7 +196,7 @@ impl Demo {
         self.published(&report)
     }
 
-    async fn lost_answer(&self) -> Result<(), Failure> {
+    async fn lost_response(&self) -> Result<(), Failure> {
         self.output
             .step(6, "A response is lost after the service stored the document")
             .await?;

@@ -28,9 +28,9 @@ pub(in crate::cli) fn run(settings: &Settings, args: &AllowArgs) -> Result<ExitS
         Some(revision) => revision.clone(),
         None => planned(&daemon)?,
     };
-    let order = json!({ "what": what, "environment": environment, "revision": revision });
-    let answer = daemon.order("/allow", &order)?;
-    print(&released(&answer))?;
+    let command = json!({ "what": what, "environment": environment, "revision": revision });
+    let reply = daemon.send("/allow", &command)?;
+    print(&released(&reply))?;
     Ok(ExitStatus::Clean)
 }
 
@@ -56,21 +56,21 @@ fn planned(daemon: &Daemon) -> Result<String, Failure> {
     })
 }
 
-fn released(answer: &Value) -> String {
-    let environment = answer["environment"].as_str().map(|name| format!(" in {name}"));
+fn released(reply: &Value) -> String {
+    let environment = reply["environment"].as_str().map(|name| format!(" in {name}"));
     let mut out = String::new();
     let _ = writeln!(
         out,
         "allowed {}{} at {}",
-        escaped(text(answer, "what")),
+        escaped(text(reply, "what")),
         escaped(&environment.unwrap_or_default()),
-        escaped(text(answer, "revision"))
+        escaped(text(reply, "revision"))
     );
-    let toggles = answer["releases"]["toggles"]
+    let toggles = reply["releases"]["toggles"]
         .as_array()
         .cloned()
         .unwrap_or_default();
-    let count = answer["releases"]["count"].as_u64().unwrap_or_default();
+    let count = reply["releases"]["count"].as_u64().unwrap_or_default();
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     if count == 0 {
         out.push_str("releases the revision; the next pass plans it\n");

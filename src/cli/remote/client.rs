@@ -49,12 +49,12 @@ impl Daemon {
     }
 
     /// Sends a command and returns the reply. Omits null members.
-    pub(super) fn order(&self, path: &str, order: &Value) -> Result<Value, Failure> {
-        let mut order = order.clone();
-        if let Value::Object(members) = &mut order {
+    pub(super) fn send(&self, path: &str, command: &Value) -> Result<Value, Failure> {
+        let mut command = command.clone();
+        if let Value::Object(members) = &mut command {
             members.retain(|_, value| !value.is_null());
         }
-        let reply = self.0.post(path, &order.to_string());
+        let reply = self.0.post(path, &command.to_string());
         self.parse(reply)
     }
 

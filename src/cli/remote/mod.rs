@@ -17,7 +17,7 @@ pub(super) use allow::run as allow;
 
 /// Requests a pass.
 pub(super) fn reconcile(settings: &Settings) -> Result<ExitStatus, Failure> {
-    Daemon::of(settings)?.order("/reconcile", &json!({}))?;
+    Daemon::of(settings)?.send("/reconcile", &json!({}))?;
     print("requested a pass, which also retries refused toggles\n")?;
     Ok(ExitStatus::Clean)
 }
@@ -25,9 +25,9 @@ pub(super) fn reconcile(settings: &Settings) -> Result<ExitStatus, Failure> {
 /// Suspends publishing.
 pub(super) fn suspend(settings: &Settings, args: &SuspendArgs) -> Result<ExitStatus, Failure> {
     let SuspendArgs { scope, lasts, reason } = args;
-    let order = json!({ "scope": scope, "for": lasts, "reason": reason });
-    let answer = Daemon::of(settings)?.order("/suspend", &order)?;
-    let suspended = &answer["suspended"];
+    let command = json!({ "scope": scope, "for": lasts, "reason": reason });
+    let reply = Daemon::of(settings)?.send("/suspend", &command)?;
+    let suspended = &reply["suspended"];
     let until = suspended["until"].as_str().map(|until| format!(" until {until}"));
     print(&format!(
         "suspended {}{}; planning continues; to publish again, run `gitoggle resume{}`\n",
@@ -40,8 +40,8 @@ pub(super) fn suspend(settings: &Settings, args: &SuspendArgs) -> Result<ExitSta
 
 /// Ends suspensions.
 pub(super) fn resume(settings: &Settings, args: &ResumeArgs) -> Result<ExitStatus, Failure> {
-    let answer = Daemon::of(settings)?.order("/resume", &json!({ "scope": args.scope }))?;
-    let resumed = answer["resumed"].as_array().cloned().unwrap_or_default();
+    let reply = Daemon::of(settings)?.send("/resume", &json!({ "scope": args.scope }))?;
+    let resumed = reply["resumed"].as_array().cloned().unwrap_or_default();
     if resumed.is_empty() {
         print("nothing was suspended\n")?;
     }
@@ -58,6 +58,6 @@ fn flag(scope: Option<&str>) -> String {
 }
 
 /// Returns a text of a reply.
-fn text<'a>(answer: &'a Value, name: &str) -> &'a str {
-    answer[name].as_str().unwrap_or_default()
+fn text<'a>(reply: &'a Value, name: &str) -> &'a str {
+    reply[name].as_str().unwrap_or_default()
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use gitoggle::cli::args;
-use gitoggle::config::{Environment, LoadedSettings, load, settings};
+use gitoggle::config::{LoadedSettings, ProcessEnvironment, load, settings};
 use serde_json::Value;
 
 /// The folder `deploy`.
@@ -104,7 +104,7 @@ fn invoked(
         let config = config.to_str().unwrap().to_owned();
         invocation.flags.insert("config".to_owned(), vec![config]);
     }
-    let environment = Environment {
+    let environment = ProcessEnvironment {
         variables: variables
             .iter()
             .map(|(name, value)| (name.into(), value.into()))
