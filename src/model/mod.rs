@@ -29,7 +29,7 @@ pub use escape::{Color, escaped, is_harmful};
 pub use id::{EnvironmentId, EnvironmentIdError, IdError, Key, KeyError, ToggleId};
 pub use object::{Blob, EntryKind, ObjectId, ObjectIdError, Trees};
 pub use scope::{Scope, ScopeError, Unmatched};
-pub use sent::{Action, RequestDigest, Sent};
+pub use sent::{Action, Certainty, RequestDigest, Sent};
 pub use state::{PublishOutcome, ToggleState, WithheldReason};
 pub use suspension::{Suspension, SuspensionScope, SuspensionScopeError, Suspensions};
 pub use targeting::{Condition, Content, Payload, Rule, Serve, ServiceKind, Targeting, Variation};

@@ -55,3 +55,17 @@ impl RequestDigest {
         Self(hex(&hash.finalize()))
     }
 }
+
+/// What is known about whether the service stored a request.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum Certainty {
+    /// It did not.
+    #[serde(rename = "not_applied")]
+    NotStored,
+    /// It did.
+    #[serde(rename = "applied")]
+    Stored,
+    /// Either is possible: the toggle is unknown.
+    #[serde(rename = "unknown")]
+    Unknown,
+}

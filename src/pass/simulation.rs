@@ -12,9 +12,9 @@ use tokio::time::Instant;
 use super::publish::service::SimulatedService;
 use super::runtime::SimulatedRuntime;
 use super::{Config, PassContext, Reconciler, Runtime};
-use crate::model::ToggleId;
+use crate::model::{Certainty, ToggleId};
 use crate::plan::FirstPass;
-use crate::service::{Certainty, Outcome};
+use crate::service::Outcome;
 use crate::source::testing::Repo;
 use crate::state::{Clock, SimulatedClock};
 

@@ -1,6 +1,7 @@
 //! Classifies a response as an outcome by the table in DESIGN section 6.
 
-use super::{Body, Certainty, Outcome, ServiceResponse};
+use super::{Body, Outcome, ServiceResponse};
+use crate::model::Certainty;
 
 /// Whether the service has accepted a request in this pass. Until then, a 404 or 405 may mean a wrong base URL.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

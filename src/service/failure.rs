@@ -2,8 +2,9 @@
 
 use std::error::Error as _;
 
+use super::Outcome;
 use super::sanitize::sanitized;
-use super::{Certainty, Outcome};
+use crate::model::Certainty;
 use crate::transport::{CertificateFault, certificate_fault, proxy_fault, reason};
 
 /// The reason why there is no response.

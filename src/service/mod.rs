@@ -20,5 +20,5 @@ pub use base_url::{BaseUrl, BaseUrlError, https};
 pub use classify::{ServiceTrust, classify};
 pub use client::{Client, ClientConfig, ClientError, Session, TokenChange};
 pub use failure::{SendFailure, classify_failure};
-pub use outcome::{Certainty, Outcome};
+pub use outcome::Outcome;
 pub use response::{Body, ServiceResponse};

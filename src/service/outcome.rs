@@ -1,8 +1,9 @@
 //! The outcomes of a publish (DESIGN, section 6).
 
-use crate::model::PublishOutcome;
 use std::fmt;
 use std::time::Duration;
+
+use crate::model::{Certainty, PublishOutcome};
 
 /// The outcome of one publish. `reason` is one sentence. The service's text in it is escaped and short, and never
 /// contains the token.
@@ -68,17 +69,6 @@ pub enum Outcome {
         /// The failure, and how to fix it.
         reason: String,
     },
-}
-
-/// What is known about whether the service stored a document.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Certainty {
-    /// The service did not store it.
-    NotStored,
-    /// The service stored it.
-    Stored,
-    /// Either is possible: the toggle is unknown.
-    Unknown,
 }
 
 impl Outcome {

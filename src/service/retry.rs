@@ -153,8 +153,8 @@ fn growing(first: Duration, longest: Duration, count: u32, jitter: f64) -> Durat
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::Certainty;
     use super::*;
+    use crate::model::Certainty;
 
     const S: fn(u64) -> Duration = Duration::from_secs;
 

@@ -50,7 +50,7 @@ pub use clock::Clock;
 pub use clock::SimulatedClock;
 pub use error::Error;
 pub use folder::foreign;
-pub use journal::{Begun, Finish, Journal};
+pub use journal::{Begun, Journal};
 pub use lock::{Holder, this_process};
 pub use orders::Orders;
 pub use shared::{SharedRemote, Stop};

@@ -11,8 +11,8 @@ use std::time::Duration;
 use super::*;
 use crate::git::pack::{ObjectKind, id_of};
 use crate::model::{
-    Action, Blob, CommitId, Content, Format, ObjectId, Payload, Sent, Serve, Suspension, SuspensionScope,
-    Targeting, ToggleId, Trees, Variation,
+    Action, Blob, Certainty, CommitId, Content, Format, ObjectId, Payload, Sent, Serve, Suspension,
+    SuspensionScope, Targeting, ToggleId, Trees, Variation,
 };
 
 const URL: &str = "https://toggles.example/api";
@@ -102,7 +102,7 @@ pub(super) fn pass(
     store: &mut Store,
     revision: u8,
     changes: &[(&str, Action, &str)],
-    finish: Finish,
+    finish: Certainty,
 ) -> Result<(), Error> {
     let texts: Vec<&str> = changes.iter().map(|(_, _, text)| *text).collect();
     let changes: Vec<(ToggleId, Sent)> = changes
@@ -172,7 +172,7 @@ fn what_was_applied_is_read_back_and_git_agrees() {
         ("a/b-c/d", Action::Create, "one"),
         ("a/b/d", Action::Create, "two"),
     ];
-    pass(&mut store, 1, &changes, Finish::Applied).unwrap();
+    pass(&mut store, 1, &changes, Certainty::Stored).unwrap();
     pass(
         &mut store,
         2,
@@ -180,7 +180,7 @@ fn what_was_applied_is_read_back_and_git_agrees() {
             ("a/b/d", Action::Disable, "two"),
             ("a/b/c", Action::Update, "three"),
         ],
-        Finish::Applied,
+        Certainty::Stored,
     )
     .unwrap();
     let view = View::open(dir.path()).unwrap();
@@ -244,7 +244,7 @@ fn a_request_without_an_outcome_stays_unknown_through_folds_cuts_and_restarts() 
         &mut store,
         2,
         &[("a/b/c", Action::Create, "two")],
-        Finish::NotApplied,
+        Certainty::NotStored,
     )
     .unwrap();
     assert_eq!(
@@ -256,7 +256,7 @@ fn a_request_without_an_outcome_stays_unknown_through_folds_cuts_and_restarts() 
         &mut store,
         3,
         &[("a/b/c", Action::Create, "two")],
-        Finish::Applied,
+        Certainty::Stored,
     )
     .unwrap();
     assert!(store.view().unknown().is_empty());
@@ -279,7 +279,7 @@ fn a_torn_last_line_is_expected_and_a_broken_one_before_it_is_not() {
         &mut store,
         1,
         &[("a/b/c", Action::Create, "one")],
-        Finish::Unknown,
+        Certainty::Unknown,
     )
     .unwrap();
     drop(store);
@@ -324,7 +324,7 @@ fn lanes_share_the_journal() {
                         .unwrap()
                         .unwrap();
                     if number != 7 {
-                        journal.finish(begun, Finish::Applied).unwrap();
+                        journal.finish(begun, Certainty::Stored).unwrap();
                     }
                 }
             })
@@ -367,7 +367,7 @@ fn story(dir: &Path, crash: FailpointHook) -> (BTreeMap<String, String>, BTreeSe
                     continue;
                 }
                 confirmed.insert(format!("{toggle}.yaml"), text.to_owned());
-                journal.finish(begun, Finish::Applied)?;
+                journal.finish(begun, Certainty::Stored)?;
             }
             store.record(&head(revision), &[], documents(&[text]), &NEVER)?;
             store.finish_pass(None, Failures::default())?;
@@ -416,7 +416,7 @@ fn a_crash_at_any_point_forgets_nothing_that_may_have_been_sent() {
             &mut open(dir.path()),
             3,
             &[("a/e/d", Action::Update, "three")],
-            Finish::Applied,
+            Certainty::Stored,
         )
         .unwrap();
         if count.load(Ordering::SeqCst) <= at {
@@ -451,7 +451,7 @@ fn packs_are_merged_and_nothing_is_lost_under_any_ref() {
             &mut store,
             revision,
             &[("a/b/c", Action::Update, text)],
-            Finish::Applied,
+            Certainty::Stored,
         )
         .unwrap();
         if revision == 3 {
@@ -498,7 +498,7 @@ fn one_state_has_one_writer_and_one_service() {
         &mut store,
         1,
         &[("a/b/c", Action::Create, "one")],
-        Finish::Applied,
+        Certainty::Stored,
     )
     .unwrap();
     drop(store);
@@ -519,7 +519,7 @@ fn locks_and_files_of_a_dead_process_are_cleared() {
         &mut open(dir.path()),
         1,
         &[("a/b/c", Action::Create, "one")],
-        Finish::Applied,
+        Certainty::Stored,
     )
     .unwrap();
     let stale = [
@@ -536,7 +536,7 @@ fn locks_and_files_of_a_dead_process_are_cleared() {
         &mut open(dir.path()),
         2,
         &[("a/b/c", Action::Update, "two")],
-        Finish::Applied,
+        Certainty::Stored,
     )
     .unwrap();
     for name in stale {
@@ -631,7 +631,7 @@ fn a_view_taken_while_a_writer_works_misses_nothing() {
         &mut store,
         1,
         &[("a/b/c", Action::Create, "one")],
-        Finish::Applied,
+        Certainty::Stored,
     )
     .unwrap();
     let done = AtomicUsize::new(0);
@@ -643,7 +643,7 @@ fn a_view_taken_while_a_writer_works_misses_nothing() {
                     &mut store,
                     2,
                     &[(toggle.as_str(), Action::Create, "two")],
-                    Finish::Applied,
+                    Certainty::Stored,
                 )
                 .unwrap();
                 done.store(number + 1, Ordering::SeqCst);
@@ -679,7 +679,7 @@ proptest::proptest! {
             let mut store = open(dir.path());
             if is_put {
                 wanted.insert(format!("{toggle}.yaml"), text.to_owned());
-                pass(&mut store, 1, &[(toggle.as_str(), Action::Update, text)], Finish::Applied).unwrap();
+                pass(&mut store, 1, &[(toggle.as_str(), Action::Update, text)], Certainty::Stored).unwrap();
             } else {
                 wanted.remove(&format!("{toggle}.yaml"));
                 store.record(&head(1), &[AppliedEdit::Remove { id: id(&toggle) }], documents(&[]), &NEVER).unwrap();

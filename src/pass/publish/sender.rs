@@ -11,12 +11,12 @@ use super::evidence::Verdict;
 use super::lanes::{Job, Next};
 use super::order::Order;
 use super::{PublishJob, PublishSummary, body, sent};
-use crate::model::{Sent, ToggleId};
+use crate::model::{Certainty, Sent, ToggleId};
 use crate::pass::context::Event;
 use crate::pass::report::{ChangeResult, StopReason};
 use crate::service::retry::{self, Again, PassEffect, RetryContext, TokenState};
-use crate::service::{Certainty, Outcome, TokenChange};
-use crate::state::{self, Begun, Finish};
+use crate::service::{Outcome, TokenChange};
+use crate::state::{self, Begun};
 
 /// What all workers share. The mutexes are held for a few instructions, by every worker, never across an `.await`.
 pub(super) struct Sender {
@@ -96,8 +96,8 @@ impl Sender {
         let outcome = self.job.service.publish(&change.id, body(&sent)).await;
         let took = self.now().saturating_duration_since(started);
         self.report(Event::Answered(&outcome, took));
-        let outcome = match self.job.journal.finish(begun, finish(&outcome)) {
-            Ok(Finish::Unknown) if finish(&outcome) == Finish::Applied => Outcome::Lost {
+        let outcome = match self.job.journal.finish(begun, outcome.certainty()) {
+            Ok(Certainty::Unknown) if outcome.certainty() == Certainty::Stored => Outcome::Lost {
                 reason: "confirmed so late that another process may have taken over the shared state"
                     .to_owned(),
             },
@@ -319,15 +319,6 @@ pub(super) fn park_lone_failures(
             let reason = std::mem::take(reason);
             *sending = ChangeResult::FailedAlone { reason };
         }
-    }
-}
-
-/// What the journal records. It keeps an earlier try that may have been stored, whatever came of this one.
-fn finish(outcome: &Outcome) -> Finish {
-    match outcome.certainty() {
-        Certainty::NotStored => Finish::NotApplied,
-        Certainty::Stored => Finish::Applied,
-        Certainty::Unknown => Finish::Unknown,
     }
 }
 

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use super::Command;
-use super::index::{Entry, Finish, JournalIndex, JournalTrim};
+use super::index::{Entry, JournalIndex, JournalTrim};
 use super::lines::{self, Header};
 use crate::git::Failpoints;
-use crate::model::ToggleId;
+use crate::model::{Certainty, ToggleId};
 use crate::state::lock::Lock;
 use crate::state::{Error, files};
 
@@ -20,7 +20,7 @@ const BATCH: usize = 4096;
 /// One line of a batch, for the index.
 enum BatchLine {
     Intent(Box<(ToggleId, Entry)>),
-    Outcome(u64, Finish),
+    Outcome(u64, Certainty),
 }
 
 /// The journal's file and what is in it; owned by the thread that writes.
@@ -255,7 +255,7 @@ mod tests {
         let (reply, mut answer) = oneshot::channel();
         let begin = Command::Begin("line\n".to_owned(), Box::new((toggle.clone(), entry(2))), reply);
         appender
-            .append(vec![begin, Command::Finish(1, Finish::Applied)])
+            .append(vec![begin, Command::Finish(1, Certainty::Stored)])
             .unwrap();
         let error = answer.try_recv().unwrap().unwrap_err();
         assert!(error.hint().unwrap().contains("disk is full"), "{error:?}");

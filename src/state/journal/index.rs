@@ -5,21 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use serde::{Deserialize, Serialize};
-
-use crate::model::{CommitId, Sent, ToggleId};
-
-/// What came of one request.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Finish {
-    /// The service confirmed it.
-    Applied,
-    /// The service certainly did not store it.
-    NotApplied,
-    /// It may or may not have been stored.
-    Unknown,
-}
+use crate::model::{Certainty, CommitId, Sent, ToggleId};
 
 /// One request: its intent, and its outcome where there is one.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -27,7 +13,7 @@ pub(crate) struct Entry {
     pub(crate) number: u64,
     pub(crate) base: Option<CommitId>,
     pub(crate) sent: Sent,
-    pub(crate) outcome: Option<Finish>,
+    pub(crate) outcome: Option<Certainty>,
 }
 
 /// All requests that are not recorded yet, by toggle, oldest first.
@@ -47,7 +33,7 @@ impl JournalIndex {
     }
 
     /// Notes what came of it; a number that is not known (any more) changes nothing.
-    pub(crate) fn finish(&mut self, number: u64, finish: Finish) {
+    pub(crate) fn finish(&mut self, number: u64, finish: Certainty) {
         let Some(id) = self.open.remove(&number) else {
             return;
         };
@@ -55,7 +41,7 @@ impl JournalIndex {
             return;
         };
         match finish {
-            Finish::Applied => {
+            Certainty::Stored => {
                 // What went before no longer matters: the service confirmed something newer.
                 let at = entries.iter().position(|entry| entry.number == number);
                 for before in entries.drain(..at.unwrap_or(0)) {
@@ -63,8 +49,8 @@ impl JournalIndex {
                 }
                 entries[0].outcome = Some(finish);
             }
-            Finish::NotApplied => entries.retain(|entry| entry.number != number),
-            Finish::Unknown => {
+            Certainty::NotStored => entries.retain(|entry| entry.number != number),
+            Certainty::Unknown => {
                 for entry in entries.iter_mut().filter(|entry| entry.number == number) {
                     entry.outcome = Some(finish);
                 }
@@ -80,7 +66,7 @@ impl JournalIndex {
         self.toggles.iter().flat_map(|(id, entries)| {
             let applied = entries
                 .iter()
-                .filter(|entry| entry.outcome == Some(Finish::Applied));
+                .filter(|entry| entry.outcome == Some(Certainty::Stored));
             applied.map(move |entry| (id, entry))
         })
     }
@@ -89,7 +75,7 @@ impl JournalIndex {
     pub(crate) fn unknown(&self) -> impl Iterator<Item = (&ToggleId, &Entry)> {
         self.toggles.iter().filter_map(|(id, entries)| {
             let last = entries.last()?;
-            (last.outcome != Some(Finish::Applied)).then_some((id, last))
+            (last.outcome != Some(Certainty::Stored)).then_some((id, last))
         })
     }
 
@@ -122,8 +108,8 @@ impl JournalIndex {
     pub(crate) fn doubt(&mut self, doubtful: impl Fn(&Entry) -> bool) {
         for entries in self.toggles.values_mut() {
             for entry in entries.iter_mut() {
-                if entry.outcome == Some(Finish::Applied) && doubtful(entry) {
-                    entry.outcome = Some(Finish::Unknown);
+                if entry.outcome == Some(Certainty::Stored) && doubtful(entry) {
+                    entry.outcome = Some(Certainty::Unknown);
                 }
             }
         }
@@ -132,7 +118,7 @@ impl JournalIndex {
     /// Drops confirmations: the tree or another list has them.
     pub(crate) fn drop_settled(&mut self) {
         self.toggles.retain(|_, entries| {
-            entries.retain(|entry| entry.outcome != Some(Finish::Applied));
+            entries.retain(|entry| entry.outcome != Some(Certainty::Stored));
             !entries.is_empty()
         });
     }

@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::index::{Entry, Finish, JournalIndex};
-use crate::model::{CommitId, Sent, ToggleId};
+use super::index::{Entry, JournalIndex};
+use crate::model::{Certainty, CommitId, Sent, ToggleId};
 
 /// One line of the journal.
 #[derive(Debug, Deserialize)]
@@ -24,7 +24,7 @@ enum Line {
     },
     Outcome {
         outcome: u64,
-        finish: Finish,
+        finish: Certainty,
     },
 }
 
@@ -125,11 +125,11 @@ pub(crate) fn intent(number: u64, id: &ToggleId, base: Option<CommitId>, sent: &
 }
 
 /// Returns the line of an outcome.
-pub(crate) fn outcome(number: u64, finish: Finish) -> String {
+pub(crate) fn outcome(number: u64, finish: Certainty) -> String {
     let finish = match finish {
-        Finish::Applied => "applied",
-        Finish::NotApplied => "not_applied",
-        Finish::Unknown => "unknown",
+        Certainty::Stored => "applied",
+        Certainty::NotStored => "not_applied",
+        Certainty::Unknown => "unknown",
     };
     format!("{{\"outcome\":{number},\"finish\":\"{finish}\"}}\n")
 }

@@ -20,12 +20,10 @@ use super::shared::Lease;
 use super::shared::protocol::Permission;
 use super::{Error, files};
 use crate::git::Failpoints;
-use crate::model::{CommitId, Sent, ToggleId};
+use crate::model::{Certainty, CommitId, Sent, ToggleId};
 use file::JournalAppender;
 use index::{Entry, JournalIndex, JournalTrim};
 use lines::{Header, Replay};
-
-pub use index::Finish;
 
 /// The file in the state folder.
 const FILE: &str = "journal";
@@ -214,7 +212,7 @@ pub struct Begun {
 enum Command {
     Begin(String, Box<(ToggleId, Entry)>, oneshot::Sender<Result<(), Error>>),
     Close(Sender<()>),
-    Finish(u64, Finish),
+    Finish(u64, Certainty),
     Snapshot(Sender<Result<JournalIndex, Error>>),
     Trim(JournalTrim, Sender<Result<(), Error>>),
 }
@@ -258,7 +256,7 @@ impl Journal {
         if self.lease.permission() == Permission::Granted {
             return Ok(Some(begun));
         }
-        self.finish(begun, Finish::NotApplied)?;
+        self.finish(begun, Certainty::NotStored)?;
         Ok(None)
     }
 
@@ -272,9 +270,9 @@ impl Journal {
     /// # Errors
     /// When the journal is closed.
     #[expect(clippy::needless_pass_by_value, reason = "a request has one outcome")]
-    pub fn finish(&self, begun: Begun, outcome: Finish) -> Result<Finish, Error> {
+    pub fn finish(&self, begun: Begun, outcome: Certainty) -> Result<Certainty, Error> {
         let outcome = match outcome {
-            Finish::Applied if self.lease.is_late() => Finish::Unknown,
+            Certainty::Stored if self.lease.is_late() => Certainty::Unknown,
             other => other,
         };
         let command = Command::Finish(begun.number, outcome);

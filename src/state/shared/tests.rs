@@ -6,11 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::git::{FailpointHook, GitAccess, RepoUrl};
-use crate::model::{Action, Sent, ToggleId};
+use crate::model::{Action, Certainty, Sent, ToggleId};
 use crate::state::tests::*;
 use crate::state::{
-    Clock, Error, Failures, Finish, Journal, Options, SharedOptions, SharedRemote, SimulatedClock, Store,
-    View,
+    Clock, Error, Failures, Journal, Options, SharedOptions, SharedRemote, SimulatedClock, Store, View,
 };
 use crate::transport::Network;
 
@@ -135,7 +134,7 @@ impl Process {
     }
 
     /// Sends one change, with this outcome.
-    fn send(journal: &Journal, (toggle, sent): &(ToggleId, Sent), finish: Finish) -> Finish {
+    fn send(journal: &Journal, (toggle, sent): &(ToggleId, Sent), finish: Certainty) -> Certainty {
         let begun = block_on(journal.begin(toggle, sent))
             .unwrap()
             .expect("it may start");
@@ -149,7 +148,7 @@ impl Process {
     }
 
     /// A whole pass.
-    fn pass(&mut self, revision: u8, changes: &[(&str, Action, &str)], finish: Finish) {
+    fn pass(&mut self, revision: u8, changes: &[(&str, Action, &str)], finish: Certainty) {
         self.queue().unwrap();
         pass(self.store(), revision, changes, finish).unwrap();
     }
@@ -175,8 +174,8 @@ fn one(text: &str) -> Vec<(ToggleId, Sent)> {
 fn an_empty_disk_is_as_good_as_a_full_one() {
     let remote = remote();
     let mut first = Process::new("first").open(&remote);
-    first.pass(1, &[ONE], Finish::Applied);
-    first.pass(2, &[("a/b/d", Action::Create, "two")], Finish::Unknown);
+    first.pass(1, &[ONE], Certainty::Stored);
+    first.pass(2, &[("a/b/d", Action::Create, "two")], Certainty::Unknown);
     let mut second = Process::new("second").open(&remote);
     second.queue().unwrap();
     assert_eq!(second.applied(), pairs(&[("a/b/c.yaml", "one")]));
@@ -198,8 +197,8 @@ fn an_empty_disk_is_as_good_as_a_full_one() {
 fn the_remote_history_holds_what_was_applied_and_no_intents() {
     let remote = remote();
     let mut first = Process::new("first").open(&remote);
-    first.pass(1, &[ONE], Finish::Applied);
-    first.pass(2, &[("a/b/c", Action::Update, "two")], Finish::Applied);
+    first.pass(1, &[ONE], Certainty::Stored);
+    first.pass(2, &[("a/b/c", Action::Update, "two")], Certainty::Stored);
     let log = git(remote.path(), &["log", "--format=%s", NAME]);
     assert_eq!(
         log,
@@ -226,12 +225,12 @@ fn of_two_passes_at_once_one_sends_and_nothing_is_lost() {
     let begun = block_on(journal.begin(&change.0, &change.1)).unwrap().unwrap();
     winner.clock.advance(20);
     winner.store().checkpoint(&head(1)).unwrap();
-    journal.finish(begun, Finish::Applied).unwrap();
+    journal.finish(begun, Certainty::Stored).unwrap();
     winner.record(1).unwrap();
     loser.look().unwrap();
     assert_eq!(loser.applied(), pairs(&[("a/b/c.yaml", "one")]));
     assert_eq!(loser.unknown(), NOTHING);
-    loser.pass(2, &[("a/b/c", Action::Update, "two")], Finish::Applied);
+    loser.pass(2, &[("a/b/c", Action::Update, "two")], Certainty::Stored);
     winner.look().unwrap();
     assert_eq!(winner.applied(), pairs(&[("a/b/c.yaml", "two")]));
 }
@@ -242,7 +241,7 @@ fn what_a_dead_process_announced_is_unknown_to_the_next_and_settled_by_them_for_
     let mut dead = Process::new("first").open(&remote);
     dead.queue().unwrap();
     let journal = dead.start(1, &one("one")).unwrap();
-    Process::send(&journal, &one("one")[0], Finish::Applied);
+    Process::send(&journal, &one("one")[0], Certainty::Stored);
     drop(journal);
     dead.store = None;
     let mut next = Process::new("second").open(&remote);
@@ -256,7 +255,7 @@ fn what_a_dead_process_announced_is_unknown_to_the_next_and_settled_by_them_for_
         next.store(),
         2,
         &[("a/b/c", Action::Update, "two")],
-        Finish::Applied,
+        Certainty::Stored,
     )
     .unwrap();
     let mut back = dead.restart(&remote);
@@ -276,7 +275,7 @@ fn a_process_ends_its_own_announcement_from_its_journal_once_its_requests_are_ov
         (id("a/b/d"), sent(Action::Create, "two")),
     ];
     let journal = dead.start(1, &changes).unwrap();
-    Process::send(&journal, &changes[0], Finish::Applied);
+    Process::send(&journal, &changes[0], Certainty::Stored);
     assert!(
         block_on(journal.begin(&changes[1].0, &changes[1].1))
             .unwrap()
@@ -308,12 +307,15 @@ fn a_suspended_process_starts_no_request_until_a_push_proves_that_it_still_holds
     let journal = process.start(1, &one("one")).unwrap();
     process.clock.advance(59);
     let begun = block_on(journal.begin(&change.0, &change.1)).unwrap();
-    journal.finish(begun.unwrap(), Finish::NotApplied).unwrap();
+    journal.finish(begun.unwrap(), Certainty::NotStored).unwrap();
     process.clock.advance(1);
     assert!(block_on(journal.begin(&change.0, &change.1)).unwrap().is_none());
     process.store().checkpoint(&head(1)).unwrap();
     block_on(journal.granted()).unwrap();
-    assert_eq!(Process::send(&journal, &change, Finish::Applied), Finish::Applied);
+    assert_eq!(
+        Process::send(&journal, &change, Certainty::Stored),
+        Certainty::Stored
+    );
     process.record(1).unwrap();
     assert_eq!((process.applied().len(), process.unknown().len()), (1, 0));
 }
@@ -329,9 +331,12 @@ fn what_was_sent_late_is_unknown_again_even_if_the_successor_has_an_outcome() {
     let begun = block_on(journal.begin(&change.0, &change.1)).unwrap().unwrap();
     late.clock.advance(300);
     let mut next = Process::new("next").open(&remote);
-    next.pass(2, &[("a/b/c", Action::Update, "two")], Finish::Applied);
+    next.pass(2, &[("a/b/c", Action::Update, "two")], Certainty::Stored);
     assert_eq!(next.unknown(), NOTHING);
-    assert_eq!(journal.finish(begun, Finish::Applied).unwrap(), Finish::Unknown);
+    assert_eq!(
+        journal.finish(begun, Certainty::Stored).unwrap(),
+        Certainty::Unknown
+    );
     assert!(matches!(late.store().checkpoint(&head(1)), Err(Error::Raced(_))));
     assert!(matches!(block_on(journal.granted()), Err(Error::LeaseOver)));
     drop(journal);
@@ -349,10 +354,10 @@ fn what_was_confirmed_in_time_is_left_to_the_successors_list() {
     let mut paused = Process::new("paused").open(&remote);
     paused.queue().unwrap();
     let journal = paused.start(1, &one("one")).unwrap();
-    Process::send(&journal, &one("one")[0], Finish::Applied);
+    Process::send(&journal, &one("one")[0], Certainty::Stored);
     paused.clock.advance(300);
     let mut next = Process::new("next").open(&remote);
-    next.pass(2, &[("a/b/c", Action::Update, "two")], Finish::Applied);
+    next.pass(2, &[("a/b/c", Action::Update, "two")], Certainty::Stored);
     drop(journal);
     let error = paused.record(1).unwrap_err();
     assert!(matches!(error, Error::Raced(_)), "{error:?}");
@@ -368,7 +373,7 @@ fn a_process_that_owes_outcomes_waits_without_a_limit_and_names_them_if_it_is_st
     let mut late = Process::new("late").open(&remote);
     late.queue().unwrap();
     let journal = late.start(1, &one("one")).unwrap();
-    Process::send(&journal, &one("one")[0], Finish::Unknown);
+    Process::send(&journal, &one("one")[0], Certainty::Unknown);
     late.clock.advance(300);
     let mut next = Process::new("next").open(&remote);
     next.queue().unwrap();
@@ -402,16 +407,16 @@ fn a_process_that_owes_outcomes_waits_without_a_limit_and_names_them_if_it_is_st
 fn an_announcement_of_which_nothing_was_stored_is_withdrawn_with_its_revision() {
     let remote = remote();
     let mut first = Process::new("first").open(&remote);
-    first.pass(2, &[ONE], Finish::NotApplied);
+    first.pass(2, &[ONE], Certainty::NotStored);
     let mut next = Process::new("next").open(&remote);
     next.queue().unwrap();
     assert_eq!(next.clock.elapsed(), Duration::ZERO);
     let view = next.store().view();
     assert_eq!((view.tip(), view.newest(), view.base_url()), (None, None, None));
     assert!(view.unknown().is_empty());
-    next.pass(1, &[ONE], Finish::Applied);
+    next.pass(1, &[ONE], Certainty::Stored);
     let before = git(remote.path(), &["rev-parse", NAME]);
-    next.pass(3, &[("a/b/c", Action::Update, "two")], Finish::NotApplied);
+    next.pass(3, &[("a/b/c", Action::Update, "two")], Certainty::NotStored);
     assert_eq!(git(remote.path(), &["rev-parse", NAME]), before);
 }
 
@@ -420,7 +425,7 @@ fn a_list_that_cannot_be_resolved_does_not_grow() {
     let remote = remote();
     Process::new("first")
         .open(&remote)
-        .pass(1, &[ONE], Finish::Unknown);
+        .pass(1, &[ONE], Certainty::Unknown);
     let mut other = Process::new("other").open(&remote);
     let mut sizes = Vec::new();
     for _ in 0..3 {
@@ -438,8 +443,8 @@ fn a_list_that_cannot_be_resolved_does_not_grow() {
 fn a_ref_that_was_deleted_is_restored_by_a_process_with_a_disk() {
     let remote = remote();
     let mut first = Process::new("first").open(&remote);
-    first.pass(1, &[ONE], Finish::Applied);
-    first.pass(2, &[("a/b/d", Action::Create, "two")], Finish::Unknown);
+    first.pass(1, &[ONE], Certainty::Stored);
+    first.pass(2, &[("a/b/d", Action::Create, "two")], Certainty::Unknown);
     git(remote.path(), &["update-ref", "-d", NAME]);
     first.queue().unwrap();
     assert_eq!(first.applied(), pairs(&[("a/b/c.yaml", "one")]));
@@ -456,7 +461,7 @@ fn a_ref_that_was_deleted_is_restored_by_a_process_with_a_disk() {
 fn another_name_is_another_cache() {
     let remote = remote();
     let mut first = Process::new("first").open(&remote);
-    first.pass(1, &[ONE], Finish::Applied);
+    first.pass(1, &[ONE], Certainty::Stored);
     first.store = None;
     let other = |process: &Process| {
         let mut options = process.options(remote.path(), None);
@@ -473,7 +478,7 @@ fn another_name_is_another_cache() {
     first.queue().unwrap();
     assert_eq!(first.applied(), pairs(&[("a/b/c.yaml", "one")]));
     let journal = first.start(2, &one("two")).unwrap();
-    Process::send(&journal, &one("two")[0], Finish::Unknown);
+    Process::send(&journal, &one("two")[0], Certainty::Unknown);
     drop(journal);
     first.store = None;
     let error = other(&first).unwrap_err();
@@ -516,7 +521,7 @@ fn a_lock_that_a_killed_program_left_is_waited_for_and_removed() {
     let journal = process.start(1, &one("one")).unwrap();
     let waited = process.clock.elapsed().as_secs();
     assert!((66..=70).contains(&waited), "{waited}");
-    Process::send(&journal, &one("one")[0], Finish::Applied);
+    Process::send(&journal, &one("one")[0], Certainty::Stored);
     drop(journal);
     process.record(1).unwrap();
     assert!(!lock.exists());
@@ -527,12 +532,12 @@ fn state_that_was_local_is_shared_from_the_next_pass_on() {
     let remote = remote();
     let process = Process::new("first");
     let mut store = Store::open(process.dir.path(), options()).unwrap();
-    pass(&mut store, 1, &[ONE], Finish::Applied).unwrap();
+    pass(&mut store, 1, &[ONE], Certainty::Stored).unwrap();
     pass(
         &mut store,
         1,
         &[("a/b/e", Action::Create, "two")],
-        Finish::Unknown,
+        Certainty::Unknown,
     )
     .unwrap();
     drop(store);
@@ -540,7 +545,7 @@ fn state_that_was_local_is_shared_from_the_next_pass_on() {
     process.queue().unwrap();
     assert_eq!(process.applied(), pairs(&[("a/b/c.yaml", "one")]));
     assert_eq!(process.unknown(), ["a/b/e"]);
-    process.pass(2, &[("a/b/d", Action::Create, "two")], Finish::Applied);
+    process.pass(2, &[("a/b/d", Action::Create, "two")], Certainty::Stored);
     let log = git(remote.path(), &["log", "--first-parent", "--format=%s", NAME]);
     assert_eq!(log.lines().count(), 3, "{log}");
 }
@@ -564,7 +569,7 @@ fn a_crash_at_any_point_of_a_shared_pass_forgets_nothing() {
                 .ok()?;
             let (toggle, sent) = one("one").remove(0);
             let begun = block_on(journal.begin(&toggle, &sent)).ok()??;
-            let _ = journal.finish(begun, Finish::Applied);
+            let _ = journal.finish(begun, Certainty::Stored);
             let _ = store
                 .checkpoint(&head(1))
                 .and_then(|()| store.record(&head(1), &[], documents(&[]), &NEVER))
@@ -582,7 +587,7 @@ fn a_crash_at_any_point_of_a_shared_pass_forgets_nothing() {
                 );
             }
             // A lock of ours in the remote is waited for by the next process that pushes.
-            next.pass(2, &[("a/b/e", Action::Create, "three")], Finish::Applied);
+            next.pass(2, &[("a/b/e", Action::Create, "three")], Certainty::Stored);
         }
         git(remote.path(), &["fsck", "--strict", "--full"]);
         if count.load(Ordering::SeqCst) <= at {
