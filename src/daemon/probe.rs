@@ -55,7 +55,7 @@ impl HeadProbe {
     pub(super) fn local_head(&mut self) -> Option<CommitId> {
         let mut found = None;
         if self.is_local() {
-            found = self.source.look_up().ok();
+            found = self.source.resolve().ok();
             self.fetched = self.source.fetched();
             self.unreadable_since = match found {
                 Some(_) => None,
@@ -92,7 +92,7 @@ impl HeadProbe {
             return;
         }
         let mut source = Source::new(self.config.clone());
-        self.lookup = Some(tokio::task::spawn_blocking(move || source.look_up().ok()));
+        self.lookup = Some(tokio::task::spawn_blocking(move || source.resolve().ok()));
     }
 
     /// Waits for the end of a lookup; never returns if none is running. Returns none if the repository could not be

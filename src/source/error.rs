@@ -1,150 +1,150 @@
-//! What can go wrong with a source, and what to do about it.
+//! The errors of sources, with their hints.
 
 use std::path::{Path, PathBuf};
 
 use crate::git::{GitError, Libgit2Error, ObjectFault, io_fault, is_full};
 use crate::model::{CommitId, ObjectId, escaped};
 
-/// Why a source gives no answer.
+/// Why a source could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A short commit id that several objects share.
-    #[error("`{}` is the beginning of more than one object's id", escaped(.0))]
+    /// A short id that matches several objects.
+    #[error("the commit id `{}` is ambiguous", escaped(.0))]
     AmbiguousId(String),
-    /// The repository has no commit on its branch yet.
+    /// The branch of `HEAD` without a commit.
     #[error("the branch `{}` has no commit yet", escaped(.0))]
     Unborn(String),
-    /// The repository keeps something in a way that is not understood.
+    /// An unsupported extension of the repository's format.
     #[error("the repository uses Git's extension `{}`, which is not supported", escaped(.0))]
     Extension(String),
-    /// libgit2 says so.
+    /// Another error of libgit2.
     #[error("git: {}", escaped(error.message()))]
     Git {
-        /// What it said.
+        /// The cause.
         error: git2::Error,
     },
-    /// A file or folder cannot be used.
-    #[error("cannot {what} `{}`", escaped(&path.to_string_lossy()))]
+    /// An I/O error of a file or folder.
+    #[error("could not {what} `{}`", escaped(&path.to_string_lossy()))]
     Io {
-        /// What was tried.
+        /// The operation that failed, as a verb.
         what: &'static str,
-        /// On which path.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The cause.
         source: std::io::Error,
     },
-    /// An object that the repository should have is not there.
+    /// An object that is not in the repository.
     #[error("the object {0} is missing: the repository is damaged")]
     MissingObject(ObjectId),
-    /// There is nothing at the path.
-    #[error("there is no repository at `{}`", escaped(&.0.to_string_lossy()))]
+    /// A path without a repository.
+    #[error("could not find a repository at `{}`", escaped(&.0.to_string_lossy()))]
     NoRepository(PathBuf),
-    /// There is no folder at the path.
-    #[error("there is no folder `{}`", escaped(&.0.to_string_lossy()))]
+    /// A path without a folder.
+    #[error("could not find the folder `{}`", escaped(&.0.to_string_lossy()))]
     NoFolder(PathBuf),
-    /// A bare repository has no files to look at.
+    /// A bare repository, which has no files.
     #[error("the repository at `{}` is bare and has no work tree", escaped(&.0.to_string_lossy()))]
     NoWorkTree(PathBuf),
-    /// The root is not in the tree.
+    /// A root that is not in the tree.
     #[error("the folder `{}` does not exist at {revision}", escaped(root))]
     NoRoot {
-        /// The root as it was given.
+        /// The root as configured.
         root: String,
-        /// Where it was looked for.
+        /// The commit that was searched.
         revision: CommitId,
     },
-    /// What the ref names is no commit.
+    /// A ref that does not point at a commit.
     #[error("`{}` does not name a commit", escaped(.0))]
     NotACommit(String),
-    /// An object has another type than the one it is used as.
+    /// An object of another type than the expected one.
     #[error("the object {0} is not a {1}")]
     WrongType(ObjectId, &'static str),
-    /// Some objects are only at the place it was cloned from.
+    /// An object that a partial clone lacks.
     #[error("the object {0} is not in this partial clone")]
     PartialClone(ObjectId),
-    /// The way to the repository.
+    /// An error of the connection to the repository.
     #[error(transparent)]
     Remote(#[from] GitError),
-    /// Refs are kept in a format that libgit2 does not read.
+    /// Refs in a format that libgit2 does not support.
     #[error("the repository keeps its refs in the reftable format, which is not supported")]
     Reftable,
-    /// The root is a file, a symbolic link or a submodule.
+    /// A root that is a file, a symbolic link, or a submodule.
     #[error("`{}` is not a folder at {revision}", escaped(root))]
-    RootIsNoFolder {
-        /// The root as it was given.
+    RootNotFolder {
+        /// The root as configured.
         root: String,
-        /// Where it was looked for.
+        /// The commit that was searched.
         revision: CommitId,
     },
-    /// Object ids are SHA-256.
+    /// Object ids that libgit2 does not support.
     #[error("the repository uses SHA-256 object ids, which are not supported")]
     Sha256,
-    /// A tree that breaks Git's format.
+    /// A tree that violates Git's format.
     #[error("the tree {0} is malformed")]
     MalformedTree(ObjectId),
-    /// The repository at a path is damaged.
+    /// A damaged repository at a path.
     #[error("could not read {what} of the repository at `{}`: it is damaged", escaped(&path.to_string_lossy()))]
     Damaged {
-        /// The path as it was given.
+        /// The path as configured.
         path: PathBuf,
         /// The part that could not be read.
         what: &'static str,
     },
-    /// This process may not read a part of the repository.
+    /// A part of the repository without read permission.
     #[error("could not read `{}`: permission denied{}", escaped(&path.to_string_lossy()), user(*uid))]
     Unreadable {
         /// The part of the repository.
         path: PathBuf,
-        /// The user of this process.
+        /// The user of this process, if known.
         uid: Option<u32>,
     },
-    /// The ref is not there.
+    /// A ref that does not exist.
     #[error(
-        "there is no branch, tag or commit `{}`{}",
+        "could not find a branch, tag, or commit `{}`{}",
         escaped(reference),
         suggestion(near)
     )]
     UnknownRef {
-        /// The ref as it was given.
+        /// The ref as configured.
         reference: String,
-        /// Names that look like it.
+        /// Similar names of existing refs, best first.
         near: Vec<String>,
-        /// What the repository's `HEAD` is.
+        /// The kind of the repository's `HEAD`.
         head: HeadKind,
     },
-    /// The repository went away while it was read.
+    /// A repository that was removed or replaced while it was read.
     #[error("the repository at `{}` vanished while it was read", escaped(&.0.to_string_lossy()))]
     Vanished(PathBuf),
 }
 
-/// What the `HEAD` of a repository is.
+/// The kind of a repository's `HEAD`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum HeadKind {
-    /// A branch, or not known.
+    /// A branch, or unknown.
     Branch,
     /// A commit.
     Detached,
 }
 
-/// What an error means for a pass.
+/// The consequence of an error for a pass.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ErrorKind {
-    /// The repository was read, and what is wanted is not in it: hold, never take it for "everything removed".
+    /// The repository is readable, but the ref or the root is missing: the pass fails, and removes no toggle.
     Absent,
-    /// It cannot be read.
+    /// The repository is unreadable: the pass fails.
     Failed,
-    /// It went away meanwhile, as a sidecar's does when it is swapped: start over at once.
+    /// The repository was removed or replaced, as a sidecar does: the pass starts over at once.
     Vanished,
 }
 
 impl Error {
-    /// Returns what the error means for a pass.
+    /// Returns the consequence of the error for a pass.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::NoRoot { .. }
-            | Self::RootIsNoFolder { .. }
+            | Self::RootNotFolder { .. }
             | Self::Unborn(_)
             | Self::UnknownRef { .. }
             | Self::NotACommit(_) => ErrorKind::Absent,
@@ -153,8 +153,7 @@ impl Error {
         }
     }
 
-    /// Returns whether the repository is at fault, rather than the way to it or the disk that it is on: a fresh clone may
-    /// help.
+    /// Returns whether the repository itself is at fault, not the connection or the disk, so that a new clone may help.
     pub(crate) fn is_damage(&self) -> bool {
         match self {
             Self::Remote(GitError::Git {
@@ -170,53 +169,49 @@ impl Error {
         }
     }
 
-    /// Returns what to do about it, where there is something to say.
+    /// Returns advice for the operator.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::AmbiguousId(_) => "give more digits of the commit id",
+            Self::AmbiguousId(_) => "use more digits of the commit id",
             Self::NoRepository(_) => {
-                "give the top folder of a work tree, a bare repository or a URL as `--repo`"
+                "pass the top folder of a work tree, a bare repository, or a URL as `--repo`"
             }
-            Self::NoRoot { .. } | Self::RootIsNoFolder { .. } => {
-                "`--root` is a folder of the repository, counted from its top"
+            Self::NoRoot { .. } | Self::RootNotFolder { .. } => {
+                "pass a folder relative to the top of the repository as `--root`"
             }
-            Self::PartialClone(_) => "clone without `--filter`, or give the URL as `--repo`",
+            Self::PartialClone(_) => "clone without `--filter`, or pass the URL as `--repo`",
             Self::Reftable => {
-                "convert it with `git refs migrate --ref-format=files`, or give its URL as `--repo`"
+                "convert it with `git refs migrate --ref-format=files`, or pass its URL as `--repo`"
             }
-            Self::Extension(_) => "clone it anew, or give its URL as `--repo`",
-            Self::Unborn(_) => "commit something, or name another branch with `--ref`",
+            Self::Extension(_) => "clone it again, or pass its URL as `--repo`",
+            Self::Unborn(_) => "create a commit, or pass another branch as `--ref`",
             Self::UnknownRef {
                 head: HeadKind::Detached,
                 ..
-            } => {
-                "leave `--ref` out: `HEAD` is detached, as git-sync leaves it, and without `--ref` it is followed"
-            }
-            Self::UnknownRef { .. } => {
-                "name one that is there with `--ref`; a branch that is gone removes no toggle"
-            }
-            Self::NotACommit(_) => "name a branch, a tag or a commit with `--ref`",
+            } => "leave `--ref` out: `HEAD` is detached, as git-sync leaves it, and the default follows it",
+            Self::UnknownRef { .. } => "pass an existing ref as `--ref`; a missing branch removes no toggle",
+            Self::NotACommit(_) => "pass a branch, a tag, or a commit as `--ref`",
             Self::Damaged { .. }
             | Self::Git { .. }
             | Self::MissingObject(_)
             | Self::WrongType(..)
             | Self::MalformedTree(_) => {
-                "run `git fsck` in the repository as this user; clone it anew if it is damaged"
+                "run `git fsck` in the repository as this user; if it is damaged, clone it again"
             }
-            Self::Sha256 => "give a repository with SHA-1 ids, as `git init --object-format=sha1` makes one",
+            Self::Sha256 => "use a repository with SHA-1 ids, as created by `git init --object-format=sha1`",
             Self::NoWorkTree(_) => {
-                "look at what is committed: `validate --ref HEAD`, or `plan` without `--worktree`"
+                "check committed documents with `validate --ref HEAD`, or run `plan` without `--worktree`"
             }
             Self::Unreadable { .. } => {
                 "give this user read access, or run this process as the user or in the group that owns the repository"
             }
             Self::NoFolder(_) => "check the path and `--root`",
             Self::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
-                "let this user read it"
+                "give this user read access"
             }
             Self::Io { source, .. } if is_full(source) => "the disk is full: free some space",
-            Self::Vanished(_) => "run it again when it is back",
+            Self::Vanished(_) => "try again when the repository is back",
             Self::Remote(error) => return error.hint(),
             Self::Io { .. } => return None,
         };
@@ -249,11 +244,11 @@ fn suggestion(names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{}`", escaped(name))).collect();
     match names.as_slice() {
         [] => String::new(),
-        names => format!("; there is {}", names.join(", ")),
+        names => format!("; similar names: {}", names.join(", ")),
     }
 }
 
-/// Says why `path` could not be opened as a repository.
+/// Classifies the error of opening `path` as a repository.
 pub(super) fn cannot_open(path: &Path, error: git2::Error) -> Error {
     let extension = error
         .message()

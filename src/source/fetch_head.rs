@@ -1,7 +1,7 @@
-//! When a checkout that another process keeps up to date was last known to be current.
+//! Determines when a checkout that another process updates was last known to be current.
 //!
-//! `git fetch` empties `FETCH_HEAD` before it asks the remote, and fills it after it has succeeded. The file forgets a
-//! success as soon as a later fetch fails, so the time of the success is kept here from lookup to lookup.
+//! `git fetch` empties `FETCH_HEAD` before it contacts the remote, and fills it after it succeeds. A later fetch that fails
+//! erases the time of the success, so [`FetchHead`] keeps that time from lookup to lookup.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -14,10 +14,10 @@ use super::resolve::Resolved;
 use crate::git::{Repository, object_id, oid};
 use crate::model::CommitId;
 
-/// How much of the file is read, in bytes. The commit to be checked out comes first.
+/// The number of bytes of the file that are read. The commit to be checked out comes first.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// How many of its commits may be tags, or ancestors of the checkout.
+/// The number of its commits that are checked for being tags or ancestors of the checkout.
 const MOST_CANDIDATES: usize = 16;
 
 /// When a source was last known to be current.
@@ -25,27 +25,27 @@ const MOST_CANDIDATES: usize = 16;
 pub struct Fetched {
     /// The time of the fetch or of the lookup.
     pub at: SystemTime,
-    /// Why the last fetch did not make the source current.
+    /// The reason that the last fetch did not make the source current.
     pub problem: Option<FetchProblem>,
 }
 
 /// Why a fetch did not make a checkout current.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FetchProblem {
-    /// The fetch failed, or has not ended.
+    /// The fetch failed or is running.
     Failed,
-    /// This commit was fetched, and the checkout is at another one.
+    /// This commit was fetched, but another one is checked out.
     NotCheckedOut(CommitId),
 }
 
-/// What `FETCH_HEAD` has shown so far.
+/// The result of the lookups of `FETCH_HEAD` so far.
 #[derive(Debug, Default)]
 pub(super) struct FetchHead {
     seen: Option<Seen>,
     fetched: Option<Fetched>,
 }
 
-/// The file and the checkout as of a lookup: while they stay the same, so does what they show.
+/// The file and the checkout at a lookup. While they are unchanged, so is the result.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Seen {
     modified: SystemTime,
@@ -54,13 +54,13 @@ struct Seen {
 }
 
 impl FetchHead {
-    /// Returns when the checkout was last current; nothing for a repository that was never fetched into.
+    /// Returns when the checkout was last current; `None` for a repository without a fetch.
     pub(super) const fn fetched(&self) -> Option<Fetched> {
         self.fetched
     }
 
-    /// Reads the file of `repository`, in which `reference` was `resolved`.
-    pub(super) fn look(&mut self, repository: &Repository, reference: Option<&str>, resolved: &Resolved) {
+    /// Reads the file of `repository`, after `reference` was `resolved` in it.
+    pub(super) fn update(&mut self, repository: &Repository, reference: Option<&str>, resolved: &Resolved) {
         let path = repository.commondir().join("FETCH_HEAD");
         let Some(seen) = Seen::of(&path, oid(resolved.commit.0)) else {
             *self = Self::default();
@@ -72,7 +72,7 @@ impl FetchHead {
         self.seen = Some(seen);
         let problem = match reference {
             None | Some("HEAD") => problem(repository, &path, seen.checkout),
-            // A fetch moves the ref itself, and nothing has to be checked out.
+            // A fetch moves the ref itself, so no checkout has to follow.
             Some(_) => (seen.length == 0).then_some(FetchProblem::Failed),
         };
         let at = match (problem, self.fetched) {
@@ -95,7 +95,7 @@ impl Seen {
     }
 }
 
-/// Returns why the last fetch did not make `checkout` current. A file that cannot be read shows its time only.
+/// Returns why the last fetch did not make `checkout` current. An unreadable file counts only with its time.
 fn problem(repository: &Repository, path: &Path, checkout: Oid) -> Option<FetchProblem> {
     let fetched = commits(path)?;
     let Some(first) = fetched.first() else {
@@ -105,7 +105,7 @@ fn problem(repository: &Repository, path: &Path, checkout: Oid) -> Option<FetchP
         let object = repository.find_object(*id, None).ok()?;
         Some(object.peel_to_commit().ok()?.id())
     };
-    // Commits that were made here come after what was fetched. A detached checkout only ever follows.
+    // Local commits come after the fetched ones. A detached checkout has no local commits.
     let follows = repository.head_detached().unwrap_or_default();
     let contains = |id: Oid| !follows && repository.graph_descendant_of(checkout, id).unwrap_or_default();
     let is_current = |id: &Oid| peel(id).is_some_and(|id| id == checkout || contains(id));
@@ -116,7 +116,7 @@ fn problem(repository: &Repository, path: &Path, checkout: Oid) -> Option<FetchP
     Some(FetchProblem::NotCheckedOut(CommitId(first)))
 }
 
-/// Returns the ids in the file, which has one line for each ref that was fetched.
+/// Returns the ids in the file, which has one line for each fetched ref.
 fn commits(path: &Path) -> Option<Vec<Oid>> {
     let mut text = Vec::new();
     let file = File::open(path).ok()?;
@@ -126,7 +126,7 @@ fn commits(path: &Path) -> Option<Vec<Oid>> {
     Some(text.lines().filter_map(id).collect())
 }
 
-/// Returns when the checkout last moved: a fetch had succeeded by then.
+/// Returns when the checkout last moved. A fetch had succeeded by then.
 fn checked_out(repository: &Repository) -> Option<SystemTime> {
     let files = ["HEAD", "logs/HEAD"].map(|name| repository.path().join(name));
     let modified = |path| fs::metadata(path).ok()?.modified().ok();

@@ -1,4 +1,4 @@
-//! Last commits, against what the `git` program says of the same histories.
+//! Compares last commits with the output of the `git` program for the same histories.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -82,7 +82,7 @@ fn snapshot(repo: &Repo, branch: usize, parents: Parents) -> Snapshot {
         first_parent: parents,
         ..config(RepoUrl::local(repo.path()))
     };
-    Source::new(config).look().unwrap()
+    Source::new(config).snapshot().unwrap()
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn a_merge_follows_the_parent_that_means_the_same() {
     let change = repo.commit_file("a", "y");
     repo.git(&["merge", "-q", "--no-ff", "--no-commit", "-s", "ours", "side"]);
     repo.commit_file("a", "Y");
-    let snapshot = source(repo.path()).look().unwrap();
+    let snapshot = source(repo.path()).snapshot().unwrap();
     let reader = snapshot.reader().unwrap();
     let found = snapshot.last_commits(&paths(&["a"]), |_, version| {
         let Blob::Content(content) = reader.blob(version, 9)? else {
@@ -209,7 +209,10 @@ fn a_deleted_path_has_the_commit_that_deleted_it() {
     repo.git(&["rm", "-q", "a"]);
     let deletion = repo.commit("delete");
     repo.commit_file("b", "1");
-    assert_eq!(last(&source(repo.path()).look().unwrap(), "a"), Some(deletion));
+    assert_eq!(
+        last(&source(repo.path()).snapshot().unwrap(), "a"),
+        Some(deletion)
+    );
 }
 
 #[test]
@@ -221,12 +224,12 @@ fn a_merged_branch_keeps_its_own_commit_unless_first_parents_are_asked_for() {
     repo.git(&["checkout", "-q", "main"]);
     repo.git(&["merge", "-q", "--no-ff", "-m", "merge", "side"]);
     let merge = repo.git(&["rev-parse", "HEAD"]);
-    assert_eq!(last(&source(repo.path()).look().unwrap(), "b"), Some(side));
+    assert_eq!(last(&source(repo.path()).snapshot().unwrap(), "b"), Some(side));
     let config = SourceConfig {
         first_parent: Parents::First,
         ..config(RepoUrl::local(repo.path()))
     };
-    assert_eq!(last(&Source::new(config).look().unwrap(), "b"), Some(merge));
+    assert_eq!(last(&Source::new(config).snapshot().unwrap(), "b"), Some(merge));
 }
 
 #[test]
@@ -238,7 +241,7 @@ fn paths_are_counted_from_the_root() {
         root: "toggles".to_owned(),
         ..config(RepoUrl::local(repo.path()))
     };
-    assert_eq!(last(&Source::new(config).look().unwrap(), "a"), Some(first));
+    assert_eq!(last(&Source::new(config).snapshot().unwrap(), "a"), Some(first));
 }
 
 #[test]
@@ -251,7 +254,9 @@ fn beyond_the_end_of_a_shallow_clone_the_head_commit_is_a_guess() {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("file://{}", repo.path().display());
     git(folder.path(), &["clone", "-q", "--depth=3", &url, "shallow"]);
-    let snapshot = source_at(&folder.path().join("shallow"), "main").look().unwrap();
+    let snapshot = source_at(&folder.path().join("shallow"), "main")
+        .snapshot()
+        .unwrap();
     assert!(snapshot.is_shallow());
     for (path, commit, certainty) in [
         ("old", &head, "guessed"),
@@ -262,7 +267,7 @@ fn beyond_the_end_of_a_shallow_clone_the_head_commit_is_a_guess() {
         assert_eq!(last(&snapshot, path).as_ref(), Some(commit), "{path}");
         assert_eq!(found(&snapshot, path).unwrap().as_str(), certainty, "{path}");
     }
-    assert!(!source(repo.path()).look().unwrap().is_shallow());
+    assert!(!source(repo.path()).snapshot().unwrap().is_shallow());
 }
 
 #[test]
@@ -276,7 +281,9 @@ fn where_the_history_ends_early_the_oldest_commit_found_is_a_guess() {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("file://{}", repo.path().display());
     git(folder.path(), &["clone", "-q", "--depth=4", &url, "shallow"]);
-    let snapshot = source_at(&folder.path().join("shallow"), "main").look().unwrap();
+    let snapshot = source_at(&folder.path().join("shallow"), "main")
+        .snapshot()
+        .unwrap();
     let found = snapshot.last_commits(&paths(&["a"]), |_, _| Ok(true)).unwrap();
     assert_eq!(found["a"].as_str(), "guessed");
     assert_eq!(found["a"].commit().unwrap().id.to_string(), oldest);
@@ -296,5 +303,8 @@ fn a_message_is_decoded_by_the_encoding_of_its_commit() {
         "-F",
         "message",
     ]);
-    assert_eq!(source(repo.path()).look().unwrap().commit().message, "naïve\n");
+    assert_eq!(
+        source(repo.path()).snapshot().unwrap().commit().message,
+        "naïve\n"
+    );
 }

@@ -1,4 +1,4 @@
-//! A repository on this machine: opened in place, anew at each look, and only read.
+//! Reads a repository on this machine in place. Opens it again for each lookup.
 
 use std::path::Path;
 
@@ -6,14 +6,14 @@ use super::error::{Error, cannot_open};
 use super::resolve::{Resolved, resolve};
 use crate::git::{self, Repository};
 
-/// Opens the repository at `path`: a work tree, a bare one, a linked work tree, or a symbolic link to one. Never
-/// one further up.
 pub(super) fn open(path: &Path) -> Result<Repository, Error> {
     git::open(path).map_err(|error| cannot_open(path, error))
 }
 
-/// Resolves `reference` in the repository at `path`, and returns both.
-pub(super) fn look_up(path: &Path, reference: Option<&str>) -> Result<(Repository, Resolved), Error> {
+pub(super) fn open_and_resolve(
+    path: &Path,
+    reference: Option<&str>,
+) -> Result<(Repository, Resolved), Error> {
     let repository = open(path)?;
     match resolve(&repository, reference) {
         Ok(resolved) => Ok((repository, resolved)),
@@ -22,8 +22,8 @@ pub(super) fn look_up(path: &Path, reference: Option<&str>) -> Result<(Repositor
     }
 }
 
-/// Returns the URL of `origin`, the only thing that is read from the repository's configuration. A relative path counts
-/// from the top of the work tree, or from a bare repository itself, as for git.
+/// Returns the URL of `origin`, the only value that is read from the repository's configuration. As in git, a relative
+/// path is relative to the top of the work tree, or to a bare repository itself.
 pub(super) fn origin_url(path: &Path) -> Result<Option<String>, Error> {
     let repository = open(path)?;
     let top = repository.workdir().unwrap_or_else(|| repository.path());
@@ -35,7 +35,7 @@ pub(super) fn origin_url(path: &Path) -> Result<Option<String>, Error> {
     }
 }
 
-/// Returns whether a remote's URL is a path that is not absolute: neither `https://…` nor `host:path`.
+/// Returns whether a remote's URL is a relative path.
 fn is_relative(url: &str) -> bool {
     let first = url.split('/').next().unwrap_or_default();
     !first.contains(':') && Path::new(url).is_relative()

@@ -11,7 +11,6 @@ use super::reader::Reader;
 use crate::git::object_id;
 use crate::model::{Commit, CommitId};
 
-/// Returns `commit` as a value.
 pub(super) fn commit(commit: &git2::Commit<'_>) -> Commit {
     let encoding = commit.header_field_bytes("encoding").ok();
     let encoding = encoding.as_deref().map(String::from_utf8_lossy);
@@ -22,7 +21,7 @@ pub(super) fn commit(commit: &git2::Commit<'_>) -> Commit {
     }
 }
 
-/// Commits with their messages, each read once.
+/// Reads each commit once.
 pub(super) struct Messages<'a> {
     reader: &'a Reader,
     known: BTreeMap<Oid, Arc<Commit>>,
@@ -59,16 +58,15 @@ pub(super) fn any_has_trailer(reader: &Reader, start: Oid, key: &str) -> Result<
     Ok(false)
 }
 
-/// Decodes `bytes`. An encoding that the decoder does not know or refuses counts as UTF-8; what is broken becomes a
-/// replacement character.
+/// Decodes `bytes`. An unsupported encoding counts as UTF-8, and malformed bytes become replacement characters.
 fn decode(bytes: &[u8], encoding: Option<&str>) -> String {
     let name = encoding.unwrap_or("utf-8").replace('_', "-");
-    // The names of browsers and those of iconv, which git uses, differ in dashes.
+    // The decoder knows the names of the web platform. Those of iconv, which git uses, differ in dashes.
     let names = [encoding.unwrap_or("utf-8"), &name, &name.replace('-', "")];
     let known = names
         .iter()
         .find_map(|name| encoding_rs::Encoding::for_label(name.as_bytes()));
-    // The labels of encodings that browsers refuse decode everything to a single replacement character.
+    // Encodings that browsers refuse decode to a single replacement character.
     let usable = known.filter(|encoding| *encoding != encoding_rs::REPLACEMENT);
     let decoder = usable.unwrap_or(encoding_rs::UTF_8);
     decoder.decode_without_bom_handling(bytes).0.into_owned()

@@ -1,8 +1,7 @@
-//! A repository behind a URL: a bare mirror of the one ref that is wanted. It is a cache: whatever is wrong with it
-//! is repaired by cloning again.
+//! Mirrors one ref of a repository behind a URL in a bare repository. The mirror is a cache: a new clone repairs any damage.
 //!
-//! A commit id is found where the mirror has it, or is fetched by itself if the server allows that, or is looked for in
-//! what refs lead to.
+//! A commit id is looked up in the mirror, then fetched directly if the server allows it, then searched for in the history
+//! of the refs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 use super::error::{Error, HeadKind};
-use super::reader::Memory;
+use super::reader::ReaderCache;
 use super::resolve::{self, Resolved};
 use super::{CacheMode, Snapshot, SourceConfig};
 use crate::git::{
@@ -18,33 +17,33 @@ use crate::git::{
 };
 use crate::model::CommitId;
 
-/// What the wanted ref is called in the mirror.
+/// The name of the wanted ref in the mirror.
 const WANTED: &str = "refs/gitoggle/source";
 
-/// Where a mirror says of what it is one.
+/// The configuration key of the mirror that holds the URL of its source.
 const URL_KEY: &str = "gitoggle.source";
 
-/// The number of digits of a whole commit id.
+/// The number of digits of a full commit id.
 const LENGTH_OF_ID: usize = 40;
 
-/// Every fetch adds a pack. With more than this the mirror is cloned again, into one.
+/// The number of packs above which the mirror is cloned again. Each fetch adds a pack.
 const MOST_PACKS: usize = 256;
 
-/// What of a remote source is kept from one look to the next.
+/// The state of a remote source between snapshots.
 #[derive(Debug, Default)]
 pub(super) struct Mirror {
-    /// The repository that is used where the cache must not be, or there is none.
+    /// The repository that replaces the cache if there is none or it must not be written.
     temporary: Option<Arc<TempDir>>,
-    /// Set when the cache turned out to be broken.
+    /// Whether the cache is damaged.
     distrusted: bool,
 }
 
-/// The ref at the server that a look is about.
+/// The configured ref, as the server advertises it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 enum Wanted {
-    /// One that is advertised, and the commit it leads to.
+    /// An advertised ref and its commit.
     Ref { refspec: String, resolved: Resolved },
-    /// A commit id, or its beginning.
+    /// A full or short commit id.
     Id(String),
 }
 
@@ -53,14 +52,14 @@ impl Mirror {
         self.distrusted = true;
     }
 
-    pub(super) fn look_up(&mut self, config: &SourceConfig) -> Result<CommitId, Error> {
+    pub(super) fn resolve(&mut self, config: &SourceConfig) -> Result<CommitId, Error> {
         match wanted(config)? {
             Wanted::Ref { resolved, .. } => Ok(resolved.commit),
-            Wanted::Id(_) => self.look(config).map(|snapshot| snapshot.revision()),
+            Wanted::Id(_) => self.snapshot(config).map(|snapshot| snapshot.revision()),
         }
     }
 
-    pub(super) fn look(&mut self, config: &SourceConfig) -> Result<Snapshot, Error> {
+    pub(super) fn snapshot(&mut self, config: &SourceConfig) -> Result<Snapshot, Error> {
         let wanted = wanted(config)?;
         if let Some(snapshot) = self.current(config, &wanted) {
             return snapshot;
@@ -72,7 +71,7 @@ impl Mirror {
         }
     }
 
-    /// Returns the snapshot where the cache, or the temporary repository, has it already.
+    /// Returns the snapshot if the cache or the temporary repository already contains it.
     fn current(&self, config: &SourceConfig, wanted: &Wanted) -> Option<Result<Snapshot, Error>> {
         let cache = config.cache.as_deref().filter(|_| !self.distrusted);
         let temporary = self.temporary.as_ref().map(|folder| folder.path());
@@ -84,15 +83,15 @@ impl Mirror {
                 }
                 Wanted::Id(id) => resolve::resolve(&repository, Some(id)).ok(),
             };
-            let snapshot = self.snapshot(config, folder, resolved?);
+            let snapshot = self.take(config, folder, resolved?);
             (!snapshot.as_ref().is_err_and(Error::is_damage)).then_some(snapshot)
         })
     }
 
-    fn snapshot(&self, config: &SourceConfig, folder: &Path, resolved: Resolved) -> Result<Snapshot, Error> {
+    fn take(&self, config: &SourceConfig, folder: &Path, resolved: Resolved) -> Result<Snapshot, Error> {
         let temporary = self.temporary.clone().filter(|own| own.path() == folder);
         Snapshot::take(
-            Memory::new(RepositoryPool::new(folder.to_owned()), None),
+            ReaderCache::new(RepositoryPool::new(folder.to_owned()), None),
             resolved,
             &config.root,
             config.first_parent,
@@ -100,25 +99,25 @@ impl Mirror {
         )
     }
 
-    /// Fetches into the cache; clones again where that is not possible.
+    /// Fetches into the cache, or clones again if that fails.
     fn update(&mut self, config: &SourceConfig, cache: &Path, wanted: &Wanted) -> Result<Snapshot, Error> {
         let usable = Some(cache).filter(|_| !self.distrusted && packs(cache) <= MOST_PACKS);
         if let Some(repository) = usable.and_then(|cache| open(cache, config)) {
             let fetched = fetch(&repository, config, wanted);
             drop(repository);
-            match fetched.and_then(|resolved| self.snapshot(config, cache, resolved)) {
+            match fetched.and_then(|resolved| self.take(config, cache, resolved)) {
                 Err(error) if error.is_damage() => {
-                    tracing::warn!(name: "mirror_damaged", reason = %error, "the mirror of the source is damaged and is cloned again");
+                    tracing::warn!(name: "mirror_damaged", reason = %error, "the mirror of the source is damaged; cloning it again");
                 }
                 fetched => return fetched,
             }
         }
         let resolved = clone(config, cache, wanted)?;
         self.distrusted = false;
-        self.snapshot(config, cache, resolved)
+        self.take(config, cache, resolved)
     }
 
-    /// Fetches into a temporary repository, which may read the objects of the cache.
+    /// Fetches into a temporary repository that borrows the objects of the cache.
     fn borrow(
         &mut self,
         config: &SourceConfig,
@@ -135,7 +134,7 @@ impl Mirror {
             Some(folder) => Arc::clone(folder),
             None => {
                 let folder = tempfile::tempdir()
-                    .map_err(|error| io("make a folder in", std::env::temp_dir(), error))?;
+                    .map_err(|error| io("create a folder in", std::env::temp_dir(), error))?;
                 lend(&init(folder.path(), config)?, lender.as_ref())?;
                 Arc::clone(self.temporary.insert(Arc::new(folder)))
             }
@@ -143,11 +142,11 @@ impl Mirror {
         let repository = git::open_bare(folder.path())?;
         let resolved = fetch(&repository, config, wanted)?;
         self.distrusted = false;
-        self.snapshot(config, folder.path(), resolved)
+        self.take(config, folder.path(), resolved)
     }
 }
 
-/// Asks the server for the wanted ref, and for nothing else: it may have thousands.
+/// Looks up the wanted ref only, because the server may have thousands of refs.
 fn wanted(config: &SourceConfig) -> Result<Wanted, Error> {
     let (location, access) = (&config.location, &config.access);
     let Some(name) = config.reference.as_deref().filter(|name| *name != "HEAD") else {
@@ -163,7 +162,7 @@ fn wanted(config: &SourceConfig) -> Result<Wanted, Error> {
         let refs = advertised(location, access, &prefixes)?;
         let found = names.iter().find_map(|name| find(&refs, name));
         if let Some(found) = found {
-            return asked_for(&found.name, found.name.clone(), found, &refs);
+            return wanted_ref(&found.name, found.name.clone(), found, &refs);
         }
     }
     match resolve::is_id(name) {
@@ -186,10 +185,10 @@ fn head(refs: &[Advertised]) -> Result<Wanted, Error> {
         .clone()
         .unwrap_or_else(|| "HEAD (detached)".to_owned());
     let refspec = head.target.as_deref().unwrap_or("HEAD");
-    asked_for(refspec, shown, head, refs)
+    wanted_ref(refspec, shown, head, refs)
 }
 
-fn asked_for(name: &str, shown: String, found: &Advertised, refs: &[Advertised]) -> Result<Wanted, Error> {
+fn wanted_ref(name: &str, shown: String, found: &Advertised, refs: &[Advertised]) -> Result<Wanted, Error> {
     let peeled = format!("{}^{{}}", found.name);
     let peeled = find(refs, &peeled).unwrap_or(found);
     Ok(Wanted::Ref {
@@ -216,7 +215,7 @@ fn unknown(reference: &str, refs: &[Advertised]) -> Error {
     }
 }
 
-/// Fetches what is wanted, and returns where it leads: the ref may have moved since it was advertised.
+/// Fetches `wanted` and returns its commit. The ref may have moved since it was advertised.
 fn fetch(repository: &Repository, config: &SourceConfig, wanted: &Wanted) -> Result<Resolved, Error> {
     match wanted {
         Wanted::Id(id) => fetch_id(repository, config, id),
@@ -232,13 +231,13 @@ fn fetch(repository: &Repository, config: &SourceConfig, wanted: &Wanted) -> Res
     }
 }
 
-/// Fetches a commit by its id: most hosts allow that, also where only a closed pull request leads to it. Otherwise
-/// fetches the ref that points at it, or all branches and tags.
+/// Fetches a commit by its id. Most hosts allow that, even for commits that only a closed pull request contains. Otherwise
+/// fetches the ref that points at the commit, or all branches and tags.
 fn fetch_id(repository: &Repository, config: &SourceConfig, id: &str) -> Result<Resolved, Error> {
     if id.len() == LENGTH_OF_ID {
         match fetch_refs(repository, config, &[format!("+{id}:{WANTED}")]) {
             Ok(()) => return resolve::resolve(repository, Some(id)),
-            // The server refuses, in libgit2's words or in its own.
+            // The server refuses ids: libgit2 or the server itself reports it.
             Err(Error::Remote(GitError::Git { .. } | GitError::Refused { .. })) => {}
             Err(error) => return Err(error),
         }
@@ -259,7 +258,7 @@ fn fetch_refs(repository: &Repository, config: &SourceConfig, refspecs: &[String
         .map_err(|error| unwritten(error, repository.path()))
 }
 
-/// Reports a mirror that could not be written as an error of its disk rather than of the remote.
+/// Converts an error of writing the mirror to an I/O error instead of an error of the remote.
 fn unwritten(error: GitError, folder: &Path) -> Error {
     let cause = match &error {
         GitError::Git { source } => io_fault(&source.0),
@@ -271,13 +270,13 @@ fn unwritten(error: GitError, folder: &Path) -> Error {
     }
 }
 
-/// Returns the commit that was fetched last.
+/// Returns the last fetched commit.
 fn tip(repository: &Repository) -> Option<CommitId> {
     let found = repository.find_reference(WANTED).ok()?;
     Some(CommitId(object_id(found.peel_to_commit().ok()?.id())))
 }
 
-/// Opens the mirror in `folder` where it is one of this source.
+/// Opens the mirror in `folder` if it belongs to this source.
 fn open(folder: &Path, config: &SourceConfig) -> Option<Repository> {
     let repository = git::open_bare(folder).ok()?;
     let url = repository.config().ok()?.get_string(URL_KEY).ok()?;
@@ -292,7 +291,7 @@ fn init(folder: &Path, config: &SourceConfig) -> Result<Repository, Error> {
     Ok(repository)
 }
 
-/// Lets `repository` read the objects of `lender`, and tell the server that it has them.
+/// Lets `repository` use the objects of `lender`, so that the server does not send them again.
 fn lend(repository: &Repository, lender: Option<&Repository>) -> Result<(), Error> {
     let Some((lender, commit)) = lender.and_then(|lender| Some((lender, tip(lender)?))) else {
         return Ok(());
@@ -308,17 +307,17 @@ fn lend(repository: &Repository, lender: Option<&Repository>) -> Result<(), Erro
     Ok(())
 }
 
-/// Clones beside `cache`, and puts the result in its place.
+/// Clones to a folder beside `cache`, and then replaces `cache` with it.
 fn clone(config: &SourceConfig, cache: &Path, wanted: &Wanted) -> Result<Resolved, Error> {
     let parent = cache
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    std::fs::create_dir_all(parent).map_err(|error| io("make", parent.to_owned(), error))?;
+    std::fs::create_dir_all(parent).map_err(|error| io("create", parent.to_owned(), error))?;
     let prefix = format!("{}.", cache.file_name().unwrap_or_default().to_string_lossy());
     remove_leftovers(parent, &prefix);
     let folder = tempfile::Builder::new().prefix(&prefix).tempdir_in(parent);
-    let folder = folder.map_err(|error| io("make a folder in", parent.to_owned(), error))?;
+    let folder = folder.map_err(|error| io("create a folder in", parent.to_owned(), error))?;
     let fresh = folder.path().join("new");
     let resolved = fetch(&init(&fresh, config)?, config, wanted)?;
     match std::fs::rename(cache, folder.path().join("old")) {
@@ -327,15 +326,15 @@ fn clone(config: &SourceConfig, cache: &Path, wanted: &Wanted) -> Result<Resolve
         }
         _ => {}
     }
-    std::fs::rename(&fresh, cache).map_err(|error| io("make", cache.to_owned(), error))?;
+    std::fs::rename(&fresh, cache).map_err(|error| io("create", cache.to_owned(), error))?;
     Ok(resolved)
 }
 
-/// Removes what a clone left behind that was killed. Only the one process that may write the cache does this.
+/// Removes the folders that a killed clone left. Only the process that may write the cache calls this.
 fn remove_leftovers(parent: &Path, prefix: &str) {
     for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(prefix) {
-            // What cannot be removed now costs disk space only, and is tried again.
+            // A leftover costs only disk space, and the next clone tries again.
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }

@@ -9,7 +9,7 @@ use crate::git::testing::{Door, Server};
 use crate::model::{ObjectId, Trees};
 use crate::transport::Network;
 
-/// A served repository, and a work tree that pushes to it.
+/// A repository on a test server, and a work tree that pushes to it.
 struct Remote {
     work: Repo,
     folder: tempfile::TempDir,
@@ -72,22 +72,22 @@ impl Remote {
 }
 
 fn revision(source: &mut Source) -> String {
-    let snapshot = source.look().unwrap();
+    let snapshot = source.snapshot().unwrap();
     let tree = snapshot.reader().unwrap().tree(snapshot.root_tree()).unwrap();
     assert!(tree.files() > 0);
     snapshot.revision().to_string()
 }
 
 #[test]
-fn a_ref_that_has_not_moved_costs_one_look_up() {
+fn a_ref_that_has_not_moved_costs_one_lookup() {
     let remote = Remote::new();
     let first = remote.publish("a", "1");
     let mut source = remote.source();
     assert_eq!(revision(&mut source), first);
-    assert_eq!(source.look().unwrap().reference(), "refs/heads/main");
+    assert_eq!(source.snapshot().unwrap().reference(), "refs/heads/main");
     remote.server.take_requests();
     assert_eq!(revision(&mut source), first);
-    assert_eq!(source.look_up().unwrap().to_string(), first);
+    assert_eq!(source.resolve().unwrap().to_string(), first);
     let requests = remote.server.take_requests();
     let lookup = [
         "GET /repo/info/refs?service=git-upload-pack",
@@ -95,7 +95,7 @@ fn a_ref_that_has_not_moved_costs_one_look_up() {
     ];
     assert_eq!(requests, [lookup, lookup].concat());
     let second = remote.publish("a", "2");
-    assert_eq!(source.look_up().unwrap().to_string(), second);
+    assert_eq!(source.resolve().unwrap().to_string(), second);
     assert_eq!(revision(&mut source), second);
     assert_eq!(revision(&mut remote.source()), second);
 }
@@ -109,13 +109,13 @@ fn only_the_wanted_ref_is_fetched() {
     remote.work.git(&["tag", "-a", "-m", "x", "v1"]);
     remote.work.git(&["checkout", "-q", "main"]);
     remote.push();
-    remote.source().look().unwrap();
+    remote.source().snapshot().unwrap();
     let refs = git(&remote.cache(), &["for-each-ref", "--format=%(refname)"]);
     assert_eq!(refs, "refs/gitoggle/source");
     for reference in ["side", "v1", "refs/tags/v1", &side, &side[..10]] {
         assert_eq!(revision(&mut remote.at(reference)), side, "{reference}");
         assert_eq!(
-            remote.at(reference).look_up().unwrap().to_string(),
+            remote.at(reference).resolve().unwrap().to_string(),
             side,
             "{reference}"
         );
@@ -123,18 +123,18 @@ fn only_the_wanted_ref_is_fetched() {
 }
 
 #[test]
-fn a_commit_id_that_no_ref_points_at_is_found_behind_a_branch() {
+fn a_commit_id_without_a_ref_is_found_in_the_history_of_a_branch() {
     let remote = Remote::new();
     let first = remote.publish("a", "1");
     remote.publish("a", "2");
     assert_eq!(revision(&mut remote.at(&first)), first);
     assert_eq!(revision(&mut remote.at(&first[..9])), first);
-    let error = remote.at(&"1".repeat(40)).look().unwrap_err();
+    let error = remote.at(&"1".repeat(40)).snapshot().unwrap_err();
     assert!(matches!(error, Error::UnknownRef { .. }), "{error:?}");
 }
 
 #[test]
-fn a_commit_that_only_a_closed_pull_request_leads_to_is_fetched_by_its_id() {
+fn a_commit_of_a_closed_pull_request_is_fetched_by_its_id() {
     let remote = Remote::new();
     let main = remote.publish("a", "1");
     let closed = remote.work.commit_file("a", "2");
@@ -147,10 +147,10 @@ fn a_commit_that_only_a_closed_pull_request_leads_to_is_fetched_by_its_id() {
         served.to_str().unwrap(),
         &format!("{behind}:refs/pull/1/head"),
     ]);
-    // The tip of the pull request is found by its ref, where the server hands out nothing else.
+    // If the server refuses ids, the tip of the pull request is found by its ref.
     assert_eq!(revision(&mut remote.at(&behind)), behind);
     std::fs::remove_dir_all(remote.cache()).unwrap();
-    let error = remote.at(&closed).look().unwrap_err();
+    let error = remote.at(&closed).snapshot().unwrap_err();
     assert!(matches!(error, Error::UnknownRef { .. }), "{error:?}");
     git(&served, &["config", "uploadpack.allowAnySHA1InWant", "true"]);
     let mut source = remote.at(&closed);
@@ -160,7 +160,7 @@ fn a_commit_that_only_a_closed_pull_request_leads_to_is_fetched_by_its_id() {
     assert_eq!(
         remote.server.take_requests().len(),
         2,
-        "a commit that is there is not fetched again"
+        "a commit in the mirror is not fetched again"
     );
     assert_eq!(revision(&mut remote.at("main")), main);
 }
@@ -176,26 +176,29 @@ fn a_rewritten_history_is_followed() {
     let second = remote.work.git(&["rev-parse", "HEAD"]);
     assert_eq!(revision(&mut source), second);
     let old = CommitId(first.parse().unwrap());
-    assert_eq!(source.look().unwrap().relation(old).unwrap(), Relation::Diverged);
+    assert_eq!(
+        source.snapshot().unwrap().relation(old).unwrap(),
+        Relation::Diverged
+    );
 }
 
 #[test]
-fn a_ref_or_commit_that_is_not_there_is_told() {
+fn a_missing_ref_or_commit_is_an_error() {
     let remote = Remote::new();
-    let error = remote.source().look().unwrap_err();
+    let error = remote.source().snapshot().unwrap_err();
     assert!(matches!(error, Error::Unborn(_)), "{error:?}");
     remote.publish("a", "1");
-    let error = remote.at("mian").look().unwrap_err();
+    let error = remote.at("mian").snapshot().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no branch, tag or commit `mian`; there is `main`"
+        "could not find a branch, tag, or commit `mian`; similar names: `main`"
     );
     assert_eq!(error.kind(), ErrorKind::Absent);
     let nowhere = SourceConfig {
         location: remote.server.url("nowhere").parse().unwrap(),
         ..remote.config()
     };
-    let error = Source::new(nowhere).look().unwrap_err();
+    let error = Source::new(nowhere).snapshot().unwrap_err();
     assert!(
         matches!(error, Error::Remote(GitError::NotFound { .. })),
         "{error:?}"
@@ -224,7 +227,7 @@ fn a_broken_cache_is_cloned_again() {
             Box::new(|| std::fs::remove_dir_all(cache.join("objects/pack")).unwrap()),
         ),
         (
-            "a file in its place",
+            "a file instead of the folder",
             Box::new(|| {
                 std::fs::remove_dir_all(&cache).unwrap();
                 std::fs::write(&cache, "").unwrap();
@@ -279,7 +282,7 @@ fn an_untouched_cache_is_read_and_never_written() {
     let mut untouched = remote.untouched();
     assert_eq!(revision(&mut untouched), second);
     let commits = untouched
-        .look()
+        .snapshot()
         .unwrap()
         .last_commits(&["a".to_owned()].into(), |_, _| Ok(false))
         .unwrap();
@@ -291,7 +294,7 @@ fn an_untouched_cache_is_read_and_never_written() {
 fn a_snapshot_of_a_temporary_repository_outlives_its_source() {
     let remote = Remote::new();
     remote.publish("a", "1");
-    let snapshot = remote.untouched().look().unwrap();
+    let snapshot = remote.untouched().snapshot().unwrap();
     assert_eq!(
         snapshot
             .reader()

@@ -1,10 +1,10 @@
-//! Where documents come from: a Git repository, at a path or behind a URL, looked at one commit at a time.
+//! Reads documents from a Git repository at a path or behind a URL, one commit at a time.
 //!
-//! A repository at a path is opened in place and never written to or fetched; one behind a URL is mirrored into
-//! a folder that is only a cache. What is not committed does not count. Reftable, SHA-256 and partial clones are
-//! refused, each with its reason, and nothing in a repository's configuration is ever executed.
+//! A repository at a path is opened in place, and never written or fetched into. A repository behind a URL is mirrored to
+//! a folder that is only a cache. Uncommitted files are ignored. Reftable, SHA-256, and partial clones are refused, each
+//! with its reason, and nothing in a repository's configuration is executed.
 //!
-//! Invariant: a [`Snapshot`] never changes, whatever happens to the ref that led to it.
+//! Invariant: a [`Snapshot`] never changes, even if its ref moves.
 
 mod error;
 mod fetch_head;
@@ -32,36 +32,36 @@ pub use reader::Reader;
 pub use snapshot::{Relation, Snapshot};
 pub use uncommitted::uncommitted;
 
-use place::Place;
-use reader::Memory;
+use place::RepositoryPlace;
+use reader::ReaderCache;
 
 use crate::git::{GitAccess, RepoUrl, RepositoryPool};
 use crate::model::CommitId;
 
-/// How long to wait before an error of a local repository is taken for what it seems.
+/// The pause before a local repository with an error is read again. Another process may be replacing it.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What a source is made of.
+/// The settings of a source.
 #[derive(Clone, Debug)]
 pub struct SourceConfig {
-    /// Where the repository is.
+    /// The address of the repository.
     pub location: RepoUrl,
-    /// The branch, tag, commit or full ref; its `HEAD` where there is none.
+    /// The branch, tag, commit, or full ref; by default the repository's `HEAD`.
     pub reference: Option<String>,
-    /// The folder that documents are in, from the top of the repository; empty for the top itself.
+    /// The folder of the documents, relative to the top of the repository; empty for the top itself.
     pub root: String,
-    /// Which parents of a merge count when the commit of a change is looked for.
+    /// The parents of a merge that the search for the commit of a change follows.
     pub first_parent: Parents,
-    /// How to get to a URL.
+    /// The settings of connections.
     pub access: GitAccess,
-    /// Where a URL's mirror is kept; a temporary folder where there is none.
+    /// The folder of a URL's mirror; by default a temporary folder.
     pub cache: Option<PathBuf>,
-    /// Whether that mirror may be written to.
+    /// Whether the mirror may be written.
     pub mode: CacheMode,
 }
 
 impl SourceConfig {
-    /// Returns whether the ref is a whole commit id, which never moves.
+    /// Returns whether the ref is a full commit id, which never moves.
     #[must_use]
     pub fn is_pinned(&self) -> bool {
         let is_id = |name: &String| name.len() == 40 && resolve::is_id(name);
@@ -69,27 +69,27 @@ impl SourceConfig {
     }
 }
 
-/// Which parents of a merge count.
+/// The parents of a merge that a walk follows.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Parents {
-    /// All: the commit of a merged branch is found.
+    /// All parents, which finds the commit of a merged branch.
     #[default]
     All,
-    /// The first only: the merge is found.
+    /// The first parent, which finds the merge.
     First,
 }
 
-/// What may happen to the mirror of a URL.
+/// The permitted use of a URL's mirror.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum CacheMode {
-    /// It is made, fetched into and repaired.
+    /// It is created, fetched into, and repaired.
     #[default]
     Keep,
-    /// It is read where it is current; what it lacks goes to a temporary folder.
+    /// It is only read; missing objects are fetched into a temporary folder.
     Untouched,
 }
 
-/// A place that snapshots come from.
+/// A repository that snapshots are taken of.
 #[derive(Debug)]
 pub struct Source {
     config: SourceConfig,
@@ -98,7 +98,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// Makes a source; nothing is looked at yet.
+    /// Creates a source without reading the repository.
     #[must_use]
     pub fn new(config: SourceConfig) -> Self {
         Self {
@@ -108,18 +108,18 @@ impl Source {
         }
     }
 
-    /// Returns what the ref leads to now. Where the ref of a URL has not moved, that is one look-up.
+    /// Takes a snapshot of the ref's current commit. If the ref of a URL has not moved, this costs one lookup.
     ///
     /// # Errors
-    /// When the repository cannot be reached or read, or has no such ref or root.
-    pub fn look(&mut self) -> Result<Snapshot, Error> {
+    /// If the repository is unreachable or unreadable, or the ref or the root is missing.
+    pub fn snapshot(&mut self) -> Result<Snapshot, Error> {
         let config = &self.config;
         let Some(path) = config.location.local_path() else {
-            return self.mirror.look(config);
+            return self.mirror.snapshot(config);
         };
-        let place = Place::at(path);
+        let place = RepositoryPlace::at(path);
         match local_snapshot(config, path, &place) {
-            // A repository that is being replaced may be back at once.
+            // Another process may be replacing the repository.
             Err(error) if place::is_suspect(&error) => {
                 std::thread::sleep(PAUSE);
                 local_snapshot(config, path, &place).map_err(|error| place.explain(error))
@@ -128,50 +128,50 @@ impl Source {
         }
     }
 
-    /// Returns whether the repository is on this machine, where a look-up costs microseconds.
+    /// Returns whether the repository is on this machine, where a lookup costs microseconds.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.config.location.local_path().is_some()
     }
 
-    /// Returns the commit that the ref leads to now, by one look-up and without a fetch.
+    /// Returns the ref's current commit. This costs one lookup and no fetch.
     ///
     /// # Errors
-    /// When the repository cannot be reached or has no such ref.
-    pub fn look_up(&mut self) -> Result<CommitId, Error> {
+    /// If the repository is unreachable or unreadable, or the ref is missing.
+    pub fn resolve(&mut self) -> Result<CommitId, Error> {
         let config = &self.config;
         let Some(path) = config.location.local_path() else {
-            return self.mirror.look_up(config);
+            return self.mirror.resolve(config);
         };
         let reference = config.reference.as_deref();
-        let (repository, resolved) = local::look_up(path, reference)?;
-        self.fetch_head.look(&repository, reference, &resolved);
+        let (repository, resolved) = local::open_and_resolve(path, reference)?;
+        self.fetch_head.update(&repository, reference, &resolved);
         Ok(resolved.commit)
     }
 
-    /// Returns when the last lookup found a checkout to be current; nothing for a URL and for a repository that was never
-    /// fetched into.
+    /// Returns when a checkout was last current, as of the last lookup; `None` for a URL and for a repository without a
+    /// fetch.
     #[must_use]
     pub fn fetched(&self) -> Option<Fetched> {
         self.fetch_head.fetched()
     }
 
-    /// Has the mirror of a URL cloned again at the next look if it may be the cause of `error`, which a reader of a snapshot
-    /// met. Returns whether looking again may help.
+    /// Returns whether another snapshot may avoid `error`, which a reader of a snapshot returned. The next snapshot of a URL
+    /// then clones the mirror again.
     #[must_use]
     pub fn repair(&mut self, error: &Error) -> bool {
         let may_help = error.is_damage();
         if may_help && !self.is_local() {
-            tracing::warn!(name: "mirror_damaged", reason = %error, "the mirror of the source is damaged and is cloned again");
+            tracing::warn!(name: "mirror_damaged", reason = %error, "the mirror of the source is damaged; cloning it again");
             self.mirror.distrust();
         }
         may_help
     }
 
-    /// Returns the URL of the repository's `origin`, as it is written there; a URL source is its own.
+    /// Returns the URL of the repository's `origin` as configured, or the URL of a URL source.
     ///
     /// # Errors
-    /// When the repository cannot be opened.
+    /// If the repository cannot be opened.
     pub fn origin_url(&self) -> Result<Option<String>, Error> {
         match self.config.location.local_path() {
             Some(path) => local::origin_url(path),
@@ -180,11 +180,10 @@ impl Source {
     }
 }
 
-/// Takes a snapshot of the repository at `path`.
-fn local_snapshot(config: &SourceConfig, path: &Path, place: &Place) -> Result<Snapshot, Error> {
-    let (repository, resolved) = local::look_up(path, config.reference.as_deref())?;
-    let memory = Memory::new(RepositoryPool::of(repository), Some(place.clone()));
-    Snapshot::take(memory, resolved, &config.root, config.first_parent, None)
+fn local_snapshot(config: &SourceConfig, path: &Path, place: &RepositoryPlace) -> Result<Snapshot, Error> {
+    let (repository, resolved) = local::open_and_resolve(path, config.reference.as_deref())?;
+    let cache = ReaderCache::new(RepositoryPool::of(repository), Some(place.clone()));
+    Snapshot::take(cache, resolved, &config.root, config.first_parent, None)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Why a repository at a path could not be read. Another process may be replacing it, so the path is looked at again before
-//! an error is reported: gone or replaced means that the pass starts over, not readable means a missing permission, and
-//! only what persists is damage.
+//! Explains why a repository at a path could not be read. Another process may be replacing it, so the path is checked again
+//! before an error is reported. If the repository was removed or replaced, the pass starts over. If it is unreadable, a
+//! permission is missing. Any other error is damage.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -11,28 +11,28 @@ use std::time::SystemTime;
 use super::error::Error;
 use crate::git::{Libgit2Error, io_fault};
 
-/// How many files and folders are looked at for a missing permission.
+/// The number of files and folders that are checked for a missing permission.
 const MOST_FILES: usize = 50_000;
 
-/// A repository at a path, as it was when reading began.
+/// The path of a repository, and its identity when reading began.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct RepositoryPlace {
     path: PathBuf,
     identity: Option<Identity>,
 }
 
-/// What changes when a repository is replaced: the folder that the path leads to, and its repository folder.
+/// The values that change when a repository is replaced: the target of the path, and its repository folder.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Identity {
     target: PathBuf,
     folders: [Option<Folder>; 2],
 }
 
-/// A file system may use an inode again, but not with the same time of birth.
+/// Device, inode, and creation time. A file system may reuse an inode, but not with the same creation time.
 type Folder = (u64, u64, Option<SystemTime>);
 
-impl Place {
-    /// Looks at `path` before it is read.
+impl RepositoryPlace {
+    /// Records the identity of `path` before it is read.
     pub(super) fn at(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
@@ -40,7 +40,7 @@ impl Place {
         }
     }
 
-    /// Looks at the path again, and returns what `error` is a sign of.
+    /// Checks the path again, and returns the cause of `error`.
     pub(super) fn explain(&self, error: Error) -> Error {
         if !is_suspect(&error) {
             return error;
@@ -68,7 +68,7 @@ impl Place {
     }
 }
 
-/// Returns whether an error may come from a repository that is being replaced or must not be read.
+/// Returns whether a replaced or unreadable repository may be the cause of `error`.
 pub(super) fn is_suspect(error: &Error) -> bool {
     matches!(
         error,
@@ -93,8 +93,7 @@ fn identity(path: &Path) -> Option<Identity> {
     Some(Identity { target, folders })
 }
 
-/// Returns the folder of the repository whose top is `top`: `.git`, what a linked work tree's `.git` names, or a bare
-/// repository itself.
+/// Returns the repository folder of `top`: `.git`, the target of a linked work tree's `.git`, or a bare repository itself.
 fn git_folder(top: &Path) -> PathBuf {
     let git = top.join(".git");
     let link = fs::read_to_string(&git).ok();
@@ -106,7 +105,7 @@ fn git_folder(top: &Path) -> PathBuf {
     }
 }
 
-/// Returns the first part of the repository at `path` that this process may not read.
+/// Returns the first part of the repository at `path` that this process must not read.
 fn unreadable(path: &Path) -> Option<PathBuf> {
     let git = git_folder(path);
     let common = match fs::read_to_string(git.join("commondir")) {
@@ -130,7 +129,7 @@ fn is_denied(path: &Path) -> bool {
         return fs::metadata(path).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
     };
     let opened = match (found.is_dir(), found.is_file()) {
-        // A folder that may be listed but not entered shows itself by its content.
+        // A folder that may be listed but not entered fails only for its content.
         (true, _) => fs::read_dir(path)
             .and_then(|_| fs::metadata(path.join(".")))
             .map(drop),
@@ -153,7 +152,7 @@ fn denied_below(path: &Path, left: &mut usize) -> Option<PathBuf> {
     None
 }
 
-/// Returns the user that reads files for this process, where the system shows it.
+/// Returns the user id for file access, if the system provides it.
 fn user_id() -> Option<u32> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
@@ -175,12 +174,12 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_is_damage_and_what_is_replaced_or_gone_has_vanished() {
+    fn a_persistent_error_is_damage_and_a_replaced_or_removed_repository_vanished() {
         let (one, two) = (Repo::new(), Repo::new());
         let folder = tempfile::tempdir().unwrap();
         let link = folder.path().join("current");
         std::os::unix::fs::symlink(one.path(), &link).unwrap();
-        let place = Place::at(&link);
+        let place = RepositoryPlace::at(&link);
         let damage = place.explain(broken());
         assert!(matches!(damage, Error::Damaged { .. }), "{damage:?}");
         let text = damage.to_string();
@@ -192,7 +191,7 @@ mod tests {
         assert!(matches!(place.explain(broken()), Error::Vanished(_)), "gone");
         std::os::unix::fs::symlink(two.path(), &link).unwrap();
         assert!(matches!(place.explain(broken()), Error::Vanished(_)), "replaced");
-        let place = Place::at(one.path());
+        let place = RepositoryPlace::at(one.path());
         fs::rename(one.join(".git"), one.join("old")).unwrap();
         one.git(&["init", "-q"]);
         assert!(

@@ -1,29 +1,28 @@
-//! Reads trees and blobs of one repository, and remembers the trees.
+//! Reads trees and blobs of one repository, and caches the trees.
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::error::{Error, cannot_open};
-use super::place::Place;
+use super::place::RepositoryPlace;
 use crate::git::{ObjectError, ObjectFault, ObjectReader, Repository, RepositoryPool};
 use crate::model::{Blob, ObjectId, Tree, Trees};
 
-/// What the readers of one snapshot share: open repositories, and trees that one of them has read. Contended only for
-/// a lookup at a time.
+/// The open repositories and the trees that the readers of one snapshot share. Contended only for one lookup at a time.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(super) struct ReaderCache {
     pool: Arc<RepositoryPool>,
     trees: Mutex<HashMap<ObjectId, Tree>>,
-    /// The path to look at again after an error; nothing for a mirror.
-    place: Option<Place>,
+    /// The path to check again after an error; `None` for a mirror.
+    place: Option<RepositoryPlace>,
 }
 
-impl Memory {
-    /// How many trees are kept: a plan of some changes reads few, and one of all of them gains nothing.
-    const MOST: usize = 512;
+impl ReaderCache {
+    /// The number of cached trees. A plan of a few changes reads fewer, and a plan of all documents reads each tree once.
+    const MOST_TREES: usize = 512;
 
-    pub(super) fn new(pool: RepositoryPool, place: Option<Place>) -> Self {
+    pub(super) fn new(pool: RepositoryPool, place: Option<RepositoryPlace>) -> Self {
         Self {
             pool: Arc::new(pool),
             trees: Mutex::default(),
@@ -38,49 +37,47 @@ impl Memory {
 
     fn keep(&self, id: ObjectId, tree: &Tree) {
         let mut trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
-        if trees.len() < Self::MOST {
+        if trees.len() < Self::MOST_TREES {
             trees.insert(id, tree.clone());
         }
     }
 }
 
-/// Reads the objects of a snapshot: each thread needs its own reader.
+/// Reads the objects of a snapshot. Each thread needs its own reader.
 #[derive(Debug)]
 pub struct Reader {
     objects: ObjectReader,
-    memory: Arc<Memory>,
+    cache: Arc<ReaderCache>,
 }
 
 impl Reader {
-    pub(super) fn open(memory: Arc<Memory>) -> Result<Self, Error> {
-        // Objects need neither the work tree nor its link, either of which may be swapped meanwhile.
-        let folder = memory.pool.folder();
-        let objects = memory.pool.open().map_err(|error| match &memory.place {
+    pub(super) fn open(cache: Arc<ReaderCache>) -> Result<Self, Error> {
+        // Reading objects needs neither the work tree nor its link, which another process may replace.
+        let folder = cache.pool.folder();
+        let objects = cache.pool.open().map_err(|error| match &cache.place {
             _ if !folder.exists() => Error::Vanished(folder.to_owned()),
             Some(place) => place.explain(cannot_open(folder, error)),
             None => cannot_open(folder, error),
         })?;
         Ok(Self {
             objects: ObjectReader::new(objects),
-            memory,
+            cache,
         })
     }
 
-    /// Returns the folder that holds the objects: where it is gone, the repository vanished.
     fn folder(&self) -> &Path {
-        self.memory.pool.folder()
+        self.cache.pool.folder()
     }
 
     pub(super) fn repository(&self) -> &Repository {
         self.objects.repository()
     }
 
-    /// Returns whether the repository is a partial clone.
     pub(super) fn is_partial(&self) -> bool {
         is_partial(self.folder())
     }
 
-    /// Returns why `id` could not be read: vanished, a partial clone, or damage.
+    /// Returns why `id` could not be read: the repository vanished, or is a partial clone or damaged.
     pub(super) fn missing(&self, id: ObjectId, error: git2::Error) -> Error {
         self.fault(ObjectFault::of(id, error))
     }
@@ -92,9 +89,9 @@ impl Reader {
         })
     }
 
-    /// Returns what `error` is a sign of: the repository may be gone, or another one may have taken its place.
+    /// Returns the cause of `error`. Another process may have removed or replaced the repository.
     pub(super) fn explain(&self, error: Error) -> Error {
-        match (self.folder().join("objects").exists(), &self.memory.place) {
+        match (self.folder().join("objects").exists(), &self.cache.place) {
             (false, _) => Error::Vanished(self.folder().to_owned()),
             (true, Some(place)) => place.explain(error),
             (true, None) => error,
@@ -106,18 +103,18 @@ impl Trees for Reader {
     type Error = Error;
 
     fn tree(&self, id: ObjectId) -> Result<Tree, Error> {
-        if let Some(tree) = self.memory.recall(id) {
+        if let Some(tree) = self.cache.recall(id) {
             return Ok(tree);
         }
         let tree = self.objects.tree(id).map_err(|error| self.fault(error.fault))?;
-        self.memory.keep(id, &tree);
+        self.cache.keep(id, &tree);
         Ok(tree)
     }
 
     fn find_tree(&self, id: ObjectId) -> Option<Tree> {
-        self.memory.recall(id).or_else(|| {
+        self.cache.recall(id).or_else(|| {
             let tree = self.objects.find_tree(id)?;
-            self.memory.keep(id, &tree);
+            self.cache.keep(id, &tree);
             Some(tree)
         })
     }
@@ -133,7 +130,7 @@ impl Trees for Reader {
     }
 }
 
-/// Git marks the packs of a partial clone with a file beside them.
+/// Returns whether a pack has the `.promisor` file of a partial clone.
 fn is_partial(folder: &Path) -> bool {
     let packs = std::fs::read_dir(folder.join("objects/pack"));
     packs.is_ok_and(|packs| {

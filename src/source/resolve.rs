@@ -1,4 +1,4 @@
-//! From what was asked for (`--ref`, or nothing) to a commit.
+//! Resolves the configured ref to a commit.
 
 use git2::{ErrorCode, Reference};
 
@@ -6,7 +6,7 @@ use super::error::{Error, HeadKind};
 use crate::git::{Repository, object_id};
 use crate::model::CommitId;
 
-/// A ref and the commit that it leads to.
+/// A ref and its commit.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Resolved {
     /// The full name, a commit id, or `HEAD (detached)`.
@@ -14,8 +14,8 @@ pub(super) struct Resolved {
     pub(super) commit: CommitId,
 }
 
-/// Resolves `reference`: the source's `HEAD` where nothing is asked for, else a branch, a tag, a remote's branch,
-/// a full ref or a commit id, in this order.
+/// Resolves `reference` as a branch, a tag, a remote's branch, a full ref, or a commit id, in this order. Without a
+/// reference, resolves `HEAD`.
 pub(super) fn resolve(repository: &Repository, reference: Option<&str>) -> Result<Resolved, Error> {
     let name = match reference {
         None | Some("HEAD") => return head(repository),
@@ -35,7 +35,7 @@ pub(super) fn resolve(repository: &Repository, reference: Option<&str>) -> Resul
     by_id(repository, name)?.ok_or_else(|| unknown(repository, name))
 }
 
-/// Returns what may stand before `name`: nothing where it is a full ref.
+/// Returns the prefixes that complete `name`; an empty one for a full ref.
 pub(super) fn prefixes(name: &str) -> &'static [&'static str] {
     match name.starts_with("refs/") {
         true => &[""],
@@ -82,7 +82,7 @@ fn peeled(found: &Reference<'_>, reference: String) -> Result<Resolved, Error> {
     }
 }
 
-/// Returns whether `name` can be a commit id, whole or its beginning.
+/// Returns whether `name` can be a full or short commit id.
 pub(super) fn is_id(name: &str) -> bool {
     (4..=40).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -105,8 +105,8 @@ fn by_id(repository: &Repository, name: &str) -> Result<Option<Resolved>, Error>
     Ok(Some(at(&commit)))
 }
 
-/// Among several objects that begin alike there may still be one commit only.
 fn ambiguous(repository: &Repository, name: &str) -> Result<Option<Resolved>, Error> {
+    // Only one of the objects may be a commit.
     match repository.find_commit_by_prefix(&name.to_ascii_lowercase()) {
         Ok(commit) => Ok(Some(at(&commit))),
         Err(_) => Err(Error::AmbiguousId(name.to_owned())),
@@ -137,7 +137,7 @@ fn unknown(repository: &Repository, reference: &str) -> Error {
     }
 }
 
-/// Returns up to three of `names` that look like `wanted`, best first.
+/// Returns up to three of `names` that are similar to `wanted`, best first.
 pub(super) fn near(wanted: &str, names: Vec<String>) -> Vec<String> {
     let mut scored: Vec<(f64, String)> = names
         .into_iter()

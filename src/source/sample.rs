@@ -1,4 +1,4 @@
-//! A small repository to show things with: its commits are real, and made without the `git` program.
+//! Creates a small repository for demonstrations, with real commits but without the `git` program.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,10 +18,10 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Makes an empty repository in `folder`, which is created.
+    /// Creates `folder` with an empty repository.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If the folder cannot be written.
     pub fn create(folder: &Path) -> Result<Self, Error> {
         let mut options = RepositoryInitOptions::new();
         options.initial_head("main");
@@ -32,10 +32,10 @@ impl Sample {
         })
     }
 
-    /// Writes `files` (a path, and its content or nothing to remove it) and commits them.
+    /// Writes and commits `files`: paths with their content, or `None` to remove a file.
     ///
     /// # Errors
-    /// When something cannot be written.
+    /// If a file or the repository cannot be written.
     pub fn commit(&self, message: &str, files: &BTreeMap<&str, Option<&str>>) -> Result<CommitId, Error> {
         let parents: Vec<Oid> = self.head().into_iter().collect();
         let commit = self.write(message, files, &parents)?;
@@ -43,10 +43,10 @@ impl Sample {
         Ok(CommitId(object_id(commit)))
     }
 
-    /// Commits `files` on a branch of their own and merges it, as a pull request does.
+    /// Commits `files` on a branch and merges it, as a pull request does.
     ///
     /// # Errors
-    /// When something cannot be written.
+    /// If a file or the repository cannot be written.
     pub fn pull_request(
         &self,
         message: &str,

@@ -1,6 +1,6 @@
-//! Searches through the whole history: for a removed file, for a version of a document, for a difference.
+//! Searches the whole history for a removed file, for a version of a document, or for a difference.
 //!
-//! A partial clone may lack the trees of old commits. Each search then gives the answer that is safe to act on.
+//! A partial clone may lack the trees of old commits. Each search then returns the result that is safe to act on.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -10,7 +10,7 @@ use super::Parents;
 use super::error::Error;
 use super::history::CommitNode;
 use super::reader::Reader;
-use super::trees::{FileAt, TreeCache, folder, look_up};
+use super::trees::{FileAt, TreeCache, find_file, folder};
 use crate::git::oid;
 use crate::model::{CommitId, Evidence, ObjectId};
 
@@ -21,8 +21,8 @@ pub(super) fn lacks_trees(reader: &Reader, commit: CommitId) -> bool {
     reader.is_partial() && parents.is_ok_and(|commit| commit.parents().any(lacks))
 }
 
-/// Returns the newest commit that does not have `path` (counted from the top) while a parent of it has. A path that is
-/// gone in one parent of a merge too is followed no further by the walk for last commits, as `git log` follows it.
+/// Returns the newest commit without `path` (relative to the top) that has a parent with it. The walk for last commits, like
+/// `git log`, misses this commit if it is a merge with another parent without `path`.
 pub(super) fn removal(
     reader: &Reader,
     start: CommitId,
@@ -54,12 +54,11 @@ pub(super) fn removal(
     Ok(None)
 }
 
-/// Returns what is at `path` in `tree`.
 fn file(trees: &mut TreeCache<'_>, tree: ObjectId, path: &str) -> Result<FileAt, Error> {
-    look_up(trees, tree, path, &mut HashSet::new())
+    find_file(trees, tree, path, &mut HashSet::new())
 }
 
-/// Returns the file at `path` (counted from the top) in the commit `start`.
+/// Returns the file at `path` (relative to the top) in the commit `start`.
 pub(super) fn file_at(reader: &Reader, start: CommitId, path: &str) -> Result<Option<ObjectId>, Error> {
     let tree = CommitNode::read(reader, oid(start.0))?.tree;
     Ok(match file(&mut TreeCache::new(reader), tree, path)? {
@@ -68,7 +67,7 @@ pub(super) fn file_at(reader: &Reader, start: CommitId, path: &str) -> Result<Op
     })
 }
 
-/// Returns whether `object` is at `path` (counted from the top) in any commit of the history of `start`.
+/// Returns whether `object` is at `path` (relative to the top) in any commit of the history of `start`.
 pub(super) fn evidence(
     reader: &Reader,
     start: CommitId,
@@ -84,7 +83,7 @@ pub(super) fn evidence(
         false => Evidence::Nowhere,
     };
     for id in walk {
-        match look_up(&mut trees, CommitNode::read(reader, id?)?.tree, path, &mut seen)? {
+        match find_file(&mut trees, CommitNode::read(reader, id?)?.tree, path, &mut seen)? {
             FileAt::File(found) if found == object => return Ok(Evidence::Found),
             FileAt::Missing => unseen = Evidence::CannotTell,
             FileAt::File(_) | FileAt::Nothing => {}
@@ -93,12 +92,12 @@ pub(super) fn evidence(
     Ok(unseen)
 }
 
-/// How many commits are looked at for a difference. A revision that is farther from the recorded one is recorded anew, so
-/// that the next walk is short.
+/// The number of commits that are searched for a difference. A revision that is farther from the recorded one is recorded
+/// again, so that the next walk is short.
 const FAR: usize = 1_000;
 
-/// Returns whether `since`, or a commit that leads from there to `start`, has other folders under `root` than `start` has, or
-/// may have, because a partial clone lacks them or the way is longer than [`FAR`].
+/// Returns whether `since`, or a commit between it and `start`, may have other folders under `root` than `start`. Returns
+/// `true` also if a partial clone lacks them or the path is longer than [`FAR`].
 pub(super) fn differed_since(
     reader: &Reader,
     start: CommitId,
@@ -124,8 +123,8 @@ pub(super) fn differed_since(
     Ok(false)
 }
 
-/// The folders under `root` that may hold documents, by name; none where there is no such root, and nothing where a
-/// partial clone lacks it.
+/// Returns the folders under `root` that may contain documents, by name. The map is empty if the root is missing; the result
+/// is `None` if a partial clone lacks a tree.
 fn folders(
     trees: &mut TreeCache<'_>,
     top: ObjectId,

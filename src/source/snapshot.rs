@@ -1,17 +1,17 @@
-//! The files of the source at one commit.
+//! Reads the source at one commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::error::Error;
 use super::history::Found;
-use super::reader::{Memory, Reader};
+use super::reader::{Reader, ReaderCache};
 use super::resolve::Resolved;
 use super::{Parents, history, message, search};
 use crate::git::{object_id, oid};
 use crate::model::{Attribution, Commit, CommitId, EntryKind, Evidence, ObjectId, Trees};
 
-/// One commit of the source, and what can be asked about it. Cheap to clone; reading opens the repository anew.
+/// One commit of the source and its history. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     reference: String,
@@ -20,8 +20,8 @@ pub struct Snapshot {
     root_tree: ObjectId,
     parents: Parents,
     depth: Depth,
-    memory: Arc<Memory>,
-    /// Keeps a temporary repository on disk for as long as it is read.
+    cache: Arc<ReaderCache>,
+    /// Keeps a temporary repository on disk while it is in use.
     _temporary: Option<Arc<tempfile::TempDir>>,
 }
 
@@ -31,34 +31,33 @@ enum Depth {
     Shallow,
 }
 
-/// How another commit stands to a snapshot's.
+/// The relation of another commit to a snapshot's commit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Relation {
-    /// The snapshot is an ancestor of the other one.
+    /// The snapshot's commit is an ancestor of the other one.
     Behind,
-    /// The other one is an ancestor of the snapshot.
+    /// The other commit is an ancestor of the snapshot's.
     Descends,
     /// Neither is an ancestor of the other.
     Diverged,
-    /// The other one is not in this repository.
+    /// The other commit is not in this repository.
     Missing,
-    /// They are one commit.
+    /// Both are the same commit.
     Same,
-    /// The history of the snapshot is cut before the other one, so it is not known.
+    /// Unknown, because the history of the snapshot ends before the other commit.
     Unclear,
 }
 
 impl Snapshot {
-    /// Takes the snapshot of `resolved` in the repository of `memory`.
     pub(super) fn take(
-        memory: Memory,
+        cache: ReaderCache,
         resolved: Resolved,
         root: &str,
         parents: Parents,
         temporary: Option<Arc<tempfile::TempDir>>,
     ) -> Result<Self, Error> {
-        let memory = Arc::new(memory);
-        let reader = Reader::open(Arc::clone(&memory))?;
+        let cache = Arc::new(cache);
+        let reader = Reader::open(Arc::clone(&cache))?;
         let id = resolved.commit.0;
         let commit = reader.repository().find_commit(oid(id));
         let commit = commit.map_err(|error| reader.missing(id, error))?;
@@ -76,18 +75,18 @@ impl Snapshot {
             root_tree,
             parents,
             depth,
-            memory,
+            cache,
             _temporary: temporary,
         })
     }
 
-    /// Returns the id of the commit.
+    /// Returns the id of the snapshot's commit.
     #[must_use]
     pub const fn revision(&self) -> CommitId {
         self.commit.id
     }
 
-    /// Returns the ref that led here: its full name, a commit id, or `HEAD (detached)`.
+    /// Returns the ref: its full name, a commit id, or `HEAD (detached)`.
     #[must_use]
     pub fn reference(&self) -> &str {
         &self.reference
@@ -99,20 +98,19 @@ impl Snapshot {
         self.root_tree
     }
 
-    /// Returns the commit itself.
+    /// Returns the commit with its message.
     #[must_use]
     pub const fn commit(&self) -> &Commit {
         &self.commit
     }
 
-    /// Returns whether history ends early here: then [`Snapshot::last_commits`] may have to guess.
+    /// Returns whether the clone is shallow, so that [`Snapshot::last_commits`] may return guesses.
     #[must_use]
     pub fn is_shallow(&self) -> bool {
         self.depth == Depth::Shallow
     }
 
-    /// Returns whether part of the history is known to be missing: it ends early, or a partial clone lacks the tree of a
-    /// parent.
+    /// Returns whether part of the history is known to be missing: the clone is shallow, or lacks the tree of a parent.
     #[must_use]
     pub fn is_cut(&self) -> bool {
         self.is_shallow()
@@ -132,35 +130,34 @@ impl Snapshot {
     /// Returns whether any commit in the history has the trailer `key`.
     ///
     /// # Errors
-    /// When history cannot be read.
+    /// If the history cannot be read.
     pub fn has_trailer(&self, key: &str) -> Result<bool, Error> {
-        self.ask(|reader, start| message::any_has_trailer(reader, oid(start.0), key))
+        self.query(|reader, start| message::any_has_trailer(reader, oid(start.0), key))
     }
 
-    /// Opens the repository for reading; each thread has its own reader.
+    /// Opens the repository for reading. Each thread needs its own reader.
     ///
     /// # Errors
-    /// [`Error::Vanished`] where the repository is gone.
+    /// [`Error::Vanished`] if the repository was removed.
     pub fn reader(&self) -> Result<Reader, Error> {
-        Reader::open(Arc::clone(&self.memory))
+        Reader::open(Arc::clone(&self.cache))
     }
 
-    /// Asks the history, which libgit2 reads by itself: its errors are explained here, once.
-    fn ask<T>(&self, question: impl FnOnce(&Reader, CommitId) -> Result<T, Error>) -> Result<T, Error> {
+    /// Runs `read`, and explains the errors of libgit2, which reads the history itself.
+    fn query<T>(&self, read: impl FnOnce(&Reader, CommitId) -> Result<T, Error>) -> Result<T, Error> {
         let reader = self.reader()?;
-        question(&reader, self.revision()).map_err(|error| reader.explain(error))
+        read(&reader, self.revision()).map_err(|error| reader.explain(error))
     }
 
-    /// Returns for each of `paths` (counted from the root) the newest commit that changed its meaning: the one that
-    /// `git log -1 REVISION -- path` names, unless `is_same` accepts the version before it, too. `is_same` compares a
-    /// version of a path with what is at that path now.
+    /// Returns for each of `paths` (relative to the root) the newest commit that changed its meaning. This is the commit
+    /// that `git log -1 REVISION -- path` names, unless `is_same` accepts the version before it, too. `is_same` compares a
+    /// version of a path with its current one.
     ///
-    /// That of a path that is not there any more is the one that deleted it. A path that never was there is not
-    /// in the answer. Where the history is cut before the commit, this snapshot's own commit is a guess, or the oldest
-    /// one that touched the path.
+    /// A deleted path has the commit that deleted it. A path that never existed is not in the result. If the history ends
+    /// before the commit, the result is a guess: the oldest commit that touched the path, or this snapshot's own.
     ///
     /// # Errors
-    /// When history cannot be read.
+    /// If the history cannot be read.
     pub fn last_commits(
         &self,
         paths: &BTreeSet<String>,
@@ -170,7 +167,7 @@ impl Snapshot {
         let full: Vec<&str> = full.iter().map(String::as_str).collect();
         let names: Vec<&String> = paths.iter().collect();
         let mut is_same = |number: usize, version| is_same(names[number], version);
-        self.ask(|reader, start| {
+        self.query(|reader, start| {
             let found = history::last_commits(reader, oid(start.0), &full, self.parents, &mut is_same)?;
             let mut messages = message::Messages::new(reader);
             let head = Arc::new(self.commit.clone());
@@ -188,56 +185,56 @@ impl Snapshot {
         })
     }
 
-    /// Returns the newest commit that took the file at `path` (counted from the root) away, which may be a merge that
-    /// [`Snapshot::last_commits`] does not see.
+    /// Returns the newest commit that removed the file at `path` (relative to the root). It may be a merge that
+    /// [`Snapshot::last_commits`] misses.
     ///
     /// # Errors
-    /// When history cannot be read.
+    /// If the history cannot be read.
     pub fn removal(&self, path: &str) -> Result<Option<Commit>, Error> {
-        self.ask(|reader, start| {
+        self.query(|reader, start| {
             let found = search::removal(reader, start, &self.full(path), self.parents)?;
             let commit = found.map(|id| reader.repository().find_commit(id)).transpose()?;
             Ok(commit.map(|commit| message::commit(&commit)))
         })
     }
 
-    /// Returns the blob at `path` (counted from the root).
+    /// Returns the blob at `path` (relative to the root).
     ///
     /// # Errors
-    /// When the commit cannot be read.
+    /// If the commit cannot be read.
     pub fn file_at(&self, path: &str) -> Result<Option<ObjectId>, Error> {
-        self.ask(|reader, start| search::file_at(reader, start, &self.full(path)))
+        self.query(|reader, start| search::file_at(reader, start, &self.full(path)))
     }
 
-    /// Returns whether any commit in the history has `object` at `path` (counted from the root).
+    /// Returns whether any commit in the history has `object` at `path` (relative to the root).
     ///
     /// # Errors
-    /// When history cannot be read.
+    /// If the history cannot be read.
     pub fn evidence(&self, path: &str, object: ObjectId) -> Result<Evidence, Error> {
-        self.ask(|reader, start| search::evidence(reader, start, &self.full(path), object))
+        self.query(|reader, start| search::evidence(reader, start, &self.full(path), object))
     }
 
-    /// Returns whether `since`, or a commit after it up to this one, had other documents under the root than this one has. Every
-    /// folder that may hold documents counts, and no file beside them.
+    /// Returns whether `since`, or a commit between it and this one, may have other documents under the root than this one.
+    /// Compares only the folders that may contain documents.
     ///
     /// # Errors
-    /// When history cannot be read.
+    /// If the history cannot be read.
     pub fn differed_since(&self, since: CommitId) -> Result<bool, Error> {
-        self.ask(|reader, start| search::differed_since(reader, start, since, &self.root))
+        self.query(|reader, start| search::differed_since(reader, start, since, &self.root))
     }
 
-    /// Returns how `other` stands to this snapshot's commit.
+    /// Returns the relation of `other` to this snapshot's commit.
     ///
     /// # Errors
-    /// When history cannot be read.
+    /// If the history cannot be read.
     pub fn relation(&self, other: CommitId) -> Result<Relation, Error> {
         if other == self.revision() {
             return Ok(Relation::Same);
         }
-        self.ask(|reader, own| {
+        self.query(|reader, own| {
             let (repository, own, id) = (reader.repository(), oid(own.0), oid(other.0));
             if let Err(error) = repository.find_commit(id) {
-                // Missing from the repository, unless that was replaced meanwhile.
+                // The commit is missing, unless another process replaced the repository.
                 return match reader.missing(other.0, error) {
                     Error::MissingObject(_) | Error::PartialClone(_) => {
                         Ok(self.unless_cut(Relation::Missing))
@@ -255,7 +252,7 @@ impl Snapshot {
         })
     }
 
-    /// Returns `relation`, unless the other commit may lie beyond the end of a history that is cut.
+    /// Returns `relation`, unless the other commit may be beyond the end of a shallow history.
     fn unless_cut(&self, relation: Relation) -> Relation {
         match self.depth {
             Depth::Complete => relation,
@@ -271,7 +268,7 @@ impl Snapshot {
     }
 }
 
-/// Returns `root` without slashes at its ends and without `.`; nothing where it leads upwards.
+/// Returns `root` without outer slashes and `.`; `None` if it contains `..`.
 pub(super) fn components(root: &str) -> Option<String> {
     let parts: Vec<&str> = root
         .split('/')
@@ -293,14 +290,14 @@ fn root_tree(reader: &Reader, top: ObjectId, root: &str, id: ObjectId) -> Result
         let folder = reader.tree(tree)?;
         let entry = folder.get(part).ok_or_else(|| no_root(root, id))?;
         if entry.kind() != EntryKind::Tree {
-            return Err(Error::RootIsNoFolder {
+            return Err(Error::RootNotFolder {
                 root: root.to_owned(),
                 revision: CommitId(id),
             });
         }
         tree = entry.id;
     }
-    // Reads the tree, so that what is missing is told here and not in the middle of a pass.
+    // Read here, so that a missing tree is reported before the pass starts.
     reader.tree(tree)?;
     Ok(tree)
 }

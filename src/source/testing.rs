@@ -1,4 +1,4 @@
-//! Repositories made with the `git` program, which nothing outside the test's folder influences.
+//! Creates repositories with the `git` program, isolated from the configuration of the user and the machine.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

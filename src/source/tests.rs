@@ -5,8 +5,8 @@ use super::*;
 use crate::model::{Blob, EntryKind, Evidence, ObjectId, Trees};
 
 fn revision(source: &mut Source) -> String {
-    let looked = source.look().unwrap().revision();
-    assert_eq!(source.look_up().unwrap(), looked);
+    let looked = source.snapshot().unwrap().revision();
+    assert_eq!(source.resolve().unwrap(), looked);
     looked.to_string()
 }
 
@@ -16,16 +16,16 @@ fn head_is_the_default_and_follows_the_branch() {
     let first = repo.commit_file("a/b/c.yaml", "1");
     let mut source = source(repo.path());
     assert_eq!(revision(&mut source), first);
-    assert_eq!(source.look().unwrap().reference(), "refs/heads/main");
+    assert_eq!(source.snapshot().unwrap().reference(), "refs/heads/main");
     let second = repo.commit_file("a/b/c.yaml", "2");
     assert_eq!(revision(&mut source), second);
     repo.git(&["checkout", "-q", "--detach", &first]);
     assert_eq!(revision(&mut source), first);
-    assert_eq!(source.look().unwrap().reference(), "HEAD (detached)");
+    assert_eq!(source.snapshot().unwrap().reference(), "HEAD (detached)");
 }
 
 #[test]
-fn every_spelling_of_a_ref_is_understood() {
+fn every_form_of_a_ref_is_resolved() {
     let repo = Repo::new();
     let first = repo.commit_file("a", "1");
     repo.git(&["tag", "light"]);
@@ -56,37 +56,37 @@ fn every_spelling_of_a_ref_is_understood() {
 }
 
 #[test]
-fn a_ref_that_is_not_there_is_told_with_names_that_look_like_it() {
+fn the_error_of_a_missing_ref_lists_similar_names() {
     let repo = Repo::new();
     repo.commit_file("a", "1");
     repo.git(&["branch", "production"]);
-    let error = source_at(repo.path(), "prodution").look().unwrap_err();
+    let error = source_at(repo.path(), "prodution").snapshot().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no branch, tag or commit `prodution`; there is `production`"
+        "could not find a branch, tag, or commit `prodution`; similar names: `production`"
     );
     assert_eq!(error.kind(), ErrorKind::Absent);
     for odd in ["a..b", "x y", "HEAD~1", "deadbeef", "", "-x", "a\n"] {
-        let error = source_at(repo.path(), odd).look().unwrap_err();
+        let error = source_at(repo.path(), odd).snapshot().unwrap_err();
         assert!(matches!(error, Error::UnknownRef { .. }), "{odd:?}: {error:?}");
     }
     let tree = repo.git(&["rev-parse", "HEAD^{tree}"]);
     repo.git(&["tag", "a-tree", &tree]);
     for not_a_commit in ["a-tree", &tree] {
-        let error = source_at(repo.path(), not_a_commit).look().unwrap_err();
+        let error = source_at(repo.path(), not_a_commit).snapshot().unwrap_err();
         assert!(matches!(error, Error::NotACommit(_)), "{error:?}");
     }
 }
 
 #[test]
-fn a_repository_without_a_commit_is_told_from_one_that_is_not_there() {
+fn a_repository_without_a_commit_and_a_missing_one_are_distinct_errors() {
     let repo = Repo::new();
-    let error = source(repo.path()).look().unwrap_err();
+    let error = source(repo.path()).snapshot().unwrap_err();
     assert_eq!(error.to_string(), "the branch `main` has no commit yet");
     let folder = tempfile::tempdir().unwrap();
-    let error = source(folder.path()).look().unwrap_err();
+    let error = source(folder.path()).snapshot().unwrap_err();
     assert!(matches!(error, Error::NoRepository(_)), "{error:?}");
-    let error = source(&folder.path().join("nowhere")).look().unwrap_err();
+    let error = source(&folder.path().join("nowhere")).snapshot().unwrap_err();
     assert!(matches!(error, Error::NoRepository(_)), "{error:?}");
 }
 
@@ -94,7 +94,7 @@ fn a_repository_without_a_commit_is_told_from_one_that_is_not_there() {
 fn a_folder_inside_a_repository_is_not_the_repository() {
     let repo = Repo::new();
     repo.commit_file("a/b", "1");
-    let error = source(&repo.join("a")).look().unwrap_err();
+    let error = source(&repo.join("a")).snapshot().unwrap_err();
     assert!(matches!(error, Error::NoRepository(_)), "{error:?}");
 }
 
@@ -133,7 +133,7 @@ fn a_swapped_symlink_is_followed_and_an_old_snapshot_stays_readable() {
     add("one");
     std::os::unix::fs::symlink(at("one"), at("current")).unwrap();
     let mut source = source(&at("current"));
-    let old = source.look().unwrap();
+    let old = source.snapshot().unwrap();
     assert_eq!(old.revision().to_string(), first);
 
     let second = repo.commit_file("a", "2");
@@ -154,10 +154,10 @@ fn a_swapped_symlink_is_followed_and_an_old_snapshot_stays_readable() {
 }
 
 #[test]
-fn a_repository_that_goes_away_has_vanished() {
+fn a_removed_repository_has_vanished() {
     let repo = Repo::new();
     repo.commit_file("a", "1");
-    let snapshot = source(repo.path()).look().unwrap();
+    let snapshot = source(repo.path()).snapshot().unwrap();
     let reader = snapshot.reader().unwrap();
     std::fs::rename(repo.join(".git"), repo.join("gone")).unwrap();
     let error = reader.blob(ObjectId([1; 20]), 10).unwrap_err();
@@ -166,15 +166,15 @@ fn a_repository_that_goes_away_has_vanished() {
 }
 
 #[test]
-fn every_question_about_a_checkout_that_was_replaced_says_that_it_vanished() {
+fn every_query_of_a_replaced_checkout_returns_vanished() {
     let repo = Repo::new();
     let first = CommitId(repo.commit_file("a", "1").parse().unwrap());
     let removed = repo.git(&["rev-parse", "HEAD:a"]).parse().unwrap();
     repo.git(&["rm", "-q", "a"]);
     repo.commit("remove a");
     repo.commit_file("b", "1");
-    let snapshot = source(repo.path()).look().unwrap();
-    // A sidecar clones again in place: the open handle finds nothing where it looks for its objects.
+    let snapshot = source(repo.path()).snapshot().unwrap();
+    // A sidecar clones again in place: the open handle does not find its objects.
     std::fs::rename(repo.join(".git"), repo.join("old")).unwrap();
     repo.git(&["init", "-q"]);
     let paths = ["a".to_owned()].into();
@@ -199,7 +199,7 @@ fn entries_have_their_kinds_and_large_blobs_are_not_read() {
     repo.write("folder/file", "12345");
     std::os::unix::fs::symlink("folder", repo.join("link")).unwrap();
     repo.commit("all kinds");
-    let snapshot = source(repo.path()).look().unwrap();
+    let snapshot = source(repo.path()).snapshot().unwrap();
     let reader = snapshot.reader().unwrap();
     let tree = reader.tree(snapshot.root_tree()).unwrap();
     let kinds: Vec<_> = tree.entries().map(|entry| (entry.name, entry.kind())).collect();
@@ -223,7 +223,7 @@ fn entries_have_their_kinds_and_large_blobs_are_not_read() {
 }
 
 #[test]
-fn the_root_is_a_folder_of_the_tree_or_an_error_of_its_own() {
+fn a_root_that_is_not_a_folder_of_the_tree_is_a_distinct_error() {
     let repo = Repo::new();
     repo.commit_file("toggles/checkout/a.yaml", "1");
     let look = |root: &str| {
@@ -231,7 +231,7 @@ fn the_root_is_a_folder_of_the_tree_or_an_error_of_its_own() {
             root: root.to_owned(),
             ..config(RepoUrl::local(repo.path()))
         };
-        Source::new(config).look()
+        Source::new(config).snapshot()
     };
     let tree = repo.git(&["rev-parse", "HEAD:toggles/checkout"]);
     for root in ["toggles/checkout", "/toggles/checkout/", "./toggles//checkout"] {
@@ -242,11 +242,11 @@ fn the_root_is_a_folder_of_the_tree_or_an_error_of_its_own() {
         assert!(matches!(error, Error::NoRoot { .. }), "{error:?}");
     }
     let error = look("toggles/checkout/a.yaml").unwrap_err();
-    assert!(matches!(error, Error::RootIsNoFolder { .. }), "{error:?}");
+    assert!(matches!(error, Error::RootNotFolder { .. }), "{error:?}");
 }
 
 #[test]
-fn formats_that_cannot_be_read_have_messages_of_their_own() {
+fn each_unsupported_format_has_its_own_message() {
     let repo = Repo::new();
     repo.commit_file("a", "1");
     repo.git(&["config", "core.repositoryformatversion", "1"]);
@@ -269,13 +269,13 @@ fn formats_that_cannot_be_read_have_messages_of_their_own() {
     ] {
         let key = format!("extensions.{key}");
         repo.git(&["config", "--file", ".git/config", &key, value]);
-        assert_eq!(source(repo.path()).look().unwrap_err().to_string(), message);
+        assert_eq!(source(repo.path()).snapshot().unwrap_err().to_string(), message);
         repo.git(&["config", "--file", ".git/config", "--unset", &key]);
     }
 }
 
 #[test]
-fn a_partial_clone_is_named_as_one() {
+fn a_missing_object_of_a_partial_clone_is_a_distinct_error() {
     let repo = Repo::new();
     repo.commit_file("a", "1");
     repo.git(&["config", "uploadpack.allowFilter", "true"]);
@@ -293,7 +293,7 @@ fn a_partial_clone_is_named_as_one() {
         ],
     );
     let blob = repo.git(&["rev-parse", "HEAD:a"]).parse().unwrap();
-    let looked = source(&folder.path().join("partial")).look();
+    let looked = source(&folder.path().join("partial")).snapshot();
     match looked {
         Ok(snapshot) => {
             let reader = snapshot.reader().unwrap();
@@ -306,7 +306,7 @@ fn a_partial_clone_is_named_as_one() {
 }
 
 #[test]
-fn only_the_url_of_origin_is_taken_from_the_configuration() {
+fn only_the_url_of_origin_is_read_from_the_configuration() {
     let repo = Repo::new();
     assert_eq!(source(repo.path()).origin_url().unwrap(), None);
     repo.git(&["remote", "add", "origin", "git@example.org:a/b"]);
@@ -317,24 +317,24 @@ fn only_the_url_of_origin_is_taken_from_the_configuration() {
 }
 
 #[test]
-fn commits_are_related_as_their_history_says() {
+fn the_relation_of_commits_follows_their_history() {
     let repo = Repo::new();
     let first = repo.commit_file("a", "1");
     let second = repo.commit_file("a", "2");
     repo.git(&["checkout", "-q", "-b", "side", &first]);
     let side = repo.commit_file("a", "3");
     let id = |text: &str| CommitId(text.parse().unwrap());
-    let snapshot = source_at(repo.path(), "main").look().unwrap();
+    let snapshot = source_at(repo.path(), "main").snapshot().unwrap();
     assert_eq!(snapshot.relation(id(&second)).unwrap(), Relation::Same);
     assert_eq!(snapshot.relation(id(&first)).unwrap(), Relation::Descends);
     assert_eq!(snapshot.relation(id(&side)).unwrap(), Relation::Diverged);
     assert_eq!(snapshot.relation(id(&"1".repeat(40))).unwrap(), Relation::Missing);
-    let old = source_at(repo.path(), &first).look().unwrap();
+    let old = source_at(repo.path(), &first).snapshot().unwrap();
     assert_eq!(old.relation(id(&second)).unwrap(), Relation::Behind);
 }
 
 #[test]
-fn documents_that_changed_and_changed_back_were_others_meanwhile() {
+fn a_change_that_was_reverted_counts_as_a_difference() {
     let repo = Repo::new();
     let since = repo.commit_file("toggles/shop/prod/pay.yaml", "one");
     let differed = |root: &str| {
@@ -343,7 +343,7 @@ fn documents_that_changed_and_changed_back_were_others_meanwhile() {
             ..config(RepoUrl::local(repo.path()))
         });
         let since = CommitId(since.parse().unwrap());
-        source.look().unwrap().differed_since(since).unwrap()
+        source.snapshot().unwrap().differed_since(since).unwrap()
     };
     assert!(!differed("toggles"), "there is no commit after it");
     repo.commit_file("toggles/README.md", "what this is");
@@ -359,7 +359,7 @@ fn documents_that_changed_and_changed_back_were_others_meanwhile() {
 }
 
 #[test]
-fn an_object_is_found_at_its_path_in_history_and_nowhere_else() {
+fn an_object_is_found_only_at_its_path_in_the_history() {
     let repo = Repo::new();
     repo.commit_file("x/a", "one");
     let one = repo.git(&["rev-parse", "HEAD:x/a"]).parse().unwrap();
@@ -367,7 +367,7 @@ fn an_object_is_found_at_its_path_in_history_and_nowhere_else() {
     repo.git(&["rm", "-q", "x/a"]);
     repo.commit_file("y/b", "three");
     let three = repo.git(&["rev-parse", "HEAD:y/b"]).parse().unwrap();
-    let snapshot = source(repo.path()).look().unwrap();
+    let snapshot = source(repo.path()).snapshot().unwrap();
     assert_eq!(snapshot.evidence("x/a", one).unwrap(), Evidence::Found);
     assert_eq!(snapshot.evidence("y/b", three).unwrap(), Evidence::Found);
     assert_eq!(snapshot.evidence("x/a", three).unwrap(), Evidence::Nowhere);

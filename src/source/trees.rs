@@ -1,4 +1,4 @@
-//! The trees of many commits, of which a partial clone may lack some.
+//! Caches the trees of many commits. A partial clone may lack some of them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,7 +6,7 @@ use super::error::Error;
 use super::reader::Reader;
 use crate::model::{Entry, EntryKind, ObjectId, Tree, Trees};
 
-/// Trees, shared between a commit and the next: one's parent is the other's own.
+/// The trees of the commits of a walk, which have many trees in common.
 pub(super) struct TreeCache<'a> {
     reader: &'a Reader,
     trees: HashMap<ObjectId, Tree>,
@@ -24,7 +24,7 @@ impl<'a> TreeCache<'a> {
         }
     }
 
-    /// Returns the tree of that id, an empty one for no id; nothing where a partial clone lacks it.
+    /// Returns the tree `id`, or an empty one without an id. Returns `None` if a partial clone lacks it.
     pub(super) fn tree(&mut self, id: Option<ObjectId>) -> Result<Option<Tree>, Error> {
         let Some(id) = id else {
             return Ok(Some(Tree::empty()));
@@ -47,24 +47,25 @@ impl<'a> TreeCache<'a> {
     }
 }
 
-/// Returns the tree of an entry that is a folder.
+/// Returns the tree of an entry if it is a folder.
 pub(super) fn folder(entry: Option<Entry<'_>>) -> Option<ObjectId> {
     entry
         .filter(|entry| entry.kind() == EntryKind::Tree)
         .map(|entry| entry.id)
 }
 
-/// What is at a path of a tree.
+/// The entry at a path of a tree.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum FileAt {
     File(ObjectId),
-    /// A partial clone lacks a tree on the way.
+    /// Unknown, because a partial clone lacks a tree of the path.
     Missing,
+    /// No file.
     Nothing,
 }
 
-/// Returns the file at `path` in `tree`; a tree that was looked into before, with `seen`, gives nothing.
-pub(super) fn look_up(
+/// Returns the file at `path` in `tree`. Skips trees that are in `seen`, and adds the others to it.
+pub(super) fn find_file(
     trees: &mut TreeCache<'_>,
     mut tree: ObjectId,
     path: &str,

@@ -1,4 +1,4 @@
-//! Compares a work tree with the commit that is checked out in it. Nothing is written, not even the index.
+//! Compares a work tree with its checked-out commit. Writes nothing, not even the index.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use super::local;
 use crate::git::oid;
 use crate::model::CommitId;
 
-/// Returns the paths from the top, under `root`, of the files that differ from the commit `revision`: changed, new or
-/// removed. Returns none if another commit is checked out, or if there is no work tree.
+/// Returns the files under `root` that differ from the commit `revision`, as paths relative to the top: changed, new, or
+/// removed files. Returns none if another commit is checked out, or if the repository is bare.
 ///
 /// # Errors
-/// When the repository or a file cannot be read.
+/// If the repository or a file cannot be read.
 pub fn uncommitted(folder: &Path, revision: CommitId, root: &str) -> Result<Vec<Vec<u8>>, Error> {
     let repository = local::open(folder)?;
     let wanted = oid(revision.0);

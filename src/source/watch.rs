@@ -1,7 +1,7 @@
-//! A hint that the ref of a local repository may have moved: looking it up is what counts, this makes it sooner.
+//! Watches a local repository for a moved ref, so that the daemon looks it up sooner than at the next interval.
 //!
-//! Only the few folders are watched in which a ref moves, none with its subfolders: a work tree of 100,000 files
-//! costs nothing, and the swap of a symbolic link is seen from its parent.
+//! Watches only the few folders in which a ref moves, without their subfolders, so that a work tree of 100,000 files costs
+//! nothing. The parent folder shows the swap of a symbolic link.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use super::local;
 use crate::git::Repository;
 
-/// Watches until it is dropped.
+/// A file watcher, which stops on drop.
 #[derive(Debug)]
 pub struct Watcher {
     inner: RecommendedWatcher,
@@ -20,15 +20,15 @@ pub struct Watcher {
     watched: BTreeSet<PathBuf>,
 }
 
-/// Folders that cannot be watched, mostly because the system's limit is reached. Looking at intervals goes on.
+/// Why folders cannot be watched; usually a limit of the system. The lookups at intervals continue.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot watch the repository; changes are noticed at the next look instead")]
+#[error("could not watch the repository; the next lookup finds changes instead")]
 pub struct WatchError(#[from] notify::Error);
 
-/// Calls `on_event` whenever the ref of the repository at `path` may have moved; several times for one move.
+/// Calls `on_event` whenever the ref of the repository at `path` may have moved, possibly several times for one move.
 ///
 /// # Errors
-/// When nothing can be watched.
+/// If no folder can be watched.
 pub fn watch(
     path: &Path,
     reference: Option<&str>,
@@ -56,21 +56,21 @@ pub fn watch(
 }
 
 impl Watcher {
-    /// Watches the folders that the repository is in now: to be called after each look that found something new,
-    /// for a swapped link leads elsewhere.
+    /// Updates the watched folders. Must be called after each lookup that found a change, because a swapped link has other
+    /// folders.
     ///
     /// # Errors
-    /// When a folder cannot be watched; the others are.
+    /// If a folder cannot be watched. The others are.
     pub fn renew(&mut self) -> Result<(), WatchError> {
         let wanted = folders(&self.path, self.reference.as_deref());
         for gone in self.watched.difference(&wanted) {
-            // A folder that was removed is not watched any more, which is not an error here.
+            // Fails for a removed folder, which the system stopped watching.
             let _ = self.inner.unwatch(gone);
         }
         let mut failure = None;
         let mut watched = BTreeSet::new();
         for folder in wanted {
-            // Also where it is watched already: the folder may be another one by the same name.
+            // Even if it is watched already: it may be another folder with the same name.
             match self.inner.watch(&folder, RecursiveMode::NonRecursive) {
                 Ok(()) => drop(watched.insert(folder)),
                 Err(error) => failure = Some(error),
@@ -81,7 +81,7 @@ impl Watcher {
     }
 }
 
-/// What is only read changes nothing; of the parent only the repository itself counts.
+/// Returns whether an event may mean a moved ref. Reads do not, nor do changes beside the repository.
 fn matters(event: &Event, parent: Option<&Path>, own: &Path) -> bool {
     if event.need_rescan() {
         return true;
@@ -90,7 +90,7 @@ fn matters(event: &Event, parent: Option<&Path>, own: &Path) -> bool {
     !matches!(event.kind, EventKind::Access(_)) && (event.paths.is_empty() || !event.paths.iter().all(beside))
 }
 
-/// Returns the existing folders in which something changes when the ref moves.
+/// Returns the existing folders that change when the ref moves.
 fn folders(path: &Path, reference: Option<&str>) -> BTreeSet<PathBuf> {
     let mut folders: BTreeSet<PathBuf> = path.parent().map(Path::to_owned).into_iter().collect();
     if let Ok(repository) = local::open(path) {
@@ -135,12 +135,12 @@ mod tests {
         (watcher, receiver)
     }
 
-    fn hears(receiver: &Receiver<()>) -> bool {
+    fn fires(receiver: &Receiver<()>) -> bool {
         receiver.recv_timeout(Duration::from_secs(20)).is_ok()
     }
 
     #[test]
-    fn a_commit_on_a_branch_in_a_folder_is_heard() {
+    fn a_commit_on_a_branch_with_a_slash_fires() {
         let repo = Repo::new();
         repo.git(&["checkout", "-q", "-b", "team/x"]);
         repo.commit_file("a", "1");
@@ -148,11 +148,11 @@ mod tests {
         let tree = repo.git(&["rev-parse", "HEAD^{tree}"]);
         let id = repo.git(&["commit-tree", "-m", "x", &tree]);
         repo.git(&["update-ref", "refs/heads/team/x", &id]);
-        assert!(hears(&receiver));
+        assert!(fires(&receiver));
     }
 
     #[test]
-    fn a_swapped_link_is_heard_and_what_it_leads_to_is_watched_after_renewal() {
+    fn a_swapped_link_fires_and_its_new_target_is_watched_after_renewal() {
         let (one, two) = (Repo::new(), Repo::new());
         one.commit_file("a", "1");
         two.commit_file("a", "1");
@@ -162,15 +162,15 @@ mod tests {
         let (mut watcher, receiver) = watched(&at("current"), None);
         std::os::unix::fs::symlink(two.path(), at("next")).unwrap();
         std::fs::rename(at("next"), at("current")).unwrap();
-        assert!(hears(&receiver));
+        assert!(fires(&receiver));
         watcher.renew().unwrap();
         while receiver.try_recv().is_ok() {}
         two.commit_file("a", "2");
-        assert!(hears(&receiver));
+        assert!(fires(&receiver));
     }
 
     #[test]
-    fn reading_and_neighbours_do_not_matter() {
+    fn reads_and_neighbors_do_not_matter() {
         let (parent, own) = (Path::new("/x"), Path::new("/x/repo"));
         let event = |kind, path: &str| Event::new(kind).add_path(PathBuf::from(path));
         let create = EventKind::Create(CreateKind::Any);
@@ -186,10 +186,10 @@ mod tests {
     }
 
     #[test]
-    fn a_place_without_a_repository_is_watched_for_one() {
+    fn a_path_without_a_repository_is_watched_for_one() {
         let folder = tempfile::tempdir().unwrap();
         let (_watcher, receiver) = watched(&folder.path().join("later"), None);
         std::fs::create_dir(folder.path().join("later")).unwrap();
-        assert!(hears(&receiver));
+        assert!(fires(&receiver));
     }
 }

@@ -1,6 +1,6 @@
-//! Files as they lie in a folder, committed or not: for who checks them before committing.
+//! Reads the files of a folder, committed or not, so that documents can be checked before a commit.
 //!
-//! Symbolic links, nested repositories and what Git ignores are not followed. A folder need not be a repository.
+//! Skips symbolic links, nested repositories, and files that Git ignores. The folder need not be a repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,13 @@ use super::snapshot::components;
 use crate::git::{Ignored, Repository, os_path};
 use crate::model::Blob;
 
-/// A folder of files, and the rules of what is ignored in it.
+/// A folder of files with its ignore rules.
 pub struct WorkTree {
     folder: PathBuf,
     ignored: Option<Ignored>,
 }
 
-/// Returns the top folder of the work tree that `path` lies in, if it lies in one.
+/// Returns the top folder of the work tree that contains `path`, if any.
 #[must_use]
 pub fn top_of(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
@@ -26,10 +26,10 @@ pub fn top_of(path: &Path) -> Option<PathBuf> {
 }
 
 impl WorkTree {
-    /// Opens the folder `root` of `folder`, which is the top of a work tree or a folder outside of any.
+    /// Opens the folder `root` of `folder`, which is the top of a work tree or a folder outside of work trees.
     ///
     /// # Errors
-    /// When there is no such folder, or `folder` is a bare repository.
+    /// If the folder does not exist, or `folder` is a bare repository.
     pub fn open(folder: &Path, root: &str) -> Result<Self, Error> {
         let repository = match local::open(folder) {
             Ok(repository) => Some(repository),
@@ -52,11 +52,10 @@ impl WorkTree {
         })
     }
 
-    /// Returns the path of every regular file from the root, sorted, with `/` between its parts. Paths need not be UTF-8, and
-    /// no file is read.
+    /// Returns the paths of all regular files relative to the root, sorted, with `/` as separator. Paths need not be UTF-8.
     ///
     /// # Errors
-    /// When a folder cannot be read.
+    /// If a folder cannot be read.
     pub fn files(&self) -> Result<Vec<Vec<u8>>, Error> {
         let mut files = Vec::new();
         let mut folders = vec![(self.folder.clone(), Vec::new())];
@@ -90,10 +89,10 @@ impl WorkTree {
         Ok(files)
     }
 
-    /// Returns the content of the file at `path` (from the root), or its size where that is over `limit` bytes.
+    /// Returns the content of the file at `path` (relative to the root), or its size if it exceeds `limit` bytes.
     ///
     /// # Errors
-    /// When it is no regular file or cannot be read.
+    /// If it is not a regular file or cannot be read.
     pub fn content(&self, path: &[u8], limit: usize) -> Result<Blob, Error> {
         let full = self.folder.join(os_path(path));
         let unreadable = |source| Error::Io {
@@ -103,7 +102,7 @@ impl WorkTree {
         };
         let found = fs::symlink_metadata(&full).map_err(unreadable)?;
         if !found.is_file() {
-            return Err(unreadable(std::io::Error::other("it is no regular file")));
+            return Err(unreadable(std::io::Error::other("it is not a regular file")));
         }
         if found.len() > limit as u64 {
             return Ok(Blob::TooLarge(found.len()));
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn links_and_nested_repositories_are_not_followed() {
+    fn links_and_nested_repositories_are_skipped() {
         let repo = Repo::new();
         repo.write("folder/a", "1");
         repo.write("nested/b", "1");
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_folder_will_do_and_a_bare_repository_will_not() {
+    fn a_plain_folder_is_accepted_and_a_bare_repository_is_not() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a.log"), "1").unwrap();
         assert_eq!(paths(&WorkTree::open(folder.path(), "").unwrap()), ["a.log"]);
@@ -194,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_top_of_a_work_tree_is_found_from_within() {
+    fn the_top_of_a_work_tree_is_found_from_a_subfolder() {
         let repo = Repo::new();
         repo.write("x/y/a", "1");
         let top = fs::canonicalize(repo.path()).unwrap();

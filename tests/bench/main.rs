@@ -170,7 +170,7 @@ impl Bench {
             let read = document::read("", Format::Yaml, &blob, ServiceKind::Documented);
             Ok::<_, Error>(read.payload)
         };
-        let snapshot = self.source().look().expect("the fixture is sound");
+        let snapshot = self.source().snapshot().expect("the fixture is sound");
         let now = |path: &String| {
             let reader = snapshot.reader()?;
             let file = snapshot.file_at(path)?.expect("the fixture removes nothing");
@@ -180,7 +180,7 @@ impl Bench {
         let now = now.expect("the fixture is sound");
         for _ in 0..9 {
             let started = Instant::now();
-            let snapshot = self.source().look().expect("the fixture is sound");
+            let snapshot = self.source().snapshot().expect("the fixture is sound");
             let reader = snapshot.reader().expect("the fixture is sound");
             let is_same = |path: &str, id| Ok(meaning(&reader, id)? == now[path]);
             let found = snapshot.last_commits(&paths, is_same);

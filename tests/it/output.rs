@@ -289,16 +289,16 @@ fn an_error_has_the_attempt_the_cause_and_a_hint() {
             "repo",
             world.path("nowhere"),
             "error: cannot read the source
-  caused by: there is no repository at `$TMP/nowhere`
-hint: give the top folder of a work tree, a bare repository or a URL as `--repo`
+  caused by: could not find a repository at `$TMP/nowhere`
+hint: pass the top folder of a work tree, a bare repository, or a URL as `--repo`
 ",
         ),
         (
             "ref",
             "mian".into(),
             "error: cannot read the source
-  caused by: there is no branch, tag or commit `mian`; there is `main`
-hint: name one that is there with `--ref`; a branch that is gone removes no toggle
+  caused by: could not find a branch, tag, or commit `mian`; similar names: `main`
+hint: pass an existing ref as `--ref`; a missing branch removes no toggle
 ",
         ),
         (

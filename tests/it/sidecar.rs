@@ -119,10 +119,10 @@ fn a_branch_that_git_sync_does_not_keep_gets_the_hint_to_leave_ref_out() {
         .set("repo", sync.link())
         .set("ref", "main")
         .exit(1)
-        .stderr_contains(&["there is no branch, tag or commit `main`", hint])
+        .stderr_contains(&["could not find a branch, tag, or commit `main`", hint])
         .any_stdout();
     let daemon = Daemon::start(&world, |run| run.set("repo", sync.link()).set("ref", "main"));
-    daemon.is_unready_for(&["there is no branch, tag or commit `main`", hint]);
+    daemon.is_unready_for(&["could not find a branch, tag, or commit `main`", hint]);
     daemon.says(&["pass_failed", hint]);
     daemon.ends_in_peace();
 }
@@ -180,7 +180,7 @@ fn a_single_pass_does_not_wait_for_a_checkout() {
         };
         apply
             .exit(1)
-            .stderr_contains(&["there is no repository at `$TMP/git/current`", "hint: "]);
+            .stderr_contains(&["could not find a repository at `$TMP/git/current`", "hint: "]);
     }
     world.nothing_sent();
 }

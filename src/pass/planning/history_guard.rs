@@ -59,7 +59,7 @@ impl HistoryGuard {
         };
         match Case::of(config, observer).judge(&step, rule) {
             Answer::Follow(note) => Ok(note.into_iter().collect()),
-            Answer::LookAgain(note) if source.look_up()? == found => Ok(vec![note]),
+            Answer::LookAgain(note) if source.resolve()? == found => Ok(vec![note]),
             Answer::LookAgain(_) => Err(Error::RefMoved),
             Answer::Refuse(error) => Err(error),
         }

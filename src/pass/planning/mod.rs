@@ -86,10 +86,13 @@ pub(crate) fn reading<T>(
     work: impl Fn(&Snapshot) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let mut source = Source::new(source.clone());
-    let result = source.look().map_err(Error::from).and_then(|found| work(&found));
+    let result = source
+        .snapshot()
+        .map_err(Error::from)
+        .and_then(|found| work(&found));
     match result {
         Err(error) if error.source_damage().is_some_and(|error| source.repair(error)) => {
-            work(&source.look()?)
+            work(&source.snapshot()?)
         }
         result => result,
     }

@@ -36,7 +36,7 @@ impl PassPlan {
         // What they apply later is found when the pass announces itself.
         store.refresh(clock.unix(), stop)?;
         let began = clock.elapsed();
-        let snapshot = source.look()?;
+        let snapshot = source.snapshot()?;
         let looked = clock.elapsed().saturating_sub(began);
         let view = store.view();
         check_base_url(view, rules)?;
