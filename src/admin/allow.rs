@@ -10,7 +10,7 @@ use super::server::Caller;
 use crate::daemon::{AllowRequest, Released};
 use crate::model::{Allowance, EnvironmentId, Override, escaped, rfc3339};
 
-/// The number of released toggles that the answer names; it counts all of them.
+/// The number of released toggles that the response names; it counts all of them.
 const MOST_NAMED: usize = 1000;
 
 const EXAMPLE: &str =

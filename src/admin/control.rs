@@ -14,7 +14,7 @@ use crate::model::{Suspension, SuspensionScope, SuspensionScopeError, duration, 
 
 /// In characters.
 const LONGEST_REASON: usize = 1000;
-/// In seconds: ten years. Longer is a mistake, or the same as no end.
+/// In seconds: ten years. A longer one is a mistake.
 const LONGEST_SUSPENSION: u64 = 10 * 366 * 86_400;
 
 pub(super) async fn reconcile(request: OperatorRequest) -> Result<Response, Response> {
@@ -94,7 +94,7 @@ fn read<T: Default + DeserializeOwned>(body: &[u8]) -> Result<T, String> {
     }
 }
 
-/// Reads the part that an order is about; without one, it is about everything.
+/// Parses the scope of an order; the default is everything.
 fn part(scope: Option<&str>) -> Result<SuspensionScope, String> {
     match scope {
         None => Ok(SuspensionScope::everything()),

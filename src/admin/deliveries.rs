@@ -15,7 +15,7 @@ use crate::model::{escaped, rfc3339};
 /// The shortest time between two log lines with the same reason.
 const BETWEEN_LINES: Duration = Duration::from_secs(60);
 
-/// What became of a webhook that led to no pass.
+/// The outcome of a webhook that led to no pass.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Disposition {
@@ -62,7 +62,7 @@ struct UnusedShown {
     #[serde(flatten)]
     tally: Tally,
     kind: &'static str,
-    /// What the last one was about.
+    /// The subject of the last delivery.
     detail: Option<String>,
 }
 
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_is_escaped() {
+    fn details_are_escaped() {
         let mut deliveries = Deliveries::default();
         let detail = Some("acme/\u{1b}[31mred\n".to_owned());
         deliveries.decline(

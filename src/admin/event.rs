@@ -1,4 +1,4 @@
-//! Decides whether a webhook concerns the repository and the ref that are followed. Nothing else of it is read.
+//! Decides whether a webhook concerns the repository and the ref that are followed. Reads nothing else of it.
 //!
 //! When in doubt, a webhook concerns us: the sender knew the secret, and one pass too many costs nothing.
 
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hosts_say_it_in_different_members() {
+    fn each_host_names_the_repository_in_another_member() {
         let watched = watched("https://git.acme.org/acme/toggles.git", Some("refs/heads/main"));
         for (event, about) in [
             (json!({}), About::Us),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_name_counts_as_any() {
+    fn a_missing_name_matches_everything() {
         let event = json!({ "repository": { "full_name": "a/b" }, "ref": "refs/heads/x" });
         assert_eq!(watched("/srv/toggles", None).about(&event), About::Us);
         assert_eq!(

@@ -1,10 +1,10 @@
-//! A token bucket: so many at once, so many per second.
+//! A token bucket, which limits a burst and a rate.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How often something may happen.
+/// A limit of a burst and a rate.
 #[derive(Debug)]
 pub(super) struct Bucket {
     size: f64,
@@ -14,7 +14,7 @@ pub(super) struct Bucket {
 }
 
 impl Bucket {
-    /// Makes a full one that holds `size` tokens and gains `per_second`.
+    /// Creates a full bucket of `size` tokens that gains `per_second` tokens.
     pub(super) fn new(size: u32, per_second: u32) -> Self {
         Self {
             size: size.into(),
@@ -27,7 +27,7 @@ impl Bucket {
     /// Takes one token.
     ///
     /// # Errors
-    /// How long it takes until there is one.
+    /// The time until a token is available, if the bucket is empty.
     pub(super) fn take(&mut self) -> Result<(), Duration> {
         let now = Instant::now();
         let gained = now.duration_since(self.filled_at).as_secs_f64() * self.per_second;

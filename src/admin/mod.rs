@@ -35,7 +35,7 @@ pub use server::serve;
 /// The dependencies and settings of the endpoints.
 #[derive(Clone, Debug)]
 pub struct Admin {
-    /// What the driver last published.
+    /// The status that the driver last published.
     pub status: watch::Receiver<Status>,
     /// Sends commands to the driver.
     pub control: Control,

@@ -1,4 +1,4 @@
-//! Requests of operators: each carries the admin token, in a header that a browser never adds on its own.
+//! Requests of operators: each carries the admin token, in a header that a browser never adds by itself.
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
@@ -31,7 +31,7 @@ impl FromRequest<AdminState> for OperatorRequest {
         let caller = request.extensions().get::<Caller>();
         let caller = *caller.expect("the server adds the caller to every request");
         let headers = request.headers().clone();
-        // Read whatever the token is: a sender that is cut off in the middle of its body misses the response.
+        // Read even for a wrong token: a sender that is cut off in the middle of its body misses the response.
         let body = Bytes::from_request(request, shared).await;
         let body = body.map_err(|rejection| match rejection.status() {
             StatusCode::PAYLOAD_TOO_LARGE => {
@@ -74,7 +74,7 @@ impl AdminState {
     }
 }
 
-/// Returns what follows `Bearer`, which may be spelled in any case.
+/// Returns the token after `Bearer`, in any case.
 fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = value.split_at_checked(7)?;
     scheme

@@ -1,10 +1,10 @@
-//! Which webhooks were seen already, in bounded memory.
+//! Detects repeated webhooks, in bounded memory.
 
 use std::collections::{HashSet, VecDeque};
 
 use sha2::{Digest as _, Sha256};
 
-/// The latest deliveries, forgotten in the order in which they came.
+/// The latest deliveries, removed in order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct Replays {
     seen: HashSet<Mark>,
@@ -25,8 +25,8 @@ pub(super) enum Delivery {
 const REMEMBERED: usize = 20_000;
 
 impl Replays {
-    /// Remembers a delivery by its sender's `id`, and says whether it is new.
-    pub(super) fn note(&mut self, kind: &str, id: &[u8]) -> Delivery {
+    /// Records a delivery by its sender's `id`, and returns whether it is new.
+    pub(super) fn record(&mut self, kind: &str, id: &[u8]) -> Delivery {
         let digest = Sha256::new()
             .chain_update(kind)
             .chain_update([0])
@@ -52,16 +52,16 @@ mod tests {
     #[test]
     fn a_delivery_is_new_once_and_memory_is_bounded() {
         let mut replays = Replays::default();
-        assert_eq!(replays.note("github", b"a"), Delivery::New);
-        assert_eq!(replays.note("github", b"a"), Delivery::Repeated);
-        assert_eq!(replays.note("gitea", b"a"), Delivery::New);
+        assert_eq!(replays.record("github", b"a"), Delivery::New);
+        assert_eq!(replays.record("github", b"a"), Delivery::Repeated);
+        assert_eq!(replays.record("gitea", b"a"), Delivery::New);
         for number in 0..REMEMBERED {
-            replays.note("github", number.to_string().as_bytes());
+            replays.record("github", number.to_string().as_bytes());
         }
         assert_eq!(
             (replays.seen.len(), replays.order.len()),
             (REMEMBERED, REMEMBERED)
         );
-        assert_eq!(replays.note("github", b"a"), Delivery::New);
+        assert_eq!(replays.record("github", b"a"), Delivery::New);
     }
 }

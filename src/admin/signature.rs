@@ -12,12 +12,12 @@ use super::form::is_form;
 use super::webhook::WebhookKind;
 use crate::transport::{Secret, SecretSource, SignatureCheck, SigningKey, hmac_sha256};
 
-/// In seconds, both ways: how far a generic webhook's clock may be from ours.
+/// In seconds: the largest difference between a generic webhook's clock and ours.
 const TOLERANCE: u64 = 5 * 60;
 /// In bytes; ids are short.
 const LONGEST_ID: usize = 512;
 
-/// What a webhook's headers say about it once it is authentic.
+/// The claims of an authentic webhook's headers.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) struct Authentic {
     /// The sender's id of this delivery.
@@ -50,26 +50,26 @@ pub(super) struct WebhookCheck {
     delivery: Option<Vec<u8>>,
 }
 
-/// What makes a webhook authentic.
+/// The proof that a webhook is authentic.
 enum Proof {
     /// A header that was compared already.
     Header,
     /// An HMAC of the body or, where the body is a form, of the JSON text in it. GitHub signs the form, Gitea and Forgejo
-    /// the text. Both are accepted from both: whoever made either knows the secret.
+    /// the text. Both are accepted from both, because either proves that the sender knows the secret.
     Mac {
         expected: [u8; 32],
         body: Hmac<Sha256>,
         text: Option<Hmac<Sha256>>,
     },
-    /// A Standard Webhooks signature, made at a time of which so much is off.
+    /// A Standard Webhooks signature, and the difference of its time from ours.
     Standard { check: SignatureCheck, off: u64 },
 }
 
 impl WebhookCheck {
-    /// Begins the check of a webhook of `kind` that arrives at `now`.
+    /// Starts the check of a webhook of `kind` that arrives at `now`.
     ///
     /// # Errors
-    /// When the headers alone show that it is not authentic.
+    /// If the headers alone prove that it is not authentic.
     pub(super) fn new(
         kind: WebhookKind,
         headers: &HeaderMap,
@@ -113,10 +113,10 @@ impl WebhookCheck {
         }
     }
 
-    /// Ends the check: the body is complete.
+    /// Ends the check after the complete body.
     ///
     /// # Errors
-    /// When the webhook is not authentic.
+    /// If the webhook is not authentic.
     pub(super) fn finish(self) -> Result<Authentic, Forged> {
         let delivery = self.delivery;
         match self.proof {
@@ -165,7 +165,7 @@ fn decoded(hex: &str) -> Option<[u8; 32]> {
     Some(bytes)
 }
 
-/// Begins the check of a generic webhook, and returns its id.
+/// Starts the check of a generic webhook, and returns its id.
 fn standard<'a>(headers: &'a HeaderMap, secret: &Secret, now: i64) -> Result<(Proof, &'a str), Forged> {
     let key = SigningKey::new(secret).map_err(|_| Forged::Key)?;
     let id = header(headers, "webhook-id")?;
@@ -185,10 +185,10 @@ pub(super) fn same(given: &[u8], ours: &[u8]) -> bool {
     Sha256::digest(given).ct_eq(&Sha256::digest(ours)).into()
 }
 
-/// Reads a secret anew, so that it can be rotated while we run.
+/// Reads a secret again, so that it can be rotated while the daemon runs.
 ///
 /// # Errors
-/// The answer to give: 503, for it is our fault. The log says why.
+/// The response with status 503. The reason is logged.
 pub(super) async fn secret(source: &SecretSource, name: &str) -> Result<Secret, Response> {
     let source = source.clone();
     let read = tokio::task::spawn_blocking(move || source.read()).await;

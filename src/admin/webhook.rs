@@ -1,4 +1,4 @@
-//! RepositoryPool push webhooks (`POST /webhook/…`). An authentic webhook fires the trigger, which carries no data.
+//! Handles push webhooks (`POST /webhook/…`). An authentic webhook fires the trigger, which carries no data.
 //!
 //! Forges do not repeat a delivery, so nothing but a failed check may cost one: neither its size nor a flood of forged
 //! webhooks, nor a name of the repository that only the forge knows.
@@ -32,7 +32,7 @@ const DISCARDED: usize = 4 << 20;
 /// The longest JSON text that is parsed, in bytes. A push of thousands of files lists every path; a longer text is a
 /// trigger if it is authentic.
 const LARGEST_PARSED: usize = 1 << 20;
-/// How long a webhook may take to arrive: a little less than any request may, so that a slow one is on record.
+/// How long a webhook may take to arrive: a little less than any request may, so that a slow one is recorded.
 const LONGEST_DELIVERY: Duration = LONGEST_REQUEST.saturating_sub(Duration::from_millis(500));
 /// In characters.
 const LONGEST_EVENT_NAME: usize = 100;
@@ -87,10 +87,10 @@ impl WebhookKind {
     }
 }
 
-/// What becomes of an authentic webhook.
+/// The consequence of an authentic webhook.
 enum Verdict {
     Fire,
-    /// It is about something else: the reason, and what it is about.
+    /// It concerns something else: the reason, and the ref or repository.
     Ignore(&'static str, Option<String>),
 }
 
@@ -100,7 +100,7 @@ enum Refusal {
     Forged(signature::Forged),
     /// The connection ended before the body did.
     Incomplete,
-    /// It is authentic, and its text is not what any host sends.
+    /// It is authentic, but no host sends such a text.
     NotAnObject,
     NoSecret,
     /// It did not arrive in time.
@@ -111,7 +111,6 @@ enum Refusal {
     UnreadableSecret,
 }
 
-/// Answers one webhook.
 pub(super) async fn receive(
     kind: WebhookKind,
     State(shared): State<AdminState>,
@@ -145,7 +144,7 @@ pub(super) async fn receive(
 impl AdminState {
     /// Checks the signature while the body arrives, then what the webhook is about.
     ///
-    /// The body is read to its end whatever the check says, so that the sender receives the response.
+    /// Reads the body to its end even if the check fails, so that the sender receives the response.
     async fn judge(&self, kind: WebhookKind, head: &Parts, body: Body) -> Result<Verdict, Refusal> {
         let mut check = self.check(kind, &head.headers).await;
         let mut text = Text::new(&head.headers);
@@ -201,7 +200,7 @@ impl AdminState {
             }
         }
         let delivery = authentic.delivery;
-        let delivery = delivery.map(|id| lock(&self.0.replays).note(kind.as_str(), &id));
+        let delivery = delivery.map(|id| lock(&self.0.replays).record(kind.as_str(), &id));
         Ok(match delivery {
             Some(Delivery::Repeated) => Verdict::Ignore("delivered before", None),
             Some(Delivery::New) | None => Verdict::Fire,
@@ -249,7 +248,7 @@ impl Refusal {
 /// Passes the body to `sink` while it arrives.
 ///
 /// # Errors
-/// When the body is larger than [`LARGEST_BODY`], however it is framed, or breaks off. `sink` has seen a part of it.
+/// If the body is incomplete or larger than [`LARGEST_BODY`], in any framing. `sink` has then received a part of it.
 async fn stream(head: &Parts, mut body: Body, mut sink: impl FnMut(&[u8])) -> Result<(), Refusal> {
     // A sender that waits for permission can be refused before it has sent anything.
     if head.headers.contains_key(header::EXPECT) && body.size_hint().lower() > LARGEST_BODY as u64 {
@@ -287,7 +286,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct Text {
     /// Where to find the text, if the body is a form.
     field: Option<PayloadField>,
-    /// The text so far; nothing once it is longer than [`LARGEST_PARSED`].
+    /// The text so far; `None` once it is longer than [`LARGEST_PARSED`].
     kept: Option<Vec<u8>>,
     /// The text in the last chunk of a form.
     decoded: Vec<u8>,
@@ -302,7 +301,7 @@ impl Text {
         }
     }
 
-    /// Adds the text that `chunk` holds, and returns it if it is not the chunk itself.
+    /// Adds the text in `chunk`, and returns it if it is not the chunk itself.
     fn add(&mut self, chunk: &[u8]) -> Option<&[u8]> {
         let text = match &mut self.field {
             Some(field) => {

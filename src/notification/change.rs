@@ -7,25 +7,25 @@ use serde::{Deserialize, Serialize};
 use crate::daemon::{PassResult, Status, ToggleState, ToggleStatus};
 use crate::model::{CommitId, ToggleId};
 
-/// The kind of a toggle's change.
+/// The kind of a toggle's change of state.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChangeKind {
-    /// It could not be applied.
+    /// The toggle could not be applied.
     Failed,
-    /// It is deliberately not published.
+    /// The toggle is deliberately not published.
     Held,
-    /// It had failed and was applied.
+    /// The toggle was failed and no longer is.
     Recovered,
-    /// It was held and no longer is.
+    /// The toggle was held and no longer is.
     Released,
 }
 
 impl ChangeKind {
-    /// All of them, in the order of a message.
+    /// All kinds, in the order of a message.
     pub(crate) const ALL: [Self; 4] = [Self::Failed, Self::Held, Self::Recovered, Self::Released];
 
-    /// Returns its word in messages.
+    /// Returns the word for messages.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -42,26 +42,26 @@ impl ChangeKind {
 pub struct ToggleChange {
     /// The toggle.
     pub toggle: ToggleId,
-    /// Its change.
+    /// The kind of the change.
     pub change: ChangeKind,
-    /// The reason, if there is one.
+    /// The reason, if known.
     pub reason: Option<String>,
 }
 
 /// The changes of one pass.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Notification {
-    /// The repository, as given.
+    /// The repository, as configured.
     pub repo: String,
     /// The ref, once it is resolved.
     pub reference: Option<String>,
     /// The commit of the pass.
     pub revision: Option<CommitId>,
-    /// The changes: what failed first, then by toggle. Never empty.
+    /// The changes, failed toggles first, then by toggle. Never empty.
     pub changes: Vec<ToggleChange>,
 }
 
-/// The failed and held toggles that receivers know of. Kept in a file, so that a restart repeats nothing.
+/// The failed and held toggles of the notifications so far. Kept in a file, so that a restart repeats nothing.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct SentNotifications(BTreeMap<ToggleId, Trouble>);
@@ -74,10 +74,8 @@ enum Trouble {
 }
 
 impl SentNotifications {
-    /// Returns the notification about a pass and records it as sent. Returns nothing after a pass that failed as a
-    /// whole, because the states of its toggles are unknown.
-    ///
-    /// A pending toggle keeps its recorded state: it has neither failed again nor recovered yet.
+    /// Returns the notification about a pass and records it as sent. Returns `None` after a pass that failed as a whole,
+    /// because the states of its toggles are unknown.
     #[must_use]
     pub fn update(&mut self, status: &Status) -> Option<Notification> {
         match &status.last_pass {
@@ -104,6 +102,7 @@ impl SentNotifications {
             ToggleState::Failed => Some(Trouble::Failed),
             ToggleState::Held => Some(Trouble::Held),
             ToggleState::InSync | ToggleState::Orphan => None,
+            // It has neither failed again nor recovered yet.
             ToggleState::Pending => before,
         };
         if let Some(trouble) = after {
@@ -123,7 +122,7 @@ impl SentNotifications {
         })
     }
 
-    /// Returns the end of the trouble of toggles that have neither a file nor a record any more.
+    /// Returns the changes of toggles that no longer have a file or a record.
     fn absent(&self, before: &BTreeMap<ToggleId, Trouble>, now: &[ToggleStatus]) -> Vec<ToggleChange> {
         before
             .iter()
@@ -131,7 +130,7 @@ impl SentNotifications {
             .map(|(toggle, trouble)| ToggleChange {
                 toggle: toggle.clone(),
                 change: trouble.end(),
-                reason: Some("nothing asks for it any more".to_owned()),
+                reason: Some("the toggle no longer has a document or a record".to_owned()),
             })
             .collect()
     }
@@ -226,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_that_failed_as_a_whole_sends_nothing_about_toggles() {
+    fn a_pass_that_failed_as_a_whole_sends_nothing() {
         let mut sent = SentNotifications::default();
         assert!(sent.update(&status(&[("a/b/c", ToggleState::Failed)])).is_some());
         let mut broken = status(&[]);

@@ -1,19 +1,19 @@
-//! A notification as a receiver reads it. Bounded in size: beyond a few dozen toggles there are counts.
+//! Formats notifications for receivers. Limits their size: a message names a few dozen toggles and counts the rest.
 
 use serde_json::{Value, json};
 
 use super::change::{ChangeKind, Notification, ToggleChange};
 use crate::model::escaped;
 
-/// How many toggles are named.
+/// The number of toggles that a message names.
 const MOST_NAMED: usize = 50;
-/// Slack cuts a text at 4000 characters; this many lines with short reasons stay below.
+/// Slack cuts a text at 4000 characters; this number of lines with short reasons is shorter.
 const MOST_LINES: usize = 20;
 /// In characters.
 const LONGEST_REASON: usize = 300;
 const LONGEST_LINE_REASON: usize = 100;
 
-/// Returns the body of a Standard Webhook: a type, a time and data.
+/// Returns the body of a Standard Webhook: a type, a time, and data.
 pub(super) fn standard(notification: &Notification, timestamp: &str) -> Value {
     let Notification {
         repo,
@@ -47,7 +47,7 @@ fn named(change: &ToggleChange) -> Value {
     json!({ "toggle": change.toggle, "change": change.change, "reason": reason })
 }
 
-/// Returns the body of a message to Slack, or to what understands the same.
+/// Returns the body of a message for Slack or a compatible service.
 pub(super) fn slack(notification: &Notification) -> Value {
     let changes = &notification.changes;
     let counts: Vec<String> = ChangeKind::ALL
@@ -74,8 +74,8 @@ pub(super) fn slack(notification: &Notification) -> Value {
     json!({ "text": text, "unfurl_links": false, "unfurl_media": false })
 }
 
-/// Shows foreign text in a code span, where neither Slack nor those who imitate it look for mentions and links.
-/// A mention is broken all the same, and Slack's own control characters are escaped as it asks for.
+/// Formats text from elsewhere as a code span, in which Slack and compatible services ignore mentions and links. Also breaks
+/// mentions, and escapes Slack's control characters by its rules.
 fn code(text: &str, longest: usize) -> String {
     let text = cut(&escaped(text).to_string(), longest)
         .replace('`', "'")
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slack_message_mentions_nobody_and_links_nowhere() {
+    fn a_slack_message_contains_neither_mentions_nor_links() {
         let reason = "<!channel> @here [x](http://e.org) ` <http://e.org|ok> & *b*\n";
         let message = slack(&notification(vec![
             change("a/b/c", ChangeKind::Failed, Some(reason)),

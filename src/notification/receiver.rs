@@ -7,16 +7,16 @@ use crate::transport::{NetworkError, SecretError, SecretSource, SigningKey, Sign
 /// A receiver of notifications.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    /// Its `https` URL. A secret, because whoever has the URL of a chat can write there. Read again for each delivery.
+    /// The `https` URL, read again for each delivery. A secret, because the URL of a chat permits writing to it.
     pub url: SecretSource,
-    /// The format that it reads.
+    /// The format of messages.
     pub format: ReceiverFormat,
 }
 
-/// The format of a receiver.
+/// The format of messages to a receiver.
 #[derive(Clone, Debug)]
 pub enum ReceiverFormat {
-    /// `{"text": …}`, as Slack and compatible services read it.
+    /// `{"text": …}`, for Slack and compatible services.
     Slack,
     /// A Standard Webhook, signed if there is a secret.
     Standard(Option<SecretSource>),
@@ -59,7 +59,7 @@ impl Receiver {
     }
 }
 
-/// Why a notification was not delivered. Never holds the receiver's URL.
+/// Why a notification was not delivered. Never contains the receiver's URL.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DeliveryError {
     #[error("could not reach the receiver of notifications")]
@@ -68,7 +68,7 @@ pub(super) enum DeliveryError {
     Key(SigningKeyError),
     #[error(transparent)]
     Network(NetworkError),
-    #[error("the receiver of notifications answered {0}")]
+    #[error("the receiver of notifications returned {0}")]
     Refused(reqwest::StatusCode),
     #[error(transparent)]
     Secret(SecretError),
@@ -77,7 +77,7 @@ pub(super) enum DeliveryError {
 }
 
 impl DeliveryError {
-    /// Returns whether another try may go better.
+    /// Returns whether another attempt may succeed.
     pub(super) fn is_transient(&self) -> bool {
         match self {
             Self::Http(error) => !error.is_builder(),

@@ -1,4 +1,4 @@
-//! The task that sends notifications after each pass, each once, also across restarts.
+//! Starts the task that sends notifications after each pass, each once, also across restarts.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -11,10 +11,10 @@ use super::worker::Notifier;
 use crate::daemon::{Metrics, Status};
 use crate::transport::Network;
 
-/// Records in the state folder which notifications were sent.
+/// The file in the state folder that records the sent notifications.
 const FILE: &str = "notifications.json";
 
-/// Starts to send what changes in `status` to `receivers`.
+/// Starts a task that sends the changes in `status` to `receivers`.
 pub fn spawn(
     receivers: Vec<Receiver>,
     network: &Network,
@@ -26,8 +26,8 @@ pub fn spawn(
         return;
     }
     let start = |receiver| {
-        let (notifier, courier) = Notifier::new(receiver, network.clone(), metrics.clone());
-        tokio::spawn(courier);
+        let (notifier, delivery) = Notifier::new(receiver, network.clone(), metrics.clone());
+        tokio::spawn(delivery);
         notifier
     };
     let notifiers: Vec<Notifier> = receivers.into_iter().map(start).collect();
@@ -36,7 +36,7 @@ pub fn spawn(
         let mut sent = None;
         while status.changed().await.is_ok() {
             let now = status.borrow_and_update().clone();
-            // While another process is the writer, that process sends, and the file has what it sent.
+            // While another process is the writer, that process sends notifications and records them in the file.
             if now.last_success.is_none() {
                 continue;
             }
@@ -44,7 +44,7 @@ pub fn spawn(
             let Some(notification) = sent.update(&now) else {
                 continue;
             };
-            // Recorded first: a lost notification is better than one that comes with every restart.
+            // Recorded first: a lost notification is better than one that every restart repeats.
             if let Err(error) = write(&file, sent) {
                 tracing::warn!(name: "notifications_unrecorded", reason = %error, "could not record which notifications were sent; they may be sent again");
             }

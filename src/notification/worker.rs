@@ -1,4 +1,4 @@
-//! Delivers notifications: one task, a short queue, a few tries, then a metric.
+//! Delivers notifications: one task and a short queue per receiver, and a metric for each failure after three attempts.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use crate::transport::Network;
 
 /// The number of notifications that wait for a slow receiver.
 const QUEUE: usize = 16;
-/// For one try, connect to last byte.
-const LONGEST_TRY: Duration = Duration::from_secs(10);
-/// The pauses before the second and third try.
+/// For one attempt, from connecting to the last byte.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The pauses before the second and third attempt.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 
 /// Passes notifications to the task that delivers them.
@@ -24,8 +24,8 @@ pub struct Notifier {
 }
 
 impl Notifier {
-    /// Makes one for `receiver`, and the task that delivers. The task ends when the last clone of the notifier is
-    /// gone and the queue is empty, which takes less than a minute per waiting notification; drop it to leave at once.
+    /// Creates a notifier for `receiver` and the task that delivers. The task ends when the last clone of the notifier is
+    /// dropped and the queue is empty, which takes less than a minute per queued notification.
     pub fn new(
         receiver: Receiver,
         network: Network,
@@ -71,7 +71,7 @@ impl DeliveryTask {
     }
 
     async fn deliver(&self, notification: &Notification) -> Result<(), DeliveryError> {
-        // The same id in every try, so that a receiver recognizes a repetition.
+        // The same id for every attempt, so that a receiver recognizes a repetition.
         let id = format!("msg_{:032x}", fastrand::u128(..));
         let mut pauses = self.pauses.into_iter();
         loop {
@@ -85,7 +85,10 @@ impl DeliveryTask {
     async fn attempt(&self, notification: &Notification, id: &str) -> Result<(), DeliveryError> {
         let url = self.receiver.url()?;
         let (headers, body) = self.receiver.compose(notification, id, jiff::Timestamp::now())?;
-        let client = self.network.client(LONGEST_TRY).map_err(DeliveryError::Network)?;
+        let client = self
+            .network
+            .client(ATTEMPT_TIMEOUT)
+            .map_err(DeliveryError::Network)?;
         let request = client.post(url).header("content-type", "application/json");
         let request = headers
             .into_iter()
@@ -216,7 +219,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_receiver_that_does_not_listen_costs_a_metric() {
+    async fn an_unreachable_receiver_counts_as_a_failure() {
         let server = statuses(&[]);
         let mut delivery = delivery(&server, ReceiverFormat::Slack);
         delivery.receiver.url = value("https://127.0.0.1:1/hook");

@@ -22,7 +22,7 @@ pub(super) struct Accepted {
     pub(super) targeting: Targeting,
 }
 
-/// Checks a body; an error says in words what is wrong with it.
+/// Checks a body. The error is the reason for a refusal.
 pub(super) fn check(body: &[u8]) -> Result<Accepted, String> {
     let request: Request = serde_json::from_slice(body).map_err(|error| error.to_string())?;
     let Request {

@@ -80,7 +80,7 @@ fn path(toggle: &str) -> String {
     )
 }
 
-async fn said(response: Response) -> (u16, serde_json::Value) {
+async fn parts(response: Response) -> (u16, serde_json::Value) {
     let status = response.status().as_u16();
     let text = response.text().await.unwrap();
     (
@@ -93,7 +93,7 @@ async fn said(response: Response) -> (u16, serde_json::Value) {
 async fn a_publish_is_answered_with_the_targeting_and_its_version() {
     let world = World::new().await;
     world.patch("p/e/t").send().await.unwrap();
-    let (status, body) = said(world.patch("p/e/t").send().await.unwrap()).await;
+    let (status, body) = parts(world.patch("p/e/t").send().await.unwrap()).await;
     assert_eq!(
         (status, &body["version"], &body["disabled"]),
         (200, &2.into(), &false.into())
@@ -102,7 +102,7 @@ async fn a_publish_is_answered_with_the_targeting_and_its_version() {
 }
 
 #[tokio::test]
-async fn what_is_not_right_is_refused_as_featureprobe_does() {
+async fn invalid_requests_are_refused_as_featureprobe_does() {
     let world = World::new().await;
     let patch = || world.patch("p/e/t");
     let with = |name: &'static str, value: &str| {
@@ -146,7 +146,7 @@ async fn what_is_not_right_is_refused_as_featureprobe_does() {
         ),
         (world.request(Method::GET, "/api/nothing"), 404, Some("not_found")),
     ] {
-        let (got, body) = said(request.send().await.unwrap()).await;
+        let (got, body) = parts(request.send().await.unwrap()).await;
         assert_eq!((got, body["code"].as_str()), (status, code), "{body}");
     }
     assert_eq!(world.stored().await, 0);
@@ -182,7 +182,7 @@ async fn the_history_can_be_read_and_outlives_the_sandbox() {
     std::fs::write(&file, torn).unwrap();
     let world = World::at(folder, Faults::default()).await;
     assert_eq!(world.get("/api/sandbox/history").await, before);
-    let (_, body) = said(world.patch("p/e/a").send().await.unwrap()).await;
+    let (_, body) = parts(world.patch("p/e/a").send().await.unwrap()).await;
     assert_eq!(body["version"], 3);
     let lines = std::fs::read_to_string(&file).unwrap();
     assert_eq!(lines.lines().count(), 4);
@@ -196,7 +196,7 @@ async fn the_history_can_be_read_and_outlives_the_sandbox() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_history_is_left_alone() {
+async fn a_file_that_is_not_a_history_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("precious.txt");
     std::fs::write(&path, "my notes\nmore").unwrap();

@@ -1,4 +1,4 @@
-//! Faults at random, but the same ones for the same seed.
+//! Selects faults at random, but the same ones for the same seed.
 
 use std::hash::{Hash as _, Hasher as _};
 use std::time::Duration;
@@ -10,15 +10,15 @@ use crate::model::ToggleId;
 pub struct Faults {
     /// How often a request is answered 500 or 503, half of each, without storing.
     pub fail_rate: f64,
-    /// How long every request takes before it is looked at.
+    /// The delay of every request before it is processed.
     pub latency: Duration,
     /// How often the connection ends without an answer after the document was stored.
     pub drop_after_store_rate: f64,
     /// How often a request is answered 429, without storing.
     pub too_many_rate: f64,
-    /// What such a 429 says in `Retry-After`, in whole seconds.
+    /// The `Retry-After` of such a 429, in whole seconds.
     pub retry_after: Duration,
-    /// The same seed strikes the same tries of the same toggles, in whatever order they arrive.
+    /// The same seed strikes the same attempts for the same toggles, in any order of arrival.
     pub seed: u64,
 }
 

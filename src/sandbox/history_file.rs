@@ -1,4 +1,4 @@
-//! The history in a file: one line of JSON for each document that was stored, only ever appended to.
+//! Keeps the history in a file: one line of JSON for each stored document, in append-only order.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};

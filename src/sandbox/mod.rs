@@ -2,7 +2,7 @@
 //!
 //! It checks the token and, strictly, the body against the service's contract, answers as FeatureProbe does, keeps
 //! every document that was published and shows them on a page. [`Faults`] make it fail at random but repeatably.
-//! Everything it holds can be read without a token, so it listens on loopback.
+//! All of its documents are readable without a token, so it listens on loopback.
 //!
 //! Invariant: it stores only checked documents, and records every request to the endpoint, including those that it
 //! refuses or drops.

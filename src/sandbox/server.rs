@@ -56,18 +56,18 @@ pub enum Error {
     CaFile {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// The certificate cannot be made.
     #[error("could not prepare TLS for the sandbox")]
     Certificate(#[from] CertificateError),
-    /// The history file cannot be read, or is not one.
+    /// The history file is unreadable or malformed.
     #[error("could not read the sandbox's history file `{}`", path.display())]
     History {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// The address is not available.
@@ -75,7 +75,7 @@ pub enum Error {
     Listen {
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
 }
@@ -156,7 +156,7 @@ impl Sandbox {
     pub async fn stop(mut self) {
         self.handle.graceful_shutdown(Some(Duration::from_secs(1)));
         if let Some(task) = self.task.take() {
-            // The sandbox was asked to end, so how it ended does not matter.
+            // The sandbox is stopping, so its result does not matter.
             let _ = task.await;
         }
     }

@@ -1,4 +1,4 @@
-//! What is logged, and at which level: RUST_LOG is about gitoggle and nothing else.
+//! Decides which events are logged. RUST_LOG applies only to gitoggle.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use tracing_subscriber::filter::{FilterFn, LevelFilter, filter_fn};
 
 use crate::config::{Command, LogLevel};
 
-/// What is logged of which part of gitoggle.
+/// The log levels of the parts of gitoggle.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Levels {
     usual: LevelFilter,
@@ -15,15 +15,15 @@ pub struct Levels {
     parts: BTreeMap<String, LevelFilter>,
 }
 
-/// The target of what is said before the first request, at whatever level one logs: where it goes, and from where.
+/// The target of the events before the first request, which are logged at every level: the service and the source.
 pub const ANNOUNCEMENT: &str = "gitoggle::announcement";
 
-/// The name that all targets of ours begin with.
+/// The prefix of gitoggle's own targets.
 const OURS: &str = "gitoggle";
 
 impl Levels {
-    /// `level` is what was set; without it, `rust_log` (as in `debug,gitoggle::source=trace`) counts as far as it
-    /// is about gitoggle, and then the command's usual level.
+    /// Returns the levels for `level`, if set. Otherwise applies the directives for gitoggle in `rust_log` (such as
+    /// `debug,gitoggle::source=trace`) to the command's default level.
     #[must_use]
     pub fn new(command: Command, level: Option<LogLevel>, rust_log: &str) -> Self {
         let usual = match command {
@@ -44,7 +44,7 @@ impl Levels {
 
     fn take(&mut self, directive: &str) {
         let (target, level) = directive.split_once('=').unwrap_or((OURS, directive));
-        // The empty text is a level to `LevelFilter`.
+        // `LevelFilter` parses an empty text as a level.
         let Some(level) = (!level.is_empty())
             .then(|| level.parse::<LevelFilter>().ok())
             .flatten()
@@ -60,7 +60,7 @@ impl Levels {
         }
     }
 
-    /// Returns whether something of `level` from `target` is logged.
+    /// Returns whether events of `level` from `target` are logged.
     #[must_use]
     pub fn enables(&self, target: &str, level: &Level) -> bool {
         let part = self.parts.iter().rfind(|(part, _)| is_under(target, part));
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rust_log_is_about_gitoggle_and_nothing_else() {
+    fn rust_log_applies_only_to_gitoggle() {
         let levels = |rust_log| Levels::new(Command::Run, None, rust_log);
         let crates = [
             "hyper::proto",

@@ -1,4 +1,4 @@
-//! One event as one line: escaped, and beginning with the time or a brace.
+//! Formats each event as one escaped line that begins with the time or a brace.
 
 use std::fmt::{self, Write as _};
 
@@ -15,7 +15,6 @@ use tracing_subscriber::registry::LookupSpan;
 use crate::config::LogFormat;
 use crate::model::{Color, escaped};
 
-/// Writes one event as one line.
 pub(super) struct Lines {
     pub(super) format: LogFormat,
     pub(super) color: Color,
@@ -47,7 +46,7 @@ where
     }
 }
 
-/// Keeps the fields of a span, such as the id of a pass, for the lines that are logged within it.
+/// Records the fields of a span, such as the id of a pass, for the lines within it.
 pub(super) struct SpanFields;
 
 impl<S> Layer<S> for SpanFields
@@ -63,7 +62,7 @@ where
     }
 }
 
-/// The message of an event and its other fields, in the order in which they were written.
+/// The message of an event and its other fields, in order.
 #[derive(Default)]
 struct Fields {
     message: String,
@@ -151,7 +150,7 @@ fn level(metadata: &Metadata<'_>, color: Color) -> String {
 
 fn json(metadata: &Metadata<'_>, fields: Fields) -> String {
     let mut object = serde_json::Map::new();
-    // What is ours comes last and wins over a field of that name.
+    // Our members come last, so that they replace a field with the same name.
     object.extend(
         fields
             .others
@@ -173,13 +172,13 @@ fn json(metadata: &Metadata<'_>, fields: Fields) -> String {
     harmless(&Value::Object(object).to_string())
 }
 
-/// Returns the name that the code gives an event. Events without one are named after their place in the source, which is
-/// not an interface.
+/// Returns the explicit name of an event, if any. The default name is a position in the source code, which is not an
+/// interface.
 fn event_name(metadata: &Metadata<'_>) -> Option<&'static str> {
     Some(metadata.name()).filter(|name| !name.starts_with("event "))
 }
 
-/// Escapes, in JSON's own way, what JSON allows and a terminal does not: the values stay what they were.
+/// Escapes characters that are valid in JSON but unsafe in a terminal. The parsed values stay the same.
 fn harmless(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     let mut units = [0; 2];

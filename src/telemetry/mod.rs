@@ -1,8 +1,7 @@
-//! Logs: what happened, on stderr, in a form that nothing in it can break.
+//! Logs events to stderr, one line each.
 //!
-//! A line begins with the time or a brace, never with text from elsewhere, and everything that was logged is
-//! escaped. The crates that speak HTTP and TLS are never logged below warnings, because they print headers:
-//! neither `-vv` nor RUST_LOG changes that.
+//! Invariant: a line begins with the time or a brace, never with text from elsewhere, and all values are escaped. The HTTP
+//! and TLS crates log only warnings and errors, whatever `-vv` and RUST_LOG say, because their other events contain headers.
 
 use tracing::Subscriber;
 use tracing_subscriber::fmt::MakeWriter;
@@ -21,19 +20,19 @@ use lines::{Lines, SpanFields};
 pub use levels::{ANNOUNCEMENT, Levels};
 pub use stream::Stream;
 
-/// How to log.
+/// The settings of logging.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Logging {
-    /// The form of a line.
+    /// The format of a line.
     pub format: LogFormat,
-    /// Whether levels are colored; only in the pretty form.
+    /// Whether levels are colored; only in the pretty format.
     pub color: Color,
-    /// What is logged of gitoggle itself.
+    /// The levels of gitoggle's own events.
     pub levels: Levels,
 }
 
 impl Logging {
-    /// Decides how `command` logs on the stderr of this process. What is set wins over RUST_LOG.
+    /// Returns the settings for `command` and the stderr of this process. Explicit settings override RUST_LOG.
     #[must_use]
     pub fn of(
         command: Command,
@@ -54,13 +53,13 @@ impl Logging {
     }
 }
 
-/// Starts logging to stderr for the rest of the process; a second call changes nothing.
+/// Starts logging to stderr. A second call has no effect.
 pub fn start(logging: Logging) {
-    // Whoever was first, a test's own subscriber for instance, stays.
+    // Fails if a subscriber exists, such as that of a test, which then stays.
     let _ = tracing::subscriber::set_global_default(subscriber(logging, std::io::stderr));
 }
 
-/// Returns what logs to `writer`.
+/// Returns a subscriber that logs to `writer`.
 pub fn subscriber<W>(logging: Logging, writer: W) -> impl Subscriber + Send + Sync
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
@@ -73,7 +72,7 @@ where
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(writer)
         .with_ansi(color == Color::Always && format == LogFormat::Pretty)
-        // An error of the writer, a closed stderr, must not be printed: there is nowhere to.
+        // An error of the writer, such as a closed stderr, cannot be printed anywhere.
         .log_internal_errors(false)
         .event_format(Lines { format, color });
     Registry::default().with(SpanFields.and_then(lines).with_filter(levels.into_filter()))

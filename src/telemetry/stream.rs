@@ -1,4 +1,4 @@
-//! Writing to stdout and stderr. Whoever closes a pipe has read enough: that is no error.
+//! Writes to stdout and stderr. A closed pipe is not an error, because its reader has read enough.
 
 use std::ffi::OsStr;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
@@ -6,17 +6,17 @@ use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use crate::config::ColorChoice;
 use crate::model::Color;
 
-/// Where something is written.
+/// An output stream of the process.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Stream {
-    /// Errors, logs and progress.
+    /// Errors, logs, and progress.
     Stderr,
     /// Results.
     Stdout,
 }
 
 impl Stream {
-    /// Returns whether a person looks at it.
+    /// Returns whether the stream is a terminal.
     #[must_use]
     pub fn is_terminal(self) -> bool {
         match self {
@@ -25,7 +25,7 @@ impl Stream {
         }
     }
 
-    /// Decides about color on this stream, in the environment of this process.
+    /// Decides whether to use color on this stream, by `choice` and the environment of this process.
     #[must_use]
     pub fn color(self, choice: ColorChoice) -> Color {
         let terminal = match self.is_terminal() {
@@ -38,12 +38,12 @@ impl Stream {
     /// Writes `text` and flushes it.
     ///
     /// # Errors
-    /// When it cannot be written for another reason than that nobody reads it any more.
+    /// If the write fails, except for a closed pipe.
     pub fn print(self, text: &str) -> io::Result<()> {
         self.print_with(|to| to.write_all(text.as_bytes()))
     }
 
-    /// Lets `write` write to it, in large pieces, and flushes it.
+    /// Calls `write` with a buffered writer, and flushes it.
     ///
     /// # Errors
     /// As [`Self::print`].
@@ -55,7 +55,7 @@ impl Stream {
     }
 }
 
-/// `terminal` is what the stream would have by itself; NO_COLOR counts when it is not empty (no-color.org).
+/// `terminal` is the default for the stream. NO_COLOR applies if it is not empty (no-color.org).
 fn color(choice: ColorChoice, terminal: Color, no_color: Option<&OsStr>) -> Color {
     match choice {
         ColorChoice::Always => Color::Always,
@@ -90,14 +90,14 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_pipe_is_no_error_and_a_full_disk_is() {
+    fn a_full_disk_is_an_error_and_a_closed_pipe_is_not() {
         let print = |kind| print(Broken(kind), |to| to.write_all(b"x"));
         assert!(print(ErrorKind::BrokenPipe).is_ok());
         assert!(print(ErrorKind::StorageFull).is_err());
     }
 
     #[test]
-    fn no_color_counts_only_where_nothing_else_was_asked_for() {
+    fn an_explicit_choice_overrides_no_color() {
         let set = Some(OsStr::new("1"));
         let empty = Some(OsStr::new(""));
         for (choice, terminal, no_color, expected) in [

@@ -61,7 +61,7 @@ fn a_daemon_repairs_its_mirror() {
     let daemon = remote.daemon(|run| run);
     daemon.becomes("shop/prod/pay", "in_sync");
     remote.world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
-    daemon.says(&["cloned again"]);
+    daemon.says(&["cloning it again"]);
     daemon.ends_in_peace();
 }
 

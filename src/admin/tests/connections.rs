@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn what_is_not_there_is_404_and_another_method_405() {
+async fn an_unknown_path_is_404_and_another_method_405() {
     let server = AdminServer::new().await;
     for (path, status) in [
         ("/", 200),
@@ -31,7 +31,7 @@ async fn what_is_not_there_is_404_and_another_method_405() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silent_clients_are_hung_up_on_and_others_get_their_place() {
+async fn silent_clients_are_disconnected_and_make_room_for_others() {
     let server = AdminServer::new().await;
     let mut silent = Vec::new();
     for number in 0..256 {

@@ -1,4 +1,4 @@
-//! The endpoints, spoken to over TCP as any client would.
+//! Tests of the endpoints over TCP.
 
 mod connections;
 mod orders;
@@ -24,7 +24,7 @@ const TOKEN: &str = "admin-token";
 const SECRET: &str = "webhook-secret";
 const PUSH: &str = r#"{"ref":"refs/heads/main","repository":{"full_name":"acme/toggles"}}"#;
 
-/// A server on a free port, and the other ends of what it was given.
+/// A server on a free port, and the other ends of its channels.
 struct AdminServer {
     address: std::net::SocketAddr,
     status: watch::Sender<Status>,
@@ -70,7 +70,7 @@ impl AdminServer {
         }
     }
 
-    /// Sends bytes as they are and returns the whole answer.
+    /// Sends bytes unchanged and returns the complete response.
     async fn raw(&self, request: impl AsRef<[u8]>) -> Answer {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.write_all(request.as_ref()).await.unwrap();

@@ -1,4 +1,4 @@
-//! What an operator says.
+//! Commands of operators.
 
 use super::*;
 
@@ -50,7 +50,7 @@ async fn reconcile_fires_the_trigger_and_retries_what_is_parked() {
 }
 
 #[tokio::test]
-async fn suspend_and_resume_answer_when_it_is_recorded() {
+async fn suspend_and_resume_respond_once_the_driver_has_recorded_them() {
     let mut server = AdminServer::new().await;
     let mut commands = std::mem::replace(&mut server.commands, mpsc::channel(1).1);
     let driver = tokio::spawn(async move {

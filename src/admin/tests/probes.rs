@@ -1,4 +1,4 @@
-//! What machines and people read.
+//! Health, readiness, metrics, and the status.
 
 use super::*;
 
@@ -106,7 +106,7 @@ async fn the_status_is_the_contracts_json() {
 }
 
 #[tokio::test]
-async fn the_status_is_never_an_old_one() {
+async fn the_status_is_always_current() {
     let server = AdminServer::new().await;
     assert!(
         server

@@ -1,4 +1,4 @@
-//! What the Git hosts send.
+//! Webhooks of the Git hosts.
 
 use super::*;
 
@@ -47,7 +47,7 @@ async fn an_authentic_push_of_every_host_fires_the_trigger() {
 }
 
 #[tokio::test]
-async fn a_generic_webhook_may_say_nothing() {
+async fn a_generic_webhook_may_be_empty() {
     let server = AdminServer::new().await;
     let headers = standard("msg_1", 0, "");
     assert_eq!(
@@ -61,7 +61,7 @@ async fn a_generic_webhook_may_say_nothing() {
 }
 
 #[tokio::test]
-async fn a_forged_webhook_is_401_and_says_no_more() {
+async fn a_forged_webhook_is_401_without_a_reason() {
     let server = AdminServer::new().await;
     let wrong = format!("sha256={}", hex("something else"));
     let late = standard("msg_1", -400, PUSH);
@@ -133,7 +133,7 @@ async fn a_webhook_over_32_mebibytes_is_413_however_it_is_framed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_webhook_that_does_not_arrive_in_time_is_on_record() {
+async fn a_webhook_that_does_not_arrive_in_time_is_recorded() {
     let server = AdminServer::new().await;
     let head = "POST /webhook/gitlab HTTP/1.1\r\nHost: x\r\nX-Gitlab-Token: webhook-secret\r\nContent-Length: 99\r\n\r\n{";
     assert_eq!(server.raw(head).await.status(), 408);
@@ -188,7 +188,7 @@ async fn recorded_deliveries_of_gitea_are_authentic_in_each_content_type() {
 }
 
 #[tokio::test]
-async fn what_became_of_webhooks_is_in_the_status() {
+async fn the_status_contains_the_outcomes_of_webhooks() {
     let server = AdminServer::new().await;
     let status = |answer: &Answer| -> serde_json::Value { serde_json::from_str(answer.body()).unwrap() };
     let before = status(&server.get("/api/status").await);
@@ -234,7 +234,7 @@ async fn what_became_of_webhooks_is_in_the_status() {
 }
 
 #[tokio::test]
-async fn a_webhook_about_something_else_is_200_and_nothing() {
+async fn a_webhook_about_something_else_is_200_without_a_pass() {
     let server = AdminServer::new().await;
     let elsewhere = r#"{"ref":"refs/heads/main","repository":{"full_name":"acme/other"}}"#;
     let branch = r#"{"ref":"refs/heads/feature","repository":{"full_name":"acme/toggles"}}"#;
@@ -262,7 +262,7 @@ async fn a_webhook_about_something_else_is_200_and_nothing() {
 }
 
 #[tokio::test]
-async fn a_repeated_delivery_is_200_and_nothing() {
+async fn a_repeated_delivery_is_200_without_a_pass() {
     let server = AdminServer::new().await;
     let signature = hex(PUSH);
     let github = format!("sha256={signature}");
@@ -329,7 +329,7 @@ async fn too_many_forged_webhooks_are_429_until_time_passes_and_authentic_ones_n
     let server = AdminServer::new().await;
     let headers = [("X-Gitlab-Token", "wrong")];
     let mut statuses = Vec::new();
-    // The clock stands still while there is work, and may move while everybody waits for the network.
+    // The clock stands still while there is work, and may move while all tasks wait for the network.
     while statuses.last() != Some(&429) && statuses.len() < 5000 {
         statuses.push(server.post("/webhook/gitlab", &headers, "").await.status());
     }
