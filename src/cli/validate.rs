@@ -10,13 +10,13 @@ use super::{color, note, print, setup, show};
 use crate::config::{OutputFormat, Settings};
 use crate::document::{self, Diagnostic, Severity};
 use crate::model::{counted, escaped};
-use crate::pass::{self, Checked, Checks, Place};
+use crate::pass::{self, CheckTarget, Checked, Checks};
 use crate::plan::render;
 use crate::source::{self, CacheMode, SourceConfig, worktree};
 
 /// A place to check, and the paths within it.
 struct Target {
-    place: Place,
+    place: CheckTarget,
     within: Vec<String>,
 }
 
@@ -92,7 +92,7 @@ fn targets(settings: &Settings, paths: &[PathBuf]) -> Result<Vec<Target>, Failur
                 let inner = inner.to_string_lossy().into_owned();
                 within.entry(top.clone()).or_default().push(inner);
             }
-            _ if full.is_dir() => targets.push(all_of(Place::Folder(full, String::new()))),
+            _ if full.is_dir() => targets.push(all_of(CheckTarget::Folder(full, String::new()))),
             _ => targets.push(all_of(file(settings, &full, path)?)),
         }
     }
@@ -103,15 +103,15 @@ fn targets(settings: &Settings, paths: &[PathBuf]) -> Result<Vec<Target>, Failur
     Ok(targets)
 }
 
-fn all_of(place: Place) -> Target {
+fn all_of(place: CheckTarget) -> Target {
     let within = Vec::new();
     Target { place, within }
 }
 
 /// Returns the place that is checked when no path is given.
-fn everything(settings: &Settings) -> Result<Place, Failure> {
+fn everything(settings: &Settings) -> Result<CheckTarget, Failure> {
     let revision = || {
-        Ok(Place::Revision(Box::new(setup::source(
+        Ok(CheckTarget::Revision(Box::new(setup::source(
             settings,
             CacheMode::Untouched,
         ))))
@@ -123,27 +123,30 @@ fn everything(settings: &Settings) -> Result<Place, Failure> {
         return Err(unreadable(path, std::io::ErrorKind::NotFound.into()));
     }
     if let Some(top) = worktree::top_of(path) {
-        return Ok(Place::Folder(top, settings.root.clone()));
+        return Ok(CheckTarget::Folder(top, settings.root.clone()));
     }
     match worktree::WorkTree::open(path, "") {
         // A bare repository has only committed files.
         Err(source::Error::NoWorkTree(_)) => revision(),
-        _ => Ok(Place::Folder(path.to_owned(), settings.root.clone())),
+        _ => Ok(CheckTarget::Folder(path.to_owned(), settings.root.clone())),
     }
 }
 
 /// Returns the place of the repository whose work tree is at `top`.
-fn repository(settings: &Settings, top: &Path) -> Result<Place, Failure> {
+fn repository(settings: &Settings, top: &Path) -> Result<CheckTarget, Failure> {
     if settings.reference.is_none() {
-        return Ok(Place::Folder(top.to_owned(), settings.root.clone()));
+        return Ok(CheckTarget::Folder(top.to_owned(), settings.root.clone()));
     }
     let location = top.to_string_lossy().parse().map_err(Failure::failed)?;
     let source = setup::source(settings, CacheMode::Untouched);
-    Ok(Place::Revision(Box::new(SourceConfig { location, ..source })))
+    Ok(CheckTarget::Revision(Box::new(SourceConfig {
+        location,
+        ..source
+    })))
 }
 
 /// Returns the place of a file outside of any repository. By the layout, its folders name the toggle.
-fn file(settings: &Settings, full: &Path, given: &Path) -> Result<Place, Failure> {
+fn file(settings: &Settings, full: &Path, given: &Path) -> Result<CheckTarget, Failure> {
     let folders = settings.layout.pattern().split('/').count();
     let Some(root) = full.ancestors().nth(folders) else {
         let given = given.to_string_lossy();
@@ -154,7 +157,10 @@ fn file(settings: &Settings, full: &Path, given: &Path) -> Result<Place, Failure
         )));
     };
     let inner = full.strip_prefix(root).unwrap_or(full);
-    Ok(Place::File(root.to_owned(), inner.to_string_lossy().into_owned()))
+    Ok(CheckTarget::File(
+        root.to_owned(),
+        inner.to_string_lossy().into_owned(),
+    ))
 }
 
 fn unreadable(path: &Path, error: std::io::Error) -> Failure {

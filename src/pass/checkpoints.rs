@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use super::Error;
-use super::publish::{PublishJob, PublishSummary, publish};
+use super::publish::{PublishJob, publish};
+use super::report::PublishSummary;
 use super::runtime::{Runtime, Waited};
 use crate::state::{PassHead, Stop, Store};
 

@@ -1,4 +1,4 @@
-//! What surrounds a pass while it is running: the request to stop it, and an observer.
+//! Connects a running pass to its caller: the signal to stop, and an observer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::model::CommitId;
 use crate::plan::{Change, Plan};
 use crate::service::Outcome;
 
-/// Is called with what a pass does, from the threads that send.
+/// Receives the events of a pass, on the threads that send.
 pub type Observe = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 
-/// What surrounds a pass while it is running.
+/// The signal that stops a pass, and its observer.
 #[derive(Clone)]
 pub struct PassContext {
     /// Becomes true when no further request may start.
@@ -22,14 +22,14 @@ pub struct PassContext {
     observe: Observe,
 }
 
-/// What a running pass did.
+/// An event of a running pass.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// The pass has read the source at this revision.
     Looked(CommitId),
-    /// The first request of this plan is about to leave.
+    /// The first request of this plan is about to be sent.
     Begins(&'a Plan),
-    /// A request ended after this time, with or without an answer.
+    /// A request ended after this time, with or without a response.
     Answered(&'a Outcome, Duration),
     /// Publishing a change has ended.
     Ended(&'a Change, &'a ChangeResult),

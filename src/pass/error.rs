@@ -1,4 +1,4 @@
-//! Why there was no pass. What goes wrong with one toggle is data, in the report.
+//! Defines the errors that prevent a pass or end it. A problem with one toggle is a line in the report instead.
 
 use std::path::Path;
 
@@ -9,45 +9,45 @@ use crate::plan::compare::TooManyFiles;
 use crate::service::ClientError;
 use crate::{source, state};
 
-/// Why there was no pass, or why it could not be finished.
+/// An error that prevented a pass, or ended it early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The runtime was shut down before the pass ended, because the process ends.
-    #[error("the pass was given up because the process ends")]
+    #[error("the pass was abandoned because the process is stopping")]
     Cancelled,
-    /// The source holds no document at all, which never means that everything was removed.
+    /// The source has no document. That never means that every toggle was removed.
     #[error(
         "no file at {revision} is a document: read {} under `{root}`{}",
         counted(*files, "file"),
-        told(findings)
+        first_finding(findings)
     )]
     NoDocuments {
-        /// The revision that was looked at.
+        /// The revision that was read.
         revision: CommitId,
         /// The root, `.` for the top.
         root: String,
-        /// How many files were looked at.
+        /// The number of files.
         files: usize,
-        /// What is wrong with their paths.
+        /// Findings about their paths.
         findings: Vec<Diagnostic>,
     },
-    /// The `origin` of the source is not an address that can be used.
+    /// The URL of the source's `origin` is not usable.
     #[error("could not use the remote `origin` of the source")]
     BadOrigin(#[from] RepoUrlError),
-    /// The source has no `origin` to share state through.
+    /// The source has no `origin`, and the state is to be shared there.
     #[error("the source has no remote `origin`")]
     NoOrigin,
     /// Globs of `--only` that match no toggle, neither in the source nor applied.
     #[error("no toggle matches `--only` {}", quoted(.0))]
     NothingMatches(Vec<String>),
-    /// Something is to be published and no service is named.
-    #[error("no service is named")]
+    /// A change is to be published, and no service is configured.
+    #[error("no service is configured")]
     NoService,
-    /// Uncommitted files of something that has no work tree.
+    /// Uncommitted files were requested of a source without a work tree.
     #[error("only a repository at a path has uncommitted files")]
     NoWorkTree,
-    /// It is unknown whether history was rewritten, and `history: refuse` stops if it was.
+    /// `history: refuse` is set, and the history is too short to decide whether it was rewritten.
     #[error(
         "`--history refuse` needs the whole history, which is cut here: {recorded} was applied, and may be an ancestor of \
          {found}"
@@ -61,7 +61,7 @@ pub enum Error {
     /// The ref of a URL was moved between two lookups.
     #[error("the ref moved while it was looked up")]
     RefMoved,
-    /// The history that was followed is not part of the new one, and `history: refuse` says to stop.
+    /// `history: refuse` is set, and the revision applied last is not an ancestor of the new one.
     #[error("history was rewritten: {recorded} was applied and is not an ancestor of {found}")]
     Rewritten {
         /// The revision applied last.
@@ -69,34 +69,34 @@ pub enum Error {
         /// The revision found now.
         found: CommitId,
     },
-    /// The service's client cannot be set up.
-    #[error("cannot talk to the service")]
+    /// The client of the service could not be created.
+    #[error("could not create the client of the service")]
     Service(#[from] ClientError),
-    /// The source cannot be read.
-    #[error("cannot read the source")]
+    /// The source could not be read.
+    #[error("could not read the source")]
     Source(#[from] source::Error),
-    /// An old checkout: what is recorded was applied from a later one, or from another history.
+    /// The checkout is stale: the revision applied last is newer, or is part of another history.
     #[error("{}", why.message(*recorded, *found))]
     Stale {
         /// The revision applied last.
         recorded: CommitId,
         /// The revision of the checkout.
         found: CommitId,
-        /// What is known about it.
+        /// The kind of staleness.
         why: Stale,
     },
-    /// The state cannot be read or written.
-    #[error("cannot use the state")]
+    /// The state could not be read or written.
+    #[error("could not use the state")]
     State(#[from] state::Error),
-    /// More files than a repository of toggles has.
-    #[error("there are more than {MOST_FILES} files or folders, the limit of a targeting repository")]
+    /// The source has too many files.
+    #[error("the source has more than {MOST_FILES} files or folders, the limit of a targeting repository")]
     TooManyFiles,
 }
 
 /// Why a checkout counts as stale.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Stale {
-    /// Its history is cut, so it is unknown whether it is stale.
+    /// Its history is cut, so whether it is stale is unknown.
     Cut,
     /// A daemon never saw it at the recorded revision.
     NeverSeen,
@@ -139,8 +139,8 @@ impl Stale {
     }
 }
 
-/// Says the first of `findings`, and how many there are.
-fn told(findings: &[Diagnostic]) -> String {
+/// Describes the first of `findings` and their number.
+fn first_finding(findings: &[Diagnostic]) -> String {
     let [first, rest @ ..] = findings else {
         return String::new();
     };
@@ -157,17 +157,17 @@ fn quoted(globs: &[String]) -> String {
 }
 
 impl Error {
-    /// Returns what to do about it, where there is something to say.
+    /// Returns the way out, if one exists.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::NoDocuments { .. } => Some("check `--ref`, `--root` and `--layout`; `gitoggle validate` says what is wrong with the files; nothing was changed".into()),
+            Self::NoDocuments { .. } => Some("check `--ref`, `--root` and `--layout`; run `gitoggle validate` to check the files; nothing was changed".into()),
             Self::Rewritten { .. } => Some(
                 "`--history follow` applies the rewritten history; in a running daemon, `gitoggle allow history` does"
                     .into(),
             ),
             Self::HistoryCut { .. } => Some(
-                "fetch the whole history (`fetch-depth: 0`, `git fetch --unshallow`), or follow whatever comes with \
+                "fetch the whole history (`fetch-depth: 0`, `git fetch --unshallow`), or follow any revision with \
                  `--history follow`"
                     .into(),
             ),
@@ -175,18 +175,18 @@ impl Error {
             Self::Stale { why, .. } => Some(why.hint().into()),
             Self::Source(error) => error.hint(),
             Self::State(error) => error.hint(),
-            Self::BadOrigin(_) | Self::NoOrigin => Some("give the URL of the repository as `--state-remote`".into()),
+            Self::BadOrigin(_) | Self::NoOrigin => Some("pass the URL of the repository as `--state-remote`".into()),
             Self::NothingMatches(_) => {
-                Some("a glob is compared with all of `project/environment/toggle`: check its spelling".into())
+                Some("check the spelling; a glob is compared with the whole of `project/environment/toggle`".into())
             }
-            Self::NoService => Some("give `--base-url` and a token".into()),
-            Self::NoWorkTree => Some("leave `--worktree` out, or give a work tree as `--repo`".into()),
+            Self::NoService => Some("pass `--base-url` and a token".into()),
+            Self::NoWorkTree => Some("omit `--worktree`, or pass a work tree as `--repo`".into()),
             Self::Service(error) => error.hint(),
-            Self::TooManyFiles => Some("name a folder of them with `--root`".into()),
+            Self::TooManyFiles => Some("select one of the folders with `--root`".into()),
         }
     }
 
-    /// Returns the path of the source where it holds no repository.
+    /// Returns the path of the source if no repository exists there.
     pub(crate) fn missing_checkout(&self) -> Option<&Path> {
         match self {
             Self::Source(source::Error::NoRepository(path)) => Some(path),
@@ -194,7 +194,7 @@ impl Error {
         }
     }
 
-    /// Returns whether this holds what there is to do rather than failing at it (exit 4 rather than 1).
+    /// Returns whether the pass deliberately held the changes (exit 4 instead of 1).
     #[must_use]
     pub fn is_hold(&self) -> bool {
         matches!(
@@ -206,7 +206,7 @@ impl Error {
         )
     }
 
-    /// Returns the revision that was found, if it was refused because the recorded one is not its ancestor.
+    /// Returns the found revision if it was refused because the recorded one is not its ancestor.
     pub(crate) fn refused_revision(&self) -> Option<CommitId> {
         match self {
             Self::HistoryCut { found, .. } | Self::Rewritten { found, .. } | Self::Stale { found, .. } => {
@@ -225,7 +225,7 @@ impl Error {
         }
     }
 
-    /// Returns the error of the source that may be the fault of a damaged mirror.
+    /// Returns the error of the source that a damaged mirror may have caused.
     pub(crate) fn source_damage(&self) -> Option<&source::Error> {
         match self {
             Self::Source(error) if error.is_damage() => Some(error),
@@ -233,8 +233,8 @@ impl Error {
         }
     }
 
-    /// Returns whether looking again at once is the answer: the source went away while it was read, or another
-    /// process recorded something first. Nothing was sent in either case.
+    /// Returns whether the pass may start over immediately: the source vanished while it was read, or another process
+    /// recorded a pass first. No request was sent in either case.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Source(error) => error.kind() == source::ErrorKind::Vanished,
@@ -245,7 +245,7 @@ impl Error {
     }
 }
 
-/// The source's reader has an error of its own: an object that cannot be read by itself is one of the state.
+/// The source's reader has its own error, so an object error always concerns the state.
 impl From<ObjectError> for Error {
     fn from(error: ObjectError) -> Self {
         Self::State(error.into())

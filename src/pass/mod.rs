@@ -63,4 +63,4 @@ pub use reconciler::Reconciler;
 pub use report::{ChangeResult, Report, StopReason};
 pub use runtime::Runtime;
 pub use scope::check_scope;
-pub use validate::{Checked, Checks, Place, check};
+pub use validate::{CheckTarget, Checked, Checks, check};

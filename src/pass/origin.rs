@@ -1,7 +1,7 @@
-//! State that is shared through the `origin` of the checkout that is the source.
+//! Resolves the remote of shared state, which may be the `origin` of the source's checkout.
 //!
-//! The URL is read whenever the state is opened and compared before each pass: the checkout may not be there yet, and the
-//! process that keeps it up to date may name another `origin` later.
+//! The URL of `origin` is read when the state is opened and compared before each pass: the checkout may not exist yet,
+//! and the process that updates it may set another `origin` later.
 
 use super::Error;
 use crate::git::{GitAccess, GitCredentials, RepoUrl};
@@ -9,30 +9,30 @@ use crate::source::{Source, SourceConfig};
 use crate::state::SharedRemote;
 use crate::transport::SecretSource;
 
-/// Where state is shared.
+/// The remote of shared state.
 #[derive(Clone, Debug)]
 pub enum SharedState {
-    /// On a remote that is known.
+    /// A remote with a configured URL.
     At(SharedRemote),
-    /// On the `origin` of the checkout that is the source.
+    /// The `origin` of the source's checkout.
     Origin(OriginState),
 }
 
-/// State on the `origin` of a checkout.
+/// Shared state on the `origin` of a checkout.
 #[derive(Clone, Debug)]
 pub struct OriginState {
     /// The name of the state.
     pub name: String,
-    /// How to reach the remote, apart from the credentials.
+    /// The access to the remote, without credentials.
     pub access: GitAccess,
-    /// The user name and the password for the host of the remote.
+    /// The user name and password for the host of the remote.
     pub login: Option<(Option<String>, SecretSource)>,
-    /// This process, as other processes are shown it.
+    /// The name of this process, as other processes show it.
     pub holder: String,
 }
 
 impl SharedState {
-    /// Returns the state's remote, name and credentials as of now.
+    /// Returns the remote of the state. Reads `origin` if necessary.
     ///
     /// # Errors
     /// [`Error::Source`] without a checkout, [`Error::NoOrigin`] and [`Error::BadOrigin`] without a usable `origin`.
@@ -43,10 +43,11 @@ impl SharedState {
         }
     }
 
-    /// Returns whether `opened` is still the remote. An `origin` that cannot be read has not moved: the pass reports why.
+    /// Returns whether `opened` is still the remote.
     pub(super) fn is_at(&self, opened: &RepoUrl, source: &SourceConfig) -> bool {
         match self {
             Self::At(_) => true,
+            // The pass reports why `origin` cannot be read.
             Self::Origin(_) => origin(source).map_or(true, |origin| origin == *opened),
         }
     }

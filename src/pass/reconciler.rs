@@ -14,9 +14,9 @@ use super::planning::pass_plan::PassPlan;
 use super::publish::inherited::Inherited;
 use super::publish::order::Remembered;
 use super::publish::service::Service;
-use super::publish::{PublishJob, PublishSummary, sent};
+use super::publish::{PublishJob, sent};
 use super::record::{self, Documents};
-use super::report::Report;
+use super::report::{PublishSummary, Report};
 use super::runtime::Runtime;
 use crate::git::RepoUrl;
 use crate::model::ToggleId;
@@ -154,7 +154,7 @@ impl Reconciler {
             precheck,
             plan,
             notes,
-            looked,
+            read_time,
         } = PassPlan::new(
             &mut self.store,
             &mut self.source,
@@ -163,7 +163,7 @@ impl Reconciler {
             &self.config,
             &|| context.is_stopped(),
         )?;
-        let report = Report::new(Arc::clone(&plan), notes, looked);
+        let report = Report::new(Arc::clone(&plan), notes, read_time);
         if precheck == Precheck::Same {
             return Ok(report);
         }

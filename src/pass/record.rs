@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::config::Rules;
-use super::publish::{PublishSummary, tries};
-use super::report::ChangeResult;
+use super::publish::tries;
+use super::report::{ChangeResult, PublishSummary};
 use super::spent::spent;
 use super::{Error, planning};
 use crate::document::LARGEST_DOCUMENT;
@@ -26,7 +26,7 @@ pub(crate) fn record(
     let now = head.now;
     let mut edits: Vec<AppliedEdit> = plan.records().iter().map(without_publish).collect();
     let is_allowed = plan.overrides().history.is_some();
-    if is_allowed || planning::is_to_be_noted(snapshot, store.view())? {
+    if is_allowed || planning::must_be_recorded(snapshot, store.view())? {
         edits.push(AppliedEdit::Seen);
     }
     let documents = Documents::new(snapshot)?;

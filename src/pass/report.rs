@@ -1,40 +1,40 @@
-//! What a pass did: a value with one line per toggle that is not simply in sync.
+//! Reports the result of a pass: one line per change.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::Error;
-use super::publish::PublishSummary;
 use crate::model::ToggleId;
 use crate::plan::{Change, Plan};
 use crate::service::Outcome;
 
-/// How publishing one change ended.
+/// The result of publishing one change.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ChangeResult {
-    /// The service has it.
+    /// The service confirmed it.
     Applied,
     /// The service refused it.
     Failed {
-        /// Why, in its words.
+        /// The reason that the service gave.
         reason: String,
     },
-    /// The service did not confirm it although it applied others, now or in the pass in which it failed alone first.
+    /// The service did not confirm it, but applied other changes: in this pass, or in the pass in which this change
+    /// failed alone first.
     FailedAlone {
-        /// What happened last.
+        /// The outcome of the last attempt.
         reason: String,
     },
-    /// It was not tried: the pass ended before.
+    /// The pass ended before it was sent.
     NotSent,
-    /// It was tried, and the service has not confirmed it.
+    /// It was sent, and the service has not confirmed it.
     Pending {
-        /// What happened last.
+        /// The outcome of the last attempt.
         reason: String,
     },
 }
 
 impl ChangeResult {
-    /// Returns the word for it, as in every output.
+    /// Returns the name of the result in all outputs.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -45,7 +45,7 @@ impl ChangeResult {
         }
     }
 
-    /// Returns why the change was not confirmed, if it was tried and was not.
+    /// Returns why a change that was sent was not confirmed.
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         match self {
@@ -55,27 +55,27 @@ impl ChangeResult {
     }
 }
 
-/// Why a pass ended before everything was tried.
+/// Why a pass ended before it had tried every change.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum StopReason {
     /// Nothing succeeded for `--give-up-after`.
     Breaker {
-        /// That setting.
+        /// The value of `--give-up-after`.
         after: Duration,
-        /// How the last request ended.
+        /// The outcome of the last request.
         last: String,
     },
-    /// The token may change nothing that was tried.
+    /// The token may not change any of the tried toggles.
     Forbidden(String),
-    /// The process was asked to stop, or a newer commit was found.
+    /// The process is stopping, or a newer commit was found.
     Interrupted,
-    /// What responds is not the service.
+    /// The server that responds is not the service.
     Misrouted(String),
-    /// The service asks for a longer wait than a pass waits.
+    /// The service asked for a longer wait than a pass allows.
     Patience(String),
-    /// The token is not accepted.
+    /// The service rejected the token.
     Unauthorised(String),
-    /// The certificate of the server does not verify.
+    /// The certificate of the server could not be verified.
     Untrusted(String),
 }
 
@@ -96,7 +96,7 @@ impl StopReason {
         }
     }
 
-    /// Returns what to do about it, where there is something to do.
+    /// Returns the way out, if one exists.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -136,30 +136,68 @@ impl std::fmt::Display for StopReason {
     }
 }
 
-/// What a pass did.
+/// The result of publishing.
+#[derive(Debug)]
+pub(crate) struct PublishSummary {
+    /// The result of each change of the plan, in the plan's order.
+    pub(crate) results: Vec<ChangeResult>,
+    /// Why publishing ended early, if it did.
+    pub(crate) stopped: Option<StopReason>,
+    /// The wait from now that the service asked for.
+    pub(crate) held_back: Option<Duration>,
+    /// The error that ended publishing or recording, if one did.
+    pub(crate) error: Option<Error>,
+}
+
+impl PublishSummary {
+    /// Returns the result of a pass without changes.
+    pub(crate) fn nothing() -> Self {
+        Self {
+            results: Vec::new(),
+            stopped: None,
+            held_back: None,
+            error: None,
+        }
+    }
+
+    /// Adds an error that ended the pass. Keeps the first one, because later ones follow from it.
+    ///
+    /// # Errors
+    /// The first error, if no change was sent.
+    pub(crate) fn ended_by(mut self, error: impl Into<Error>) -> Result<Self, Error> {
+        let error = self.error.take().unwrap_or_else(|| error.into());
+        if self.results.iter().all(|result| *result == ChangeResult::NotSent) {
+            return Err(error);
+        }
+        self.error = Some(error);
+        Ok(self)
+    }
+}
+
+/// The result of a pass.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The plan it followed.
     pub plan: Arc<Plan>,
     /// Changes that the service confirmed before the pass started over and that are not in the plan any more.
     pub earlier: Vec<Change>,
-    /// How each change of the plan ended, in the plan's order. Empty where nothing was approved.
+    /// The result of each change of the plan, in the plan's order; empty if the plan was not approved.
     pub results: Vec<ChangeResult>,
     /// Why the pass ended early, if it did.
     pub stopped: Option<StopReason>,
     /// The error that ended the pass after requests had left (DESIGN, section 3: there is always a report then).
     pub error: Option<Arc<Error>>,
-    /// For how long from its end on the service wants to be left alone.
+    /// The wait after the end of the pass that the service asked for.
     pub held_back: Option<Duration>,
-    /// What the operator should know besides: rewritten history, a shallow clone.
+    /// Facts for the operator that are not about one toggle, such as rewritten history.
     pub notes: Vec<String>,
-    /// How long looking at the source took, a fetch included.
-    pub looked: Duration,
+    /// The time that reading the source took, including a fetch.
+    pub read_time: Duration,
 }
 
 impl Report {
-    /// The report of a pass that has planned and not published yet.
-    pub(super) fn new(plan: Arc<Plan>, notes: Vec<String>, looked: Duration) -> Self {
+    /// Creates the report of a pass that has not published yet.
+    pub(super) fn new(plan: Arc<Plan>, notes: Vec<String>, read_time: Duration) -> Self {
         Self {
             plan,
             earlier: Vec::new(),
@@ -168,7 +206,7 @@ impl Report {
             error: None,
             held_back: None,
             notes,
-            looked,
+            read_time,
         }
     }
 
@@ -188,10 +226,10 @@ impl Report {
         }
     }
 
-    /// Continues the report of a pass that started over: what the service confirmed before stays in the report.
+    /// Completes the report of a pass that started over: adds the changes that the service had confirmed before.
     ///
     /// # Errors
-    /// The error of `result`, if nothing was confirmed before.
+    /// The error of `result`, if no report exists from before.
     pub(crate) fn after(earlier: Option<Self>, result: Result<Self, Error>) -> Result<Self, Error> {
         let Some(earlier) = earlier else { return result };
         match result {
@@ -200,7 +238,7 @@ impl Report {
                 let is_planned = |id| changes.binary_search_by(|change| change.id.cmp(id)).is_ok();
                 let confirmed = earlier
                     .lines()
-                    .filter(|(_, sending)| **sending == ChangeResult::Applied);
+                    .filter(|(_, result)| **result == ChangeResult::Applied);
                 let confirmed = confirmed.map(|(change, _)| change);
                 report.earlier = confirmed
                     .filter(|change| !is_planned(&change.id))
@@ -215,7 +253,7 @@ impl Report {
         }
     }
 
-    /// Returns whether there was nothing to publish, record or report.
+    /// Returns whether the pass had nothing to publish, record or report.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         self.lines().next().is_none()
@@ -224,23 +262,23 @@ impl Report {
             && self.plan.is_empty()
     }
 
-    /// Returns every change with how it ended, first those confirmed before the pass started over, then in the plan's
-    /// order.
+    /// Returns every change with its result: first those confirmed before the pass started over, then the others in the
+    /// plan's order.
     pub fn lines(&self) -> impl Iterator<Item = (&Change, &ChangeResult)> {
         let earlier = self.earlier.iter().map(|change| (change, &ChangeResult::Applied));
         earlier.chain(self.plan.changes().iter().zip(&self.results))
     }
 
-    /// Returns how many changes ended in a way that `wanted` says yes to.
+    /// Returns the number of changes with a result that `wanted` accepts.
     #[must_use]
     pub fn count(&self, wanted: impl Fn(&ChangeResult) -> bool) -> usize {
-        self.lines().filter(|(_, sending)| wanted(sending)).count()
+        self.lines().filter(|(_, result)| wanted(result)).count()
     }
 
-    /// Returns how many changes the service has confirmed.
+    /// Returns the number of changes that the service confirmed.
     #[must_use]
     pub fn applied(&self) -> usize {
-        self.count(|sending| *sending == ChangeResult::Applied)
+        self.count(|result| *result == ChangeResult::Applied)
     }
 
     /// Returns whether every change was confirmed and the pass ran to its end.
@@ -249,25 +287,25 @@ impl Report {
         self.stopped.is_none() && self.error.is_none() && self.applied() == self.lines().count()
     }
 
-    /// Returns why the pass is not a success, if it ran to its end or was stopped by what the service shows. A pass that
-    /// was interrupted shows nothing.
+    /// Returns why the service made the pass fail, if it did. An interrupted pass does not show whether it would have
+    /// failed.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         match &self.stopped {
             Some(StopReason::Interrupted) => None,
-            // Something was applied, so it is no verdict on the service.
+            // The service applied changes, so it works for other toggles.
             Some(StopReason::Breaker { .. }) if self.applied() > 0 => None,
             Some(reason) => Some(reason.to_string()),
             None => self.fruitless(),
         }
     }
 
-    /// A pass that sent requests of which none was applied or refused is not a success, toggles that failed alone aside
+    /// Returns the failure of a pass whose requests were neither applied nor refused, apart from toggles that failed alone
     /// (DESIGN, section 6).
     fn fruitless(&self) -> Option<String> {
         let is_useful =
-            |sending: &ChangeResult| matches!(sending, ChangeResult::Applied | ChangeResult::Failed { .. });
-        let pending = self.lines().filter_map(|(_, sending)| match sending {
+            |result: &ChangeResult| matches!(result, ChangeResult::Applied | ChangeResult::Failed { .. });
+        let pending = self.lines().filter_map(|(_, result)| match result {
             ChangeResult::Pending { reason } => Some(reason),
             _ => None,
         });
@@ -275,9 +313,9 @@ impl Report {
         Some(format!("the service applied and refused nothing: {last}"))
     }
 
-    /// Returns the toggles that failed, with the service's words.
+    /// Returns the failed toggles with their reasons.
     pub fn failed(&self) -> impl Iterator<Item = (&ToggleId, &str)> {
-        self.lines().filter_map(|(change, sending)| match sending {
+        self.lines().filter_map(|(change, result)| match result {
             ChangeResult::Failed { reason } | ChangeResult::FailedAlone { reason } => {
                 Some((&change.id, reason.as_str()))
             }

@@ -1,12 +1,12 @@
-//! Checks `--only` against the toggles that exist.
+//! Checks `--only` against the existing toggles.
 
 use super::Error;
 use crate::model::Scope;
 
-/// Refuses a scope of which no glob matches a toggle, and warns of single globs that match none.
+/// Warns of globs that match no toggle.
 ///
 /// # Errors
-/// [`Error::NothingMatches`].
+/// [`Error::NothingMatches`] if no glob matches a toggle.
 pub fn check_scope(scope: &Scope, unmatched: &[String]) -> Result<(), Error> {
     if !unmatched.is_empty() && unmatched.len() == scope.globs().len() {
         return Err(Error::NothingMatches(unmatched.to_owned()));

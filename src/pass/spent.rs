@@ -1,11 +1,10 @@
-//! Which allowances a pass used up. An allowance is valid once: what it let through is recorded, and it is gone.
+//! Decides which allowances a pass used up. An allowance is valid once.
 
-use super::publish::PublishSummary;
-use super::report::ChangeResult;
+use super::report::{ChangeResult, PublishSummary};
 use crate::model::{Allowance, EnvironmentId, Override};
 use crate::plan::{Held, Plan};
 
-/// Returns the allowances that are of no use after a pass that was recorded: used up, or given for another revision.
+/// Returns the allowances that are used up after a recorded pass, or were given for another revision.
 pub(super) fn spent(plan: &Plan, published: &PublishSummary, allowances: &[Allowance]) -> Vec<Allowance> {
     let revision = plan.source().revision;
     let is_spent = |allowance: &&Allowance| {
@@ -22,10 +21,10 @@ pub(super) fn spent(plan: &Plan, published: &PublishSummary, allowances: &[Allow
         match (allowance.what, &allowance.environment) {
             (Override::History, _) => published.stopped.is_none(),
             (Override::FirstPassAdopt | Override::FirstPassAssert, Some(environment)) => {
-                !is_first_pass(plan, environment) || Done::of(plan, published, environment).any
+                !is_first_pass(plan, environment) || EnvironmentResult::of(plan, published, environment).any
             }
             (Override::MassChange, Some(environment)) => {
-                let Done { any, all } = Done::of(plan, published, environment);
+                let EnvironmentResult { any, all } = EnvironmentResult::of(plan, published, environment);
                 all && (any || !is_held(plan, environment))
             }
             (Override::OverwriteDrift, _) | (_, None) => true,
@@ -34,32 +33,34 @@ pub(super) fn spent(plan: &Plan, published: &PublishSummary, allowances: &[Allow
     allowances.iter().filter(is_spent).cloned().collect()
 }
 
-/// What came of an environment's part of a plan.
-struct Done {
+/// The result of a plan in one environment.
+struct EnvironmentResult {
+    /// Whether any change was applied or recorded.
     any: bool,
+    /// Whether no change is left.
     all: bool,
 }
 
-impl Done {
+impl EnvironmentResult {
     fn of(plan: &Plan, published: &PublishSummary, environment: &EnvironmentId) -> Self {
         let changes = plan.changes().iter().zip(&published.results);
         let changes = changes.filter(|(change, _)| change.id.is_in(environment));
         let recorded = plan.records().iter().any(|record| record.id().is_in(environment));
         let is_waiting = |held: &Held| held.change.is_some() && held.id.is_in(environment);
-        let mut done = Self {
+        let mut result = Self {
             any: recorded,
             all: !plan.held().iter().any(is_waiting),
         };
-        for (_, sending) in changes {
-            match sending {
-                ChangeResult::Applied => done.any = true,
+        for (_, change) in changes {
+            match change {
+                ChangeResult::Applied => result.any = true,
                 ChangeResult::Failed { .. }
                 | ChangeResult::FailedAlone { .. }
                 | ChangeResult::NotSent
-                | ChangeResult::Pending { .. } => done.all = false,
+                | ChangeResult::Pending { .. } => result.all = false,
             }
         }
-        done
+        result
     }
 }
 
@@ -71,7 +72,7 @@ fn is_first_pass(plan: &Plan, environment: &EnvironmentId) -> bool {
             || is_held(plan, environment))
 }
 
-/// Returns whether the plan leaves something of the environment alone.
+/// Returns whether the plan holds a toggle of the environment or leaves an orphan there.
 fn is_held(plan: &Plan, environment: &EnvironmentId) -> bool {
     plan.held().iter().any(|held| held.id.is_in(environment))
         || plan.orphans().iter().any(|orphan| orphan.id.is_in(environment))

@@ -1,11 +1,11 @@
-//! `validate`: the comparison and the checks of a pass, with nothing applied to compare with.
+//! Checks documents for `validate`, with the comparison and the reading of a pass and an empty applied state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use super::Error;
 use super::planning::read::{ReadContext, read};
-use super::planning::reading;
+use super::planning::with_snapshot;
 use super::worktree::Folder;
 use crate::document::{Diagnostic, Layout, tree};
 use crate::git::ObjectReader;
@@ -14,63 +14,62 @@ use crate::plan::Candidate;
 use crate::plan::compare::{Comparison, Difference, Places, Roots, compare, join};
 use crate::source::{self, SourceConfig};
 
-/// Where the documents to check are.
+/// The documents to check.
 #[derive(Clone, Debug)]
-pub enum Place {
-    /// The file at this path of this folder, and nothing else.
+pub enum CheckTarget {
+    /// The file at this path in this folder.
     File(PathBuf, String),
-    /// In a folder, committed or not; the second is the root within it.
+    /// The files of this folder below this root, committed or not.
     Folder(PathBuf, String),
-    /// At the revision that a source's ref leads to.
+    /// The head of a source.
     Revision(Box<SourceConfig>),
 }
 
-/// What checking found.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub struct Checked {
-    /// How many documents were checked.
+    /// The number of checked documents.
     pub documents: usize,
-    /// What was found, by file.
+    /// The findings, by file.
     pub findings: Vec<Diagnostic>,
     /// The globs of the scope that match no toggle.
     pub unmatched: BTreeSet<String>,
 }
 
-/// What is checked, and how.
+/// The settings of a check.
 #[derive(Clone, Copy, Debug)]
 pub struct Checks<'a> {
-    /// Where documents are under the root.
+    /// The layout below the root.
     pub layout: &'a Layout,
-    /// Which checks there are.
+    /// The kind of service, which decides on the checks.
     pub kind: ServiceKind,
-    /// Which toggles are checked.
+    /// The toggles to check.
     pub scope: &'a Scope,
-    /// The paths that are checked, from the top as findings show them; none means all.
+    /// The paths to check, as findings show them; empty means all.
     pub within: &'a [String],
 }
 
-/// Checks every document in scope, by the comparison and the reading of a pass: what passes here is never refused there
-/// under the same settings.
+/// Checks every document in scope. A pass with the same settings accepts every document that passes this check.
 ///
 /// # Errors
-/// When the files cannot be read.
-pub fn check(place: &Place, checks: Checks<'_>) -> Result<Checked, Error> {
+/// If the files cannot be read.
+pub fn check(target: &CheckTarget, checks: Checks<'_>) -> Result<Checked, Error> {
     let run = |root: &str| Run {
         checks,
         root: root.to_owned(),
     };
-    match place {
-        Place::File(folder, path) => {
+    match target {
+        CheckTarget::File(folder, path) => {
             let files = Folder::of_file(folder, path)?;
             run("").check(files.root_tree(), || Ok(files.clone()))
         }
-        Place::Folder(folder, root) => {
+        CheckTarget::Folder(folder, root) => {
             let files = Folder::open(folder, root)?;
             run(root).check(files.root_tree(), || Ok(files.clone()))
         }
-        Place::Revision(config) => {
+        CheckTarget::Revision(config) => {
             let run = run(&config.root);
-            reading(config, |snapshot| {
+            with_snapshot(config, |snapshot| {
                 run.check(snapshot.root_tree(), || Ok(snapshot.reader()?))
             })
         }
@@ -132,7 +131,7 @@ impl Run<'_> {
         }
     }
 
-    /// Counts the files of the differences: one file can be in several of them.
+    /// Returns the number of files. Several differences can share a file.
     fn documents(&self, found: &Comparison) -> usize {
         let files = found
             .differences
@@ -145,14 +144,13 @@ impl Run<'_> {
             .len()
     }
 
-    /// Reads and checks the documents of `differences`, with nothing applied to compare with.
     fn read<S: Trees<Error = source::Error>>(
         &self,
         differences: Vec<Difference>,
         open: impl Fn() -> Result<S, Error> + Sync,
     ) -> Result<Vec<Diagnostic>, Error> {
         let nothing = BTreeMap::new();
-        let reading = ReadContext {
+        let context = ReadContext {
             kind: self.checks.kind,
             root: &self.root,
             scope: self.checks.scope,
@@ -161,7 +159,7 @@ impl Run<'_> {
             settled: &nothing,
         };
         let open = || Ok((open()?, None));
-        let (_, findings) = read(differences, reading, drop::<Candidate>, open)?;
+        let (_, findings) = read(differences, context, drop::<Candidate>, open)?;
         Ok(findings)
     }
 

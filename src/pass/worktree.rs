@@ -1,7 +1,7 @@
-//! Uncommitted files as trees, so that one comparison serves them too.
+//! Presents uncommitted files as trees, so that the same comparison works for them.
 //!
-//! The ids of folders are made up, and so never equal to one of Git's: nothing is skipped unread, which is what
-//! "uncommitted" means. Those of files are Git's own.
+//! The object ids of files are those of Git. The ids of folders are hashes of their paths, which never equal those of Git,
+//! so that the comparison skips no folder.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::model::{Blob, Entry, Format, ObjectId, Tree, Trees};
 use crate::source;
 use crate::source::worktree::WorkTree;
 
-/// A folder of files, read once. Cheap to clone.
+/// The files of a folder, read once. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Folder(Arc<Files>);
 
@@ -32,7 +32,7 @@ impl Folder {
         Self::read(&tree, &tree.files()?)
     }
 
-    /// Reads the one file `path` of `folder`, as if nothing else were there.
+    /// Reads only the file `path` of `folder`.
     pub(crate) fn of_file(folder: &Path, path: &str) -> Result<Self, source::Error> {
         Self::read(&WorkTree::open(folder, "")?, &[path.as_bytes().to_vec()])
     }
@@ -40,21 +40,21 @@ impl Folder {
     fn read(tree: &WorkTree, paths: &[Vec<u8>]) -> Result<Self, source::Error> {
         let mut files = Files::default();
         let mut folders: BTreeMap<Vec<u8>, Vec<Child>> = BTreeMap::from([(Vec::new(), Vec::new())]);
-        // Too many files are refused later, and need not be read for that.
+        // The comparison refuses too many files, whatever their contents.
         let is_read = |name| paths.len() <= MOST_FILES && could_be_document(name);
         for path in paths {
             let (parent, name) = split(path);
             let id = match is_read(name) {
                 true => files.keep(tree.content(path, LARGEST_DOCUMENT)?, path),
-                false => made_up(b"file", path),
+                false => path_id(b"file", path),
             };
-            enter(&mut folders, parent).push(Child::File(name.to_vec(), id));
+            entries(&mut folders, parent).push(Child::File(name.to_vec(), id));
         }
         files.trees = folders
             .into_iter()
             .map(|(path, children)| {
                 (
-                    made_up(b"tree", &path),
+                    path_id(b"tree", &path),
                     Tree::of(children.iter().map(Child::entry)),
                 )
             })
@@ -64,7 +64,7 @@ impl Folder {
 
     /// Returns the tree of the folder itself.
     pub(crate) fn root_tree(&self) -> ObjectId {
-        made_up(b"tree", b"")
+        path_id(b"tree", b"")
     }
 }
 
@@ -72,7 +72,7 @@ impl Files {
     fn keep(&mut self, blob: Blob, path: &[u8]) -> ObjectId {
         let id = match &blob {
             Blob::Content(content) => id_of(ObjectKind::Blob, content),
-            Blob::Missing | Blob::TooLarge(_) => made_up(b"file", path),
+            Blob::Missing | Blob::TooLarge(_) => path_id(b"file", path),
         };
         self.blobs.insert(id, blob);
         id
@@ -99,7 +99,7 @@ impl Trees for Folder {
     }
 }
 
-/// What lies in a folder.
+/// An entry of a folder.
 enum Child {
     File(Vec<u8>, ObjectId),
     Folder(Vec<u8>, ObjectId),
@@ -114,12 +114,12 @@ impl Child {
     }
 }
 
-/// Returns what lies in `folder`, entering it and those above it where they are new.
-fn enter<'a>(folders: &'a mut BTreeMap<Vec<u8>, Vec<Child>>, folder: &[u8]) -> &'a mut Vec<Child> {
+/// Returns the entries of `folder`. Adds it and its parents if they are new.
+fn entries<'a>(folders: &'a mut BTreeMap<Vec<u8>, Vec<Child>>, folder: &[u8]) -> &'a mut Vec<Child> {
     if !folders.contains_key(folder) {
         let (parent, name) = split(folder);
-        let child = Child::Folder(name.to_vec(), made_up(b"tree", folder));
-        enter(folders, parent).push(child);
+        let child = Child::Folder(name.to_vec(), path_id(b"tree", folder));
+        entries(folders, parent).push(child);
     }
     folders.entry(folder.to_vec()).or_default()
 }
@@ -131,13 +131,13 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Whether a file is worth reading: what has another extension is never a document.
+/// Returns whether the extension is that of a document.
 fn could_be_document(name: &[u8]) -> bool {
     let endings = Format::ALL.map(|format| format!(".{}", format.as_str()));
     endings.iter().any(|ending| name.ends_with(ending.as_bytes()))
 }
 
-fn made_up(kind: &[u8], path: &[u8]) -> ObjectId {
+fn path_id(kind: &[u8], path: &[u8]) -> ObjectId {
     let digest = Sha256::new()
         .chain_update(kind)
         .chain_update([0])

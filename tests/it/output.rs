@@ -288,7 +288,7 @@ fn an_error_has_the_attempt_the_cause_and_a_hint() {
         (
             "repo",
             world.path("nowhere"),
-            "error: cannot read the source
+            "error: could not read the source
   caused by: could not find a repository at `$TMP/nowhere`
 hint: pass the top folder of a work tree, a bare repository, or a URL as `--repo`
 ",
@@ -296,7 +296,7 @@ hint: pass the top folder of a work tree, a bare repository, or a URL as `--repo
         (
             "ref",
             "mian".into(),
-            "error: cannot read the source
+            "error: could not read the source
   caused by: could not find a branch, tag, or commit `mian`; similar names: `main`
 hint: pass an existing ref as `--ref`; a missing branch removes no toggle
 ",
@@ -304,7 +304,7 @@ hint: pass an existing ref as `--ref`; a missing branch removes no toggle
         (
             "repo",
             "https://127.0.0.1:1/toggles.git".into(),
-            "error: cannot read the source
+            "error: could not read the source
   caused by: could not communicate with `127.0.0.1:1`
   caused by: Connection refused (os error 111)
 hint: check the address, the network, and the proxy (`HTTPS_PROXY`, `NO_PROXY`)
@@ -313,7 +313,7 @@ hint: check the address, the network, and the proxy (`HTTPS_PROXY`, `NO_PROXY`)
         (
             "state-remote",
             world.path("nowhere.git"),
-            "error: cannot use the state
+            "error: could not use the state
   caused by: the state remote `$TMP/nowhere.git` cannot be used
   caused by: failed to resolve path '$TMP/nowhere.git': No such file or directory; class=Os (2); code=NotFound (-3)
 hint: check `--state-remote`, and what this user may read and write there
@@ -329,7 +329,7 @@ hint: check `--state-remote`, and what this user may read and write there
         .set("first-pass", "assert")
         .exit(1)
         .stderr(
-            "error: cannot talk to the service
+            "error: could not create the client of the service
   caused by: could not read the service's token
   caused by: the secret file `$TMP/empty` is empty
 hint: write the secret to the file, and make the file readable for this user

@@ -33,7 +33,7 @@ impl Driver {
         let refused = result.as_ref().err().and_then(Error::refused_revision);
         let result = result.map_err(|error| error.in_full());
         if let Ok(report) = &result {
-            self.metrics.fetched(report.looked);
+            self.metrics.fetched(report.read_time);
             state.seen = Some(report.plan.source().revision);
             state.log_notes(&report.notes);
             state.log_guesses(report);

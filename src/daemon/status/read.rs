@@ -19,7 +19,7 @@ pub struct StatusReport {
 /// As for [`plan`](crate::pass::plan).
 pub fn status(config: &Config) -> Result<StatusReport, Error> {
     let view = planning::view(config)?;
-    planning::reading(&config.source, |snapshot| {
+    planning::with_snapshot(&config.source, |snapshot| {
         let planned = planning::plan_read_only(snapshot, &view, config)?;
         let toggles = toggles::before(&planned.plan, &view, &config.rules.policy.scope)?;
         let mut status = Status {

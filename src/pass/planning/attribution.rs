@@ -1,5 +1,5 @@
-//! Attributes changes to commits (DESIGN, section 5, "Which commit"): compares the meaning of versions for the walk through
-//! the history, which knows no documents.
+//! Attributes changes to commits (DESIGN, section 5, "Which commit"). The walk through the history does not parse
+//! documents, so this module compares the payloads of two versions for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,21 +24,22 @@ pub(super) fn attribute(
         return Ok(draft.attribute(&BTreeMap::new(), &BTreeMap::new()));
     }
     let reader = snapshot.reader()?;
-    let meanings = Meanings {
-        documents,
+    let wanted = WantedDocuments {
+        payloads: documents,
         kind: rules.kind,
         reader,
     };
-    let mut attributions = meanings.attributions(snapshot, files)?;
+    let mut attributions = wanted.attributions(snapshot, files)?;
     let evidence = evidence(&draft, snapshot, &mut attributions)?;
-    for path in meanings.documents.keys() {
+    for path in wanted.payloads.keys() {
         let attribution = attributions.entry((*path).to_owned());
         attribution.or_insert_with(|| Attribution::Guessed(Arc::new(snapshot.commit().clone())));
     }
     Ok(draft.attribute(&attributions, &evidence))
 }
 
-/// Returns the documents whose commits are needed. An undecided first pass holds many toggles, of which few are shown.
+/// Returns the documents whose commits are needed: if possible only the shown ones, because an undecided first pass holds
+/// many toggles and shows few.
 fn documents<'a>(
     draft: &'a Draft,
     snapshot: &Snapshot,
@@ -56,22 +57,22 @@ fn documents<'a>(
     })
 }
 
-/// The documents whose commits are wanted.
-struct Meanings<'a> {
-    /// What is asked for at each path; nothing where the file is gone.
-    documents: BTreeMap<&'a str, Option<&'a Payload>>,
+/// The documents whose commits are needed.
+struct WantedDocuments<'a> {
+    /// The desired payload at each path; none if the file is gone.
+    payloads: BTreeMap<&'a str, Option<&'a Payload>>,
     kind: ServiceKind,
     reader: Reader,
 }
 
-impl Meanings<'_> {
+impl WantedDocuments<'_> {
     fn attributions(
         &self,
         snapshot: &Snapshot,
         files: Files,
     ) -> Result<BTreeMap<String, Attribution>, Error> {
         let (mut attributions, mut committed) = (BTreeMap::new(), BTreeSet::new());
-        for path in self.documents.keys() {
+        for path in self.payloads.keys() {
             match files == Files::Committed || self.is_committed(path, snapshot)? {
                 true => drop(committed.insert((*path).to_owned())),
                 false => drop(attributions.insert((*path).to_owned(), Attribution::Uncommitted)),
@@ -81,7 +82,7 @@ impl Meanings<'_> {
         Ok(attributions)
     }
 
-    /// Returns whether the snapshot has at `path` what is asked for.
+    /// Returns whether the snapshot has the desired payload at `path`.
     fn is_committed(&self, path: &str, snapshot: &Snapshot) -> Result<bool, source::Error> {
         match snapshot.file_at(path)? {
             Some(version) => self.is_same(path, version),
@@ -89,7 +90,7 @@ impl Meanings<'_> {
         }
     }
 
-    /// Returns whether a version of the document at `path` means what is asked for there.
+    /// Returns whether a version of the document at `path` has the desired payload.
     fn is_same(&self, path: &str, version: ObjectId) -> Result<bool, source::Error> {
         let (Some(wanted), Some(format)) = (self.wanted(path), Format::of(path)) else {
             return Ok(false);
@@ -100,11 +101,11 @@ impl Meanings<'_> {
     }
 
     fn wanted(&self, path: &str) -> Option<&Payload> {
-        self.documents.get(path).copied().flatten()
+        self.payloads.get(path).copied().flatten()
     }
 }
 
-/// Looks for what was applied of each orphan in the history, and for the merge that removed its file.
+/// Searches the history for the applied version of each orphan, and for the merge that removed its file.
 fn evidence(
     draft: &Draft,
     snapshot: &Snapshot,

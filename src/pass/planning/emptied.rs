@@ -1,4 +1,4 @@
-//! Environments that lost all their documents: each is held until an operator allows the mass change.
+//! Holds each environment that lost all its documents until an operator allows the mass change.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use crate::pass::config::Rules;
 use crate::plan::compare::Difference;
 use crate::plan::{MassChange, Overrides};
 
-/// Returns the environments in scope that lost all their documents and are held for it, with the reason.
+/// Returns the held environments with the reason.
 pub(super) fn holds(
     lost: BTreeSet<EnvironmentId>,
     differences: &[Difference],
@@ -15,7 +15,7 @@ pub(super) fn holds(
     overrides: &Overrides,
 ) -> BTreeMap<EnvironmentId, String> {
     let scope = &rules.policy.scope;
-    let is_ours = |environment: &EnvironmentId| {
+    let is_in_scope = |environment: &EnvironmentId| {
         let in_scope = |one: &Difference| scope.contains(&one.id) && one.id.environment() == *environment;
         scope.is_everything() || differences.iter().any(in_scope)
     };
@@ -23,17 +23,16 @@ pub(super) fn holds(
         MassChange::Allowed => BTreeMap::new(),
         MassChange::Held => lost
             .into_iter()
-            .filter(|environment| is_ours(environment) && !overrides.mass_change.contains(environment))
+            .filter(|environment| is_in_scope(environment) && !overrides.mass_change.contains(environment))
             .map(|environment| (environment.clone(), reason(&environment)))
             .collect(),
     }
 }
 
-/// Returns the reason for which an environment that lost all its documents is held.
 fn reason(environment: &EnvironmentId) -> String {
     format!(
         "every document in this environment was removed; if this is intended, pass `--allow-mass-change`, or run \
-         `gitoggle allow mass-change {environment}` for a running daemon; `--on-remove` (`disable` or `forget`) says \
-         what becomes of its toggles"
+         `gitoggle allow mass-change {environment}` for a running daemon; `--on-remove` (`disable` or `forget`) \
+         decides about its toggles"
     )
 }

@@ -1,8 +1,8 @@
-//! What a process knows about moves of its ref: where a daemon saw the source.
+//! Remembers at which revisions a daemon saw its source, to distinguish a moved ref from a stale checkout.
 
 use std::collections::VecDeque;
 
-use super::staleness::{Answer, Case, Observer, RefMove, Step};
+use super::staleness::{Case, PassKind, RefMove, RevisionStep, StepDecision};
 use crate::model::CommitId;
 use crate::pass::Error;
 use crate::pass::config::Config;
@@ -13,19 +13,19 @@ use crate::state::View;
 /// Decides in each pass whether the found revision is applied.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HistoryGuard {
-    /// What a daemon saw of its source; none for a single pass.
+    /// The revisions that a daemon has seen; none for a single pass.
     pub(crate) seen: Option<SeenRevisions>,
 }
 
 impl HistoryGuard {
-    /// Returns the guard of a daemon, which has seen nothing yet.
+    /// Returns the guard of a daemon that has seen no revision yet.
     pub(crate) fn of_daemon() -> Self {
         Self {
             seen: Some(SeenRevisions::default()),
         }
     }
 
-    /// Decides whether the found revision is applied, and returns what the operator should know about it.
+    /// Decides whether the found revision is applied. Returns notes for the operator.
     ///
     /// # Errors
     /// If the revision must not be applied.
@@ -37,8 +37,8 @@ impl HistoryGuard {
         source: &mut Source,
     ) -> Result<Vec<String>, Error> {
         let found = snapshot.revision();
-        let Some(step) = Step::of(snapshot, view)? else {
-            // A clean pass was here: the recorded revision was an ancestor then, or this one was recorded.
+        let Some(step) = RevisionStep::of(snapshot, view)? else {
+            // After a clean pass, the recorded revision was an ancestor of this one, or this one was recorded.
             let recorded = view.newest();
             if let Some(seen) = &mut self.seen {
                 recorded
@@ -48,20 +48,20 @@ impl HistoryGuard {
             }
             return Ok(Vec::new());
         };
-        let observer = match &mut self.seen {
-            Some(seen) => Observer::Daemon(seen.take_in(&step)),
-            None => Observer::Job,
+        let kind = match &mut self.seen {
+            Some(seen) => PassKind::Daemon(seen.record(&step)),
+            None => PassKind::Job,
         };
         let overrides = Overrides::at(found, view.allowances());
         let rule = match overrides.history == Some(found) {
             true => Some(HistoryRule::Follow),
             false => config.rules.history,
         };
-        match Case::of(config, observer).judge(&step, rule) {
-            Answer::Follow(note) => Ok(note.into_iter().collect()),
-            Answer::LookAgain(note) if source.resolve()? == found => Ok(vec![note]),
-            Answer::LookAgain(_) => Err(Error::RefMoved),
-            Answer::Refuse(error) => Err(error),
+        match Case::of(config, kind).decide(&step, rule) {
+            StepDecision::Follow(note) => Ok(note.into_iter().collect()),
+            StepDecision::LookUpAgain(note) if source.resolve()? == found => Ok(vec![note]),
+            StepDecision::LookUpAgain(_) => Err(Error::RefMoved),
+            StepDecision::Refuse(error) => Err(error),
         }
     }
 }
@@ -71,12 +71,12 @@ impl HistoryGuard {
 pub(crate) struct SeenRevisions(VecDeque<CommitId>);
 
 impl SeenRevisions {
-    /// How many are kept. Only the recorded revision is asked for, which is a recent one.
+    /// The number of revisions kept. Only the recorded revision is looked up, which is a recent one.
     const MOST: usize = 1_000;
 
-    /// Returns whether the source was seen at the recorded revision before, and takes in where it is now. If the found
-    /// revision does not descend from the recorded one, the source has moved since.
-    fn take_in(&mut self, step: &Step) -> RefMove {
+    /// Records the found revision. Returns whether the source was seen at the recorded revision before; if the found
+    /// revision does not descend from it, the source has moved since.
+    fn record(&mut self, step: &RevisionStep) -> RefMove {
         let moved = match self.0.contains(&step.recorded) {
             true => RefMove::Seen,
             false => RefMove::Unseen,
@@ -106,22 +106,22 @@ mod tests {
     use crate::source::Relation;
 
     #[test]
-    fn a_source_was_seen_where_it_was_and_behind_that() {
+    fn a_source_was_seen_at_its_revisions_and_their_ancestors() {
         let [first, second, third, elsewhere] = [1, 2, 3, 9].map(|byte| CommitId(ObjectId([byte; 20])));
-        let step = |recorded, found, relation| Step {
+        let step = |recorded, found, relation| RevisionStep {
             recorded,
             found,
             relation,
         };
         let mut seen = SeenRevisions::default();
-        seen.take_in(&step(first, second, Relation::Descends));
+        seen.record(&step(first, second, Relation::Descends));
         for recorded in [first, second] {
             let moved = step(recorded, third, Relation::Diverged);
-            assert_eq!(seen.take_in(&moved), RefMove::Seen);
+            assert_eq!(seen.record(&moved), RefMove::Seen);
         }
         for _ in 0..2 {
             let unknown = step(elsewhere, third, Relation::Missing);
-            assert_eq!(seen.take_in(&unknown), RefMove::Unseen);
+            assert_eq!(seen.record(&unknown), RefMove::Unseen);
         }
     }
 }

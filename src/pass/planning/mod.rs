@@ -1,4 +1,4 @@
-//! From a snapshot and a state to a plan. Reads both, writes nothing, and is the same for `plan`, `apply` and `run`.
+//! Plans a pass from a snapshot of the source and the state, for `plan`, `apply` and `run`. Writes nothing.
 
 mod attribution;
 mod emptied;
@@ -20,34 +20,34 @@ use crate::source::{self, Relation, Snapshot, Source, SourceConfig};
 use crate::state::{self, PassMemory, View};
 use attribution::attribute;
 use read::{ReadContext, read};
-use staleness::{Answer, Case, Observer, Step};
+use staleness::{Case, PassKind, RevisionStep, StepDecision};
 
-/// What looking led to.
+/// A plan with its notes.
 #[derive(Debug)]
 pub struct Planned {
-    /// What would be done.
+    /// The plan.
     pub plan: Plan,
-    /// What the operator should know besides.
+    /// Facts for the operator that are not about one document.
     pub notes: Vec<String>,
 }
 
-/// Which files a plan is about.
+/// The files that a plan compares with the applied state.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Files {
-    /// What is committed.
+    /// The committed files.
     Committed,
-    /// What lies in the work tree.
+    /// The files of the work tree.
     WorkTree,
 }
 
-/// Plans without side effects: no lock, nothing written, the service not contacted (DESIGN, section 3, `plan`).
+/// Plans without side effects: takes no lock, writes nothing, and sends nothing to the service (DESIGN, section 3, `plan`).
 ///
 /// # Errors
-/// When the source or the state cannot be read, or the state says that there must be no pass.
+/// If the source or the state cannot be read, or the state belongs to another service.
 pub fn plan(config: &Config, files: Files) -> Result<Planned, Error> {
-    // The state first, as in a pass.
+    // State before source, as in a pass.
     let view = view(config)?;
-    reading(&config.source, |snapshot| match files {
+    with_snapshot(&config.source, |snapshot| match files {
         Files::Committed => {
             let mut planned = plan_read_only(snapshot, &view, config)?;
             planned.notes.extend(uncommitted::note(config, snapshot));
@@ -80,8 +80,8 @@ fn plan_work_tree(snapshot: &Snapshot, view: &View, config: &Config) -> Result<P
     Ok(Planned { plan, notes })
 }
 
-/// Looks at the source and returns what `work` makes of it. A damaged mirror is cloned again, once.
-pub(crate) fn reading<T>(
+/// Reads the source and returns the result of `work` on its snapshot. Clones a damaged mirror again, once.
+pub(crate) fn with_snapshot<T>(
     source: &SourceConfig,
     work: impl Fn(&Snapshot) -> Result<T, Error>,
 ) -> Result<T, Error> {
@@ -89,7 +89,7 @@ pub(crate) fn reading<T>(
     let result = source
         .snapshot()
         .map_err(Error::from)
-        .and_then(|found| work(&found));
+        .and_then(|snapshot| work(&snapshot));
     match result {
         Err(error) if error.source_damage().is_some_and(|error| source.repair(error)) => {
             work(&source.snapshot()?)
@@ -122,14 +122,17 @@ pub(crate) fn plan_read_only(snapshot: &Snapshot, view: &View, config: &Config) 
     Ok(Planned { plan, notes })
 }
 
-/// Returns what a command that only reads says about the step from the recorded revision.
+/// Returns the notes of a read-only command about the step from the recorded revision.
 fn notes(snapshot: &Snapshot, view: &View, config: &Config) -> Result<Vec<String>, Error> {
-    let case = Case::of(config, Observer::Reader);
-    let answer = Step::of(snapshot, view)?.map(|step| case.judge(&step, config.rules.history));
+    let case = Case::of(config, PassKind::Reader);
+    let decision = RevisionStep::of(snapshot, view)?.map(|step| case.decide(&step, config.rules.history));
     let holder = view.holder().map(|holder| {
-        format!("{holder} has announced a pass on the shared state; what it sends is shown as unknown until it is recorded")
+        format!("{holder} has announced a pass on the shared state; the changes that it sends are shown as unknown until they are recorded")
     });
-    let notes = answer.and_then(Answer::into_note).into_iter().chain(holder);
+    let notes = decision
+        .and_then(StepDecision::into_note)
+        .into_iter()
+        .chain(holder);
     Ok(notes.chain(deleted_ref(view, config)).collect())
 }
 
@@ -137,7 +140,7 @@ fn notes(snapshot: &Snapshot, view: &View, config: &Config) -> Result<Vec<String
 pub(crate) fn deleted_ref(view: &View, config: &Config) -> Option<String> {
     let is_first = config.shared.is_some() && !view.has_applied() && config.rules.policy.first_pass.is_none();
     is_first.then(|| {
-        "nothing is recorded in the shared state; if something was, its ref was deleted, as a push with `--mirror` into \
+        "nothing is recorded in the shared state; if it had records, its ref was deleted, as a push with `--mirror` into \
          that repository does: `--first-pass adopt` would then record documents that the service may not have, so use \
          `--first-pass assert`"
             .to_owned()
@@ -155,11 +158,11 @@ pub(crate) fn check_base_url(view: &View, rules: &Rules) -> Result<(), Error> {
     }
 }
 
-/// What is known before documents are compared.
+/// The result of the checks before documents are compared.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Precheck {
     Differs,
-    /// The tree and the rules are those of a pass that left nothing to do.
+    /// The tree and the rules are those of a pass that left no changes.
     Same,
 }
 
@@ -171,28 +174,28 @@ impl Precheck {
                 && Some(memory.tip) == view.tip().map(|tip| tip.commit)
         });
         let is_quiet = view.unknown().is_empty() && view.suspensions().is_empty();
-        match is_same && is_quiet && !is_to_be_noted(snapshot, view)? {
+        match is_same && is_quiet && !must_be_recorded(snapshot, view)? {
             true => Ok(Self::Same),
             false => Ok(Self::Differs),
         }
     }
 }
 
-/// Returns whether this revision has to be recorded even if nothing else is. If documents differed at the recorded
-/// revision, or on the way, they need not have been applied, and an older checkout with one of those commits must be
-/// found stale (DESIGN, section 4, *Stale checkout*). A rewrite that is followed is recorded as well.
-pub(crate) fn is_to_be_noted(snapshot: &Snapshot, view: &View) -> Result<bool, Error> {
-    let Some(step) = Step::of(snapshot, view)? else {
+/// Returns whether this revision must be recorded even without a change.
+pub(crate) fn must_be_recorded(snapshot: &Snapshot, view: &View) -> Result<bool, Error> {
+    let Some(step) = RevisionStep::of(snapshot, view)? else {
         return Ok(false);
     };
     Ok(match step.relation {
         Relation::Same => false,
+        // Documents that differed at the recorded revision or since then may not have been applied. A checkout of one of
+        // those commits must count as stale (DESIGN, section 4, *Stale checkout*).
         Relation::Descends => snapshot.differed_since(step.recorded)?,
         Relation::Behind | Relation::Diverged | Relation::Missing | Relation::Unclear => true,
     })
 }
 
-/// Compares, reads, checks and plans what is committed.
+/// Plans the committed files.
 pub(crate) fn plan_committed(
     snapshot: &Snapshot,
     view: &View,
@@ -209,12 +212,12 @@ pub(crate) fn plan_committed(
     plan_files(&files, view, rules, parked, suspensions)
 }
 
-/// The files of a plan, which need not be those of the commit that it is attributed to.
+/// The files of a plan. The plan is attributed to the commits of `snapshot` even if the files are not committed.
 struct PlanFiles<'a, F> {
     files: Files,
     snapshot: &'a Snapshot,
     root_tree: ObjectId,
-    /// Opens the files, once for each thread.
+    /// Opens the files, once per thread.
     open: F,
 }
 
@@ -230,7 +233,7 @@ where
     F: Fn() -> Result<S, Error> + Sync,
 {
     let comparison = compared(files, view, rules)?;
-    sound(&comparison, files.snapshot, rules)?;
+    check_source(&comparison, files.snapshot, rules)?;
     let input = Input {
         parked: parked.clone(),
         suspensions,
@@ -240,7 +243,7 @@ where
     attribute(draft, files.snapshot, files.files, rules)
 }
 
-/// Reads what differs, and decides about each toggle.
+/// Reads the differing documents and decides about each toggle.
 fn decided<S, F>(
     files: &PlanFiles<'_, F>,
     view: &View,
@@ -293,14 +296,14 @@ where
     })
 }
 
-/// Returns what was sent and has no known outcome.
+/// Returns the requests without a known outcome.
 fn unknown(view: &View) -> BTreeMap<ToggleId, Sent> {
     let sent = view.unknown().iter();
     sent.map(|(id, unknown)| (id.clone(), unknown.sent.clone()))
         .collect()
 }
 
-/// Returns the service's address: the given one, else the recorded one.
+/// Returns the configured base URL, or else the recorded one.
 fn base_url(view: &View, rules: &Rules) -> Option<String> {
     let recorded = || view.tip().map(|tip| tip.base_url.clone());
     rules.base_url.clone().or_else(recorded)
@@ -322,7 +325,7 @@ where
         scope: &rules.policy.scope,
         kind: rules.kind,
     };
-    // What is not in the applied tree, or not certain, is looked at even where both trees are the same.
+    // The applied tree does not show these toggles correctly, so they are compared even if both trees are equal.
     let always: BTreeSet<ToggleId> = view
         .unknown()
         .keys()
@@ -333,7 +336,7 @@ where
     compare(&source, applied.as_ref(), roots, &places, &always)
 }
 
-/// Corrects the numbers of applied toggles by what was confirmed and is not in the applied tree yet.
+/// Adds the confirmed changes that are not in the applied tree yet to the numbers of applied toggles.
 fn count_settled(
     settled: &BTreeMap<ToggleId, Sent>,
     differences: &[Difference],
@@ -351,8 +354,8 @@ fn count_settled(
     }
 }
 
-/// Refuses a source that would read as "everything was removed", and a scope that would read as "nothing to do".
-fn sound(comparison: &Comparison, snapshot: &Snapshot, rules: &Rules) -> Result<(), Error> {
+/// Refuses a source without documents, which would remove every toggle, and a scope that matches nothing.
+fn check_source(comparison: &Comparison, snapshot: &Snapshot, rules: &Rules) -> Result<(), Error> {
     if !comparison.any_document {
         let root = match rules.root.as_str() {
             "" => ".",
@@ -381,12 +384,12 @@ pub(crate) fn source_info(snapshot: &Snapshot, rules: &Rules) -> SourceInfo {
     }
 }
 
-/// Returns what is suspended now.
+/// Returns the active suspensions.
 pub(crate) fn suspensions(view: &View, now: i64) -> Suspensions {
     view.suspensions().at(now)
 }
 
-/// What to remember of a pass that left nothing to do.
+/// Returns the record of a pass that left no changes.
 pub(crate) fn memory(snapshot: &Snapshot, tip: CommitId, rules: &Rules, at: i64) -> PassMemory {
     PassMemory {
         root_tree: snapshot.root_tree(),

@@ -1,4 +1,4 @@
-//! What one pass is about: the state as of now, the source as of now, and the plan that follows.
+//! Plans a pass of a process that holds the lock: refreshes the state, reads the source, and compares them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::plan::{Parked, Plan};
 use crate::source::{Snapshot, Source};
 use crate::state::{Stop, Store};
 
-/// What a pass is about.
+/// The source and the plan of one pass.
 pub(crate) struct PassPlan {
     pub(crate) snapshot: Snapshot,
     pub(crate) precheck: Precheck,
     pub(crate) plan: Arc<Plan>,
     pub(crate) notes: Vec<String>,
-    /// How long reading the source took.
-    pub(crate) looked: Duration,
+    /// The time that reading the source took.
+    pub(crate) read_time: Duration,
 }
 
 impl PassPlan {
@@ -32,12 +32,12 @@ impl PassPlan {
         stop: Stop<'_>,
     ) -> Result<Self, Error> {
         let Config { clock, rules, .. } = config;
-        // The state first: what others apply while it is waited for must not be newer than the source that is compared.
-        // What they apply later is found when the pass announces itself.
+        // State before source, because a revision that another process applies meanwhile must not be newer than the
+        // source of this pass. Later ones are found when the pass announces itself.
         store.refresh(clock.unix(), stop)?;
         let began = clock.elapsed();
         let snapshot = source.snapshot()?;
-        let looked = clock.elapsed().saturating_sub(began);
+        let read_time = clock.elapsed().saturating_sub(began);
         let view = store.view();
         check_base_url(view, rules)?;
         let mut notes = history.check(&snapshot, view, config, source)?;
@@ -61,7 +61,7 @@ impl PassPlan {
             precheck,
             plan: Arc::new(plan),
             notes,
-            looked,
+            read_time,
         })
     }
 }

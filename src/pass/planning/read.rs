@@ -1,5 +1,4 @@
-//! From differences to decisions: what differs by object id is read, parsed, checked and decided about, on every core
-//! there is.
+//! Reads, parses and checks the documents that differ by object id, and decides about each, on all cores.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -14,31 +13,31 @@ use crate::plan::compare::{Difference, File, join};
 use crate::plan::{Applied, Candidate, Desired};
 use crate::source;
 
-/// How many documents a thread takes at a time.
+/// The number of documents that a thread takes at a time.
 const PART: usize = 64;
 
-/// What reading needs to know besides the documents.
+/// The settings and the state that reading depends on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadContext<'a> {
     pub(crate) kind: ServiceKind,
-    /// What findings put before a path.
+    /// The prefix of paths in findings.
     pub(crate) root: &'a str,
     pub(crate) scope: &'a Scope,
     pub(crate) layout: &'a Layout,
-    /// What was sent and has no known outcome.
+    /// Requests without a known outcome.
     pub(crate) unknown: &'a BTreeMap<ToggleId, Sent>,
-    /// What was confirmed and is not recorded in the applied tree yet.
+    /// Confirmed requests that are not in the applied tree yet.
     pub(crate) settled: &'a BTreeMap<ToggleId, Sent>,
 }
 
-/// What is decided about each toggle, and what is wrong with the documents.
+/// The decision about each toggle, and the findings.
 pub(crate) type Read<T> = (Vec<T>, Vec<Diagnostic>);
 
-/// Reads and checks both sides of every difference in scope. `decide` is called at once for each, so that contents that
-/// will not be published are dropped. `open` gives each thread its own readers.
+/// Reads and checks both sides of each difference in scope. `open` gives each thread its own readers. `decide` is called
+/// immediately for each difference, so that contents that will not be published are dropped.
 pub(crate) fn read<S, F, D, T>(
     differences: Vec<Difference>,
-    reading: ReadContext<'_>,
+    context: ReadContext<'_>,
     decide: D,
     open: F,
 ) -> Result<Read<T>, Error>
@@ -48,10 +47,10 @@ where
     T: Send,
     F: Fn() -> Result<(S, Option<ObjectReader>), Error> + Sync,
 {
-    let wanted = |one: &Difference| reading.scope.contains(&one.id) || reading.unknown.contains_key(&one.id);
+    let wanted = |one: &Difference| context.scope.contains(&one.id) || context.unknown.contains_key(&one.id);
     let count = differences.len();
-    // Handed out in small parts, so that what was read is dropped while the rest is still being read. Reading goes on under
-    // the same lock: libgit2 locks so often that two readers are slower than one, and the other thread parses meanwhile.
+    // Small parts, so that contents are dropped while the rest is still being read. Threads read under the same lock,
+    // because libgit2 locks so often that two readers are slower than one. The other threads parse meanwhile.
     let parts = Mutex::new(differences.into_iter().filter(wanted));
     let work = || -> Result<Read<T>, Error> {
         let mut all = Read::default();
@@ -59,7 +58,7 @@ where
         let reader = Reader {
             source,
             applied,
-            reading,
+            context,
             decide: &decide,
         };
         loop {
@@ -81,7 +80,7 @@ where
     if count == 0 {
         return Ok(Read::default());
     }
-    // How many cores there are takes ten system calls to find out, which few differences are not worth.
+    // Counting the cores takes ten system calls, too many for a few differences.
     let threads = match count.div_ceil(PART) {
         1 => 1,
         parts => thread::available_parallelism().map_or(1, NonZero::get).min(parts),
@@ -92,7 +91,7 @@ where
     }
 }
 
-/// Does the same work in this many threads, and puts together what they read.
+/// Runs `work` in several threads and joins the results.
 fn in_threads<T: Send>(
     threads: usize,
     work: impl Fn() -> Result<Read<T>, Error> + Sync,
@@ -114,11 +113,11 @@ fn in_threads<T: Send>(
 struct Reader<'a, S, D> {
     source: S,
     applied: Option<ObjectReader>,
-    reading: ReadContext<'a>,
+    context: ReadContext<'a>,
     decide: &'a D,
 }
 
-/// A difference with the contents that it takes to decide about it.
+/// A difference with the contents of both sides.
 struct Loaded {
     difference: Difference,
     desired: Option<Blob>,
@@ -175,7 +174,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
                 };
             }
         };
-        let (payload, found) = parse(file, blob, self.reading);
+        let (payload, found) = parse(file, blob, self.context);
         findings.extend(found);
         match payload {
             Some(payload) => Desired::Document(Version {
@@ -193,14 +192,14 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
 
     fn absent(&self, difference: &Difference) -> Desired {
         let unknown = self
-            .reading
+            .context
             .unknown
             .get(&difference.id)
             .map(|sent| sent.path.clone());
-        // Where the file was in the source; the applied tree has a layout of its own.
+        // The path in the source. The applied tree always has the default layout.
         let applied = || {
             let file = difference.applied.as_ref()?;
-            Some(self.reading.layout.path(&difference.id, file.format))
+            Some(self.context.layout.path(&difference.id, file.format))
         };
         Desired::Absent {
             path: unknown.or_else(applied).unwrap_or_default(),
@@ -208,17 +207,17 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
     }
 
     fn applied(&self, difference: &Difference, blob: Option<&Blob>) -> Applied {
-        if let Some(sent) = self.reading.unknown.get(&difference.id) {
+        if let Some(sent) = self.context.unknown.get(&difference.id) {
             return Applied::Unknown { sent: sent.clone() };
         }
-        if let Some(sent) = self.reading.settled.get(&difference.id) {
+        if let Some(sent) = self.context.settled.get(&difference.id) {
             return settled(sent);
         }
         let (Some(file), Some(blob)) = (&difference.applied, blob) else {
             return Applied::Nothing;
         };
         let format = file.format;
-        match parse(file, blob, self.reading).0 {
+        match parse(file, blob, self.context).0 {
             Some(payload) => Applied::Document {
                 object: file.id,
                 format,
@@ -232,9 +231,9 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
     }
 }
 
-/// A confirmed `disable` leaves nothing applied: a file that comes back is a create.
 fn settled(sent: &Sent) -> Applied {
     match sent.action {
+        // A file that returns after a confirmed `disable` is a create.
         Action::Disable => Applied::Nothing,
         Action::Create | Action::Update => Applied::Document {
             object: sent.object,
@@ -244,7 +243,7 @@ fn settled(sent: &Sent) -> Applied {
     }
 }
 
-fn parse(file: &File, blob: &Blob, reading: ReadContext<'_>) -> (Option<Payload>, Vec<Diagnostic>) {
-    let read = document::read(&join(reading.root, &file.path), file.format, blob, reading.kind);
+fn parse(file: &File, blob: &Blob, context: ReadContext<'_>) -> (Option<Payload>, Vec<Diagnostic>) {
+    let read = document::read(&join(context.root, &file.path), file.format, blob, context.kind);
     (read.payload, read.diagnostics)
 }

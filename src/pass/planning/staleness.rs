@@ -1,8 +1,7 @@
-//! Decides whether a source is applied that does not descend from the recorded revision (DESIGN, section 4, *Stale
+//! Decides whether to apply a source that does not descend from the recorded revision (DESIGN, section 4, *Stale
 //! checkout*).
 //!
-//! The decision is a pure function. The caller asks the repository how the two revisions are related, and carries out the
-//! answer.
+//! The decision is a pure function of how the two revisions are related.
 
 use crate::model::CommitId;
 use crate::pass::Error;
@@ -14,27 +13,27 @@ use crate::state::View;
 
 /// The step from the newest revision, recorded or announced, to the found one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Step {
+pub(crate) struct RevisionStep {
     pub(crate) recorded: CommitId,
     pub(crate) found: CommitId,
     pub(crate) relation: Relation,
 }
 
-/// The process that looks at the source.
+/// The kind of process that reads the source.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Observer {
+pub(crate) enum PassKind {
     /// A daemon.
     Daemon(RefMove),
     /// A single pass (`apply`).
     Job,
-    /// A command that changes nothing (`plan`, `status`). It is never refused.
+    /// A read-only command (`plan`, `status`), which is never refused.
     Reader,
 }
 
 /// Whether a daemon knows that its source was moved on purpose.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum RefMove {
-    /// It saw the source at the recorded revision, or beyond, and then saw it move.
+    /// It saw the source at or after the recorded revision, and then saw it move.
     Seen,
     /// It never saw the source at the recorded revision: the source may lag behind that of another process.
     Unseen,
@@ -43,41 +42,41 @@ pub(crate) enum RefMove {
 /// The circumstances of a decision.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case {
-    pub(crate) observer: Observer,
-    pub(crate) place: Place,
+    pub(crate) kind: PassKind,
+    pub(crate) source: SourceKind,
     pub(crate) state: StatePlace,
 }
 
 /// The kind of source.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Place {
+pub(crate) enum SourceKind {
     /// A repository at a path, or one commit behind a URL: it may be older than what was applied.
     Checkout,
     /// A ref behind a URL, which is looked up in each pass.
     Remote,
 }
 
-/// Who else may have recorded a revision.
+/// Whether other processes may have recorded a revision.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum StatePlace {
     Local,
     Shared,
 }
 
-/// What a step means for a pass.
+/// The decision about a step.
 #[derive(Debug)]
-pub(crate) enum Answer {
-    /// The pass goes on, with a note for the operator if there is something to say.
+pub(crate) enum StepDecision {
+    /// The pass continues, with an optional note for the operator.
     Follow(Option<String>),
-    /// The pass goes on with this note if the ref still leads to the found revision when it is looked up again.
-    LookAgain(String),
+    /// The pass continues with this note if a second lookup of the ref finds the same revision.
+    LookUpAgain(String),
     /// The pass sends nothing.
     Refuse(Error),
 }
 
-impl Step {
-    /// Returns the step that `snapshot` takes from the recorded revision, unless there is none, or a clean pass has dealt
-    /// with it.
+impl RevisionStep {
+    /// Returns the step from the recorded revision to that of `snapshot`; none if no revision is recorded, or if a clean
+    /// pass has already taken the step.
     pub(crate) fn of(snapshot: &Snapshot, view: &View) -> Result<Option<Self>, source::Error> {
         let Some(recorded) = view.newest().filter(|_| !is_remembered(snapshot, view)) else {
             return Ok(None);
@@ -119,9 +118,9 @@ impl Step {
     }
 }
 
-/// Returns whether a clean pass has already dealt with this revision on top of what is recorded.
+/// Returns whether a clean pass has already handled this revision on top of the recorded one.
 pub(crate) fn is_remembered(snapshot: &Snapshot, view: &View) -> bool {
-    // A revision that was only announced is newer than what a clean pass left.
+    // A revision that was only announced is newer than that of the last clean pass.
     let tip = view.tip().filter(|tip| view.newest() == Some(tip.revision));
     let tip = tip.map(|tip| tip.commit);
     view.memory()
@@ -130,88 +129,85 @@ pub(crate) fn is_remembered(snapshot: &Snapshot, view: &View) -> bool {
 
 impl Case {
     /// Returns the case of a pass with these settings.
-    pub(crate) fn of(config: &Config, observer: Observer) -> Self {
-        let is_daemon = matches!(observer, Observer::Daemon(_));
+    pub(crate) fn of(config: &Config, kind: PassKind) -> Self {
+        let is_daemon = matches!(kind, PassKind::Daemon(_));
         let is_path = config.source.location.local_path().is_some();
-        let place = match is_path || (config.source.is_pinned() && !is_daemon) {
-            true => Place::Checkout,
-            false => Place::Remote,
+        let source = match is_path || (config.source.is_pinned() && !is_daemon) {
+            true => SourceKind::Checkout,
+            false => SourceKind::Remote,
         };
         let state = match config.shared {
             Some(_) => StatePlace::Shared,
             None => StatePlace::Local,
         };
-        Self {
-            observer,
-            place,
-            state,
-        }
+        Self { kind, source, state }
     }
 
-    /// Decides about a step.
-    pub(crate) fn judge(self, step: &Step, rule: Option<HistoryRule>) -> Answer {
-        match (rule, self.observer) {
-            _ if step.is_forward() => Answer::Follow(None),
-            (Some(HistoryRule::Follow), _) => Answer::Follow(Some(step.note())),
-            (_, Observer::Reader) => {
+    pub(crate) fn decide(self, step: &RevisionStep, rule: Option<HistoryRule>) -> StepDecision {
+        match (rule, self.kind) {
+            _ if step.is_forward() => StepDecision::Follow(None),
+            (Some(HistoryRule::Follow), _) => StepDecision::Follow(Some(step.note())),
+            (_, PassKind::Reader) => {
                 let job = Self {
-                    observer: Observer::Job,
+                    kind: PassKind::Job,
                     ..self
                 };
-                Answer::Follow(job.judge(step, rule).into_note())
+                StepDecision::Follow(job.decide(step, rule).into_note())
             }
-            (Some(HistoryRule::Refuse), _) => Answer::Refuse(self.refusal(step)),
+            (Some(HistoryRule::Refuse), _) => StepDecision::Refuse(self.refusal(step)),
             (None, _) => self.by_default(step),
         }
     }
 
-    fn refusal(self, step: &Step) -> Error {
+    fn refusal(self, step: &RevisionStep) -> Error {
         let (recorded, found) = (step.recorded, step.found);
         match step.relation {
             Relation::Unclear => Error::HistoryCut { recorded, found },
-            Relation::Behind if self.observer == Observer::Job && self.place == Place::Checkout => {
+            Relation::Behind if self.kind == PassKind::Job && self.source == SourceKind::Checkout => {
                 step.stale(Stale::Older)
             }
             _ => Error::Rewritten { recorded, found },
         }
     }
 
-    fn by_default(self, step: &Step) -> Answer {
-        match (self.place, self.state, self.observer) {
-            (Place::Remote, StatePlace::Local, _) => Answer::Follow(Some(step.note())),
-            (Place::Remote, StatePlace::Shared, _) => Answer::LookAgain(step.note()),
-            // Where history is cut, this is how an ordinary commit looks.
-            (Place::Checkout, _, Observer::Daemon(RefMove::Seen)) if step.is_unclear() => {
-                Answer::Follow(None)
+    fn by_default(self, step: &RevisionStep) -> StepDecision {
+        match (self.source, self.state, self.kind) {
+            (SourceKind::Remote, StatePlace::Local, _) => StepDecision::Follow(Some(step.note())),
+            (SourceKind::Remote, StatePlace::Shared, _) => StepDecision::LookUpAgain(step.note()),
+            // In a cut history, an ordinary commit is unclear as well.
+            (SourceKind::Checkout, _, PassKind::Daemon(RefMove::Seen)) if step.is_unclear() => {
+                StepDecision::Follow(None)
             }
-            (Place::Checkout, StatePlace::Local, Observer::Daemon(_))
-            | (Place::Checkout, StatePlace::Shared, Observer::Daemon(RefMove::Seen)) => {
-                Answer::Follow(Some(step.note()))
+            (SourceKind::Checkout, StatePlace::Local, PassKind::Daemon(_))
+            | (SourceKind::Checkout, StatePlace::Shared, PassKind::Daemon(RefMove::Seen)) => {
+                StepDecision::Follow(Some(step.note()))
             }
-            (Place::Checkout, StatePlace::Shared, Observer::Daemon(RefMove::Unseen)) => {
-                Answer::Refuse(step.stale(Stale::NeverSeen))
+            (SourceKind::Checkout, StatePlace::Shared, PassKind::Daemon(RefMove::Unseen)) => {
+                StepDecision::Refuse(step.stale(Stale::NeverSeen))
             }
-            (Place::Checkout, StatePlace::Local, Observer::Job | Observer::Reader) if step.is_unclear() => {
-                Answer::Follow(Some(step.note()))
+            (SourceKind::Checkout, StatePlace::Local, PassKind::Job | PassKind::Reader)
+                if step.is_unclear() =>
+            {
+                StepDecision::Follow(Some(step.note()))
             }
-            (Place::Checkout, _, Observer::Job | Observer::Reader) => {
+            (SourceKind::Checkout, _, PassKind::Job | PassKind::Reader) => {
                 let why = if step.is_unclear() {
                     Stale::Cut
                 } else {
                     Stale::Older
                 };
-                Answer::Refuse(step.stale(why))
+                StepDecision::Refuse(step.stale(why))
             }
         }
     }
 }
 
-impl Answer {
-    /// Returns the answer as a note, for a command that only reads.
+impl StepDecision {
+    /// Returns the note of a read-only command.
     pub(crate) fn into_note(self) -> Option<String> {
         match self {
             Self::Follow(note) => note,
-            Self::LookAgain(note) => Some(note),
+            Self::LookUpAgain(note) => Some(note),
             Self::Refuse(error) => Some(match error.hint() {
                 Some(hint) => format!("`apply` sends nothing: {error}; {hint}"),
                 None => format!("`apply` sends nothing: {error}"),
@@ -228,89 +224,88 @@ mod tests {
     const RECORDED: CommitId = CommitId(ObjectId([1; 20]));
     const FOUND: CommitId = CommitId(ObjectId([2; 20]));
 
-    /// Says in a word what becomes of a step.
-    fn word(answer: &Answer) -> &'static str {
-        match answer {
-            Answer::Follow(None) => "silent",
-            Answer::Follow(Some(note)) if note.starts_with("could not check") => "unchecked",
-            Answer::Follow(Some(note)) if note.starts_with("`apply` sends nothing") => "noted",
-            Answer::Follow(Some(_)) => "told",
-            Answer::LookAgain(_) => "again",
-            Answer::Refuse(Error::HistoryCut { .. }) => "cut",
-            Answer::Refuse(Error::Rewritten { .. }) => "rewritten",
-            Answer::Refuse(Error::Stale { why, .. }) => match why {
+    /// Returns a word for a decision.
+    fn word(decision: &StepDecision) -> &'static str {
+        match decision {
+            StepDecision::Follow(None) => "silent",
+            StepDecision::Follow(Some(note)) if note.starts_with("could not check") => "unchecked",
+            StepDecision::Follow(Some(note)) if note.starts_with("`apply` sends nothing") => "refusal",
+            StepDecision::Follow(Some(_)) => "note",
+            StepDecision::LookUpAgain(_) => "lookup",
+            StepDecision::Refuse(Error::HistoryCut { .. }) => "cut",
+            StepDecision::Refuse(Error::Rewritten { .. }) => "rewritten",
+            StepDecision::Refuse(Error::Stale { why, .. }) => match why {
                 Stale::Cut => "stale: cut",
                 Stale::NeverSeen => "stale: never seen",
                 Stale::Older => "stale: older",
             },
-            Answer::Refuse(_) => "other",
+            StepDecision::Refuse(_) => "other",
         }
     }
 
     /// Returns the words for a step back, to another history, and to one that is cut.
     fn words(
-        observer: Observer,
-        place: Place,
+        kind: PassKind,
+        source: SourceKind,
         state: StatePlace,
         rule: Option<HistoryRule>,
     ) -> [&'static str; 3] {
-        let case = Case {
-            observer,
-            place,
-            state,
-        };
+        let case = Case { kind, source, state };
         [Relation::Behind, Relation::Diverged, Relation::Unclear].map(|relation| {
-            let step = Step {
+            let step = RevisionStep {
                 recorded: RECORDED,
                 found: FOUND,
                 relation,
             };
-            word(&case.judge(&step, rule))
+            word(&case.decide(&step, rule))
         })
     }
 
     #[test]
-    fn who_follows_what_by_default() {
-        use Observer::{Daemon, Job, Reader};
-        use Place::{Checkout, Remote};
+    fn by_default_only_stale_checkouts_are_refused() {
+        use PassKind::{Daemon, Job, Reader};
         use RefMove::{Seen, Unseen};
+        use SourceKind::{Checkout, Remote};
         use StatePlace::{Local, Shared};
         let older = "stale: older";
-        for (observer, place, state, expected) in [
+        for (kind, source, state, expected) in [
             (Job, Checkout, Local, [older, older, "unchecked"]),
             (Job, Checkout, Shared, [older, older, "stale: cut"]),
-            (Job, Remote, Local, ["told", "told", "unchecked"]),
-            (Job, Remote, Shared, ["again"; 3]),
-            (Reader, Checkout, Local, ["noted", "noted", "unchecked"]),
-            (Reader, Checkout, Shared, ["noted"; 3]),
-            (Reader, Remote, Shared, ["told", "told", "unchecked"]),
-            (Daemon(Seen), Checkout, Local, ["told", "told", "silent"]),
-            (Daemon(Seen), Checkout, Shared, ["told", "told", "silent"]),
-            (Daemon(Unseen), Checkout, Local, ["told", "told", "unchecked"]),
+            (Job, Remote, Local, ["note", "note", "unchecked"]),
+            (Job, Remote, Shared, ["lookup"; 3]),
+            (Reader, Checkout, Local, ["refusal", "refusal", "unchecked"]),
+            (Reader, Checkout, Shared, ["refusal"; 3]),
+            (Reader, Remote, Shared, ["note", "note", "unchecked"]),
+            (Daemon(Seen), Checkout, Local, ["note", "note", "silent"]),
+            (Daemon(Seen), Checkout, Shared, ["note", "note", "silent"]),
+            (Daemon(Unseen), Checkout, Local, ["note", "note", "unchecked"]),
             (Daemon(Unseen), Checkout, Shared, ["stale: never seen"; 3]),
-            (Daemon(Unseen), Remote, Local, ["told", "told", "unchecked"]),
-            (Daemon(Unseen), Remote, Shared, ["again"; 3]),
+            (Daemon(Unseen), Remote, Local, ["note", "note", "unchecked"]),
+            (Daemon(Unseen), Remote, Shared, ["lookup"; 3]),
         ] {
-            let found = words(observer, place, state, None);
-            assert_eq!(found, expected, "{observer:?} {place:?} {state:?}");
-            let followed = words(observer, place, state, Some(HistoryRule::Follow));
-            assert_eq!(followed, ["told", "told", "unchecked"], "explicitly");
+            let found = words(kind, source, state, None);
+            assert_eq!(found, expected, "{kind:?} {source:?} {state:?}");
+            let followed = words(kind, source, state, Some(HistoryRule::Follow));
+            assert_eq!(followed, ["note", "note", "unchecked"], "explicitly");
         }
     }
 
     #[test]
-    fn what_is_refused_is_said_for_what_it_is() {
-        use Observer::{Daemon, Job, Reader};
-        let refused = |observer, place| words(observer, place, StatePlace::Local, Some(HistoryRule::Refuse));
+    fn a_refusal_names_its_cause() {
+        use PassKind::{Daemon, Job, Reader};
+        let refused = |kind, source| words(kind, source, StatePlace::Local, Some(HistoryRule::Refuse));
         assert_eq!(
-            refused(Job, Place::Checkout),
+            refused(Job, SourceKind::Checkout),
             ["stale: older", "rewritten", "cut"]
         );
-        assert_eq!(refused(Job, Place::Remote), ["rewritten", "rewritten", "cut"]);
-        assert_eq!(refused(Reader, Place::Checkout), ["noted"; 3]);
+        assert_eq!(
+            refused(Job, SourceKind::Remote),
+            ["rewritten", "rewritten", "cut"]
+        );
+        assert_eq!(refused(Reader, SourceKind::Checkout), ["refusal"; 3]);
         let daemon = Daemon(RefMove::Seen);
         assert_eq!(
-            refused(daemon, Place::Checkout),
+            refused(daemon, SourceKind::Checkout),
             ["rewritten", "rewritten", "cut"]
         );
     }

@@ -1,11 +1,10 @@
-//! Counts the documents of a work tree that are not in a plan because they are not committed.
+//! Counts the documents of a work tree that a plan leaves out because they are not committed.
 
 use crate::document::Place;
 use crate::pass::config::Config;
 use crate::source::{self, Snapshot};
 
-/// Returns the note about uncommitted documents, if there are any. What cannot be found out is left out: the plan does
-/// not depend on it.
+/// Returns a note about uncommitted documents. Ignores errors, because the plan does not depend on the note.
 pub(super) fn note(config: &Config, snapshot: &Snapshot) -> Option<String> {
     let source = &config.source;
     let folder = source.location.local_path()?;

@@ -1,14 +1,14 @@
 //! Pauses a pass while the service gives no useful response (DESIGN, section 6, *Breaker*).
 //!
-//! Pure: the clock is passed in. Outcomes arrive in any order, so the row of failures is kept by the number of each
-//! request, which is the order of sending.
+//! Pure: the clock is passed in. Outcomes arrive in any order, so the breaker counts a row of failures by the
+//! numbers of the requests, which is the order of sending.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How many different toggles in a row have to fail.
+/// The number of different toggles in a row that must fail.
 const ROW: usize = 5;
 
 /// The waits before a probe, from the first to the longest.
@@ -25,7 +25,7 @@ pub(crate) struct Breaker {
     row_from: u64,
     /// The toggles that were busy or lost in this pass.
     failed: BTreeSet<usize>,
-    /// Those of them that failed before the end of a pause, and so do not count again.
+    /// Those of them that failed before the end of a pause. They do not count again.
     discounted: BTreeSet<usize>,
     pause: Option<Pause>,
 }
@@ -37,14 +37,14 @@ struct Pause {
     wait: Duration,
 }
 
-/// What a pass does next, as far as the breaker is concerned.
+/// The state of the breaker.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Circuit {
-    /// Send.
+    /// Requests may be sent.
     Closed,
-    /// Nothing succeeded for `--give-up-after`: end the pass.
+    /// The pass ends, because no request succeeded for `--give-up-after`.
     GivenUp,
-    /// Probe with one toggle, not before this moment.
+    /// The pass is paused. The next probe is due at this time.
     PausedUntil(Instant),
 }
 
@@ -66,7 +66,7 @@ impl Breaker {
             .map_or(Circuit::Closed, |pause| Circuit::PausedUntil(pause.probe_at))
     }
 
-    /// Notes that the toggle at index `change` was busy or lost with the request of this number.
+    /// Records that a request for the toggle at index `change` was busy or lost.
     pub(crate) fn busy(&mut self, change: usize, number: u64, now: Instant) {
         self.failed.insert(change);
         if number < self.row_from || self.discounted.contains(&change) || self.pause.is_some() {
@@ -83,7 +83,7 @@ impl Breaker {
         }
     }
 
-    /// Notes a response that is useful, because the service must have given it. Ends a pause.
+    /// Records a response that only the working service can have given. Ends a pause.
     pub(crate) fn useful(&mut self, number: u64) {
         self.interrupt(number);
         if self.pause.take().is_some() {
@@ -92,13 +92,13 @@ impl Breaker {
         }
     }
 
-    /// Notes an outcome that shows nothing about the service, but is not part of a row.
+    /// Records an outcome that shows nothing about the service and interrupts a row.
     pub(crate) fn interrupt(&mut self, number: u64) {
         self.row_from = self.row_from.max(number + 1);
         self.row.retain(|_, other| *other > number);
     }
 
-    /// Notes that a probe did not succeed, and returns how to go on. The last probe is made when the time is over.
+    /// Records a failed probe, and returns the new state. The last probe is sent at the end of the pause.
     pub(crate) fn probed(&mut self, now: Instant) -> Circuit {
         let Some(pause) = &mut self.pause else {
             return Circuit::Closed;
@@ -162,11 +162,11 @@ mod tests {
         let mut breaker = Breaker::new(MINUTE);
         breaker.useful(9);
         (1..=8).for_each(|number| breaker.busy(index(number), number, now));
-        assert!(!paused(&breaker), "what was sent before a success shows nothing");
+        assert!(!paused(&breaker), "requests sent before a success show nothing");
     }
 
     #[test]
-    fn the_waits_grow_and_the_last_probe_is_made_at_the_end() {
+    fn the_waits_grow_and_the_last_probe_is_sent_at_the_end() {
         let start = Instant::now();
         let mut breaker = Breaker::new(MINUTE);
         (1..=5).for_each(|number| breaker.busy(index(number), number, start));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_before_the_end_of_a_pause_does_not_count_again() {
+    fn toggles_that_failed_before_the_end_of_a_pause_do_not_count_again() {
         let now = Instant::now();
         let mut breaker = Breaker::new(MINUTE);
         (1..=6).for_each(|number| breaker.busy(index(number), number, now));

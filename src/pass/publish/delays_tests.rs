@@ -1,5 +1,4 @@
-//! A delayed toggle waits for its moment whatever the service does, keeps no other toggle back, and has its turn before the
-//! pass ends.
+//! Tests that a delayed toggle waits whatever the service does, blocks no other toggle, and is sent before the pass ends.
 
 use std::time::Duration;
 
@@ -8,7 +7,7 @@ use tokio::time::Instant;
 
 use super::Limits;
 use super::dispatch::{Dispatcher, Response};
-use super::evidence::Verdict;
+use super::evidence::ServiceVerdict;
 use super::lanes::{Job, Next, Purpose};
 use super::order::{Foundation, Item, Order};
 
@@ -42,7 +41,7 @@ fn sent(next: Next) -> Job {
 }
 
 #[test]
-fn the_pass_sends_the_others_and_then_waits() {
+fn the_pass_sends_the_other_toggles_and_then_waits() {
     let now = Instant::now();
     let due = now + Duration::from_secs(10);
     for seed in 0..SEEDS {
@@ -50,18 +49,18 @@ fn the_pass_sends_the_others_and_then_waits() {
         for _ in 0..5 {
             let job = sent(dispatcher.next(now));
             assert_ne!(job.change, 0);
-            dispatcher.ended(job, Response::Applied, now);
+            dispatcher.finish(job, Response::Applied, now);
         }
         assert_eq!(dispatcher.next(now), Next::WaitUntil(due));
         let job = sent(dispatcher.next(due));
         assert_eq!((job.change, job.attempt), (0, 1));
-        dispatcher.ended(job, Response::Applied, due);
+        dispatcher.finish(job, Response::Applied, due);
         assert_eq!(dispatcher.next(due), Next::Done);
     }
 }
 
 #[test]
-fn it_is_not_one_of_the_first_three_requests() {
+fn a_delayed_toggle_is_not_one_of_the_first_three_requests() {
     let now = Instant::now();
     for seed in 0..SEEDS {
         let mut dispatcher = dispatcher(3, now + Duration::from_secs(10), seed);
@@ -73,7 +72,7 @@ fn it_is_not_one_of_the_first_three_requests() {
 }
 
 #[test]
-fn a_closed_pass_does_not_wait_for_it() {
+fn a_closed_pass_does_not_wait_for_a_delayed_toggle() {
     let now = Instant::now();
     let mut dispatcher = dispatcher(0, now + Duration::from_secs(10), 1);
     dispatcher.close();
@@ -81,14 +80,14 @@ fn a_closed_pass_does_not_wait_for_it() {
 }
 
 #[test]
-fn no_probe_is_made_with_it_before_it_is_due() {
+fn a_delayed_toggle_is_not_a_probe_before_it_is_due() {
     let now = Instant::now();
     let due = now + Duration::from_secs(10);
     for seed in 0..SEEDS {
         let mut dispatcher = dispatcher(5, due, seed);
         for _ in 0..5 {
             let job = sent(dispatcher.next(now));
-            dispatcher.again(job, Response::Busy, now, now + Duration::from_secs(1));
+            dispatcher.retry(job, Response::Busy, now, now + Duration::from_secs(1));
         }
         let mut time = now;
         let probe = loop {
@@ -96,7 +95,7 @@ fn no_probe_is_made_with_it_before_it_is_due() {
                 Next::Send(job) if job.change == 0 => break job,
                 Next::Send(job) => {
                     assert!(time < due, "it has its turn as soon as it is due");
-                    dispatcher.again(job, Response::Busy, time, time + Duration::from_secs(1));
+                    dispatcher.retry(job, Response::Busy, time, time + Duration::from_secs(1));
                 }
                 Next::WaitUntil(at) => time = at,
                 other => panic!("{other:?}"),
@@ -108,13 +107,13 @@ fn no_probe_is_made_with_it_before_it_is_due() {
 }
 
 #[test]
-fn a_pause_in_which_nothing_else_is_left_waits_for_it() {
+fn a_pause_waits_for_a_delayed_toggle_if_no_other_is_left() {
     let now = Instant::now();
     let due = now + Duration::from_secs(10);
     let mut dispatcher = dispatcher(5, due, 1);
     for _ in 0..5 {
         let job = sent(dispatcher.next(now));
-        dispatcher.ended(job, Response::Busy, now);
+        dispatcher.finish(job, Response::Busy, now);
     }
     let mut time = now;
     let job = loop {
@@ -131,7 +130,7 @@ fn misrouted(dispatcher: &mut Dispatcher, now: Instant, due: Instant) -> Job {
     loop {
         match dispatcher.next(now) {
             Next::Send(job) => {
-                let effect = dispatcher.ended(job, Response::Misrouted, now);
+                let effect = dispatcher.finish(job, Response::Misrouted, now);
                 assert_eq!(effect.verdict, None, "one toggle could not be tried yet");
             }
             next => {
@@ -146,21 +145,21 @@ fn misrouted(dispatcher: &mut Dispatcher, now: Instant, due: Instant) -> Job {
 }
 
 #[test]
-fn a_verdict_waits_for_it() {
+fn a_verdict_waits_for_a_delayed_toggle() {
     let now = Instant::now();
     let due = now + Duration::from_secs(10);
     for (response, verdict) in [
         (Response::Applied, None),
-        (Response::Misrouted, Some(Verdict::Misrouted)),
+        (Response::Misrouted, Some(ServiceVerdict::Misrouted)),
     ] {
         let mut dispatcher = dispatcher(3, due, 1);
         let job = misrouted(&mut dispatcher, now, due);
-        assert_eq!(dispatcher.ended(job, response, due).verdict, verdict);
+        assert_eq!(dispatcher.finish(job, response, due).verdict, verdict);
     }
 }
 
 #[test]
-fn the_others_are_not_sent_while_a_verdict_waits_for_it() {
+fn no_toggle_is_sent_while_a_verdict_waits_for_a_delayed_one() {
     let now = Instant::now();
     let due = now + Duration::from_secs(10);
     for seed in 0..SEEDS {
@@ -168,7 +167,7 @@ fn the_others_are_not_sent_while_a_verdict_waits_for_it() {
         let mut requests = 0;
         while let Next::Send(job) = dispatcher.next(now) {
             requests += 1;
-            dispatcher.ended(job, Response::Misrouted, now);
+            dispatcher.finish(job, Response::Misrouted, now);
         }
         assert_eq!(requests, 3);
         assert_eq!(dispatcher.next(now), Next::WaitUntil(due));

@@ -1,26 +1,26 @@
-//! Decides which request is next and when the pass ends: the rules of DESIGN, section 6, as one value.
+//! Decides which request is next and when the pass ends, by the rules of DESIGN, section 6.
 //!
-//! [`Lanes`] knows what is queued, [`Evidence`] and [`Breaker`] what the outcomes show, [`Pool`] whose turn it is while it
-//! is not known whether the service works. The dispatcher puts them together. It has no clock and sends nothing, so a test
-//! runs thousands of passes against a random service.
+//! [`Lanes`] has the queues, [`ServiceEvidence`] and [`Breaker`] evaluate the outcomes, and [`Pool`] picks the next toggle
+//! while it is unknown whether the service works. The dispatcher combines them. It reads no clock and sends nothing, so a
+//! test can run thousands of passes against a random service.
 
 use fastrand::Rng;
 use tokio::time::Instant;
 
 use super::Limits;
 use super::breaker::{Breaker, Circuit};
-use super::evidence::{Evidence, Verdict};
+use super::evidence::{ServiceEvidence, ServiceVerdict};
 use super::lanes::{Job, Lanes, Next, Purpose};
 use super::order::{Item, Order, Pool};
 use crate::service::Outcome;
 
-/// How many requests are open until something was applied.
+/// The limit of open requests until a change was applied.
 const OPEN_UNTIL_APPLIED: usize = 3;
 
-/// Tries within this pass are younger than those of all passes before.
+/// Added to the numbers of requests, so that tries of this pass are later than those of all earlier passes.
 const THIS_PASS: u64 = 1 << 48;
 
-/// How one request ended, as far as the dispatcher is concerned.
+/// The kind of a request's outcome.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Response {
     Applied,
@@ -29,7 +29,7 @@ pub(crate) enum Response {
     Forbidden,
     Misrouted,
     Refused,
-    /// The pass ends because of it, or it is repeated at once with another token.
+    /// No evidence: the pass ends because of it, or the request is repeated immediately with another token.
     Void,
 }
 
@@ -46,21 +46,21 @@ impl Response {
     }
 }
 
-/// What the end of one request means for the other toggles of the pass.
+/// The effect of a request's outcome on the rest of the pass.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Effect {
     /// Why the pass ends, if it does.
-    pub(crate) verdict: Option<Verdict>,
-    /// The toggles that are forbidden together with this one and are not sent.
+    pub(crate) verdict: Option<ServiceVerdict>,
+    /// The toggles that are not sent because their lane is forbidden.
     pub(crate) forbidden: Vec<usize>,
 }
 
-/// How many requests may be open.
+/// The limit of open requests.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Pace {
-    /// Few: nothing was applied yet.
+    /// Few, because no change was applied yet.
     Careful,
-    /// As many as the settings allow.
+    /// The limit of the settings.
     Full,
     /// One.
     Paused,
@@ -71,12 +71,12 @@ pub(crate) enum Pace {
 pub(crate) struct Dispatcher {
     items: Vec<Item>,
     lanes: Lanes,
-    evidence: Evidence,
+    evidence: ServiceEvidence,
     breaker: Breaker,
-    /// There while something has failed and nothing was applied.
+    /// Used while a request has failed and no change was applied.
     pool: Option<Pool>,
-    /// A verdict that waits for the toggles that could not be tried yet, because one of them may refute it.
-    verdict: Option<Verdict>,
+    /// A verdict that waits for delayed toggles, because one of them may refute it.
+    verdict: Option<ServiceVerdict>,
     probing: Option<u64>,
     last_lane: Option<usize>,
     in_flight: usize,
@@ -98,7 +98,7 @@ impl Dispatcher {
         let mut lanes = Lanes::new(lanes, in_flight_per_environment, &mut rng);
         lanes.delay(|change| items[change].not_before);
         Self {
-            evidence: Evidence::new(&items, foundation),
+            evidence: ServiceEvidence::new(&items, foundation),
             lanes,
             breaker: Breaker::new(give_up_after),
             items,
@@ -111,7 +111,7 @@ impl Dispatcher {
         }
     }
 
-    /// Returns what can be done at `now`. A job counts as open until [`Dispatcher::ended`] or [`Dispatcher::again`].
+    /// Returns the next step at `now`. A job is open until [`Dispatcher::finish`] or [`Dispatcher::retry`].
     pub(crate) fn next(&mut self, now: Instant) -> Next {
         if self.lanes.admit(now) {
             (self.pool, self.verdict) = (None, None);
@@ -136,34 +136,34 @@ impl Dispatcher {
         next
     }
 
-    /// Ends a job whose toggle is dealt with in this pass.
-    pub(crate) fn ended(&mut self, job: Job, response: Response, now: Instant) -> Effect {
+    /// Ends a job whose toggle is finished in this pass.
+    pub(crate) fn finish(&mut self, job: Job, response: Response, now: Instant) -> Effect {
         self.lanes.settle(job);
-        self.note(job, response, now)
+        self.record(job, response, now)
     }
 
-    /// Ends a job whose toggle is tried again, not before `at`.
-    pub(crate) fn again(&mut self, job: Job, response: Response, now: Instant, at: Instant) -> Effect {
+    /// Ends a job whose toggle is tried again at `at` or later.
+    pub(crate) fn retry(&mut self, job: Job, response: Response, now: Instant, at: Instant) -> Effect {
         self.lanes.retry(job, at);
-        self.note(job, response, now)
+        self.record(job, response, now)
     }
 
-    /// Holds everything back until `until`.
+    /// Sends no request until `until`.
     pub(crate) fn hold(&mut self, until: Instant) {
         self.lanes.hold(until);
     }
 
-    /// Returns until when everything is held back, or was last.
+    /// Returns the end of the last hold.
     pub(crate) fn held_until(&self) -> Option<Instant> {
         self.lanes.held_until()
     }
 
-    /// Returns whether nothing more is sent.
+    /// Returns whether no further request is sent.
     pub(crate) fn is_closed(&self) -> bool {
         self.lanes.is_closed()
     }
 
-    /// Sends nothing more. What is open may end.
+    /// Sends no further request. Open requests may end.
     pub(crate) fn close(&mut self) {
         self.lanes.close();
     }
@@ -173,7 +173,6 @@ impl Dispatcher {
         self.items[change].is_alone
     }
 
-    /// Returns how many requests may be open.
     pub(crate) fn pace(&self) -> Pace {
         match (self.breaker.circuit(), self.evidence.is_applied()) {
             (Circuit::PausedUntil(_) | Circuit::GivenUp, _) => Pace::Paused,
@@ -182,7 +181,7 @@ impl Dispatcher {
         }
     }
 
-    /// While nothing was applied and something failed: whose last try is longest ago.
+    /// Returns the next step while a request has failed and no change was applied.
     fn next_in_doubt(&mut self, now: Instant) -> Next {
         let Self {
             lanes, items, rng, ..
@@ -196,7 +195,7 @@ impl Dispatcher {
         }
     }
 
-    /// In a pause: one toggle at a time.
+    /// Returns the next step during a pause: one probe at a time.
     fn probe(&mut self, now: Instant, at: Instant) -> Next {
         if self.probing.is_some() {
             return Next::Wait;
@@ -229,7 +228,7 @@ impl Dispatcher {
         self.lanes.delayed_until().map_or(Next::Wait, Next::WaitUntil)
     }
 
-    fn note(&mut self, job: Job, response: Response, now: Instant) -> Effect {
+    fn record(&mut self, job: Job, response: Response, now: Instant) -> Effect {
         let item = self.items[job.change];
         let mut effect = Effect::default();
         match response {
@@ -259,18 +258,18 @@ impl Dispatcher {
         if self.probing == Some(job.number) {
             self.probing = None;
             if self.breaker.probed(now) == Circuit::GivenUp {
-                effect.verdict = Some(Verdict::GaveUp);
+                effect.verdict = Some(ServiceVerdict::GaveUp);
             }
         }
         if effect.verdict.is_none() && self.lanes.is_done() {
-            effect.verdict = self.evidence.finally();
+            effect.verdict = self.evidence.final_verdict();
         }
         effect.verdict = self.final_verdict(effect.verdict);
         effect
     }
 
-    /// Keeps a verdict back while toggles are delayed.
-    fn final_verdict(&mut self, verdict: Option<Verdict>) -> Option<Verdict> {
+    /// Returns the verdict, unless delayed toggles may still refute it.
+    fn final_verdict(&mut self, verdict: Option<ServiceVerdict>) -> Option<ServiceVerdict> {
         let verdict = verdict.or(self.verdict.take());
         if self.lanes.delayed_until().is_some() {
             self.verdict = verdict;
@@ -285,7 +284,7 @@ impl Dispatcher {
         }
     }
 
-    /// Moves a forbidden lane to the end, and empties it once it is forbidden as a whole.
+    /// Moves a forbidden lane to the end. Empties it once the whole lane counts as forbidden.
     fn forbid(&mut self, lane: usize) -> Vec<usize> {
         if !self.evidence.is_forbidden(lane) {
             self.lanes.move_to_end(lane);

@@ -1,5 +1,4 @@
-//! One service with faults, many toggles, pass after pass: every toggle that the service accepts is applied after a
-//! bounded number of passes (DESIGN, section 6). The families of faults and the bounds are those of the executable model of
+//! Tests that every toggle that a faulty service accepts is applied after a bounded number of passes (DESIGN, section 6). The families of faults and the bounds are those of the executable model of
 //! that section, over as many seeds; here up to three requests, or as many as the settings allow, are open at once.
 
 use std::collections::BTreeMap;
@@ -9,7 +8,7 @@ use fastrand::Rng;
 use tokio::time::Instant;
 
 use super::dispatch::{Dispatcher, Response};
-use super::evidence::Verdict;
+use super::evidence::ServiceVerdict;
 use super::lanes::{Job, Next};
 use super::order::{Age, Foundation, Item, Order};
 use super::{Limits, tries};
@@ -34,14 +33,14 @@ struct Toggle {
     is_unclear: bool,
 }
 
-/// What survives between passes.
+/// Whether the state survives between passes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Disk {
     Empty,
     Kept,
 }
 
-/// Faults of one kind, and toggles without a fault beside them.
+/// Toggles with faults of one kind, and toggles without a fault.
 #[derive(Clone, Copy, Debug)]
 enum Family {
     Deleted,
@@ -53,15 +52,15 @@ enum Family {
     Redirects,
 }
 
-/// What is wrong with the service for all toggles.
+/// A fault of the service that concerns all toggles.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Service {
-    /// Everything ends like this.
+    /// Every request has this outcome.
     All(Response),
     PerToggle,
 }
 
-/// Toggles, what is remembered of them, and a clock.
+/// Toggles, their earlier tries, and a clock.
 struct World {
     toggles: Vec<Toggle>,
     tries: BTreeMap<ToggleId, Tried>,
@@ -71,11 +70,11 @@ struct World {
     now: Instant,
 }
 
-/// How one pass ended.
+/// The result of one pass.
 #[derive(Debug, Default)]
 struct Pass {
     requests: usize,
-    verdict: Option<Verdict>,
+    verdict: Option<ServiceVerdict>,
     took: Duration,
     open: usize,
 }
@@ -231,17 +230,17 @@ impl World {
                 Response::Busy if job.attempt < TRIES => {
                     results[job.change] = ChangeResult::Pending { reason };
                     let retry_at = at + backoff(job.attempt, self.rng.f64());
-                    dispatcher.again(job, response, at, retry_at)
+                    dispatcher.retry(job, response, at, retry_at)
                 }
                 Response::Applied => {
                     toggle.is_applied = true;
                     is_applied = true;
                     results[job.change] = ChangeResult::Applied;
-                    dispatcher.ended(job, response, at)
+                    dispatcher.finish(job, response, at)
                 }
                 _ => {
                     results[job.change] = ChangeResult::Pending { reason };
-                    dispatcher.ended(job, response, at)
+                    dispatcher.finish(job, response, at)
                 }
             };
             for change in effect.forbidden {
@@ -267,7 +266,7 @@ impl World {
         pass
     }
 
-    /// Makes passes until every toggle that the service accepts is applied, and returns how many.
+    /// Runs passes until every toggle that the service accepts is applied. Returns their number.
     fn passes(&mut self) -> usize {
         let mut passes = 0;
         while !self.is_settled() {
@@ -283,7 +282,7 @@ impl World {
     }
 }
 
-/// Checks that no seed needs more passes than the model's worst, with and without a state folder that remembers.
+/// Checks that no seed needs more passes than the worst case of the model, with and without a surviving state folder.
 #[track_caller]
 fn settles(family: Family, foundation: Foundation, kept: usize, empty: usize) {
     for (disk, most) in [(Disk::Kept, kept), (Disk::Empty, empty)] {
@@ -339,11 +338,11 @@ fn environments_that_are_forbidden_starve_none() {
 }
 
 #[test]
-fn a_service_that_is_down_costs_few_requests_and_as_long_as_the_setting_says() {
+fn a_service_that_is_down_costs_few_requests_and_the_configured_time() {
     for seed in 0..SEEDS {
         let mut world = World::new(Family::FewErrors, Foundation::Applied, Disk::Kept, seed);
         let pass = world.pass(Service::All(Response::Busy));
-        assert_eq!(pass.verdict, Some(Verdict::GaveUp));
+        assert_eq!(pass.verdict, Some(ServiceVerdict::GaveUp));
         assert!(pass.requests <= 14, "{pass:?}");
         assert!((60..62).contains(&pass.took.as_secs()), "{pass:?}");
     }
@@ -354,17 +353,17 @@ fn a_wrong_base_url_and_a_revoked_token_cost_few_requests() {
     for seed in 0..SEEDS {
         let mut world = World::new(Family::FewErrors, Foundation::Nothing, Disk::Kept, seed);
         let pass = world.pass(Service::All(Response::Misrouted));
-        assert_eq!(pass.verdict, Some(Verdict::Misrouted), "{pass:?}");
+        assert_eq!(pass.verdict, Some(ServiceVerdict::Misrouted), "{pass:?}");
         assert!(pass.requests <= 7, "{pass:?}");
         let mut world = World::new(Family::FewErrors, Foundation::Applied, Disk::Kept, seed);
         let pass = world.pass(Service::All(Response::Forbidden));
-        assert_eq!(pass.verdict, Some(Verdict::Forbidden), "{pass:?}");
+        assert_eq!(pass.verdict, Some(ServiceVerdict::Forbidden), "{pass:?}");
         assert!(pass.requests <= 7, "{pass:?}");
     }
 }
 
 #[test]
-fn after_an_outage_within_a_pass_everything_is_sent() {
+fn after_an_outage_within_a_pass_every_toggle_is_sent() {
     for seed in 0..SEEDS {
         let mut world = World::new(Family::FirstMissing, Foundation::Applied, Disk::Kept, seed);
         world

@@ -1,45 +1,45 @@
-//! Which outcomes are evidence about the service as a whole (DESIGN, section 6, *One toggle is not evidence* and
+//! Decides which outcomes are evidence about the service as a whole (DESIGN, section 6, *One toggle is not evidence* and
 //! *Verdict*).
 //!
-//! Only while nothing was applied in the pass. A toggle that failed alone before is never evidence. Requests that left
-//! before the first failure was known are chosen by the lanes, not at random; of them only that failure is evidence,
-//! because otherwise the same three toggles could end every pass of a process with an empty disk.
+//! Outcomes are evidence only until a change was applied in the pass. A toggle that failed alone before is never evidence.
+//! The lanes, not chance, choose the requests that are sent before the first failure is known. Of these, only the first
+//! failure is evidence. Otherwise the same three toggles could end every pass of a process that starts without state.
 
 use std::collections::BTreeMap;
 
 use super::order::{Foundation, Item};
 
-/// How many toggles, or environments, are enough for a verdict.
+/// The number of toggles or environments that suffices for a verdict.
 const ENOUGH: usize = 3;
 
-/// How many toggles of an environment are tried before it is forbidden as a whole.
+/// The number of toggles that are tried before their whole environment counts as forbidden.
 const TRIED_PER_ENVIRONMENT: usize = 2;
 
 /// A verdict about the service as a whole, which ends the pass.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Verdict {
+pub(crate) enum ServiceVerdict {
     Forbidden,
-    /// Nothing succeeded for `--give-up-after`.
+    /// No request succeeded for `--give-up-after`.
     GaveUp,
     Misrouted,
 }
 
-/// What one pass has learned about the service.
+/// The evidence of one pass about the service.
 #[derive(Debug)]
-pub(crate) struct Evidence {
+pub(crate) struct ServiceEvidence {
     foundation: Foundation,
-    /// How many toggles of each lane are evidence.
+    /// The number of toggles of each lane that can be evidence.
     lanes: BTreeMap<usize, usize>,
-    /// The number of the first request that failed, and of the next one that was sent after it had.
+    /// The numbers of the first request that failed, and of the first request sent after that.
     first_failure: Option<(u64, u64)>,
-    /// How many toggles were misrouted, and how many of them are evidence.
+    /// The number of misrouted toggles, and how many of them are evidence.
     misrouted: (usize, usize),
-    /// How many toggles of each lane were forbidden, and how many of them are evidence.
+    /// The number of forbidden toggles of each lane, and how many of them are evidence.
     forbidden: BTreeMap<usize, (usize, usize)>,
     is_applied: bool,
 }
 
-impl Evidence {
+impl ServiceEvidence {
     pub(crate) fn new(items: &[Item], foundation: Foundation) -> Self {
         let mut lanes = BTreeMap::new();
         for item in items.iter().filter(|item| !item.is_alone) {
@@ -55,12 +55,12 @@ impl Evidence {
         }
     }
 
-    /// Returns whether something was applied in this pass.
+    /// Returns whether a change was applied in this pass.
     pub(crate) fn is_applied(&self) -> bool {
         self.is_applied
     }
 
-    /// Returns whether something failed and nothing was applied yet.
+    /// Returns whether a request failed and no change was applied yet.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.first_failure.is_some() && !self.is_applied
     }
@@ -69,13 +69,13 @@ impl Evidence {
         self.is_applied = true;
     }
 
-    /// Notes that the request of this number failed; the next one that is sent has the number `next`.
+    /// Records that request `number` failed. `next` is the number of the next request.
     pub(crate) fn failed(&mut self, number: u64, next: u64) {
         self.first_failure.get_or_insert((number, next));
     }
 
-    /// Notes that `item` was misrouted by the request of this number.
-    pub(crate) fn misrouted(&mut self, item: &Item, number: u64) -> Option<Verdict> {
+    /// Records that request `number`, for `item`, was misrouted.
+    pub(crate) fn misrouted(&mut self, item: &Item, number: u64) -> Option<ServiceVerdict> {
         if item.is_alone {
             return None;
         }
@@ -84,11 +84,11 @@ impl Evidence {
         if may_exist && self.is_chosen(number) {
             self.misrouted.1 += 1;
         }
-        (!self.is_applied && self.misrouted.1 >= ENOUGH).then_some(Verdict::Misrouted)
+        (!self.is_applied && self.misrouted.1 >= ENOUGH).then_some(ServiceVerdict::Misrouted)
     }
 
-    /// Notes that `item` was forbidden.
-    pub(crate) fn forbidden(&mut self, item: &Item) -> Option<Verdict> {
+    /// Records that `item` was forbidden.
+    pub(crate) fn forbidden(&mut self, item: &Item) -> Option<ServiceVerdict> {
         let (all, evidence) = self.forbidden.entry(item.lane).or_default();
         *all += 1;
         if item.is_alone {
@@ -103,21 +103,21 @@ impl Evidence {
             .count();
         let is_all = |(lane, total): (&usize, &usize)| evidence_of(lane) >= TRIED_PER_ENVIRONMENT.min(*total);
         let is_enough = lanes >= ENOUGH || self.lanes.iter().all(is_all);
-        (!self.is_applied && is_enough).then_some(Verdict::Forbidden)
+        (!self.is_applied && is_enough).then_some(ServiceVerdict::Forbidden)
     }
 
-    /// Returns whether a lane is forbidden as a whole.
+    /// Returns whether a whole lane counts as forbidden.
     pub(crate) fn is_forbidden(&self, lane: usize) -> bool {
         self.forbidden
             .get(&lane)
             .is_some_and(|(all, _)| *all >= TRIED_PER_ENVIRONMENT)
     }
 
-    /// Returns the verdict once every toggle was tried: the service is misrouted if all there are were.
-    pub(crate) fn finally(&self) -> Option<Verdict> {
+    /// Returns the verdict after every toggle was tried: the service is misrouted if all of them were.
+    pub(crate) fn final_verdict(&self) -> Option<ServiceVerdict> {
         let (misrouted, evidence) = self.misrouted;
         let is_all = misrouted == self.lanes.values().sum::<usize>();
-        (!self.is_applied && evidence > 0 && is_all).then_some(Verdict::Misrouted)
+        (!self.is_applied && evidence > 0 && is_all).then_some(ServiceVerdict::Misrouted)
     }
 
     fn is_chosen(&self, number: u64) -> bool {

@@ -1,8 +1,8 @@
-//! Which toggles earlier processes left unknown, and until when a request of such a process may still be executing
-//! (DESIGN, section 4, *Unknown*).
+//! Delays changes of toggles that an earlier process left unknown (DESIGN, section 4, *Unknown*).
 //!
-//! A process that was killed did not wait for its requests to end. The service may execute one of them after a newer
-//! document, so another document waits for one timeout. The same document needs no delay: either order ends the same.
+//! A process that was killed did not wait for its requests to end. The service may execute one of them after a request
+//! with a newer document, so a different document waits for one timeout. The same document needs no delay, because both
+//! orders have the same result.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::plan::{Change, Resend};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inherited {
     toggles: BTreeSet<ToggleId>,
-    /// The moment when every request of an earlier process has ended.
+    /// The time at which every request of an earlier process has ended.
     ended_at: Option<Instant>,
 }
 
@@ -34,10 +34,10 @@ impl Inherited {
         }
     }
 
-    /// Returns the moment before which a change may not be sent.
+    /// Returns the time before which a change may not be sent.
     pub(crate) fn not_before(&self, change: &Change) -> Option<Instant> {
-        // Also after this process sent the same document again and it was confirmed: the request of the earlier process
-        // could still overwrite a newer one.
+        // This also holds after the service confirmed the same document to this process: the request of the earlier process
+        // could still overwrite a newer document.
         let is_open = change.resend == Resend::No && self.toggles.contains(&change.id);
         self.ended_at.filter(|_| is_open)
     }
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn only_another_document_for_a_toggle_that_was_unknown_at_the_start_waits() {
+    fn only_a_different_document_of_a_toggle_unknown_at_startup_waits() {
         let (now, ended_at) = (Instant::now(), Instant::now() + Duration::from_secs(10));
         let [left, other]: [ToggleId; 2] = ["a/b/left", "a/b/other"].map(|id| id.parse().unwrap());
         let mut inherited = Inherited::new([&left], ended_at);

@@ -1,9 +1,9 @@
-//! What is queued, open and waiting: one lane per environment, one request per toggle, and a hold for everything.
+//! Queues the toggles of a pass: one lane per environment, one request per toggle, and one hold for all lanes.
 //!
-//! Pure: time comes in as an [`Instant`], decisions go out as [`Next`]. Each lane sends its queue in order, the lanes side
-//! by side, in an order that is drawn at random. A toggle that waits for a retry goes to the end of its lane, and a lane
-//! that was forbidden once goes to the end of the lanes (DESIGN, section 6). A delayed toggle joins its queue once it is
-//! due, at the front.
+//! Pure: the time is an argument, and decisions are [`Next`] values. Each lane sends its queue in order. The lanes send
+//! concurrently, starting in random order. A toggle that waits for a retry goes to the end of its lane, and a lane that was
+//! forbidden once goes to the end of the lanes (DESIGN, section 6). A delayed toggle joins the front of its queue once it
+//! is due.
 
 use std::collections::VecDeque;
 
@@ -12,12 +12,12 @@ use tokio::time::Instant;
 
 use super::delays::Delays;
 
-/// One request: an index into the plan's changes, and which try this is.
+/// One request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Job {
-    /// The index of the change.
+    /// An index into the plan's changes.
     pub(crate) change: usize,
-    /// The try, from 1. Probes do not count.
+    /// The number of the try, from 1. Probes do not count.
     pub(crate) attempt: u32,
     /// The number of the request within the pass, from 1, in the order of sending.
     pub(crate) number: u64,
@@ -25,31 +25,31 @@ pub(crate) struct Job {
     pub(crate) purpose: Purpose,
 }
 
-/// Why a request is sent.
+/// The purpose of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Purpose {
-    /// To find out, in a pause, whether the service works again.
+    /// To check during a pause whether the service works again.
     Probe,
     Publish,
 }
 
-/// What a worker does next.
+/// The next step of a worker.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Next {
-    /// Nothing is left to do.
+    /// The pass has ended.
     Done,
-    /// Send this now.
+    /// Send this request.
     Send(Job),
-    /// Nothing can be sent before an open request ends.
+    /// Wait for the end of an open request.
     Wait,
-    /// Nothing can be sent before this moment.
+    /// Wait until this time.
     WaitUntil(Instant),
 }
 
 #[derive(Debug, Default)]
 struct Lane {
     queue: VecDeque<usize>,
-    /// How many of the queue were not taken out of turn.
+    /// The number of queued toggles that were not taken out of turn.
     left: usize,
     retries: VecDeque<Retry>,
     in_flight: usize,
@@ -75,17 +75,17 @@ struct Retry {
 #[derive(Debug)]
 pub(crate) struct Lanes {
     lanes: Vec<Lane>,
-    /// Lanes that may have something queued and room for it, so that picking one does not search them all.
+    /// Lanes that may have a queued toggle and room for it, so that picking one does not search all lanes.
     ready: VecDeque<usize>,
     /// The same for lanes whose turn is last.
     last: VecDeque<usize>,
-    /// How many toggles are queued in lanes that are in turn.
+    /// The number of toggles that are queued in lanes that are in turn.
     in_turn: usize,
-    /// Which toggles were taken out of turn.
+    /// For each toggle, whether it was taken out of turn.
     taken: Vec<bool>,
-    /// What is in no queue yet.
+    /// Toggles that are not in a queue yet.
     delays: Delays,
-    /// How many toggles are queued, delayed or wait for a retry.
+    /// The number of toggles that are queued, delayed or wait for a retry.
     left: usize,
     in_flight: usize,
     per_lane: usize,
@@ -95,7 +95,7 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
-    /// Builds lanes from their queues. The order of the lanes is drawn from `rng`.
+    /// Creates lanes from their queues, in an order drawn from `rng`.
     pub(crate) fn new(queues: Vec<VecDeque<usize>>, per_lane: usize, rng: &mut Rng) -> Self {
         let left = queues.iter().map(VecDeque::len).sum();
         let mut ready: Vec<usize> = (0..queues.len()).collect();
@@ -121,7 +121,7 @@ impl Lanes {
         }
     }
 
-    /// Takes the toggles out of their queues that may not be sent yet, before the first request.
+    /// Takes the toggles that may not be sent yet out of their queues. Must be called before the first request.
     pub(crate) fn delay(&mut self, not_before: impl Fn(usize) -> Option<Instant>) {
         for (index, lane) in self.lanes.iter_mut().enumerate() {
             self.delays.collect(&mut lane.queue, index, &not_before);
@@ -130,7 +130,7 @@ impl Lanes {
         }
     }
 
-    /// Queues the delayed toggles that may be sent at `now`, and returns whether there were any.
+    /// Queues the delayed toggles that may be sent at `now`. Returns whether it queued any.
     pub(crate) fn admit(&mut self, now: Instant) -> bool {
         let due = self.delays.take_due(now);
         for delay in due.iter().rev() {
@@ -145,12 +145,12 @@ impl Lanes {
         !due.is_empty()
     }
 
-    /// Returns when the next delayed toggle may be sent.
+    /// Returns the time at which the next delayed toggle may be sent.
     pub(crate) fn delayed_until(&self) -> Option<Instant> {
         self.delays.next()
     }
 
-    /// Returns why nothing can be sent at `now` if `room` requests may be open, whatever would be next.
+    /// Returns the next step if no request may be sent at `now`. `room` is the limit of open requests.
     pub(crate) fn blocked(&self, now: Instant, room: usize) -> Option<Next> {
         if self.is_closed || self.left == 0 {
             return Some(if self.in_flight == 0 {
@@ -165,26 +165,26 @@ impl Lanes {
         self.hold.filter(|until| *until > now).map(Next::WaitUntil)
     }
 
-    /// Returns what is next in the order of the lanes.
+    /// Returns the next step in the order of the lanes.
     pub(crate) fn next(&mut self, now: Instant) -> Next {
         self.queued()
             .or_else(|| self.due(now))
             .unwrap_or_else(|| self.earliest())
     }
 
-    /// Returns the next retry, once all that its lane had queued was sent.
+    /// Returns the next retry of a lane whose queue is empty.
     pub(crate) fn retry_next(&mut self, now: Instant) -> Next {
         self.due(now).unwrap_or_else(|| self.earliest())
     }
 
-    /// Sends a queued toggle out of turn.
+    /// Opens a request for a queued toggle out of turn.
     pub(crate) fn take(&mut self, change: usize, lane: usize, purpose: Purpose) -> Next {
         self.taken[change] = true;
         self.unqueue(lane);
         self.open(change, lane, 1, purpose)
     }
 
-    /// Sends a toggle that waits for a retry, whether it is due or not.
+    /// Opens a probe with a toggle that waits for a retry, even before the retry is due.
     pub(crate) fn probe_waiting(&mut self, change: usize, lane: usize) -> Option<Next> {
         let retries = &mut self.lanes[lane].retries;
         let place = retries.iter().position(|retry| retry.change == change)?;
@@ -193,12 +193,12 @@ impl Lanes {
         Some(self.open(change, lane, retry.attempt, Purpose::Probe))
     }
 
-    /// Ends a job whose toggle is dealt with.
+    /// Ends a job whose toggle is finished in this pass.
     pub(crate) fn settle(&mut self, job: Job) {
         self.release(job);
     }
 
-    /// Ends a job whose toggle is tried again, not before `at`.
+    /// Ends a job whose toggle is tried again at `at` or later.
     pub(crate) fn retry(&mut self, job: Job, at: Instant) {
         self.release(job);
         let attempt = match job.purpose {
@@ -212,22 +212,22 @@ impl Lanes {
             .push_back(Retry { change, attempt, at });
     }
 
-    /// Holds everything back until `until`, or longer if a longer hold is in force.
+    /// Sends no request until `until`, or until the end of a longer hold.
     pub(crate) fn hold(&mut self, until: Instant) {
         self.hold = Some(self.hold.map_or(until, |other| other.max(until)));
     }
 
-    /// Returns until when everything is held back, or was last.
+    /// Returns the end of the last hold.
     pub(crate) fn held_until(&self) -> Option<Instant> {
         self.hold
     }
 
-    /// Returns whether nothing more is sent.
+    /// Returns whether no further request is sent.
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed
     }
 
-    /// Sends nothing more. What is open may end.
+    /// Sends no further request. Open requests may end.
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
     }
@@ -242,7 +242,7 @@ impl Lanes {
         self.last.push_back(lane);
     }
 
-    /// Empties a lane, and returns what was queued or waited in it.
+    /// Empties a lane, and returns its queued, waiting and delayed toggles.
     pub(crate) fn drain(&mut self, lane: usize) -> Vec<usize> {
         self.move_to_end(lane);
         let delayed = self.delays.take_lane(lane);
@@ -263,13 +263,13 @@ impl Lanes {
         self.lanes[lane].in_flight < self.per_lane
     }
 
-    /// Returns what is queued.
+    /// Returns the queued toggles.
     pub(crate) fn all_queued(&self) -> Vec<usize> {
         let queued = self.lanes.iter().flat_map(|lane| &lane.queue).copied();
         queued.filter(|change| !self.taken[*change]).collect()
     }
 
-    /// Returns what waits for a retry.
+    /// Returns the toggles that wait for a retry.
     pub(crate) fn all_waiting(&self) -> Vec<usize> {
         let retries = self.lanes.iter().flat_map(|lane| &lane.retries);
         retries.map(|retry| retry.change).collect()
@@ -280,7 +280,7 @@ impl Lanes {
         self.numbers + 1
     }
 
-    /// Returns whether nothing is queued, delayed, open or waiting.
+    /// Returns whether no toggle is queued, delayed, open or waiting.
     pub(crate) fn is_done(&self) -> bool {
         self.left == 0 && self.in_flight == 0
     }

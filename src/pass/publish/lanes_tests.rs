@@ -1,4 +1,4 @@
-//! One at a time within an environment, the environments side by side, retries and delays at their moments.
+//! Tests that lanes send one toggle at a time, run concurrently, and keep retries and delays.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::lanes::{Job, Lanes, Next};
 
-/// Lanes with that many toggles each, numbered through.
+/// Returns lanes with these numbers of toggles.
 fn lanes(lengths: &[usize], per_lane: usize) -> Lanes {
     let mut next = 0..;
     let queues = lengths.iter().map(|length| next.by_ref().take(*length).collect());
@@ -26,7 +26,7 @@ fn sent(next: Next) -> Job {
 }
 
 #[test]
-fn one_at_a_time_within_an_environment_and_others_beside_it() {
+fn one_request_at_a_time_is_open_in_an_environment() {
     let now = Instant::now();
     let mut lanes = lanes(&[2, 1], 1);
     let mut jobs = [sent(next(&mut lanes, now, 16)), sent(next(&mut lanes, now, 16))];
@@ -38,7 +38,7 @@ fn one_at_a_time_within_an_environment_and_others_beside_it() {
 }
 
 #[test]
-fn the_order_of_the_lanes_is_drawn() {
+fn the_order_of_the_lanes_is_random() {
     let first = |seed| {
         let queues = (0..10).map(|change| [change].into()).collect();
         let mut lanes = Lanes::new(queues, 1, &mut Rng::with_seed(seed));
@@ -50,7 +50,7 @@ fn the_order_of_the_lanes_is_drawn() {
 }
 
 #[test]
-fn never_more_than_there_is_room_for() {
+fn no_more_requests_are_open_than_the_limit() {
     let now = Instant::now();
     let mut lanes = lanes(&[1, 1, 1], 1);
     sent(next(&mut lanes, now, 2));
@@ -76,7 +76,7 @@ fn a_retry_waits_at_the_end_of_its_lane() {
 }
 
 #[test]
-fn a_hold_is_everyones() {
+fn a_hold_applies_to_all_lanes() {
     let now = Instant::now();
     let mut lanes = lanes(&[1, 1], 1);
     lanes.hold(now + Duration::from_secs(5));
@@ -102,7 +102,7 @@ fn a_lane_that_is_moved_goes_after_all_others() {
 }
 
 #[test]
-fn a_drained_lane_sends_nothing_more() {
+fn a_drained_lane_sends_no_further_request() {
     let now = Instant::now();
     let mut lanes = lanes(&[3], 1);
     let job = sent(next(&mut lanes, now, 16));
@@ -114,7 +114,7 @@ fn a_drained_lane_sends_nothing_more() {
 }
 
 #[test]
-fn closing_lets_open_requests_end_and_starts_nothing() {
+fn closed_lanes_start_no_request_and_let_open_ones_end() {
     let now = Instant::now();
     let mut lanes = lanes(&[2], 1);
     let job = sent(next(&mut lanes, now, 16));
@@ -130,7 +130,7 @@ fn next_delayed(lanes: &mut Lanes, now: Instant) -> Next {
 }
 
 #[test]
-fn a_delayed_toggle_keeps_nothing_back() {
+fn a_delayed_toggle_blocks_no_other() {
     let now = Instant::now();
     let later = now + Duration::from_secs(1);
     let mut lanes = lanes(&[3], 1);
@@ -168,7 +168,7 @@ fn delayed_toggles_are_next_once_they_are_due() {
 }
 
 #[test]
-fn a_delayed_toggle_of_a_lane_that_is_drained_is_not_waited_for() {
+fn a_delayed_toggle_of_a_drained_lane_is_dropped() {
     let now = Instant::now();
     let mut lanes = lanes(&[2], 1);
     lanes.delay(|change| (change == 1).then_some(now + Duration::from_secs(1)));

@@ -1,8 +1,8 @@
-//! The only place that publishes: journal the intent, send, journal the outcome, decide what is next.
+//! Publishes the changes of a plan: journals each intent, sends the request, journals the outcome, and decides on retries.
 //!
-//! What to send is the plan's decision, who is next the [`Dispatcher`](dispatch::Dispatcher)'s, whether to try again
-//! is decided in [`retry`](crate::service::retry). Invariant: no request leaves without a journalled intent, and none is
-//! forgotten.
+//! The plan decides what to send, the [`Dispatcher`](dispatch::Dispatcher) in which order, and
+//! [`retry`](crate::service::retry) whether to try again. Invariant: no request is sent without an intent in the journal,
+//! and the pass reports each outcome.
 
 mod breaker;
 mod delays;
@@ -31,7 +31,7 @@ use tokio::sync::watch;
 
 use super::Error;
 use super::context::PassContext;
-use super::report::{ChangeResult, StopReason};
+use super::report::{PublishSummary, StopReason};
 use super::runtime::Runtime;
 use crate::model::{CommitId, Sent};
 use crate::plan::{Approved, Change};
@@ -40,62 +40,20 @@ use order::Remembered;
 use sender::Sender;
 use service::Service;
 
-/// How many requests may be open, and how long a pass waits for a service that gives no useful response.
+/// Limits on open requests, and on the wait for a service that gives no useful response.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Limits {
-    /// Over everything.
+    /// The number of open requests.
     pub in_flight: usize,
-    /// Within one environment.
+    /// The number of open requests in one environment.
     pub in_flight_per_environment: usize,
-    /// The longest pause of a pass in which nothing succeeds.
+    /// The longest pause of a pass without a success.
     pub give_up_after: Duration,
 }
 
-/// What came of publishing: one entry per change of the plan, in its order, and why it ended early if it did.
-#[derive(Debug)]
-pub(crate) struct PublishSummary {
-    pub(crate) results: Vec<ChangeResult>,
-    pub(crate) stopped: Option<StopReason>,
-    /// For how long from now on the service asks to be left alone.
-    pub(crate) held_back: Option<Duration>,
-    /// The error that ended publishing or recording, if one did.
-    pub(crate) error: Option<Error>,
-}
-
-impl PublishSummary {
-    /// Nothing was to be published.
-    pub(crate) fn nothing() -> Self {
-        Self {
-            results: Vec::new(),
-            stopped: None,
-            held_back: None,
-            error: None,
-        }
-    }
-
-    /// Adds an error that ended the pass. The first one counts: later ones follow from it. If no request has left, the
-    /// error is all there is to report.
-    ///
-    /// # Errors
-    /// The first error, if no change was tried.
-    pub(crate) fn ended_by(mut self, error: impl Into<Error>) -> Result<Self, Error> {
-        let error = self.error.take().unwrap_or_else(|| error.into());
-        if self
-            .results
-            .iter()
-            .all(|sending| *sending == ChangeResult::NotSent)
-        {
-            return Err(error);
-        }
-        self.error = Some(error);
-        Ok(self)
-    }
-}
-
-/// What publishing needs.
+/// The plan to publish and the services that publishing uses.
 pub(crate) struct PublishJob {
     pub(crate) plan: Approved,
-    /// What is remembered of earlier tries.
     pub(crate) remembered: Remembered,
     pub(crate) service: Service,
     pub(crate) journal: Journal,
@@ -105,8 +63,8 @@ pub(crate) struct PublishJob {
     pub(crate) context: PassContext,
 }
 
-/// Publishes every change of an approved plan. An error of the journal ends publishing, because without a record there
-/// is no publish; the open requests have ended by then, and the error is part of the result.
+/// Publishes every change of an approved plan. An error of the journal ends publishing, because no request may be sent
+/// without a record. The open requests end first, and the error is part of the result.
 pub(crate) async fn publish(job: PublishJob) -> PublishSummary {
     let count = job.limits.in_flight.min(job.plan.changes().len());
     let (stop, journal) = (job.context.stop.clone(), job.journal.clone());
@@ -121,7 +79,7 @@ pub(crate) async fn publish(job: PublishJob) -> PublishSummary {
     let (mut is_halted, mut failure) = (false, None);
     loop {
         tokio::select! {
-            // First, so that no worker is faster than a stop that is there already.
+            // First, so that a stop that is already requested precedes every request.
             biased;
             () = &mut halted, if !is_halted => {
                 is_halted = true;
@@ -141,14 +99,14 @@ pub(crate) async fn publish(job: PublishJob) -> PublishSummary {
     }
 }
 
-/// Waits until `stop` becomes true. Never ends if nothing is left that could stop the pass.
+/// Waits until `stop` becomes true. Never returns if its sender is gone.
 async fn stopped(mut stop: watch::Receiver<bool>) {
     if stop.wait_for(|stop| *stop).await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
-/// Returns what is journalled for a change before it is sent.
+/// Returns the intent to journal for a change.
 pub(crate) fn sent(change: &Change, revision: CommitId) -> Sent {
     let version = change.version.clone();
     Sent {

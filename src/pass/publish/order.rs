@@ -1,8 +1,8 @@
-//! In which order toggles are sent (DESIGN, section 6, *Order*), as values.
+//! Decides in which order toggles are sent (DESIGN, section 6, *Order*).
 //!
-//! [`Order`] gives each lane its queue. [`Pool`] picks while it is not known whether the service works: the toggle
-//! whose last try is longest ago, from another environment if possible, at random among equals. The random choice is
-//! what gives every toggle its turn even on an empty disk, where nothing is remembered.
+//! [`Order`] gives each lane its queue. While it is unknown whether the service works, [`Pool`] picks the toggle whose last
+//! try is longest ago, from another environment if possible, at random among equals. The random choice gives every toggle
+//! its turn even in a process that starts without state.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,18 +14,18 @@ use crate::model::{Action, RequestDigest, ToggleId};
 use crate::plan::{Change, Plan};
 use crate::state::{Tried, View};
 
-/// How long ago a toggle was tried. The smallest is next, so the order of the fields is part of the rule.
+/// The age of a toggle's last try. The smallest is next, so the order of the fields matters.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Age {
     /// The number of the last try; 0 if none is on record.
     pub(crate) last_try: u64,
-    /// Whether an earlier process sent this request and its outcome is unknown: that counts as a try.
+    /// Whether an earlier process sent this request and its outcome is unknown, which counts as a try.
     pub(crate) is_unknown: bool,
-    /// Whether the state has nothing applied for it.
+    /// Whether the toggle was never applied.
     pub(crate) is_new: bool,
 }
 
-/// A change as the order and the evidence see it.
+/// The properties of a change that decide its order and its weight as evidence.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Item {
     /// The index of its lane.
@@ -33,11 +33,11 @@ pub(crate) struct Item {
     pub(crate) age: Age,
     /// Whether this request failed alone before.
     pub(crate) is_alone: bool,
-    /// The moment before which it may not be sent.
+    /// The time before which it may not be sent.
     pub(crate) not_before: Option<Instant>,
 }
 
-/// Every change of a plan, in the plan's order, and the queue of each lane.
+/// All changes of a plan in the plan's order, and the queue of each lane.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Order {
     pub(crate) items: Vec<Item>,
@@ -45,16 +45,16 @@ pub(crate) struct Order {
     pub(crate) foundation: Foundation,
 }
 
-/// Whether the state has anything applied at all.
+/// Whether the state has any applied toggle.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Foundation {
-    /// It has: a toggle that was never applied may not exist on the service yet.
+    /// It has one. A toggle that was never applied may not exist on the service yet.
     Applied,
     #[default]
     Nothing,
 }
 
-/// What is remembered of earlier tries.
+/// Earlier tries, as the state remembers them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Remembered {
     pub(crate) tries: BTreeMap<ToggleId, Tried>,
@@ -64,7 +64,7 @@ pub(crate) struct Remembered {
 }
 
 impl Remembered {
-    /// Reads it from the state. `inherited` is what was unknown when the state was opened.
+    /// Reads the tries from the state. `inherited` are the toggles that were unknown when the state was opened.
     pub(crate) fn of(view: &View, inherited: Inherited) -> Self {
         let unknown = view.unknown().iter().map(|(id, unknown)| {
             let sent = &unknown.sent;
@@ -127,7 +127,8 @@ impl Order {
     }
 }
 
-/// What becomes disabled first, then what was never tried, then the longest wait first. What failed alone is last.
+/// Returns a sort key: disabled documents first, then toggles that were never tried, then the longest wait. Toggles that
+/// failed alone are last.
 fn rank(item: &Item, change: &Change) -> (bool, u8, u64) {
     let Item { age, is_alone, .. } = item;
     let group = match (change.payload.is_disabled(), age.is_unknown || age.last_try > 0) {
@@ -138,18 +139,18 @@ fn rank(item: &Item, change: &Change) -> (bool, u8, u64) {
     (*is_alone, group, age.last_try)
 }
 
-/// The toggles to choose from while it is not known whether the service works, by age and lane.
+/// The toggles to choose from while it is unknown whether the service works, by age and lane.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     groups: BTreeMap<Age, BTreeMap<usize, Vec<usize>>>,
     memory: Memory,
 }
 
-/// Whether it is known of any toggle when it was tried.
+/// Whether the last try of any toggle is known.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 enum Memory {
-    /// No: the rest of the age is only a preference. One pick in [`WILD`] is made among all toggles, because otherwise
-    /// the same toggles could come first in every pass.
+    /// The other fields of the age are only a preference. One pick in [`WILD`] ignores the age, because otherwise the same
+    /// toggles could come first in every pass.
     #[default]
     Blank,
     Tries,
@@ -173,7 +174,7 @@ impl Pool {
         pool
     }
 
-    /// Takes the toggle whose turn it is out of the pool, from a lane for which `is_open` holds.
+    /// Takes the next toggle out of the pool, from a lane that `is_open` accepts.
     pub(crate) fn pick(
         &mut self,
         last_lane: Option<usize>,
@@ -212,7 +213,7 @@ impl Pool {
         index
     }
 
-    /// Forgets the toggles of a lane.
+    /// Removes the toggles of a lane.
     pub(crate) fn remove_lane(&mut self, lane: usize) {
         self.groups
             .values_mut()

@@ -1,4 +1,4 @@
-//! Carries out what the dispatcher decides: several workers that share one [`Dispatcher`] and one set of results.
+//! Carries out the decisions of the dispatcher with several workers, which share one [`Dispatcher`] and one set of results.
 
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,18 +7,18 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::dispatch::{Dispatcher, Effect, Pace, Response};
-use super::evidence::Verdict;
+use super::evidence::ServiceVerdict;
 use super::lanes::{Job, Next};
 use super::order::Order;
-use super::{PublishJob, PublishSummary, body, sent};
+use super::{PublishJob, body, sent};
 use crate::model::{Certainty, Sent, ToggleId};
 use crate::pass::context::Event;
-use crate::pass::report::{ChangeResult, StopReason};
+use crate::pass::report::{ChangeResult, PublishSummary, StopReason};
 use crate::service::retry::{self, Again, PassEffect, RetryContext, TokenState};
 use crate::service::{Outcome, TokenChange};
 use crate::state::{self, Begun};
 
-/// What all workers share. The mutexes are held for a few instructions, by every worker, never across an `.await`.
+/// The shared state of all workers. A mutex is locked for a few instructions, never across an `.await`.
 pub(super) struct Sender {
     job: PublishJob,
     dispatcher: Mutex<Dispatcher>,
@@ -26,7 +26,7 @@ pub(super) struct Sender {
     changed: Notify,
 }
 
-/// What is known so far.
+/// The results so far.
 struct Results {
     results: Vec<ChangeResult>,
     stopped: Option<StopReason>,
@@ -52,7 +52,7 @@ impl Sender {
         }
     }
 
-    /// Sends until nothing is left to send.
+    /// Sends requests until the pass ends.
     pub(super) async fn work(&self) -> Result<(), state::Error> {
         loop {
             let next = self.dispatcher().next(self.now());
@@ -60,7 +60,7 @@ impl Sender {
                 self.send(job).await?;
                 continue;
             }
-            // Listening begins before looking again, so that what changes in between is not missed.
+            // Enabled before the second check, so that no change in between is missed.
             let mut changed = pin!(self.changed.notified());
             changed.as_mut().enable();
             let next = self.dispatcher().next(self.now());
@@ -86,7 +86,7 @@ impl Sender {
         let begun = match self.begin(&change.id, &sent).await {
             Ok(Some(begun)) => begun,
             Ok(None) => {
-                self.dispatcher().ended(job, Response::Void, self.now());
+                self.dispatcher().finish(job, Response::Void, self.now());
                 return Ok(());
             }
             Err(error) => return Err(self.abandon(job, error)),
@@ -103,7 +103,7 @@ impl Sender {
             },
             Ok(_) => outcome,
             Err(error) => {
-                self.results().results[job.change] = ended(&outcome);
+                self.results().results[job.change] = to_change_result(&outcome);
                 return Err(self.abandon(job, error));
             }
         };
@@ -111,7 +111,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Records a request that may start now, and waits until one may. Returns nothing if the pass ends first.
+    /// Waits until the request may start, and journals it. Returns nothing if the pass ends first.
     async fn begin(&self, toggle: &ToggleId, sent: &Sent) -> Result<Option<Begun>, state::Error> {
         let journal = &self.job.journal;
         loop {
@@ -121,7 +121,7 @@ impl Sender {
                 return Ok(None);
             }
             tokio::select! {
-                // First, so that a request that may start does so.
+                // First, so that a permitted request starts.
                 biased;
                 granted = journal.granted() => {
                     granted?;
@@ -148,11 +148,11 @@ impl Sender {
             self.report(Event::HeldBack(wait));
         }
         let effect = match decision.toggle {
-            Again::After(wait) => self.again(job, outcome, response, now + wait),
-            Again::Now => self.again(job, outcome, Response::Void, now),
+            Again::After(wait) => self.retry(job, outcome, response, now + wait),
+            Again::Now => self.retry(job, outcome, Response::Void, now),
             Again::Never => {
-                self.settle(job.change, ended(outcome));
-                self.conclude(outcome, |dispatcher| dispatcher.ended(job, response, now))
+                self.settle(job.change, to_change_result(outcome));
+                self.conclude(outcome, |dispatcher| dispatcher.finish(job, response, now))
             }
         };
         if let PassEffect::End | PassEffect::EndFor(_) = decision.pass {
@@ -161,17 +161,17 @@ impl Sender {
         self.take_effect(outcome, effect);
     }
 
-    fn again(&self, job: Job, outcome: &Outcome, response: Response, at: Instant) -> Effect {
+    fn retry(&self, job: Job, outcome: &Outcome, response: Response, at: Instant) -> Effect {
         let toggle = &self.job.plan.changes()[job.change].id;
         let wait_s = at.saturating_duration_since(self.now()).as_secs_f64();
-        tracing::debug!(name: "retry", %toggle, attempt = job.attempt, wait_s, reason = %outcome, "to be tried again");
-        self.results().results[job.change] = ended(outcome);
+        tracing::debug!(name: "retry", %toggle, attempt = job.attempt, wait_s, reason = %outcome, "will be tried again");
+        self.results().results[job.change] = to_change_result(outcome);
         self.conclude(outcome, |dispatcher| {
-            dispatcher.again(job, response, self.now(), at)
+            dispatcher.retry(job, response, self.now(), at)
         })
     }
 
-    /// Lets the dispatcher take in an outcome. Wakes the other workers if it shows that more or less may be sent.
+    /// Updates the dispatcher with an outcome. Wakes the other workers if the limit of open requests changes.
     fn conclude(&self, outcome: &Outcome, step: impl FnOnce(&mut Dispatcher) -> Effect) -> Effect {
         let mut dispatcher = self.dispatcher();
         let before = dispatcher.pace();
@@ -203,19 +203,19 @@ impl Sender {
         }
     }
 
-    fn stop_reason(&self, verdict: Verdict, outcome: &Outcome) -> StopReason {
+    fn stop_reason(&self, verdict: ServiceVerdict, outcome: &Outcome) -> StopReason {
         let last = outcome.to_string();
         match verdict {
-            Verdict::Forbidden => StopReason::Forbidden(last),
-            Verdict::GaveUp => StopReason::Breaker {
+            ServiceVerdict::Forbidden => StopReason::Forbidden(last),
+            ServiceVerdict::GaveUp => StopReason::Breaker {
                 after: self.job.limits.give_up_after,
                 last,
             },
-            Verdict::Misrouted => StopReason::Misrouted(last),
+            ServiceVerdict::Misrouted => StopReason::Misrouted(last),
         }
     }
 
-    /// Returns what is known of the token of a request, which is read again if the service did not accept it.
+    /// Returns whether the token of a request is outdated. Reads it again if the service rejected it.
     fn token(&self, outcome: &Outcome, generation: u64) -> TokenState {
         let service = &self.job.service;
         if !matches!(outcome, Outcome::Forbidden { .. } | Outcome::Unauthorised { .. }) {
@@ -228,13 +228,13 @@ impl Sender {
         }
     }
 
-    /// Keeps a result. An unconfirmed one is reported at the end of the pass: whether the toggle failed alone is known
-    /// then.
-    fn settle(&self, change: usize, sending: ChangeResult) {
-        if matches!(sending, ChangeResult::Applied | ChangeResult::Failed { .. }) {
-            self.report(Event::Ended(&self.job.plan.changes()[change], &sending));
+    /// Stores the result of a change.
+    fn settle(&self, change: usize, result: ChangeResult) {
+        // Other results are reported at the end of the pass, when it is known which toggles failed alone.
+        if matches!(result, ChangeResult::Applied | ChangeResult::Failed { .. }) {
+            self.report(Event::Ended(&self.job.plan.changes()[change], &result));
         }
-        self.results().results[change] = sending;
+        self.results().results[change] = result;
     }
 
     fn report(&self, event: Event<'_>) {
@@ -245,7 +245,7 @@ impl Sender {
         self.job.clock.instant()
     }
 
-    /// Starts nothing more. The first reason counts.
+    /// Ends the pass: starts no further request. Keeps the first reason.
     pub(super) fn end(&self, reason: StopReason) {
         self.results().stopped.get_or_insert(reason);
         self.dispatcher().close();
@@ -255,25 +255,25 @@ impl Sender {
     fn abandon(&self, job: Job, error: state::Error) -> state::Error {
         let mut dispatcher = self.dispatcher();
         dispatcher.close();
-        dispatcher.ended(job, Response::Void, self.now());
+        dispatcher.finish(job, Response::Void, self.now());
         drop(dispatcher);
         self.changed.notify_waiters();
         error
     }
 
-    /// Ends the pass: reports what was not confirmed, and returns all results.
+    /// Returns all results after the last worker has ended, and reports the unconfirmed changes.
     pub(super) fn summary(&self) -> PublishSummary {
-        let mut known = self.results();
-        let (mut results, stopped) = (std::mem::take(&mut known.results), known.stopped.take());
-        drop(known);
+        let mut current = self.results();
+        let (mut results, stopped) = (std::mem::take(&mut current.results), current.stopped.take());
+        drop(current);
         let held_until = self.dispatcher().held_until();
         park_lone_failures(&mut results, stopped.as_ref(), &self.dispatcher());
-        for (change, sending) in results.iter().enumerate() {
+        for (change, result) in results.iter().enumerate() {
             if matches!(
-                sending,
+                result,
                 ChangeResult::FailedAlone { .. } | ChangeResult::Pending { .. }
             ) {
-                self.report(Event::Ended(&self.job.plan.changes()[change], sending));
+                self.report(Event::Ended(&self.job.plan.changes()[change], result));
             }
         }
         PublishSummary {
@@ -293,7 +293,7 @@ impl Sender {
     }
 }
 
-/// Logs what the pass will wait for, because that can take as long as a request.
+/// Logs the delays, because they can take as long as a request.
 fn log_delays(order: &Order, now: Instant) {
     let delays = order.items.iter().filter_map(|item| item.not_before);
     let count = delays.clone().count();
@@ -303,26 +303,26 @@ fn log_delays(order: &Order, now: Instant) {
     }
 }
 
-/// Finds the toggles that failed alone: others were applied, or they had failed alone before. A pass that was stopped
-/// shows nothing about toggles that had tries left.
+/// Marks the toggles that failed alone: others were applied, or they had failed alone before.
 pub(super) fn park_lone_failures(
     results: &mut [ChangeResult],
     stopped: Option<&StopReason>,
     dispatcher: &Dispatcher,
 ) {
+    // A stopped pass shows nothing about toggles that had tries left.
     let ran_to_its_end = matches!(stopped, None | Some(StopReason::Breaker { .. }));
     let is_applied = ran_to_its_end && results.contains(&ChangeResult::Applied);
-    for (change, sending) in results.iter_mut().enumerate() {
-        if let ChangeResult::Pending { reason } = sending
+    for (change, result) in results.iter_mut().enumerate() {
+        if let ChangeResult::Pending { reason } = result
             && (is_applied || dispatcher.is_alone(change))
         {
             let reason = std::mem::take(reason);
-            *sending = ChangeResult::FailedAlone { reason };
+            *result = ChangeResult::FailedAlone { reason };
         }
     }
 }
 
-fn ended(outcome: &Outcome) -> ChangeResult {
+fn to_change_result(outcome: &Outcome) -> ChangeResult {
     match outcome {
         Outcome::Applied { .. } => ChangeResult::Applied,
         Outcome::Refused { reason, .. } => ChangeResult::Failed {

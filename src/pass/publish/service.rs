@@ -1,4 +1,4 @@
-//! The service as the lanes see it: one request, one outcome.
+//! Sends requests to the service, or in tests to a simulated one.
 
 #[cfg(test)]
 use std::pin::Pin;
@@ -8,19 +8,19 @@ use bytes::Bytes;
 use crate::model::ToggleId;
 use crate::service::{Client, Outcome, Session, TokenChange};
 
-/// What the lanes send to.
+/// The receiver of requests.
 pub(crate) enum Service {
     /// The service behind a base URL.
     Http(Client, Session),
-    /// A service that a test plays.
+    /// A service that a test simulates.
     #[cfg(test)]
     Simulated(std::sync::Arc<dyn SimulatedService>),
 }
 
-/// A service that a test plays.
+/// A service that a test simulates.
 #[cfg(test)]
 pub(crate) trait SimulatedService: std::fmt::Debug + Send + Sync {
-    /// Stores `body` for `toggle`, or not.
+    /// Handles a request to store `body` for `toggle`.
     fn publish(&self, toggle: &ToggleId, body: Bytes) -> Pin<Box<dyn Future<Output = Outcome> + Send>>;
 }
 
@@ -46,9 +46,10 @@ impl Service {
         }
     }
 
-    /// Reads the token again. A token that cannot be read is the old one.
+    /// Reads the token again.
     pub(super) fn reload_token(&self) -> TokenChange {
         match self {
+            // The old token stays in use if the new one cannot be read.
             Self::Http(client, _) => client.reload_token().unwrap_or(TokenChange::Same),
             #[cfg(test)]
             Self::Simulated(_) => TokenChange::Same,

@@ -1,5 +1,5 @@
-//! What is remembered of requests that the service has not confirmed: when each was tried, and whether it failed alone
-//! (DESIGN, section 6, *Failed alone*). The state folder keeps it across restarts.
+//! Remembers unconfirmed requests: when each was tried, and whether it failed alone (DESIGN, section 6, *Failed alone*).
+//! The state folder keeps them across restarts.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use crate::plan::{HoldReason, Parked};
 use crate::service::retry::lone_backoff;
 use crate::state::{Alone, Tried};
 
-/// Remembers how a pass ended that was made at `now`: `lines` are its changes, `is_held` returns whether a request was
-/// held back in it. `jitter` is a random number in `0.0..=1.0`.
+/// Returns the tries after a pass that ended at `now`. `lines` are its changes; `is_held` returns whether the pass held a
+/// request; `jitter` is a random number in `0.0..=1.0`.
 pub(crate) fn remember<'a>(
     before: &BTreeMap<ToggleId, Tried>,
     lines: impl IntoIterator<Item = (&'a ToggleId, RequestDigest, &'a ChangeResult)>,
@@ -22,9 +22,9 @@ pub(crate) fn remember<'a>(
     let pass = 1 + before.values().map(|tried| tried.pass).max().unwrap_or_default();
     let held = before.iter().filter(|(id, tried)| is_held(id, &tried.request));
     let mut tries: BTreeMap<_, _> = held.map(|(id, tried)| (id.clone(), tried.clone())).collect();
-    for (id, request, sending) in lines {
+    for (id, request, result) in lines {
         let earlier = before.get(id).filter(|tried| tried.request == request);
-        let tried = match sending {
+        let tried = match result {
             ChangeResult::Applied => None,
             ChangeResult::NotSent => earlier.cloned(),
             ChangeResult::Failed { reason } | ChangeResult::Pending { reason } => Some(Tried {
@@ -54,7 +54,7 @@ pub(crate) fn remember<'a>(
     tries
 }
 
-/// Returns the requests that failed alone and whose backoff is not over at `now`.
+/// Returns the requests that failed alone and whose backoff is not over.
 pub(crate) fn parked(tries: &BTreeMap<ToggleId, Tried>, now: i64) -> BTreeMap<ToggleId, Parked> {
     let waiting = tries.iter().filter(|(_, tried)| left(tried, now).is_some());
     let parked = waiting.map(|(id, tried)| {
@@ -67,16 +67,16 @@ pub(crate) fn parked(tries: &BTreeMap<ToggleId, Tried>, now: i64) -> BTreeMap<To
     parked.collect()
 }
 
-/// Returns how long it is until the first of these backoffs is over.
+/// Returns the time until the first of these backoffs ends.
 pub(crate) fn next_retry(tries: &BTreeMap<ToggleId, Tried>, now: i64) -> Option<Duration> {
     tries.values().filter_map(|tried| left(tried, now)).min()
 }
 
-/// Returns how long a request that failed alone still waits. The wait is bounded, so that a clock that was set back does
-/// not make it longer.
+/// Returns the remaining backoff of a request that failed alone.
 fn left(tried: &Tried, now: i64) -> Option<Duration> {
     let alone = tried.alone.as_ref()?;
     let left = u64::try_from(alone.retry_at.saturating_sub(now)).ok()?;
+    // Bounded, so that a clock that was set back does not extend the backoff.
     let left = Duration::from_secs(left).min(lone_backoff(alone.failures, 1.0));
     (!left.is_zero()).then_some(left)
 }
@@ -92,13 +92,13 @@ mod tests {
 
     fn after(
         before: &BTreeMap<ToggleId, Tried>,
-        sending: &ChangeResult,
+        result: &ChangeResult,
         now: i64,
     ) -> BTreeMap<ToggleId, Tried> {
         let id = id("a/b/c");
         remember(
             before,
-            [(&id, RequestDigest::default(), sending)],
+            [(&id, RequestDigest::default(), result)],
             |_, _| false,
             now,
             1.0,
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_tried_later_has_a_higher_number() {
+    fn a_later_try_has_a_higher_number() {
         let pending = ChangeResult::Pending { reason: "503".into() };
         let first = after(&BTreeMap::new(), &pending, 0);
         let second = after(&first, &pending, 0);

@@ -102,7 +102,7 @@ fn a_fetch_that_breaks_off_is_made_again() {
     });
     let daemon = remote.daemon(|run| run.set("poll-interval", "1s"));
     remote.push(21, "Ask for 21 years");
-    daemon.is_unready_for(&["cannot read the source", "127.0.0.1"]);
+    daemon.is_unready_for(&["could not read the source", "127.0.0.1"]);
     remote.world.nothing_sent();
     breaks.becomes(false);
     daemon.is_ready();
@@ -139,7 +139,7 @@ fn a_remote_that_was_away_is_followed_again_without_a_new_commit() {
         let daemon = remote.daemon(|run| run.set("poll-interval", "200ms"));
         gone.becomes(true);
         remote.push(21, "Meanwhile");
-        daemon.is_unready_for(&["cannot read the source", "127.0.0.1"]);
+        daemon.is_unready_for(&["could not read the source", "127.0.0.1"]);
         daemon.says(&["\"error\"", "the pass failed"]);
         remote.world.nothing_sent();
         gone.becomes(false);
@@ -166,7 +166,7 @@ fn a_remote_that_comes_back_rewritten_is_followed_and_it_is_said() {
     remote.world.service.take();
 
     gone.becomes(true);
-    daemon.is_unready_for(&["cannot read the source"]);
+    daemon.is_unready_for(&["could not read the source"]);
     remote.world.repo.force(&before);
     remote.push(22, "What was meant");
     gone.becomes(false);
@@ -192,7 +192,7 @@ fn a_name_that_does_not_resolve_is_told() {
     let daemon = Daemon::start(&world, |run| {
         run.set("repo", "https://git.nowhere.invalid/toggles.git")
     });
-    daemon.is_unready_for(&["cannot read the source", "git.nowhere.invalid"]);
+    daemon.is_unready_for(&["could not read the source", "git.nowhere.invalid"]);
     daemon.ends_in_peace();
 
     let world = seven_changed();
@@ -216,7 +216,7 @@ fn a_wrong_certificate_authority_is_told_and_the_right_one_heals_without_a_resta
     let daemon = Daemon::start(&remote.world, |run| {
         run.set("repo", remote.url()).set("poll-interval", "200ms")
     });
-    daemon.is_unready_for(&["cannot read the source", "certificate", "127.0.0.1"]);
+    daemon.is_unready_for(&["could not read the source", "certificate", "127.0.0.1"]);
     assert_eq!(remote.host.count(), 0, "nothing is said to who is not trusted");
     remote.world.write("ca.pem", Authority::trusted().pem());
     remote.world.service.wait_for(1);
@@ -355,7 +355,7 @@ fn git_credentials_rotate_without_a_restart() {
     });
     accepted.becomes(new);
     remote.push(21, "Ask for 21 years");
-    daemon.is_unready_for(&["cannot read the source", "credentials"]);
+    daemon.is_unready_for(&["could not read the source", "credentials"]);
     remote.world.write("password", "pw-2\n");
     remote.world.service.wait_for(1);
     daemon.is_ready();
@@ -397,7 +397,7 @@ fn a_branch_that_vanishes_is_told_and_nothing_is_taken_for_removed() {
     });
     let hosted = Repo::at(&remote.world.path("hosted/toggles.git"));
     hosted.git(&["update-ref", "-d", "refs/heads/main"]);
-    daemon.is_unready_for(&["cannot read the source", "main"]);
+    daemon.is_unready_for(&["could not read the source", "main"]);
     remote.world.nothing_sent();
     remote.push(21, "It is back");
     remote.world.service.wait_for(1);

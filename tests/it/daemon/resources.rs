@@ -38,7 +38,7 @@ fn a_volume_that_fills_up_stops_publishing_and_heals() {
         .repo
         .file("shop/prod/pay.yaml", doc(21))
         .commit("Change pay");
-    daemon.is_unready_for(&["cannot use the state", "No space left"]);
+    daemon.is_unready_for(&["could not use the state", "No space left"]);
     daemon.says(&["the pass failed", "No space left"]);
     world.nothing_sent();
     disk.make_room();
@@ -152,7 +152,7 @@ fn files_that_cannot_grow_stop_publishing_until_they_can() {
         .repo
         .file("shop/prod/pay.yaml", doc(21))
         .commit("Change pay");
-    daemon.is_unready_for(&["cannot use the state"]);
+    daemon.is_unready_for(&["could not use the state"]);
     world.nothing_sent();
     limit(&daemon, "fsize", "unlimited");
     daemon.is_ready();
