@@ -110,11 +110,8 @@ fn remove_in(folder: &Path, stale: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>
     Ok(folders)
 }
 
-/// Makes the names in `folder` durable. Does nothing on Windows, which cannot sync a folder and need not.
+/// Makes the names in `folder` durable.
 pub(crate) fn sync_folder(folder: &Path) -> Result<(), RepositoryError> {
-    if cfg!(windows) {
-        return Ok(());
-    }
     let synced = File::open(folder).and_then(|folder| folder.sync_all());
     synced.map_err(RepositoryError::io("sync", folder))
 }

@@ -167,8 +167,7 @@ fn scp_like(text: &str) -> Option<(&str, &str)> {
         return Some((&text[..=close], &text[close + 2..]));
     }
     let (host, path) = text.split_once(':')?;
-    let drive = cfg!(windows) && host.len() == 1;
-    (!host.contains('/') && !drive).then_some((host, path))
+    (!host.contains('/')).then_some((host, path))
 }
 
 /// Returns `path` without case, `.git`, and outer slashes, which hosts ignore.

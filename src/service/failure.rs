@@ -88,15 +88,15 @@ fn certificate(fault: CertificateFault, host: &str) -> String {
         ),
         CertificateFault::Expired => format!("the certificate of `{host}` has expired"),
         CertificateFault::NotYetValid => {
-            format!("the certificate of `{host}` is not valid yet; is the clock of this machine right?")
+            format!("the certificate of `{host}` is not valid yet; check the clock of this machine")
         }
         CertificateFault::Other => format!("could not verify the certificate of `{host}`: {fault}"),
         CertificateFault::Untrusted => format!(
-            "the certificate of `{host}` is signed by nobody who is trusted here; \
-             if that is meant, name the authority's certificate with `--ca-file`"
+            "the certificate of `{host}` is not signed by a trusted CA; to trust its CA, pass the CA certificate with \
+             `--ca-file`"
         ),
         CertificateFault::WrongName => {
-            format!("the certificate that `{host}` shows is for another name; is the base URL right?")
+            format!("the certificate of `{host}` is for another name; check `--base-url`")
         }
     }
 }
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_may_have_left_is_unknown() {
+    fn only_a_request_that_may_have_left_is_unknown() {
         for (failure, word, certainty) in [
             (
                 SendFailure::Certificate(CertificateFault::Untrusted),
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn an_untrusted_certificate_says_what_to_do() {
+    fn the_reason_of_an_untrusted_certificate_names_the_flag() {
         let failure = SendFailure::Certificate(CertificateFault::Untrusted);
         assert!(
             classify_failure(&failure, "t.example")
