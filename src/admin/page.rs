@@ -185,7 +185,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::daemon::{ToggleStatus, WithheldReason};
+    use crate::daemon::{ToggleStatus, WithheldKind};
     use crate::model::Suspension;
 
     fn failed(toggle: &str, reason: &str) -> ToggleStatus {
@@ -193,7 +193,7 @@ mod tests {
             toggle: toggle.parse().unwrap(),
             state: ToggleState::Failed,
             reason: Some(reason.to_owned()),
-            kind: Some(WithheldReason::Refused),
+            kind: Some(WithheldKind::Refused),
             revision: None,
         }
     }

@@ -35,7 +35,7 @@ pub(super) fn run(settings: &Settings, files: pass::Files, exit: PlanExit) -> Re
 #[derive(Serialize)]
 struct PlanOutput<'a> {
     #[serde(flatten)]
-    plan: render::Json<'a>,
+    plan: render::PlanJson<'a>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     notes: &'a [String],
 }
@@ -43,7 +43,7 @@ struct PlanOutput<'a> {
 /// Returns the exit status of `plan`. An undecided first pass is not an error, so that the pull request that adds an
 /// environment can pass its checks; with `--detailed-exitcode` it counts as a change.
 fn status(plan: &Plan, exit: PlanExit) -> ExitStatus {
-    let is_changing = plan.has_changes() || plan.verdict().first_pass > 0;
+    let is_changing = plan.has_changes() || plan.counts().first_pass > 0;
     let changes = match exit {
         PlanExit::Detailed if is_changing => ExitStatus::Changes,
         PlanExit::Detailed | PlanExit::Plain => ExitStatus::Clean,

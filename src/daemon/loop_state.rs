@@ -9,7 +9,7 @@ use super::pass_outcome::PassOutcome;
 use super::probe::HeadProbe;
 use super::schedule::Schedule;
 use super::status::{PassResult, ToggleStatus, Withheld};
-use crate::model::{CommitId, ToggleState, WithheldReason};
+use crate::model::{CommitId, ToggleState, WithheldKind};
 use crate::pass::planning::history_guard::HistoryGuard;
 use crate::pass::publish::tries;
 use crate::pass::{Reconciler, Report, StopReason};
@@ -117,7 +117,7 @@ impl LoopState {
             return;
         }
         let count = |state| Some(withheld.in_state(state)).filter(|count| *count > 0);
-        let reasons: Vec<_> = WithheldReason::ALL
+        let reasons: Vec<_> = WithheldKind::ALL
             .into_iter()
             .map(|reason| (reason.as_str(), withheld.because_of(reason)))
             .filter(|(_, count)| *count > 0)
@@ -152,7 +152,7 @@ impl LoopState {
         let is_small = |toggle: &&&ToggleStatus| sizes[&group(toggle)] <= SMALL_GROUP;
         let listed: Vec<_> = new.iter().filter(is_small).take(MOST_HELD).collect();
         for toggle in &listed {
-            let kind = toggle.kind.map(WithheldReason::as_str);
+            let kind = toggle.kind.map(WithheldKind::as_str);
             tracing::info!(name: "held", toggle = %toggle.toggle, kind, reason = toggle.reason, "held");
         }
         let more = new.len() - listed.len();

@@ -43,7 +43,7 @@ mod schedule;
 mod status;
 mod watch;
 
-pub use crate::model::{ToggleState, WithheldReason};
+pub use crate::model::{ToggleState, WithheldKind};
 pub use control::{Control, ControlError, DriverCommand, Trigger};
 pub use driver::Driver;
 pub use heartbeat::Heartbeat;

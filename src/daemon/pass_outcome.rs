@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::model::ToggleId;
 use crate::pass::{ChangeResult, Report, StopReason};
-use crate::plan::{HoldReason, Parked, Plan};
+use crate::plan::{Parked, Plan, WithheldReason};
 
 /// The result of a pass, as far as the next one depends on it.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +43,7 @@ impl PassOutcome {
             match result {
                 ChangeResult::Applied => outcome.applied.push(change.id.clone()),
                 ChangeResult::Failed { reason } => {
-                    let (request, reason) = (change.request(), HoldReason::Refused(reason.clone()));
+                    let (request, reason) = (change.request(), WithheldReason::Refused(reason.clone()));
                     outcome
                         .refused
                         .push((change.id.clone(), Parked { request, reason }));
@@ -63,8 +63,8 @@ impl PassOutcome {
     /// Returns whether the pass wanted to publish the toggle, or would have if it were not parked.
     pub(super) fn is_wanted(&self, id: &ToggleId) -> bool {
         let Some(plan) = &self.plan else { return false };
-        let held = plan.held();
-        let is_parked = |index: usize| matches!(held[index].reason, HoldReason::Refused(_));
+        let held = plan.withheld();
+        let is_parked = |index: usize| matches!(held[index].reason, WithheldReason::Refused(_));
         plan.changes()
             .binary_search_by(|change| change.id.cmp(id))
             .is_ok()

@@ -4,7 +4,7 @@
 //! operator has not seen.
 
 use super::status::{Status, ToggleStatus};
-use crate::model::{Allowance, CommitId, EnvironmentId, Override, ToggleId, WithheldReason};
+use crate::model::{Allowance, CommitId, EnvironmentId, Override, ToggleId, WithheldKind};
 
 /// A request of `POST /allow`.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -218,15 +218,15 @@ fn waiting(
 /// Returns the decisions that release a toggle.
 fn released_by(toggle: &ToggleStatus) -> &'static [Override] {
     match toggle.kind {
-        Some(WithheldReason::FirstPass) => &[Override::FirstPassAdopt, Override::FirstPassAssert],
-        Some(WithheldReason::Environment | WithheldReason::Rail) => &[Override::MassChange],
+        Some(WithheldKind::FirstPass) => &[Override::FirstPassAdopt, Override::FirstPassAssert],
+        Some(WithheldKind::Environment | WithheldKind::Rail) => &[Override::MassChange],
         Some(
-            WithheldReason::FailedAlone
-            | WithheldReason::Invalid
-            | WithheldReason::Refused
-            | WithheldReason::Stopped
-            | WithheldReason::Suspended
-            | WithheldReason::Unknown,
+            WithheldKind::FailedAlone
+            | WithheldKind::Invalid
+            | WithheldKind::Refused
+            | WithheldKind::Stopped
+            | WithheldKind::Suspended
+            | WithheldKind::Unknown,
         )
         | None => &[],
     }
@@ -256,10 +256,10 @@ mod tests {
             ..Status::default()
         };
         status.set_toggles(vec![
-            toggle("shop/prod/a", Some(WithheldReason::FirstPass)),
-            toggle("shop/prod/b", Some(WithheldReason::FirstPass)),
-            toggle("shop/prod/c", Some(WithheldReason::Invalid)),
-            toggle("shop/test/a", Some(WithheldReason::Rail)),
+            toggle("shop/prod/a", Some(WithheldKind::FirstPass)),
+            toggle("shop/prod/b", Some(WithheldKind::FirstPass)),
+            toggle("shop/prod/c", Some(WithheldKind::Invalid)),
+            toggle("shop/test/a", Some(WithheldKind::Rail)),
             toggle("web/prod/a", None),
         ]);
         status

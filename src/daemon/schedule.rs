@@ -160,7 +160,7 @@ fn jittered(interval: Duration, jitter: f64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::HoldReason;
+    use crate::plan::WithheldReason;
 
     const INTERVAL: Duration = Duration::from_secs(30);
 
@@ -171,7 +171,7 @@ mod tests {
     fn parked() -> Parked {
         Parked {
             request: crate::model::RequestDigest::default(),
-            reason: HoldReason::Refused("no".into()),
+            reason: WithheldReason::Refused("no".into()),
         }
     }
 

@@ -25,7 +25,7 @@ enum Part {
 
 /// What a path is.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Place {
+pub enum PathKind {
     /// A toggle's document.
     Document {
         /// The toggle.
@@ -154,26 +154,26 @@ impl Layout {
 
     /// Returns what `path` is. It is relative to the root, with `/` between its components.
     #[must_use]
-    pub fn place(&self, path: &[u8]) -> Place {
+    pub fn classify(&self, path: &[u8]) -> PathKind {
         let components: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
         if components
             .iter()
             .any(|name| matches!(name.first(), None | Some(b'.' | b'_')))
         {
-            return Place::Ignored;
+            return PathKind::Ignored;
         }
         let Some((file, folders)) = components.split_last() else {
-            return Place::Ignored;
+            return PathKind::Ignored;
         };
         let Some((stem, format)) = split_extension(file) else {
             return match split_extension(&file.to_ascii_lowercase()) {
-                Some(_) => Place::ExtensionCase,
-                None => Place::Ignored,
+                Some(_) => PathKind::ExtensionCase,
+                None => PathKind::Ignored,
             };
         };
         match self.folder_keys(folders) {
             Some((project, environment)) => document(project, environment, stem, format),
-            None => Place::Elsewhere,
+            None => PathKind::Elsewhere,
         }
     }
 
@@ -209,14 +209,14 @@ fn split_extension(file: &[u8]) -> Option<(&[u8], Format)> {
     .find_map(|(extension, format)| Some((file.strip_suffix(extension)?, format)))
 }
 
-fn document(project: &[u8], environment: &[u8], toggle: &[u8], format: Format) -> Place {
+fn document(project: &[u8], environment: &[u8], toggle: &[u8], format: Format) -> PathKind {
     for component in [project, environment, toggle] {
         let text = String::from_utf8_lossy(component);
         if let Err(error) = text.parse::<Key>() {
             let claim = [project, environment, toggle]
                 .map(String::from_utf8_lossy)
                 .join("/");
-            return Place::BadKey {
+            return PathKind::BadKey {
                 component: text.into_owned(),
                 error,
                 claim,
@@ -226,7 +226,7 @@ fn document(project: &[u8], environment: &[u8], toggle: &[u8], format: Format) -
     let [project, environment, toggle] = [project, environment, toggle]
         .map(|component| std::str::from_utf8(component).expect("a key is ASCII"));
     let id = ToggleId::new(project, environment, toggle).expect("all three are keys");
-    Place::Document { id, format }
+    PathKind::Document { id, format }
 }
 
 #[cfg(test)]
@@ -236,12 +236,12 @@ mod tests {
     use super::*;
 
     fn place(layout: &str, path: &str) -> String {
-        match layout.parse::<Layout>().unwrap().place(path.as_bytes()) {
-            Place::Document { id, format } => format!("{id} {}", format.as_str()),
-            Place::BadKey { component, .. } => format!("bad key {component}"),
-            Place::Elsewhere => "elsewhere".to_owned(),
-            Place::ExtensionCase => "extension case".to_owned(),
-            Place::Ignored => "ignored".to_owned(),
+        match layout.parse::<Layout>().unwrap().classify(path.as_bytes()) {
+            PathKind::Document { id, format } => format!("{id} {}", format.as_str()),
+            PathKind::BadKey { component, .. } => format!("bad key {component}"),
+            PathKind::Elsewhere => "elsewhere".to_owned(),
+            PathKind::ExtensionCase => "extension case".to_owned(),
+            PathKind::Ignored => "ignored".to_owned(),
         }
     }
 
@@ -288,9 +288,9 @@ mod tests {
 
     #[test]
     fn a_component_that_is_not_utf8_is_a_bad_key() {
-        let place = Layout::default().place(b"shop/prod/p\xffy.yaml");
+        let place = Layout::default().classify(b"shop/prod/p\xffy.yaml");
         let expected = KeyError::BadCharacter('\u{fffd}');
-        assert!(matches!(place, Place::BadKey { error, .. } if error == expected));
+        assert!(matches!(place, PathKind::BadKey { error, .. } if error == expected));
     }
 
     #[test]
@@ -339,7 +339,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_have_a_place(path in any::<Vec<u8>>()) {
-            let _ = Layout::default().place(&path);
+            let _ = Layout::default().classify(&path);
         }
     }
 }

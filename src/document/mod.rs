@@ -35,7 +35,7 @@ mod yaml;
 
 pub use check::{CHECKS, Check};
 pub use diagnostic::{Diagnostic, Severity};
-pub use layout::{Layout, LayoutError, Place};
+pub use layout::{Layout, LayoutError, PathKind};
 pub use print::print;
 pub use render::render;
 pub use schema::schema;

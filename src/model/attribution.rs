@@ -82,9 +82,9 @@ impl Attribution {
 
 /// Whether the history of the source shows a version of a document.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Evidence {
+pub enum HistoryEvidence {
     /// The part of the history that is there does not show it, and a part is missing.
-    CannotTell,
+    Unknown,
     /// A commit has it.
     Found,
     /// No commit has it.

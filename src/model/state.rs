@@ -17,7 +17,7 @@ super::words! {
         InSync = "in_sync",
     }
     /// The kind of reason for which a toggle is withheld.
-    WithheldReason {
+    WithheldKind {
         /// Its whole environment is held: all of its documents were removed.
         Environment = "environment",
         /// The service did not confirm it although it applied others.
@@ -58,7 +58,7 @@ super::words! {
     }
 }
 
-impl fmt::Display for WithheldReason {
+impl fmt::Display for WithheldKind {
     /// The same word with spaces.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.as_str().replace('_', " "))

@@ -24,7 +24,7 @@ pub(crate) fn record(
     stop: Stop<'_>,
 ) -> Result<(), Error> {
     let now = head.now;
-    let mut edits: Vec<AppliedEdit> = plan.records().iter().map(without_publish).collect();
+    let mut edits: Vec<AppliedEdit> = plan.state_edits().iter().map(without_publish).collect();
     let is_allowed = plan.overrides().history.is_some();
     if is_allowed || planning::must_be_recorded(snapshot, store.view())? {
         edits.push(AppliedEdit::Seen);
@@ -53,14 +53,14 @@ pub(crate) fn record(
     Ok(store.finish_pass(memory, failures)?)
 }
 
-fn without_publish(record: &plan::Record) -> AppliedEdit {
+fn without_publish(record: &plan::StateEdit) -> AppliedEdit {
     match record {
-        plan::Record::Adopt(recorded) | plan::Record::SameMeaning(recorded) => AppliedEdit::Put {
+        plan::StateEdit::Adopt(recorded) | plan::StateEdit::SameMeaning(recorded) => AppliedEdit::Put {
             id: recorded.id.clone(),
             object: recorded.object,
             format: recorded.format,
         },
-        plan::Record::Forget { id } => AppliedEdit::Remove { id: id.clone() },
+        plan::StateEdit::Forget { id } => AppliedEdit::Remove { id: id.clone() },
     }
 }
 
@@ -71,7 +71,7 @@ fn refusals(
     published: &PublishSummary,
     head: &PassHead,
 ) -> BTreeMap<ToggleId, Refusal> {
-    let is_held = |id: &ToggleId| plan.held().binary_search_by(|held| held.id.cmp(id)).is_ok();
+    let is_held = |id: &ToggleId| plan.withheld().binary_search_by(|held| held.id.cmp(id)).is_ok();
     let before = store.view().refusals().iter().filter(|(id, _)| is_held(id));
     let mut refusals: BTreeMap<_, _> = before
         .map(|(id, refusal)| (id.clone(), refusal.clone()))
@@ -99,8 +99,8 @@ fn tries(store: &Store, plan: &Plan, published: &PublishSummary, now: i64) -> BT
     let unconfirmed = lines.filter(|(_, sending)| **sending != ChangeResult::Applied);
     let unconfirmed = unconfirmed.map(|(change, sending)| (&change.id, change.request(), sending));
     let is_held = |id: &ToggleId, request: &RequestDigest| {
-        let held = plan.held().binary_search_by(|held| held.id.cmp(id));
-        let change = held.ok().and_then(|index| plan.held()[index].change.as_ref());
+        let held = plan.withheld().binary_search_by(|held| held.id.cmp(id));
+        let change = held.ok().and_then(|index| plan.withheld()[index].change.as_ref());
         change.is_some_and(|change| change.request() == *request)
     };
     tries::remember(store.view().tries(), unconfirmed, is_held, now, fastrand::f64())

@@ -2,7 +2,7 @@
 
 use super::report::{ChangeResult, PublishSummary};
 use crate::model::{Allowance, EnvironmentId, Override};
-use crate::plan::{Held, Plan};
+use crate::plan::{Plan, WithheldToggle};
 
 /// Returns the allowances that are used up after a recorded pass, or were given for another revision.
 pub(super) fn spent(plan: &Plan, published: &PublishSummary, allowances: &[Allowance]) -> Vec<Allowance> {
@@ -45,11 +45,11 @@ impl EnvironmentResult {
     fn of(plan: &Plan, published: &PublishSummary, environment: &EnvironmentId) -> Self {
         let changes = plan.changes().iter().zip(&published.results);
         let changes = changes.filter(|(change, _)| change.id.is_in(environment));
-        let recorded = plan.records().iter().any(|record| record.id().is_in(environment));
-        let is_waiting = |held: &Held| held.change.is_some() && held.id.is_in(environment);
+        let recorded = plan.state_edits().iter().any(|record| record.id().is_in(environment));
+        let is_waiting = |held: &WithheldToggle| held.change.is_some() && held.id.is_in(environment);
         let mut result = Self {
             any: recorded,
-            all: !plan.held().iter().any(is_waiting),
+            all: !plan.withheld().iter().any(is_waiting),
         };
         for (_, change) in changes {
             match change {
@@ -68,12 +68,15 @@ impl EnvironmentResult {
 fn is_first_pass(plan: &Plan, environment: &EnvironmentId) -> bool {
     plan.overrides().first_pass.contains_key(environment)
         && (plan.changes().iter().any(|change| change.id.is_in(environment))
-            || plan.records().iter().any(|record| record.id().is_in(environment))
+            || plan
+                .state_edits()
+                .iter()
+                .any(|record| record.id().is_in(environment))
             || is_held(plan, environment))
 }
 
 /// Returns whether the plan holds a toggle of the environment or leaves an orphan there.
 fn is_held(plan: &Plan, environment: &EnvironmentId) -> bool {
-    plan.held().iter().any(|held| held.id.is_in(environment))
+    plan.withheld().iter().any(|held| held.id.is_in(environment))
         || plan.orphans().iter().any(|orphan| orphan.id.is_in(environment))
 }

@@ -1,138 +1,138 @@
-//! What becomes of one toggle, decided on its own: nothing here knows of another toggle, of commits or of rails.
+//! Decides on one toggle at a time. Other toggles, commits and rails have no part in it.
 
 use std::collections::BTreeMap;
 
 use super::{
-    Applied, Before, Candidate, Desired, HoldReason, Kept, LastOutcome, OnRemove, OrphanReason, Policy,
-    Record,
+    Applied, Before, Candidate, Desired, LastOutcome, NotRetried, OnRemove, OrphanReason, Policy, StateEdit,
+    WithheldReason,
 };
 use crate::model::{Action, EnvironmentId, Payload, ToggleId, Version};
 
-/// What deciding needs to know besides the toggle.
+/// The input of a decision besides the toggle.
 #[derive(Clone, Copy, Debug)]
-pub struct Deciding<'a> {
+pub struct DecisionContext<'a> {
     /// The rules.
     pub policy: &'a Policy,
-    /// How many toggles are applied per environment; absent or 0 makes it a first pass.
+    /// The number of applied toggles per environment; absent or 0 makes the pass a first pass.
     pub applied_counts: &'a BTreeMap<EnvironmentId, usize>,
-    /// Environments nothing may be done to, with the reason.
+    /// The environments that are held as a whole, with the reason.
     pub environment_holds: &'a BTreeMap<EnvironmentId, String>,
 }
 
-impl Deciding<'_> {
-    /// Decides about one toggle. Who decides about a first pass is known later, with the commits.
+impl DecisionContext<'_> {
+    /// Decides on one toggle, except for a first pass: that decision may need the commits.
     #[must_use]
-    pub fn decide(&self, candidate: Candidate) -> Decided {
+    pub fn decide(&self, candidate: Candidate) -> DecidedToggle {
         let id = candidate.id.clone();
         let environment = id.environment();
-        let start = match self.applied_counts.get(&environment) {
-            None | Some(0) => Start::FirstPass,
-            Some(_) => Start::Known,
+        let pass = match self.applied_counts.get(&environment) {
+            None | Some(0) => PassKind::First,
+            Some(_) => PassKind::Later,
         };
-        let mut decision = decide(candidate, start, self.policy);
+        let mut decision = decide(candidate, pass, self.policy);
         if let Some(reason) = self.environment_holds.get(&environment) {
-            decision = held_with(decision, HoldReason::Environment(reason.clone()));
+            decision = withhold(decision, WithheldReason::Environment(reason.clone()));
         }
-        Decided { id, decision }
+        DecidedToggle { id, decision }
     }
 }
 
-/// What becomes of one toggle.
+/// A toggle with its decision.
 #[derive(Clone, Debug)]
-pub struct Decided {
+pub struct DecidedToggle {
     pub(super) id: ToggleId,
-    pub(super) decision: Decision,
+    pub(super) decision: ToggleDecision,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Decision {
-    Hold(HoldReason),
+pub(super) enum ToggleDecision {
+    Edit(StateEdit),
     Nothing,
     Orphan(String, OrphanReason, LastOutcome),
-    Publish(Box<Wanted>),
-    Record(Record),
+    Publish(Box<DraftChange>),
+    Withhold(WithheldReason),
 }
 
-/// Whether something is applied in the environment of a toggle.
+/// Whether a change belongs to the first pass of its environment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Start {
-    /// Nothing is, and this toggle is to be created.
-    FirstPass,
-    Known,
+pub(super) enum PassKind {
+    /// Nothing is applied in the environment, and the change creates a toggle.
+    First,
+    Later,
 }
 
 /// A change without its commit.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted {
+pub(super) struct DraftChange {
     pub(super) version: Version,
     pub(super) action: Action,
     pub(super) before: Before,
-    /// The journalled comment of a re-send.
-    pub(super) again: Option<String>,
-    pub(super) start: Start,
-    /// Why it is not published, where that is known without looking at another toggle.
-    pub(super) held: Option<HoldReason>,
+    /// The journaled comment of a retry.
+    pub(super) retried_comment: Option<String>,
+    pub(super) pass: PassKind,
+    /// Set if the toggle alone decides that the change is not published.
+    pub(super) withheld: Option<WithheldReason>,
 }
 
-impl Wanted {
-    /// Returns whether the decision about the first pass of its environment decides about this toggle.
+impl DraftChange {
+    /// Returns whether the decision on the environment's first pass decides on this toggle.
     pub(super) fn awaits_first_pass(&self) -> bool {
-        self.start == Start::FirstPass && !matches!(self.held, Some(HoldReason::Environment(_)))
+        self.pass == PassKind::First && !matches!(self.withheld, Some(WithheldReason::Environment(_)))
     }
 }
 
-/// Holds what would be done, for a reason that lies with its environment.
-fn held_with(decision: Decision, reason: HoldReason) -> Decision {
+/// Replaces a decision that would have an effect by the environment's reason to withhold it.
+fn withhold(decision: ToggleDecision, reason: WithheldReason) -> ToggleDecision {
     match decision {
-        Decision::Publish(wanted) => Decision::Publish(Box::new(Wanted {
-            held: Some(reason),
-            ..*wanted
+        ToggleDecision::Publish(change) => ToggleDecision::Publish(Box::new(DraftChange {
+            withheld: Some(reason),
+            ..*change
         })),
-        Decision::Orphan(..) | Decision::Record(_) => Decision::Hold(reason),
-        Decision::Hold(_) | Decision::Nothing => decision,
+        ToggleDecision::Orphan(..) | ToggleDecision::Edit(_) => ToggleDecision::Withhold(reason),
+        ToggleDecision::Withhold(_) | ToggleDecision::Nothing => decision,
     }
 }
 
-fn decide(candidate: Candidate, start: Start, policy: &Policy) -> Decision {
+fn decide(candidate: Candidate, pass: PassKind, policy: &Policy) -> ToggleDecision {
     let Candidate { id, desired, applied } = candidate;
-    let is_unknown = matches!(applied, Applied::Unknown { .. });
+    let unknown = |why| match &applied {
+        Applied::Unknown { .. } => Some(ToggleDecision::Withhold(WithheldReason::Unknown(why))),
+        Applied::Document { .. } | Applied::Nothing | Applied::Unreadable { .. } => None,
+    };
     if !policy.scope.contains(&id) {
-        return if is_unknown {
-            Decision::Hold(HoldReason::Unknown(Kept::OutsideScope))
-        } else {
-            Decision::Nothing
-        };
+        return unknown(NotRetried::OutsideScope).unwrap_or(ToggleDecision::Nothing);
     }
     match desired {
-        Desired::Invalid { .. } if is_unknown => Decision::Hold(HoldReason::Unknown(Kept::Invalid)),
-        Desired::Invalid { .. } => Decision::Hold(HoldReason::Invalid),
-        Desired::Absent { .. } if matches!(applied, Applied::Nothing) => Decision::Nothing,
+        Desired::Invalid { .. } => {
+            unknown(NotRetried::Invalid).unwrap_or(ToggleDecision::Withhold(WithheldReason::Invalid))
+        }
+        Desired::Absent { .. } if matches!(applied, Applied::Nothing) => ToggleDecision::Nothing,
         Desired::Absent { path } => orphan(id, path, applied, policy.on_remove),
-        Desired::Document(version) => wanted(version, applied, start),
+        Desired::Document(version) => document(version, applied, pass),
     }
 }
 
-/// Decides about a valid document.
-fn wanted(version: Version, applied: Applied, start: Start) -> Decision {
-    // What was sent before was decided about then.
-    let start = match applied {
-        Applied::Nothing => start,
-        Applied::Document { .. } | Applied::Unknown { .. } | Applied::Unreadable { .. } => Start::Known,
+/// Decides on a valid document.
+fn document(version: Version, applied: Applied, pass: PassKind) -> ToggleDecision {
+    // A request that was sent before had its first pass decided then.
+    let pass = match applied {
+        Applied::Nothing => pass,
+        Applied::Document { .. } | Applied::Unknown { .. } | Applied::Unreadable { .. } => PassKind::Later,
     };
-    let publish = |version, action, before, again| {
-        Decision::Publish(Box::new(Wanted {
+    let publish = |version, action, before, retried_comment| {
+        ToggleDecision::Publish(Box::new(DraftChange {
             version,
             action,
             before,
-            again,
-            start,
-            held: None,
+            retried_comment,
+            pass,
+            withheld: None,
         }))
     };
     match applied {
         Applied::Nothing => publish(version, Action::Create, Before::Nothing, None),
         Applied::Document { payload, .. } if payload == version.payload => {
-            Decision::Record(Record::SameMeaning(version))
+            ToggleDecision::Edit(StateEdit::SameMeaning(version))
         }
         Applied::Document { payload, .. } => publish(version, Action::Update, Before::Applied(payload), None),
         Applied::Unreadable { .. } => publish(version, Action::Update, Before::Unreadable, None),
@@ -140,7 +140,7 @@ fn wanted(version: Version, applied: Applied, start: Start) -> Decision {
             let is_same = sent.object == version.object || sent.payload == version.payload;
             let before = Before::Unknown(sent.payload.clone());
             match sent.action {
-                // What a `disable` sent is not the document of its blob, so a returning file is a newer one.
+                // A `disable` sends other targeting than its blob contains, so a file that returns is a newer one.
                 Action::Disable => publish(version, Action::Update, before, None),
                 action if is_same => {
                     let payload = sent.payload;
@@ -152,23 +152,25 @@ fn wanted(version: Version, applied: Applied, start: Start) -> Decision {
     }
 }
 
-/// Decides about a toggle that is applied, or unknown, and whose file is gone.
-fn orphan(id: ToggleId, path: String, applied: Applied, on_remove: OnRemove) -> Decision {
+/// Decides on a toggle that is applied or unknown and whose file was removed.
+fn orphan(id: ToggleId, path: String, applied: Applied, on_remove: OnRemove) -> ToggleDecision {
     let outcome = match applied {
         Applied::Unknown { .. } => LastOutcome::Unknown,
         Applied::Document { .. } | Applied::Nothing | Applied::Unreadable { .. } => LastOutcome::Known,
     };
     match on_remove {
-        OnRemove::Keep => return Decision::Orphan(path, OrphanReason::Keep, outcome),
-        OnRemove::Forget => return Decision::Record(Record::Forget { id }),
+        OnRemove::Keep => return ToggleDecision::Orphan(path, OrphanReason::Keep, outcome),
+        OnRemove::Forget => return ToggleDecision::Edit(StateEdit::Forget { id }),
         OnRemove::Disable => {}
     }
-    let (object, format, before, again) = match applied {
-        Applied::Nothing => return Decision::Nothing,
-        Applied::Unreadable { .. } => return Decision::Orphan(path, OrphanReason::Unreadable, outcome),
-        // There is nothing to say to the service: it is disabled.
+    let (object, format, before, retried_comment) = match applied {
+        Applied::Nothing => return ToggleDecision::Nothing,
+        Applied::Unreadable { .. } => {
+            return ToggleDecision::Orphan(path, OrphanReason::Unreadable, outcome);
+        }
+        // The toggle is disabled already, so there is nothing to publish.
         Applied::Document { payload, .. } if payload.is_disabled() => {
-            return Decision::Record(Record::Forget { id });
+            return ToggleDecision::Edit(StateEdit::Forget { id });
         }
         Applied::Document {
             object,
@@ -176,14 +178,19 @@ fn orphan(id: ToggleId, path: String, applied: Applied, on_remove: OnRemove) -> 
             payload,
         } => (object, format, Before::Applied(payload), None),
         Applied::Unknown { sent } => {
-            let again = (sent.action == Action::Disable).then_some(sent.comment);
-            (sent.object, sent.format, Before::Unknown(sent.payload), again)
+            let retried_comment = (sent.action == Action::Disable).then_some(sent.comment);
+            (
+                sent.object,
+                sent.format,
+                Before::Unknown(sent.payload),
+                retried_comment,
+            )
         }
     };
     let Some(payload) = before.payload().map(Payload::disabled) else {
-        return Decision::Nothing;
+        return ToggleDecision::Nothing;
     };
-    Decision::Publish(Box::new(Wanted {
+    ToggleDecision::Publish(Box::new(DraftChange {
         version: Version {
             id,
             path,
@@ -193,8 +200,8 @@ fn orphan(id: ToggleId, path: String, applied: Applied, on_remove: OnRemove) -> 
         },
         action: Action::Disable,
         before,
-        again,
-        start: Start::Known,
-        held: None,
+        retried_comment,
+        pass: PassKind::Later,
+        withheld: None,
     }))
 }

@@ -1,31 +1,31 @@
-//! From decisions to a plan, in two steps: commits are looked up only for what would be published.
+//! Turns decisions into a plan in two steps, so that commits are looked up only for changes to publish.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::decide::{Decided, Decision, Start, Wanted};
-use super::first_pass::{Choice, Deciders, by_operator};
-use super::value::same_environment;
+use super::change::same_environment;
+use super::decide::{DecidedToggle, DraftChange, PassKind, ToggleDecision};
+use super::first_pass::{FirstPassChoice, FirstPassRules, by_operator};
 use super::{
-    Before, Change, FirstPass, Held, HoldReason, Input, LastOutcome, MassChange, OnInvalid, Orphan,
-    OrphanReason, Plan, Policy, Rail, Record, Resend, Stopped, Trailer,
+    Before, Change, FirstPass, Input, LastOutcome, MassChange, OnInvalid, Orphan, OrphanReason, Plan, Policy,
+    PublishAttempt, Rail, StateEdit, Stopped, Trailer, WithheldReason, WithheldToggle,
 };
 use crate::model::{
-    Action, Attribution, EnvironmentId, Evidence, ObjectId, Payload, Suspensions, ToggleId, Version,
+    Action, Attribution, EnvironmentId, HistoryEvidence, ObjectId, Payload, Suspensions, ToggleId, Version,
 };
 
-/// A plan whose changes have no commits yet. Nothing is held by a rail so far, because a commit's trailer decides.
+/// A plan whose changes have no commits yet. The rails apply later, because a commit's trailer can lift them.
 #[derive(Clone, Debug)]
 pub struct Draft {
     policy: Policy,
     applied_counts: BTreeMap<EnvironmentId, usize>,
     suspensions: Suspensions,
-    wanted: Vec<Wanted>,
+    changes: Vec<DraftChange>,
     plan: Plan,
 }
 
 impl Draft {
-    /// Puts together what was decided about every toggle on its own.
+    /// Collects the decisions on single toggles.
     #[must_use]
     pub fn new(input: Input, policy: &Policy) -> Self {
         let Input {
@@ -45,229 +45,214 @@ impl Draft {
             policy: policy.clone(),
             applied_counts,
             suspensions,
-            wanted: Vec::new(),
+            changes: Vec::new(),
             plan: Plan {
                 source,
                 base_url,
                 changes: Vec::new(),
-                held: Vec::new(),
+                withheld: Vec::new(),
                 orphans: Vec::new(),
-                records: Vec::new(),
+                state_edits: Vec::new(),
                 environment_holds,
                 findings,
                 overrides,
                 stopped: None,
             },
         };
-        for Decided { id, decision } in decided {
+        for DecidedToggle { id, decision } in decided {
             match decision {
-                Decision::Nothing => {}
-                Decision::Hold(reason) => draft.hold(id, reason),
-                Decision::Orphan(path, reason, outcome) => draft.plan.orphans.push(Orphan {
+                ToggleDecision::Nothing => {}
+                ToggleDecision::Withhold(reason) => draft.plan.withheld.push(WithheldToggle {
+                    id,
+                    reason,
+                    change: None,
+                }),
+                ToggleDecision::Orphan(path, reason, outcome) => draft.plan.orphans.push(Orphan {
                     id,
                     path,
                     reason,
                     outcome,
                 }),
-                Decision::Record(record) => draft.plan.records.push(record),
-                Decision::Publish(mut wanted) => {
-                    if let Some(parked) = parked.get(&id).filter(|parked| parked.is_about(&wanted)) {
-                        wanted.held.get_or_insert_with(|| parked.reason.clone());
+                ToggleDecision::Edit(edit) => draft.plan.state_edits.push(edit),
+                ToggleDecision::Publish(mut change) => {
+                    if let Some(parked) = parked.get(&id).filter(|parked| parked.matches(&change)) {
+                        change.withheld.get_or_insert_with(|| parked.reason.clone());
                     }
-                    draft.wanted.push(*wanted);
+                    draft.changes.push(*change);
                 }
             }
         }
         draft
     }
 
-    fn hold(&mut self, id: ToggleId, reason: HoldReason) {
-        let change = None;
-        self.plan.held.push(Held { id, reason, change });
-    }
-
-    /// Returns the paths whose commits [`Draft::attribute`] needs, each with its payload, or without one if the file is
-    /// gone. Of the toggles whose first pass is undecided, it returns the first `undecided` ones.
+    /// Returns the paths whose commits [`Draft::attribute`] needs, with the desired targeting; `None` if the file was
+    /// removed. Of the toggles whose first pass is undecided, it returns the first `undecided` ones.
     #[must_use]
     pub fn documents(&self, mut undecided: usize) -> BTreeMap<&str, Option<&Payload>> {
         let mut documents = BTreeMap::new();
-        for lane in self
-            .wanted
-            .chunk_by(|a, b| same_environment(&a.version.id, &b.version.id))
-        {
-            let operator = by_operator(
-                &self.policy,
-                &self.plan.overrides,
-                &lane[0].version.id.environment(),
-            );
-            for wanted in lane {
+        let lanes = self
+            .changes
+            .chunk_by(|a, b| same_environment(&a.version.id, &b.version.id));
+        for lane in lanes {
+            let environment = lane[0].version.id.environment();
+            let operator = by_operator(&self.policy, &self.plan.overrides, &environment);
+            for change in lane {
                 match operator {
-                    Some(FirstPass::Adopt) if wanted.awaits_first_pass() => continue,
-                    None if wanted.awaits_first_pass() => match undecided.checked_sub(1) {
+                    Some(FirstPass::Adopt) if change.awaits_first_pass() => continue,
+                    None if change.awaits_first_pass() => match undecided.checked_sub(1) {
                         Some(left) => undecided = left,
                         None => continue,
                     },
                     _ => {}
                 }
-                let payload = (wanted.action != Action::Disable).then_some(&wanted.version.payload);
-                documents.insert(wanted.version.path.as_str(), payload);
+                let payload = (change.action != Action::Disable).then_some(&change.version.payload);
+                documents.insert(change.version.path.as_str(), payload);
             }
         }
         documents
     }
 
-    /// Returns the orphans to disable, each with its path and the blob that has to be found there in the source's
-    /// history: nothing is sent that no commit holds.
+    /// Returns the orphans to disable, each with its path and the blob that the source's history must contain there:
+    /// every published targeting comes from a commit.
     #[must_use]
     pub fn orphans_to_disable(&self) -> Vec<(ToggleId, String, ObjectId)> {
-        let disables = self
-            .wanted
-            .iter()
-            .filter(|wanted| wanted.action == Action::Disable && wanted.held.is_none());
+        let changes = self.changes.iter();
+        let disables = changes.filter(|change| change.action == Action::Disable && change.withheld.is_none());
         disables
-            .map(|wanted| {
-                (
-                    wanted.version.id.clone(),
-                    wanted.version.path.clone(),
-                    wanted.version.object,
-                )
-            })
+            .map(|DraftChange { version, .. }| (version.id.clone(), version.path.clone(), version.object))
             .collect()
     }
 
-    /// Finishes the plan: gives each change its commit, keeps the orphans that were not found in the history, decides
-    /// about first passes, and holds what is over a rail or suspended. A path without an attribution is uncommitted, or
+    /// Finishes the plan: gives each change its commit, decides on first passes, lists the orphans that the history does
+    /// not contain, and applies rails and suspensions. A path without an attribution is uncommitted, or
     /// not among [`Draft::documents`].
     #[must_use]
     pub fn attribute(
         mut self,
         attributions: &BTreeMap<String, Attribution>,
-        evidence: &BTreeMap<ToggleId, Evidence>,
+        evidence: &BTreeMap<ToggleId, HistoryEvidence>,
     ) -> Plan {
-        let wanted = std::mem::take(&mut self.wanted);
-        let deciders = Deciders {
+        let drafts = std::mem::take(&mut self.changes);
+        let rules = FirstPassRules {
             policy: &self.policy,
             overrides: &self.plan.overrides,
             attributions,
         };
-        let choices = deciders.choices(&wanted);
-        let mut changes = Vec::with_capacity(wanted.len());
-        for mut wanted in wanted {
-            let reason = match self.fate(&mut wanted, &choices, evidence) {
-                Fate::Hold(reason) => reason,
-                Fate::List(reason, outcome) => {
-                    let Version { id, path, .. } = wanted.version;
+        let choices = rules.choices(&drafts);
+        let mut changes = Vec::with_capacity(drafts.len());
+        for mut draft in drafts {
+            match self.outcome(&mut draft, &choices, evidence) {
+                DraftOutcome::Adopt => self.plan.state_edits.push(StateEdit::Adopt(draft.version)),
+                DraftOutcome::List(reason, outcome) => {
+                    let Version { id, path, .. } = draft.version;
                     self.plan.orphans.push(Orphan {
                         id,
                         path,
                         reason,
                         outcome,
                     });
-                    continue;
                 }
-                Fate::Publish => {
-                    changes.push(self.change(wanted, attributions));
-                    continue;
+                DraftOutcome::Publish => changes.push(self.change(draft, attributions)),
+                DraftOutcome::Withhold(reason) => {
+                    let change = self.change(draft, attributions);
+                    self.plan.withheld.push(withheld(reason, change));
                 }
-                Fate::Record => {
-                    self.plan.records.push(Record::Adopt(wanted.version));
-                    continue;
-                }
-            };
-            let change = self.change(wanted, attributions);
-            self.plan.held.push(held(reason, change));
+            }
         }
         self.limit(changes);
         self.stop_if_invalid();
-        self.plan.held.sort_by(|a, b| a.id.cmp(&b.id));
+        self.plan.withheld.sort_by(|a, b| a.id.cmp(&b.id));
         self.plan.orphans.sort_by(|a, b| a.id.cmp(&b.id));
-        self.plan.records.sort_by(|a, b| a.id().cmp(b.id()));
+        self.plan.state_edits.sort_by(|a, b| a.id().cmp(b.id()));
         self.plan
     }
 
-    /// Decides what becomes of one toggle, before rails and suspensions.
-    fn fate(
+    /// Decides on one change, before rails and suspensions.
+    fn outcome(
         &self,
-        wanted: &mut Wanted,
-        choices: &BTreeMap<EnvironmentId, Choice>,
-        evidence: &BTreeMap<ToggleId, Evidence>,
-    ) -> Fate {
-        let reason = wanted.held.take();
-        if let Some(reason @ HoldReason::Environment(_)) = reason {
-            return Fate::Hold(reason);
+        draft: &mut DraftChange,
+        choices: &BTreeMap<EnvironmentId, FirstPassChoice>,
+        evidence: &BTreeMap<ToggleId, HistoryEvidence>,
+    ) -> DraftOutcome {
+        let reason = draft.withheld.take();
+        if let Some(reason @ WithheldReason::Environment(_)) = reason {
+            return DraftOutcome::Withhold(reason);
         }
-        if wanted.start == Start::FirstPass {
-            match choices.get(&wanted.version.id.environment()) {
-                Some(Choice::Decided(FirstPass::Adopt)) => return Fate::Record,
-                Some(Choice::Undecided(undecided)) => {
-                    return Fate::Hold(HoldReason::FirstPass(Arc::clone(undecided)));
+        if draft.pass == PassKind::First {
+            match choices.get(&draft.version.id.environment()) {
+                Some(FirstPassChoice::Decided(FirstPass::Adopt)) => return DraftOutcome::Adopt,
+                Some(FirstPassChoice::Undecided(undecided)) => {
+                    return DraftOutcome::Withhold(WithheldReason::FirstPass(Arc::clone(undecided)));
                 }
-                Some(Choice::Decided(FirstPass::Assert)) | None => {}
+                Some(FirstPassChoice::Decided(FirstPass::Assert)) | None => {}
             }
         }
         if let Some(reason) = reason {
-            return Fate::Hold(reason);
+            return DraftOutcome::Withhold(reason);
         }
-        match unseen(evidence.get(&wanted.version.id)).filter(|_| wanted.action == Action::Disable) {
-            Some(reason) => Fate::List(reason, outcome(&wanted.before)),
-            None => Fate::Publish,
+        match unseen(evidence.get(&draft.version.id)).filter(|_| draft.action == Action::Disable) {
+            Some(reason) => DraftOutcome::List(reason, last_outcome(&draft.before)),
+            None => DraftOutcome::Publish,
         }
     }
 
-    /// Puts the changes into the plan, except those that a rail or a suspension holds.
+    /// Adds the changes to the plan and withholds those over a rail or suspended.
     fn limit(&mut self, changes: Vec<Change>) {
         let lanes = changes.chunk_by(|a, b| same_environment(&a.id, &b.id));
         let rails = lanes.filter_map(|lane| self.rail(lane));
         let rails: BTreeMap<EnvironmentId, Rail> =
             rails.map(|rail| (rail.environment.clone(), rail)).collect();
         for change in changes {
-            // A re-send was let through before, so no rail counts or holds it.
-            let rail = match change.resend {
-                Resend::No => rails.get(&change.id.environment()),
-                Resend::Same => None,
+            // A retry passed the rails before, so they neither count nor hold it.
+            let rail = match change.attempt {
+                PublishAttempt::First => rails.get(&change.id.environment()),
+                PublishAttempt::Retry => None,
             };
-            let rail = rail.map(|rail| HoldReason::Rail(Box::new(rail.clone())));
+            let rail = rail.map(|rail| WithheldReason::Rail(Box::new(rail.clone())));
             match rail.or_else(|| self.suspended(&change.id)) {
-                Some(reason) => self.plan.held.push(held(reason, change)),
+                Some(reason) => self.plan.withheld.push(withheld(reason, change)),
                 None => self.plan.changes.push(change),
             }
         }
     }
 
-    fn suspended(&self, id: &ToggleId) -> Option<HoldReason> {
+    fn suspended(&self, id: &ToggleId) -> Option<WithheldReason> {
         let (scope, suspension) = self.suspensions.of(id)?;
-        Some(HoldReason::Suspended {
+        Some(WithheldReason::Suspended {
             scope: scope.clone(),
             reason: suspension.reason.clone(),
         })
     }
 
-    /// With `--on-invalid stop`, holds everything while a document is invalid.
+    /// Applies `--on-invalid stop`: withholds everything while a document is invalid.
     fn stop_if_invalid(&mut self) {
         if self.policy.on_invalid == OnInvalid::Stop && self.plan.has_invalid() {
-            let invalid = self.plan.verdict().invalid;
+            let invalid = self.plan.counts().invalid;
             self.plan.stopped = Some(Stopped { invalid });
             let stopped = std::mem::take(&mut self.plan.changes).into_iter();
-            let stopped = stopped.map(|change| held(HoldReason::Stopped, change));
-            self.plan.held.extend(stopped);
-            self.plan.records.clear();
+            let stopped = stopped.map(|change| withheld(WithheldReason::Stopped, change));
+            self.plan.withheld.extend(stopped);
+            self.plan.state_edits.clear();
         }
     }
 
-    fn change(&self, wanted: Wanted, attributions: &BTreeMap<String, Attribution>) -> Change {
+    fn change(&self, draft: DraftChange, attributions: &BTreeMap<String, Attribution>) -> Change {
         let max = self.policy.comment_max_chars;
-        let attribution = attributions.get(&wanted.version.path).cloned();
+        let attribution = attributions.get(&draft.version.path).cloned();
         let attribution = attribution.unwrap_or(Attribution::Uncommitted);
-        let Wanted {
+        let DraftChange {
             version,
             action,
             before,
-            again,
-            start: _,
-            held: _,
-        } = wanted;
-        let resend = if again.is_some() { Resend::Same } else { Resend::No };
-        let comment = again.unwrap_or_else(|| match action {
+            retried_comment,
+            pass: _,
+            withheld: _,
+        } = draft;
+        let attempt = match retried_comment {
+            Some(_) => PublishAttempt::Retry,
+            None => PublishAttempt::First,
+        };
+        let comment = retried_comment.unwrap_or_else(|| match action {
             Action::Create | Action::Update => attribution.comment(max),
             Action::Disable => removal_comment(&attribution, max),
         });
@@ -277,7 +262,7 @@ impl Draft {
             before,
             attribution,
             comment,
-            resend,
+            attempt,
         }
     }
 
@@ -293,7 +278,7 @@ impl Draft {
         for change in lane {
             let is_allowed =
                 self.policy.trailer == Trailer::Allowed && change.attribution.allows_mass_change();
-            if change.resend == Resend::No && !is_allowed {
+            if change.attempt == PublishAttempt::First && !is_allowed {
                 all += 1;
                 updates += usize::from(change.action != Action::Create);
             }
@@ -304,45 +289,45 @@ impl Draft {
     }
 }
 
-/// Returns why an orphan is not disabled; nothing where the history has what was applied.
-fn unseen(evidence: Option<&Evidence>) -> Option<OrphanReason> {
+/// Returns the reason why an orphan is not disabled, unless the history contains the applied document.
+fn unseen(evidence: Option<&HistoryEvidence>) -> Option<OrphanReason> {
     match evidence {
-        Some(Evidence::Found) => None,
-        Some(Evidence::CannotTell) => Some(OrphanReason::HistoryCut),
-        Some(Evidence::Nowhere) | None => Some(OrphanReason::NotInHistory),
+        Some(HistoryEvidence::Found) => None,
+        Some(HistoryEvidence::Unknown) => Some(OrphanReason::HistoryCut),
+        Some(HistoryEvidence::Nowhere) | None => Some(OrphanReason::NotInHistory),
     }
 }
 
-/// What becomes of one toggle, before rails and suspensions.
-enum Fate {
-    Hold(HoldReason),
-    /// It is an orphan that stays as it is.
+/// The decision on one change, before rails and suspensions.
+enum DraftOutcome {
+    /// Record the document as applied.
+    Adopt,
+    /// List the toggle as an orphan.
     List(OrphanReason, LastOutcome),
     Publish,
-    /// It counts as applied.
-    Record,
+    Withhold(WithheldReason),
 }
 
-fn outcome(before: &Before) -> LastOutcome {
+fn last_outcome(before: &Before) -> LastOutcome {
     match before {
         Before::Unknown(_) => LastOutcome::Unknown,
         Before::Applied(_) | Before::Nothing | Before::Unreadable => LastOutcome::Known,
     }
 }
 
-fn held(reason: HoldReason, change: Change) -> Held {
-    Held {
+fn withheld(reason: WithheldReason, change: Change) -> WithheldToggle {
+    WithheldToggle {
         id: change.id.clone(),
         reason,
         change: Some(Box::new(change)),
     }
 }
 
-/// Returns the removing commit's message with ` (file removed)` behind it, both within `max` characters.
+/// Returns the removing commit's message and ` (file removed)`, together within `max` characters.
 fn removal_comment(attribution: &Attribution, max: usize) -> String {
     const SUFFIX: &str = " (file removed)";
     match max.checked_sub(SUFFIX.len()) {
-        Some(room) if room > 0 => attribution.comment(room) + SUFFIX,
+        Some(rest) if rest > 0 => attribution.comment(rest) + SUFFIX,
         _ => attribution.comment(max),
     }
 }

@@ -1,116 +1,64 @@
-//! First passes: what is done in an environment in which nothing is applied, and who decided that.
+//! Decides on first passes: what to do in an environment in which nothing is applied.
 //!
 //! An operator's decision comes first, given at run time or with `--first-pass`; then the trailer
 //! `Gitoggle-First-Pass` of a commit that adds a document. Without a decision, the environment is held.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 
-use super::decide::{Start, Wanted};
-use super::value::same_environment;
-use super::{FirstPass, Overrides, Policy, Trailer};
+use super::change::same_environment;
+use super::decide::{DraftChange, PassKind};
+use super::{Dispute, FIRST_PASS_TRAILER, FirstPass, Overrides, Policy, Trailer, Undecided};
 use crate::model::{Attribution, EnvironmentId};
 
-/// The key of the trailer by which a commit decides.
-pub const TRAILER: &str = "Gitoggle-First-Pass";
-
-/// An environment in which nothing is applied and about which nothing is decided. Its text names the ways to decide.
+/// The decision on the first pass of an environment.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Undecided {
-    /// The environment.
-    pub environment: EnvironmentId,
-    /// Whether a commit's trailer can decide.
-    pub trailer: Trailer,
-    /// Whether the trailers of commits contradict each other.
-    pub dispute: Dispute,
-}
-
-/// Whether the trailers of commits contradict each other.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Dispute {
-    /// There is no trailer.
-    None,
-    /// Both `assert` and `adopt` are asked for.
-    Trailers,
-}
-
-impl fmt::Display for Undecided {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            environment,
-            trailer,
-            dispute,
-        } = self;
-        f.write_str("nothing is applied here yet")?;
-        if *dispute == Dispute::Trailers {
-            write!(f, ", and commits ask for both `{TRAILER}: assert` and `adopt`")?;
-        }
-        f.write_str(
-            ": `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; \
-             to decide for this environment only, ",
-        )?;
-        if *trailer == Trailer::Allowed {
-            write!(
-                f,
-                "put the trailer `{TRAILER}: assert` or `adopt` on a commit, or "
-            )?;
-        }
-        write!(
-            f,
-            "run `gitoggle allow first-pass-assert {environment}` or `first-pass-adopt` for a running daemon"
-        )
-    }
-}
-
-/// What is done in an environment in which nothing is applied.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Choice {
+pub(super) enum FirstPassChoice {
     Decided(FirstPass),
     Undecided(Arc<Undecided>),
 }
 
-/// What is known of first passes besides the documents.
+/// The sources of decisions on first passes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Deciders<'a> {
+pub(super) struct FirstPassRules<'a> {
     pub(super) policy: &'a Policy,
     pub(super) overrides: &'a Overrides,
-    /// The commits of the documents, by path. The trailers of a guess do not count.
+    /// The commits of the documents, by path. Trailers of guessed commits do not count.
     pub(super) attributions: &'a BTreeMap<String, Attribution>,
 }
 
-impl Deciders<'_> {
-    /// Decides for every environment with a first pass. `wanted` is sorted by toggle.
-    pub(super) fn choices(&self, wanted: &[Wanted]) -> BTreeMap<EnvironmentId, Choice> {
-        let lanes = wanted.chunk_by(|a, b| same_environment(&a.version.id, &b.version.id));
+impl FirstPassRules<'_> {
+    /// Decides on every environment with a first pass. `changes` is sorted by toggle.
+    pub(super) fn choices(&self, changes: &[DraftChange]) -> BTreeMap<EnvironmentId, FirstPassChoice> {
+        let lanes = changes.chunk_by(|a, b| same_environment(&a.version.id, &b.version.id));
         lanes
             .filter_map(|lane| {
-                let first = lane.iter().find(|one| one.start == Start::FirstPass)?;
+                let first = lane.iter().find(|one| one.pass == PassKind::First)?;
                 let environment = first.version.id.environment();
                 Some((environment.clone(), self.choice(environment, lane)))
             })
             .collect()
     }
 
-    fn choice(&self, environment: EnvironmentId, lane: &[Wanted]) -> Choice {
+    fn choice(&self, environment: EnvironmentId, lane: &[DraftChange]) -> FirstPassChoice {
         if let Some(decided) = by_operator(self.policy, self.overrides, &environment) {
-            return Choice::Decided(decided);
+            return FirstPassChoice::Decided(decided);
         }
-        let asked = self.asked(lane);
-        let dispute = match asked.as_slice() {
-            [one] => return Choice::Decided(*one),
+        let requested = self.requested(lane);
+        let dispute = match requested.as_slice() {
+            [one] => return FirstPassChoice::Decided(*one),
             [] => Dispute::None,
             _ => Dispute::Trailers,
         };
-        Choice::Undecided(Arc::new(Undecided {
+        FirstPassChoice::Undecided(Arc::new(Undecided {
             environment,
             trailer: self.policy.trailer,
             dispute,
         }))
     }
 
-    /// Returns what the trailers of an environment's commits ask for, each once.
-    fn asked(&self, lane: &[Wanted]) -> Vec<FirstPass> {
+    /// Returns the distinct decisions that the trailers of an environment's commits request.
+    fn requested(&self, lane: &[DraftChange]) -> Vec<FirstPass> {
         if self.policy.trailer == Trailer::Ignored {
             return Vec::new();
         }
@@ -118,35 +66,24 @@ impl Deciders<'_> {
         let attributions = lane
             .iter()
             .filter_map(|one| self.attributions.get(&one.version.path));
-        let mut asked: Vec<FirstPass> = attributions
+        let mut requested: Vec<FirstPass> = attributions
             .filter(|attribution| !attribution.is_guessed())
             .filter(|attribution| seen.insert(attribution.commit().map(|commit| commit.id)))
-            .flat_map(|attribution| attribution.trailers(TRAILER))
-            .filter_map(|value| first_pass(&value))
+            .flat_map(|attribution| attribution.trailers(FIRST_PASS_TRAILER))
+            .filter_map(|value| value.parse().ok())
             .collect();
-        asked.sort_unstable();
-        asked.dedup();
-        asked
+        requested.sort_unstable();
+        requested.dedup();
+        requested
     }
 }
 
-/// Returns what an operator decided about the first pass of `environment`.
+/// Returns an operator's decision on the first pass of `environment`.
 pub(super) fn by_operator(
     policy: &Policy,
     overrides: &Overrides,
     environment: &EnvironmentId,
 ) -> Option<FirstPass> {
-    overrides
-        .first_pass
-        .get(environment)
-        .copied()
-        .or(policy.first_pass)
-}
-
-fn first_pass(word: &str) -> Option<FirstPass> {
-    match word {
-        "adopt" => Some(FirstPass::Adopt),
-        "assert" => Some(FirstPass::Assert),
-        _ => None,
-    }
+    let decided = overrides.first_pass.get(environment).copied();
+    decided.or(policy.first_pass)
 }

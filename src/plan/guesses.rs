@@ -1,14 +1,10 @@
-//! Comments that are guesses, because the history that would show the true commit is missing.
+//! Guessed comments: the history that would show the true commit is missing.
 
 use std::fmt;
 
-use super::{Change, History, Plan, Resend};
+use super::{Change, History, Plan, PublishAttempt};
 
-/// How to get the history that is missing.
-pub const FETCH_ALL: &str = "fetch the whole history (`git fetch --unshallow`, `fetch-depth: 0` for actions/checkout, \
-                             `--depth=0` for git-sync, a clone without `--filter`)";
-
-/// How many changes of a plan have another commit's message as their comment.
+/// The number of changes whose comment comes from a guessed commit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Guesses(pub usize);
 
@@ -26,13 +22,8 @@ impl fmt::Display for Guesses {
     }
 }
 
-impl History {
-    /// What a history that is cut means.
-    pub const CUT: &str = "the history is cut: comments can be guesses, for which trailers do not count";
-}
-
 impl Plan {
-    /// Returns how much of the history is there, as far as it was needed.
+    /// Returns how much of the history that the plan needed is available.
     #[must_use]
     pub fn history(&self) -> History {
         match self.guesses() {
@@ -41,23 +32,25 @@ impl Plan {
         }
     }
 
-    /// Counts the guesses among everything that would be done, also what is held; nothing where there is none.
+    /// Counts the guesses among all changes, including withheld ones; `None` for zero.
     #[must_use]
     pub fn guesses(&self) -> Option<Guesses> {
-        let held = self.held().iter().filter_map(|held| held.change.as_deref());
-        count(self.changes().iter().chain(held))
+        let withheld = self.withheld().iter();
+        let withheld = withheld.filter_map(|withheld| withheld.change.as_deref());
+        count(self.changes().iter().chain(withheld))
     }
 
-    /// Counts the guesses among what is sent; nothing where there is none.
+    /// Counts the guesses among the changes to publish; `None` for zero.
     #[must_use]
     pub fn sent_guesses(&self) -> Option<Guesses> {
         count(self.changes().iter())
     }
 }
 
-/// Counts the guesses. A re-send has its journaled comment, whatever its commit is taken for now.
 fn count<'a>(changes: impl Iterator<Item = &'a Change>) -> Option<Guesses> {
-    let is_guess = |change: &&Change| change.attribution.is_guessed() && change.resend == Resend::No;
+    // A retry keeps its journaled comment, whatever its commit is assumed to be now.
+    let is_guess =
+        |change: &&Change| change.attribution.is_guessed() && change.attempt == PublishAttempt::First;
     match changes.filter(is_guess).count() {
         0 => None,
         count => Some(Guesses(count)),

@@ -1,34 +1,68 @@
-//! What one pass would do, as a value: made of what the repository asks for, what is applied and the policy.
+//! Plans one pass: a pure function from repository, state and policy to a [`Plan`].
 //!
-//! A pure function: it reads no clock, disk or network, and it carries nothing out. Every candidate ends in exactly
-//! one place (published, held, recorded, or an orphan; an orphan whose last outcome is unknown is also held), and
-//! the plan of a world in which a plan was carried out is empty.
+//! A plan lists everything that a pass would do, complete enough that publishing has no decision left. `plan` prints
+//! it, and `apply` and the daemon publish it. This module reads no clock, disk or network and publishes nothing.
+//!
+//! # Promises
+//!
+//! * Every candidate ends in exactly one list: published, withheld, recorded without a publish, or orphan. (An orphan
+//!   whose last outcome is unknown says so in its explanation.)
+//! * The same input yields the same plan, byte for byte: all lists are sorted by toggle.
+//! * A plan that was carried out completely is empty when planned again.
+//! * Nothing is published without [`Plan::approve`]: publishing accepts only an [`Approved`] plan.
+//!
+//! # Order of decisions
+//!
+//! 1. [`compare`] walks the two trees by object id and yields the toggles that differ. Equal folders are skipped, so an
+//!    ordinary commit costs a few tree reads.
+//! 2. [`DecisionContext::decide`] decides on each toggle alone: scope, validity, the meaning of the document, and
+//!    `on_remove`. It runs while documents are read, so that the content of an unchanged document is dropped at once.
+//! 3. [`Draft::new`] collects the decisions. The caller then looks up commits for the changes in the draft only, since
+//!    history is the expensive part.
+//! 4. [`Draft::attribute`] adds the commits and decides what depends on them or on several toggles, in this order:
+//!    held environments, first passes, parked requests, orphans, rails, suspensions, `on_invalid: stop`.
+//!
+//! # Why this order
+//!
+//! * The most general reason wins: a held environment hides the first pass in it, and a first pass hides a parked
+//!   request, because the operator has to resolve the general reason first.
+//! * Rails come after commits because a trailer can exempt a commit's changes, and after first passes because an adopted
+//!   document changes nothing on the service.
+//! * Suspensions come after rails: a suspended change still counts, so resuming cannot publish more than a rail allows.
+//! * A retry of a request with an unknown outcome skips the rails, which it passed before. It repeats the journaled body
+//!   and comment, so the service cannot end up with a third version.
+//! * `on_invalid: stop` comes last and withholds all remaining changes; the plan still shows them.
 
+mod candidate;
+mod change;
 pub(crate) mod compare;
 mod decide;
 mod draft;
 mod first_pass;
 mod guesses;
-mod held;
 mod input;
-mod nothing;
 mod orphan;
 mod overrides;
+mod pairs;
 mod policy;
 pub mod render;
 mod sentences;
+mod source_info;
 #[cfg(test)]
 mod tests;
 mod value;
+mod withheld;
 
-pub use decide::{Decided, Deciding};
+pub use candidate::{Applied, Candidate, Desired};
+pub use change::{Before, Change, PublishAttempt, StateEdit};
+pub use decide::{DecidedToggle, DecisionContext};
 pub use draft::Draft;
-pub use first_pass::{Dispute, TRAILER, Undecided};
-pub use guesses::{FETCH_ALL, Guesses};
-pub use held::{Held, HoldReason, Kept};
-pub use input::{Applied, Candidate, Desired, History, Input, Parked, SourceInfo};
+pub use guesses::Guesses;
+pub use input::{Input, Parked};
 pub use orphan::{LastOutcome, Orphan, OrphanReason};
 pub use overrides::Overrides;
 pub use policy::{FirstPass, HistoryRule, Limit, MassChange, OnInvalid, OnRemove, Policy, Rail, Trailer};
 pub use sentences::sentences;
-pub use value::{Approved, Before, Change, Lane, Plan, Record, Resend, Stopped, Verdict};
+pub use source_info::{FETCH_ALL, History, SourceInfo};
+pub use value::{Approved, Lane, Plan, PlanCounts, Stopped};
+pub use withheld::{Dispute, FIRST_PASS_TRAILER, NotRetried, Undecided, WithheldReason, WithheldToggle};

@@ -1,14 +1,14 @@
-//! Orphans: toggles that are applied and whose file is gone, and why the plan only lists them.
+//! Orphans: applied toggles whose file was removed and that the plan only lists.
 
-use super::guesses::FETCH_ALL;
+use super::FETCH_ALL;
 use crate::model::ToggleId;
 
-/// A toggle that is applied and whose file is gone.
+/// An applied toggle whose file was removed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Orphan {
     /// The toggle.
     pub id: ToggleId,
-    /// Where its file was.
+    /// The path that its file had.
     pub path: String,
     /// Why it is only listed.
     pub reason: OrphanReason,
@@ -17,7 +17,7 @@ pub struct Orphan {
 }
 
 impl Orphan {
-    /// Returns why it is only listed, with what is not known about it, as one line of harmless text.
+    /// Returns the reason, and whether the last outcome is unknown, as one line of escaped text.
     #[must_use]
     pub fn explanation(&self) -> String {
         match self.outcome {
@@ -32,20 +32,21 @@ impl Orphan {
 pub enum LastOutcome {
     /// The service confirmed or refused it.
     Known,
-    /// It was sent, and the service may or may not have it.
+    /// A request was sent, and the service may or may not have applied it.
     Unknown,
 }
 
 /// Why an orphan is only listed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum OrphanReason {
-    /// It should be disabled, but part of the source's history is missing, and the rest does not hold what was applied.
+    /// `--on-remove disable`, but part of the source's history is missing, and the rest does not contain the applied
+    /// document.
     HistoryCut,
-    /// `--on-remove keep` says so.
+    /// `--on-remove keep`.
     Keep,
-    /// It should be disabled, but the source's history does not hold what was applied.
+    /// `--on-remove disable`, but the source's history does not contain the applied document.
     NotInHistory,
-    /// It should be disabled, but what was applied can no longer be read.
+    /// `--on-remove disable`, but the applied document can no longer be read.
     Unreadable,
 }
 

@@ -1,4 +1,4 @@
-//! What operators decided at run time, as far as it is about one plan.
+//! The run-time decisions of operators that concern one plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,9 +8,9 @@ use crate::model::{Allowance, CommitId, EnvironmentId, Override};
 /// The overrides that are valid for the revision of a plan (DESIGN, section 9.2).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Overrides {
-    /// Environments in which nothing is applied, and what the first pass does there.
+    /// The decisions on first passes, by environment.
     pub first_pass: BTreeMap<EnvironmentId, FirstPass>,
-    /// The revision that may be applied although the recorded one is not its ancestor.
+    /// The revision that may be applied although it does not descend from the recorded one.
     pub history: Option<CommitId>,
     /// Environments whose rails are lifted.
     pub mass_change: BTreeSet<EnvironmentId>,
@@ -33,7 +33,7 @@ impl Overrides {
                     overrides.mass_change.insert(environment);
                 }
                 (Override::History, _) => overrides.history = Some(revision),
-                // Reading the live service is what this is about, which the documented service does not offer.
+                // Drift is found by reading the live service, which the documented API does not offer.
                 (Override::OverwriteDrift, _) | (_, None) => {}
             }
         }

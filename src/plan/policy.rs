@@ -1,29 +1,29 @@
-//! The settings that shape a plan.
+//! The settings that a plan depends on, and the rails.
 
 use sha2::{Digest as _, Sha256};
 
 use crate::model::{EnvironmentId, Scope, hex, words};
 
-/// What shapes a plan besides the repository and the state (DESIGN, sections 3, 4 and 7).
+/// The settings that a plan depends on (DESIGN, sections 3, 4 and 7).
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// `--only`: the toggles a pass is about.
+    /// `--only`: the toggles in scope.
     pub scope: Scope,
-    /// What to do in an environment in which nothing is applied; `None` holds it.
+    /// The action in an environment in which nothing is applied; `None` holds it.
     pub first_pass: Option<FirstPass>,
-    /// What to do with a toggle whose file is gone.
+    /// The action on a toggle whose file was removed.
     pub on_remove: OnRemove,
-    /// What an invalid document does to the others.
+    /// The effect of an invalid document on the others.
     pub on_invalid: OnInvalid,
     /// The largest share of an environment's applied toggles that one pass may update or disable.
     pub max_change_ratio: f64,
     /// The most changes of any kind to one environment in one pass.
     pub max_change_count: Option<u64>,
-    /// Whether a commit's trailer takes its changes out of the count.
+    /// Whether a commit's trailer exempts its changes from the rails.
     pub trailer: Trailer,
-    /// Whether the rails hold at all.
+    /// Whether the rails apply.
     pub mass_change: MassChange,
-    /// The longest comment, in Unicode scalar values.
+    /// The maximum length of a comment, in Unicode scalar values.
     pub comment_max_chars: usize,
 }
 
@@ -32,45 +32,45 @@ words! {
     FirstPass {
         /// Publish everything.
         Assert = "assert",
-        /// Record the documents as applied, and publish nothing.
+        /// StateEdit the documents as applied, and publish nothing.
         Adopt = "adopt",
     }
     /// `--on-remove`.
     #[derive(Default)]
     OnRemove {
-        /// List it.
+        /// List the toggle.
         #[default]
         Keep = "keep",
-        /// Publish what is applied once more, disabled.
+        /// Publish the applied targeting again, disabled.
         Disable = "disable",
-        /// Drop it without publishing.
+        /// Drop the toggle from the state without publishing.
         Forget = "forget",
     }
     /// `--on-invalid`.
     #[derive(Default)]
     OnInvalid {
-        /// Hold the invalid ones; the others continue.
+        /// Hold the invalid documents; publish the others.
         #[default]
         Hold = "hold",
-        /// Publish nothing while one is invalid.
+        /// Publish nothing while a document is invalid.
         Stop = "stop",
     }
     /// `--history`.
     HistoryRule {
-        /// Follow a rewritten history, even to an older commit than the shared state has seen.
+        /// Follow a rewritten history, even to a commit older than the one that the shared state records.
         Follow = "follow",
         /// Stop the pass.
         Refuse = "refuse",
     }
 }
 
-/// Whether a `Gitoggle-Allow: mass-change` trailer counts.
+/// Whether `Gitoggle-Allow: mass-change` trailers count.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Trailer {
-    /// It does.
+    /// They count.
     #[default]
     Allowed,
-    /// It does not (`--no-allow-trailer`).
+    /// They do not count (`--no-allow-trailer`).
     Ignored,
 }
 
@@ -102,8 +102,8 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Returns the SHA-256, in hexadecimal, of everything here: a pass whose policy has another digest than the last
-    /// one's has to look again even where the repository did not move.
+    /// Returns the SHA-256 of all settings in hexadecimal. A pass with another digest than the last one has to compare
+    /// again even if the repository did not change.
     #[must_use]
     pub fn digest(&self) -> String {
         let Self {
@@ -125,16 +125,16 @@ impl Policy {
         hex(&Sha256::digest(text))
     }
 
-    /// Returns the ratio's rail where `changed` of `applied` toggles trip it.
+    /// Returns the rail of `max_change_ratio` if `changed` of `applied` toggles exceed it.
     pub(super) fn ratio_rail(
         &self,
         environment: &EnvironmentId,
         changed: usize,
         applied: usize,
     ) -> Option<Rail> {
-        /// Below this many, one ordinary change would trip it.
+        /// With fewer toggles, one ordinary change would exceed the ratio.
         const FEWEST: usize = 10;
-        // Dividing, not multiplying: the quotient of 3 and 30 is the very number that `0.1` is read as.
+        // A division, not a multiplication: 3 / 30 yields the same float as the literal `0.1`.
         #[expect(clippy::cast_precision_loss, reason = "no environment has 2^52 toggles")]
         let is_over = applied >= FEWEST && changed as f64 / applied as f64 > self.max_change_ratio;
         is_over.then(|| Rail {
@@ -148,7 +148,7 @@ impl Policy {
         })
     }
 
-    /// Returns the count's rail where `changed` changes trip it.
+    /// Returns the rail of `max_change_count` if `changed` changes exceed it.
     pub(super) fn count_rail(&self, environment: &EnvironmentId, changed: usize) -> Option<Rail> {
         let max = self.max_change_count?;
         (changed as u64 > max).then(|| Rail {
@@ -160,7 +160,7 @@ impl Policy {
     }
 }
 
-/// Returns how much of `applied` is `changed`, with as many digits as it takes not to read like the limit.
+/// Formats the share of `changed` in `applied`, with enough digits to differ from the limit.
 fn percent(changed: usize, applied: usize, max: f64) -> String {
     const MOST_DIGITS: usize = 4;
     #[expect(clippy::cast_precision_loss, reason = "no environment has 2^52 toggles")]
@@ -171,16 +171,16 @@ fn percent(changed: usize, applied: usize, max: f64) -> String {
     differing.map_or_else(|| shown(ratio, MOST_DIGITS), |(ratio, _)| ratio)
 }
 
-/// A limit that an environment's changes are over. Its text has the numbers, the setting and the ways past it.
+/// A limit that an environment's changes exceed. Its text has the numbers, the setting and the ways to lift it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rail {
-    /// The environment that is held.
+    /// The held environment.
     pub environment: EnvironmentId,
-    /// How many changes count.
+    /// The number of changes that count.
     pub changed: usize,
-    /// Which limit.
+    /// The exceeded limit.
     pub limit: Limit,
-    /// Whether the trailer is a way past it.
+    /// Whether the trailer can lift it.
     pub trailer: Trailer,
 }
 
@@ -194,7 +194,7 @@ pub enum Limit {
     },
     /// `max_change_ratio`.
     Ratio {
-        /// How many toggles are applied in the environment.
+        /// The number of applied toggles in the environment.
         applied: usize,
         /// The setting's value.
         max: f64,

@@ -1,13 +1,11 @@
-//! What changes, in words.
+//! Describes changes in sentences.
 
-use std::collections::{HashMap, VecDeque};
-use std::hash::Hash;
-
+use super::pairs::Pairs;
 use crate::model::{Condition, Content, Rule, Serve, Targeting, Variation, escaped};
 
-/// Returns one plain sentence for each difference, of one harmless line each; for a new toggle, what it is.
+/// Returns one sentence per difference, each one line of escaped text; for a new toggle, its description.
 ///
-/// There is none exactly when the two are equal.
+/// Empty exactly if both are equal.
 #[must_use]
 pub fn sentences(before: Option<&Targeting>, after: &Targeting) -> Vec<String> {
     let Some(before) = before else {
@@ -57,7 +55,7 @@ fn summary(targeting: &Targeting) -> Vec<String> {
 
 fn compare(before: &Content, after: &Content, out: &mut Vec<String>) {
     let Content {
-        rules,
+        rules: _,
         disabled_serve,
         default_serve,
         variations,
@@ -77,15 +75,28 @@ fn compare(before: &Content, after: &Content, out: &mut Vec<String>) {
     ] {
         out.extend(serve(b, a).map(|text| format!("{what} serve: {text}")));
     }
-    let mut pairs = Pairs::new(before.rules.len(), rules.len());
-    pairs.by(&before.rules, rules, |rule| Some((&rule.name, &rule.conditions)));
-    pairs.by(&before.rules, rules, |rule| {
+    compare_rules(&before.rules, after, serve, out);
+}
+
+/// Describes changes of rules. `serve` describes the change of a serve, if there is one.
+fn compare_rules(
+    before: &[Rule],
+    after: &Content,
+    serve: impl Fn(Serve, Serve) -> Option<String>,
+    out: &mut Vec<String>,
+) {
+    let Content {
+        rules, variations, ..
+    } = after;
+    let mut pairs = Pairs::new(before.len(), rules.len());
+    pairs.by(before, rules, |rule| Some((&rule.name, &rule.conditions)));
+    pairs.by(before, rules, |rule| {
         (!rule.name.is_empty()).then_some(&rule.name)
     });
-    pairs.by(&before.rules, rules, |rule| Some(&rule.conditions));
-    pairs.by(&before.rules, rules, |rule| rule.name.is_empty().then_some(()));
+    pairs.by(before, rules, |rule| Some(&rule.conditions));
+    pairs.by(before, rules, |rule| rule.name.is_empty().then_some(()));
     for at in pairs.removed() {
-        out.push(format!("{} removed", label(&before.rules[at], at)));
+        out.push(format!("{} removed", label(&before[at], at)));
     }
     let moved = pairs.moved();
     for (at, rule) in rules.iter().enumerate() {
@@ -98,7 +109,7 @@ fn compare(before: &Content, after: &Content, out: &mut Vec<String>) {
             ));
             continue;
         };
-        let old = &before.rules[from];
+        let old = &before[from];
         let Rule {
             name,
             serve: now,
@@ -110,7 +121,7 @@ fn compare(before: &Content, after: &Content, out: &mut Vec<String>) {
         if moved[at] && from != at {
             out.push(format!("{label} moved from position {} to {}", from + 1, at + 1));
         } else if moved[at] {
-            // Others moved past it.
+            // Its position is unchanged only because other rules moved past it.
             let last = at.checked_sub(1).map(|last| self::label(&rules[last], last));
             let place = last.map_or_else(|| "the first".to_owned(), |last| format!("behind {last}"));
             out.push(format!("{label} is now {place}"));
@@ -120,7 +131,7 @@ fn compare(before: &Content, after: &Content, out: &mut Vec<String>) {
     }
 }
 
-/// Tells about variations and returns where each old one is now.
+/// Describes changes of variations. Returns the new index of each old variation.
 fn compare_variations(
     before: &[Variation],
     after: &[Variation],
@@ -128,7 +139,7 @@ fn compare_variations(
 ) -> Vec<Option<usize>> {
     let mut pairs = Pairs::new(before.len(), after.len());
     pairs.by(before, after, |variation| Some(&variation.name));
-    pairs.by(&places(before), &places(after), Some);
+    pairs.by(&positions(before), &positions(after), Some);
     for at in pairs.removed() {
         out.push(format!("variation {} removed", quoted(&before[at].name)));
     }
@@ -180,10 +191,10 @@ fn compare_variations(
     map
 }
 
-/// What tells variations apart whose names do not: where each stands, and what else it is.
-fn places(variations: &[Variation]) -> Vec<(usize, &str, &str)> {
-    let places = variations.iter().enumerate();
-    places
+/// Returns a key for variations whose names are not unique: position, value and description.
+fn positions(variations: &[Variation]) -> Vec<(usize, &str, &str)> {
+    let positions = variations.iter().enumerate();
+    positions
         .map(|(at, variation)| (at, variation.value.as_str(), variation.description.as_str()))
         .collect()
 }
@@ -275,7 +286,7 @@ fn condition(condition: &Condition) -> String {
     )
 }
 
-/// Joins the first few.
+/// Joins the first items and counts the others.
 fn list(items: impl ExactSizeIterator<Item = String>) -> String {
     const SHOWN: usize = 5;
     let more = items.len().saturating_sub(SHOWN);
@@ -286,17 +297,17 @@ fn list(items: impl ExactSizeIterator<Item = String>) -> String {
     }
 }
 
-/// The most characters of a text that are shown.
+/// The maximum number of characters of a text that are shown.
 const LONGEST: usize = 80;
 
-/// Text in backticks, harmless and of bounded length.
+/// Returns a text in backticks, escaped and cut.
 fn quoted(text: &str) -> String {
     let short: String = text.chars().take(LONGEST).collect();
     let more = if short.len() < text.len() { "…" } else { "" };
     format!("`{}{more}`", escaped(&short))
 }
 
-/// Two texts in backticks that differ, and so read differently: of long ones, from shortly before they part.
+/// Returns two texts in backticks. Long ones start shortly before the first difference, so that both look different.
 fn from_to(old: &str, word: &str, new: &str) -> String {
     const BEFORE: usize = 10;
     let common = old.chars().zip(new.chars()).take_while(|(old, new)| old == new);
@@ -325,72 +336,5 @@ fn label(rule: &Rule, at: usize) -> String {
     match rule.name.as_str() {
         "" => format!("rule {}", at + 1),
         name => format!("rule {}", quoted(name)),
-    }
-}
-
-/// Which old item each new one is.
-struct Pairs {
-    before: Vec<Option<usize>>,
-    taken: Vec<bool>,
-}
-
-impl Pairs {
-    fn new(before: usize, after: usize) -> Self {
-        Self {
-            before: vec![None; after],
-            taken: vec![false; before],
-        }
-    }
-
-    /// Pairs what has no partner yet and an equal key, first come first served.
-    fn by<'t, T, K: Eq + Hash>(&mut self, before: &'t [T], after: &'t [T], key: impl Fn(&'t T) -> Option<K>) {
-        let mut free: HashMap<K, VecDeque<usize>> = HashMap::new();
-        for (at, item) in before.iter().enumerate().filter(|(at, _)| !self.taken[*at]) {
-            if let Some(key) = key(item) {
-                free.entry(key).or_default().push_back(at);
-            }
-        }
-        for (slot, item) in self
-            .before
-            .iter_mut()
-            .zip(after)
-            .filter(|(slot, _)| slot.is_none())
-        {
-            *slot = key(item).and_then(|key| free.get_mut(&key)?.pop_front());
-            if let Some(at) = *slot {
-                self.taken[at] = true;
-            }
-        }
-    }
-
-    fn removed(&self) -> impl Iterator<Item = usize> {
-        self.taken
-            .iter()
-            .enumerate()
-            .filter(|(_, taken)| !**taken)
-            .map(|(at, _)| at)
-    }
-
-    /// Tells for each new item whether it moved: the fewest that explain the new order.
-    fn moved(&self) -> Vec<bool> {
-        let mut tails: Vec<usize> = Vec::new();
-        let mut previous = vec![None; self.before.len()];
-        for (at, from) in self.before.iter().enumerate() {
-            let Some(from) = from else { continue };
-            let place = tails.partition_point(|tail| self.before[*tail] < Some(*from));
-            previous[at] = place.checked_sub(1).map(|place| tails[place]);
-            if place == tails.len() {
-                tails.push(at);
-            } else {
-                tails[place] = at;
-            }
-        }
-        let mut moved: Vec<bool> = self.before.iter().map(Option::is_some).collect();
-        let mut at = tails.last().copied();
-        while let Some(stays) = at {
-            moved[stays] = false;
-            at = previous[stays];
-        }
-        moved
     }
 }

@@ -1,148 +1,55 @@
-//! The plan as a value: what would be done and why, complete and immutable.
+//! The plan as a complete, immutable value.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-use super::orphan::Orphan;
-use super::{Held, HoldReason, Overrides, SourceInfo};
+use super::change::same_environment;
+use super::{Change, Orphan, Overrides, SourceInfo, StateEdit, WithheldReason, WithheldToggle};
 use crate::document::{Diagnostic, Severity};
-use crate::model::{
-    Action, Attribution, EnvironmentId, Payload, RequestDigest, ToggleId, Version, counted, hex,
-};
+use crate::model::{EnvironmentId, counted, hex};
 
-/// Everything one pass would do. Sorted by toggle throughout.
+/// Everything that one pass would do. All lists are sorted by toggle.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub(super) source: SourceInfo,
     pub(super) base_url: Option<String>,
     pub(super) changes: Vec<Change>,
-    pub(super) held: Vec<Held>,
+    pub(super) withheld: Vec<WithheldToggle>,
     pub(super) orphans: Vec<Orphan>,
-    pub(super) records: Vec<Record>,
+    pub(super) state_edits: Vec<StateEdit>,
     pub(super) environment_holds: BTreeMap<EnvironmentId, String>,
     pub(super) findings: Vec<Diagnostic>,
     pub(super) overrides: Overrides,
     pub(super) stopped: Option<Stopped>,
 }
 
-/// One publish.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Change {
-    /// What is sent, and the document it comes from.
-    pub version: Version,
-    /// What it does.
-    pub action: Action,
-    /// What it replaces, as far as that is known.
-    pub before: Before,
-    /// The commit that it is attributed to.
-    pub attribution: Attribution,
-    /// The comment, already cut.
-    pub comment: String,
-    /// Whether it was sent before.
-    pub resend: Resend,
-}
-
-impl std::ops::Deref for Change {
-    type Target = Version;
-
-    fn deref(&self) -> &Version {
-        &self.version
-    }
-}
-
-impl Change {
-    /// Returns the digest of what is sent.
-    #[must_use]
-    pub fn request(&self) -> RequestDigest {
-        RequestDigest::new(self.action, &self.payload)
-    }
-}
-
-/// What a change replaces.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Before {
-    /// This was applied.
-    Applied(Payload),
-    /// Nothing was applied.
-    Nothing,
-    /// This was sent last, and what came of it is not known.
-    Unknown(Payload),
-    /// Something was applied that can no longer be read.
-    Unreadable,
-}
-
-impl Before {
-    /// Returns what was last applied or sent, where it can be read.
-    #[must_use]
-    pub fn payload(&self) -> Option<&Payload> {
-        match self {
-            Self::Applied(payload) | Self::Unknown(payload) => Some(payload),
-            Self::Nothing | Self::Unreadable => None,
-        }
-    }
-}
-
-/// Whether a change was sent before.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Resend {
-    /// For the first time.
-    No,
-    /// The body and comment of an unknown one, again.
-    Same,
-}
-
-/// A change of the state without a publish.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Record {
-    /// Record a document as applied, because `--first-pass adopt` says that it is.
-    Adopt(Version),
-    /// Drop the toggle.
-    Forget {
-        /// The toggle.
-        id: ToggleId,
-    },
-    /// Record a document that means what is applied.
-    SameMeaning(Version),
-}
-
-impl Record {
-    /// Returns the toggle.
-    #[must_use]
-    pub fn id(&self) -> &ToggleId {
-        match self {
-            Self::Adopt(version) | Self::SameMeaning(version) => &version.id,
-            Self::Forget { id } => id,
-        }
-    }
-}
-
-/// How many toggles a plan has of each kind that decides an exit code.
+/// The numbers that decide an exit code.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Verdict {
-    /// Publishes.
+pub struct PlanCounts {
+    /// The number of publishes.
     pub changes: usize,
-    /// Invalid documents.
+    /// The number of invalid documents.
     pub invalid: usize,
-    /// Toggles and whole environments held until somebody decides.
+    /// The number of toggles and whole environments that wait for a decision of an operator.
     pub held: usize,
-    /// Those of the held ones that wait for a decision about a first pass.
+    /// The number of held toggles that wait for a decision on a first pass.
     pub first_pass: usize,
-    /// Toggles refused by the service.
+    /// The number of toggles that the service refused.
     pub failed: usize,
 }
 
-/// The changes of one environment, in the order in which they are sent.
+/// The changes of one environment, in the order of publishing.
 #[derive(Clone, Debug)]
 pub struct Lane<'a> {
     /// The environment.
     pub environment: EnvironmentId,
-    /// Its changes: what becomes disabled first, then by path.
+    /// The changes: those that disable a toggle first, then by path.
     pub changes: Vec<&'a Change>,
 }
 
-/// A plan that may be published. Only [`Plan::approve`] makes one, and publishing takes nothing else.
+/// A plan that may be published. Only [`Plan::approve`] creates one, and publishing accepts nothing else.
 #[derive(Clone, Debug)]
 pub struct Approved(Arc<Plan>);
 
@@ -154,11 +61,11 @@ impl std::ops::Deref for Approved {
     }
 }
 
-/// `--on-invalid stop`, and something is invalid.
+/// `--on-invalid stop`, and at least one document is invalid.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("nothing is published because of `on_invalid: stop`: {} in scope", counted(*invalid, "invalid document"))]
 pub struct Stopped {
-    /// How many documents are invalid.
+    /// The number of invalid documents.
     pub invalid: usize,
 }
 
@@ -166,43 +73,70 @@ impl Plan {
     /// The version of the JSON form.
     pub const VERSION: u32 = 1;
 
-    /// Returns where the documents come from.
+    /// Returns the plan of a pass that found out early that there is nothing to do.
+    #[must_use]
+    pub fn nothing(source: SourceInfo, base_url: Option<String>) -> Self {
+        Self {
+            source,
+            base_url,
+            changes: Vec::new(),
+            withheld: Vec::new(),
+            orphans: Vec::new(),
+            state_edits: Vec::new(),
+            environment_holds: BTreeMap::new(),
+            findings: Vec::new(),
+            overrides: Overrides::default(),
+            stopped: None,
+        }
+    }
+
+    /// Returns whether the next pass has nothing to report besides new changes: no toggle is withheld, invalid or an
+    /// orphan.
+    #[must_use]
+    pub fn leaves_nothing(&self) -> bool {
+        self.withheld.is_empty()
+            && self.orphans.is_empty()
+            && self.environment_holds.is_empty()
+            && !self.has_invalid()
+    }
+
+    /// Returns the source of the documents.
     #[must_use]
     pub fn source(&self) -> &SourceInfo {
         &self.source
     }
 
-    /// Returns the service, where it is known.
+    /// Returns the service's URL, if it is configured.
     #[must_use]
     pub fn base_url(&self) -> Option<&str> {
         self.base_url.as_deref()
     }
 
-    /// Returns what would be published, by toggle.
+    /// Returns the changes to publish, by toggle.
     #[must_use]
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
 
-    /// Returns what is left alone, by toggle.
+    /// Returns the withheld toggles, sorted.
     #[must_use]
-    pub fn held(&self) -> &[Held] {
-        &self.held
+    pub fn withheld(&self) -> &[WithheldToggle] {
+        &self.withheld
     }
 
-    /// Returns the toggles whose file is gone and that stay as they are.
+    /// Returns the toggles whose file was removed and that the plan only lists.
     #[must_use]
     pub fn orphans(&self) -> &[Orphan] {
         &self.orphans
     }
 
-    /// Returns what changes in the state without a publish.
+    /// Returns the edits of the state without a publish.
     #[must_use]
-    pub fn records(&self) -> &[Record] {
-        &self.records
+    pub fn state_edits(&self) -> &[StateEdit] {
+        &self.state_edits
     }
 
-    /// Returns the environments that are held as a whole from outside, with the reason.
+    /// Returns the environments that are held as a whole, with the reason.
     #[must_use]
     pub fn environment_holds(&self) -> &BTreeMap<EnvironmentId, String> {
         &self.environment_holds
@@ -214,14 +148,14 @@ impl Plan {
         &self.overrides
     }
 
-    /// Returns what was found in the documents.
+    /// Returns the findings in the documents.
     #[must_use]
     pub fn findings(&self) -> &[Diagnostic] {
         &self.findings
     }
 
-    /// Returns `sha256:` and the digest of what would be sent. Commits and comments are not in it, so it survives
-    /// a merge.
+    /// Returns `sha256:` and the digest of all requests. Commits and comments are not part of it, so a merge does not
+    /// change it.
     #[must_use]
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
@@ -238,7 +172,7 @@ impl Plan {
         format!("sha256:{}", hex(&hash.finalize()))
     }
 
-    /// Returns the changes per environment in the order in which they are sent.
+    /// Returns the changes per environment, in the order of publishing.
     #[must_use]
     pub fn lanes(&self) -> Vec<Lane<'_>> {
         let mut lanes: Vec<Lane<'_>> = self
@@ -261,24 +195,26 @@ impl Plan {
 
     /// Returns the numbers that decide an exit code.
     #[must_use]
-    pub fn verdict(&self) -> Verdict {
-        let count =
-            |test: fn(&HoldReason) -> bool| self.held.iter().filter(|held| test(&held.reason)).count();
+    pub fn counts(&self) -> PlanCounts {
+        let count = |test: fn(&WithheldReason) -> bool| {
+            let reasons = self.withheld.iter().map(|toggle| &toggle.reason);
+            reasons.filter(|reason| test(reason)).count()
+        };
         let errors = self
             .findings
             .iter()
             .filter(|finding| finding.severity == Severity::Error);
         let files: std::collections::BTreeSet<&str> = errors.map(|finding| finding.path.as_str()).collect();
-        Verdict {
+        PlanCounts {
             changes: self.changes.len(),
-            invalid: count(HoldReason::is_invalid).max(files.len()),
-            held: count(HoldReason::is_stop).max(self.environment_holds.len()),
-            first_pass: count(|reason| matches!(reason, HoldReason::FirstPass(_))),
-            failed: count(|reason| matches!(reason, HoldReason::Refused(_))),
+            invalid: count(WithheldReason::is_invalid).max(files.len()),
+            held: count(WithheldReason::needs_decision).max(self.environment_holds.len()),
+            first_pass: count(|reason| matches!(reason, WithheldReason::FirstPass(_))),
+            failed: count(|reason| matches!(reason, WithheldReason::Refused(_))),
         }
     }
 
-    /// Returns whether there is anything to publish.
+    /// Returns whether there is a change to publish.
     #[must_use]
     pub fn has_changes(&self) -> bool {
         !self.changes.is_empty()
@@ -287,40 +223,40 @@ impl Plan {
     /// Returns whether a document is invalid.
     #[must_use]
     pub fn has_invalid(&self) -> bool {
-        self.verdict().invalid > 0
+        self.counts().invalid > 0
     }
 
-    /// Returns whether something waits for somebody to decide (exit code 4).
+    /// Returns whether an operator has to decide (exit code 4).
     #[must_use]
     pub fn has_held(&self) -> bool {
-        self.verdict().held > 0
+        self.counts().held > 0
     }
 
-    /// Returns whether something is held for another reason than a first pass about which nothing is decided.
+    /// Returns whether an operator has to decide on anything but first passes.
     #[must_use]
     pub fn has_held_besides_first_passes(&self) -> bool {
-        let verdict = self.verdict();
-        verdict.held > verdict.first_pass
+        let counts = self.counts();
+        counts.held > counts.first_pass
     }
 
-    /// Returns whether there is nothing to publish, record or tell.
+    /// Returns whether there is nothing to publish, record or show.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
-            && self.held.is_empty()
+            && self.withheld.is_empty()
             && self.orphans.is_empty()
-            && self.records.is_empty()
+            && self.state_edits.is_empty()
             && self.environment_holds.is_empty()
             && self.findings.is_empty()
     }
 
-    /// Returns why nothing of the plan may be published, if that is so.
+    /// Returns the reason why the plan must not be published, if there is one.
     #[must_use]
     pub fn stopped(&self) -> Option<Stopped> {
         self.stopped
     }
 
-    /// Returns the plan as one that may be published.
+    /// Approves the plan for publishing.
     ///
     /// # Errors
     /// [`Stopped`] if a document is invalid and `--on-invalid stop` is given.
@@ -330,9 +266,4 @@ impl Plan {
             None => Ok(Approved(Arc::clone(self))),
         }
     }
-}
-
-/// Compares without allocating.
-pub(super) fn same_environment(a: &ToggleId, b: &ToggleId) -> bool {
-    (a.project(), a.environment_key()) == (b.project(), b.environment_key())
 }

@@ -16,7 +16,7 @@ use super::error::Error;
 use super::reader::Reader;
 use super::trees::{TreeCache, folder};
 use crate::git::object_id;
-use crate::model::{Differing, EntryKind, ObjectId};
+use crate::model::{EntryKind, ObjectId, TreeDiff};
 
 /// The paths that no commit has taken yet, as a tree of folders.
 #[derive(Default)]
@@ -274,7 +274,7 @@ impl<'a> Walk<'a> {
             open.path = path;
             return Ok(moved);
         };
-        for (old, new) in Differing::new(&a, &b) {
+        for (old, new) in TreeDiff::new(&a, &b) {
             let Some(name) = old.or(new).map(|entry| entry.name) else {
                 continue;
             };

@@ -12,7 +12,7 @@ use super::history::CommitNode;
 use super::reader::Reader;
 use super::trees::{FileAt, TreeCache, find_file, folder};
 use crate::git::oid;
-use crate::model::{CommitId, Evidence, ObjectId};
+use crate::model::{CommitId, HistoryEvidence, ObjectId};
 
 /// Returns whether a partial clone lacks the tree of a parent of `commit`.
 pub(super) fn lacks_trees(reader: &Reader, commit: CommitId) -> bool {
@@ -73,19 +73,19 @@ pub(super) fn evidence(
     start: CommitId,
     path: &str,
     object: ObjectId,
-) -> Result<Evidence, Error> {
+) -> Result<HistoryEvidence, Error> {
     let mut walk = reader.repository().revwalk()?;
     walk.push(oid(start.0))?;
     let mut trees = TreeCache::new(reader);
     let mut seen = HashSet::new();
     let mut unseen = match reader.repository().is_shallow() {
-        true => Evidence::CannotTell,
-        false => Evidence::Nowhere,
+        true => HistoryEvidence::Unknown,
+        false => HistoryEvidence::Nowhere,
     };
     for id in walk {
         match find_file(&mut trees, CommitNode::read(reader, id?)?.tree, path, &mut seen)? {
-            FileAt::File(found) if found == object => return Ok(Evidence::Found),
-            FileAt::Missing => unseen = Evidence::CannotTell,
+            FileAt::File(found) if found == object => return Ok(HistoryEvidence::Found),
+            FileAt::Missing => unseen = HistoryEvidence::Unknown,
             FileAt::File(_) | FileAt::Nothing => {}
         }
     }

@@ -9,7 +9,7 @@ use super::reader::{Reader, ReaderCache};
 use super::resolve::Resolved;
 use super::{Parents, history, message, search};
 use crate::git::{object_id, oid};
-use crate::model::{Attribution, Commit, CommitId, EntryKind, Evidence, ObjectId, Trees};
+use crate::model::{Attribution, Commit, CommitId, EntryKind, HistoryEvidence, ObjectId, Trees};
 
 /// One commit of the source and its history. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -210,7 +210,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// If the history cannot be read.
-    pub fn evidence(&self, path: &str, object: ObjectId) -> Result<Evidence, Error> {
+    pub fn evidence(&self, path: &str, object: ObjectId) -> Result<HistoryEvidence, Error> {
         self.query(|reader, start| search::evidence(reader, start, &self.full(path), object))
     }
 

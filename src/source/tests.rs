@@ -2,7 +2,7 @@
 
 use super::testing::{Repo, config, git, source, source_at};
 use super::*;
-use crate::model::{Blob, EntryKind, Evidence, ObjectId, Trees};
+use crate::model::{Blob, EntryKind, HistoryEvidence, ObjectId, Trees};
 
 fn revision(source: &mut Source) -> String {
     let looked = source.snapshot().unwrap().revision();
@@ -368,10 +368,10 @@ fn an_object_is_found_only_at_its_path_in_the_history() {
     repo.commit_file("y/b", "three");
     let three = repo.git(&["rev-parse", "HEAD:y/b"]).parse().unwrap();
     let snapshot = source(repo.path()).snapshot().unwrap();
-    assert_eq!(snapshot.evidence("x/a", one).unwrap(), Evidence::Found);
-    assert_eq!(snapshot.evidence("y/b", three).unwrap(), Evidence::Found);
-    assert_eq!(snapshot.evidence("x/a", three).unwrap(), Evidence::Nowhere);
-    assert_eq!(snapshot.evidence("x", one).unwrap(), Evidence::Nowhere);
+    assert_eq!(snapshot.evidence("x/a", one).unwrap(), HistoryEvidence::Found);
+    assert_eq!(snapshot.evidence("y/b", three).unwrap(), HistoryEvidence::Found);
+    assert_eq!(snapshot.evidence("x/a", three).unwrap(), HistoryEvidence::Nowhere);
+    assert_eq!(snapshot.evidence("x", one).unwrap(), HistoryEvidence::Nowhere);
 }
 
 #[test]

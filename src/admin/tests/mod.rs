@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use super::{Admin, now, serve};
 use crate::daemon::{
     Control, DriverCommand, Heartbeat, LastPass, Metrics, PassResult, Role, SourceStatus, Status, Success,
-    ToggleState, ToggleStatus, Trigger, WithheldReason,
+    ToggleState, ToggleStatus, Trigger, WithheldKind,
 };
 use crate::model::{Suspension, Suspensions};
 use crate::transport::{Secret, SecretSource, SigningKey, hmac_sha256};
@@ -167,7 +167,7 @@ fn ready() -> Status {
         toggle: "shop/prod/pay".parse().unwrap(),
         state: ToggleState::Held,
         reason: Some("the document is invalid".to_owned()),
-        kind: Some(WithheldReason::Invalid),
+        kind: Some(WithheldKind::Invalid),
         revision: None,
     }]);
     status

@@ -42,7 +42,7 @@ pub(super) fn rest(report: &Report, color: Color) -> String {
 
 fn total(report: &Report) -> String {
     let mut text = String::new();
-    let recorded = report.plan.records().len();
+    let recorded = report.plan.state_edits().len();
     if recorded > 0 && report.plan.stopped().is_none() && report.error.is_none() {
         let toggles = counted(recorded, "toggle");
         let _ = writeln!(text, "recorded without publishing: {toggles}");
@@ -99,7 +99,7 @@ pub(super) fn markdown(report: &Report, plan: &str) -> String {
 #[derive(Serialize)]
 pub(super) struct ReportJson<'a> {
     #[serde(flatten)]
-    plan: render::Json<'a>,
+    plan: render::PlanJson<'a>,
     results: Vec<ResultLine<'a>>,
     stopped: Option<String>,
     error: Option<JsonError>,

@@ -125,7 +125,7 @@ impl Demo {
     async fn first_pass(&self) -> Result<(), Failure> {
         self.output.step(2, "The first pass needs a decision").await?;
         let report = self.pass(None).await?;
-        self.expect(report.plan.held().len(), FILES.len(), "toggles held")?;
+        self.expect(report.plan.withheld().len(), FILES.len(), "toggles held")?;
         self.expect(self.sandbox.requests().len(), 0, "requests")?;
         self.print(&format!(
             "gitoggle apply: {} toggles held, no request sent. Without state, gitoggle cannot",
@@ -173,7 +173,7 @@ impl Demo {
         let before = self.sandbox.requests().len();
         let report = self.pass(None).await?;
         self.expect(self.sandbox.requests().len() - before, 0, "requests")?;
-        self.expect(report.plan.records().len(), 1, "documents recorded")?;
+        self.expect(report.plan.state_edits().len(), 1, "documents recorded")?;
         self.print("the file changed, but not its meaning: recorded, no request sent")
     }
 

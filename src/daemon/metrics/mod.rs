@@ -16,7 +16,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::status::{PassResult, ToggleStatus, Withheld};
-use crate::model::{PublishOutcome, Suspensions, ToggleState, WithheldReason};
+use crate::model::{PublishOutcome, Suspensions, ToggleState, WithheldKind};
 use source_age::SourceAge;
 
 /// The metrics of one process. Clones share them.
@@ -123,7 +123,7 @@ impl Metrics {
 
     /// Sets the number of withheld toggles by reason.
     pub fn withheld(&self, withheld: &Withheld) {
-        for kind in WithheldReason::ALL {
+        for kind in WithheldKind::ALL {
             let (reason, count) = (kind.as_str(), withheld.because_of(kind));
             self.0
                 .withheld
@@ -194,7 +194,7 @@ impl Inner {
         for state in ToggleState::ALL.map(ToggleState::as_str) {
             drop(self.toggles.get_or_create(&StateLabel { state }));
         }
-        for reason in WithheldReason::ALL.map(WithheldReason::as_str) {
+        for reason in WithheldKind::ALL.map(WithheldKind::as_str) {
             drop(self.withheld.get_or_create(&ReasonLabel { reason }));
         }
     }
@@ -353,7 +353,7 @@ mod tests {
             toggle: "a/b/c".parse().unwrap(),
             state,
             reason: None,
-            kind: Some(WithheldReason::Rail),
+            kind: Some(WithheldKind::Rail),
             revision: None,
         };
         metrics.toggles(&[toggle(ToggleState::Held), toggle(ToggleState::Held)]);

@@ -20,7 +20,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::model::{
-    CommitId, Suspension, SuspensionScope, Suspensions, ToggleId, ToggleState, WithheldReason, rfc3339,
+    CommitId, Suspension, SuspensionScope, Suspensions, ToggleId, ToggleState, WithheldKind, rfc3339,
 };
 use crate::plan::History;
 use crate::state::Clock;
@@ -35,7 +35,7 @@ pub struct ToggleStatus {
     /// The reason for the state; absent if the toggle is in sync.
     pub reason: Option<String>,
     /// The kind of reason; absent unless the toggle is withheld.
-    pub kind: Option<WithheldReason>,
+    pub kind: Option<WithheldKind>,
     /// The source revision that was last applied; absent if none was.
     pub revision: Option<CommitId>,
 }
@@ -254,7 +254,7 @@ mod tests {
             toggle: "shop/prod/pay".parse().unwrap(),
             state: ToggleState::Held,
             reason: None,
-            kind: Some(WithheldReason::Rail),
+            kind: Some(WithheldKind::Rail),
             revision: None,
         }]);
         let (reason, until) = (Some("freeze".to_owned()), Some(0));

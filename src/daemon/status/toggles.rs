@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ToggleStatus;
 use crate::document::Layout;
-use crate::model::{Action, EntryKind, Scope, ToggleId, ToggleState, Trees, WithheldReason};
+use crate::model::{Action, EntryKind, Scope, ToggleId, ToggleState, Trees, WithheldKind};
 use crate::pass::{ChangeResult, Error, Report};
 use crate::plan::compare::join;
-use crate::plan::{Change, HoldReason, Plan};
+use crate::plan::{Change, Plan, WithheldReason};
 use crate::state::{self, Refusal, Revisions, Tried, View};
 
 type Lines = BTreeMap<ToggleId, Line>;
@@ -16,7 +16,7 @@ type Lines = BTreeMap<ToggleId, Line>;
 struct Line {
     state: ToggleState,
     reason: Option<String>,
-    kind: Option<WithheldReason>,
+    kind: Option<WithheldKind>,
 }
 
 impl Line {
@@ -28,7 +28,7 @@ impl Line {
         }
     }
 
-    fn withheld(state: ToggleState, reason: String, kind: WithheldReason) -> Self {
+    fn withheld(state: ToggleState, reason: String, kind: WithheldKind) -> Self {
         Self {
             state,
             reason: Some(reason),
@@ -43,7 +43,7 @@ impl Line {
 /// If the state cannot be read.
 pub(super) fn before(plan: &Plan, view: &View, scope: &Scope) -> Result<Vec<ToggleStatus>, Error> {
     let mut lines = planned(plan);
-    for held in plan.held() {
+    for held in plan.withheld() {
         let refusal = view.refusals().get(&held.id);
         let is_same = |refusal: &&Refusal| {
             held.change
@@ -66,7 +66,7 @@ pub(super) fn before(plan: &Plan, view: &View, scope: &Scope) -> Result<Vec<Togg
             Some(refusal) if refusal.request == change.request() => Line::withheld(
                 ToggleState::Failed,
                 format!("refused by the service: {}", refusal.reason),
-                WithheldReason::Refused,
+                WithheldKind::Refused,
             ),
             _ => unconfirmed(change, view),
         };
@@ -90,8 +90,8 @@ fn unconfirmed(change: &Change, view: &View) -> Line {
             alone: Some(_),
             ..
         }) => {
-            let reason = HoldReason::FailedAlone(reason.clone()).to_string();
-            Line::withheld(ToggleState::Failed, reason, WithheldReason::FailedAlone)
+            let reason = WithheldReason::FailedAlone(reason.clone()).to_string();
+            Line::withheld(ToggleState::Failed, reason, WithheldKind::FailedAlone)
         }
         Some(Tried { reason, .. }) => Line::new(
             ToggleState::Pending,
@@ -116,10 +116,10 @@ pub(crate) fn after(
         let line = match result {
             ChangeResult::Applied => Line::new(ToggleState::InSync, None),
             ChangeResult::Failed { reason } => {
-                Line::withheld(ToggleState::Failed, reason.clone(), WithheldReason::Refused)
+                Line::withheld(ToggleState::Failed, reason.clone(), WithheldKind::Refused)
             }
             ChangeResult::FailedAlone { reason } => {
-                Line::withheld(ToggleState::Failed, reason.clone(), WithheldReason::FailedAlone)
+                Line::withheld(ToggleState::Failed, reason.clone(), WithheldKind::FailedAlone)
             }
             ChangeResult::NotSent => Line::new(
                 ToggleState::Pending,
@@ -140,7 +140,7 @@ fn planned(plan: &Plan) -> Lines {
             Line::new(ToggleState::Orphan, Some(orphan.explanation())),
         );
     }
-    for held in plan.held() {
+    for held in plan.withheld() {
         let line = Line {
             state: held.reason.state(),
             reason: Some(held.reason.to_string()),
@@ -199,7 +199,7 @@ fn applied(view: &View) -> Result<BTreeSet<ToggleId>, state::Error> {
             match entry.kind() {
                 EntryKind::Tree => folders.push((path, entry.id)),
                 EntryKind::Blob => {
-                    if let crate::document::Place::Document { id, .. } = layout.place(path.as_bytes()) {
+                    if let crate::document::PathKind::Document { id, .. } = layout.classify(path.as_bytes()) {
                         toggles.insert(id);
                     }
                 }

@@ -9,7 +9,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::ToggleStatus;
-use crate::model::{EnvironmentId, ToggleState, WithheldReason};
+use crate::model::{EnvironmentId, ToggleState, WithheldKind};
 
 /// The toggles that are withheld in one state, in one environment, for one reason.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
@@ -19,7 +19,7 @@ pub struct WithheldGroup {
     /// Their project and environment.
     pub environment: EnvironmentId,
     /// The kind of reason.
-    pub reason: WithheldReason,
+    pub reason: WithheldKind,
     /// Their number.
     pub count: usize,
 }
@@ -74,7 +74,7 @@ impl Withheld {
 
     /// Returns the number of toggles that are withheld for `reason`.
     #[must_use]
-    pub fn because_of(&self, reason: WithheldReason) -> usize {
+    pub fn because_of(&self, reason: WithheldKind) -> usize {
         self.count(|group| group.reason == reason)
     }
 
@@ -142,7 +142,7 @@ fn clause(groups: &[WithheldGroup]) -> String {
 }
 
 /// Returns the reasons with their counts, the most frequent first.
-fn reasons(groups: &[WithheldGroup]) -> Vec<(WithheldReason, usize)> {
+fn reasons(groups: &[WithheldGroup]) -> Vec<(WithheldKind, usize)> {
     let mut counts: BTreeMap<_, usize> = BTreeMap::new();
     for group in groups {
         *counts.entry(group.reason).or_default() += group.count;
@@ -152,7 +152,7 @@ fn reasons(groups: &[WithheldGroup]) -> Vec<(WithheldReason, usize)> {
     reasons
 }
 
-fn listed(reasons: &[(WithheldReason, usize)]) -> String {
+fn listed(reasons: &[(WithheldKind, usize)]) -> String {
     let parts: Vec<_> = reasons
         .iter()
         .map(|(reason, count)| format!("{reason} ({count})"))
@@ -167,7 +167,7 @@ mod tests {
     fn toggles(
         environment: &str,
         state: ToggleState,
-        kind: Option<WithheldReason>,
+        kind: Option<WithheldKind>,
         count: usize,
     ) -> Vec<ToggleStatus> {
         let toggle = |number| ToggleStatus {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     use ToggleState::{Failed, Held, InSync, Pending};
-    use WithheldReason::{FirstPass, Invalid, Rail, Refused, Suspended};
+    use WithheldKind::{FirstPass, Invalid, Rail, Refused, Suspended};
 
     #[test]
     fn toggles_in_sync_or_pending_without_a_reason_are_not_withheld() {
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_reason_has_one_spelling() {
-        for kind in WithheldReason::ALL {
+        for kind in WithheldKind::ALL {
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
         }
     }

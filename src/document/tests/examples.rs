@@ -21,7 +21,7 @@ fn the_sample_repository_has_no_finding_with_any_service() {
     assert_eq!(files.len(), 8);
     for file in files {
         let path = file.strip_prefix(&root).unwrap().to_str().unwrap();
-        let Place::Document { format, .. } = Layout::default().place(path.as_bytes()) else {
+        let PathKind::Document { format, .. } = Layout::default().classify(path.as_bytes()) else {
             panic!("{path} matches the default layout");
         };
         for kind in [ServiceKind::Documented, ServiceKind::FeatureProbe] {

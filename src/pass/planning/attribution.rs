@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::Files;
 use crate::document::{self, LARGEST_DOCUMENT};
-use crate::model::{Attribution, Evidence, Format, ObjectId, Payload, ServiceKind, ToggleId, Trees};
+use crate::model::{Attribution, Format, HistoryEvidence, ObjectId, Payload, ServiceKind, ToggleId, Trees};
 use crate::pass::Error;
 use crate::pass::config::Rules;
 use crate::plan::{Draft, Plan, TRAILER, Trailer};
@@ -110,11 +110,11 @@ fn evidence(
     draft: &Draft,
     snapshot: &Snapshot,
     attributions: &mut BTreeMap<String, Attribution>,
-) -> Result<BTreeMap<ToggleId, Evidence>, Error> {
+) -> Result<BTreeMap<ToggleId, HistoryEvidence>, Error> {
     let mut evidence = BTreeMap::new();
     for (id, path, object) in draft.orphans_to_disable() {
         let found = snapshot.evidence(&path, object)?;
-        if found == Evidence::Found && !attributions.contains_key(&path) {
+        if found == HistoryEvidence::Found && !attributions.contains_key(&path) {
             let removal = snapshot.removal(&path)?;
             attributions.extend(removal.map(|commit| (path, Attribution::Known(Arc::new(commit)))));
         }

@@ -15,7 +15,7 @@ use super::config::{Config, Rules};
 use super::worktree::Folder;
 use crate::model::{Action, CommitId, EnvironmentId, ObjectId, Sent, Suspensions, ToggleId, Trees};
 use crate::plan::compare::{Comparison, Difference, Places, Roots, compare};
-use crate::plan::{Deciding, Draft, History, Input, Overrides, Parked, Plan, SourceInfo};
+use crate::plan::{DecisionContext, Draft, History, Input, Overrides, Parked, Plan, SourceInfo};
 use crate::source::{self, Relation, Snapshot, Source, SourceConfig};
 use crate::state::{self, PassMemory, View};
 use attribution::attribute;
@@ -264,7 +264,7 @@ where
     count_settled(view.settled(), &differences, &mut applied_counts);
     let overrides = Overrides::at(files.snapshot.revision(), view.allowances());
     let environment_holds = emptied::holds(lost, &differences, rules, &overrides);
-    let deciding = Deciding {
+    let deciding = DecisionContext {
         policy: &rules.policy,
         applied_counts: &applied_counts,
         environment_holds: &environment_holds,

@@ -1,6 +1,6 @@
 //! Counts the documents of a work tree that a plan leaves out because they are not committed.
 
-use crate::document::Place;
+use crate::document::PathKind;
 use crate::pass::config::Config;
 use crate::source::{self, Snapshot};
 
@@ -15,7 +15,7 @@ pub(super) fn note(config: &Config, snapshot: &Snapshot) -> Option<String> {
     };
     let is_document = |path: &&Vec<u8>| {
         let inner = path.strip_prefix(root.as_bytes());
-        inner.is_some_and(|inner| matches!(config.rules.layout.place(inner), Place::Document { .. }))
+        inner.is_some_and(|inner| matches!(config.rules.layout.classify(inner), PathKind::Document { .. }))
     };
     match differing.iter().filter(is_document).count() {
         0 => None,

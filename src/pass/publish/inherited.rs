@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use tokio::time::Instant;
 
 use crate::model::ToggleId;
-use crate::plan::{Change, Resend};
+use crate::plan::{Change, PublishAttempt};
 
 /// The toggles that were unknown when this process opened the state.
 #[derive(Clone, Debug, Default)]
@@ -38,7 +38,7 @@ impl Inherited {
     pub(crate) fn not_before(&self, change: &Change) -> Option<Instant> {
         // This also holds after the service confirmed the same document to this process: the request of the earlier process
         // could still overwrite a newer document.
-        let is_open = change.resend == Resend::No && self.toggles.contains(&change.id);
+        let is_open = change.attempt == PublishAttempt::First && self.toggles.contains(&change.id);
         self.ended_at.filter(|_| is_open)
     }
 }
@@ -51,7 +51,7 @@ mod tests {
     use crate::model::{Action, Attribution, Format, ObjectId, Payload, Version};
     use crate::plan::Before;
 
-    fn change(id: &ToggleId, before: Before, resend: Resend) -> Change {
+    fn change(id: &ToggleId, before: Before, attempt: PublishAttempt) -> Change {
         Change {
             version: Version {
                 id: id.clone(),
@@ -64,7 +64,7 @@ mod tests {
             before,
             attribution: Attribution::Uncommitted,
             comment: String::new(),
-            resend,
+            attempt,
         }
     }
 
@@ -80,16 +80,24 @@ mod tests {
         let mut inherited = Inherited::new([&left], ended_at);
         let unknown = || Before::Unknown(payload());
         inherited.expire(now);
-        for (id, before, resend, expected) in [
-            (&left, unknown(), Resend::No, Some(ended_at)),
-            (&left, unknown(), Resend::Same, None),
-            (&left, Before::Applied(payload()), Resend::No, Some(ended_at)),
-            (&other, unknown(), Resend::No, None),
+        for (id, before, attempt, expected) in [
+            (&left, unknown(), PublishAttempt::First, Some(ended_at)),
+            (&left, unknown(), PublishAttempt::Retry, None),
+            (
+                &left,
+                Before::Applied(payload()),
+                PublishAttempt::First,
+                Some(ended_at),
+            ),
+            (&other, unknown(), PublishAttempt::First, None),
         ] {
-            let change = change(id, before, resend);
+            let change = change(id, before, attempt);
             assert_eq!(inherited.not_before(&change), expected, "{change:?}");
         }
         inherited.expire(ended_at);
-        assert_eq!(inherited.not_before(&change(&left, unknown(), Resend::No)), None);
+        assert_eq!(
+            inherited.not_before(&change(&left, unknown(), PublishAttempt::First)),
+            None
+        );
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::model::{RequestDigest, ToggleId};
 use crate::pass::report::ChangeResult;
-use crate::plan::{HoldReason, Parked};
+use crate::plan::{Parked, WithheldReason};
 use crate::service::retry::lone_backoff;
 use crate::state::{Alone, Tried};
 
@@ -60,7 +60,7 @@ pub(crate) fn parked(tries: &BTreeMap<ToggleId, Tried>, now: i64) -> BTreeMap<To
     let parked = waiting.map(|(id, tried)| {
         let parked = Parked {
             request: tried.request.clone(),
-            reason: HoldReason::FailedAlone(tried.reason.clone()),
+            reason: WithheldReason::FailedAlone(tried.reason.clone()),
         };
         (id.clone(), parked)
     });

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use super::{Difference, Places, join};
-use crate::document::{Diagnostic, Place, tree};
+use crate::document::{Diagnostic, PathKind, tree};
 use crate::model::ToggleId;
 
-/// Gives each toggle the files of all toggles whose keys differ from its own only in case. FeatureProbe folds all three
-/// keys, so each of these files claims all of these toggles.
+/// Adds to each toggle the files of all toggles whose keys differ from its own only in case. FeatureProbe folds all
+/// three keys, so each of these files claims all of these toggles.
 pub(super) fn merge(differences: &mut [Difference]) {
     let mut groups: HashMap<String, Vec<usize>> = HashMap::new();
     let claimed = differences.iter().enumerate();
@@ -50,7 +50,7 @@ fn clash(difference: &Difference, places: &Places<'_>) -> Vec<Diagnostic> {
     }
 }
 
-/// Returns whether `path` is the place of `id`, letter for letter.
+/// Returns whether `path` is the path of `id`, case included.
 fn claims(path: &str, id: &ToggleId, places: &Places<'_>) -> bool {
-    matches!(places.layout.place(path.as_bytes()), Place::Document { id: claimed, .. } if claimed == *id)
+    matches!(places.layout.classify(path.as_bytes()), PathKind::Document { id: claimed, .. } if claimed == *id)
 }

@@ -1,11 +1,11 @@
-//! Finds the globs of `--only` that match no toggle: mistyped ones would make every pass succeed without doing anything.
+//! Finds the globs of `--only` that match no toggle: with a mistyped glob, every pass would succeed without an effect.
 
-use super::walk::is_hidden;
+use super::classifier::is_hidden;
 use super::{CompareError, Comparison, Places, Roots, join};
-use crate::document::{Layout, Place};
+use crate::document::{Layout, PathKind};
 use crate::model::{EntryKind, ObjectId, Trees, Unmatched};
 
-/// Returns the globs that match no toggle that is in the source, applied, or in `found` for another reason.
+/// Returns the globs that match no toggle in the source, in the state or in `found`.
 pub(super) fn unmatched<S: Trees, A: Trees, E: CompareError<S, A>>(
     source: &S,
     applied: Option<&A>,
@@ -19,13 +19,13 @@ pub(super) fn unmatched<S: Trees, A: Trees, E: CompareError<S, A>>(
     }
     search(source, roots.source, places.layout, &mut unmatched)?;
     if let (Some(applied), Some(root)) = (applied, roots.applied) {
-        // The state has a layout of its own, which is always the default one.
+        // The state always has the default layout.
         search(applied, root, &Layout::default(), &mut unmatched)?;
     }
     Ok(unmatched.globs())
 }
 
-/// Shows the toggles under `root` to `unmatched`, until every glob has matched one.
+/// Removes the globs that match a toggle under `root` from `unmatched`; stops when none is left.
 fn search<T: Trees>(
     trees: &T,
     root: ObjectId,
@@ -40,10 +40,10 @@ fn search<T: Trees>(
                 continue;
             }
             let path = join(&prefix, &String::from_utf8_lossy(entry.name));
-            match (entry.kind(), layout.place(path.as_bytes())) {
+            match (entry.kind(), layout.classify(path.as_bytes())) {
                 (EntryKind::Tree, _) => folders.push((path, entry.id)),
-                (EntryKind::Blob, Place::Document { id, .. }) => unmatched.see(id.as_str()),
-                (EntryKind::Blob, Place::BadKey { claim, .. }) => unmatched.see(&claim),
+                (EntryKind::Blob, PathKind::Document { id, .. }) => unmatched.see(id.as_str()),
+                (EntryKind::Blob, PathKind::BadKey { claim, .. }) => unmatched.see(&claim),
                 _ => {}
             }
         }

@@ -1,10 +1,10 @@
-//! Desired against applied, by object id: the two trees are walked side by side and equal folders are skipped.
+//! Compares the desired and the applied tree by object id: walks both side by side and skips equal folders.
 //!
-//! Nothing is read or parsed here. With the default layout both trees have one shape, so that a commit that
-//! touches ten files costs ten folders; any other layout is compared file by file (DESIGN, section 4, "Compare").
+//! Reads no document. With the default layout both trees have the same shape, so a commit that changes ten files costs
+//! ten folders. Any other layout is compared file by file (DESIGN, section 4, "Compare").
 
 mod clash;
-mod environment;
+mod classifier;
 mod matched;
 #[cfg(test)]
 mod tests;
@@ -26,62 +26,62 @@ pub(crate) struct File {
     pub(crate) id: ObjectId,
 }
 
-/// One toggle whose two sides are not the same object.
+/// A toggle whose two sides are different objects.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Difference {
     pub(crate) id: ToggleId,
-    /// The files that claim it: none when it is gone, several when they clash.
+    /// The files that claim it: none if it was removed, several if they clash.
     pub(crate) desired: Vec<File>,
     pub(crate) applied: Option<File>,
 }
 
 impl Difference {
-    /// Returns whether both sides are the same after all.
+    /// Returns whether both sides are the same object.
     pub(super) fn is_unchanged(&self) -> bool {
         matches!((self.desired.as_slice(), &self.applied), ([one], Some(other))
             if one.id == other.id && one.format == other.format)
     }
 }
 
-/// What comparing two trees found.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub(crate) struct Comparison {
     /// Sorted by toggle.
     pub(crate) differences: Vec<Difference>,
-    /// Toggles applied, for every environment that was looked into.
+    /// The number of applied toggles, for each compared environment.
     pub(crate) applied_counts: BTreeMap<EnvironmentId, usize>,
-    /// Environments in which something is applied and no document is left.
+    /// The environments with applied toggles and without documents.
     pub(crate) lost: BTreeSet<EnvironmentId>,
-    /// What is wrong with paths rather than with documents.
+    /// The findings on paths.
     pub(crate) findings: Vec<Diagnostic>,
-    /// Whether the source holds any document at all.
+    /// Whether the source contains a document.
     pub(crate) any_document: bool,
-    /// How many files were looked at.
+    /// The number of files in the folders that were read.
     pub(crate) files: usize,
     /// The globs of the scope that match no toggle, neither in the source nor applied.
     pub(crate) unmatched: Vec<String>,
 }
 
-/// Where documents are, and which of them are in scope.
+/// The location and scope of documents.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places<'a> {
     pub(crate) layout: &'a Layout,
-    /// What findings put before a path.
+    /// The prefix of paths in findings.
     pub(crate) root: &'a str,
-    /// A path outside it yields no finding.
+    /// A path outside of it yields no finding.
     pub(crate) scope: &'a Scope,
-    /// FeatureProbe takes keys that differ only in case for one.
+    /// To FeatureProbe, keys that differ only in case are equal.
     pub(crate) kind: ServiceKind,
 }
 
-/// The two trees, either of which may be missing.
+/// The two trees.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Roots {
     pub(crate) source: ObjectId,
     pub(crate) applied: Option<ObjectId>,
 }
 
-/// The source holds more than [`MOST_FILES`](crate::document::MOST_FILES) files and folders.
+/// The source contains more than [`MOST_FILES`](crate::document::MOST_FILES) files and folders.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TooManyFiles;
 
@@ -96,8 +96,8 @@ impl<E, S: Trees, A: Trees> CompareError<S, A> for E where
 {
 }
 
-/// Compares the trees under `roots`. `always` names toggles that are differences even where both sides are equal
-/// (their last outcome is unknown).
+/// Compares the trees under `roots`. `always` names toggles that are differences even if both sides are equal:
+/// their last outcome is unknown.
 pub(crate) fn compare<S: Trees, A: Trees, E: CompareError<S, A>>(
     source: &S,
     applied: Option<&A>,

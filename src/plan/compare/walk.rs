@@ -1,43 +1,36 @@
 //! The walk over the two trees of a comparison, side by side.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 
-use super::environment::applied_documents;
-use super::{CompareError, Comparison, Difference, File, Places, Roots, TooManyFiles, clash, join};
-use crate::document::{MOST_FILES, Place, tree};
-use crate::model::{Entry, EntryKind, EnvironmentId, ObjectId, ServiceKind, ToggleId, Tree, Trees};
+use super::classifier::{Classifier, ToggleFiles, applied_documents, is_hidden};
+use super::{CompareError, Comparison, Places, Roots, TooManyFiles, join};
+use crate::document::MOST_FILES;
+use crate::model::{EnvironmentId, ObjectId, ServiceKind, ToggleId, Tree, Trees};
 
-/// A walk, and what it has found so far.
+/// The state of a walk.
 pub(super) struct Walk<'a, S, A, E> {
     source: &'a S,
     applied: Option<&'a A>,
-    pub(super) places: Places<'a>,
-    pub(super) always: &'a BTreeSet<ToggleId>,
-    pub(super) found: Comparison,
-    /// Every toggle that was seen, by its id in lower case.
-    pub(super) folded: HashMap<String, ToggleId>,
-    /// How many folders of the source were looked at.
+    classifier: Classifier<'a>,
+    /// The number of source folders that were read.
     folders: usize,
     error: PhantomData<E>,
 }
 
-/// Documents, by the toggle they claim.
-pub(super) type Placed = Vec<(ToggleId, File)>;
-
-/// How deep the folder of an environment lies.
+/// The depth of an environment's folder in the default layout.
 const ENVIRONMENT_DEPTH: usize = 2;
 
-/// The deepest folder that is looked into. A layout has a handful of folders, and a hostile tree a hundred thousand.
+/// The deepest folder that is read. A layout has a handful of levels; a hostile tree can have a hundred thousand.
 const DEEPEST_FOLDER: usize = 128;
 
-/// One folder as it is on both sides.
+/// One folder on both sides.
 #[derive(Clone, Copy, Debug)]
 struct Sides {
     source: Option<ObjectId>,
     applied: Option<ObjectId>,
-    /// Whether it is read even if both sides are equal: another folder, whose name differs only in case, may hold the same
-    /// toggles.
+    /// Whether the folder is read even if both sides are equal: another folder, whose name differs only in case, may
+    /// contain the same toggles.
     is_twin: bool,
 }
 
@@ -51,18 +44,15 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
         Self {
             source,
             applied,
-            places,
-            always,
-            found: Comparison::default(),
-            folded: HashMap::new(),
+            classifier: Classifier::new(places, always),
             folders: 0,
             error: PhantomData,
         }
     }
 
-    /// Walks over the trees under `roots`.
+    /// Compares the trees under `roots`.
     pub(super) fn run(mut self, roots: Roots) -> Result<Comparison, E> {
-        if self.places.layout.is_default_shape() {
+        if self.classifier.places.layout.is_default_shape() {
             let sides = Sides {
                 source: Some(roots.source),
                 applied: roots.applied,
@@ -70,9 +60,9 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
             };
             self.folder("", 0, sides)?;
         } else {
-            self.everything(roots)?;
+            self.all_files(roots)?;
         }
-        Ok(self.finish())
+        Ok(self.classifier.finish())
     }
 
     fn folder(&mut self, prefix: &str, depth: usize, sides: Sides) -> Result<(), E> {
@@ -82,17 +72,18 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
             is_twin,
         } = sides;
         let is_equal = source.is_some() && source == applied && !is_twin;
-        if is_equal && !self.is_always(prefix) {
-            self.found.any_document = true;
+        if is_equal && !self.classifier.is_always(prefix) {
+            self.classifier.found.any_document = true;
             return Ok(());
         }
-        // The older one first: Git keeps it as what differs from the newer one, which is then at hand.
+        // The applied tree first: Git stores it as a delta against the newer one, which is then in the cache.
         let theirs = self.applied_tree(applied)?;
         let ours = self.source_tree(source)?;
         if depth == ENVIRONMENT_DEPTH {
-            self.environment_folder(prefix, &ours, &theirs, is_twin);
+            self.classifier
+                .environment_folder(prefix, &ours, &theirs, is_twin);
         } else {
-            self.documents(prefix, ours.entries());
+            self.classifier.documents(prefix, ours.entries());
         }
         self.subfolders(prefix, depth, (&ours, &theirs), is_twin)
     }
@@ -126,16 +117,16 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
             };
             match std::str::from_utf8(name) {
                 Ok(name) => self.folder(&join(prefix, name), depth + 1, sides)?,
-                Err(_) => self.not_utf8(prefix, name),
+                Err(_) => self.classifier.not_utf8(prefix, name),
             }
         }
         Ok(())
     }
 
-    /// Returns, in lower case, the names of projects or environments that FeatureProbe takes for one.
+    /// Returns, in lower case, the names of projects or environments that are equal to FeatureProbe.
     fn twins<'n>(&self, depth: usize, names: impl Iterator<Item = &'n [u8]>) -> BTreeSet<Vec<u8>> {
         let mut twins = BTreeSet::new();
-        if self.places.kind == ServiceKind::FeatureProbe && depth < ENVIRONMENT_DEPTH {
+        if self.classifier.places.kind == ServiceKind::FeatureProbe && depth < ENVIRONMENT_DEPTH {
             let mut seen = BTreeSet::new();
             let folded = names.map(<[u8]>::to_ascii_lowercase);
             twins.extend(folded.filter(|name| !seen.insert(name.clone())));
@@ -143,57 +134,13 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
         twins
     }
 
-    /// Sorts the files of one folder of the source into documents and findings.
-    pub(super) fn documents<'e>(&mut self, prefix: &str, entries: impl Iterator<Item = Entry<'e>>) -> Placed {
-        let mut documents = Vec::new();
-        for entry in entries.filter(is_file) {
-            match std::str::from_utf8(entry.name) {
-                Ok(name) => documents.extend(self.place(join(prefix, name), entry.id)),
-                Err(_) if is_hidden(entry.name) => {}
-                Err(_) => self.not_utf8(prefix, entry.name),
-            }
-        }
-        documents
-    }
-
-    fn place(&mut self, path: String, id: ObjectId) -> Option<(ToggleId, File)> {
-        match self.places.layout.place(path.as_bytes()) {
-            Place::Document { id: toggle, format } => {
-                self.found.any_document = true;
-                return Some((toggle, File { path, format, id }));
-            }
-            Place::BadKey { claim, .. } if !self.places.scope.contains_text(&claim) => {}
-            Place::BadKey { component, error, .. } => {
-                let finding = tree::bad_key(&self.shown(&path), &component, &error);
-                self.found.findings.push(finding);
-            }
-            Place::Elsewhere => {
-                let finding = tree::elsewhere(&self.shown(&path), self.places.layout.pattern());
-                self.found.findings.push(finding);
-            }
-            Place::ExtensionCase => {
-                let finding = tree::extension_case(&self.shown(&path));
-                self.found.findings.push(finding);
-            }
-            Place::Ignored => {}
-        }
-        None
-    }
-
-    fn not_utf8(&mut self, prefix: &str, name: &[u8]) {
-        let path = [join(self.places.root, prefix).as_bytes(), b"/", name].concat();
-        self.found
-            .findings
-            .push(tree::not_utf8_path(path.strip_prefix(b"/").unwrap_or(&path)));
-    }
-
-    /// Compares file by file, for layouts whose folders are not those of the state.
-    fn everything(&mut self, roots: Roots) -> Result<(), E> {
-        let mut environments: BTreeMap<EnvironmentId, (Placed, Placed)> = BTreeMap::new();
+    /// Compares file by file, for layouts whose folders differ from those of the state.
+    fn all_files(&mut self, roots: Roots) -> Result<(), E> {
+        let mut environments: BTreeMap<EnvironmentId, (ToggleFiles, ToggleFiles)> = BTreeMap::new();
         let mut left = vec![(String::new(), roots.source)];
         while let Some((prefix, folder)) = left.pop() {
             let tree = self.source_tree(Some(folder))?;
-            for (id, file) in self.documents(&prefix, tree.entries()) {
+            for (id, file) in self.classifier.documents(&prefix, tree.entries()) {
                 environments
                     .entry(id.environment())
                     .or_default()
@@ -219,58 +166,28 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
         }
         for (desired, applied) in environments.into_values() {
             let count = applied.len();
-            self.environment(desired, applied, count, false);
+            self.classifier.environment(desired, applied, count, false);
         }
         Ok(())
     }
 
-    fn finish(mut self) -> Comparison {
-        let differences = &mut self.found.differences;
-        if self.places.kind == ServiceKind::FeatureProbe {
-            clash::merge(differences);
-            differences.retain(|one| !one.is_unchanged() || self.always.contains(&one.id));
-        }
-        let clashes = clash::duplicates(differences, &self.places);
-        self.found.findings.extend(clashes);
-        let mut nowhere = self.always.clone();
-        for found in &self.found.differences {
-            nowhere.remove(&found.id);
-        }
-        let nowhere = nowhere.into_iter().map(|id| Difference {
-            id,
-            desired: Vec::new(),
-            applied: None,
-        });
-        self.found.differences.extend(nowhere);
-        self.found.differences.sort_by(|a, b| a.id.cmp(&b.id));
-        self.found.findings.sort();
-        self.found
-    }
-
-    fn is_always(&self, prefix: &str) -> bool {
-        self.always.iter().any(|id| id.as_str().starts_with(prefix))
-    }
-
-    fn shown(&self, path: &str) -> String {
-        join(self.places.root, path)
-    }
-
-    /// Reads a tree of the source. One tree may stand for millions of files by being in many places.
+    /// Reads a tree of the source and enforces the limit: one tree that occurs in many places can stand for millions of
+    /// files.
     fn source_tree(&mut self, tree: Option<ObjectId>) -> Result<Tree, E> {
         let Some(tree) = tree else {
             return Ok(Tree::empty());
         };
         let tree = self.source.tree(tree)?;
-        self.found.files += tree.files();
+        self.classifier.found.files += tree.files();
         self.folders += 1;
-        match self.found.files.max(self.folders) > MOST_FILES {
+        match self.classifier.found.files.max(self.folders) > MOST_FILES {
             true => Err(TooManyFiles.into()),
             false => Ok(tree),
         }
     }
 
-    /// Reads an applied tree where the source has it too, as that of an earlier commit: beside its successor it costs
-    /// little, and the search for commits asks for it again.
+    /// Reads an applied tree, from the source if it is there as the tree of an earlier commit: next to its successor it is
+    /// cheap to read, and the search for commits needs it again.
     fn applied_tree(&self, tree: Option<ObjectId>) -> Result<Tree, E> {
         let (Some(tree), Some(applied)) = (tree, self.applied) else {
             return Ok(Tree::empty());
@@ -280,13 +197,4 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
             None => Ok(applied.tree(tree)?),
         }
     }
-}
-
-pub(super) fn is_file(entry: &Entry<'_>) -> bool {
-    entry.kind() == EntryKind::Blob
-}
-
-/// A component that begins with `.` or `_` holds no documents.
-pub(super) fn is_hidden(name: &[u8]) -> bool {
-    matches!(name.first(), Some(b'.' | b'_'))
 }

@@ -1,6 +1,6 @@
-//! The versioned form for machines.
+//! Renders a plan as versioned JSON.
 //!
-//! It is written as it is read from the plan, one change after the other: a plan may hold a hundred thousand.
+//! Changes are serialized one at a time, because a plan can have a hundred thousand of them.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use serde::{Serialize, Serializer};
 use super::in_words;
 use crate::document::Diagnostic;
 use crate::model::{Action, CommitId, Content, EnvironmentId, Payload, ToggleId};
-use crate::plan::{self, FETCH_ALL, Held, History, Orphan, Plan};
+use crate::plan::{self, FETCH_ALL, History, Orphan, Plan, WithheldToggle};
 
-/// Returns `{version, digest, source, summary, changes, held, orphans, findings}`, to be serialised; unchanged toggles
+/// Returns `{version, digest, source, summary, changes, held, orphans, findings}`, ready to serialize. Unchanged toggles
 /// are not listed.
 #[must_use]
-pub fn json(plan: &Plan) -> Json<'_> {
-    let verdict = plan.verdict();
+pub fn json(plan: &Plan) -> PlanJson<'_> {
+    let counts = plan.counts();
     let source = plan.source();
-    Json {
+    PlanJson {
         version: Plan::VERSION,
         digest: plan.digest(),
         source: Source {
@@ -30,32 +30,32 @@ pub fn json(plan: &Plan) -> Json<'_> {
         },
         summary: Summary {
             text: super::summary(plan),
-            changes: verdict.changes,
-            held: plan.held().len(),
-            first_pass: verdict.first_pass,
+            changes: counts.changes,
+            held: plan.withheld().len(),
+            first_pass: counts.first_pass,
             orphans: plan.orphans().len(),
-            invalid: verdict.invalid,
-            failed: verdict.failed,
-            records: plan.records().len(),
+            invalid: counts.invalid,
+            failed: counts.failed,
+            records: plan.state_edits().len(),
             guessed: plan.guesses().map_or(0, |guesses| guesses.0),
             held_environments: plan.environment_holds(),
         },
         changes: Each(plan.changes(), Change::of),
-        held: Each(plan.held(), HeldToggle::of),
+        held: Each(plan.withheld(), WithheldJson::of),
         orphans: Each(plan.orphans(), OrphanToggle::of),
         findings: plan.findings(),
     }
 }
 
-/// A plan as JSON. Made by [`json`].
+/// A plan as JSON, created by [`json`].
 #[derive(Debug, Serialize)]
-pub struct Json<'a> {
+pub struct PlanJson<'a> {
     version: u32,
     digest: String,
     source: Source<'a>,
     summary: Summary<'a>,
     changes: Each<'a, plan::Change, Change<'a>>,
-    held: Each<'a, Held, HeldToggle<'a>>,
+    held: Each<'a, WithheldToggle, WithheldJson<'a>>,
     orphans: Each<'a, Orphan, OrphanToggle<'a>>,
     findings: &'a [Diagnostic],
 }
@@ -67,7 +67,7 @@ struct Source<'a> {
     reference: &'a str,
     revision: CommitId,
     shallow: bool,
-    /// What a history that is cut means for the comments, where it means anything.
+    /// The effect of a cut history on comments, if there is one.
     history_note: Option<String>,
     base_url: Option<&'a str>,
 }
@@ -77,7 +77,7 @@ struct Summary<'a> {
     text: String,
     changes: usize,
     held: usize,
-    /// Those of the held ones that wait for a decision about a first pass.
+    /// The number of held toggles that wait for a decision on a first pass.
     first_pass: usize,
     orphans: usize,
     invalid: usize,
@@ -87,7 +87,7 @@ struct Summary<'a> {
     held_environments: &'a BTreeMap<EnvironmentId, String>,
 }
 
-/// A list whose items are made when they are written.
+/// A list whose items are created during serialization.
 #[derive(Debug)]
 struct Each<'a, T, S>(&'a [T], fn(&'a T) -> S);
 
@@ -140,7 +140,7 @@ impl<'a> Change<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct HeldToggle<'a> {
+struct WithheldJson<'a> {
     toggle: &'a ToggleId,
     state: &'static str,
     kind: &'static str,
@@ -148,14 +148,15 @@ struct HeldToggle<'a> {
     change: Option<Change<'a>>,
 }
 
-impl<'a> HeldToggle<'a> {
-    fn of(held: &'a Held) -> Self {
+impl<'a> WithheldJson<'a> {
+    fn of(withheld: &'a WithheldToggle) -> Self {
+        let WithheldToggle { id, reason, change } = withheld;
         Self {
-            toggle: &held.id,
-            state: held.reason.state().as_str(),
-            kind: held.reason.kind().as_str(),
-            reason: held.reason.to_string(),
-            change: held.change.as_deref().map(Change::of),
+            toggle: id,
+            state: reason.state().as_str(),
+            kind: reason.kind().as_str(),
+            reason: reason.to_string(),
+            change: change.as_deref().map(Change::of),
         }
     }
 }

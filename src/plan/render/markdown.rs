@@ -1,16 +1,16 @@
-//! The form for a pull request's comment, and for a CI system's log.
+//! Renders a plan for a pull request's comment and for a CI system's log.
 
-use super::{Told, defused, notes, summary, told};
+use super::{ChangeText, change_text, defused, notes, summary};
 use crate::document::{Diagnostic, Severity};
 use crate::model::{counted, escaped};
 use crate::plan::{Change, FETCH_ALL, Plan};
 
-/// Returns the plan as Markdown of at most 60,000 characters. Foreign text stands in code only, where nobody is
-/// mentioned and nothing is markup.
+/// Returns the plan as Markdown of at most 60,000 characters. Foreign text is inside code only, where it cannot mention
+/// users or act as markup.
 #[must_use]
 pub fn markdown(plan: &Plan) -> String {
     const LONGEST: usize = 60_000;
-    /// Enough for the last notes.
+    /// Room for the last notes.
     const RESERVE: usize = 400;
     let source = plan.source();
     let mut parts = vec![format!(
@@ -26,12 +26,12 @@ pub fn markdown(plan: &Plan) -> String {
     );
     parts.extend(notes(plan).into_iter().map(|note| {
         let environment = code(&note.environment.to_string());
-        let who = match note.toggles.as_slice() {
+        let subject = match note.toggles.as_slice() {
             [] => environment,
             [one] => code(&one.to_string()),
             some => format!("{} in {environment}", counted(some.len(), "toggle")),
         };
-        format!("* **{}** {who}: {}\n", note.state, code(&note.reason))
+        format!("* **{}** {subject}: {}\n", note.state, code(&note.reason))
     }));
     parts.extend(plan.findings().iter().map(|finding| {
         let place = format!("{}:{}:{}", finding.path, finding.line, finding.column);
@@ -46,15 +46,12 @@ pub fn markdown(plan: &Plan) -> String {
     let mut out = String::new();
     let (mut used, mut left_out) = (0, 0);
     let changes = plan.changes().iter().map(|item| change(item, None));
-    let held = plan.held().iter();
-    let held = held.filter_map(|held| {
-        Some(change(
-            held.change.as_deref()?,
-            Some(held.reason.state().as_str()),
-        ))
+    let withheld = plan.withheld().iter().filter_map(|withheld| {
+        let state = withheld.reason.state().as_str();
+        Some(change(withheld.change.as_deref()?, Some(state)))
     });
-    for part in parts.into_iter().chain(changes).chain(held) {
-        // Counted after defusing, which may add characters.
+    for part in parts.into_iter().chain(changes).chain(withheld) {
+        // Defusing may add characters, so it comes before the count.
         let part = defused(&part);
         let length = part.chars().count();
         if used + length > LONGEST - RESERVE {
@@ -82,7 +79,7 @@ pub fn github(plan: &Plan) -> String {
     guesses.unwrap_or_default() + &annotations(plan.findings())
 }
 
-/// Returns findings as workflow commands, which GitHub shows beside the lines they are about.
+/// Returns findings as workflow commands, which GitHub shows next to the lines concerned.
 #[must_use]
 pub fn annotations(findings: &[Diagnostic]) -> String {
     findings.iter().map(annotation).collect()
@@ -118,10 +115,10 @@ fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
 
-/// Shows one change, and whether it is `held` or the like.
+/// Renders one change, with the state of a withheld one.
 fn change(change: &Change, state: Option<&str>) -> String {
     let commit = change.attribution.label();
-    let Told { mut sentences, diff } = told(change);
+    let ChangeText { mut sentences, diff } = change_text(change);
     sentences.extend(diff);
     let body = sentences.join("\n");
     let fence = "`".repeat((longest_run(&body) + 1).max(3));
@@ -133,7 +130,7 @@ fn change(change: &Change, state: Option<&str>) -> String {
     )
 }
 
-/// Returns `text`, harmless, as a code span that it cannot leave.
+/// Returns `text`, escaped, as a code span that it cannot close.
 #[must_use]
 pub fn code(text: &str) -> String {
     let text = escaped(text).to_string();

@@ -1,45 +1,44 @@
-//! A plan for people and for machines.
+//! Renders a plan as text, Markdown, JSON and workflow commands.
 //!
-//! All foreign text is escaped, and whole outputs are defused once more: a CI system finds commands anywhere in
-//! a line or behind white space at its start.
+//! All foreign text is escaped. Complete outputs are defused in addition, because a CI system recognizes commands
+//! anywhere in a line or after white space at its start.
 
 mod json;
 mod markdown;
 mod text;
 
-pub use json::{Json, json};
+pub use json::{PlanJson, json};
 pub use markdown::{annotations, code, github, markdown};
 pub use text::{MOST_SHOWN, rest, text};
 
 use std::collections::BTreeMap;
 
-use super::{Change, Plan, Resend, sentences};
+use super::{Change, Plan, PublishAttempt, WithheldToggle, sentences};
 use crate::document::print;
 use crate::model::{Action, EnvironmentId, Payload, Targeting, ToggleId, ToggleState, counted, escaped};
 
-/// What a change does.
-struct Told {
-    /// In words.
+/// The description of a change.
+struct ChangeText {
     sentences: Vec<String>,
-    /// The lines of a unified diff, harmless, each with its sign; empty for a create.
+    /// The escaped lines of a unified diff, each with its sign; empty for a create.
     diff: Vec<String>,
 }
 
-fn told(change: &Change) -> Told {
+fn change_text(change: &Change) -> ChangeText {
     let before = change.before.payload().map(Payload::targeting);
     let after = change.payload.targeting();
-    Told {
+    ChangeText {
         sentences: in_words(change, before.as_ref(), &after),
         diff: before.map_or_else(Vec::new, |before| diff(&before, &after)),
     }
 }
 
-/// Returns what a change does, in words.
+/// Describes a change in sentences.
 fn in_words(change: &Change, before: Option<&Targeting>, after: &Targeting) -> Vec<String> {
     use super::Before;
     let mut out = Vec::new();
     match &change.before {
-        Before::Unknown(_) if change.resend == Resend::Same => {
+        Before::Unknown(_) if change.attempt == PublishAttempt::Retry => {
             out.push("sent before with an unknown outcome: the same again".to_owned());
         }
         Before::Unknown(_) => {
@@ -73,19 +72,19 @@ fn diff(before: &Targeting, after: &Targeting) -> Vec<String> {
     lines
 }
 
-/// What is held, failed, pending or an orphan for one reason in one environment.
+/// The toggles of one environment that are held, failed, pending or orphans for one reason.
 struct Note<'a> {
     environment: EnvironmentId,
     state: &'static str,
-    /// One line of harmless text.
+    /// One line of escaped text.
     reason: String,
-    /// The toggles it is about; none where it is about the environment itself.
+    /// Empty if the note concerns the environment as a whole.
     toggles: Vec<&'a ToggleId>,
-    /// What would be done, as far as it is known.
+    /// The changes that would be published otherwise.
     changes: Vec<&'a Change>,
 }
 
-/// Returns held toggles and orphans, grouped by environment and reason.
+/// Groups withheld toggles and orphans by environment and reason.
 fn notes(plan: &Plan) -> Vec<Note<'_>> {
     type Toggles<'a> = Vec<(&'a ToggleId, Option<&'a Change>)>;
     let mut notes: BTreeMap<(EnvironmentId, &'static str, String), Toggles<'_>> = BTreeMap::new();
@@ -97,14 +96,9 @@ fn notes(plan: &Plan) -> Vec<Note<'_>> {
         );
         notes.entry(key).or_default();
     }
-    for held in plan.held() {
-        let key = (
-            held.id.environment(),
-            held.reason.state().as_str(),
-            held.reason.to_string(),
-        );
-        let toggles = notes.entry(key).or_default();
-        toggles.push((&held.id, held.change.as_deref()));
+    for WithheldToggle { id, reason, change } in plan.withheld() {
+        let key = (id.environment(), reason.state().as_str(), reason.to_string());
+        notes.entry(key).or_default().push((id, change.as_deref()));
     }
     for orphan in plan.orphans() {
         let key = (
@@ -126,7 +120,7 @@ fn notes(plan: &Plan) -> Vec<Note<'_>> {
         .collect()
 }
 
-/// Returns the one line that says it all.
+/// Returns the summary line.
 fn summary(plan: &Plan) -> String {
     let changes = plan.changes();
     let mut kinds = Vec::new();
@@ -142,9 +136,9 @@ fn summary(plan: &Plan) -> String {
     };
     for state in [ToggleState::Held, ToggleState::Pending, ToggleState::Failed] {
         let number = plan
-            .held()
+            .withheld()
             .iter()
-            .filter(|held| held.reason.state() == state)
+            .filter(|withheld| withheld.reason.state() == state)
             .count();
         if number > 0 {
             parts.push(format!("{number} {}", state.as_str()));
@@ -153,13 +147,16 @@ fn summary(plan: &Plan) -> String {
     if !plan.orphans().is_empty() {
         parts.push(counted(plan.orphans().len(), "orphan"));
     }
-    if !plan.records().is_empty() {
-        parts.push(format!("{} to record without a publish", plan.records().len()));
+    if !plan.state_edits().is_empty() {
+        parts.push(format!(
+            "{} to record without a publish",
+            plan.state_edits().len()
+        ));
     }
     parts.join(" · ")
 }
 
-/// Takes the force out of what a CI system would read as a command.
+/// Defuses text that a CI system would execute as a command.
 fn defused(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {

@@ -1,18 +1,18 @@
-//! The form for people at a terminal.
+//! Renders a plan for a terminal.
 
 use std::fmt::Write as _;
 
-use super::{Note, Told, defused, notes, summary, told};
+use super::{ChangeText, Note, change_text, defused, notes, summary};
 use crate::document::{Diagnostic, Severity, render};
 use crate::model::{Action, Color, counted, escaped};
 use crate::plan::{Change, FETCH_ALL, Plan};
 
-/// How many changes are shown in full.
+/// The number of changes that are shown with contents.
 const IN_FULL: usize = 50;
-/// How many changes are shown at all.
+/// The number of changes that are shown at all.
 pub const MOST_SHOWN: usize = 500;
 
-/// Returns the plan as text, each line ended; one short line where there is nothing to do.
+/// Returns the plan as lines of text; two short lines if there is nothing to do.
 #[must_use]
 pub fn text(plan: &Plan, color: Color) -> String {
     let mut out = String::new();
@@ -47,8 +47,8 @@ pub fn text(plan: &Plan, color: Color) -> String {
     defused(&out)
 }
 
-/// Returns what a plan contains besides its changes: held toggles, orphans, errors, and the number of warnings, which
-/// their authors have seen in `plan` and `validate`. Each line is ended; empty if there is none of it.
+/// Returns everything but the changes as lines of text: withheld toggles, orphans, errors and the number of warnings.
+/// Authors see the warnings themselves in `plan` and `validate`.
 #[must_use]
 pub fn rest(plan: &Plan, color: Color) -> String {
     let mut out = String::new();
@@ -72,7 +72,7 @@ pub fn rest(plan: &Plan, color: Color) -> String {
     defused(&out)
 }
 
-/// Warns of comments that are guesses.
+/// Warns of guessed comments.
 fn guesses(out: &mut String, plan: &Plan, color: Color) {
     if let Some(guesses) = plan.guesses() {
         let warning = paint("warning", "33", color);
@@ -81,16 +81,16 @@ fn guesses(out: &mut String, plan: &Plan, color: Color) {
 }
 
 fn head(out: &mut String, note: &Note<'_>, color: Color) {
-    let who = match note.toggles.as_slice() {
+    let subject = match note.toggles.as_slice() {
         [] => note.environment.to_string(),
         [one] => one.to_string(),
         some => format!("{}: {}", note.environment, counted(some.len(), "toggle")),
     };
     let state = paint(note.state, "33", color);
-    line(out, &format!("\n{state} {who}\n    {}", note.reason));
+    line(out, &format!("\n{state} {subject}\n    {}", note.reason));
 }
 
-/// Shows every error, and the first warnings.
+/// Renders all errors and the first warnings.
 fn findings(out: &mut String, plan: &Plan, color: Color) {
     const MOST_WARNINGS: usize = 100;
     let mut warnings = 0;
@@ -108,7 +108,7 @@ fn findings(out: &mut String, plan: &Plan, color: Color) {
     }
 }
 
-/// Lists changes: the first ones with contents, more of them without, and the number of those left out.
+/// Lists the first changes with contents, more of them without, and counts the rest.
 struct Changes {
     shown: usize,
     color: Color,
@@ -159,7 +159,7 @@ fn change(out: &mut String, change: &Change, is_full: bool, color: Color) {
     if !is_full {
         return;
     }
-    let Told { sentences, diff } = told(change);
+    let ChangeText { sentences, diff } = change_text(change);
     for sentence in sentences {
         line(out, &format!("      {sentence}"));
     }

@@ -15,11 +15,15 @@ fn a_first_pass_is_held_adopted_or_asserted() {
             ..Policy::default()
         };
         let plan = World::of(0, 0, 5).plan(&policy);
-        let found = (plan.changes().len(), plan.held().len(), plan.records().len());
+        let found = (
+            plan.changes().len(),
+            plan.withheld().len(),
+            plan.state_edits().len(),
+        );
         assert_eq!(found, counts, "{choice:?}");
-        assert_eq!(plan.verdict().first_pass, counts.1);
+        assert_eq!(plan.counts().first_pass, counts.1);
         let content = plan
-            .held()
+            .withheld()
             .iter()
             .map(|held| held.change.as_ref().map(|change| change.action));
         assert!(content.into_iter().all(|action| action == Some(Action::Create)));
@@ -30,7 +34,11 @@ fn a_first_pass_is_held_adopted_or_asserted() {
 fn a_trailer_of_a_commit_that_adds_a_document_decides_about_its_environment() {
     let kinds = |message: &str, policy: &Policy| {
         let plan = World::of(0, 0, 2).message(message).plan(policy);
-        (plan.changes().len(), plan.held().len(), plan.records().len())
+        (
+            plan.changes().len(),
+            plan.withheld().len(),
+            plan.state_edits().len(),
+        )
     };
     let default = Policy::default();
     for (trailer, counts) in [
@@ -60,7 +68,11 @@ fn a_trailer_of_a_commit_that_adds_a_document_decides_about_its_environment() {
         attribution: |commit| Attribution::Guessed(Arc::new(commit)),
         ..World::of(0, 0, 2).message(message)
     };
-    assert_eq!(guessed.plan(&default).held().len(), 2, "a guess decides nothing");
+    assert_eq!(
+        guessed.plan(&default).withheld().len(),
+        2,
+        "a guess decides nothing"
+    );
 }
 
 #[test]
@@ -68,10 +80,10 @@ fn commits_that_contradict_each_other_decide_nothing_and_the_message_says_so() {
     let world = World::of(0, 0, 2);
     let both = "m\n\nGitoggle-First-Pass: assert\nGitoggle-First-Pass: adopt";
     let plan = world.clone().message(both).plan(&Policy::default());
-    let reason = plan.held()[0].reason.to_string();
+    let reason = plan.withheld()[0].reason.to_string();
     assert!(reason.contains("commits ask for both"), "{reason}");
     let plan = world.plan(&Policy::default());
-    let reason = plan.held()[0].reason.to_string();
+    let reason = plan.withheld()[0].reason.to_string();
     for way in [
         "`--first-pass assert`",
         "`--first-pass adopt`",
@@ -104,7 +116,7 @@ fn an_operator_decides_about_one_environment_at_run_time() {
     );
     assert_eq!(reasons(&asserted), [("q/e/x", "first_pass")]);
     let adopted = plan(first_pass(FirstPass::Adopt));
-    assert_eq!((adopted.changes().len(), adopted.records().len()), (0, 2));
+    assert_eq!((adopted.changes().len(), adopted.state_edits().len()), (0, 2));
     let world = World {
         overrides: Overrides {
             mass_change: BTreeSet::from([environment.clone()]),
@@ -129,7 +141,7 @@ fn a_suspension_of_a_part_holds_that_part_only() {
     assert_eq!(published(&plan), [("q/e/x", Action::Update)]);
     assert_eq!(reasons(&plan), [("p/e/t000", "suspended")]);
     assert_eq!(
-        plan.held()[0].reason.to_string(),
+        plan.withheld()[0].reason.to_string(),
         "publishing to `p/**` is suspended: sale"
     );
 }

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use super::*;
 use crate::document::Diagnostic;
 use crate::model::{
-    Action, Attribution, Commit, CommitId, Content, EnvironmentId, Evidence, Format, ObjectId, Payload,
-    RequestDigest, Sent, Serve, Suspension, Suspensions, Targeting, ToggleId, Variation, Version,
+    Action, Attribution, Commit, CommitId, Content, EnvironmentId, Format, HistoryEvidence, ObjectId,
+    Payload, RequestDigest, Sent, Serve, Suspension, Suspensions, Targeting, ToggleId, Variation, Version,
 };
 
 /// A document: what it means, and its blob. Two blobs may mean the same.
@@ -218,7 +218,7 @@ impl World {
     /// Plans with the candidates in the order given; every orphan's document is found in the history.
     fn plan_of(&self, candidates: Vec<Candidate>, policy: &Policy) -> Plan {
         let applied_counts = self.applied_counts();
-        let deciding = Deciding {
+        let deciding = DecisionContext {
             policy,
             applied_counts: &applied_counts,
             environment_holds: &self.environment_holds,
@@ -254,7 +254,7 @@ impl World {
         let evidence = draft
             .orphans_to_disable()
             .into_iter()
-            .map(|(id, ..)| (id, Evidence::Found))
+            .map(|(id, ..)| (id, HistoryEvidence::Found))
             .collect();
         draft.attribute(&attributions, &evidence)
     }
@@ -273,10 +273,10 @@ impl World {
                 Action::Create | Action::Update => drop(self.applied.insert(id, document(&change.id))),
             }
         }
-        for record in plan.records() {
+        for record in plan.state_edits() {
             match record {
-                Record::Forget { id } => drop(self.applied.remove(id)),
-                Record::Adopt(recorded) | Record::SameMeaning(recorded) => {
+                StateEdit::Forget { id } => drop(self.applied.remove(id)),
+                StateEdit::Adopt(recorded) | StateEdit::SameMeaning(recorded) => {
                     self.applied.insert(recorded.id.clone(), document(&recorded.id));
                 }
             }

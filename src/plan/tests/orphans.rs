@@ -29,13 +29,17 @@ fn a_file_that_is_gone_is_what_on_remove_says() {
             ..Policy::default()
         };
         let plan = gone(known).plan(&policy);
-        let found = (plan.changes().len(), plan.orphans().len(), plan.records().len());
+        let found = (
+            plan.changes().len(),
+            plan.orphans().len(),
+            plan.state_edits().len(),
+        );
         assert_eq!(found, expected, "{on_remove:?} of {known:?}");
         for change in plan.changes() {
             assert_eq!(change.payload, doc(3).payload(), "the applied content, disabled");
             assert_eq!(change.comment, "m (file removed)");
         }
-        assert!(plan.held().is_empty(), "an orphan is nothing else besides");
+        assert!(plan.withheld().is_empty(), "an orphan is nothing else besides");
         let is_unknown = matches!(known, Known::Unknown(..));
         for orphan in plan.orphans() {
             assert_eq!(orphan.outcome == LastOutcome::Unknown, is_unknown);
@@ -72,7 +76,7 @@ fn an_orphan_whose_document_no_commit_holds_is_not_disabled() {
         ..Policy::default()
     };
     let applied_counts = world.applied_counts();
-    let deciding = Deciding {
+    let deciding = DecisionContext {
         policy: &policy,
         applied_counts: &applied_counts,
         environment_holds: &world.environment_holds,
@@ -97,8 +101,8 @@ fn an_orphan_whose_document_no_commit_holds_is_not_disabled() {
     let draft = Draft::new(input, &policy);
     for (found, reason) in [
         (None, OrphanReason::NotInHistory),
-        (Some(Evidence::Nowhere), OrphanReason::NotInHistory),
-        (Some(Evidence::CannotTell), OrphanReason::HistoryCut),
+        (Some(HistoryEvidence::Nowhere), OrphanReason::NotInHistory),
+        (Some(HistoryEvidence::Unknown), OrphanReason::HistoryCut),
     ] {
         let evidence = found.map(|found| (id("p/e/x"), found)).into_iter().collect();
         let plan = draft.clone().attribute(&BTreeMap::new(), &evidence);

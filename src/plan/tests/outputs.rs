@@ -17,7 +17,7 @@ fn rich() -> Plan {
         .want("r/e/first", Want::Document(doc(2)));
     let refused = Parked {
         request: RequestDigest::new(Action::Update, &doc(4).payload()),
-        reason: HoldReason::Refused("::error::no\n".into()),
+        reason: WithheldReason::Refused("::error::no\n".into()),
     };
     world.parked.insert(id("q/e/refused"), refused);
     let text = "disabled: false\ncolour: \"::error::\u{1b}[31m ``` ##[group]\"\n";

@@ -71,9 +71,9 @@ proptest! {
         let before = world.plan(&policy);
         let after = world.after(&before).plan(&policy);
         prop_assert!(after.changes().is_empty(), "{:?}", after.changes());
-        prop_assert!(after.records().is_empty(), "{:?}", after.records());
+        prop_assert!(after.state_edits().is_empty(), "{:?}", after.state_edits());
         prop_assert_eq!(after.digest(), World::default().plan(&policy).digest());
-        prop_assert_eq!(after.held(), before.held());
+        prop_assert_eq!(after.withheld(), before.withheld());
         prop_assert_eq!(after.orphans(), before.orphans());
     }
 
@@ -95,9 +95,9 @@ proptest! {
     ) {
         let plan = world.plan(&policy);
         let mut places: BTreeMap<&ToggleId, usize> = BTreeMap::new();
-        let held = plan.held().iter();
+        let held = plan.withheld().iter();
         let published = plan.changes().iter().map(|change| &change.id);
-        let recorded = plan.records().iter().map(Record::id);
+        let recorded = plan.state_edits().iter().map(StateEdit::id);
         let orphans = plan.orphans().iter().map(|orphan| &orphan.id);
         for id in published.chain(recorded).chain(orphans).chain(held.map(|held| &held.id)) {
             *places.entry(id).or_default() += 1;

@@ -4,7 +4,7 @@ use super::*;
 use crate::model::Scope;
 
 pub(super) fn reasons(plan: &Plan) -> Vec<(&str, &str)> {
-    let held = plan.held().iter();
+    let held = plan.withheld().iter();
     held.map(|held| (held.id.as_str(), held.reason.kind().as_str()))
         .collect()
 }
@@ -63,8 +63,8 @@ fn creates_do_not_trip_the_ratio_and_a_trailer_lifts_it() {
         ..Policy::default()
     };
     let held = world.plan(&policy);
-    assert_eq!(held.held().len(), 9);
-    assert!(!held.held()[0].reason.to_string().contains("trailer"));
+    assert_eq!(held.withheld().len(), 9);
+    assert!(!held.withheld()[0].reason.to_string().contains("trailer"));
     let policy = Policy {
         mass_change: MassChange::Allowed,
         ..policy
@@ -129,11 +129,11 @@ fn what_is_held_says_what_it_would_be() {
     };
     let refused = Parked {
         request: RequestDigest::new(Action::Update, &doc(4).payload()),
-        reason: HoldReason::Refused("no".into()),
+        reason: WithheldReason::Refused("no".into()),
     };
     let toggle = id("p/e/t000");
     let world = World::of(20, 1, 0);
-    let held = |world: World, policy: &Policy| world.plan(policy).held().to_vec();
+    let held = |world: World, policy: &Policy| world.plan(policy).withheld().to_vec();
     let count = Policy {
         max_change_count: Some(0),
         ..Policy::default()
@@ -166,7 +166,7 @@ fn what_is_held_says_what_it_would_be() {
                     parked: BTreeMap::from([(
                         toggle.clone(),
                         Parked {
-                            reason: HoldReason::FailedAlone("the service answered 500".into()),
+                            reason: WithheldReason::FailedAlone("the service answered 500".into()),
                             ..refused.clone()
                         },
                     )]),
@@ -228,23 +228,26 @@ fn an_unknown_toggle_is_sent_again_or_kept_and_reported() {
     let plan = |world: World| world.plan(&Policy::default());
     let same = plan(with(Action::Update, Some(Want::Document(doc(2)))));
     assert_eq!(
-        (same.changes()[0].resend, same.changes()[0].comment.as_str()),
-        (Resend::Same, "as journalled")
+        (same.changes()[0].attempt, same.changes()[0].comment.as_str()),
+        (PublishAttempt::Retry, "as journalled")
     );
     let newer = plan(with(Action::Update, Some(Want::Document(doc(4)))));
     assert_eq!(
-        (newer.changes()[0].resend, newer.changes()[0].comment.as_str()),
-        (Resend::No, "m")
+        (newer.changes()[0].attempt, newer.changes()[0].comment.as_str()),
+        (PublishAttempt::First, "m")
     );
     let returned = plan(with(Action::Disable, Some(Want::Document(doc(2)))));
     assert_eq!(
-        (returned.changes()[0].resend, returned.changes()[0].action),
-        (Resend::No, Action::Update)
+        (returned.changes()[0].attempt, returned.changes()[0].action),
+        (PublishAttempt::First, Action::Update)
     );
     let invalid = plan(with(Action::Update, Some(Want::Invalid)));
-    assert_eq!(invalid.held()[0].reason, HoldReason::Unknown(Kept::Invalid));
+    assert_eq!(
+        invalid.withheld()[0].reason,
+        WithheldReason::Unknown(NotRetried::Invalid)
+    );
     let gone = plan(with(Action::Update, None));
-    assert_eq!((gone.orphans().len(), gone.held().len()), (1, 0));
+    assert_eq!((gone.orphans().len(), gone.withheld().len()), (1, 0));
     assert_eq!(gone.orphans()[0].outcome, LastOutcome::Unknown);
     let policy = Policy {
         scope: Scope::new(&["other/**"]).unwrap(),
@@ -288,8 +291,11 @@ fn what_is_invalid_or_unreadable_stands_alone() {
         ..Policy::default()
     };
     let stopped = world.plan(&policy);
-    assert!(stopped.changes().is_empty() && stopped.records().is_empty());
-    let held = stopped.held().iter().filter_map(|held| held.change.as_deref());
+    assert!(stopped.changes().is_empty() && stopped.state_edits().is_empty());
+    let held = stopped
+        .withheld()
+        .iter()
+        .filter_map(|held| held.change.as_deref());
     assert!(held.eq(plan.changes()), "the reviewer still sees them");
     assert_eq!(stopped.stopped(), Some(Stopped { invalid: 1 }));
     assert_eq!(Arc::new(stopped).approve().unwrap_err(), Stopped { invalid: 1 });

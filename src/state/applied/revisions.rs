@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::commit;
 use crate::git::{ObjectReader, object_id, oid};
-use crate::model::{CommitId, Differing, EntryKind, ObjectId, ToggleId, Tree, Trees};
+use crate::model::{CommitId, TreeDiff, EntryKind, ObjectId, ToggleId, Tree, Trees};
 use crate::state::{Error, View};
 
 /// The source revision at which each applied toggle was applied last, as of one commit of the applied ref.
@@ -99,7 +99,7 @@ fn descend(
     }
     let before = before.map_or_else(|| Ok(Tree::empty()), |tree| reader.tree(tree))?;
     let after = reader.tree(after)?;
-    for (other, entry) in Differing::new(&before, &after) {
+    for (other, entry) in TreeDiff::new(&before, &after) {
         let Some(entry) = entry else {
             continue;
         };

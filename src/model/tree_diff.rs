@@ -6,12 +6,12 @@ use super::tree::{Entry, Tree, split};
 
 /// The entries in which two trees differ, in Git's order: what is only in one of them stands alone.
 #[derive(Clone, Debug)]
-pub struct Differing<'a> {
+pub struct TreeDiff<'a> {
     a: Side<'a>,
     b: Side<'a>,
 }
 
-impl<'a> Differing<'a> {
+impl<'a> TreeDiff<'a> {
     /// Walks `a` and `b` side by side.
     #[must_use]
     pub fn new(a: &'a Tree, b: &'a Tree) -> Self {
@@ -30,7 +30,7 @@ impl<'a> Differing<'a> {
     }
 }
 
-impl<'a> Iterator for Differing<'a> {
+impl<'a> Iterator for TreeDiff<'a> {
     type Item = (Option<Entry<'a>>, Option<Entry<'a>>);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -130,7 +130,7 @@ mod tests {
             let entry = Entry::file(b"a", id(1));
             Tree::of([Entry { mode, ..entry }])
         };
-        let differ = |a, b| Differing::new(&tree(a), &tree(b)).count();
+        let differ = |a, b| TreeDiff::new(&tree(a), &tree(b)).count();
         assert_eq!(differ(0o100_644, 0o100_664), 0);
         assert_eq!(differ(0o100_644, 0o100_755), 1);
         assert_eq!(differ(0o100_644, 0o120_644), 1);
@@ -178,7 +178,7 @@ mod tests {
             expected.sort();
             expected.dedup();
             let (a, b) = (tree(&a), tree(&b));
-            let mut found: Vec<_> = Differing::new(&a, &b)
+            let mut found: Vec<_> = TreeDiff::new(&a, &b)
                 .map(|(a, b)| {
                     let entry = a.or(b).unwrap();
                     (String::from_utf8(entry.name.to_vec()).unwrap(), entry.kind() == EntryKind::Tree)

@@ -1,0 +1,59 @@
+//! Candidates: toggles whose documents differ between the repository and the state, or whose last outcome is unknown.
+
+use crate::model::{Format, ObjectId, Payload, Sent, ToggleId, Version};
+
+/// A toggle that a pass has to decide on.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// The toggle.
+    pub id: ToggleId,
+    /// The repository's side.
+    pub desired: Desired,
+    /// The state's side.
+    pub applied: Applied,
+}
+
+/// What the repository contains for a toggle.
+#[derive(Clone, Debug)]
+pub enum Desired {
+    /// No file.
+    Absent {
+        /// The path that the applied document had.
+        path: String,
+    },
+    /// A valid document.
+    Document(Version),
+    /// A file that is not a valid document.
+    Invalid {
+        /// Its path under the root.
+        path: String,
+    },
+}
+
+/// What the state records for a toggle.
+#[derive(Clone, Debug)]
+pub enum Applied {
+    /// A document.
+    Document {
+        /// Its blob.
+        object: ObjectId,
+        /// Its extension.
+        format: Format,
+        /// Its targeting.
+        payload: Payload,
+    },
+    /// Nothing.
+    Nothing,
+    /// A request whose outcome is unknown.
+    Unknown {
+        /// The request.
+        sent: Sent,
+    },
+    /// A document that the current rules cannot read.
+    Unreadable {
+        /// Its blob.
+        object: ObjectId,
+        /// Its extension.
+        format: Format,
+    },
+}

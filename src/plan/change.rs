@@ -1,0 +1,99 @@
+//! Changes: what a pass publishes, what that replaces, and edits of the state that need no publish.
+
+use crate::model::{Action, Attribution, Payload, RequestDigest, ToggleId, Version};
+
+/// One publish.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Change {
+    /// The targeting that is sent and the document that it comes from.
+    pub version: Version,
+    /// The kind of change.
+    pub action: Action,
+    /// The targeting that it replaces.
+    pub before: Before,
+    /// The commit that the change is attributed to.
+    pub attribution: Attribution,
+    /// The comment, within the length limit.
+    pub comment: String,
+    /// Whether this repeats a request with an unknown outcome.
+    pub attempt: PublishAttempt,
+}
+
+impl std::ops::Deref for Change {
+    type Target = Version;
+
+    fn deref(&self) -> &Version {
+        &self.version
+    }
+}
+
+impl Change {
+    /// Returns the digest of the request.
+    #[must_use]
+    pub fn request(&self) -> RequestDigest {
+        RequestDigest::new(self.action, &self.payload)
+    }
+}
+
+/// The targeting that a change replaces.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Before {
+    /// The applied targeting.
+    Applied(Payload),
+    /// Nothing: the change creates the toggle.
+    Nothing,
+    /// The targeting of the last request, whose outcome is unknown.
+    Unknown(Payload),
+    /// An applied document that the current rules cannot read.
+    Unreadable,
+}
+
+impl Before {
+    /// Returns the targeting that was last applied or sent, if it is readable.
+    #[must_use]
+    pub fn payload(&self) -> Option<&Payload> {
+        match self {
+            Self::Applied(payload) | Self::Unknown(payload) => Some(payload),
+            Self::Nothing | Self::Unreadable => None,
+        }
+    }
+}
+
+/// Whether a change repeats a request with an unknown outcome.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PublishAttempt {
+    /// A new request.
+    First,
+    /// The same body and comment as the request with the unknown outcome.
+    Retry,
+}
+
+/// A change of the state without a publish.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum StateEdit {
+    /// Record a document as applied because of `--first-pass adopt`.
+    Adopt(Version),
+    /// Drop the toggle.
+    Forget {
+        /// The toggle.
+        id: ToggleId,
+    },
+    /// Record a document that means the same as the applied one.
+    SameMeaning(Version),
+}
+
+impl StateEdit {
+    /// Returns the toggle.
+    #[must_use]
+    pub fn id(&self) -> &ToggleId {
+        match self {
+            Self::Adopt(version) | Self::SameMeaning(version) => &version.id,
+            Self::Forget { id } => id,
+        }
+    }
+}
+
+/// Compares the environments of two toggles without allocating.
+pub(super) fn same_environment(a: &ToggleId, b: &ToggleId) -> bool {
+    (a.project(), a.environment_key()) == (b.project(), b.environment_key())
+}

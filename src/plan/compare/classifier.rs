@@ -1,0 +1,257 @@
+//! Classifies files and compares environments: which files claim which toggle, and which toggles differ.
+
+use std::collections::hash_map::Entry as Seen;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use super::{Comparison, Difference, File, Places, clash, join};
+use crate::document::{Layout, PathKind, tree};
+use crate::model::{Entry, EntryKind, ObjectId, ServiceKind, ToggleId, Tree, TreeDiff};
+
+/// Files, by the toggle that they claim.
+pub(super) type ToggleFiles = Vec<(ToggleId, File)>;
+
+/// Collects the comparison while trees are walked. Reads no tree itself.
+pub(super) struct Classifier<'a> {
+    pub(super) places: Places<'a>,
+    /// The toggles that are differences even if both sides are equal.
+    always: &'a BTreeSet<ToggleId>,
+    pub(super) found: Comparison,
+    /// All toggles so far, by id in lower case.
+    folded: HashMap<String, ToggleId>,
+}
+
+impl<'a> Classifier<'a> {
+    pub(super) fn new(places: Places<'a>, always: &'a BTreeSet<ToggleId>) -> Self {
+        Self {
+            places,
+            always,
+            found: Comparison::default(),
+            folded: HashMap::new(),
+        }
+    }
+
+    /// Returns whether `always` has a toggle under `prefix`.
+    pub(super) fn is_always(&self, prefix: &str) -> bool {
+        self.always.iter().any(|id| id.as_str().starts_with(prefix))
+    }
+
+    /// Returns the documents among `entries` of one folder of the source. Reports misplaced files.
+    pub(super) fn documents<'e>(
+        &mut self,
+        prefix: &str,
+        entries: impl Iterator<Item = Entry<'e>>,
+    ) -> ToggleFiles {
+        let mut documents = Vec::new();
+        for entry in entries.filter(is_file) {
+            match std::str::from_utf8(entry.name) {
+                Ok(name) => documents.extend(self.place(join(prefix, name), entry.id)),
+                Err(_) if is_hidden(entry.name) => {}
+                Err(_) => self.not_utf8(prefix, entry.name),
+            }
+        }
+        documents
+    }
+
+    fn place(&mut self, path: String, id: ObjectId) -> Option<(ToggleId, File)> {
+        match self.places.layout.classify(path.as_bytes()) {
+            PathKind::Document { id: toggle, format } => {
+                self.found.any_document = true;
+                return Some((toggle, File { path, format, id }));
+            }
+            PathKind::BadKey { claim, .. } if !self.places.scope.contains_text(&claim) => {}
+            PathKind::BadKey { component, error, .. } => {
+                let finding = tree::bad_key(&self.shown(&path), &component, &error);
+                self.found.findings.push(finding);
+            }
+            PathKind::Elsewhere => {
+                let finding = tree::elsewhere(&self.shown(&path), self.places.layout.pattern());
+                self.found.findings.push(finding);
+            }
+            PathKind::ExtensionCase => {
+                let finding = tree::extension_case(&self.shown(&path));
+                self.found.findings.push(finding);
+            }
+            PathKind::Ignored => {}
+        }
+        None
+    }
+
+    pub(super) fn not_utf8(&mut self, prefix: &str, name: &[u8]) {
+        let path = [join(self.places.root, prefix).as_bytes(), b"/", name].concat();
+        self.found
+            .findings
+            .push(tree::not_utf8_path(path.strip_prefix(b"/").unwrap_or(&path)));
+    }
+
+    /// Compares the folder of one environment. Skips files that are equal on both sides unless another file could claim
+    /// the same toggle.
+    pub(super) fn environment_folder(&mut self, prefix: &str, ours: &Tree, theirs: &Tree, is_twin: bool) {
+        if is_twin {
+            let recorded = applied_documents(prefix, theirs.entries());
+            let desired = self.documents(prefix, ours.entries());
+            return self.environment(desired, recorded, theirs.files(), false);
+        }
+        let (mut desired, mut recorded, mut differing) = (Vec::new(), Vec::new(), HashSet::new());
+        for (our, their) in TreeDiff::new(ours, theirs) {
+            let (our, their) = (our.filter(is_file), their.filter(is_file));
+            if our.map(|entry| entry.id) == their.map(|entry| entry.id) {
+                continue;
+            }
+            let names = our.into_iter().chain(their).map(|entry| stem(entry.name));
+            differing.extend(names.map(<[u8]>::to_ascii_lowercase));
+            desired.extend(our);
+            recorded.extend(their);
+        }
+        let folder = format!("{prefix}/");
+        let always = self
+            .always
+            .iter()
+            .filter_map(|id| id.as_str().strip_prefix(folder.as_str()));
+        differing.extend(always.map(|toggle| toggle.to_ascii_lowercase().into_bytes()));
+        let same = ours.files() - desired.len();
+        self.found.any_document |= same > 0;
+        if differing.is_empty() {
+            return;
+        }
+        // A file that is equal on both sides may still claim a toggle that differs.
+        let is_wanted = |entry: &Entry<'_>| differing.contains(&stem(entry.name).to_ascii_lowercase());
+        let is_new = |entry: &Entry<'_>| desired.binary_search_by(|one| one.name.cmp(entry.name)).is_err();
+        let siblings = ours.entries().filter(is_file).filter(is_wanted).filter(is_new);
+        let siblings: Vec<_> = siblings.collect();
+        let with_siblings = |mut entries: Vec<_>| {
+            entries.extend_from_slice(&siblings);
+            entries.sort_by_key(|entry: &Entry<'_>| entry.name);
+            entries.into_iter()
+        };
+        let recorded = applied_documents(prefix, with_siblings(recorded));
+        let desired = with_siblings(desired);
+        let desired = self.documents(prefix, desired);
+        self.environment(desired, recorded, theirs.files(), same > 0);
+    }
+
+    /// Compares documents of one environment, in which `count` toggles are applied. `has_others` is set if the source has
+    /// more documents there.
+    pub(super) fn environment(
+        &mut self,
+        desired: ToggleFiles,
+        applied: ToggleFiles,
+        count: usize,
+        has_others: bool,
+    ) {
+        let mut sides: BTreeMap<ToggleId, (Vec<File>, Option<File>)> = BTreeMap::new();
+        let Some(environment) = desired
+            .iter()
+            .chain(&applied)
+            .next()
+            .map(|(id, _)| id.environment())
+        else {
+            return;
+        };
+        if !has_others && desired.is_empty() {
+            self.found.lost.insert(environment.clone());
+        }
+        self.found.applied_counts.insert(environment, count);
+        for (id, file) in desired {
+            sides.entry(id).or_default().0.push(file);
+        }
+        for (id, file) in applied {
+            sides.entry(id).or_default().1 = Some(file);
+        }
+        for (id, (desired, applied)) in sides {
+            let difference = Difference { id, desired, applied };
+            self.fold(&difference);
+            if self.is_relevant(&difference) {
+                self.found.differences.push(difference);
+            }
+        }
+    }
+
+    /// Adds the clashes, which show only at the end, and sorts everything.
+    pub(super) fn finish(mut self) -> Comparison {
+        let differences = &mut self.found.differences;
+        if self.places.kind == ServiceKind::FeatureProbe {
+            clash::merge(differences);
+            differences.retain(|one| !one.is_unchanged() || self.always.contains(&one.id));
+        }
+        let clashes = clash::duplicates(differences, &self.places);
+        self.found.findings.extend(clashes);
+        let mut nowhere = self.always.clone();
+        for found in &self.found.differences {
+            nowhere.remove(&found.id);
+        }
+        let nowhere = nowhere.into_iter().map(|id| Difference {
+            id,
+            desired: Vec::new(),
+            applied: None,
+        });
+        self.found.differences.extend(nowhere);
+        self.found.differences.sort_by(|a, b| a.id.cmp(&b.id));
+        self.found.findings.sort();
+        self.found
+    }
+
+    fn shown(&self, path: &str) -> String {
+        join(self.places.root, path)
+    }
+
+    /// Returns whether a difference stays in the comparison.
+    fn is_relevant(&self, difference: &Difference) -> bool {
+        !difference.is_unchanged()
+            || self.always.contains(&difference.id)
+            // Equal sides may still clash with another toggle, which shows only at the end.
+            || self.places.kind == ServiceKind::FeatureProbe
+    }
+
+    /// Warns of toggles whose ids differ only in case: the documented API does not define whether they are equal.
+    fn fold(&mut self, Difference { id, desired, .. }: &Difference) {
+        let path = match (desired.first(), self.places.kind) {
+            (Some(file), ServiceKind::Documented) => &file.path,
+            _ => return,
+        };
+        match self.folded.entry(id.as_str().to_ascii_lowercase()) {
+            Seen::Vacant(free) => drop(free.insert(id.clone())),
+            Seen::Occupied(taken) => {
+                let finding = tree::case_fold(id, &join(self.places.root, path), taken.get());
+                self.found.findings.push(finding);
+            }
+        }
+    }
+}
+
+/// Returns a file's name without its last extension.
+fn stem(name: &[u8]) -> &[u8] {
+    name.iter()
+        .rposition(|byte| *byte == b'.')
+        .map_or(name, |dot| &name[..dot])
+}
+
+/// Returns the documents among `entries` of one folder of the state, which always has the default layout.
+pub(super) fn applied_documents<'e>(prefix: &str, entries: impl Iterator<Item = Entry<'e>>) -> ToggleFiles {
+    let layout = Layout::default();
+    entries
+        .filter(is_file)
+        .filter_map(|entry| {
+            let path = join(prefix, std::str::from_utf8(entry.name).ok()?);
+            match layout.classify(path.as_bytes()) {
+                PathKind::Document { id, format } => Some((
+                    id,
+                    File {
+                        path,
+                        format,
+                        id: entry.id,
+                    },
+                )),
+                _ => None,
+            }
+        })
+        .collect()
+}
+
+fn is_file(entry: &Entry<'_>) -> bool {
+    entry.kind() == EntryKind::Blob
+}
+
+/// Returns whether a component begins with `.` or `_`, so that no document is under it.
+pub(super) fn is_hidden(name: &[u8]) -> bool {
+    matches!(name.first(), Some(b'.' | b'_'))
+}
