@@ -9,7 +9,7 @@ use axum::response::{IntoResponse as _, Response};
 use super::AdminState;
 use super::answer::problem;
 use crate::daemon::{Readiness, Status, ToggleState};
-use crate::model::{escaped, rfc3339};
+use crate::model::{html, rfc3339};
 
 /// The number of toggles and of environments that the page lists; `/api/status` has all of them.
 const MOST_ROWS: usize = 500;
@@ -163,21 +163,6 @@ fn word(state: ToggleState) -> &'static str {
         ToggleState::InSync => "in sync",
         state => state.as_str(),
     }
-}
-
-fn html(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for character in escaped(text).to_string().chars() {
-        match character {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            other => safe.push(other),
-        }
-    }
-    safe
 }
 
 #[cfg(test)]

@@ -244,12 +244,3 @@ impl SettingInfo {
 pub(crate) fn variable(name: &str) -> String {
     format!("GITOGGLE_{}", name.to_uppercase())
 }
-
-/// Returns the candidate most similar to `word`, if any is similar enough.
-pub(crate) fn suggestion<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    candidates
-        .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
-        .filter(|(similarity, _)| *similarity > 0.8)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))
-        .map(|(_, candidate)| candidate)
-}

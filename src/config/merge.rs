@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy as _;
 
-use super::definition::{SettingInfo, ValueShape, suggestion, variable};
+use super::definition::{SettingInfo, ValueShape, variable};
 use super::error::ConfigError;
 use super::file::{self, FileLine};
 use super::table::{Settings, settings};
 use super::trust::Trust;
-use crate::model::escaped;
+use crate::model::{closest, escaped};
 
 /// The values of flags by the name of the setting; the value of a switch is `true` or `false`.
 pub type Flags = BTreeMap<String, Vec<String>>;
@@ -260,7 +260,7 @@ fn unknown_key(key: &str, known: Option<&SettingInfo>) -> String {
     if let Some(positive) = positive {
         return format!("unknown setting `{key}`; write `{positive}: false`");
     }
-    match suggestion(&snake, keys()) {
+    match closest(&snake, keys()) {
         Some(near) => format!("unknown setting `{key}`; did you mean `{near}`?"),
         None => format!("unknown setting `{key}`"),
     }
@@ -301,7 +301,7 @@ fn unknown_variable(name: &str) -> String {
         .iter()
         .filter(|setting| setting.variable.is_some())
         .map(|setting| setting.name);
-    match suggestion(positive, names) {
+    match closest(positive, names) {
         Some(near) => format!(
             "{} is unknown and ignored; did you mean {}?",
             escaped(name),

@@ -179,7 +179,7 @@ fn the_errors_of_all_sources_are_in_one_message() {
   FILE:7:1: `allow_mass_change` cannot be set in a file; use --allow-mass-change
   FILE:8:1: unknown setting `first-parent`; did you mean `first_parent`?
   FILE:9:1: `on_remove`: `delete` is none of `keep`, `disable`, `forget`
-  FILE:10:1: `only`: `a{` is no glob over `project/environment/toggle`
+  FILE:10:1: `only`: `a{` is not a valid glob over `project/environment/toggle`
   FILE:11:1: `timeout` is already set at FILE:2:1
   FILE:12:1: `max_change_ratio`: `2` is not a number between 0 and 1; write `0.3` for 30 %
   FILE:4:1: `git_password_file`: GITOGGLE_GIT_PASSWORD also sets this secret; keep one of them

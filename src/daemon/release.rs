@@ -4,7 +4,7 @@
 //! operator has not seen.
 
 use super::status::{Status, ToggleStatus};
-use crate::model::{Allowance, CommitId, EnvironmentId, Override, ToggleId, WithheldKind};
+use crate::model::{Allowance, CommitId, EnvironmentId, Override, ToggleId, WithheldKind, closest};
 
 /// A request of `POST /allow`.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -183,15 +183,13 @@ fn known<'a>(
 
 /// Returns the environment of `toggles` with the most similar name, if one is similar enough.
 fn similar(environment: &EnvironmentId, toggles: &[ToggleStatus]) -> Option<EnvironmentId> {
-    const LEAST: f64 = 0.8;
-    let name = environment.to_string();
     let lanes = toggles.chunk_by(|a, b| a.toggle.is_in(&b.toggle.environment()));
-    lanes
-        .filter_map(|lane| Some(lane.first()?.toggle.environment()))
-        .map(|other| (strsim::jaro_winkler(&name, &other.to_string()), other))
-        .filter(|(likeness, _)| *likeness > LEAST)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))
-        .map(|(_, other)| other)
+    let known: Vec<String> = lanes
+        .filter_map(|lane| Some(lane.first()?.toggle.environment().to_string()))
+        .collect();
+    closest(&environment.to_string(), known.iter().map(String::as_str))?
+        .parse()
+        .ok()
 }
 
 /// Returns the toggles that wait for `what`.

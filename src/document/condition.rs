@@ -1,15 +1,30 @@
-//! What a condition says, checked: the words that the service knows, and what they are compared with.
+//! Checks conditions: types and predicates that the service knows, and the objects compared with.
 
-use super::check;
-use super::finding::{At, Part, shown};
-use super::hint::listed;
-use super::meaning::Meaning;
+use super::check::{self, Check};
+use super::finding::{At, Finding, Part, Spot, report, shown, suggest};
+use super::help::quoted;
 use super::raw::RawCondition;
 use super::vocabulary;
-use crate::model::ServiceKind;
+use crate::model::{ServiceKind, listed};
 
-impl Meaning {
-    pub(super) fn condition(&mut self, condition: &RawCondition, at: &At<'_>) {
+/// Checks conditions for one kind of service.
+pub(super) struct ConditionChecker<'a> {
+    pub(super) findings: &'a mut Vec<Finding>,
+    pub(super) kind: ServiceKind,
+}
+
+impl ConditionChecker<'_> {
+    fn report(
+        &mut self,
+        check: &'static Check,
+        spot: Spot,
+        message: impl Into<String>,
+        help: Option<String>,
+    ) {
+        report(self.findings, check, spot, message, help);
+    }
+
+    pub(super) fn check(&mut self, condition: &RawCondition, at: &At<'_>) {
         let RawCondition {
             kind,
             subject,
@@ -30,12 +45,12 @@ impl Meaning {
             return;
         };
         if objects.is_empty() {
-            let help = "say what to compare with, such as `objects: [\"18\"]`";
+            let help = "list the values to compare with, such as `objects: [\"18\"]`";
             let spot = at.key("objects").spot(Part::Key);
             self.report(
                 &check::NO_OBJECTS,
                 spot,
-                "this condition compares with nothing",
+                "this condition has no objects to compare with",
                 Some(help.to_owned()),
             );
         }
@@ -44,9 +59,9 @@ impl Meaning {
             let problem = vocabulary::operand(self.kind, kind.as_deref().unwrap_or_default(), &object.0);
             if let Some((check, help)) = problem {
                 let message = match check.id {
-                    "not-a-number" => format!("`{}` is no decimal number", shown(&object.0)),
-                    "bad-semver" => format!("`{}` is no semantic version", shown(&object.0)),
-                    _ => format!("`{}` is no time that the service reads", shown(&object.0)),
+                    "not-a-number" => format!("`{}` is not a decimal number", shown(&object.0)),
+                    "bad-semver" => format!("`{}` is not a semantic version", shown(&object.0)),
+                    _ => format!("`{}` is not a time that the service can parse", shown(&object.0)),
                 };
                 self.report(
                     check,
@@ -84,8 +99,8 @@ impl Meaning {
             ServiceKind::FeatureProbe => &check::UNKNOWN_CONDITION_TYPE,
         };
         let types: Vec<&str> = vocabulary::types().collect();
-        let help = self.closest(kind, &types);
-        let help = help.unwrap_or_else(|| format!("the known types are {}", listed(&types)));
+        let help = suggest(self.findings, kind, types.iter().copied());
+        let help = help.unwrap_or_else(|| format!("the known types are {}", listed(&quoted(&types))));
         let message = format!("`{}` is not a known type of condition", shown(kind));
         self.report(check, at.key("type").spot(Part::Value), message, Some(help));
     }
@@ -95,8 +110,8 @@ impl Meaning {
             ServiceKind::Documented => &check::UNDOCUMENTED_PREDICATE,
             ServiceKind::FeatureProbe => &check::UNKNOWN_PREDICATE,
         };
-        let help = self.closest(predicate, known);
-        let help = help.unwrap_or_else(|| format!("a `{kind}` condition has {}", listed(known)));
+        let help = suggest(self.findings, predicate, known.iter().copied());
+        let help = help.unwrap_or_else(|| format!("a `{kind}` condition has {}", listed(&quoted(known))));
         let message = format!(
             "`{}` is not a known predicate of a `{kind}` condition",
             shown(predicate)

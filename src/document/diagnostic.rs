@@ -1,48 +1,38 @@
-//! What is told about a file: where, what, and what to do.
+//! Diagnostics: findings with file, position and help.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use super::check::{Check, TOO_MANY_FINDINGS};
+use super::check::{Check, Severity, TOO_MANY_FINDINGS};
 use super::finding::{Finding, Part, Spot};
 use super::node::{Node, Span};
 use crate::model::escaped;
 
-/// How much a finding matters.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// The document is invalid: what was last applied stays.
-    Error,
-    /// Odd, but applied; never changes an exit code.
-    Warning,
-}
-
 /// One finding in one file.
 ///
-/// The message and the help are harmless to print; `path` is as it was given.
+/// The message and the help are escaped; `path` is not.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
-    /// The check's stable id: one of [`CHECKS`](super::CHECKS).
+    /// The id of one of [`CHECKS`](super::CHECKS).
     pub id: &'static str,
     /// Whether it makes the document invalid.
     pub severity: Severity,
     /// The file.
     pub path: String,
-    /// The line, from 1; 0 where the whole file is meant.
+    /// The line, from 1; 0 for the whole file.
     pub line: u32,
-    /// The column in characters, from 1; 0 where the whole file is meant.
+    /// The column in characters, from 1; 0 for the whole file.
     pub column: u32,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What to do about it.
+    /// The way to solve it.
     pub help: Option<String>,
     pub(super) excerpts: Vec<Excerpt>,
 }
 
-/// One line of a file, harmless and trimmed, with a stretch of it marked.
+/// One line of a file, escaped and trimmed, with a marked range.
 #[derive(Clone, Debug)]
 pub(super) struct Excerpt {
     pub(super) line: u32,
@@ -54,7 +44,7 @@ pub(super) struct Excerpt {
 }
 
 impl Diagnostic {
-    /// Makes a diagnostic about a file as a whole.
+    /// Creates a diagnostic on a file as a whole.
     pub(super) fn whole_file(check: &Check, path: &str, message: impl Into<String>) -> Self {
         Self {
             id: check.id,
@@ -75,7 +65,7 @@ impl Diagnostic {
         }
     }
 
-    /// What decides order and equality: everything but the excerpt, which follows from it.
+    /// Returns the fields that decide order and equality: all but the excerpts, which follow from them.
     fn key(&self) -> (&str, u32, u32, &str, Severity, &str, Option<&str>) {
         let Self {
             id,
@@ -125,17 +115,17 @@ impl Serialize for Diagnostic {
     }
 }
 
-/// The most findings told about one file.
+/// The maximum number of findings shown for one file.
 const MOST_FINDINGS: usize = 100;
 
-/// Turns the findings of one file into diagnostics, sorted by position.
+/// Converts the findings of one file to diagnostics, sorted by position.
 pub(super) fn diagnose(
     path: &str,
     text: &str,
     root: Option<&Node>,
     mut findings: Vec<Finding>,
 ) -> Vec<Diagnostic> {
-    // Errors are kept first, so that an invalid file always shows one.
+    // Errors come first, so that an invalid file always shows one.
     findings.sort_by_key(|finding| finding.check.severity);
     let is_cut = findings.len() > MOST_FINDINGS;
     findings.truncate(MOST_FINDINGS);
@@ -191,7 +181,7 @@ fn resolve(spot: &Spot, root: Option<&Node>) -> Option<Span> {
     }
 }
 
-/// Splits at `\n`, `\r\n` and `\r`, as YAML counts lines.
+/// Splits `text` at `\n`, `\r\n` and `\r`, the line breaks of YAML.
 fn lines(text: &str) -> Vec<&str> {
     let mut lines = Vec::new();
     let mut rest = text;
@@ -204,7 +194,7 @@ fn lines(text: &str) -> Vec<&str> {
     lines
 }
 
-/// Cuts out what `span` marks in its first line, with as much around it as fits on a screen.
+/// Returns the first line of `span`, cut to a readable length around it.
 fn excerpt(lines: &[&str], span: Span, label: Option<&'static str>) -> Option<Excerpt> {
     const AROUND: usize = 60;
     const LONGEST_MARK: usize = 60;

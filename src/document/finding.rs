@@ -1,58 +1,55 @@
-//! A finding on its way to becoming a diagnostic: a check, a spot and words.
+//! Findings before they become diagnostics: a check, a position and a message.
 
-use super::Severity;
-use super::check::Check;
-use super::node::{Span, Step};
-use crate::model::escaped;
+use super::check::{Check, Severity};
+use super::node::{Node, PathStep, Span};
+use crate::model::{closest, cut, escaped};
 
-/// Something found in one file.
+/// A finding in one file.
 #[derive(Clone, Debug)]
 pub(super) struct Finding {
     pub(super) check: &'static Check,
     pub(super) spot: Spot,
     pub(super) message: String,
     pub(super) help: Option<String>,
-    /// A second place that belongs to it, and what is there.
+    /// A second position that belongs to the finding, with its label.
     pub(super) related: Option<(Spot, &'static str)>,
 }
 
-/// Where something was found.
+/// The position of a finding.
 #[derive(Clone, Debug)]
 pub(super) enum Spot {
-    /// At the value that this path leads to, or at its key.
-    Path(Vec<Step>, Part),
-    /// Here.
+    /// The value at this path, or its key.
+    Path(Vec<PathStep>, Part),
     Span(Span),
-    /// The file as a whole.
     WholeFile,
 }
 
-/// Which part of an entry is meant.
+/// A part of an entry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Part {
     Key,
     Value,
 }
 
-/// A path that costs nothing until it is needed.
+/// A path as a linked list on the stack: allocates only when a finding needs it.
 #[derive(Clone, Copy)]
 pub(super) struct At<'a> {
     pub(super) parent: Option<&'a At<'a>>,
-    pub(super) step: Step,
+    pub(super) step: PathStep,
 }
 
 impl At<'_> {
     pub(super) fn key(&self, name: &'static str) -> At<'_> {
         At {
             parent: Some(self),
-            step: Step::Key(name),
+            step: PathStep::Key(name),
         }
     }
 
     pub(super) fn item(&self, index: usize) -> At<'_> {
         At {
             parent: Some(self),
-            step: Step::Item(index),
+            step: PathStep::Item(index),
         }
     }
 
@@ -102,10 +99,10 @@ impl Finding {
     }
 }
 
-/// The most findings kept of one file: a hostile megabyte could have hundreds of thousands.
-pub(super) const MOST_KEPT: usize = 200;
+/// The maximum number of findings kept for one file: a hostile megabyte could have hundreds of thousands.
+const MOST_KEPT: usize = 200;
 
-/// Adds a finding, unless there are enough; the first error is always kept.
+/// Adds a finding unless the limit is reached. The first error is always kept.
 pub(super) fn add(findings: &mut Vec<Finding>, finding: Finding) {
     let is_error = |finding: &Finding| finding.check.severity == Severity::Error;
     if findings.len() < MOST_KEPT || (is_error(&finding) && !findings.iter().rev().any(is_error)) {
@@ -113,52 +110,44 @@ pub(super) fn add(findings: &mut Vec<Finding>, finding: Finding) {
     }
 }
 
-/// Shows a text from a file within a sentence: harmless, and short.
+/// Returns a text from a file for a message, escaped and cut.
 pub(super) fn shown(text: &str) -> String {
     const LONGEST: usize = 60;
-    match text.char_indices().nth(LONGEST) {
-        None => escaped(text).to_string(),
-        Some((end, _)) => format!("{}…", escaped(&text[..end])),
-    }
+    escaped(&cut(text, LONGEST + 1)).to_string()
 }
 
-/// Returns the candidate that `text` was probably meant to be.
-pub(super) fn suggestion<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Longer than any name worth a suggestion; the comparison is quadratic.
-    const LONGEST: usize = 64;
-    if text.chars().nth(LONGEST).is_some() {
-        return None;
-    }
-    let folded = text.to_lowercase();
-    candidates
-        .into_iter()
-        .take(100)
-        .filter(|candidate| !candidate.is_empty() && candidate.len() <= 4 * LONGEST)
-        .map(|candidate| {
-            let lower = candidate.to_lowercase();
-            let distance = strsim::damerau_levenshtein(&folded, &lower);
-            (distance, other_letters(&folded, &lower), candidate)
-        })
-        .filter(|(distance, _, candidate)| *distance <= (candidate.chars().count() / 3).max(1))
-        .min_by_key(|(distance, other_letters, _)| (*distance, *other_letters))
-        .map(|(_, _, candidate)| candidate)
+/// Reports a finding.
+pub(super) fn report(
+    findings: &mut Vec<Finding>,
+    check: &'static Check,
+    spot: Spot,
+    message: impl Into<String>,
+    help: Option<String>,
+) {
+    add(findings, Finding::new(check, spot, message).maybe_help(help));
 }
 
-/// Returns how many letters only one of the two has: of several candidates at one distance, `=>` means the one with
-/// the same letters (`>=`), and `==` the one that lacks a letter (`=`).
-fn other_letters(a: &str, b: &str) -> usize {
-    let mut left: Vec<char> = b.chars().collect();
-    let mut missing = 0;
-    for letter in a.chars() {
-        match left.iter().position(|other| *other == letter) {
-            Some(at) => drop(left.swap_remove(at)),
-            None => missing += 1,
-        }
-    }
-    missing + left.len()
-}
-
-/// Words a suggestion as a question.
+/// Returns a suggestion as a question.
 pub(super) fn did_you_mean<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    suggestion(text, candidates).map(|candidate| format!("did you mean `{}`?", shown(candidate)))
+    closest(text, candidates).map(|candidate| format!("did you mean `{}`?", shown(candidate)))
+}
+
+/// Returns a suggestion unless `findings` is full: comparing words is slow, and a hostile file could require it very
+/// often.
+pub(super) fn suggest<'a>(
+    findings: &[Finding],
+    text: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    (findings.len() < MOST_KEPT)
+        .then(|| did_you_mean(text, candidates))
+        .flatten()
+}
+
+/// The result of parsing a file.
+pub(super) struct LoadedFile {
+    /// The root, if the file is well formed.
+    pub(super) root: Option<Node>,
+    /// The errors in the YAML or JSON.
+    pub(super) findings: Vec<Finding>,
 }

@@ -1,5 +1,4 @@
-//! Recognizes contents that are not documents for a reason outside of YAML and JSON: a Git LFS pointer and an
-//! unresolved merge conflict.
+//! Recognizes Git LFS pointers and unresolved merge conflicts.
 
 use super::check;
 use super::finding::Finding;
@@ -11,8 +10,8 @@ pub(super) fn is_lfs_pointer(text: &str) -> bool {
         || text.starts_with("version https://hawser.github")
 }
 
-/// Returns the error at the first conflict marker in `text`. Only a file that cannot be read may be searched: a text
-/// over several lines may begin a line with a marker.
+/// Returns the error at the first conflict marker in `text`. Call it only for a file that cannot be read: a line of a
+/// multi-line text may begin with a marker.
 pub(super) fn conflict_marker(text: &str) -> Option<Finding> {
     let (index, line) = text.lines().enumerate().find(|(_, line)| is_marker(line))?;
     let line_number = u32::try_from(index + 1).unwrap_or(u32::MAX);
@@ -28,7 +27,7 @@ pub(super) fn conflict_marker(text: &str) -> Option<Finding> {
     let finding = Finding::at(
         &check::CONFLICT_MARKER,
         span,
-        "this file holds an unresolved merge conflict",
+        "this file contains an unresolved merge conflict",
     );
     Some(finding.help("resolve the conflict, then commit the file again"))
 }

@@ -1,4 +1,4 @@
-//! The formats that operands of conditions have.
+//! The formats of objects in conditions.
 
 /// Returns whether `text` is a decimal number: optional sign, digits, fraction, exponent; no hexadecimal digits,
 /// no `_`, no NaN, no infinity.
@@ -43,9 +43,9 @@ pub(super) fn is_semver(text: &str) -> bool {
         && build.is_none_or(|build| build.split('.').all(is_word))
 }
 
-/// Returns whether `text` is a time as FeatureProbe reads it: `YYYY-MM-DDThh:mm:ss+hh:mm`, a `+` offset only, and
-/// its minutes at most 19 (`featureprobe-behaviour.md`, 5.3). Days that no month has are refused, too: the
-/// service would roll them over.
+/// Returns whether FeatureProbe can parse `text` as a time: `YYYY-MM-DDThh:mm:ss+hh:mm` with a `+` offset, whose
+/// minutes are at most 19 (`featureprobe-behaviour.md`, 5.3). Rejects days that do not exist, which the service would
+/// roll over.
 pub(super) fn is_datetime(text: &str) -> bool {
     const PATTERN: &[u8] = b"dddd-dd-ddTdd:dd:dd+dd:dd";
     let bytes = text.as_bytes();

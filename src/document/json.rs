@@ -1,21 +1,21 @@
-//! Strict JSON (RFC 8259) with positions and with scalars as they are written.
+//! Parses strict JSON (RFC 8259) with positions and verbatim scalars.
 //!
-//! `serde_json` would do, if it did not turn `1.10` into `1.1`, let the last of two equal keys win and know no
-//! position of a valid value.
+//! `serde_json` does not fit: it reads `1.10` as `1.1`, lets the last of two equal keys win, and has no positions of
+//! valid values.
 
 use super::check;
-use super::finding::Finding;
-use super::node::{Kind, Loaded, Node, Position, Span, Style};
+use super::finding::{Finding, LoadedFile};
+use super::node::{Node, NodeKind, Position, Span, Style};
 use super::yaml::{DEEPEST, too_deep};
 
-/// Parses `text`, refusing depth and anything that JSON does not have.
-pub(super) fn load(text: &str) -> Loaded {
+/// Parses `text`. Rejects deep nesting and all extensions of JSON.
+pub(super) fn load(text: &str) -> LoadedFile {
     match Parser::new(text).document() {
-        Ok(root) => Loaded {
+        Ok(root) => LoadedFile {
             root,
             findings: Vec::new(),
         },
-        Err(finding) => Loaded {
+        Err(finding) => LoadedFile {
             root: None,
             findings: vec![*finding],
         },
@@ -58,9 +58,9 @@ impl<'a> Parser<'a> {
         let kind = match self.peek() {
             Some('{') => self.nested(Self::object)?,
             Some('[') => self.nested(Self::array)?,
-            Some('"') => Kind::Scalar(self.string()?, Style::Quoted),
-            Some('-' | '0'..='9') => Kind::Scalar(self.number()?, Style::Plain),
-            _ => Kind::Scalar(self.word()?, Style::Plain),
+            Some('"') => NodeKind::Scalar(self.string()?, Style::Quoted),
+            Some('-' | '0'..='9') => NodeKind::Scalar(self.number()?, Style::Plain),
+            _ => NodeKind::Scalar(self.word()?, Style::Plain),
         };
         Ok(Node {
             span: self.since(start),
@@ -68,7 +68,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn nested(&mut self, inner: fn(&mut Self) -> Result<Kind>) -> Result<Kind> {
+    fn nested(&mut self, inner: fn(&mut Self) -> Result<NodeKind>) -> Result<NodeKind> {
         if self.depth == DEEPEST {
             return Err(Box::new(too_deep(self.here())));
         }
@@ -79,11 +79,11 @@ impl<'a> Parser<'a> {
         kind
     }
 
-    fn object(&mut self) -> Result<Kind> {
+    fn object(&mut self) -> Result<NodeKind> {
         let mut entries = Vec::new();
         self.skip_space();
         if self.take('}') {
-            return Ok(Kind::Mapping(entries));
+            return Ok(NodeKind::Mapping(entries));
         }
         loop {
             self.skip_space();
@@ -91,7 +91,7 @@ impl<'a> Parser<'a> {
             if self.peek() != Some('"') {
                 return Err(self.wrong("a key in double quotes"));
             }
-            let key = Kind::Scalar(self.string()?, Style::Quoted);
+            let key = NodeKind::Scalar(self.string()?, Style::Quoted);
             let span = self.since(start);
             self.skip_space();
             if !self.take(':') {
@@ -101,7 +101,7 @@ impl<'a> Parser<'a> {
             entries.push((Node { span, kind: key }, self.value()?));
             self.skip_space();
             if self.take('}') {
-                return Ok(Kind::Mapping(entries));
+                return Ok(NodeKind::Mapping(entries));
             }
             if !self.take(',') {
                 return Err(self.wrong("`,` or `}`"));
@@ -109,18 +109,18 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn array(&mut self) -> Result<Kind> {
+    fn array(&mut self) -> Result<NodeKind> {
         let mut items = Vec::new();
         self.skip_space();
         if self.take(']') {
-            return Ok(Kind::Sequence(items));
+            return Ok(NodeKind::Sequence(items));
         }
         loop {
             self.skip_space();
             items.push(self.value()?);
             self.skip_space();
             if self.take(']') {
-                return Ok(Kind::Sequence(items));
+                return Ok(NodeKind::Sequence(items));
             }
             if !self.take(',') {
                 return Err(self.wrong("`,` or `]`"));
@@ -283,7 +283,7 @@ impl<'a> Parser<'a> {
             Some(c) => format!("`{}`", crate::model::escaped(c.encode_utf8(&mut [0; 4]))),
             None => "the end of the file".to_owned(),
         };
-        let message = format!("this is not JSON: {wanted} is expected here, not {found}");
+        let message = format!("invalid JSON: expected {wanted}, found {found}");
         Box::new(Finding::at(&check::SYNTAX, self.here(), message))
     }
 
@@ -291,7 +291,7 @@ impl<'a> Parser<'a> {
         Box::new(Finding::at(
             &check::SYNTAX,
             self.since(start),
-            format!("this is not JSON: {what}"),
+            format!("invalid JSON: {what}"),
         ))
     }
 }

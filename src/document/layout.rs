@@ -1,14 +1,14 @@
-//! Which path belongs to which toggle.
+//! Maps paths to toggles.
 //!
-//! A layout is a template such as `{project}/{environment}/{toggle}.yaml`. It looks at names only: it opens
-//! nothing and follows nothing. The template itself can be parsed back from what it displays.
+//! A layout is a template such as `{project}/{environment}/{toggle}.yaml`. It uses names only and opens no file. Its
+//! display form parses to the same layout.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::model::{Format, Key, KeyError, ToggleId, escaped};
 
-/// Where documents are, relative to the root.
+/// The template of documents' paths, relative to the root.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Layout {
     pattern: String,
@@ -23,48 +23,48 @@ enum Part {
     Project,
 }
 
-/// What a path is.
+/// The meaning of a path.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum PathKind {
     /// A toggle's document.
     Document {
         /// The toggle.
         id: ToggleId,
-        /// How it is written.
+        /// The extension.
         format: Format,
     },
-    /// It has the layout's shape, but a component that should be a key is none.
+    /// A path in the layout's shape with a component that is not a valid key.
     BadKey {
         /// The component, without its extension; bytes that are not UTF-8 are replaced.
         component: String,
-        /// What is wrong with it.
+        /// Why it is not a key.
         error: KeyError,
-        /// The toggle that the path would claim, written like one.
+        /// The toggle that the path would claim, in the form of an id.
         claim: String,
     },
-    /// YAML or JSON that does not match the layout: worth a warning.
+    /// A YAML or JSON file that does not match the layout.
     Elsewhere,
-    /// A file that would be YAML or JSON if its extension were in lower case: worth a warning.
+    /// A file that would be YAML or JSON if its extension were in lower case.
     ExtensionCase,
-    /// None of our business.
+    /// Any other path.
     Ignored,
 }
 
-/// Why a text is no layout.
+/// Why a text is not a layout.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum LayoutError {
-    /// The last component is something else.
+    /// The last component is not `{toggle}.yaml`.
     #[error("a layout ends in `{{toggle}}.yaml` (which means `.yml` and `.json` too), not in `{}`", escaped(.0))]
     File(String),
-    /// A placeholder is not there.
+    /// A placeholder is missing.
     #[error("a layout needs `{0}` once, as a whole folder")]
     Missing(&'static str),
-    /// A placeholder is there twice.
+    /// A placeholder occurs twice.
     #[error("a layout has `{0}` only once")]
     Repeated(&'static str),
     /// A folder is neither a placeholder nor a plain name.
     #[error(
-        "`{}` is no folder of a layout: a folder is `{{project}}`, `{{environment}}` or a name without braces that does not begin with `.` or `_`",
+        "`{}` is not a valid folder of a layout: a folder is `{{project}}`, `{{environment}}` or a name without braces that does not begin with `.` or `_`",
         escaped(.0)
     )]
     Folder(String),
@@ -152,7 +152,7 @@ impl Layout {
         path
     }
 
-    /// Returns what `path` is. It is relative to the root, with `/` between its components.
+    /// Classifies `path`, which is relative to the root and uses `/`.
     #[must_use]
     pub fn classify(&self, path: &[u8]) -> PathKind {
         let components: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
@@ -177,7 +177,7 @@ impl Layout {
         }
     }
 
-    /// Returns the project's and the environment's components where `folders` have this layout's shape.
+    /// Returns the project's and the environment's components if `folders` match the layout.
     fn folder_keys<'a>(&self, folders: &[&'a [u8]]) -> Option<(&'a [u8], &'a [u8])> {
         if folders.len() != self.folders.len() {
             return None;
@@ -195,7 +195,7 @@ impl Layout {
     }
 }
 
-/// Returns a file's name without its extension where it is one of ours. `.test.yaml` is reserved.
+/// Returns a file's name without its extension, and its format. `.test.yaml` is reserved.
 fn split_extension(file: &[u8]) -> Option<(&[u8], Format)> {
     if file.ends_with(b".test.yaml") {
         return None;
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_layout_is_refused_with_the_reason() {
+    fn an_invalid_layout_is_refused_with_the_reason() {
         for (pattern, reason) in [
             ("", LayoutError::File(String::new())),
             (

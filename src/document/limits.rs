@@ -1,49 +1,57 @@
-//! Checks the limits of FeatureProbe on one document (`featureprobe-behaviour.md`, "Seen on a running server"): it
+//! Checks the limits of FeatureProbe on one document (`featureprobe-behaviour.md`, "Seen on a running server"). It
 //! answers a longer name or value with a 500, which looks like an outage.
 
 use super::check;
-use super::finding::{At, Finding, Part, Spot};
-use super::meaning::Meaning;
+use super::finding::{At, Finding, Part, Spot, report};
 use super::raw::RawVariation;
 use crate::model::Payload;
 
-/// The longest name of a variation, in characters.
+/// The maximum length of a variation's name, in characters.
 const LONGEST_NAME: usize = 128;
-/// The longest value of a variation, in bytes.
+/// The maximum length of a variation's value, in bytes.
 const LONGEST_VALUE: usize = 65_535;
-/// The largest content, in bytes of the JSON that is sent.
+/// The maximum size of the content, in bytes of the JSON that is sent.
 const LARGEST_CONTENT: usize = 1024 * 1024;
 
-impl Meaning {
-    /// Reports names and values that FeatureProbe cannot store.
-    pub(super) fn variation_limits(&mut self, variations: &[RawVariation], list: &At<'_>) {
-        for (index, variation) in variations.iter().enumerate() {
-            let at = list.item(index);
-            let name = variation.name.as_deref().unwrap_or_default().chars().count();
-            if name > LONGEST_NAME {
-                let message = format!("this name has {name} characters, over the limit of {LONGEST_NAME}");
-                let spot = at.key("name").spot(Part::Value);
-                let help = "shorten it, and put the rest into `description`";
-                self.report(&check::NAME_TOO_LONG, spot, message, Some(help.to_owned()));
-            }
-            let value = variation.value.as_deref().unwrap_or_default().len();
-            if value > LONGEST_VALUE {
-                let message = format!("this value has {value} bytes, over the limit of {LONGEST_VALUE}");
-                let spot = at.key("value").spot(Part::Value);
-                let help =
-                    "serve a key or a URL instead, and keep the data where the application can fetch it";
-                self.report(&check::VALUE_TOO_LONG, spot, message, Some(help.to_owned()));
-            }
+/// Reports names and values that FeatureProbe cannot store.
+pub(super) fn variations(variations: &[RawVariation], list: &At<'_>, findings: &mut Vec<Finding>) {
+    for (index, variation) in variations.iter().enumerate() {
+        let at = list.item(index);
+        let name = variation.name.as_deref().unwrap_or_default().chars().count();
+        if name > LONGEST_NAME {
+            let message = format!("this name has {name} characters, over the limit of {LONGEST_NAME}");
+            let spot = at.key("name").spot(Part::Value);
+            let help = "shorten it, and put the rest into `description`";
+            report(
+                findings,
+                &check::NAME_TOO_LONG,
+                spot,
+                message,
+                Some(help.to_owned()),
+            );
+        }
+        let value = variation.value.as_deref().unwrap_or_default().len();
+        if value > LONGEST_VALUE {
+            let message = format!("this value has {value} bytes, over the limit of {LONGEST_VALUE}");
+            let spot = at.key("value").spot(Part::Value);
+            let help = "serve a key or a URL instead, and keep the data where the application can fetch it";
+            report(
+                findings,
+                &check::VALUE_TOO_LONG,
+                spot,
+                message,
+                Some(help.to_owned()),
+            );
         }
     }
 }
 
-/// Returns the error that the content of `payload` is larger than FeatureProbe accepts.
+/// Returns an error if the content of `payload` is larger than FeatureProbe accepts.
 pub(super) fn content(payload: &Payload) -> Option<Finding> {
     let size = payload.content_len();
     (size > LARGEST_CONTENT).then(|| {
         let message = format!("the content has {size} bytes as sent, over the limit of {LARGEST_CONTENT}");
         Finding::new(&check::CONTENT_TOO_LARGE, Spot::WholeFile, message)
-            .help("split a long list over several toggles, or compare with a segment")
+            .help("split a long list into several toggles, or compare with a segment")
     })
 }

@@ -1,62 +1,52 @@
-//! What a document says, checked: errors that would break the toggle and warnings about what looks odd.
+//! Checks the meaning of a document: errors that would break the toggle, and warnings about suspicious content.
 //!
-//! Runs over raw documents, so that a file with a missing field still hears about everything else. Positions
-//! are paths here; nothing is allocated for a document in which nothing is found.
+//! Checks raw documents, so that a missing field does not hide other findings. Positions are paths; a document without
+//! findings costs no allocation.
 
 use std::collections::HashMap;
 
 use super::check::{self, Check};
-use super::finding::{At, Finding, MOST_KEPT, Part, Spot, add, did_you_mean, shown};
-use super::node::Step;
+use super::condition::ConditionChecker;
+use super::finding::{At, Finding, Part, Spot, add, report, shown, suggest};
+use super::limits;
+use super::node::PathStep;
 use super::raw::{RawContent, RawDocument, RawRule, RawServe, RawVariation};
-use super::select::{Names, Nowhere};
+use super::resolve::{ServeError, VariationNames};
 use crate::model::ServiceKind;
 
-/// Returns all findings about what `document` says.
+/// Returns all findings on the meaning of `document`.
 pub(super) fn check(document: &RawDocument, kind: ServiceKind) -> Vec<Finding> {
-    let mut meaning = Meaning {
+    let mut checker = MeaningChecker {
         findings: Vec::new(),
         kind,
     };
     if let Some(content) = &document.content {
-        meaning.content(content, document.disabled);
+        checker.content(content, document.disabled);
     }
-    meaning.findings
+    checker.findings
 }
 
-/// The checks of one document, and what they found so far.
-pub(super) struct Meaning {
+/// The state of the checks of one document.
+struct MeaningChecker {
     findings: Vec<Finding>,
-    pub(super) kind: ServiceKind,
+    kind: ServiceKind,
 }
 
-impl Meaning {
-    pub(super) fn report(
+impl MeaningChecker {
+    fn report(
         &mut self,
         check: &'static Check,
         spot: Spot,
         message: impl Into<String>,
         help: Option<String>,
     ) {
-        add(
-            &mut self.findings,
-            Finding::new(check, spot, message).maybe_help(help),
-        );
-    }
-
-    /// Returns what `text` was probably meant to be, as a question. Comparing words is slow, and a hostile file could
-    /// make it so very often: a file whose findings are full gets no more suggestions.
-    pub(super) fn closest(&self, text: &str, candidates: &[&str]) -> Option<String> {
-        let has_room = self.findings.len() < MOST_KEPT;
-        has_room
-            .then(|| did_you_mean(text, candidates.iter().copied()))
-            .flatten()
+        report(&mut self.findings, check, spot, message, help);
     }
 
     fn content(&mut self, content: &RawContent, disabled: Option<bool>) {
         let at = At {
             parent: None,
-            step: Step::Key("content"),
+            step: PathStep::Key("content"),
         };
         if let Some(rules) = &content.rules {
             self.rules(rules, &at.key("rules"));
@@ -77,9 +67,9 @@ impl Meaning {
         }
         self.variation_names(variations, &list);
         if self.kind == ServiceKind::FeatureProbe {
-            self.variation_limits(variations, &list);
+            limits::variations(variations, &list, &mut self.findings);
         }
-        let names = Names::new(variations);
+        let names = VariationNames::new(variations);
         self.serves(content, &names, variations, &at);
         self.usage(content, &names, variations, &at);
         if disabled == Some(false) {
@@ -96,13 +86,19 @@ impl Meaning {
                 at.key("name").spot(Part::Value),
                 format!("another variation is named `{}`, too", shown(name)),
             )
-            .help("give each variation a name of its own")
+            .help("give each variation a unique name")
             .related(list.item(first).key("name").spot(Part::Value), "the first one");
             add(&mut self.findings, finding);
         }
     }
 
-    fn serves(&mut self, content: &RawContent, names: &Names<'_>, variations: &[RawVariation], at: &At<'_>) {
+    fn serves(
+        &mut self,
+        content: &RawContent,
+        names: &VariationNames<'_>,
+        variations: &[RawVariation],
+        at: &At<'_>,
+    ) {
         let rules = at.key("rules");
         for (index, rule) in content.rules.iter().flatten().enumerate() {
             let rule_at = rules.item(index);
@@ -125,25 +121,25 @@ impl Meaning {
     fn serve(
         &mut self,
         serve: Option<&RawServe>,
-        names: &Names<'_>,
+        names: &VariationNames<'_>,
         variations: &[RawVariation],
         at: &At<'_>,
     ) {
-        let Some((serve, Err(nowhere))) = serve.map(|serve| (serve, names.find(serve))) else {
+        let Some((serve, Err(error))) = serve.map(|serve| (serve, names.find(serve))) else {
             return;
         };
         let wanted = shown(serve.variation.as_deref().unwrap_or_default());
         let candidates = variations
             .iter()
             .filter_map(|variation| variation.name.as_deref());
-        match nowhere {
-            Nowhere::Ambiguous => {
-                let help = "give each variation a name of its own";
+        match error {
+            ServeError::Ambiguous => {
+                let help = "give each variation a unique name";
                 let message = format!("more than one variation is named `{wanted}`");
                 let spot = at.key("variation").spot(Part::Value);
                 self.report(&check::AMBIGUOUS_VARIATION, spot, message, Some(help.to_owned()));
             }
-            Nowhere::Choice => {
+            ServeError::Choice => {
                 let message = "a serve needs exactly one of `select` and `variation`";
                 let help = "write `{ select: 0 }` or `{ variation: \"name\" }`";
                 self.report(
@@ -153,7 +149,7 @@ impl Meaning {
                     Some(help.to_owned()),
                 );
             }
-            Nowhere::OutOfRange => {
+            ServeError::OutOfRange => {
                 let select = serve.select.unwrap_or_default();
                 let last = names.count().saturating_sub(1);
                 let message = format!("`select` is {select}, but the last variation is {last}");
@@ -161,12 +157,9 @@ impl Meaning {
                 let spot = at.key("select").spot(Part::Value);
                 self.report(&check::SELECT_OUT_OF_RANGE, spot, message, Some(help.to_owned()));
             }
-            Nowhere::Unknown => {
-                // Comparing names is slow, and a hostile file could make it so very often.
-                let meant = (self.findings.len() < MOST_KEPT).then(|| {
-                    did_you_mean(serve.variation.as_deref().unwrap_or_default(), candidates.clone())
-                });
-                let help = meant.flatten().unwrap_or_else(|| {
+            ServeError::Unknown => {
+                let name = serve.variation.as_deref().unwrap_or_default();
+                let help = suggest(&self.findings, name, candidates.clone()).unwrap_or_else(|| {
                     let names: Vec<String> = candidates
                         .take(8)
                         .map(|name| format!("`{}`", shown(name)))
@@ -189,7 +182,11 @@ impl Meaning {
             let at = list.item(index);
             let conditions = at.key("conditions");
             for (index, condition) in rule.conditions.iter().flatten().enumerate() {
-                self.condition(condition, &conditions.item(index));
+                let mut checker = ConditionChecker {
+                    findings: &mut self.findings,
+                    kind: self.kind,
+                };
+                checker.check(condition, &conditions.item(index));
             }
         }
         self.rule_names(rules, list);
@@ -212,7 +209,7 @@ impl Meaning {
         }
     }
 
-    /// Reports rules that match everyone, and the rules that nobody gets to because of the first of them.
+    /// Reports rules that match everyone, and the rules after the first of them.
     fn catch_all(&mut self, rules: &[RawRule], list: &At<'_>) {
         let first = rules.iter().position(matches_everyone);
         for (index, rule) in rules.iter().enumerate() {
@@ -221,7 +218,7 @@ impl Meaning {
                 let finding = Finding::new(
                     &check::UNREACHABLE_RULE,
                     at.key("name").spot(Part::Value),
-                    "nobody gets to this rule: one before it matches everyone",
+                    "unreachable rule: an earlier rule matches everyone",
                 )
                 .related(
                     list.item(first).key("conditions").spot(Part::Key),
@@ -229,7 +226,7 @@ impl Meaning {
                 );
                 add(&mut self.findings, finding);
             } else if matches_everyone(rule) {
-                let help = "`defaultServe` is for everyone whom no rule matches";
+                let help = "use `defaultServe` for everyone whom no rule matches";
                 let spot = at.key("conditions").spot(Part::Key);
                 self.report(
                     &check::MATCHES_EVERYONE,
@@ -241,8 +238,14 @@ impl Meaning {
         }
     }
 
-    /// Warns about variations that nobody can get. Says nothing where a serve is broken: it might have been it.
-    fn usage(&mut self, content: &RawContent, names: &Names<'_>, variations: &[RawVariation], at: &At<'_>) {
+    /// Warns about variations that are never served, unless a serve is broken: it might have been the one.
+    fn usage(
+        &mut self,
+        content: &RawContent,
+        names: &VariationNames<'_>,
+        variations: &[RawVariation],
+        at: &At<'_>,
+    ) {
         let Some(served) = served(content, names) else {
             return;
         };
@@ -267,23 +270,23 @@ impl Meaning {
             self.report(
                 &check::UNUSED_VARIATION,
                 spot,
-                format!("nobody can get the variation `{name}`"),
+                format!("variation `{name}` is never served"),
                 None,
             );
         }
     }
 
-    fn same_serve(&mut self, content: &RawContent, names: &Names<'_>, at: &At<'_>) {
+    fn same_serve(&mut self, content: &RawContent, names: &VariationNames<'_>, at: &At<'_>) {
         let all: Option<Vec<u32>> = all_serves(content)
             .map(|serve| serve.and_then(|serve| names.find(serve).ok()))
             .collect();
         if all.is_some_and(|all| all.windows(2).all(|pair| pair[0] == pair[1])) {
-            let help = "serve another variation somewhere, or say `disabled: true` until it is meant to do something";
+            let help = "serve another variation in a rule or by default, or write `disabled: true` until the toggle is in use";
             let spot = at.key("defaultServe").spot(Part::Key);
             self.report(
                 &check::SAME_SERVE,
                 spot,
-                "this toggle is enabled, but serves the same to everyone",
+                "this toggle is enabled but serves the same variation to everyone",
                 Some(help.to_owned()),
             );
         }
@@ -294,9 +297,9 @@ fn matches_everyone(rule: &RawRule) -> bool {
     rule.conditions.as_ref().is_some_and(Vec::is_empty)
 }
 
-/// Returns what somebody can get, or `None` where a serve leads nowhere.
-fn served(content: &RawContent, names: &Names<'_>) -> Option<Vec<u32>> {
-    // Every serve has to be readable, also those that nobody gets to.
+/// Returns the indices of the variations that can be served, or `None` if a serve does not resolve.
+fn served(content: &RawContent, names: &VariationNames<'_>) -> Option<Vec<u32>> {
+    // All serves have to resolve, including those of unreachable rules.
     let all: Vec<u32> = all_serves(content)
         .map(|serve| names.find(serve?).ok())
         .collect::<Option<_>>()?;
@@ -313,14 +316,14 @@ fn served(content: &RawContent, names: &Names<'_>) -> Option<Vec<u32>> {
     Some(served)
 }
 
-/// Returns every serve: the disabled one, the default one, then the rules'.
+/// Returns all serves: the disabled one, the default one, then those of the rules.
 fn all_serves(content: &RawContent) -> impl Iterator<Item = Option<&RawServe>> {
     [content.disabled_serve.as_ref(), content.default_serve.as_ref()]
         .into_iter()
         .chain(content.rules.iter().flatten().map(|rule| rule.serve.as_ref()))
 }
 
-/// Returns every name that was there before: the first index, this index and the name.
+/// Returns all repetitions of a name: the first index, this index and the name.
 fn repeated<'a>(names: impl Iterator<Item = Option<&'a str>>) -> Vec<(usize, usize, &'a str)> {
     let mut first = HashMap::new();
     let mut found = Vec::new();

@@ -1,11 +1,11 @@
-//! From bytes to what a repository asks for, with everything that is wrong with it.
+//! Parses and checks documents.
 //!
-//! Pure: it is given a path and a content and gives a [`Document`]; it opens nothing. A document either has a
-//! payload or at least one error, never both, and the same bytes always give the same.
+//! Pure: takes a path and a content, returns a [`Document`], and opens no file. A document has either a payload or at
+//! least one error, never both. The same bytes always yield the same document.
 //!
-//! A valid file is parsed once, typed, and never through an untyped value (which would lose `1.10` and let
-//! duplicate keys win silently). Only where something is found is it parsed again, with positions; `node`,
-//! `shape` and `scalar` live on that path alone, and on that of JSON.
+//! A valid YAML file is parsed once into typed values. An untyped value would lose `1.10` and let duplicate keys win
+//! silently. Only a file with findings is parsed again with positions; `node`, `shape` and `scalar` serve that path and
+//! JSON.
 
 mod check;
 mod condition;
@@ -13,7 +13,7 @@ mod diagnostic;
 mod finding;
 mod foreign;
 mod formats;
-mod hint;
+mod help;
 mod json;
 mod layout;
 mod limits;
@@ -23,9 +23,9 @@ mod print;
 mod quick;
 mod raw;
 mod render;
+mod resolve;
 mod scalar;
 mod schema;
-mod select;
 mod shape;
 #[cfg(test)]
 mod tests;
@@ -33,36 +33,35 @@ pub mod tree;
 mod vocabulary;
 mod yaml;
 
-pub use check::{CHECKS, Check};
-pub use diagnostic::{Diagnostic, Severity};
+pub use check::{CHECKS, Check, Severity};
+pub use diagnostic::Diagnostic;
 pub use layout::{Layout, LayoutError, PathKind};
 pub use print::print;
 pub use render::render;
 pub use schema::schema;
 
-use self::finding::{Finding, Spot};
-use self::node::Loaded;
+use self::finding::{Finding, LoadedFile, Spot};
 use self::raw::RawDocument;
 use crate::model::{Blob, Format, Payload, ServiceKind, Targeting};
 
-/// The largest document accepted, in bytes: long allow-lists are real.
+/// The maximum size of a document in bytes: long allow lists are common.
 pub const LARGEST_DOCUMENT: usize = 1024 * 1024;
 
-/// The most files, and the most folders, accepted in one tree.
+/// The maximum number of files, and of folders, in one tree.
 pub const MOST_FILES: usize = 1_000_000;
 
-/// One file, read.
+/// The result of reading one file.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// What it asks for; `None` exactly where `diagnostics` has an error.
+    /// The targeting; `None` exactly if `diagnostics` has an error.
     pub payload: Option<Payload>,
-    /// Everything found in it, sorted by position.
+    /// The findings, sorted by position.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads one file. `path` is shown in messages, so it should be the one people know.
+/// Reads one file. `path` is shown in messages.
 ///
-/// Takes bounded time and memory, whatever `content` holds.
+/// Takes bounded time and memory for any content.
 #[must_use]
 pub fn read(path: &str, format: Format, content: &Blob, kind: ServiceKind) -> Document {
     let text = match text(path, content) {
@@ -87,7 +86,7 @@ pub fn read(path: &str, format: Format, content: &Blob, kind: ServiceKind) -> Do
     }
 }
 
-/// Returns the content as text without its byte order mark, where it is small enough and UTF-8.
+/// Returns the content as text without its byte order mark if it is UTF-8 and small enough.
 fn text<'a>(path: &str, content: &'a Blob) -> Result<&'a str, Box<Diagnostic>> {
     let bytes = match content {
         Blob::Content(bytes) if bytes.len() <= LARGEST_DOCUMENT => bytes,
@@ -102,10 +101,10 @@ fn text<'a>(path: &str, content: &'a Blob) -> Result<&'a str, Box<Diagnostic>> {
 }
 
 fn too_large(path: &str, size: u64) -> Box<Diagnostic> {
-    let message = format!("this file has {size} bytes, and a document has at most {LARGEST_DOCUMENT}");
+    let message = format!("this file has {size} bytes, over the limit of {LARGEST_DOCUMENT}");
     Box::new(
         Diagnostic::whole_file(&check::TOO_LARGE, path, message)
-            .help("split a long list over several rules or, better, several attributes"),
+            .help("split a long list into several rules or, better, several attributes"),
     )
 }
 
@@ -146,7 +145,7 @@ struct File<'a> {
 }
 
 impl File<'_> {
-    /// One parse for a valid file; a second one, with positions, where the bytes or the first give reason.
+    /// Reads YAML: parses once if the file is valid, and again with positions if the bytes or the first parse require it.
     fn yaml(&self) -> Document {
         let quick = quick::parse(self.text);
         let is_plain = quick.is_some() || yaml::has_core_integers(self.text);
@@ -161,7 +160,7 @@ impl File<'_> {
                 debug_assert_eq!(
                     serde_yaml::from_str::<RawDocument>(self.text).as_ref().ok(),
                     Some(&document),
-                    "the quick reader and the ordinary one disagree"
+                    "the quick parser and serde_yaml disagree"
                 );
                 Ok(document)
             }
@@ -178,7 +177,7 @@ impl File<'_> {
         }
     }
 
-    /// Returns the document of `targeting`, in which nothing was found but perhaps its size as sent.
+    /// Returns the document of `targeting`, which has no findings except possibly its size as sent.
     fn valid(&self, targeting: &Targeting) -> Document {
         match self.payload(targeting) {
             Ok(payload) => Document {
@@ -202,13 +201,17 @@ impl File<'_> {
         }
     }
 
-    /// Finds everything that is wrong, with positions. `parsed` is what the fast parser made of it.
-    fn with_positions(&self, loaded: Loaded, parsed: Option<serde_yaml::Result<RawDocument>>) -> Document {
-        let Loaded { root, mut findings } = loaded;
+    /// Collects all findings with positions. `parsed` is the result of the fast parser.
+    fn with_positions(
+        &self,
+        loaded: LoadedFile,
+        parsed: Option<serde_yaml::Result<RawDocument>>,
+    ) -> Document {
+        let LoadedFile { root, mut findings } = loaded;
         let mut document = RawDocument::default();
         match (&root, &parsed) {
-            // The slower parser is the pickier one about indented quotes. A file does not become invalid by
-            // having a warning, so its findings go without a position then.
+            // The parser with positions is stricter about indented quotes. A file must not become invalid because it
+            // has a warning, so its findings have no positions then.
             (None, Some(Ok(parsed))) => findings = meaning::check(parsed, self.kind),
             (Some(root), _) if !is_empty(root) => {
                 document = shape::document(root, &mut findings);
@@ -224,7 +227,7 @@ impl File<'_> {
         };
         let mut payload = None;
         if is_valid(&findings) {
-            // What counts is what the fast parser reads: there is one reading of a document.
+            // The fast parser's result counts, so that a document has one meaning.
             let targeting = match parsed {
                 None => document.complete().ok_or(None),
                 Some(Ok(document)) => document.complete().ok_or(None),
@@ -249,23 +252,26 @@ impl File<'_> {
 }
 
 fn is_empty(root: &node::Node) -> bool {
-    root.is_null() && matches!(&root.kind, node::Kind::Scalar(text, _) if text.is_empty())
+    root.is_null() && matches!(&root.kind, node::NodeKind::Scalar(text, _) if text.is_empty())
 }
 
 fn empty_document() -> Finding {
     Finding::new(
         &check::EMPTY_DOCUMENT,
         Spot::WholeFile,
-        "this file holds no document",
+        "this file contains no document",
     )
-    .help("remove the file to give the toggle up; write `disabled: true` to switch it off")
+    .help("remove the file to stop managing the toggle; write `disabled: true` to disable it")
 }
 
-/// The two parsers disagree; the stricter one wins.
+/// Returns the error that only the fast parser rejects the file: the stricter parser wins.
 fn unreadable(error: Option<&serde_yaml::Error>) -> Finding {
     let message = match error {
-        Some(error) => format!("this cannot be read: {}", finding::shown(&error.to_string())),
-        None => "this cannot be read as a document".to_owned(),
+        Some(error) => format!(
+            "could not read the document: {}",
+            finding::shown(&error.to_string())
+        ),
+        None => "could not read the document".to_owned(),
     };
     let spot = error
         .and_then(serde_yaml::Error::location)

@@ -1,13 +1,13 @@
-//! A parsed file with the position of everything in it, made only where something has to be pointed at.
+//! A parsed file with positions, created only if a finding needs them.
 
-/// A place between two characters: line and column, both from one, the column in characters.
+/// A position between two characters: line and column, both from 1, the column in characters.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct Position {
     pub(super) line: u32,
     pub(super) column: u32,
 }
 
-/// A stretch of a file; the end is not part of it.
+/// A range of a file, end excluded.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Span {
     pub(super) start: Position,
@@ -20,18 +20,18 @@ impl Span {
     }
 }
 
-/// One value with its position.
+/// A value with its position.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Node {
     pub(super) span: Span,
-    pub(super) kind: Kind,
+    pub(super) kind: NodeKind,
 }
 
-/// What a value is.
+/// The content of a value.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum NodeKind {
     Mapping(Vec<(Node, Node)>),
-    /// Something that was reported already, such as an alias.
+    /// A value that was reported already, such as an alias.
     Refused,
     Scalar(String, Style),
     Sequence(Vec<Node>),
@@ -40,30 +40,20 @@ pub(super) enum Kind {
 /// Whether a scalar is certainly text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Style {
-    /// As in YAML's `true`, JSON's `1.10`: may be a boolean, a number or null.
+    /// An unquoted scalar such as `true` or `1.10`: may be a boolean, a number or null.
     Plain,
-    /// Quoted or a block: nothing but text.
+    /// Quoted or a block: always text.
     Quoted,
-}
-
-/// A parsed file, as far as it could be parsed.
-pub(super) struct Loaded {
-    /// The root, where the file is well formed.
-    pub(super) root: Option<Node>,
-    /// What is wrong with the file as YAML or JSON.
-    pub(super) findings: Vec<super::finding::Finding>,
 }
 
 impl Node {
     /// Returns whether this is YAML's or JSON's null.
     pub(super) fn is_null(&self) -> bool {
-        matches!(&self.kind, Kind::Scalar(text, Style::Plain) if is_null(text))
+        matches!(&self.kind, NodeKind::Scalar(text, Style::Plain) if is_null(text))
     }
 
-    /// Returns where the value at `path` is, and its key where it has one.
-    ///
-    /// Falls back to the nearest ancestor that is there.
-    pub(super) fn locate(&self, path: &[Step]) -> Located {
+    /// Returns the position of the value at `path` and of its key. Falls back to the nearest ancestor that exists.
+    pub(super) fn locate(&self, path: &[PathStep]) -> Located {
         let mut found = Located {
             key: None,
             value: self.span,
@@ -82,32 +72,32 @@ impl Node {
         found
     }
 
-    fn child(&self, step: Step) -> Option<(Option<&Self>, &Self)> {
+    fn child(&self, step: PathStep) -> Option<(Option<&Self>, &Self)> {
         match (&self.kind, step) {
-            (Kind::Mapping(entries), Step::Key(name)) => entries
+            (NodeKind::Mapping(entries), PathStep::Key(name)) => entries
                 .iter()
-                .find(|(key, _)| matches!(&key.kind, Kind::Scalar(text, _) if text == name))
+                .find(|(key, _)| matches!(&key.kind, NodeKind::Scalar(text, _) if text == name))
                 .map(|(key, value)| (Some(key), value)),
-            (Kind::Sequence(items), Step::Item(index)) => items.get(index).map(|item| (None, item)),
+            (NodeKind::Sequence(items), PathStep::Item(index)) => items.get(index).map(|item| (None, item)),
             _ => None,
         }
     }
 }
 
-/// One step from a value to a part of it.
+/// One step of a path through a document.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Step {
+pub(super) enum PathStep {
     Item(usize),
     Key(&'static str),
 }
 
-/// Where a value is.
+/// The position of a value and of its key, if it has one.
 pub(super) struct Located {
     pub(super) key: Option<Span>,
     pub(super) value: Span,
 }
 
-/// The nulls of YAML's core schema, an empty plain scalar included.
+/// Returns whether `text` is null in YAML's core schema, which includes the empty plain scalar.
 pub(super) fn is_null(text: &str) -> bool {
     matches!(text, "" | "~" | "null" | "Null" | "NULL")
 }

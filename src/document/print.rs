@@ -1,12 +1,12 @@
-//! Targeting as canonical YAML: one text for one meaning, one fact per line.
+//! Prints targeting as canonical YAML, one fact per line.
 
 use std::fmt::Write;
 
 use crate::model::{Condition, Rule, Serve, Targeting, Variation, escaped};
 
-/// Returns `targeting` as the text of a document; reading that gives the same targeting.
+/// Returns `targeting` as the text of a document, which parses to the same targeting.
 ///
-/// Block style throughout, so that a diff shows what changed; text is quoted unless it is a plain word.
+/// Uses block style, so that a diff is readable, and quotes text unless it is a plain word.
 #[must_use]
 pub fn print(targeting: &Targeting) -> String {
     let Targeting { disabled, content } = targeting;
@@ -85,7 +85,7 @@ fn scalar(text: &str) -> String {
     }
 }
 
-/// Whether every YAML parser of any age takes `text` as it is for that text.
+/// Returns whether all YAML parsers, old ones included, read an unquoted `text` as that text.
 fn is_plain_word(text: &str) -> bool {
     let is_word = text.starts_with(|c: char| c.is_ascii_alphabetic())
         && !text.ends_with(' ')
@@ -125,7 +125,7 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// What YAML does not allow as it is, and what a reviewer could not see.
+/// Returns whether YAML does not allow `c` unescaped, or a reviewer could not see it.
 fn needs_escape(c: char) -> bool {
     let mut buffer = [0; 4];
     let text: &str = c.encode_utf8(&mut buffer);

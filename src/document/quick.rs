@@ -1,14 +1,13 @@
-//! The plain subset of YAML in which documents are mostly written, read in one pass.
+//! Parses the plain subset of YAML in which most documents are written, in one pass.
 //!
-//! A `Some` is what the ordinary parser would have said; everything else is `None`, and the ordinary parser
-//! decides. Nothing here reports an error. Printable ASCII only: no tabs, escapes, properties, block scalars or
-//! values over several lines.
+//! `Some` is exactly the result of serde_yaml. `None` means that serde_yaml decides; no error is reported here. Accepts
+//! printable ASCII only, without tabs, escapes, properties, block scalars and multi-line values.
 
 use super::raw::{RawCondition, RawContent, RawDocument, RawRule, RawServe, RawVariation, Text};
 
-/// Returns the document, or `None` where `text` is not plainly one.
+/// Returns the document, or `None` if `text` is not in the subset.
 pub(super) fn parse(text: &str) -> Option<RawDocument> {
-    // Without a way out in the middle, which lets the compiler look at many bytes at once.
+    // No early exit, so that the compiler can vectorize the loop.
     let is_plain = |plain, byte| plain & matches!(byte, b' '..=b'~' | b'\n');
     if !text.bytes().fold(true, is_plain) {
         return None;
@@ -20,7 +19,7 @@ pub(super) fn parse(text: &str) -> Option<RawDocument> {
             lines.push((line.len() - rest.len(), rest));
         }
     }
-    let mut reader = Reader {
+    let mut reader = PlainReader {
         lines,
         at: 0,
         rest: "",
@@ -34,11 +33,11 @@ pub(super) fn parse(text: &str) -> Option<RawDocument> {
     (reader.at == reader.lines.len()).then_some(document)
 }
 
-struct Reader<'a> {
-    /// Indentation and content of every line that has some.
+struct PlainReader<'a> {
+    /// Indentation and content of all lines that are not blank or comments.
     lines: Vec<(usize, &'a str)>,
     at: usize,
-    /// What is left of the line before `at`.
+    /// The rest of the line before `at`.
     rest: &'a str,
     /// The column of the innermost block mapping.
     indent: usize,
@@ -46,16 +45,16 @@ struct Reader<'a> {
 }
 
 trait Mapping: Default {
-    fn set(&mut self, key: &str, reader: &mut Reader<'_>) -> Option<()>;
+    fn set(&mut self, key: &str, reader: &mut PlainReader<'_>) -> Option<()>;
 }
 
-/// Fills a field once.
+/// Sets a field; `None` if it is set already.
 fn once<T>(field: &mut Option<T>, value: Option<T>) -> Option<()> {
     let value = value?;
     field.replace(value).is_none().then_some(())
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PlainReader<'a> {
     fn skip(&mut self) {
         self.rest = self.rest.trim_start_matches(' ');
     }
@@ -65,7 +64,7 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// Requires that a line ends here, but for a comment.
+    /// Requires the end of the line, apart from a comment.
     fn end(&mut self) -> Option<()> {
         let rest = self.rest.trim_start_matches(' ');
         let is_end = rest.is_empty() || (rest.starts_with('#') && rest.len() < self.rest.len());
@@ -261,7 +260,7 @@ impl<'a> Reader<'a> {
 macro_rules! mapping {
     ($kind:ty { $($key:literal => $field:ident: $read:expr),* $(,)? }) => {
         impl Mapping for $kind {
-            fn set(&mut self, key: &str, reader: &mut Reader<'_>) -> Option<()> {
+            fn set(&mut self, key: &str, reader: &mut PlainReader<'_>) -> Option<()> {
                 match key {
                     $($key => once(&mut self.$field, $read(reader)),)*
                     _ => None,
@@ -271,29 +270,29 @@ macro_rules! mapping {
     };
 }
 
-mapping!(RawDocument { "disabled" => disabled: Reader::boolean, "content" => content: Reader::mapping });
+mapping!(RawDocument { "disabled" => disabled: PlainReader::boolean, "content" => content: PlainReader::mapping });
 mapping!(RawContent {
-    "rules" => rules: |reader: &mut Reader<'_>| reader.sequence(Reader::mapping_item),
-    "disabledServe" => disabled_serve: Reader::mapping,
-    "defaultServe" => default_serve: Reader::mapping,
-    "variations" => variations: |reader: &mut Reader<'_>| reader.sequence(Reader::mapping_item),
+    "rules" => rules: |reader: &mut PlainReader<'_>| reader.sequence(PlainReader::mapping_item),
+    "disabledServe" => disabled_serve: PlainReader::mapping,
+    "defaultServe" => default_serve: PlainReader::mapping,
+    "variations" => variations: |reader: &mut PlainReader<'_>| reader.sequence(PlainReader::mapping_item),
 });
 mapping!(RawRule {
-    "name" => name: Reader::text,
-    "serve" => serve: Reader::mapping,
-    "conditions" => conditions: |reader: &mut Reader<'_>| reader.sequence(Reader::mapping_item),
+    "name" => name: PlainReader::text,
+    "serve" => serve: PlainReader::mapping,
+    "conditions" => conditions: |reader: &mut PlainReader<'_>| reader.sequence(PlainReader::mapping_item),
 });
 mapping!(RawCondition {
-    "type" => kind: Reader::text,
-    "subject" => subject: Reader::text,
-    "predicate" => predicate: Reader::text,
-    "objects" => objects: |reader: &mut Reader<'_>| reader.sequence(Reader::text_item),
+    "type" => kind: PlainReader::text,
+    "subject" => subject: PlainReader::text,
+    "predicate" => predicate: PlainReader::text,
+    "objects" => objects: |reader: &mut PlainReader<'_>| reader.sequence(PlainReader::text_item),
 });
-mapping!(RawServe { "select" => select: Reader::index, "variation" => variation: Reader::text });
+mapping!(RawServe { "select" => select: PlainReader::index, "variation" => variation: PlainReader::text });
 mapping!(RawVariation {
-    "value" => value: Reader::text,
-    "name" => name: Reader::text,
-    "description" => description: Reader::text,
+    "value" => value: PlainReader::text,
+    "name" => name: PlainReader::text,
+    "description" => description: PlainReader::text,
 });
 
 #[cfg(test)]

@@ -1,14 +1,15 @@
-//! Diagnostics for people: the lines meant, underlined, with what to do.
+//! Renders diagnostics with excerpts of the lines concerned.
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
-use super::diagnostic::{Diagnostic, Excerpt, Severity};
+use super::check::Severity;
+use super::diagnostic::{Diagnostic, Excerpt};
 use crate::model::{Color, escaped};
 
-/// Returns `diagnostics` as text for people, in their order, ending in a newline unless there are none.
+/// Returns `diagnostics` as text in their order; it ends in a newline unless it is empty.
 ///
-/// Nothing in it comes from a file unescaped, and no line begins with text from one.
+/// Text from files is escaped and never begins a line.
 #[must_use]
 pub fn render(diagnostics: &[Diagnostic], color: Color) -> String {
     let renderer = match color {
@@ -45,7 +46,7 @@ fn group(diagnostic: &Diagnostic) -> Group<'_> {
     }
 }
 
-/// Shows each line once, in the order of the file.
+/// Returns one snippet per line, in the order of the file.
 fn snippets(excerpts: &[Excerpt]) -> Vec<Snippet<'_, Annotation<'_>>> {
     let mut lines: Vec<&Excerpt> = excerpts.iter().collect();
     lines.sort_by_key(|excerpt| (excerpt.line, excerpt.column));
@@ -68,8 +69,8 @@ fn annotation(excerpt: &Excerpt) -> Annotation<'_> {
     }
 }
 
-/// Removes the `:::` that stands for the path of a snippet that has none: the position is given once, exactly,
-/// where the renderer would count in escaped and shortened text.
+/// Removes the `:::` lines, which stand for the missing path of a snippet. The position is given once, above: the
+/// renderer would count columns in escaped and shortened text.
 fn without_separators(rendered: &str) -> String {
     let is_separator = |line: &str| {
         let line = line

@@ -1,97 +1,148 @@
-//! The scalars of a document: text as it was written, yes or no, and the index of a variation.
+//! Reads the scalars of a document: text as it is written, booleans, and the index of a variation.
 
-use super::check;
+use super::check::{self, Check};
 use super::finding::shown;
-use super::hint::{Integer, ROLLOUT, integer};
-use super::node::{Kind, Style, is_null};
-use super::shape::{Field, Shape};
+use super::help::ROLLOUT;
+use super::node::{NodeKind, Style, is_null};
 
-impl Shape<'_> {
-    pub(super) fn text(&mut self, field: &Field<'_>) -> Option<String> {
-        match &field.node.kind {
-            Kind::Scalar(text, Style::Plain) if is_null(text) => {
-                let name = shown(field.name);
-                let (message, help) = match text.as_str() {
-                    "" => (
-                        format!("`{name}` has no value"),
-                        "write `\"\"` for empty text".to_owned(),
-                    ),
-                    text => (
-                        format!("`{name}` is text, and this is null"),
-                        format!("write `\"{text}\"` if the text is meant"),
-                    ),
-                };
-                self.report(&check::NULL_TEXT, field.span(), message, Some(help));
-                None
-            }
-            Kind::Scalar(text, _) => Some(text.clone()),
-            _ => {
-                self.wrong_type(field, "text", None);
-                None
-            }
+/// A value that cannot be read.
+pub(super) struct Problem {
+    pub(super) check: &'static Check,
+    pub(super) message: String,
+    pub(super) help: Option<String>,
+}
+
+/// A value; without one, the problem, or `None` if it was reported already.
+type Read<T> = Result<T, Option<Problem>>;
+
+/// Returns the problem that the value of `name` is not `wanted`.
+pub(super) fn wrong_type(
+    name: &str,
+    value: &NodeKind,
+    wanted: &str,
+    help: Option<&'static str>,
+) -> Option<Problem> {
+    let found = match value {
+        NodeKind::Mapping(_) => "a mapping".to_owned(),
+        NodeKind::Scalar(text, Style::Plain) if is_null(text) => "null".to_owned(),
+        NodeKind::Scalar(text, Style::Plain) => format!("`{}`", shown(text)),
+        NodeKind::Scalar(text, Style::Quoted) => format!("the text `{}`", shown(text)),
+        NodeKind::Sequence(_) => "a list".to_owned(),
+        NodeKind::Refused => return None,
+    };
+    Some(Problem {
+        check: &check::WRONG_TYPE,
+        message: format!("`{}` is {wanted}, not {found}", shown(name)),
+        help: help.map(str::to_owned),
+    })
+}
+
+/// Reads a text verbatim.
+pub(super) fn text(name: &str, value: &NodeKind) -> Read<String> {
+    match value {
+        NodeKind::Scalar(text, Style::Plain) if is_null(text) => {
+            let name = shown(name);
+            let (message, help) = match text.as_str() {
+                "" => (
+                    format!("`{name}` has no value"),
+                    "write `\"\"` for empty text".to_owned(),
+                ),
+                text => (
+                    format!("`{name}` is text, and this is null"),
+                    format!("write `\"{text}\"` if the text is meant"),
+                ),
+            };
+            Err(Some(Problem {
+                check: &check::NULL_TEXT,
+                message,
+                help: Some(help),
+            }))
+        }
+        NodeKind::Scalar(text, _) => Ok(text.clone()),
+        _ => Err(wrong_type(name, value, "text", None)),
+    }
+}
+
+/// Reads a boolean of YAML's core schema.
+pub(super) fn boolean(name: &str, value: &NodeKind) -> Read<bool> {
+    if let NodeKind::Scalar(text, Style::Plain) = value {
+        match text.as_str() {
+            "true" | "True" | "TRUE" => return Ok(true),
+            "false" | "False" | "FALSE" => return Ok(false),
+            _ => {}
         }
     }
+    let help = match value {
+        NodeKind::Scalar(text, _) => match text.to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" | "y" => "write `true`, without quotes",
+            "false" | "no" | "off" | "n" => "write `false`, without quotes",
+            _ => "write `true` or `false`, without quotes",
+        },
+        _ => "write `true` or `false`",
+    };
+    Err(wrong_type(name, value, "`true` or `false`", Some(help)))
+}
 
-    pub(super) fn boolean(&mut self, field: &Field<'_>) -> Option<bool> {
-        if let Kind::Scalar(text, Style::Plain) = &field.node.kind {
-            match text.as_str() {
-                "true" | "True" | "TRUE" => return Some(true),
-                "false" | "False" | "FALSE" => return Some(false),
-                _ => {}
-            }
+/// Reads the index of a variation.
+pub(super) fn index(name: &str, value: &NodeKind) -> Read<u32> {
+    let not_whole = |help| Err(wrong_type(name, value, "a whole number", help));
+    let text = match value {
+        NodeKind::Scalar(text, _) if text.ends_with('%') => return not_whole(Some(ROLLOUT)),
+        NodeKind::Scalar(text, Style::Plain) => text,
+        NodeKind::Scalar(..) => {
+            return not_whole(Some(
+                "write it without quotes, or write `variation` to name a variation",
+            ));
         }
-        let help = match &field.node.kind {
-            Kind::Scalar(text, _) => match text.to_ascii_lowercase().as_str() {
-                "true" | "yes" | "on" | "y" => "write `true`, without quotes",
-                "false" | "no" | "off" | "n" => "write `false`, without quotes",
-                _ => "write `true` or `false`, without quotes",
-            },
-            _ => "write `true` or `false`",
-        };
-        self.wrong_type(field, "`true` or `false`", Some(help.to_owned()));
-        None
+        _ => return not_whole(Some(ROLLOUT)),
+    };
+    match integer(text) {
+        Integer::Index(index) => Ok(index),
+        Integer::Negative => Err(Some(Problem {
+            check: &check::SELECT_NEGATIVE,
+            message: format!("`select` is `{}`, below zero", shown(text)),
+            help: Some("the first variation is 0".to_owned()),
+        })),
+        Integer::TooLarge => Err(Some(Problem {
+            check: &check::SELECT_OUT_OF_RANGE,
+            message: format!(
+                "`select` is `{}`, and no toggle has that many variations",
+                shown(text)
+            ),
+            help: None,
+        })),
+        Integer::No if is_null(text) => not_whole(None),
+        Integer::No if text.starts_with(|c: char| c.is_ascii_digit()) => {
+            not_whole(Some("write it in decimal digits without leading zeros"))
+        }
+        Integer::No => not_whole(Some("write `variation` instead of `select` to name a variation")),
     }
+}
 
-    pub(super) fn index(&mut self, field: &Field<'_>) -> Option<u32> {
-        match &field.node.kind {
-            Kind::Scalar(text, _) if text.ends_with('%') => {
-                self.wrong_type(field, "a whole number", Some(ROLLOUT.to_owned()));
-            }
-            Kind::Scalar(text, Style::Plain) => match integer(text) {
-                Integer::Index(index) => return Some(index),
-                Integer::Negative => {
-                    let help = "the first variation is 0";
-                    self.report(
-                        &check::SELECT_NEGATIVE,
-                        field.span(),
-                        format!("`select` is `{}`, below zero", shown(text)),
-                        Some(help.to_owned()),
-                    );
-                }
-                Integer::TooLarge => {
-                    let message = format!(
-                        "`select` is `{}`, and no toggle has that many variations",
-                        shown(text)
-                    );
-                    self.report(&check::SELECT_OUT_OF_RANGE, field.span(), message, None);
-                }
-                Integer::No => {
-                    let help = match text.starts_with(|c: char| c.is_ascii_digit()) {
-                        true => "write it in decimal digits without leading zeros",
-                        false => "write `variation` instead of `select` to name a variation",
-                    };
-                    self.wrong_type(field, "a whole number", (!is_null(text)).then(|| help.to_owned()));
-                }
-            },
-            Kind::Scalar(..) => {
-                self.wrong_type(
-                    field,
-                    "a whole number",
-                    Some("write it without quotes, or write `variation` to name a variation".to_owned()),
-                );
-            }
-            _ => self.wrong_type(field, "a whole number", Some(ROLLOUT.to_owned())),
-        }
-        None
+/// A plain scalar as an index.
+enum Integer {
+    Index(u32),
+    Negative,
+    No,
+    TooLarge,
+}
+
+/// Reads a plain scalar by the core schema of YAML 1.2: decimal with an optional sign, `0x` or `0o`. Leading zeros are
+/// refused, because other YAML parsers read them as octal.
+fn integer(text: &str) -> Integer {
+    let is_negative = text.starts_with('-');
+    let (digits, radix) = [("0x", 16), ("0o", 8)]
+        .into_iter()
+        .find_map(|(prefix, radix)| Some((text.strip_prefix(prefix)?, radix)))
+        .unwrap_or((text.strip_prefix(['+', '-']).unwrap_or(text), 10));
+    if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
+        return Integer::No;
     }
+    if radix == 10 && digits.len() > 1 && digits.starts_with('0') {
+        return Integer::No;
+    }
+    if is_negative {
+        return Integer::Negative;
+    }
+    u32::from_str_radix(digits, radix).map_or(Integer::TooLarge, Integer::Index)
 }

@@ -1,11 +1,11 @@
-//! The JSON Schema of a document, for editors.
+//! The JSON Schema of a document for editors.
 
 use serde_json::{Value, json};
 
 /// Returns the JSON Schema (2020-12) of a document.
 ///
-/// It accepts what [`read`](super::read) accepts, as far as a schema can: it cannot tell whether `select` points
-/// to a variation, whether names are unique, or how a YAML scalar was written.
+/// It accepts everything that [`read`](super::read) accepts. It cannot express that `select` is the index of a
+/// variation, that names are unique, or how a YAML scalar was written.
 #[must_use]
 pub fn schema() -> Value {
     json!({
@@ -26,7 +26,7 @@ pub fn schema() -> Value {
             "serve": serve(),
             "variation": variation(),
             "text": {
-                "description": "Text, carried exactly as it is written: 1.10 stays \"1.10\"",
+                "description": "Text, taken exactly as it is written: 1.10 stays \"1.10\"",
                 "type": ["string", "number", "boolean"]
             },
             "word": {
@@ -45,7 +45,7 @@ pub fn schema() -> Value {
 
 fn content() -> Value {
     json!({
-        "description": "Rules, serves and variations; every one of them is stated",
+        "description": "Rules, serves and variations; all of them are required",
         "type": "object",
         "additionalProperties": false,
         "required": ["rules", "disabledServe", "defaultServe", "variations"],
@@ -56,15 +56,15 @@ fn content() -> Value {
                 "items": { "$ref": "#/$defs/rule" }
             },
             "disabledServe": {
-                "description": "What is served while the toggle is disabled",
+                "description": "The serve while the toggle is disabled",
                 "$ref": "#/$defs/serve"
             },
             "defaultServe": {
-                "description": "What is served when no rule matches",
+                "description": "The serve if no rule matches",
                 "$ref": "#/$defs/serve"
             },
             "variations": {
-                "description": "What can be served; the first is 0",
+                "description": "The values to choose from; the first has index 0",
                 "type": "array",
                 "minItems": 1,
                 "items": { "$ref": "#/$defs/variation" }
@@ -75,7 +75,7 @@ fn content() -> Value {
 
 fn rule() -> Value {
     json!({
-        "description": "Serves something to whoever matches all of its conditions",
+        "description": "Serves a variation if all of its conditions match",
         "type": "object",
         "additionalProperties": false,
         "required": ["name", "serve", "conditions"],
@@ -93,7 +93,7 @@ fn rule() -> Value {
 
 fn condition() -> Value {
     json!({
-        "description": "Compares one attribute with some values",
+        "description": "Compares an attribute with values",
         "type": "object",
         "additionalProperties": false,
         "required": ["type", "subject", "predicate", "objects"],
@@ -128,7 +128,7 @@ fn serve() -> Value {
 
 fn variation() -> Value {
     json!({
-        "description": "One value that can be served",
+        "description": "A value that can be served",
         "type": "object",
         "additionalProperties": false,
         "required": ["value", "name"],

@@ -1,13 +1,14 @@
-//! From positions to a raw document: which keys there are and what kind of value each has.
+//! Converts parsed nodes to a raw document and checks keys and types.
 //!
-//! Reports everything at once and goes on with what is left; used only where something is wrong with a file, or
-//! where its format is JSON.
+//! Reports all errors at once and continues with the rest. Used only for JSON and for files with findings.
 
 use super::check::{self, Check};
-use super::finding::{Finding, Spot, add, did_you_mean, shown, suggestion};
-use super::hint::{example, listed, reserved_key};
-use super::node::{Kind, Node, Span, Style, is_null};
+use super::finding::{Finding, Spot, add, did_you_mean, shown};
+use super::help::{example, quoted, reserved_key};
+use super::node::{Node, NodeKind, Span};
 use super::raw::{RawCondition, RawContent, RawDocument, RawRule, RawServe, RawVariation, Text};
+use super::scalar::{self, Problem};
+use crate::model::{closest, listed};
 
 const DOCUMENT: &[&str] = &["disabled", "content"];
 const CONTENT: &[&str] = &["rules", "disabledServe", "defaultServe", "variations"];
@@ -16,36 +17,36 @@ const CONDITION: &[&str] = &["type", "subject", "predicate", "objects"];
 const SERVE: &[&str] = &["select", "variation"];
 const VARIATION: &[&str] = &["value", "name", "description"];
 
-/// Reads `root` as a document; what cannot be read is missing from it and reported.
+/// Reads `root` as a document. Reports values that cannot be read and leaves them out.
 pub(super) fn document(root: &Node, findings: &mut Vec<Finding>) -> RawDocument {
-    let mut shape = Shape { findings };
+    let mut reader = ShapeReader { findings };
     if !is_a_document(root) {
-        add(shape.findings, not_a_document(root));
+        add(reader.findings, not_a_document(root));
         return RawDocument::default();
     }
-    let Some(fields) = shape.fields(root, root.span, "a document", DOCUMENT) else {
+    let Some(fields) = reader.fields(root, root.span, "a document", DOCUMENT) else {
         return RawDocument::default();
     };
     RawDocument {
-        disabled: shape
+        disabled: reader
             .required(&fields, "disabled")
-            .and_then(|field| shape.boolean(&field)),
-        content: shape
+            .and_then(|field| reader.scalar(&field, scalar::boolean)),
+        content: reader
             .required(&fields, "content")
-            .and_then(|field| shape.content(&field)),
+            .and_then(|field| reader.content(&field)),
     }
 }
 
-/// Whether at least one key of `root` is, or was meant to be, one of a document's.
+/// Returns whether a key of `root` is, or is similar to, a key of a document.
 fn is_a_document(root: &Node) -> bool {
     match &root.kind {
-        // A document has two keys; whoever has more than a hundred before one of them has none.
-        Kind::Mapping(entries) => entries.iter().take(100).any(|(key, _)| {
-            matches!(&key.kind, Kind::Scalar(text, _)
-                if matches!(text.as_str(), "comment" | "<<") || suggestion(text, DOCUMENT.iter().copied()).is_some())
+        // A document has two keys; a mapping without one of them among the first hundred is not a document.
+        NodeKind::Mapping(entries) => entries.iter().take(100).any(|(key, _)| {
+            matches!(&key.kind, NodeKind::Scalar(text, _)
+                if matches!(text.as_str(), "comment" | "<<") || closest(text, DOCUMENT.iter().copied()).is_some())
         }),
-        Kind::Refused => true,
-        Kind::Scalar(..) | Kind::Sequence(_) => false,
+        NodeKind::Refused => true,
+        NodeKind::Scalar(..) | NodeKind::Sequence(_) => false,
     }
 }
 
@@ -53,84 +54,89 @@ fn not_a_document(root: &Node) -> Finding {
     Finding::at(
         &check::NOT_A_DOCUMENT,
         first_line_of(root),
-        "this is no toggle's document: it has neither `disabled` nor `content`",
+        "not a document: it has neither `disabled` nor `content`",
     )
     .help(
-        "where documents are in a folder of their own, name it with `--root`; a file or folder whose name begins with `_` is never read",
+        "if documents are in a separate folder, set `--root` to it; files and folders whose names begin with `_` are never read",
     )
 }
 
-/// Whether `node` is a mapping with that key.
+/// Returns whether `node` is a mapping with the key `name`.
 fn has_key(node: &Node, name: &str) -> bool {
-    let is_it = |key: &Node| matches!(&key.kind, Kind::Scalar(text, _) if text == name);
-    matches!(&node.kind, Kind::Mapping(entries) if entries.iter().any(|(key, _)| is_it(key)))
+    let is_it = |key: &Node| matches!(&key.kind, NodeKind::Scalar(text, _) if text == name);
+    matches!(&node.kind, NodeKind::Mapping(entries) if entries.iter().any(|(key, _)| is_it(key)))
 }
 
-/// Marks a collection by its first key or item: all of it would be too much.
+/// Returns the span of a scalar, or of the first key or item of a collection: the whole collection would be too much.
 fn first_line_of(node: &Node) -> Span {
     match &node.kind {
-        Kind::Mapping(entries) => entries.first().map_or(node.span, |(key, _)| key.span),
-        Kind::Sequence(items) => items.first().map_or(node.span, first_line_of),
-        Kind::Refused | Kind::Scalar(..) => node.span,
+        NodeKind::Mapping(entries) => entries.first().map_or(node.span, |(key, _)| key.span),
+        NodeKind::Sequence(items) => items.first().map_or(node.span, first_line_of),
+        NodeKind::Refused | NodeKind::Scalar(..) => node.span,
     }
 }
 
-/// What was found so far while a document is taken apart.
-pub(super) struct Shape<'a> {
+/// Reads one document and collects findings.
+struct ShapeReader<'a> {
     findings: &'a mut Vec<Finding>,
 }
 
-/// The entries of one mapping, each key once.
+/// The known entries of one mapping, each key once.
 struct Fields<'n> {
     owner: Span,
     what: &'static str,
     entries: Vec<Field<'n>>,
 }
 
-/// One entry: what stands at a key.
+/// One entry of a mapping.
 #[derive(Clone, Copy)]
-pub(super) struct Field<'n> {
-    pub(super) name: &'n str,
-    /// Where to point if the value itself takes no room.
+struct Field<'n> {
+    name: &'n str,
+    /// The position in findings if the value is empty.
     key: Span,
-    pub(super) node: &'n Node,
+    node: &'n Node,
 }
 
 impl Field<'_> {
-    pub(super) fn span(&self) -> Span {
+    fn span(&self) -> Span {
         match &self.node.kind {
-            Kind::Scalar(..) | Kind::Refused if !self.node.span.is_empty() => self.node.span,
+            NodeKind::Scalar(..) | NodeKind::Refused if !self.node.span.is_empty() => self.node.span,
             _ => self.key,
         }
     }
 }
 
-impl Shape<'_> {
-    pub(super) fn report(
-        &mut self,
-        check: &'static Check,
-        span: Span,
-        message: String,
-        help: Option<String>,
-    ) {
+impl ShapeReader<'_> {
+    fn report(&mut self, check: &'static Check, span: Span, message: String, help: Option<String>) {
         add(self.findings, Finding::at(check, span, message).maybe_help(help));
     }
 
-    pub(super) fn wrong_type(&mut self, field: &Field<'_>, wanted: &str, help: Option<String>) {
-        let found = match &field.node.kind {
-            Kind::Mapping(_) => "a mapping".to_owned(),
-            Kind::Scalar(text, Style::Plain) if is_null(text) => "null".to_owned(),
-            Kind::Scalar(text, Style::Plain) => format!("`{}`", shown(text)),
-            Kind::Scalar(text, Style::Quoted) => format!("the text `{}`", shown(text)),
-            Kind::Sequence(_) => "a list".to_owned(),
-            // Reported already, as what it is.
-            Kind::Refused => return,
-        };
-        let message = format!("`{}` is {wanted}, not {found}", shown(field.name));
-        self.report(&check::WRONG_TYPE, field.span(), message, help);
+    fn wrong_type(&mut self, field: &Field<'_>, wanted: &str, help: Option<&'static str>) {
+        let problem = scalar::wrong_type(field.name, &field.node.kind, wanted, help);
+        self.problem(field, problem);
     }
 
-    /// Takes a mapping apart, reporting unknown and repeated keys.
+    fn problem(&mut self, field: &Field<'_>, problem: Option<Problem>) {
+        if let Some(Problem { check, message, help }) = problem {
+            self.report(check, field.span(), message, help);
+        }
+    }
+
+    fn scalar<T>(
+        &mut self,
+        field: &Field<'_>,
+        read: fn(&str, &NodeKind) -> Result<T, Option<Problem>>,
+    ) -> Option<T> {
+        read(field.name, &field.node.kind)
+            .map_err(|problem| self.problem(field, problem))
+            .ok()
+    }
+
+    fn text(&mut self, field: &Field<'_>) -> Option<String> {
+        self.scalar(field, scalar::text)
+    }
+
+    /// Returns the entries of a mapping. Reports unknown and repeated keys.
     fn fields<'n>(
         &mut self,
         node: &'n Node,
@@ -138,16 +144,16 @@ impl Shape<'_> {
         what: &'static str,
         known: &[&'static str],
     ) -> Option<Fields<'n>> {
-        let Kind::Mapping(all) = &node.kind else {
+        let NodeKind::Mapping(all) = &node.kind else {
             return None;
         };
         let mut entries: Vec<Field<'n>> = Vec::new();
         for (key, value) in all {
-            let Kind::Scalar(name, _) = &key.kind else {
+            let NodeKind::Scalar(name, _) = &key.kind else {
                 self.report(
                     &check::WRONG_TYPE,
                     first_line_of(key),
-                    "a key is a word, not a collection".to_owned(),
+                    "a key must be a word, not a collection".to_owned(),
                     None,
                 );
                 continue;
@@ -160,7 +166,7 @@ impl Shape<'_> {
                 let finding = Finding::at(
                     &check::DUPLICATE_KEY,
                     key.span,
-                    format!("`{}` is here twice", shown(name)),
+                    format!("duplicate key `{}`", shown(name)),
                 )
                 .help("keep one of the two")
                 .related(Spot::Span(first.key), "first here");
@@ -178,7 +184,7 @@ impl Shape<'_> {
 
     fn unknown_key(&mut self, name: &str, span: Span, what: &str, known: &[&'static str]) {
         if name == "<<" {
-            let help = "write the content out where it is used: a reviewer reads what is applied";
+            let help = "write the content out where it is used, so that a reviewer sees it";
             self.report(
                 &check::MERGE_KEY,
                 span,
@@ -192,13 +198,13 @@ impl Shape<'_> {
                 &check::COMMENT_KEY,
                 span,
                 message.to_owned(),
-                Some("remove it, and say why in the commit message".to_owned()),
+                Some("remove it, and write the reason into the commit message".to_owned()),
             );
         } else {
             let help = reserved_key(what, name)
                 .map(str::to_owned)
                 .or_else(|| did_you_mean(name, known.iter().copied()))
-                .unwrap_or_else(|| format!("{what} has {}", listed(known)));
+                .unwrap_or_else(|| format!("{what} has {}", listed(&quoted(known))));
             self.report(
                 &check::UNKNOWN_KEY,
                 span,
@@ -212,10 +218,7 @@ impl Shape<'_> {
         let found = fields.optional(name);
         if found.is_none() {
             let (check, message) = match (fields.what, name) {
-                ("a rule", "serve") => (
-                    &check::RULE_WITHOUT_SERVE,
-                    "this rule does not say what it serves".to_owned(),
-                ),
+                ("a rule", "serve") => (&check::RULE_WITHOUT_SERVE, "this rule has no serve".to_owned()),
                 (what, name) => (&check::MISSING_FIELD, format!("{what} needs `{name}`")),
             };
             self.report(check, fields.owner, message, Some(example(name).to_owned()));
@@ -240,7 +243,7 @@ impl Shape<'_> {
         })
     }
 
-    /// Reads a list; an item that cannot be read is a default one, so that the others keep their places.
+    /// Reads a list. An item that cannot be read is replaced by the default, so that the others keep their indices.
     fn list<T: Default>(
         &mut self,
         fields: &Fields<'_>,
@@ -248,9 +251,8 @@ impl Shape<'_> {
         item: fn(&mut Self, &Field<'_>) -> Option<T>,
     ) -> Option<Vec<T>> {
         let field = self.required(fields, name)?;
-        let Kind::Sequence(items) = &field.node.kind else {
-            let help = format!("write `{name}: []` for none");
-            let help = matches!(name, "rules" | "conditions").then_some(help);
+        let NodeKind::Sequence(items) = &field.node.kind else {
+            let help = matches!(name, "rules" | "conditions").then_some("write `[]` for none");
             self.wrong_type(&field, "a list", help);
             return None;
         };
@@ -302,7 +304,7 @@ impl Shape<'_> {
     fn serve(&mut self, field: &Field<'_>) -> Option<RawServe> {
         let Some(fields) = self.fields(field.node, field.key, "a serve", SERVE) else {
             let help = "write `{ select: 0 }` or `{ variation: \"name\" }`";
-            self.wrong_type(field, "a mapping", Some(help.to_owned()));
+            self.wrong_type(field, "a mapping", Some(help));
             return None;
         };
         if fields.entries.is_empty() && has_key(field.node, "split") {
@@ -323,10 +325,12 @@ impl Shape<'_> {
             return None;
         }
         let serve = RawServe {
-            select: fields.optional("select").and_then(|field| self.index(&field)),
+            select: fields
+                .optional("select")
+                .and_then(|field| self.scalar(&field, scalar::index)),
             variation: fields.optional("variation").and_then(|field| self.text(&field)),
         };
-        // A serve of which nothing could be read was reported already.
+        // A serve without a readable value was reported already.
         (serve != RawServe::default()).then_some(serve)
     }
 

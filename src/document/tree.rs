@@ -1,4 +1,4 @@
-//! Findings about a tree of files: what no single file shows.
+//! Findings on a tree of files that no single file shows.
 
 use super::MOST_FILES;
 use super::check;
@@ -22,7 +22,7 @@ pub fn duplicate(id: &ToggleId, paths: &[String]) -> Vec<Diagnostic> {
         .map(|path| {
             let message = format!("`{id}` is claimed by this file and by {}", others(path));
             Diagnostic::whole_file(&check::DUPLICATE_TOGGLE, path, message)
-                .help("keep one of them: until then the toggle stays as last applied")
+                .help("keep one of them: until then, the last applied version stays")
         })
         .collect()
 }
@@ -38,7 +38,7 @@ pub fn folded(id: &ToggleId, paths: &[String], folded: &[String]) -> Vec<Diagnos
     );
     let clash = |path: &String| {
         Diagnostic::whole_file(&check::DUPLICATE_TOGGLE, path, message.clone())
-            .help("keep one of them: until then the toggle stays as last applied")
+            .help("keep one of them: until then, the last applied version stays")
     };
     paths.iter().map(clash).collect()
 }
@@ -49,7 +49,7 @@ pub fn folded(id: &ToggleId, paths: &[String], folded: &[String]) -> Vec<Diagnos
 pub fn case_fold(id: &ToggleId, path: &str, other: &ToggleId) -> Diagnostic {
     let message = format!("`{id}` differs from `{other}` only in upper and lower case");
     Diagnostic::whole_file(&check::CASE_ONLY_DIFFERENCE, path, message)
-        .help("the service may take them for the same: rename one")
+        .help("rename one: the service may treat both as the same toggle")
 }
 
 /// Returns the warning that `path` is YAML or JSON but does not match the layout written `pattern`.
@@ -57,7 +57,7 @@ pub fn case_fold(id: &ToggleId, path: &str, other: &ToggleId) -> Diagnostic {
 pub fn elsewhere(path: &str, pattern: &str) -> Diagnostic {
     let message = format!("this file does not match the layout `{}`", escaped(pattern));
     Diagnostic::whole_file(&check::ELSEWHERE, path, message).help(
-        "set `--root` or `--layout` if it should; begin its name, or a folder's, with `_` or `.` if it never should",
+        "set `--root` or `--layout` if it should match; otherwise, begin its name or a folder's with `_` or `.`",
     )
 }
 
@@ -69,20 +69,20 @@ pub fn extension_case(path: &str) -> Diagnostic {
         .help("rename it to `.yaml`, `.yml` or `.json`, or begin its name with `_` if it is not a toggle")
 }
 
-/// Returns the error that `component` of `path` is no key.
+/// Returns the error that `component` of `path` is not a valid key.
 #[must_use]
 pub fn bad_key(path: &str, component: &str, error: &KeyError) -> Diagnostic {
-    let message = format!("`{}` in this path is no key: {error}", shown(component));
+    let message = format!("`{}` in this path is not a valid key: {error}", shown(component));
     Diagnostic::whole_file(&check::BAD_KEY, path, message)
-        .help("rename it, or begin its name with `_` if it is no toggle")
+        .help("rename it, or begin its name with `_` if it is not a toggle")
 }
 
-/// Returns the error that the tree `root` holds more documents than are read.
+/// Returns the error that the tree `root` has more files or folders than the limit.
 #[must_use]
 pub fn too_many_files(root: &str) -> Diagnostic {
-    let message = format!("there are more than {MOST_FILES} files or folders here");
+    let message = format!("more than {MOST_FILES} files or folders");
     Diagnostic::whole_file(&check::TOO_MANY_FILES, root, message)
-        .help("name the folder that holds toggles with `--root`")
+        .help("set `--root` to the folder that contains the toggles")
 }
 
 /// Returns the error that a path is not UTF-8; the path shown has its other bytes replaced.
@@ -90,5 +90,5 @@ pub fn too_many_files(root: &str) -> Diagnostic {
 pub fn not_utf8_path(path: &[u8]) -> Diagnostic {
     let path = String::from_utf8_lossy(path);
     Diagnostic::whole_file(&check::NOT_UTF8, &path, "this path is not UTF-8")
-        .help("rename it, or begin its name with `_` if it is no toggle")
+        .help("rename it, or begin its name with `_` if it is not a toggle")
 }

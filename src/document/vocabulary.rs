@@ -1,6 +1,6 @@
-//! The conditions a service knows (`featureprobe-behaviour.md`, 5.2 and 5.3).
+//! The conditions that a service knows (`featureprobe-behaviour.md`, 5.2 and 5.3).
 //!
-//! The documented service publishes no list, so anything goes there but numbers that are none.
+//! The documented API has no such list, so only the objects of `number` conditions are checked there.
 
 use super::check::{self, Check};
 use super::formats::{is_datetime, is_decimal, is_semver};
@@ -43,7 +43,7 @@ pub(super) fn predicates(kind: &str) -> Option<&'static [&'static str]> {
         .map(|(_, predicates)| *predicates)
 }
 
-/// Returns what is wrong with an operand of a condition of type `kind`, and what to do.
+/// Returns the failed check on an object of a condition of type `kind`, with the help.
 pub(super) fn operand(
     service: ServiceKind,
     kind: &str,

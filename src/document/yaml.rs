@@ -1,26 +1,24 @@
-//! YAML with positions, and the guard in front of the fast parser.
+//! Parses YAML with positions, and guards the fast parser.
 //!
-//! The fast parser takes seconds for deep flow collections and gigabytes for aliases, so a file goes there only
-//! when a look at its bytes shows that it can hold neither, or when an event pass found none. Nothing here
-//! recurses.
+//! The fast parser (serde_yaml) takes seconds for deep flow collections and gigabytes for aliases. It gets a file only
+//! if a scan of the bytes or of the events rules both out. Nothing here recurses.
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span as ParserSpan, Tag};
 
 use super::check;
-use super::finding::{Finding, add};
-use super::node::{Kind, Loaded, Node, Position, Span, Style};
+use super::finding::{Finding, LoadedFile, add};
+use super::node::{Node, NodeKind, Position, Span, Style};
 
-/// The deepest nesting accepted.
+/// The maximum nesting depth.
 pub(super) const DEEPEST: usize = 32;
 
-/// Returns whether the bytes alone show that the fast parser is safe with `text`.
+/// Returns whether the bytes alone show that the fast parser is safe with `text`. May return false for safe text.
 ///
-/// Errs on the side of no. Quotes and comments are not understood on purpose: whoever hides a bracket in one
-/// would win otherwise.
+/// Ignores quotes and comments on purpose: recognizing them wrongly would let a bracket pass.
 pub(super) fn is_harmless(text: &str) -> bool {
-    // libyaml is quadratic in flow depth: 512 levels cost about a millisecond, 100,000 minutes.
+    // libyaml is quadratic in flow depth: 512 levels take about a millisecond, 100,000 take minutes.
     const MOST_BRACKETS: usize = 512;
-    // Likewise for `- - - -` and `? ? ? ?`, which nest without a bracket.
+    // The same applies to `- - - -` and `? ? ? ?`, which nest without brackets.
     const MOST_DASHES: usize = 64;
     let (mut brackets, mut dashes, mut before) = (0, 0, b'\n');
     for byte in text.bytes() {
@@ -31,7 +29,7 @@ pub(super) fn is_harmless(text: &str) -> bool {
             b'[' | b'{' => brackets += 1,
             b'-' | b'?' if at_start => dashes += 1,
             b'\n' => dashes = 0,
-            // Where the two parsers may differ: NUL, and the line breaks of YAML 1.1 (U+0085, U+2028, U+2029).
+            // The two parsers may differ on NUL and on the line breaks of YAML 1.1 (U+0085, U+2028, U+2029).
             0 => return false,
             0x85 if before == 0xc2 => return false,
             0xa8 | 0xa9 if before == 0x80 => return false,
@@ -45,16 +43,16 @@ pub(super) fn is_harmless(text: &str) -> bool {
     true
 }
 
-/// Returns whether every integer that the fast parser reads in `text` is one in the core schema of YAML 1.2, which has
-/// neither `0b1` nor `+0x1`. Errs on the side of no.
+/// Returns whether all integers in `text` are integers of the core schema of YAML 1.2, which has neither `0b1` nor
+/// `+0x1`. May return false for such text.
 pub(super) fn has_core_integers(text: &str) -> bool {
     !["0b", "+0x", "+0o"].iter().any(|prefix| text.contains(prefix))
 }
 
-/// Parses `text`, refusing anchors, aliases, tags, merge keys, depth and a second document.
-pub(super) fn load(text: &str) -> Loaded {
+/// Parses `text`. Rejects anchors, aliases, tags, merge keys, deep nesting and a second document.
+pub(super) fn load(text: &str) -> LoadedFile {
     let mut builder = Builder::default();
-    let root = match line_break_of_another_age(text) {
+    let root = match yaml_1_1_line_break(text) {
         Some(finding) => Err(Box::new(finding)),
         None => builder.run(text),
     };
@@ -63,11 +61,11 @@ pub(super) fn load(text: &str) -> Loaded {
         findings.push(*finding);
         None
     });
-    Loaded { root, findings }
+    LoadedFile { root, findings }
 }
 
-/// YAML 1.1, which the fast parser speaks, breaks lines at characters at which YAML 1.2 does not.
-fn line_break_of_another_age(text: &str) -> Option<Finding> {
+/// Returns an error at a line break of YAML 1.1 that is not one in YAML 1.2: the fast parser implements YAML 1.1.
+fn yaml_1_1_line_break(text: &str) -> Option<Finding> {
     let (at, character) = text
         .char_indices()
         .find(|(_, c)| matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}'))?;
@@ -81,10 +79,10 @@ fn line_break_of_another_age(text: &str) -> Option<Finding> {
         Finding::at(
             &check::SYNTAX,
             Span { start, end },
-            format!("the invisible line break U+{code:04X} is not allowed as it is"),
+            format!("the invisible line break U+{code:04X} is not allowed unescaped"),
         )
         .help(format!(
-            "write it as `\\u{code:04x}` within double quotes, or remove it"
+            "write it as `\\u{code:04x}` in double quotes, or remove it"
         )),
     )
 }
@@ -125,7 +123,7 @@ impl Builder {
                 add(&mut self.findings, anchor(span, "an alias (`*`)"));
                 self.value(Node {
                     span,
-                    kind: Kind::Refused,
+                    kind: NodeKind::Refused,
                 });
             }
             Event::Scalar(text, style, anchor, tag) => {
@@ -136,7 +134,7 @@ impl Builder {
                 };
                 self.value(Node {
                     span,
-                    kind: Kind::Scalar(text.into_owned(), style),
+                    kind: NodeKind::Scalar(text.into_owned(), style),
                 });
             }
             Event::SequenceStart(anchor, tag) => {
@@ -165,7 +163,7 @@ impl Builder {
             add(
                 &mut self.findings,
                 Finding::at(&check::YAML_TAG, span, "a tag (`!`) is not allowed")
-                    .help("write the value as it is meant, in quotes where it begins with `!`"),
+                    .help("remove the tag; quote a value that begins with `!`"),
             );
         }
     }
@@ -182,11 +180,11 @@ impl Builder {
         let node = match self.open.pop() {
             Some(Open::Mapping(start, entries, _)) => Node {
                 span: Span { start, end },
-                kind: Kind::Mapping(entries),
+                kind: NodeKind::Mapping(entries),
             },
             Some(Open::Sequence(start, items)) => Node {
                 span: Span { start, end },
-                kind: Kind::Sequence(items),
+                kind: NodeKind::Sequence(items),
             },
             None => return,
         };
@@ -207,7 +205,7 @@ impl Builder {
 
 fn anchor(span: Span, what: &str) -> Finding {
     Finding::at(&check::YAML_ANCHOR, span, format!("{what} is not allowed"))
-        .help("write the content out where it is used, in quotes where it begins with `&` or `*`: a reviewer reads what is applied")
+        .help("write the content out where it is used, so that a reviewer sees it; quote a value that begins with `&` or `*`")
 }
 
 pub(super) fn too_deep(span: Span) -> Finding {
@@ -225,7 +223,7 @@ fn second_document(span: Span) -> Finding {
         span,
         "a second YAML document begins here",
     )
-    .help("one file is one toggle: move what follows to a file of its own")
+    .help("move it to a separate file: one file is one toggle")
 }
 
 fn syntax(error: &ScanError) -> Finding {
@@ -237,7 +235,7 @@ fn syntax(error: &ScanError) -> Finding {
     Finding::at(
         &check::SYNTAX,
         Span { start, end: start },
-        format!("this is not YAML: {info}"),
+        format!("invalid YAML: {info}"),
     )
 }
 

@@ -1,4 +1,4 @@
-//! Decisions that operators make at run time, each valid once.
+//! Run-time decisions of operators, each valid for one revision.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CommitId, EnvironmentId};
 
-/// What an operator can allow (DESIGN, section 9.2).
+/// A decision that an operator can make at run time (DESIGN, section 9.2).
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Override {
@@ -17,14 +17,14 @@ pub enum Override {
     FirstPassAssert,
     /// Apply a revision that does not descend from the recorded one.
     History,
-    /// Lift the rails of an environment, also where all its documents are gone.
+    /// Lift the rails of an environment, even if all of its documents were removed.
     MassChange,
-    /// Publish over changes that were made on the service.
+    /// Overwrite changes that were made on the service.
     OverwriteDrift,
 }
 
 impl Override {
-    /// Every override, in the order in which people are shown them.
+    /// All overrides, in display order.
     pub const ALL: [Self; 5] = [
         Self::FirstPassAssert,
         Self::FirstPassAdopt,
@@ -33,7 +33,7 @@ impl Override {
         Self::OverwriteDrift,
     ];
 
-    /// Returns the word for it, such as `mass-change`.
+    /// Returns the name, such as `mass-change`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -45,7 +45,7 @@ impl Override {
         }
     }
 
-    /// Returns whether it decides about a first pass.
+    /// Returns whether it decides on a first pass.
     #[must_use]
     pub fn is_first_pass(self) -> bool {
         matches!(self, Self::FirstPassAdopt | Self::FirstPassAssert)
@@ -58,7 +58,7 @@ impl fmt::Display for Override {
     }
 }
 
-/// A word that names no override.
+/// A text that is not the name of an override.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("`{}` cannot be allowed; use one of {}", super::escaped(.0), Override::ALL.map(Override::as_str).join(", "))]
 pub struct OverrideError(String);
@@ -72,12 +72,12 @@ impl FromStr for Override {
     }
 }
 
-/// An override that an operator gave a daemon. Valid at its revision only.
+/// An override that an operator gave to a daemon. Valid at its revision only.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Allowance {
     /// The override.
     pub what: Override,
-    /// The environment; none for `history`, which concerns the source.
+    /// The environment; `None` for `history`, which concerns the source.
     pub environment: Option<EnvironmentId>,
     /// The source revision.
     pub revision: CommitId,
@@ -88,7 +88,7 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// Returns whether both decide the same question, so that the later one replaces the earlier one.
+    /// Returns whether both answer the same question, so that the later one replaces the earlier one.
     #[must_use]
     pub fn replaces(&self, other: &Self) -> bool {
         let is_same = self.what == other.what || (self.what.is_first_pass() && other.what.is_first_pass());

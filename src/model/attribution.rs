@@ -1,24 +1,24 @@
-//! Which commit a change is attributed to, and how certain that is.
+//! Attributes changes to commits, with a degree of certainty.
 
 use std::sync::Arc;
 
 use super::Commit;
 
-/// The commit of a change. A guess lends its words and never its permissions: trailers are read from known commits only.
+/// The commit of a change. A guessed commit provides the comment only; trailers are read from known commits.
 ///
-/// The changes of one commit share it, because a first pass may have a hundred thousand of them.
+/// The changes of a commit share it, because a first pass may have a hundred thousand changes.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Attribution {
-    /// The history that would show the commit is missing, so this one stands in for it.
+    /// A substitute: the history that would show the commit is missing.
     Guessed(Arc<Commit>),
-    /// This commit changed the meaning of the document.
+    /// The commit that changed the meaning of the document.
     Known(Arc<Commit>),
-    /// The file is not committed.
+    /// No commit: the file is not committed.
     Uncommitted,
 }
 
 impl Attribution {
-    /// Returns the word for the certainty, as in JSON: `guessed`, `known` or `uncommitted`.
+    /// Returns the certainty as in JSON: `guessed`, `known` or `uncommitted`.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {
@@ -47,7 +47,7 @@ impl Attribution {
     #[must_use]
     pub fn comment(&self, max_chars: usize) -> String {
         let comment = self.commit().map(|commit| commit.comment(max_chars));
-        comment.unwrap_or_else(|| super::commit::cut("(not committed)", max_chars))
+        comment.unwrap_or_else(|| super::cut("(not committed)", max_chars))
     }
 
     /// Returns the commit on one line: short id, subject, and whether it is a guess. The subject is not escaped.
@@ -61,7 +61,7 @@ impl Attribution {
         }
     }
 
-    /// Returns whether the commit's trailers hold `Gitoggle-Allow: mass-change`.
+    /// Returns whether the commit's trailers contain `Gitoggle-Allow: mass-change`.
     #[must_use]
     pub fn allows_mass_change(&self) -> bool {
         self.trailers("Gitoggle-Allow")
@@ -70,7 +70,7 @@ impl Attribution {
     }
 
     /// Returns the values of the trailers `key` of a known commit. As with `git interpret-trailers`, only the last
-    /// paragraph counts, and not where it is the subject; keys are compared without regard to case.
+    /// paragraph counts, unless it is the subject, and keys are case-insensitive.
     #[must_use]
     pub fn trailers(&self, key: &str) -> Vec<String> {
         match self {
@@ -80,14 +80,14 @@ impl Attribution {
     }
 }
 
-/// Whether the history of the source shows a version of a document.
+/// Whether the history of the source contains a version of a document.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum HistoryEvidence {
-    /// The part of the history that is there does not show it, and a part is missing.
+    /// The available part of the history does not contain it, and a part is missing.
     Unknown,
-    /// A commit has it.
+    /// A commit contains it.
     Found,
-    /// No commit has it.
+    /// No commit contains it.
     Nowhere,
 }
 
@@ -97,7 +97,7 @@ mod tests {
     use crate::model::{CommitId, ObjectId};
 
     #[test]
-    fn only_a_known_commit_lends_its_trailers() {
+    fn only_a_known_commit_has_trailers_that_count() {
         let commit = Commit {
             id: CommitId(ObjectId([0xab; 20])),
             message: "Change all\n\nGitoggle-Allow: mass-change\n".to_owned(),

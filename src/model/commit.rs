@@ -1,10 +1,10 @@
-//! A commit, and what gitoggle takes from its message: the comment and the trailers.
+//! A commit with the comment and the trailers of its message.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::ObjectId;
+use super::{ObjectId, cut};
 
 /// The id of a commit, shown in full.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -12,7 +12,7 @@ use super::ObjectId;
 pub struct CommitId(pub ObjectId);
 
 impl CommitId {
-    /// Returns the first ten digits: enough to recognise, short enough to read.
+    /// Returns the first ten digits.
     #[must_use]
     pub fn short(&self) -> String {
         self.0.to_string()[..10].to_owned()
@@ -25,20 +25,20 @@ impl fmt::Display for CommitId {
     }
 }
 
-/// A commit as far as it matters here.
+/// A commit.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Commit {
-    /// Its id.
+    /// The id.
     pub id: CommitId,
-    /// Its whole message, decoded to UTF-8.
+    /// The complete message, decoded to UTF-8.
     pub message: String,
-    /// When it was committed, in seconds since 1970-01-01 UTC.
+    /// The commit time, in seconds since 1970-01-01 UTC.
     pub committed_at: i64,
 }
 
 impl Commit {
-    /// Returns the message as a comment of at most `max_chars` Unicode scalar values, ellipsis included: trimmed,
-    /// CRLF to LF, and `(no message) <id>` where nothing is left.
+    /// Returns the message as a comment of at most `max_chars` Unicode scalar values, ellipsis included: trimmed, with
+    /// LF line breaks, and `(no message) <id>` if it is empty.
     #[must_use]
     pub fn comment(&self, max_chars: usize) -> String {
         let text = self.message.replace("\r\n", "\n");
@@ -48,13 +48,13 @@ impl Commit {
         }
     }
 
-    /// Returns the first line of the message, trimmed; empty where there is none.
+    /// Returns the first line of the message, trimmed; may be empty.
     #[must_use]
     pub fn subject(&self) -> &str {
         self.message.trim().lines().next().unwrap_or_default().trim_end()
     }
 
-    /// Returns the values of the trailers `key`, for [`super::Attribution`], which knows whether they count.
+    /// Returns the values of the trailers `key`. [`super::Attribution`] decides whether they count.
     pub(crate) fn trailers(&self, key: &str) -> Vec<String> {
         let text = self.message.replace("\r\n", "\n");
         let Some((_, last)) = text.trim().rsplit_once("\n\n") else {
@@ -66,18 +66,6 @@ impl Commit {
             .map(|(_, value)| value.trim().to_owned())
             .collect()
     }
-}
-
-/// Cuts `text` to `max_chars` scalar values, the last of which is an ellipsis where something was cut.
-pub(crate) fn cut(text: &str, max_chars: usize) -> String {
-    if text.chars().count() <= max_chars {
-        return text.to_owned();
-    }
-    let mut short: String = text.chars().take(max_chars.saturating_sub(1)).collect();
-    if max_chars > 0 {
-        short.push('…');
-    }
-    short
 }
 
 #[cfg(test)]

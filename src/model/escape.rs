@@ -1,20 +1,20 @@
-//! Making foreign text harmless for a terminal, a log and a CI system.
+//! Escapes foreign text for terminals, logs and CI systems.
 
 use std::fmt;
 
 /// Whether to use terminal colors.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Color {
-    /// For a terminal.
+    /// With escape sequences, for a terminal.
     Always,
-    /// For a file or a pipe.
+    /// Without, for a file or a pipe.
     Never,
 }
 
-/// Shows `text` with control, bidirectional and line-break characters escaped as `\u{…}`, `\n`, `\t` or `\r`.
+/// Returns `text` with control, bidirectional and line-break characters escaped as `\u{…}`, `\n`, `\t` or `\r`.
 ///
-/// A commit message or a service's error text must not move the cursor, hide what follows it or begin a line
-/// that a CI system takes for a command (DESIGN: text from a repository or the service never starts a line).
+/// A commit message or a service's error text must not move the cursor, hide other text or begin a line that a CI
+/// system executes as a command (DESIGN: text from a repository or the service never starts a line).
 #[must_use]
 pub fn escaped(text: &str) -> impl fmt::Display + '_ {
     Escaped(text)

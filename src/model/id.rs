@@ -1,4 +1,4 @@
-//! Keys and the `project/environment/toggle` triple.
+//! Keys, and ids of environments and toggles.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The longest key accepted, in bytes (every allowed character is one byte).
+/// The maximum length of a key in bytes (every allowed character is one byte).
 const LONGEST_KEY: usize = 128;
 
-/// One key: 1–128 characters of `A–Z a–z 0–9 . _ -`, beginning with a letter or digit.
+/// A key: 1–128 characters of `A–Z a–z 0–9 . _ -`, beginning with a letter or digit.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Key(Arc<str>);
 
@@ -21,11 +21,11 @@ impl Key {
     }
 }
 
-/// Why a text is no key.
+/// Why a text is not a key.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum KeyError {
-    /// It has no character at all.
-    #[error("a key needs at least one character")]
+    /// It is empty.
+    #[error("a key must have at least one character")]
     Empty,
     /// It is longer than a key may be.
     #[error("a key has at most {LONGEST_KEY} characters, this one has {0}")]
@@ -33,7 +33,7 @@ pub enum KeyError {
     /// It begins with something other than a letter or digit.
     #[error("a key begins with a letter or digit, not `{}`", super::escaped(.0.encode_utf8(&mut [0; 4])))]
     BadStart(char),
-    /// It holds a character that keys do not have.
+    /// It contains a character that is not allowed.
     #[error("a key has only letters, digits, `.`, `_` and `-`, not `{}`", super::escaped(.0.encode_utf8(&mut [0; 4])))]
     BadCharacter(char),
 }
@@ -71,20 +71,20 @@ impl fmt::Display for Key {
     }
 }
 
-/// Why a text is no `project/environment/toggle`.
+/// Why a text is not a `project/environment/toggle`.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum IdError {
     /// It does not have exactly three components.
     #[error("a toggle is written `project/environment/toggle`")]
     Shape,
-    /// One of the components is no key.
-    #[error("`{}` is no key", super::escaped(.0))]
+    /// One of the components is not a key.
+    #[error("`{}` is not a key", super::escaped(.0))]
     Key(String, #[source] KeyError),
 }
 
-/// One toggle in one environment of one project, written `project/environment/toggle` everywhere.
+/// A toggle in an environment of a project, written `project/environment/toggle`.
 ///
-/// Held as one shared string, because a repository has a hundred thousand of them.
+/// One shared string, because a repository can have a hundred thousand ids.
 #[derive(Clone, Eq, Hash, PartialEq)]
 pub struct ToggleId {
     text: Arc<str>,
@@ -96,7 +96,7 @@ impl ToggleId {
     /// Builds an id from three texts, each of which must be a key.
     ///
     /// # Errors
-    /// [`IdError::Key`] names the first component that is none.
+    /// [`IdError::Key`] contains the first component that is not a key.
     pub fn new(project: &str, environment: &str, toggle: &str) -> Result<Self, IdError> {
         for part in [project, environment, toggle] {
             check_key(part).map_err(|error| IdError::Key(part.to_owned(), error))?;
@@ -123,19 +123,19 @@ impl ToggleId {
         &self.text[..usize::from(self.environment_at) - 1]
     }
 
-    /// Returns the environment's key, which means nothing without the project's.
+    /// Returns the environment's key, which is unique only within the project.
     #[must_use]
     pub fn environment_key(&self) -> &str {
         &self.text[usize::from(self.environment_at)..usize::from(self.toggle_at) - 1]
     }
 
-    /// Returns the toggle's own key.
+    /// Returns the toggle's key.
     #[must_use]
     pub fn toggle(&self) -> &str {
         &self.text[usize::from(self.toggle_at)..]
     }
 
-    /// Returns the environment this toggle lives in.
+    /// Returns the environment of the toggle.
     #[must_use]
     pub fn environment(&self) -> EnvironmentId {
         EnvironmentId {
@@ -144,7 +144,7 @@ impl ToggleId {
         }
     }
 
-    /// Returns whether this toggle lives in `environment`, without allocating.
+    /// Returns whether the toggle belongs to `environment`, without allocating.
     #[must_use]
     pub fn is_in(&self, environment: &EnvironmentId) -> bool {
         self.parts().0 == environment.project.as_str() && self.parts().1 == environment.environment.as_str()
@@ -204,7 +204,7 @@ impl<'de> Deserialize<'de> for ToggleId {
     }
 }
 
-/// The pair `project/environment`: what rails, lanes and first passes are about.
+/// An environment of a project, written `project/environment`: the unit of rails, lanes and first passes.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct EnvironmentId {
     /// The project's key.
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused_with_the_reason() {
+    fn an_invalid_key_is_refused_with_the_reason() {
         let long = "a".repeat(129);
         for (text, reason) in [
             ("", KeyError::Empty),

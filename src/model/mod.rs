@@ -1,7 +1,7 @@
-//! The words every other module speaks: toggles, their targeting, commits and Git objects.
+//! The shared vocabulary: toggles, their targeting, commits and Git objects.
 //!
-//! Everything here is a value. Nothing reads a clock, a disk or a network, and nothing can hold an id, a
-//! targeting or a glob that is not well formed: they are parsed at the border or do not exist.
+//! All types are values; nothing here reads a clock, a disk or a network. Ids, targeting and globs are always valid,
+//! because parsing is the only way to create them.
 
 mod allowance;
 mod attribution;
@@ -18,6 +18,7 @@ mod text;
 mod time;
 mod tree;
 mod tree_diff;
+mod trees;
 mod version;
 mod words;
 
@@ -26,15 +27,16 @@ pub use attribution::{Attribution, HistoryEvidence};
 pub use commit::{Commit, CommitId};
 pub use escape::{Color, escaped, is_harmful};
 pub use id::{EnvironmentId, EnvironmentIdError, IdError, Key, KeyError, ToggleId};
-pub use object::{Blob, EntryKind, ObjectId, ObjectIdError, Trees};
+pub use object::{ObjectId, ObjectIdError};
 pub use scope::{Scope, ScopeError, Unmatched};
 pub use sent::{Action, Certainty, RequestDigest, Sent};
 pub use state::{PublishOutcome, ToggleState, WithheldKind};
 pub use suspension::{Suspension, SuspensionScope, SuspensionScopeError, Suspensions};
 pub use targeting::{Condition, Content, Payload, Rule, Serve, ServiceKind, Targeting, Variation};
-pub use text::{chain, counted, hex};
+pub use text::{chain, closest, counted, cut, hex, html, listed};
 pub use time::{duration, rfc3339};
-pub use tree::{Entries, Entry, Malformed, Tree};
+pub use tree::{Entries, Entry, EntryKind, MalformedTree, Tree};
 pub use tree_diff::TreeDiff;
+pub use trees::{Blob, Trees};
 pub use version::{Format, Version};
 pub(crate) use words::{not_a_word, words};

@@ -1,9 +1,7 @@
-//! Git objects as values, so that pure code can compare trees without knowing a Git library.
+//! Ids of Git objects.
 
 use std::fmt;
 use std::str::FromStr;
-
-use super::tree::Tree;
 
 /// The id of a Git blob, tree or commit (SHA-1, 20 bytes).
 #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -60,50 +58,4 @@ impl<'de> serde::Deserialize<'de> for ObjectId {
         let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
         text.parse().map_err(serde::de::Error::custom)
     }
-}
-
-/// What a tree entry is. Symbolic links and submodules are [`EntryKind::Other`]: they are never followed.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum EntryKind {
-    /// A regular file, executable or not.
-    Blob,
-    /// A folder.
-    Tree,
-    /// A symbolic link or a submodule.
-    Other,
-}
-
-/// Read access to the trees and blobs of one repository: the source's and the state's are both one.
-///
-/// Not shared between threads; each thread opens its own.
-pub trait Trees {
-    /// What reading can fail with.
-    type Error;
-
-    /// Returns the tree of that id.
-    ///
-    /// # Errors
-    /// When the object is missing, broken or no tree.
-    fn tree(&self, tree: ObjectId) -> Result<Tree, Self::Error>;
-
-    /// Returns the tree of that id where this repository happens to hold it, which is no error if not.
-    fn find_tree(&self, tree: ObjectId) -> Option<Tree>;
-
-    /// Returns the content of `blob`, or [`Blob::TooLarge`] without reading it where it has more than `limit`
-    /// bytes, so that a hostile file costs nothing.
-    ///
-    /// # Errors
-    /// When the object is broken or no blob, or missing from a repository that should have it.
-    fn blob(&self, blob: ObjectId, limit: usize) -> Result<Blob, Self::Error>;
-}
-
-/// A blob's content, or its size where that is over the limit.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Blob {
-    /// The whole content.
-    Content(Vec<u8>),
-    /// Not in this partial clone.
-    Missing,
-    /// Larger than the limit; the size in bytes.
-    TooLarge(u64),
 }

@@ -1,4 +1,4 @@
-//! `--only`: which toggles a pass is about.
+//! The scope of a pass: `--only`.
 
 use std::collections::BTreeSet;
 
@@ -6,17 +6,17 @@ use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::ToggleId;
 
-/// The toggles a pass is about: all of them, or those that match one of some globs over
-/// `project/environment/toggle`. `*` does not cross `/`, `**` does.
+/// The toggles in scope: all of them, or those that match one of several globs over `project/environment/toggle`.
+/// `*` does not cross `/`, `**` does.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     set: Option<GlobSet>,
     globs: Vec<String>,
 }
 
-/// A glob that cannot be read.
+/// An invalid glob.
 #[derive(Debug, thiserror::Error)]
-#[error("`{glob}` is no glob over `project/environment/toggle`")]
+#[error("`{glob}` is not a valid glob over `project/environment/toggle`")]
 pub struct ScopeError {
     glob: String,
     #[source]
@@ -24,10 +24,10 @@ pub struct ScopeError {
 }
 
 impl Scope {
-    /// Builds a scope from globs; none means everything.
+    /// Creates a scope from globs; without globs, everything is in scope.
     ///
     /// # Errors
-    /// [`ScopeError`] names the glob that is none.
+    /// [`ScopeError`] contains the invalid glob.
     pub fn new<S: AsRef<str>>(globs: &[S]) -> Result<Self, ScopeError> {
         if globs.is_empty() {
             return Ok(Self::default());
@@ -56,7 +56,7 @@ impl Scope {
         self.contains_text(toggle.as_str())
     }
 
-    /// Returns whether `claim` would be in scope, which is written like a toggle and may hold what is no key.
+    /// Returns whether `claim` is in scope: a text in the form of a toggle's id that may contain invalid keys.
     #[must_use]
     pub fn contains_text(&self, claim: &str) -> bool {
         self.set.as_ref().is_none_or(|set| set.is_match(claim))
@@ -68,7 +68,7 @@ impl Scope {
         self.set.is_none()
     }
 
-    /// Returns the globs that no toggle can ever match: without `**`, they must have three components.
+    /// Returns the globs that cannot match any toggle: without `**`, a glob needs three components.
     pub fn hopeless(&self) -> impl Iterator<Item = &str> {
         let globs = self.globs.iter().map(String::as_str);
         globs.filter(|glob| {
@@ -77,7 +77,7 @@ impl Scope {
         })
     }
 
-    /// Begins to look for the globs that match no toggle.
+    /// Starts a search for the globs that match no toggle.
     #[must_use]
     pub fn unmatched(&self) -> Unmatched<'_> {
         Unmatched {
@@ -86,14 +86,14 @@ impl Scope {
         }
     }
 
-    /// Returns the globs as they were given.
+    /// Returns the globs as they were configured.
     #[must_use]
     pub fn globs(&self) -> &[String] {
         &self.globs
     }
 }
 
-/// The globs of a scope that have not matched a toggle yet.
+/// The globs of a scope that have not matched any toggle yet.
 #[derive(Clone, Debug)]
 pub struct Unmatched<'a> {
     scope: &'a Scope,
@@ -101,8 +101,8 @@ pub struct Unmatched<'a> {
 }
 
 impl Unmatched<'_> {
-    /// Takes out the globs that match `toggle`.
-    pub fn see(&mut self, toggle: &str) {
+    /// Removes the globs that match `toggle`.
+    pub fn remove_matching(&mut self, toggle: &str) {
         if let Some(set) = self.scope.set.as_ref().filter(|_| !self.left.is_empty()) {
             for index in set.matches(toggle) {
                 self.left.remove(&index);
@@ -116,7 +116,7 @@ impl Unmatched<'_> {
         self.left.is_empty()
     }
 
-    /// Returns the globs that are left.
+    /// Returns the remaining globs.
     #[must_use]
     pub fn globs(&self) -> Vec<String> {
         let globs = self.left.iter().map(|index| &self.scope.globs[*index]);
@@ -174,9 +174,9 @@ mod tests {
     fn a_glob_is_unmatched_until_a_toggle_matches_it() {
         let scope = Scope::new(&["shop/**", "*/prod/pay", "typo/**"]).unwrap();
         let mut unmatched = scope.unmatched();
-        unmatched.see("web/test/pay");
+        unmatched.remove_matching("web/test/pay");
         assert_eq!(unmatched.globs().len(), 3);
-        unmatched.see("shop/prod/pay");
+        unmatched.remove_matching("shop/prod/pay");
         assert_eq!(unmatched.globs(), ["typo/**"]);
         assert!(!unmatched.is_empty() && Scope::default().unmatched().is_empty());
     }

@@ -1,4 +1,4 @@
-//! What was asked of the service for one toggle.
+//! Requests to the service, as they are journaled.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -7,40 +7,40 @@ use super::text::hex;
 use super::{CommitId, Format, ObjectId, Payload};
 
 super::words! {
-    /// What a change does to a toggle.
+    /// The effect of a change on a toggle.
     #[derive(Deserialize)]
     #[serde(rename_all = "lowercase")]
     Action {
-        /// Nothing of the toggle is applied yet.
+        /// The toggle is not applied yet.
         Create = "create",
-        /// Its file is gone and `on_remove: disable` says to switch it off.
+        /// Its file was removed, and `on_remove: disable` applies.
         Disable = "disable",
-        /// Something else is applied.
+        /// Other targeting is applied.
         Update = "update",
     }
 }
 
-/// One request as it is journalled before it is sent, complete enough to be sent again byte for byte.
+/// A request as it is journaled before it is sent, complete enough to repeat it byte for byte.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Sent {
-    /// What it does.
+    /// The effect.
     pub action: Action,
-    /// The targeting asked for.
+    /// The desired targeting.
     pub payload: Payload,
-    /// The comment, already cut.
+    /// The comment, within the length limit.
     pub comment: String,
-    /// The blob of the document it comes from.
+    /// The blob of the document.
     pub object: ObjectId,
     /// The document's extension.
     pub format: Format,
     /// The document's path under the root.
     pub path: String,
-    /// The source revision it was planned at.
+    /// The source revision of the plan.
     pub revision: CommitId,
 }
 
-/// The SHA-256 of an action and the targeting it sends, in hexadecimal digits. Distinguishes one request for a toggle
-/// from any other. The comment is not part of it.
+/// The SHA-256 of an action and its targeting, in hexadecimal digits. Identifies a request for a toggle. The comment is
+/// not part of it.
 #[derive(Clone, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct RequestDigest(String);
 

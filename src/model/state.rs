@@ -1,65 +1,65 @@
-//! The states of a toggle and of a publish: closed sets with one spelling in text, JSON, metrics and on the page.
+//! States of toggles and outcomes of publishes, with one spelling in text, JSON, metrics and on the page.
 
 use std::fmt;
 
 super::words! {
-    /// The state of a toggle, in the order in which people see them.
+    /// The state of a toggle, in display order.
     ToggleState {
         /// Refused by the service, or parked.
         Failed = "failed",
-        /// Deliberately left alone: invalid, a rail, a first pass.
+        /// Withheld: invalid, a rail, a first pass.
         Held = "held",
-        /// Still to be sent: also unknown, busy or suspended.
+        /// Not published yet: also unknown, busy or suspended.
         Pending = "pending",
-        /// Applied, but its file is gone.
+        /// Applied, but its file was removed.
         Orphan = "orphan",
-        /// What was last applied is what the repository asks for.
+        /// The applied targeting is the desired one.
         InSync = "in_sync",
     }
     /// The kind of reason for which a toggle is withheld.
     WithheldKind {
-        /// Its whole environment is held: all of its documents were removed.
+        /// The whole environment is held: all of its documents were removed.
         Environment = "environment",
-        /// The service did not confirm it although it applied others.
+        /// The publish failed although others succeeded.
         FailedAlone = "failed_alone",
-        /// Nothing is applied in its environment, and no `--first-pass` decides.
+        /// Nothing is applied in the environment, and nothing decides on the first pass.
         FirstPass = "first_pass",
-        /// Its document is invalid.
+        /// The document is invalid.
         Invalid = "invalid",
-        /// Its environment is over a limit.
+        /// The environment is over a limit.
         Rail = "rail",
-        /// The service refused it.
+        /// The service refused the request.
         Refused = "refused",
         /// Another document is invalid, and `on_invalid: stop` holds everything.
         Stopped = "stopped",
         /// An operator suspended publishing.
         Suspended = "suspended",
-        /// Its last outcome is unknown, and it cannot be sent again.
+        /// The last outcome is unknown, and the request cannot be retried.
         Unknown = "unknown",
     }
-    /// How one publish ended.
+    /// The outcome of a publish.
     PublishOutcome {
-        /// The service confirmed it.
+        /// The service confirmed the request.
         Applied = "applied",
-        /// The service had no time for it, or could not be reached.
+        /// The service was overloaded or unreachable.
         Busy = "busy",
-        /// The token may not change the toggle.
+        /// The token has no permission to change the toggle.
         Forbidden = "forbidden",
-        /// The request left and no answer came.
+        /// The request was sent, and no response arrived.
         Lost = "lost",
-        /// The answer is not one of the service.
+        /// The response does not come from the service.
         Misrouted = "misrouted",
         /// The service refused the request.
         Refused = "refused",
-        /// The service did not accept the token.
+        /// The service rejected the token.
         Unauthorised = "unauthorised",
-        /// The server's certificate does not verify.
+        /// The server's certificate is not valid.
         Untrusted = "untrusted",
     }
 }
 
 impl fmt::Display for WithheldKind {
-    /// The same word with spaces.
+    /// Formats the word with spaces.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.as_str().replace('_', " "))
     }

@@ -1,4 +1,4 @@
-//! Suspensions: orders to write nothing, for everything or for a part.
+//! Suspensions: publishing is paused for all toggles or for a part of them.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -9,55 +9,55 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Scope, ScopeError, ToggleId};
 
-/// An order to write nothing for a while.
+/// The order to pause publishing.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Suspension {
-    /// Why, in the operator's words.
+    /// The operator's reason.
     pub reason: Option<String>,
-    /// When it ends by itself, in seconds since 1970-01-01 UTC.
+    /// The time when it ends, in seconds since 1970-01-01 UTC.
     pub until: Option<i64>,
 }
 
-/// The toggles that a suspension is about: all of them, or those that match one of some globs, as in `--only`.
+/// The suspended toggles: all of them, or those that match one of several globs, as in `--only`.
 ///
-/// Two are equal if they were given with the same globs.
+/// Two scopes are equal if their globs are.
 #[derive(Clone, Debug, Default)]
 pub struct SuspensionScope(Scope);
 
-/// A text that names no part of the toggles.
+/// Why a text is not a scope.
 #[derive(Debug, thiserror::Error)]
 pub enum SuspensionScopeError {
-    /// It holds no glob.
+    /// It has no glob.
     #[error("a scope needs a glob over `project/environment/toggle`; leave it out for everything")]
     Empty,
-    /// It is not a glob.
+    /// A glob is invalid.
     #[error(transparent)]
     Glob(#[from] ScopeError),
-    /// It can never match.
+    /// A glob cannot match.
     #[error("the scope `{}` matches no toggle: globs are over `project/environment/toggle`", super::escaped(.0))]
     Hopeless(String),
 }
 
 impl SuspensionScope {
-    /// Everything.
+    /// Returns the scope of all toggles.
     #[must_use]
     pub fn everything() -> Self {
         Self::default()
     }
 
-    /// Returns whether it is everything.
+    /// Returns whether it contains all toggles.
     #[must_use]
     pub fn is_everything(&self) -> bool {
         self.0.is_everything()
     }
 
-    /// Returns whether it is about `toggle`.
+    /// Returns whether it contains `toggle`.
     #[must_use]
     pub fn contains(&self, toggle: &ToggleId) -> bool {
         self.0.contains(toggle)
     }
 
-    /// Returns the globs, separated by spaces; none for everything.
+    /// Returns the globs, separated by spaces; `None` for everything.
     #[must_use]
     pub fn globs(&self) -> Option<String> {
         (!self.is_everything()).then(|| self.0.globs().join(" "))
@@ -90,7 +90,7 @@ impl fmt::Display for SuspensionScope {
 }
 
 impl Ord for SuspensionScope {
-    /// Everything comes first.
+    /// Sorts everything first.
     fn cmp(&self, other: &Self) -> Ordering {
         self.0.globs().cmp(other.0.globs())
     }
@@ -163,12 +163,12 @@ impl From<Suspension> for Suspensions {
 }
 
 impl Suspensions {
-    /// Adds a suspension, in place of the one that has the same scope.
+    /// Adds a suspension, or replaces the one with the same scope.
     pub fn add(&mut self, scope: SuspensionScope, suspension: Suspension) {
         self.0.insert(scope, suspension);
     }
 
-    /// Removes the suspension of `scope`, or all of them for everything, and returns the scopes that were suspended.
+    /// Removes the suspension of `scope`, or all suspensions for everything. Returns the removed scopes.
     pub fn remove(&mut self, scope: &SuspensionScope) -> Vec<SuspensionScope> {
         if scope.is_everything() {
             return std::mem::take(&mut self.0).into_keys().collect();
@@ -177,7 +177,7 @@ impl Suspensions {
         removed.into_iter().map(|(scope, _)| scope).collect()
     }
 
-    /// Returns the suspensions that are not over at `now`.
+    /// Returns the suspensions that are active at `now`.
     #[must_use]
     pub fn at(&self, now: i64) -> Self {
         let is_active = |suspension: &Suspension| suspension.until.is_none_or(|until| now < until);
@@ -189,19 +189,19 @@ impl Suspensions {
         )
     }
 
-    /// Returns the suspension of everything.
+    /// Returns the suspension of all toggles.
     #[must_use]
     pub fn everything(&self) -> Option<&Suspension> {
         self.0.get(&SuspensionScope::everything())
     }
 
-    /// Returns the suspension that holds `toggle`, with its scope.
+    /// Returns the suspension of `toggle` with its scope.
     #[must_use]
     pub fn of(&self, toggle: &ToggleId) -> Option<(&SuspensionScope, &Suspension)> {
         self.iter().find(|(scope, _)| scope.contains(toggle))
     }
 
-    /// Returns every suspension with its scope, that of everything first.
+    /// Returns all suspensions with their scopes, that of everything first.
     pub fn iter(&self) -> impl Iterator<Item = (&SuspensionScope, &Suspension)> {
         self.0.iter()
     }
@@ -212,7 +212,7 @@ impl Suspensions {
         self.0.is_empty()
     }
 
-    /// Returns when the first of them ends by itself.
+    /// Returns the time when the next suspension ends.
     #[must_use]
     pub fn next_end(&self) -> Option<i64> {
         self.0.values().filter_map(|suspension| suspension.until).min()
@@ -248,7 +248,7 @@ mod tests {
         for (globs, reason) in [
             ("", "needs a glob"),
             ("shop/prod", "matches no toggle"),
-            ("shop/{", "is no glob"),
+            ("shop/{", "is not a valid glob"),
         ] {
             let error = globs.parse::<SuspensionScope>().unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");

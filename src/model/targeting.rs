@@ -1,4 +1,4 @@
-//! A toggle's targeting, as `service-api.md` ("Targeting payload") has it, and its canonical form.
+//! A toggle's targeting (`service-api.md`, "Targeting payload") and its canonical form.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,18 +6,18 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 super::words! {
-    /// The kind of service, which decides how much gitoggle relies on.
+    /// The kind of service, which determines the features that gitoggle relies on.
     #[derive(Default)]
     ServiceKind {
-        /// Nothing but the documented endpoint.
+        /// Any service with the documented endpoint.
         #[default]
         Documented = "documented",
-        /// FeatureProbe, whose vocabulary of conditions is known.
+        /// FeatureProbe, whose types of conditions are known.
         FeatureProbe = "featureprobe",
     }
 }
 
-/// What a toggle does in one environment: the request body without its comment.
+/// The targeting of a toggle in one environment: the request body without its comment.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Targeting {
@@ -33,66 +33,65 @@ pub struct Targeting {
 pub struct Content {
     /// The rules, in the order in which they are tried.
     pub rules: Vec<Rule>,
-    /// What is served while the toggle is disabled.
+    /// The serve while the toggle is disabled.
     pub disabled_serve: Serve,
-    /// What is served when no rule matches.
+    /// The serve if no rule matches.
     pub default_serve: Serve,
-    /// The values that can be served.
+    /// The values to choose from.
     pub variations: Vec<Variation>,
 }
 
-/// One rule: serves something to whoever matches all of its conditions.
+/// A rule: serves a variation if all conditions match.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// The rule's name, which may be empty.
     pub name: String,
-    /// What is served when all conditions match.
+    /// The serve if all conditions match.
     pub serve: Serve,
-    /// The conditions; none means everyone.
+    /// The conditions; an empty list matches everyone.
     pub conditions: Vec<Condition>,
 }
 
-/// One condition on one attribute.
+/// A condition on an attribute.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Condition {
     /// The kind of condition: `number`, `string`, …
     #[serde(rename = "type")]
     pub kind: String,
-    /// The attribute that is examined.
+    /// The attribute.
     pub subject: String,
     /// The comparison.
     pub predicate: String,
-    /// What is compared with, numbers as text.
+    /// The values to compare with, numbers as text.
     pub objects: Vec<String>,
 }
 
-/// What is served: a zero-based index into the variations.
+/// The variation to serve.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Serve {
-    /// The index.
+    /// The index, from 0.
     pub select: u32,
 }
 
-/// One value that can be served.
+/// A value that can be served.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variation {
-    /// The value as text, also where it is a boolean or a number.
+    /// The value as text, even if it is a boolean or a number.
     pub value: String,
     /// The variation's name.
     pub name: String,
-    /// Its description; empty where there is none.
+    /// The description, which may be empty.
     pub description: String,
 }
 
-/// A [`Targeting`] in its canonical form: compact JSON with every member in one fixed order.
+/// A [`Targeting`] in canonical form: compact JSON with all members in a fixed order.
 ///
-/// Two documents mean the same exactly when their payloads are equal, and this is the only comparison there is
-/// (DESIGN, section 2: "Two documents that mean the same are equal"). It is also what is sent, and it is small:
-/// a cold plan holds a hundred thousand of them.
+/// Two documents mean the same exactly if their payloads are equal (DESIGN, section 2: "Two documents that mean the
+/// same are equal"). The payload is also the request body. It is small, because a cold plan has a hundred thousand.
 #[derive(Clone, Eq, Hash, PartialEq)]
 pub struct Payload(Arc<str>);
 
@@ -107,10 +106,10 @@ impl Payload {
         )
     }
 
-    /// Reads back a canonical form that was written down, such as a journalled one.
+    /// Parses a stored payload, such as a journaled one.
     ///
     /// # Errors
-    /// When `json` is no targeting in JSON.
+    /// If `json` is not a targeting in JSON.
     pub fn from_json(json: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str::<Targeting>(json).map(|targeting| Self::new(&targeting))
     }
@@ -131,7 +130,7 @@ impl Payload {
     /// Returns the structured form.
     #[must_use]
     pub fn targeting(&self) -> Targeting {
-        serde_json::from_str(&self.0).expect("a payload is made of a targeting")
+        serde_json::from_str(&self.0).expect("a payload is created from a targeting")
     }
 
     /// Returns the same targeting, disabled.
@@ -149,7 +148,7 @@ impl Payload {
         self.0.starts_with(r#"{"disabled":true"#)
     }
 
-    /// Returns the request body: the comment, then what this payload holds (`service-api.md`, "Targeting payload").
+    /// Returns the request body: the comment, then the targeting (`service-api.md`, "Targeting payload").
     #[must_use]
     pub fn body(&self, comment: &str) -> String {
         let comment = serde_json::to_string(comment).expect("text always has a JSON form");

@@ -1,12 +1,92 @@
-//! Small phrases that many messages need.
+//! Text functions for messages: plurals, lists, cutting, suggestions, error chains and HTML.
 
-/// Returns `1 document` or `2 documents`.
+use super::escaped;
+
+/// Returns `1 document` or `2 documents`; `publish` becomes `publishes`.
 #[must_use]
 pub fn counted(count: usize, noun: &str) -> String {
+    let ending = match noun.ends_with("sh") {
+        true => "es",
+        false => "s",
+    };
     match count {
         1 => format!("1 {noun}"),
-        _ => format!("{count} {noun}s"),
+        _ => format!("{count} {noun}{ending}"),
     }
+}
+
+/// Returns `a, b and c`.
+#[must_use]
+pub fn listed(items: &[String]) -> String {
+    match items.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// Cuts `text` to `max_chars` Unicode scalar values, the last of which is an ellipsis if anything was removed.
+#[must_use]
+pub fn cut(text: &str, max_chars: usize) -> String {
+    if text.chars().nth(max_chars).is_none() {
+        return text.to_owned();
+    }
+    let kept = text.chars().take(max_chars.saturating_sub(1));
+    kept.chain((max_chars > 0).then_some('…')).collect()
+}
+
+/// Returns the candidate that `text` is probably a misspelling of.
+#[must_use]
+pub fn closest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // No name is longer, and the comparison is quadratic.
+    const LONGEST: usize = 64;
+    if text.chars().nth(LONGEST).is_some() {
+        return None;
+    }
+    let folded = text.to_lowercase();
+    candidates
+        .into_iter()
+        .take(100)
+        .filter(|candidate| !candidate.is_empty() && candidate.len() <= 4 * LONGEST)
+        .map(|candidate| {
+            let lower = candidate.to_lowercase();
+            let distance = strsim::damerau_levenshtein(&folded, &lower);
+            (distance, other_letters(&folded, &lower), candidate)
+        })
+        .filter(|(distance, _, candidate)| *distance <= (candidate.chars().count() / 3).max(1))
+        .min_by_key(|(distance, other_letters, _)| (*distance, *other_letters))
+        .map(|(_, _, candidate)| candidate)
+}
+
+/// Returns the number of letters that only one of the two has. Among candidates at the same distance, `=>` means the one
+/// with the same letters (`>=`), and `==` the one that lacks a letter (`=`).
+fn other_letters(a: &str, b: &str) -> usize {
+    let mut left: Vec<char> = b.chars().collect();
+    let mut missing = 0;
+    for letter in a.chars() {
+        match left.iter().position(|other| *other == letter) {
+            Some(at) => drop(left.swap_remove(at)),
+            None => missing += 1,
+        }
+    }
+    missing + left.len()
+}
+
+/// Returns `text` for HTML, in elements and quoted attributes, with harmful characters escaped.
+#[must_use]
+pub fn html(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in escaped(text).to_string().chars() {
+        match character {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            other => safe.push(other),
+        }
+    }
+    safe
 }
 
 /// Returns the bytes as lower-case hexadecimal digits.
@@ -24,7 +104,7 @@ pub fn chain(error: &dyn std::error::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::counted;
+    use super::*;
 
     #[test]
     fn one_is_singular_and_every_other_number_is_plural() {
@@ -32,5 +112,27 @@ mod tests {
             [0, 1, 2].map(|count| counted(count, "file")),
             ["0 files", "1 file", "2 files"]
         );
+        assert_eq!(counted(2, "publish"), "2 publishes");
+    }
+
+    #[test]
+    fn a_list_has_commas_and_one_and() {
+        let items = ["a", "b", "c"].map(str::to_owned);
+        assert_eq!(
+            [0, 1, 2, 3].map(|count| listed(&items[..count])),
+            ["", "a", "a and b", "a, b and c"]
+        );
+    }
+
+    #[test]
+    fn a_cut_text_ends_in_an_ellipsis_within_the_limit() {
+        for (limit, expected) in [(0, ""), (1, "…"), (4, "naï…"), (5, "naïve"), (6, "naïve")] {
+            assert_eq!(cut("naïve", limit), expected, "{limit}");
+        }
+    }
+
+    #[test]
+    fn html_has_no_markup_of_the_text() {
+        assert_eq!(html("<a title='\"&\n"), "&lt;a title=&#39;&quot;&amp;\\n");
     }
 }

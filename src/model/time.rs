@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Returns a time in RFC 3339 form in UTC, such as `2026-01-02T03:04:05Z`, from seconds since 1970-01-01 UTC.
 ///
-/// A number that is not a time in the years -9999 to 9999 is returned as it is.
+/// Returns the number itself if it is not a time in the years -9999 to 9999.
 #[must_use]
 pub fn rfc3339(seconds: i64) -> String {
     jiff::Timestamp::from_second(seconds).map_or_else(|_| seconds.to_string(), |time| time.to_string())

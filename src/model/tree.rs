@@ -3,37 +3,37 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::{EntryKind, ObjectId};
+use super::ObjectId;
 
-/// One tree: a folder's entries, as the bytes that Git keeps. Cheap to clone.
+/// One tree: the entries of a folder in Git's encoding. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Tree {
     pub(super) bytes: Arc<[u8]>,
-    /// Where each entry ends.
+    /// The end of each entry.
     pub(super) ends: Arc<[usize]>,
     files: usize,
 }
 
-/// Bytes that are no tree.
+/// Bytes that are not a tree.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("the tree is malformed")]
-pub struct Malformed;
+pub struct MalformedTree;
 
 impl Tree {
-    /// Takes the bytes of a tree, as Git has them.
+    /// Parses a tree in Git's encoding.
     ///
     /// # Errors
-    /// When they are none.
-    pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
+    /// If `bytes` is not a tree.
+    pub fn parse(bytes: &[u8]) -> Result<Self, MalformedTree> {
         let (mut rest, mut files) = (bytes, 0);
         let mut ends = Vec::with_capacity(bytes.len() / 32);
-        while let Some(Place { mode, end, .. }) = first_place(rest) {
+        while let Some(EntryBounds { mode, end, .. }) = first_place(rest) {
             files += usize::from(kind(mode) == EntryKind::Blob);
             rest = &rest[end..];
             ends.push(bytes.len() - rest.len());
         }
         if !rest.is_empty() {
-            return Err(Malformed);
+            return Err(MalformedTree);
         }
         let (bytes, ends) = (bytes.into(), ends.into());
         Ok(Self { bytes, ends, files })
@@ -65,13 +65,13 @@ impl Tree {
         Self { bytes, ends, files }
     }
 
-    /// Returns the entries, in the order Git keeps them.
+    /// Returns the entries in Git's order.
     #[must_use]
     pub fn entries(&self) -> Entries<'_> {
         Entries(&self.bytes)
     }
 
-    /// Returns the folders among the entries, in Git's order; soon where there is none.
+    /// Returns the folders in Git's order. Cheap if there are none.
     pub fn folders(&self) -> impl Iterator<Item = Entry<'_>> {
         let entries = match self.files == self.ends.len() {
             true => Entries(&[]),
@@ -80,19 +80,19 @@ impl Tree {
         entries.filter(|entry| entry.kind() == EntryKind::Tree)
     }
 
-    /// Returns the entry of that name.
+    /// Returns the entry with that name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Entry<'_>> {
         self.entries().find(|entry| entry.name == name.as_bytes())
     }
 
-    /// Returns how many files there are, folders and links not counted.
+    /// Returns the number of files, without folders and links.
     #[must_use]
     pub const fn files(&self) -> usize {
         self.files
     }
 
-    /// Returns the bytes, as Git has them.
+    /// Returns the tree in Git's encoding.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
@@ -102,9 +102,9 @@ impl Tree {
 /// One entry of one tree.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Entry<'a> {
-    /// The mode as Git has it: kind and permissions.
+    /// Git's mode: kind and permissions.
     pub mode: u32,
-    /// The file or folder name as Git has it, which need not be UTF-8.
+    /// The name of the file or folder, which need not be UTF-8.
     pub name: &'a [u8],
     /// The id of its content.
     pub id: ObjectId,
@@ -125,13 +125,13 @@ impl<'a> Entry<'a> {
         Self { mode, name, id }
     }
 
-    /// Returns what it is.
+    /// Returns the kind.
     #[must_use]
     pub const fn kind(&self) -> EntryKind {
         kind(self.mode)
     }
 
-    /// Returns whether both are one thing to Git, which knows of a file's mode only whether it is executable.
+    /// Returns whether both are equal to Git, which stores only the executable bit of a file's mode.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let canonical = |mode: u32| match mode & 0o170_000 {
             0o100_000 => 0o100_000 | (mode & 0o100),
@@ -140,7 +140,7 @@ impl<'a> Entry<'a> {
         self.id == other.id && canonical(self.mode) == canonical(other.mode)
     }
 
-    /// Orders as Git does: a folder's name as if it ended in a slash.
+    /// Compares in Git's order: a folder's name sorts as if it ended in a slash.
     pub(super) fn order(&self, other: &Self) -> Ordering {
         let common = self.name.len().min(other.name.len());
         self.name[..common].cmp(&other.name[..common]).then_with(|| {
@@ -152,6 +152,17 @@ impl<'a> Entry<'a> {
             next(self).cmp(&next(other))
         })
     }
+}
+
+/// The kind of a tree entry. Symbolic links and submodules are [`EntryKind::Other`] and never followed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum EntryKind {
+    /// A regular file, executable or not.
+    Blob,
+    /// A folder.
+    Tree,
+    /// A symbolic link or a submodule.
+    Other,
 }
 
 /// The entries of one tree, in Git's order.
@@ -176,42 +187,43 @@ const fn kind(mode: u32) -> EntryKind {
     }
 }
 
-/// Takes the first entry off.
+/// Splits off the first entry.
 pub(super) fn split(bytes: &[u8]) -> Option<(Entry<'_>, &[u8])> {
-    let Place { mode, name, end } = first_place(bytes)?;
+    let EntryBounds { mode, name, end } = first_place(bytes)?;
     let (entry, after) = bytes.split_at(end);
     let id = ObjectId(*entry.last_chunk()?);
     let name = &entry[name..end - ID - 1];
     Some((Entry { mode, name, id }, after))
 }
 
-/// Where the first entry's name begins, and where the entry ends.
-struct Place {
+/// The bounds of the first entry.
+struct EntryBounds {
     mode: u32,
+    /// The start of the name.
     name: usize,
     end: usize,
 }
 
-/// How many bytes an id has.
+/// The length of an id in bytes.
 const ID: usize = 20;
 
-fn first_place(bytes: &[u8]) -> Option<Place> {
+fn first_place(bytes: &[u8]) -> Option<EntryBounds> {
     let (mode, name) = match bytes.starts_with(b"100644 ") {
         true => (0o100_644, 7),
         false => any_mode(bytes)?,
     };
     let end = name + first_nul(&bytes[name..])? + 1 + ID;
-    (end <= bytes.len()).then_some(Place { mode, name, end })
+    (end <= bytes.len()).then_some(EntryBounds { mode, name, end })
 }
 
-/// Returns where the first NUL is. Names are short: eight bytes at a time, in line, take half as long as a call of the
-/// search for long texts.
+/// Returns the position of the first NUL. Names are short: inlined steps of eight bytes take half as long as a call of
+/// memchr.
 fn first_nul(bytes: &[u8]) -> Option<usize> {
     const LOWEST: u64 = 0x0101_0101_0101_0101;
     let mut at = 0;
     while let Some(word) = bytes[at..].first_chunk() {
         let word = u64::from_le_bytes(*word);
-        // The highest bit of the first byte that is zero, and maybe of later ones.
+        // Sets the highest bit of the first zero byte, and possibly of later bytes.
         let zeros = word.wrapping_sub(LOWEST) & !word & (LOWEST << 7);
         if zeros != 0 {
             return Some(at + (zeros.trailing_zeros() / 8) as usize);
@@ -222,7 +234,7 @@ fn first_nul(bytes: &[u8]) -> Option<usize> {
     rest.map(|rest| at + rest)
 }
 
-/// Returns the mode and where the name begins.
+/// Returns the mode and the start of the name.
 fn any_mode(bytes: &[u8]) -> Option<(u32, usize)> {
     let space = bytes.iter().take(8).position(|byte| *byte == b' ')?;
     let mode = std::str::from_utf8(&bytes[..space]).ok()?;

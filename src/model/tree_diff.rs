@@ -1,10 +1,10 @@
-//! The one way to walk two trees side by side.
+//! Walks two trees side by side.
 
 use std::cmp::Ordering;
 
 use super::tree::{Entry, Tree, split};
 
-/// The entries in which two trees differ, in Git's order: what is only in one of them stands alone.
+/// The entries in which two trees differ, in Git's order. An entry in only one tree has no partner.
 #[derive(Clone, Debug)]
 pub struct TreeDiff<'a> {
     a: Side<'a>,
@@ -21,12 +21,12 @@ impl<'a> TreeDiff<'a> {
         }
     }
 
-    /// Passes over the entries that come next on both sides, most of them in most trees, without taking them apart.
-    fn pass_over_the_same(&mut self) {
+    /// Skips the common prefix of both sides without parsing its entries.
+    fn skip_common(&mut self) {
         let same = common_length(self.a.bytes, self.b.bytes);
         let entries = self.a.entries_within(same);
-        self.a.pass_over(entries);
-        self.b.pass_over(entries);
+        self.a.skip(entries);
+        self.b.skip(entries);
     }
 }
 
@@ -35,7 +35,7 @@ impl<'a> Iterator for TreeDiff<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            self.pass_over_the_same();
+            self.skip_common();
             let (a, b) = (self.a.first(), self.b.first());
             let order = match (&a, &b) {
                 (Some(a), Some(b)) => a.order(b),
@@ -44,10 +44,10 @@ impl<'a> Iterator for TreeDiff<'a> {
                 (None, None) => return None,
             };
             if order.is_le() {
-                self.a.pass_over(1);
+                self.a.skip(1);
             }
             if order.is_ge() {
-                self.b.pass_over(1);
+                self.b.skip(1);
             }
             match order {
                 Ordering::Equal if a.zip(b).is_some_and(|(a, b)| a.is_same(&b)) => {}
@@ -59,11 +59,11 @@ impl<'a> Iterator for TreeDiff<'a> {
     }
 }
 
-/// What is left of one tree.
+/// The rest of one tree.
 #[derive(Clone, Debug)]
 struct Side<'a> {
     bytes: &'a [u8],
-    /// Where its entries end, counted from the start of the tree.
+    /// The ends of its entries, from the start of the tree.
     ends: &'a [usize],
     start: usize,
 }
@@ -81,7 +81,7 @@ impl<'a> Side<'a> {
         split(self.bytes).map(|(entry, _)| entry)
     }
 
-    /// Returns how many entries end within the next `length` bytes.
+    /// Returns the number of entries that end within the next `length` bytes.
     fn entries_within(&self, length: usize) -> usize {
         match self.ends.first() {
             Some(end) if *end <= self.start + length => {
@@ -91,7 +91,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    fn pass_over(&mut self, entries: usize) {
+    fn skip(&mut self, entries: usize) {
         let (passed, left) = self.ends.split_at(entries);
         let end = passed.last().copied().unwrap_or(self.start);
         self.bytes = &self.bytes[end - self.start..];
@@ -99,7 +99,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Returns how many bytes two texts have in common at their start.
+/// Returns the length of the common prefix.
 fn common_length(a: &[u8], b: &[u8]) -> usize {
     fn blocks<const SIZE: usize>(a: &[u8], b: &[u8]) -> usize {
         let (a, b) = (a.as_chunks::<SIZE>().0, b.as_chunks::<SIZE>().0);

@@ -1,11 +1,11 @@
-//! One version of a toggle's document.
+//! A version of a toggle's document.
 
 use serde::Deserialize;
 
 use super::{ObjectId, Payload, ToggleId};
 
 super::words! {
-    /// The extension of a document, which determines how it is parsed. A toggle has one document, whichever it is.
+    /// The extension of a document, which determines its parser. A toggle has one document in one of the formats.
     #[derive(Deserialize)]
     #[serde(rename_all = "lowercase")]
     Format {
@@ -19,7 +19,7 @@ super::words! {
 }
 
 impl Format {
-    /// Returns the format of the file at `path`, if it is one of documents.
+    /// Returns the format of the file at `path`, if it has a document's extension.
     #[must_use]
     pub fn of(path: &str) -> Option<Self> {
         let (_, extension) = path.rsplit_once('.')?;
@@ -27,7 +27,7 @@ impl Format {
     }
 }
 
-/// A valid document and its place.
+/// A valid document and its path.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Version {
     /// The toggle.
@@ -36,8 +36,8 @@ pub struct Version {
     pub path: String,
     /// The extension.
     pub format: Format,
-    /// The blob; of a `disable`, the one that was applied.
+    /// The blob; for a `disable`, the applied one.
     pub object: ObjectId,
-    /// The targeting; of a `disable`, the one that is sent.
+    /// The targeting; for a `disable`, the one that is sent.
     pub payload: Payload,
 }

@@ -1,6 +1,6 @@
-//! Enums whose variants have one word each: in settings, in JSON, in metrics and on the page.
+//! Enums whose variants have one name each, in settings, JSON, metrics and on the page.
 
-/// Declares such an enum, with its words in the order in which they are listed.
+/// Declares such an enum with its names in display order.
 macro_rules! words {
     ($($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)+ })+) => { $(
         $(#[$meta])*
@@ -8,12 +8,12 @@ macro_rules! words {
         pub enum $name { $($(#[$variant_meta])* $variant,)+ }
 
         impl $name {
-            /// Every one of them.
+            /// All variants.
             pub const ALL: [Self; [$($word,)+].len()] = [$(Self::$variant,)+];
-            /// The word of each.
+            /// The names of all variants.
             pub const WORDS: &[&str] = &[$($word,)+];
 
-            /// Returns its word.
+            /// Returns the name.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)+ }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::change::{ChangeKind, Notification, ToggleChange};
-use crate::model::escaped;
+use crate::model::{cut, escaped};
 
 /// The number of toggles that a message names.
 const MOST_NAMED: usize = 50;
@@ -88,13 +88,6 @@ fn code(text: &str, longest: usize) -> String {
 
 fn count(changes: &[ToggleChange], kind: ChangeKind) -> usize {
     changes.iter().filter(|change| change.change == kind).count()
-}
-
-fn cut(text: &str, longest: usize) -> String {
-    match text.char_indices().nth(longest) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
-    }
 }
 
 #[cfg(test)]

@@ -55,13 +55,13 @@ impl std::fmt::Display for OrphanReason {
         match self {
             Self::HistoryCut => write!(
                 f,
-                "not disabled: the history is cut, and no commit that is there has what was applied at this path; {FETCH_ALL}"
+                "not disabled: the history is cut, and no available commit contains the applied document at this path; {FETCH_ALL}"
             ),
-            Self::Keep => f.write_str("the file is gone; `--on-remove keep` leaves the toggle as it is"),
-            Self::NotInHistory => {
-                f.write_str("not disabled: what was applied is not in the history of the source at this path")
-            }
-            Self::Unreadable => f.write_str("not disabled: what was applied can no longer be read"),
+            Self::Keep => f.write_str("the file was removed; `--on-remove keep` leaves the toggle as it is"),
+            Self::NotInHistory => f.write_str(
+                "not disabled: the history of the source does not contain the applied document at this path",
+            ),
+            Self::Unreadable => f.write_str("not disabled: the applied document can no longer be read"),
         }
     }
 }

@@ -107,7 +107,7 @@ impl fmt::Display for WithheldReason {
             }
             Self::Environment(reason) => escaped(reason).fmt(f),
             Self::FirstPass(undecided) => undecided.fmt(f),
-            Self::Invalid => f.write_str("the document is invalid; what was last applied stays"),
+            Self::Invalid => f.write_str("the document is invalid; the last applied version stays"),
             Self::Rail(rail) => rail.fmt(f),
             Self::Refused(reason) => write!(f, "refused by the service: {}", escaped(reason)),
             Self::Stopped => {

@@ -12,7 +12,7 @@ use super::answer::json;
 use super::document::StoredDocument;
 use super::history_file::HistoryLine;
 use super::shared::SandboxState;
-use crate::model::{Content, Serve, Targeting, ToggleId, escaped};
+use crate::model::{Content, Serve, Targeting, ToggleId, counted, html as html_escaped};
 
 #[derive(Deserialize)]
 pub(super) struct HistoryQuery {
@@ -101,8 +101,8 @@ fn html(published: &[StoredDocument], wanted: &HistoryQuery) -> String {
         }
         _ => String::new(),
     };
-    PAGE.replace("{count}", &plural(count, "toggle"))
-        .replace("{total}", &plural(published.len(), "publish"))
+    PAGE.replace("{count}", &counted(count, "toggle"))
+        .replace("{total}", &counted(published.len(), "publish"))
         .replace("{filter}", &escape(filter))
         .replace("{body}", &(cards + &note))
 }
@@ -154,8 +154,8 @@ fn summary(content: &Content) -> String {
     };
     format!(
         "{}, {}; serves {} by default and {} when disabled",
-        plural(variations.len(), "variation"),
-        plural(rules.len(), "rule"),
+        counted(variations.len(), "variation"),
+        counted(rules.len(), "rule"),
         name(default_serve),
         name(disabled_serve),
     )
@@ -181,35 +181,11 @@ fn entry(published: &StoredDocument) -> String {
     )
 }
 
-fn plural(count: usize, word: &str) -> String {
-    match (count, word) {
-        (1, word) => format!("1 {word}"),
-        (count, "publish") => format!("{count} publishes"),
-        (count, word) => format!("{count} {word}s"),
-    }
-}
-
-/// Makes text safe in HTML, in text and in quoted attributes, and shows what could hide or reorder it.
+/// Escapes text for HTML, line by line.
 fn escape(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for (index, line) in text.split('\n').enumerate() {
-        if index > 0 {
-            safe.push('\n');
-        }
-        for character in escaped(line).to_string().chars() {
-            match character {
-                '&' => safe.push_str("&amp;"),
-                '<' => safe.push_str("&lt;"),
-                '>' => safe.push_str("&gt;"),
-                '"' => safe.push_str("&quot;"),
-                '\'' => safe.push_str("&#39;"),
-                // So that no text can stand for one of the page's own placeholders.
-                '{' => safe.push_str("&#123;"),
-                character => safe.push(character),
-            }
-        }
-    }
-    safe
+    let lines: Vec<_> = text.split('\n').map(html_escaped).collect();
+    // Otherwise the text could contain one of the page's placeholders.
+    lines.join("\n").replace('{', "&#123;")
 }
 
 const PAGE: &str = include_str!("page.html");

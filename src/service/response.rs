@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::sanitize::sanitized;
+use crate::model::cut;
 
 /// In bytes, before and after decompression. A longer body is classified by its beginning.
 pub(super) const LARGEST_BODY: usize = 64 * 1024;
@@ -158,11 +159,10 @@ fn inflated<'a>(
 }
 
 fn beginning(bytes: &[u8], secret: &str) -> String {
-    let text = sanitized(&String::from_utf8_lossy(bytes), secret);
-    if text.chars().count() <= LONGEST_BEGINNING {
-        return text;
-    }
-    text.chars().take(LONGEST_BEGINNING).chain(['…']).collect()
+    cut(
+        &sanitized(&String::from_utf8_lossy(bytes), secret),
+        LONGEST_BEGINNING + 1,
+    )
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Sanitizes the service's texts for messages: without the token, short, on one line.
 
-use crate::model::escaped;
+use crate::model::{cut, escaped};
 
 /// In characters.
 const LONGEST: usize = 300;
@@ -8,7 +8,7 @@ const LONGEST: usize = 300;
 /// Removes `secret` from `text`, shortens it and escapes it.
 pub(super) fn sanitized(text: &str, secret: &str) -> String {
     let text = redacted(text.trim(), secret);
-    escaped(&cut(&text)).to_string()
+    escaped(&cut(&text, LONGEST)).to_string()
 }
 
 /// Replaces the token, also percent-encoded.
@@ -19,13 +19,6 @@ fn redacted(text: &str, secret: &str) -> String {
     let encoded =
         percent_encoding::utf8_percent_encode(secret, percent_encoding::NON_ALPHANUMERIC).to_string();
     text.replace(secret, "***").replace(&encoded, "***")
-}
-
-fn cut(text: &str) -> String {
-    if text.chars().count() <= LONGEST {
-        return text.to_owned();
-    }
-    text.chars().take(LONGEST - 1).chain(['…']).collect()
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::config::LogFormat;
-use crate::model::{Color, escaped};
+use crate::model::{Color, chain, escaped};
 
 pub(super) struct Lines {
     pub(super) format: LogFormat,
@@ -88,14 +88,7 @@ impl Visit for Fields {
     }
 
     fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
-        let mut text = value.to_string();
-        let mut cause = value.source();
-        while let Some(error) = cause {
-            text.push_str(": ");
-            text.push_str(&error.to_string());
-            cause = error.source();
-        }
-        self.take(field, text.into());
+        self.take(field, chain(value).into());
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {

@@ -45,10 +45,10 @@ shop/prod
          defaultServe: { select: 0 }
 
 held shop/prod/bad
-    the document is invalid; what was last applied stays
+    the document is invalid; the last applied version stays
 
 orphan shop/prod/gone
-    the file is gone; `--on-remove keep` leaves the toggle as it is
+    the file was removed; `--on-remove keep` leaves the toggle as it is
 
 held shop/test/first
     nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; to decide for this environment only, put the trailer `Gitoggle-First-Pass: assert` or `adopt` on a commit, or run `gitoggle allow first-pass-assert shop/test` or `first-pass-adopt` for a running daemon
@@ -128,10 +128,10 @@ failed shop/prod/pay (update) <short> Ask for 21 years
   the service responded with 422: no such attribute
 
 held shop/prod/bad
-    the document is invalid; what was last applied stays
+    the document is invalid; the last applied version stays
 
 orphan shop/prod/gone
-    the file is gone; `--on-remove keep` leaves the toggle as it is
+    the file was removed; `--on-remove keep` leaves the toggle as it is
 
 held shop/test/first
     nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; to decide for this environment only, put the trailer `Gitoggle-First-Pass: assert` or `adopt` on a commit, or run `gitoggle allow first-pass-assert shop/test` or `first-pass-adopt` for a running daemon
@@ -218,8 +218,8 @@ rule `adults`: condition changed: `age` > `18` (number) → `age` > `21` (number
 #[test]
 fn a_status_is_printed_as_text() {
     of_every_kind().status().exit(4).stdout(r#"$REPO refs/heads/main at <short>
-held     shop/prod/bad    <short>  the document is invalid; what was last applied stays
-orphan   shop/prod/gone   <short>  the file is gone; `--on-remove keep` leaves the toggle as it is
+held     shop/prod/bad    <short>  the document is invalid; the last applied version stays
+orphan   shop/prod/gone   <short>  the file was removed; `--on-remove keep` leaves the toggle as it is
 pending  shop/prod/new    ----------  create is due
 pending  shop/prod/pay    <short>  update is due
 in sync  shop/prod/same   <short>

@@ -13,7 +13,7 @@ fn findings_are_underlined_with_what_to_do() {
 2 | content:
   | ^^^^^^^
   |
-  = help: say what is served when no rule matches, such as `defaultServe: { select: 0 }`
+  = help: add the variation to serve when no rule matches, such as `defaultServe: { select: 0 }`
 
 error[duplicate-variation]: another variation is named `off`, too
  --> a.yaml:5:15
@@ -24,7 +24,7 @@ error[duplicate-variation]: another variation is named `off`, too
 5 |     - { name: "off", value: "true", description: "New page" }
   |               ^^^^^
   |
-  = help: give each variation a name of its own
+  = help: give each variation a unique name
 
 error[unknown-key]: `content` has no `defualtServe`
   --> a.yaml:12:3
@@ -42,7 +42,7 @@ fn two_marks_in_one_line_share_it() {
     let document = yaml(with("{ select: 1 }", "{ select: 1, select: 0 }"));
     assert_eq!(
         render(&document.diagnostics, Color::Never),
-        r#"error[duplicate-key]: `select` is here twice
+        r#"error[duplicate-key]: duplicate key `select`
   --> a.yaml:10:27
    |
 10 |       serve: { select: 1, select: 0 }
@@ -60,9 +60,9 @@ fn a_finding_about_a_whole_file_names_it() {
     let document = yaml("# nothing\n");
     assert_eq!(
         render(&document.diagnostics, Color::Never),
-        r#"error[empty-document]: this file holds no document
+        r#"error[empty-document]: this file contains no document
 --> a.yaml
- = help: remove the file to give the toggle up; write `disabled: true` to switch it off
+ = help: remove the file to stop managing the toggle; write `disabled: true` to disable it
 "#
     );
     assert_eq!(render(&[], Color::Always), "");
@@ -129,7 +129,7 @@ fn a_long_line_is_shown_around_its_mark() {
     assert_eq!(document.diagnostics[0].column, 967);
     assert_eq!(
         render(&document.diagnostics, Color::Never),
-        r#"error[not-a-number]: `x` is no decimal number
+        r#"error[not-a-number]: `x` is not a decimal number
  --> a.yaml:9:967
   |
 9 | …1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, x, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1…

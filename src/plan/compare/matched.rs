@@ -15,7 +15,7 @@ pub(super) fn unmatched<S: Trees, A: Trees, E: CompareError<S, A>>(
 ) -> Result<Vec<String>, E> {
     let mut unmatched = places.scope.unmatched();
     for difference in &found.differences {
-        unmatched.see(difference.id.as_str());
+        unmatched.remove_matching(difference.id.as_str());
     }
     search(source, roots.source, places.layout, &mut unmatched)?;
     if let (Some(applied), Some(root)) = (applied, roots.applied) {
@@ -42,8 +42,8 @@ fn search<T: Trees>(
             let path = join(&prefix, &String::from_utf8_lossy(entry.name));
             match (entry.kind(), layout.classify(path.as_bytes())) {
                 (EntryKind::Tree, _) => folders.push((path, entry.id)),
-                (EntryKind::Blob, PathKind::Document { id, .. }) => unmatched.see(id.as_str()),
-                (EntryKind::Blob, PathKind::BadKey { claim, .. }) => unmatched.see(&claim),
+                (EntryKind::Blob, PathKind::Document { id, .. }) => unmatched.remove_matching(id.as_str()),
+                (EntryKind::Blob, PathKind::BadKey { claim, .. }) => unmatched.remove_matching(&claim),
                 _ => {}
             }
         }

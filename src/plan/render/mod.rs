@@ -39,12 +39,14 @@ fn in_words(change: &Change, before: Option<&Targeting>, after: &Targeting) -> V
     let mut out = Vec::new();
     match &change.before {
         Before::Unknown(_) if change.attempt == PublishAttempt::Retry => {
-            out.push("sent before with an unknown outcome: the same again".to_owned());
+            out.push("sent before with an unknown outcome: retried unchanged".to_owned());
         }
         Before::Unknown(_) => {
-            out.push("the outcome of the last publish is unknown; against what was sent:".to_owned());
+            out.push(
+                "the outcome of the last publish is unknown; compared with the last request:".to_owned(),
+            );
         }
-        Before::Unreadable => out.push("what was applied can no longer be read".to_owned()),
+        Before::Unreadable => out.push("the applied document can no longer be read".to_owned()),
         Before::Applied(_) | Before::Nothing => {}
     }
     out.extend(sentences(before, after));

@@ -94,7 +94,7 @@ fn the_text_is_for_people() {
              disabledServe: { select: 0 }
 
     held p/e/bad
-        the document is invalid; what was last applied stays
+        the document is invalid; the last applied version stays
 
     failed q/e/refused
         refused by the service: ::error::no\n
@@ -111,7 +111,7 @@ fn the_text_is_for_people() {
              disabledServe: { select: 0 }
 
     orphan q/e/gone
-        the file is gone; `--on-remove keep` leaves the toggle as it is
+        the file was removed; `--on-remove keep` leaves the toggle as it is
 
     held r/e/first
         nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; to decide for this environment only, put the trailer `Gitoggle-First-Pass: assert` or `adopt` on a commit, or run `gitoggle allow first-pass-assert r/e` or `first-pass-adopt` for a running daemon
@@ -127,7 +127,7 @@ fn the_text_is_for_people() {
     1 | disabled: false
       | ^^^^^^^^^^^^^^^
       |
-      = help: every document states `disabled` and `content`
+      = help: every document has `disabled` and `content`
 
     error[unknown-key]: a document has no `colour`
      --> p/e/bad.yaml:2:1
@@ -175,9 +175,9 @@ fn the_markdown_is_for_a_pull_request() {
     ` https://git.example.com/toggles ` ` refs/heads/main ` ` 0303030303 `
 
     * **held** 3 toggles in ` p/e `: `` 3 changes are more than `max_change_count: 2` allows; if this is intended, pass `--allow-mass-change`, put the trailer `Gitoggle-Allow: mass-change` on the commit, or run `gitoggle allow mass-change p/e` for a running daemon ``
-    * **held** ` p/e/bad `: ` the document is invalid; what was last applied stays `
+    * **held** ` p/e/bad `: ` the document is invalid; the last applied version stays `
     * **failed** ` q/e/refused `: ` refused by the service: ::error::no\n `
-    * **orphan** ` q/e/gone `: `` the file is gone; `--on-remove keep` leaves the toggle as it is ``
+    * **orphan** ` q/e/gone `: `` the file was removed; `--on-remove keep` leaves the toggle as it is ``
     * **held** ` r/e/first `: `` nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; to decide for this environment only, put the trailer `Gitoggle-First-Pass: assert` or `adopt` on a commit, or run `gitoggle allow first-pass-assert r/e` or `first-pass-adopt` for a running daemon ``
     * **missing-field** ` p/e/bad.yaml:1:1 `: `` a document needs `content` ``
     * **unknown-key** ` p/e/bad.yaml:2:1 `: `` a document has no `colour` ``
@@ -312,7 +312,7 @@ fn the_markdown_is_for_a_pull_request() {
 fn findings_become_workflow_commands() {
     let plan = rich();
     insta::assert_snapshot!(render::annotations(plan.findings()), @r#"
-    ::error file=p/e/bad.yaml,line=1,col=1,title=missing-field::a document needs `content` (every document states `disabled` and `content`)
+    ::error file=p/e/bad.yaml,line=1,col=1,title=missing-field::a document needs `content` (every document has `disabled` and `content`)
     ::error file=p/e/bad.yaml,line=2,col=1,title=unknown-key::a document has no `colour` (a document has `disabled` and `content`)
     "#);
 }
@@ -389,7 +389,7 @@ fn the_json_is_for_machines() {
         {
           "column": 1,
           "file": "p/e/bad.yaml",
-          "help": "every document states `disabled` and `content`",
+          "help": "every document has `disabled` and `content`",
           "id": "missing-field",
           "line": 1,
           "message": "a document needs `content`",
@@ -409,7 +409,7 @@ fn the_json_is_for_machines() {
         {
           "change": null,
           "kind": "invalid",
-          "reason": "the document is invalid; what was last applied stays",
+          "reason": "the document is invalid; the last applied version stays",
           "state": "held",
           "toggle": "p/e/bad"
         }
@@ -417,7 +417,7 @@ fn the_json_is_for_machines() {
       "orphans": [
         {
           "path": "q/e/gone.yaml",
-          "reason": "the file is gone; `--on-remove keep` leaves the toggle as it is",
+          "reason": "the file was removed; `--on-remove keep` leaves the toggle as it is",
           "toggle": "q/e/gone"
         }
       ],
