@@ -35,7 +35,7 @@ pub use suspension::{Suspension, SuspensionScope, SuspensionScopeError, Suspensi
 pub use targeting::{Condition, Content, Payload, Rule, Serve, ServiceKind, Targeting, Variation};
 pub use text::{chain, closest, counted, cut, hex, html, listed};
 pub use time::{duration, rfc3339};
-pub use tree::{Entries, Entry, EntryKind, MalformedTree, Tree};
+pub use tree::{Entries, EntryKind, MalformedTree, Tree, TreeEntry};
 pub use tree_diff::TreeDiff;
 pub use trees::{Blob, Trees};
 pub use version::{Format, Version};

@@ -47,9 +47,9 @@ impl Tree {
 
     /// Returns the tree of `entries`, in any order.
     #[must_use]
-    pub fn of<'a>(entries: impl IntoIterator<Item = Entry<'a>>) -> Self {
+    pub fn of<'a>(entries: impl IntoIterator<Item = TreeEntry<'a>>) -> Self {
         let mut entries: Vec<_> = entries.into_iter().collect();
-        entries.sort_by(Entry::order);
+        entries.sort_by(TreeEntry::order);
         let mut bytes = Vec::with_capacity(entries.len() * 48);
         let mut ends = Vec::with_capacity(entries.len());
         let blobs = entries.iter().filter(|entry| entry.kind() == EntryKind::Blob);
@@ -72,7 +72,7 @@ impl Tree {
     }
 
     /// Returns the folders in Git's order. Cheap if there are none.
-    pub fn folders(&self) -> impl Iterator<Item = Entry<'_>> {
+    pub fn folders(&self) -> impl Iterator<Item = TreeEntry<'_>> {
         let entries = match self.files == self.ends.len() {
             true => Entries(&[]),
             false => self.entries(),
@@ -82,7 +82,7 @@ impl Tree {
 
     /// Returns the entry with that name.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<Entry<'_>> {
+    pub fn get(&self, name: &str) -> Option<TreeEntry<'_>> {
         self.entries().find(|entry| entry.name == name.as_bytes())
     }
 
@@ -101,7 +101,7 @@ impl Tree {
 
 /// One entry of one tree.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Entry<'a> {
+pub struct TreeEntry<'a> {
     /// Git's mode: kind and permissions.
     pub mode: u32,
     /// The name of the file or folder, which need not be UTF-8.
@@ -110,7 +110,7 @@ pub struct Entry<'a> {
     pub id: ObjectId,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> TreeEntry<'a> {
     /// Returns the entry of a regular file.
     #[must_use]
     pub const fn file(name: &'a [u8], id: ObjectId) -> Self {
@@ -170,9 +170,9 @@ pub enum EntryKind {
 pub struct Entries<'a>(&'a [u8]);
 
 impl<'a> Iterator for Entries<'a> {
-    type Item = Entry<'a>;
+    type Item = TreeEntry<'a>;
 
-    fn next(&mut self) -> Option<Entry<'a>> {
+    fn next(&mut self) -> Option<TreeEntry<'a>> {
         let (entry, rest) = split(self.0)?;
         self.0 = rest;
         Some(entry)
@@ -188,12 +188,12 @@ const fn kind(mode: u32) -> EntryKind {
 }
 
 /// Splits off the first entry.
-pub(super) fn split(bytes: &[u8]) -> Option<(Entry<'_>, &[u8])> {
+pub(super) fn split(bytes: &[u8]) -> Option<(TreeEntry<'_>, &[u8])> {
     let EntryBounds { mode, name, end } = first_place(bytes)?;
     let (entry, after) = bytes.split_at(end);
     let id = ObjectId(*entry.last_chunk()?);
     let name = &entry[name..end - ID - 1];
-    Some((Entry { mode, name, id }, after))
+    Some((TreeEntry { mode, name, id }, after))
 }
 
 /// The bounds of the first entry.
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_tree_that_ends_early_is_malformed_and_never_read_past_its_end() {
-        let tree = Tree::of([Entry::folder(b"b", id(8)), Entry::file(b"a", id(7))]);
+        let tree = Tree::of([TreeEntry::folder(b"b", id(8)), TreeEntry::file(b"a", id(7))]);
         let names: Vec<&[u8]> = tree.entries().map(|entry| entry.name).collect();
         assert_eq!(names, [b"a", b"b"]);
         assert_eq!(tree.get("b").unwrap().kind(), EntryKind::Tree);

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::tree::{Entry, Tree, split};
+use super::tree::{Tree, TreeEntry, split};
 
 /// The entries in which two trees differ, in Git's order. An entry in only one tree has no partner.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ impl<'a> TreeDiff<'a> {
 }
 
 impl<'a> Iterator for TreeDiff<'a> {
-    type Item = (Option<Entry<'a>>, Option<Entry<'a>>);
+    type Item = (Option<TreeEntry<'a>>, Option<TreeEntry<'a>>);
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -77,7 +77,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    fn first(&self) -> Option<Entry<'a>> {
+    fn first(&self) -> Option<TreeEntry<'a>> {
         split(self.bytes).map(|(entry, _)| entry)
     }
 
@@ -127,8 +127,8 @@ mod tests {
     #[test]
     fn only_the_executable_bit_of_a_mode_is_a_difference() {
         let tree = |mode| {
-            let entry = Entry::file(b"a", id(1));
-            Tree::of([Entry { mode, ..entry }])
+            let entry = TreeEntry::file(b"a", id(1));
+            Tree::of([TreeEntry { mode, ..entry }])
         };
         let differ = |a, b| TreeDiff::new(&tree(a), &tree(b)).count();
         assert_eq!(differ(0o100_644, 0o100_664), 0);
@@ -160,8 +160,8 @@ mod tests {
 
     fn tree(folder: &Folder) -> Tree {
         Tree::of(folder.iter().map(|(name, (is_folder, byte))| match is_folder {
-            true => Entry::folder(name.as_bytes(), id(*byte)),
-            false => Entry::file(name.as_bytes(), id(*byte)),
+            true => TreeEntry::folder(name.as_bytes(), id(*byte)),
+            false => TreeEntry::file(name.as_bytes(), id(*byte)),
         }))
     }
 

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::document::{LARGEST_DOCUMENT, MOST_FILES};
 use crate::git::pack::{ObjectKind, id_of};
-use crate::model::{Blob, Entry, Format, ObjectId, Tree, Trees};
+use crate::model::{Blob, Format, ObjectId, Tree, TreeEntry, Trees};
 use crate::source;
 use crate::source::worktree::WorkTree;
 
@@ -106,10 +106,10 @@ enum Child {
 }
 
 impl Child {
-    fn entry(&self) -> Entry<'_> {
+    fn entry(&self) -> TreeEntry<'_> {
         match self {
-            Self::File(name, id) => Entry::file(name, *id),
-            Self::Folder(name, id) => Entry::folder(name, *id),
+            Self::File(name, id) => TreeEntry::file(name, *id),
+            Self::Folder(name, id) => TreeEntry::folder(name, *id),
         }
     }
 }

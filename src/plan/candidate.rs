@@ -10,7 +10,7 @@ pub struct Candidate {
     /// The repository's side.
     pub desired: Desired,
     /// The state's side.
-    pub applied: Applied,
+    pub applied: AppliedVersion,
 }
 
 /// What the repository contains for a toggle.
@@ -32,7 +32,7 @@ pub enum Desired {
 
 /// What the state records for a toggle.
 #[derive(Clone, Debug)]
-pub enum Applied {
+pub enum AppliedVersion {
     /// A document.
     Document {
         /// Its blob.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Applied, Before, Candidate, Desired, LastOutcome, NotRetried, OnRemove, OrphanReason, Policy, StateEdit,
-    WithheldReason,
+    AppliedVersion, Before, Candidate, Desired, LastOutcome, NotRetried, OnRemove, OrphanReason, Policy,
+    StateEdit, WithheldReason,
 };
 use crate::model::{Action, EnvironmentId, Payload, ToggleId, Version};
 
@@ -96,8 +96,8 @@ fn withhold(decision: ToggleDecision, reason: WithheldReason) -> ToggleDecision 
 fn decide(candidate: Candidate, pass: PassKind, policy: &Policy) -> ToggleDecision {
     let Candidate { id, desired, applied } = candidate;
     let unknown = |why| match &applied {
-        Applied::Unknown { .. } => Some(ToggleDecision::Withhold(WithheldReason::Unknown(why))),
-        Applied::Document { .. } | Applied::Nothing | Applied::Unreadable { .. } => None,
+        AppliedVersion::Unknown { .. } => Some(ToggleDecision::Withhold(WithheldReason::Unknown(why))),
+        AppliedVersion::Document { .. } | AppliedVersion::Nothing | AppliedVersion::Unreadable { .. } => None,
     };
     if !policy.scope.contains(&id) {
         return unknown(NotRetried::OutsideScope).unwrap_or(ToggleDecision::Nothing);
@@ -106,18 +106,20 @@ fn decide(candidate: Candidate, pass: PassKind, policy: &Policy) -> ToggleDecisi
         Desired::Invalid { .. } => {
             unknown(NotRetried::Invalid).unwrap_or(ToggleDecision::Withhold(WithheldReason::Invalid))
         }
-        Desired::Absent { .. } if matches!(applied, Applied::Nothing) => ToggleDecision::Nothing,
+        Desired::Absent { .. } if matches!(applied, AppliedVersion::Nothing) => ToggleDecision::Nothing,
         Desired::Absent { path } => orphan(id, path, applied, policy.on_remove),
         Desired::Document(version) => document(version, applied, pass),
     }
 }
 
 /// Decides on a valid document.
-fn document(version: Version, applied: Applied, pass: PassKind) -> ToggleDecision {
+fn document(version: Version, applied: AppliedVersion, pass: PassKind) -> ToggleDecision {
     // A request that was sent before had its first pass decided then.
     let pass = match applied {
-        Applied::Nothing => pass,
-        Applied::Document { .. } | Applied::Unknown { .. } | Applied::Unreadable { .. } => PassKind::Later,
+        AppliedVersion::Nothing => pass,
+        AppliedVersion::Document { .. }
+        | AppliedVersion::Unknown { .. }
+        | AppliedVersion::Unreadable { .. } => PassKind::Later,
     };
     let publish = |version, action, before, retried_comment| {
         ToggleDecision::Publish(Box::new(DraftChange {
@@ -130,13 +132,15 @@ fn document(version: Version, applied: Applied, pass: PassKind) -> ToggleDecisio
         }))
     };
     match applied {
-        Applied::Nothing => publish(version, Action::Create, Before::Nothing, None),
-        Applied::Document { payload, .. } if payload == version.payload => {
+        AppliedVersion::Nothing => publish(version, Action::Create, Before::Nothing, None),
+        AppliedVersion::Document { payload, .. } if payload == version.payload => {
             ToggleDecision::Edit(StateEdit::SameMeaning(version))
         }
-        Applied::Document { payload, .. } => publish(version, Action::Update, Before::Applied(payload), None),
-        Applied::Unreadable { .. } => publish(version, Action::Update, Before::Unreadable, None),
-        Applied::Unknown { sent } => {
+        AppliedVersion::Document { payload, .. } => {
+            publish(version, Action::Update, Before::Applied(payload), None)
+        }
+        AppliedVersion::Unreadable { .. } => publish(version, Action::Update, Before::Unreadable, None),
+        AppliedVersion::Unknown { sent } => {
             let is_same = sent.object == version.object || sent.payload == version.payload;
             let before = Before::Unknown(sent.payload.clone());
             match sent.action {
@@ -153,10 +157,12 @@ fn document(version: Version, applied: Applied, pass: PassKind) -> ToggleDecisio
 }
 
 /// Decides on a toggle that is applied or unknown and whose file was removed.
-fn orphan(id: ToggleId, path: String, applied: Applied, on_remove: OnRemove) -> ToggleDecision {
+fn orphan(id: ToggleId, path: String, applied: AppliedVersion, on_remove: OnRemove) -> ToggleDecision {
     let outcome = match applied {
-        Applied::Unknown { .. } => LastOutcome::Unknown,
-        Applied::Document { .. } | Applied::Nothing | Applied::Unreadable { .. } => LastOutcome::Known,
+        AppliedVersion::Unknown { .. } => LastOutcome::Unknown,
+        AppliedVersion::Document { .. } | AppliedVersion::Nothing | AppliedVersion::Unreadable { .. } => {
+            LastOutcome::Known
+        }
     };
     match on_remove {
         OnRemove::Keep => return ToggleDecision::Orphan(path, OrphanReason::Keep, outcome),
@@ -164,20 +170,20 @@ fn orphan(id: ToggleId, path: String, applied: Applied, on_remove: OnRemove) -> 
         OnRemove::Disable => {}
     }
     let (object, format, before, retried_comment) = match applied {
-        Applied::Nothing => return ToggleDecision::Nothing,
-        Applied::Unreadable { .. } => {
+        AppliedVersion::Nothing => return ToggleDecision::Nothing,
+        AppliedVersion::Unreadable { .. } => {
             return ToggleDecision::Orphan(path, OrphanReason::Unreadable, outcome);
         }
         // The toggle is disabled already, so there is nothing to publish.
-        Applied::Document { payload, .. } if payload.is_disabled() => {
+        AppliedVersion::Document { payload, .. } if payload.is_disabled() => {
             return ToggleDecision::Edit(StateEdit::Forget { id });
         }
-        Applied::Document {
+        AppliedVersion::Document {
             object,
             format,
             payload,
         } => (object, format, Before::Applied(payload), None),
-        Applied::Unknown { sent } => {
+        AppliedVersion::Unknown { sent } => {
             let retried_comment = (sent.action == Action::Disable).then_some(sent.comment);
             (
                 sent.object,

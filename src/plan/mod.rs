@@ -53,7 +53,7 @@ mod tests;
 mod value;
 mod withheld;
 
-pub use candidate::{Applied, Candidate, Desired};
+pub use candidate::{AppliedVersion, Candidate, Desired};
 pub use change::{Before, Change, PublishAttempt, StateEdit};
 pub use decide::{DecidedToggle, DecisionContext};
 pub use draft::Draft;

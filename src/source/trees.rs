@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::error::Error;
 use super::reader::Reader;
-use crate::model::{Entry, EntryKind, ObjectId, Tree, Trees};
+use crate::model::{EntryKind, ObjectId, Tree, TreeEntry, Trees};
 
 /// The trees of the commits of a walk, which have many trees in common.
 pub(super) struct TreeCache<'a> {
@@ -48,7 +48,7 @@ impl<'a> TreeCache<'a> {
 }
 
 /// Returns the tree of an entry if it is a folder.
-pub(super) fn folder(entry: Option<Entry<'_>>) -> Option<ObjectId> {
+pub(super) fn folder(entry: Option<TreeEntry<'_>>) -> Option<ObjectId> {
     entry
         .filter(|entry| entry.kind() == EntryKind::Tree)
         .map(|entry| entry.id)

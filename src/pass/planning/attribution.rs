@@ -9,7 +9,7 @@ use crate::document::{self, LARGEST_DOCUMENT};
 use crate::model::{Attribution, Format, HistoryEvidence, ObjectId, Payload, ServiceKind, ToggleId, Trees};
 use crate::pass::Error;
 use crate::pass::config::Rules;
-use crate::plan::{Draft, Plan, FIRST_PASS_TRAILER, Trailer};
+use crate::plan::{Draft, FIRST_PASS_TRAILER, Plan, Trailer};
 use crate::source::{self, Reader, Snapshot};
 
 /// Finds the commits of all changes and completes the draft with them.
@@ -49,7 +49,9 @@ fn documents<'a>(
     // The plan counts all guesses, and a trailer decides only if its commit is attributed to a document.
     let needs_all = || {
         let trailers_count = rules.policy.trailer == Trailer::Allowed;
-        Ok::<_, source::Error>(snapshot.may_guess()? || (trailers_count && snapshot.has_trailer(FIRST_PASS_TRAILER)?))
+        Ok::<_, source::Error>(
+            snapshot.may_guess()? || (trailers_count && snapshot.has_trailer(FIRST_PASS_TRAILER)?),
+        )
     };
     Ok(match shown.len() < all.len() && needs_all()? {
         true => all,

@@ -10,7 +10,7 @@ use crate::git::ObjectReader;
 use crate::model::{Action, Blob, Payload, Scope, Sent, ServiceKind, ToggleId, Trees, Version};
 use crate::pass::Error;
 use crate::plan::compare::{Difference, File, join};
-use crate::plan::{Applied, Candidate, Desired};
+use crate::plan::{AppliedVersion, Candidate, Desired};
 use crate::source;
 
 /// The number of documents that a thread takes at a time.
@@ -206,24 +206,24 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
         }
     }
 
-    fn applied(&self, difference: &Difference, blob: Option<&Blob>) -> Applied {
+    fn applied(&self, difference: &Difference, blob: Option<&Blob>) -> AppliedVersion {
         if let Some(sent) = self.context.unknown.get(&difference.id) {
-            return Applied::Unknown { sent: sent.clone() };
+            return AppliedVersion::Unknown { sent: sent.clone() };
         }
         if let Some(sent) = self.context.settled.get(&difference.id) {
             return settled(sent);
         }
         let (Some(file), Some(blob)) = (&difference.applied, blob) else {
-            return Applied::Nothing;
+            return AppliedVersion::Nothing;
         };
         let format = file.format;
         match parse(file, blob, self.context).0 {
-            Some(payload) => Applied::Document {
+            Some(payload) => AppliedVersion::Document {
                 object: file.id,
                 format,
                 payload,
             },
-            None => Applied::Unreadable {
+            None => AppliedVersion::Unreadable {
                 object: file.id,
                 format,
             },
@@ -231,11 +231,11 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
     }
 }
 
-fn settled(sent: &Sent) -> Applied {
+fn settled(sent: &Sent) -> AppliedVersion {
     match sent.action {
         // A file that returns after a confirmed `disable` is a create.
-        Action::Disable => Applied::Nothing,
-        Action::Create | Action::Update => Applied::Document {
+        Action::Disable => AppliedVersion::Nothing,
+        Action::Create | Action::Update => AppliedVersion::Document {
             object: sent.object,
             format: sent.format,
             payload: sent.payload.clone(),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::{Comparison, Difference, File, Places, clash, join};
 use crate::document::{Layout, PathKind, tree};
-use crate::model::{Entry, EntryKind, ObjectId, ServiceKind, ToggleId, Tree, TreeDiff};
+use crate::model::{EntryKind, ObjectId, ServiceKind, ToggleId, Tree, TreeDiff, TreeEntry};
 
 /// Files, by the toggle that they claim.
 pub(super) type ToggleFiles = Vec<(ToggleId, File)>;
@@ -39,7 +39,7 @@ impl<'a> Classifier<'a> {
     pub(super) fn documents<'e>(
         &mut self,
         prefix: &str,
-        entries: impl Iterator<Item = Entry<'e>>,
+        entries: impl Iterator<Item = TreeEntry<'e>>,
     ) -> ToggleFiles {
         let mut documents = Vec::new();
         for entry in entries.filter(is_file) {
@@ -114,13 +114,14 @@ impl<'a> Classifier<'a> {
             return;
         }
         // A file that is equal on both sides may still claim a toggle that differs.
-        let is_wanted = |entry: &Entry<'_>| differing.contains(&stem(entry.name).to_ascii_lowercase());
-        let is_new = |entry: &Entry<'_>| desired.binary_search_by(|one| one.name.cmp(entry.name)).is_err();
+        let is_wanted = |entry: &TreeEntry<'_>| differing.contains(&stem(entry.name).to_ascii_lowercase());
+        let is_new =
+            |entry: &TreeEntry<'_>| desired.binary_search_by(|one| one.name.cmp(entry.name)).is_err();
         let siblings = ours.entries().filter(is_file).filter(is_wanted).filter(is_new);
         let siblings: Vec<_> = siblings.collect();
         let with_siblings = |mut entries: Vec<_>| {
             entries.extend_from_slice(&siblings);
-            entries.sort_by_key(|entry: &Entry<'_>| entry.name);
+            entries.sort_by_key(|entry: &TreeEntry<'_>| entry.name);
             entries.into_iter()
         };
         let recorded = applied_documents(prefix, with_siblings(recorded));
@@ -226,7 +227,10 @@ fn stem(name: &[u8]) -> &[u8] {
 }
 
 /// Returns the documents among `entries` of one folder of the state, which always has the default layout.
-pub(super) fn applied_documents<'e>(prefix: &str, entries: impl Iterator<Item = Entry<'e>>) -> ToggleFiles {
+pub(super) fn applied_documents<'e>(
+    prefix: &str,
+    entries: impl Iterator<Item = TreeEntry<'e>>,
+) -> ToggleFiles {
     let layout = Layout::default();
     entries
         .filter(is_file)
@@ -247,7 +251,7 @@ pub(super) fn applied_documents<'e>(prefix: &str, entries: impl Iterator<Item = 
         .collect()
 }
 
-fn is_file(entry: &Entry<'_>) -> bool {
+fn is_file(entry: &TreeEntry<'_>) -> bool {
     entry.kind() == EntryKind::Blob
 }
 

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use sha1::{Digest, Sha1};
 
 use super::*;
-use crate::model::{Blob, Entry, ObjectId, Scope, ServiceKind, Tree, Trees};
+use crate::model::{Blob, ObjectId, Scope, ServiceKind, Tree, TreeEntry, Trees};
 
 /// Trees made of paths and contents; ids follow from content, as Git's do.
 #[derive(Default)]
@@ -24,11 +24,11 @@ impl Memory {
         for (path, content) in files {
             match path.split_once('/') {
                 Some((folder, rest)) => folders.entry(folder).or_default().push((rest, content)),
-                None => entries.push(Entry::file(path.as_bytes(), id_of(content))),
+                None => entries.push(TreeEntry::file(path.as_bytes(), id_of(content))),
             }
         }
         for (folder, files) in folders {
-            entries.push(Entry::folder(folder.as_bytes(), self.keep(&files)));
+            entries.push(TreeEntry::folder(folder.as_bytes(), self.keep(&files)));
         }
         let tree = Tree::of(entries);
         let id = id_of(tree.bytes());

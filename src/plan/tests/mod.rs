@@ -154,7 +154,9 @@ impl World {
             applied: self.known(id),
         });
         let is_same = |one: &Candidate| match (&one.desired, &one.applied) {
-            (Desired::Document(version), Applied::Document { object, .. }) => version.object == *object,
+            (Desired::Document(version), AppliedVersion::Document { object, .. }) => {
+                version.object == *object
+            }
             _ => false,
         };
         candidates.filter(|one| !is_same(one)).collect()
@@ -175,20 +177,20 @@ impl World {
         }
     }
 
-    fn known(&self, id: &ToggleId) -> Applied {
+    fn known(&self, id: &ToggleId) -> AppliedVersion {
         let format = Format::Yaml;
         match self.applied.get(id) {
-            None => Applied::Nothing,
+            None => AppliedVersion::Nothing,
             Some(Known::Unreadable) => {
                 let object = ObjectId([9; 20]);
-                Applied::Unreadable { object, format }
+                AppliedVersion::Unreadable { object, format }
             }
-            Some(Known::Document(doc)) => Applied::Document {
+            Some(Known::Document(doc)) => AppliedVersion::Document {
                 object: doc.object(),
                 format,
                 payload: doc.payload(),
             },
-            Some(Known::Unknown(action, doc)) => Applied::Unknown {
+            Some(Known::Unknown(action, doc)) => AppliedVersion::Unknown {
                 sent: Sent {
                     action: *action,
                     payload: doc.payload(),

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::commit;
 use crate::git::{ObjectReader, object_id, oid};
-use crate::model::{CommitId, TreeDiff, EntryKind, ObjectId, ToggleId, Tree, Trees};
+use crate::model::{CommitId, EntryKind, ObjectId, ToggleId, Tree, TreeDiff, Trees};
 use crate::state::{Error, View};
 
 /// The source revision at which each applied toggle was applied last, as of one commit of the applied ref.

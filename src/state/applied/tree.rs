@@ -6,7 +6,7 @@ use git2::Repository;
 
 use crate::git;
 use crate::git::pack::{Object, ObjectKind};
-use crate::model::{Entry, EntryKind, Format, ObjectId, ToggleId, Tree};
+use crate::model::{EntryKind, Format, ObjectId, ToggleId, Tree, TreeEntry};
 use crate::state::Error;
 
 /// A toggle's document as it shall be: its extension and its blob, or none.
@@ -56,7 +56,7 @@ fn put_document(toggles: &mut Entries, toggle: &str, put: Option<&(Format, Objec
     if let Some((format, object)) = put {
         toggles.insert(
             format!("{toggle}.{}", format.as_str()).into_bytes(),
-            (Entry::file(b"", *object).mode, *object),
+            (TreeEntry::file(b"", *object).mode, *object),
         );
     }
 }
@@ -67,7 +67,7 @@ fn put_folder(parent: &mut Entries, name: &str, content: &Entries, new: &mut Vec
         parent.remove(&key);
     } else {
         let id = write(content, new);
-        parent.insert(key, (Entry::folder(b"", id).mode, id));
+        parent.insert(key, (TreeEntry::folder(b"", id).mode, id));
     }
 }
 
@@ -90,7 +90,7 @@ fn entries(repository: &Repository, tree: Option<ObjectId>) -> Result<Entries, E
 }
 
 fn write(entries: &Entries, new: &mut Vec<Object>) -> ObjectId {
-    let tree = Tree::of(entries.iter().map(|(name, (mode, id))| Entry {
+    let tree = Tree::of(entries.iter().map(|(name, (mode, id))| TreeEntry {
         mode: *mode,
         name: name.strip_suffix(b"/").unwrap_or(name),
         id: *id,
