@@ -45,7 +45,10 @@ impl EnvironmentResult {
     fn of(plan: &Plan, published: &PublishSummary, environment: &EnvironmentId) -> Self {
         let changes = plan.changes().iter().zip(&published.results);
         let changes = changes.filter(|(change, _)| change.id.is_in(environment));
-        let recorded = plan.state_edits().iter().any(|record| record.id().is_in(environment));
+        let recorded = plan
+            .state_edits()
+            .iter()
+            .any(|record| record.id().is_in(environment));
         let is_waiting = |held: &WithheldToggle| held.change.is_some() && held.id.is_in(environment);
         let mut result = Self {
             any: recorded,
