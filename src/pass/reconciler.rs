@@ -23,7 +23,7 @@ use crate::model::ToggleId;
 use crate::plan::{Approved, Parked};
 use crate::service::Client;
 use crate::source::{Snapshot, Source};
-use crate::state::{Options, PassHead, SharedOptions, Store, View};
+use crate::state::{self, Options, PassHead, SharedOptions, Store, View};
 
 /// How long a pass starts over because the source vanished or another process was faster: as long as it waits for another
 /// process that is publishing to the same shared state.
@@ -133,11 +133,30 @@ impl Reconciler {
             let may_restart = waited < PATIENCE && !context.is_stopped();
             let restarts = |error: &&Error| error.is_transient() || self.repairs(error, &mut is_repaired);
             let Some(error) = error.filter(|_| may_restart).filter(restarts) else {
-                return result;
+                return self.hand_over(result, context);
             };
             tracing::info!(name: "pass_restarted", reason = %error, "the pass starts over");
             clock.sleep(PAUSE);
             earlier = result.ok();
+        }
+    }
+
+    /// Puts requests without an outcome on the list of the shared state before a pass ends that lost it. No other process
+    /// knows about those that it sent late, so this waits for the ref as long as it takes.
+    fn hand_over(&mut self, result: Result<Report, Error>, context: &PassContext) -> Result<Report, Error> {
+        let has_failed = result.as_ref().map_or(true, |report| report.error.is_some());
+        if !has_failed || !self.store.owes() {
+            return result;
+        }
+        let now = self.config.clock.unix();
+        match (self.store.refresh(now, &|| context.is_stopped()), result) {
+            // It names the toggles.
+            (Err(error @ state::Error::InUse { .. }), Ok(report)) => Ok(Report {
+                error: Some(Arc::new(error.into())),
+                ..report
+            }),
+            (Err(error @ state::Error::InUse { .. }), Err(_)) => Err(error.into()),
+            (_, result) => result,
         }
     }
 

@@ -141,6 +141,12 @@ impl Store {
         queued
     }
 
+    /// Returns whether the journal has requests without an outcome that are to go on the list of the shared state.
+    pub(crate) fn owes(&self) -> bool {
+        let is_idle = self.shared.is_some() && !self.journal.is_running();
+        is_idle && self.journal.index().unknown().next().is_some()
+    }
+
     /// Makes the view say what the parts hold.
     fn show(&mut self) {
         let session = self.shared.as_ref();
