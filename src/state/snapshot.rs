@@ -39,6 +39,7 @@ pub struct View {
     repository: Option<Arc<RepositoryPool>>,
     tip: Option<Tip>,
     newest: Option<CommitId>,
+    requested: Option<CommitId>,
     holder: Option<String>,
     base_url: Option<String>,
     unknown: BTreeMap<ToggleId, Unknown>,
@@ -152,6 +153,7 @@ impl View {
 
     /// Shows the unknown toggles of a shared list and of a journal, which knows more about its own.
     fn show_index(&mut self, mut listed: BTreeMap<ToggleId, Sent>, index: &JournalIndex) {
+        self.requested = index.newest_revision(self.tip.as_ref().map(|tip| tip.commit));
         index.settled().for_each(|(id, _)| drop(listed.remove(id)));
         let own = index.unknown();
         listed.extend(own.map(|(id, entry)| (id.clone(), entry.sent.clone())));
@@ -195,6 +197,11 @@ impl View {
     #[must_use]
     pub fn newest(&self) -> Option<CommitId> {
         self.newest
+    }
+
+    /// Returns the revision of a request that may have been stored, if no commit has recorded the revision: the pass died.
+    pub(crate) fn requested(&self) -> Option<CommitId> {
+        self.requested
     }
 
     /// Returns the process that has announced a pass on shared state, as a reader finds it. It may have died.

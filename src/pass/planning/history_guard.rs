@@ -37,7 +37,11 @@ impl HistoryGuard {
         source: &mut Source,
     ) -> Result<Vec<String>, Error> {
         let found = snapshot.revision();
-        let Some(step) = RevisionStep::of(snapshot, view)? else {
+        let step = match RevisionStep::back_from_request(snapshot, view)? {
+            None => RevisionStep::of(snapshot, view)?,
+            step => step,
+        };
+        let Some(step) = step else {
             // After a clean pass, the recorded revision was an ancestor of this one, or this one was recorded.
             let recorded = view.newest();
             if let Some(seen) = &mut self.seen {

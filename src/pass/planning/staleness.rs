@@ -88,6 +88,19 @@ impl RevisionStep {
         }))
     }
 
+    /// Returns the step from a revision that a pass died at after its first request, unless it certainly leads forward.
+    pub(crate) fn back_from_request(snapshot: &Snapshot, view: &View) -> Result<Option<Self>, source::Error> {
+        let Some(recorded) = view.requested() else {
+            return Ok(None);
+        };
+        let step = Self {
+            recorded,
+            found: snapshot.revision(),
+            relation: snapshot.relation(recorded)?,
+        };
+        Ok(Some(step).filter(|step| !step.is_forward()))
+    }
+
     /// Returns whether the recorded revision is certainly an ancestor of the found one.
     pub(crate) fn is_forward(&self) -> bool {
         matches!(self.relation, Relation::Same | Relation::Descends)

@@ -129,6 +129,13 @@ impl JournalIndex {
             .flat_map(|(id, entries)| entries.iter().map(move |entry| (id, entry)))
     }
 
+    /// Returns the revision of the newest request that builds on `tip`, so that no commit has recorded its revision.
+    pub(crate) fn newest_revision(&self, tip: Option<CommitId>) -> Option<CommitId> {
+        let unrecorded = self.entries().filter(|(_, entry)| entry.base == tip);
+        let newest = unrecorded.max_by_key(|(_, entry)| entry.number);
+        newest.map(|(_, entry)| entry.sent.revision)
+    }
+
     /// Returns whether a request has no outcome at all.
     pub(crate) fn has_open(&self) -> bool {
         self.entries().any(|(_, entry)| entry.outcome.is_none())
