@@ -48,7 +48,11 @@ pub use control::{Control, ControlError, DriverCommand, Trigger};
 pub use driver::Driver;
 pub use heartbeat::Heartbeat;
 pub use metrics::Metrics;
+#[cfg(test)]
+pub(crate) use pass_outcome::PassOutcome;
 pub use release::{AllowRequest, Rejection, Released};
+#[cfg(test)]
+pub(crate) use schedule::Schedule;
 pub use status::{
     LastPass, PassResult, Readiness, Role, ScopedSuspensionJson, ServiceWait, SourceStatus, Status,
     StatusJson, StatusReport, Success, SuspensionJson, ToggleStatus, Withheld, WithheldGroup, status,

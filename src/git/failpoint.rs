@@ -15,6 +15,8 @@ pub(crate) struct Failpoints(pub(crate) Option<FailpointHook>);
 impl Failpoints {
     /// Fails if the hook returns true, as if the process crashed here: the caller must not clean up.
     pub(crate) fn at(&self, point: &'static str) -> Result<(), RepositoryError> {
+        #[cfg(test)]
+        simulated::reached(point);
         match &self.0 {
             Some(crashes) if crashes(point) => Err(RepositoryError::Crashed(point)),
             _ => Ok(()),
@@ -25,5 +27,82 @@ impl Failpoints {
 impl fmt::Debug for Failpoints {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Failpoints")
+    }
+}
+
+/// What a simulated process does at each failpoint. A process runs on one thread.
+#[cfg(test)]
+pub(crate) mod simulated {
+    use std::cell::{Cell, RefCell};
+    use std::rc::Rc;
+
+    use tokio::sync::oneshot;
+
+    /// Is asked at every failpoint. May end the process by a panic, and may make a step on the network fail.
+    type Hook = Rc<dyn Fn(&'static str) -> Result<(), &'static str>>;
+
+    /// A deliberate mistake in the protocol of shared state. A simulation that does not notice it proves nothing.
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    pub(crate) enum Mutation {
+        /// What was sent late is forgotten.
+        DropLateOutcomes,
+        /// A ref moves from wherever it is.
+        PushWithoutCompare,
+        /// A request starts whatever the holder's clock shows.
+        SkipCheck,
+        /// A holder counts as dead once the time that it wrote is a minute old.
+        TrustTheirClock,
+    }
+
+    thread_local! {
+        static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
+        static MUTATION: Cell<Option<Mutation>> = const { Cell::new(None) };
+    }
+
+    /// Makes this thread a simulated process.
+    pub(crate) fn enter(
+        mutation: Option<Mutation>,
+        hook: impl Fn(&'static str) -> Result<(), &'static str> + 'static,
+    ) {
+        MUTATION.set(mutation);
+        HOOK.set(Some(Rc::new(hook)));
+    }
+
+    /// Makes this thread an ordinary one again.
+    pub(crate) fn leave() {
+        MUTATION.set(None);
+        HOOK.set(None);
+    }
+
+    /// Returns whether this process makes that mistake.
+    pub(crate) fn makes(mutation: Mutation) -> bool {
+        MUTATION.get() == Some(mutation)
+    }
+
+    /// Waits for an answer of another thread in real time if this thread is a simulated process: no virtual time passes
+    /// then.
+    pub(crate) fn received<T>(answer: oneshot::Receiver<T>) -> oneshot::Receiver<T> {
+        if HOOK.with_borrow(Option::is_none) {
+            return answer;
+        }
+        let (sender, receiver) = oneshot::channel();
+        if let Ok(answer) = answer.blocking_recv() {
+            drop(sender.send(answer));
+        }
+        receiver
+    }
+
+    /// Reaches a failpoint.
+    pub(super) fn reached(point: &'static str) {
+        let _ = network(point);
+    }
+
+    /// Makes a step on the network.
+    ///
+    /// # Errors
+    /// Why it fails, if it does.
+    pub(crate) fn network(step: &'static str) -> Result<(), &'static str> {
+        let hook = HOOK.with_borrow(Option::clone);
+        hook.map_or(Ok(()), |hook| hook(step))
     }
 }

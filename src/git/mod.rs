@@ -47,6 +47,8 @@ pub use access::{GitAccess, GitCredentials, SharedClient};
 pub use error::{ObjectError, ObjectFault, RepositoryError};
 pub use failpoint::FailpointHook;
 pub(crate) use failpoint::Failpoints;
+#[cfg(test)]
+pub(crate) use failpoint::simulated;
 /// An open repository. Other modules pass it on; most name no other type of libgit2.
 pub use git2::Repository;
 pub(crate) use ignored::{Ignored, os_path};

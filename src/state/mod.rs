@@ -53,6 +53,8 @@ pub use folder::foreign;
 pub use journal::{Begun, Journal};
 pub use lock::{Holder, this_process};
 pub use orders::Orders;
+#[cfg(test)]
+pub(crate) use shared::head::SharedHead;
 pub use shared::{SharedRemote, Stop};
 pub use sidecar::{Alone, Failures, PassMemory, Refusal, Tried};
 pub use snapshot::{Unknown, View};

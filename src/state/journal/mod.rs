@@ -250,6 +250,8 @@ impl Journal {
         let (reply, done) = oneshot::channel();
         let command = Command::Begin(line, Box::new((id.clone(), entry)), reply);
         self.commands.send(command).map_err(|_| Error::JournalClosed)?;
+        #[cfg(test)]
+        let done = crate::git::simulated::received(done);
         done.await.map_err(|_| Error::JournalClosed)??;
         let begun = Begun { number };
         // The clock is checked as the last thing before the request.

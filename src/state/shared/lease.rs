@@ -5,6 +5,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::protocol::{Permission, Term};
+#[cfg(test)]
+use crate::git::simulated::{self, Mutation};
 use crate::state::{Clock, Error};
 
 /// Grants requests until the pass ends; on shared state, only within the term of the last successful push.
@@ -54,6 +56,10 @@ impl Lease {
     /// Returns whether a request may start now.
     pub(crate) fn permission(&self) -> Permission {
         let held = *self.state.borrow();
+        #[cfg(test)]
+        if simulated::makes(Mutation::SkipCheck) && held.term.is_some() {
+            return Permission::Granted;
+        }
         match held.term {
             _ if held.is_over => Permission::Expired,
             None => Permission::Granted,

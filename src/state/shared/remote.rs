@@ -133,6 +133,8 @@ impl SharedRemote {
         failpoints: &Failpoints,
     ) -> Result<Option<CommitId>, Error> {
         let name = self.reference()?;
+        #[cfg(test)]
+        self.simulate("fetch")?;
         let Some(path) = self.remote.local_path() else {
             return self.fetch_url(into, &name);
         };
@@ -203,6 +205,14 @@ impl SharedRemote {
     ) -> Result<Pushed, Error> {
         let name = self.reference()?;
         failpoints.at("shared: to be pushed")?;
+        #[cfg(test)]
+        self.simulate("push")?;
+        #[cfg(test)]
+        let expected = match git::simulated::makes(git::simulated::Mutation::PushWithoutCompare) {
+            true => self
+                .seen(&git::open(self.remote.local_path().expect("a path")).map_err(failed(&self.remote))?)?,
+            false => expected,
+        };
         let pushed = match self.remote.local_path() {
             Some(path) => {
                 let remote = git::open(path).map_err(failed(&self.remote))?;
@@ -212,7 +222,19 @@ impl SharedRemote {
             None => self.push_url(from, &name, expected, new)?,
         };
         failpoints.at("shared: pushed")?;
+        #[cfg(test)]
+        self.simulate("pushed")?;
         Ok(pushed)
+    }
+
+    /// Makes a step on a simulated network, which takes time and fails now and then.
+    #[cfg(test)]
+    fn simulate(&self, step: &'static str) -> Result<(), Error> {
+        let made = git::simulated::network(step);
+        made.map_err(|error| {
+            let source = git::Libgit2Error(git2::Error::from_str(error));
+            failed(&self.remote)(git::GitError::Git { source })
+        })
     }
 
     fn move_local(

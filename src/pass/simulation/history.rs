@@ -1,0 +1,389 @@
+//! One history: commits, processes on several machines, and trouble, all drawn from a seed. Then everything calms down, each
+//! disk applies the newest commit once, and the service must have what that commit says.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fastrand::Rng;
+use git2::RepositoryInitOptions;
+use tokio::sync::watch;
+
+use super::job::{Job, Site};
+use super::machine::{Hazards, Machine};
+use super::network::Network;
+use super::reference::SharedReference;
+use super::repository::{Document, Documents, Revisions, folder};
+use super::service::{Exceptions, ToggleService};
+use super::world::{World, lock};
+use crate::git::init;
+use crate::git::simulated::Mutation;
+use crate::model::ToggleId;
+use crate::plan::HistoryRule;
+
+/// What a history is made of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Options {
+    pub(super) seed: u64,
+    pub(super) kind: Kind,
+    pub(super) exceptions: Exceptions,
+    /// A mistake that every process makes.
+    pub(super) mutation: Option<Mutation>,
+}
+
+/// Who works with which state.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Kind {
+    /// Jobs, one after the other, with one disk.
+    Jobs,
+    /// A daemon that is killed and started again. The branch is also forced back.
+    Daemon,
+    /// Jobs on several machines, with or without a disk, that share the state.
+    SharedJobs,
+    /// Two daemons and jobs that share the state.
+    SharedDaemons,
+}
+
+/// How a history ended.
+pub(super) struct Ended {
+    pub(super) story: Vec<String>,
+    /// What did not hold, if anything.
+    pub(super) fault: Option<String>,
+}
+
+/// A state folder, and the process that uses it.
+struct Disk {
+    path: PathBuf,
+    user: Option<Machine>,
+}
+
+struct History {
+    world: World,
+    site: Site,
+    hazards: Hazards,
+    folder: tempfile::TempDir,
+    disks: Vec<Mutex<Disk>>,
+    toggles: Vec<ToggleId>,
+    kind: Kind,
+    reference: Option<SharedReference>,
+}
+
+/// Runs one history.
+pub(super) fn run(options: Options) -> Ended {
+    let history = Arc::new(History::new(options));
+    let world = history.world.clone();
+    history.plan();
+    world.run();
+    if !world.is_over() {
+        world.calm_down();
+        world.say("", "calm");
+        history.site.service.set_down(false);
+        history.conclude();
+    }
+    let (story, fault) = world.end();
+    Ended { story, fault }
+}
+
+impl Kind {
+    fn is_shared(self) -> bool {
+        matches!(self, Self::SharedJobs | Self::SharedDaemons)
+    }
+
+    fn has_daemon(self, disk: usize) -> bool {
+        match self {
+            Self::Jobs | Self::SharedJobs => false,
+            Self::Daemon => true,
+            Self::SharedDaemons => disk < 2,
+        }
+    }
+}
+
+impl History {
+    fn new(options: Options) -> Self {
+        let Options {
+            seed,
+            kind,
+            exceptions,
+            mutation,
+        } = options;
+        let world = World::new(seed);
+        let frost = [0.0, 0.004, 0.03][world.draw(|rng| rng.usize(..3))];
+        let death = match exceptions.frozen_requests {
+            false => [0.0, 0.004, 0.02][world.draw(|rng| rng.usize(..3))],
+            // A process that sent late and dies with its disk has told nobody.
+            true => 0.0,
+        };
+        let count = [1, 2, 4, 12][world.draw(|rng| rng.usize(..4))];
+        let toggle = |number: usize| {
+            let environment = ["shop/prod", "shop/test", "web/prod"][number % 3];
+            format!("{environment}/t{number}").parse().expect("a toggle")
+        };
+        let folder = folder();
+        let remote = kind.is_shared().then(|| {
+            let path = folder.path().join("remote.git");
+            init(&path, RepositoryInitOptions::new().bare(true)).expect("a repository");
+            path
+        });
+        let disks = if kind.is_shared() { 3 } else { 1 };
+        let disk = |number| Disk {
+            path: folder.path().join(format!("disk{number}")),
+            user: None,
+        };
+        let (revisions, service) = (
+            Arc::new(Revisions::new()),
+            ToggleService::new(&world, exceptions, !kind.is_shared()),
+        );
+        let reference = remote.as_deref().map(SharedReference::new);
+        Self {
+            disks: (0..disks).map(disk).map(Mutex::new).collect(),
+            site: Site {
+                network: Network::new(&world, reference.clone(), &service, &revisions),
+                revisions,
+                service,
+                remote,
+                mutation,
+                passes: Arc::default(),
+            },
+            hazards: Hazards { frost, death },
+            toggles: (0..count).map(toggle).collect(),
+            folder,
+            world,
+            kind,
+            reference,
+        }
+    }
+
+    fn after(self: &Arc<Self>, seconds: f64, action: impl FnOnce(&Arc<Self>) + Send + 'static) {
+        let history = Arc::clone(self);
+        self.world
+            .after(Duration::from_secs_f64(seconds), move || action(&history));
+    }
+
+    /// Decides when what happens.
+    fn plan(self: &Arc<Self>) {
+        let documents: Documents = self.toggles.iter().map(|id| (id.clone(), FIRST)).collect();
+        self.site.revisions.commit(None, documents);
+        let mut at = 0.0;
+        for number in 0..self.world.draw(|rng| rng.usize(4..15)) {
+            at += [0.0, 1.0, 5.0, 20.0, 60.0, 150.0][self.world.draw(|rng| rng.usize(..6))]
+                * self.world.draw(Rng::f64);
+            self.after(at, move |history| history.begin(number));
+        }
+        if self.world.trouble(0.3) {
+            let begins = self.world.between(0.0, at);
+            let ends = begins + self.world.between(1.0, 200.0);
+            for (at, is_down) in [(begins, true), (ends, false)] {
+                self.after(at, move |history| {
+                    history
+                        .world
+                        .say("service", if is_down { "goes down" } else { "is back" });
+                    history.site.service.set_down(is_down);
+                });
+            }
+        }
+    }
+
+    /// Makes a commit, perhaps, and starts a process.
+    fn begin(self: &Arc<Self>, number: usize) {
+        let (world, revisions) = (&self.world, &self.site.revisions);
+        if world.draw(|rng| rng.u8(..10) < 7) {
+            self.commit();
+        }
+        let head = revisions.head();
+        let disk = world.draw(|rng| rng.usize(..self.disks.len()));
+        let has_disk = !self.kind.is_shared() || world.draw(|rng| rng.u8(..10) < 7);
+        if has_disk && self.kind.has_daemon(disk) {
+            return self.start_daemon(format!("daemon{number}"), disk);
+        }
+        let revision = match world.draw(|rng| rng.u8(..10) < 8) {
+            true => head,
+            false => world.draw(|rng| rng.usize(..=head)),
+        };
+        self.start(format!("job{number}"), has_disk.then_some(disk), revision, None);
+    }
+
+    fn commit(&self) {
+        let (world, revisions) = (&self.world, &self.site.revisions);
+        let head = revisions.head();
+        if self.kind == Kind::Daemon && head > 0 && world.trouble(0.2) {
+            let back = world.draw(|rng| rng.usize(..head));
+            world.say("source", format_args!("is forced back to revision {back}"));
+            revisions.force(back);
+        } else {
+            let mut documents = revisions.get(head).documents;
+            for _ in 0..world.draw(|rng| rng.usize(1..=self.toggles.len())) {
+                let toggle = &self.toggles[world.draw(|rng| rng.usize(..self.toggles.len()))];
+                // Few meanings, so that reverts are common.
+                let (meaning, style) = world.draw(|rng| (rng.u8(..3), rng.u8(..2)));
+                documents.insert(toggle.clone(), Document { meaning, style });
+            }
+            self.commit_all(documents);
+        }
+        self.site.halt(false);
+    }
+
+    fn commit_all(&self, documents: Documents) {
+        let meanings: Vec<_> = documents
+            .values()
+            .map(|document| format!("m{}", document.meaning))
+            .collect();
+        let revisions = &self.site.revisions;
+        let number = revisions.commit(Some(revisions.head()), documents);
+        self.world.say(
+            "source",
+            format_args!("revision {number}: {}", meanings.join(" ")),
+        );
+    }
+
+    /// Starts a job with this disk, or an empty one.
+    fn start(
+        self: &Arc<Self>,
+        name: String,
+        disk: Option<usize>,
+        revision: usize,
+        history: Option<HistoryRule>,
+    ) {
+        let machine = Machine::new(&self.world, name, self.hazards);
+        let path = match disk.map(|disk| self.take(disk, &machine)) {
+            Some(Some(path)) => path,
+            Some(None) if !self.kind.is_shared() => return,
+            _ => self.folder.path().join(machine.name()),
+        };
+        let folder = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        machine.say(format_args!("starts at revision {revision} with {folder}"));
+        let (stop, stopped) = watch::channel(false);
+        if self.world.trouble(0.05) {
+            self.stop(&machine, self.world.between(0.0, 100.0), stop);
+        }
+        let (site, own, disk) = (self.site.clone(), machine.clone(), path.clone());
+        let job = Job {
+            history,
+            stop: stopped,
+        };
+        machine.start(move || site.apply(&own, &disk, revision, job), self.ended(path));
+    }
+
+    /// Starts a daemon, unless there is one.
+    fn start_daemon(self: &Arc<Self>, name: String, disk: usize) {
+        let machine = Machine::new(&self.world, name, self.hazards);
+        let Some(path) = self.take(disk, &machine) else {
+            return;
+        };
+        machine.say(format_args!("starts with disk{disk}"));
+        let (stop, stopped) = watch::channel(false);
+        let age = match self.world.is_calm() {
+            true => 120.0,
+            false => self.world.between(10.0, 600.0),
+        };
+        self.stop(&machine, age, stop);
+        let (site, own, disk) = (self.site.clone(), machine.clone(), path.clone());
+        machine.start(move || site.follow(&own, &disk, &stopped), self.ended(path));
+    }
+
+    /// Asks a process to stop after this time.
+    fn stop(self: &Arc<Self>, machine: &Machine, seconds: f64, stop: watch::Sender<bool>) {
+        let machine = machine.clone();
+        self.after(seconds, move |history| {
+            if machine.is_alive() {
+                machine.say("is asked to stop");
+                stop.send_replace(true);
+                history.site.halt(true);
+            }
+        });
+    }
+
+    /// Takes a disk for a process, unless another one uses it.
+    fn take(&self, disk: usize, machine: &Machine) -> Option<PathBuf> {
+        let mut disk = lock(&self.disks[disk]);
+        if disk.user.as_ref().is_some_and(Machine::is_alive) {
+            return None;
+        }
+        disk.user = Some(machine.clone());
+        Some(disk.path.clone())
+    }
+
+    /// Returns what happens when a process with this disk has ended or was killed.
+    fn ended(self: &Arc<Self>, disk: PathBuf) -> impl FnOnce() + use<> {
+        let history = Arc::clone(self);
+        move || {
+            if tear(&history.world, &disk) {
+                history.site.service.forget_confirmations();
+            }
+            // Another process waits for it for as long as for a holder; that takes long, and shows little.
+            if let Some(reference) = &history.reference {
+                reference.unlock();
+            }
+        }
+    }
+
+    /// Lets each disk, and an empty one, apply the newest commit once, and compares.
+    fn conclude(self: &Arc<Self>) {
+        self.apply_everywhere();
+        if self.site.service.has_late() {
+            // What the service carried out late is repaired by the next change.
+            let mut documents = self.site.revisions.get(self.site.revisions.head()).documents;
+            for document in documents.values_mut() {
+                document.meaning = (document.meaning + 1) % 3;
+            }
+            self.commit_all(documents);
+            self.apply_everywhere();
+        }
+        let head = self.site.revisions.head();
+        let expected = self.site.revisions.get(head).documents;
+        let expected: BTreeMap<_, _> = expected
+            .into_iter()
+            .map(|(id, document)| (id, document.meaning))
+            .collect();
+        let stored = self.site.service.stored();
+        if stored != expected && !self.world.is_over() {
+            self.world
+                .fault(format!("in the end the service has {stored:?}, not {expected:?}"));
+        }
+    }
+
+    fn apply_everywhere(self: &Arc<Self>) {
+        let head = self.site.revisions.head();
+        for disk in 0..self.disks.len() {
+            if self.kind.has_daemon(disk) {
+                self.start_daemon(format!("last{disk}"), disk);
+                self.world.run();
+            }
+            self.start(format!("last{disk}"), Some(disk), head, Some(HistoryRule::Follow));
+            self.world.run();
+        }
+        if self.kind.is_shared() {
+            self.start("last".to_owned(), None, head, None);
+            self.world.run();
+        }
+    }
+}
+
+const FIRST: Document = Document { meaning: 0, style: 0 };
+
+/// Loses the end of the journal of a process that was killed: outcomes, which nothing waits for to be on the disk. Returns
+/// whether it did.
+fn tear(world: &World, disk: &Path) -> bool {
+    let path = disk.join("journal");
+    let Ok(journal) = fs::read(&path) else {
+        return false;
+    };
+    let lines: Vec<&[u8]> = journal.split_inclusive(|byte| *byte == b'\n').collect();
+    let outcomes = lines
+        .iter()
+        .rev()
+        .take_while(|line| line.starts_with(b"{\"outcome\""))
+        .count();
+    if outcomes == 0 || !world.trouble(0.3) {
+        return false;
+    }
+    let kept = lines.len() - world.draw(|rng| rng.usize(1..=outcomes));
+    fs::write(&path, lines[..kept].concat()).expect("a journal");
+    world.say("", "the end of the journal is lost");
+    true
+}

@@ -1,0 +1,226 @@
+//! What runs on a machine: an `apply` of one checkout, or a daemon that follows the branch.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::machine::Machine;
+use super::network::Network;
+use super::repository::Revisions;
+use super::service::{Connection, TIMEOUT, ToggleService};
+use super::world::lock;
+use crate::daemon::{PassOutcome, Schedule};
+use crate::git::simulated::{self, Mutation};
+use crate::git::{GitAccess, RepoUrl};
+use crate::model::chain;
+use crate::pass::context::{Event, PassContext};
+use crate::pass::planning::history_guard::HistoryGuard;
+use crate::pass::publish::tries;
+use crate::pass::{Config, Error, Reconciler, Report, Runtime, SharedState};
+use crate::plan::{FirstPass, HistoryRule, MassChange};
+use crate::service::ClientConfig;
+use crate::state::{Clock, SharedRemote, SimulatedClock as _};
+use crate::transport::{Network as Https, Secret, SecretSource};
+
+/// How often a daemon looks at its source, and at whether the branch has moved.
+const POLL_INTERVAL: Duration = Duration::from_secs(30);
+const TICK: Duration = Duration::from_secs(1);
+
+/// What the processes of a history have in common.
+#[derive(Clone)]
+pub(super) struct Site {
+    pub(super) revisions: Arc<Revisions>,
+    pub(super) service: ToggleService,
+    /// Where state is shared.
+    pub(super) remote: Option<PathBuf>,
+    pub(super) network: Network,
+    pub(super) mutation: Option<Mutation>,
+    /// The passes of daemons that are under way. A new commit stops them.
+    pub(super) passes: Arc<Mutex<Vec<Underway>>>,
+}
+
+/// A pass of a daemon.
+pub(super) struct Underway {
+    halt: watch::Sender<bool>,
+    /// The revision that it is about, once it has looked.
+    about: Arc<Mutex<Option<usize>>>,
+}
+
+impl Site {
+    fn config(&self, machine: &Machine, disk: &Path) -> Config {
+        let mut config = Config::local(self.revisions.path(), disk.to_owned()).with_service(ClientConfig {
+            base_url: "https://toggles.example.org".parse().expect("an address"),
+            token: SecretSource::Value(Secret::new("token".to_owned())),
+            network: Https::default(),
+            timeout: TIMEOUT,
+        });
+        config.clock = Clock::Simulated(Arc::new(machine.clone()));
+        config.rules.policy.first_pass = Some(FirstPass::Assert);
+        config.rules.policy.mass_change = MassChange::Allowed;
+        config.limits.in_flight = 4;
+        config.limits.in_flight_per_environment = 2;
+        config.shared = self.remote.as_ref().map(|remote| {
+            SharedState::At(SharedRemote {
+                remote: RepoUrl::local(remote),
+                name: "state".to_owned(),
+                access: GitAccess {
+                    network: Https::default(),
+                    client: None,
+                    credentials: None,
+                    timeout: Duration::from_secs(60),
+                },
+                holder: machine.name().to_owned(),
+            })
+        });
+        config
+    }
+
+    /// Makes this thread the process of `machine`.
+    fn enter(&self, machine: &Machine) {
+        let (machine, network) = (machine.clone(), self.network.clone());
+        simulated::enter(self.mutation, move |point| network.reach(&machine, point));
+    }
+
+    fn open(&self, machine: &Machine, config: Config, order: &Arc<AtomicUsize>) -> Result<Reconciler, Error> {
+        let mut reconciler = Reconciler::open(config, Duration::from_secs(60))?;
+        reconciler.simulated = Some(Arc::new(Connection {
+            service: self.service.clone(),
+            machine: machine.clone(),
+            revision: Arc::clone(order),
+        }));
+        Ok(reconciler)
+    }
+
+    fn pass(
+        &self,
+        machine: &Machine,
+        reconciler: &mut Reconciler,
+        context: &PassContext,
+        order: &AtomicUsize,
+    ) -> Result<Report, Error> {
+        let runtime = Runtime::Simulated(Arc::new(machine.clone()));
+        let result = reconciler.pass(context, &runtime);
+        match &result {
+            Ok(report) => {
+                if report.is_complete() {
+                    self.service.done(order.load(Ordering::SeqCst));
+                }
+                machine.say(summary(report));
+            }
+            Err(error) => machine.say(format_args!("fails: {}", chain(error))),
+        }
+        result
+    }
+
+    /// Applies a revision with the state folder `disk`, as `gitoggle apply` does.
+    pub(super) fn apply(&self, machine: &Machine, disk: &Path, revision: usize, job: Job) {
+        self.enter(machine);
+        let mut config = self.config(machine, disk);
+        config.source.reference = Some(self.revisions.get(revision).commit.to_string());
+        config.rules.history = job.history;
+        let order = Arc::new(AtomicUsize::new(self.revisions.order(revision)));
+        match self.open(machine, config, &order) {
+            Ok(mut reconciler) => {
+                let context = PassContext::new(job.stop, |_| {});
+                drop(self.pass(machine, &mut reconciler, &context, &order));
+            }
+            Err(error) => machine.say(format_args!("cannot open the state: {}", chain(&error))),
+        }
+    }
+
+    /// Follows the branch with the state folder `disk`, as `gitoggle run` does, until it is asked to stop.
+    pub(super) fn follow(&self, machine: &Machine, disk: &Path, stop: &watch::Receiver<bool>) {
+        self.enter(machine);
+        let order = Arc::new(AtomicUsize::new(0));
+        let mut reconciler = match self.open(machine, self.config(machine, disk), &order) {
+            Ok(reconciler) => reconciler,
+            Err(error) => return machine.say(format_args!("cannot open the state: {}", chain(&error))),
+        };
+        reconciler.history = HistoryGuard::of_daemon();
+        let mut schedule = Schedule::new(POLL_INTERVAL);
+        let mut seen = None;
+        while !*stop.borrow() {
+            let now = machine.instant();
+            let is_wanted = now >= schedule.due() || seen != Some(self.revisions.head());
+            match is_wanted.then(|| schedule.held_until(now)) {
+                Some(Some(until)) => schedule.defer(now, until),
+                Some(None) => seen = self.follow_once(machine, &mut reconciler, &mut schedule, &order, stop),
+                None => {}
+            }
+            machine.sleep(TICK);
+        }
+        machine.say("stops");
+    }
+
+    /// Makes a pass of a daemon. Returns the revision that it was about.
+    fn follow_once(
+        &self,
+        machine: &Machine,
+        reconciler: &mut Reconciler,
+        schedule: &mut Schedule,
+        order: &Arc<AtomicUsize>,
+        stop: &watch::Receiver<bool>,
+    ) -> Option<usize> {
+        reconciler.parked = schedule.parked(tries::parked(reconciler.view().tries(), machine.unix()));
+        let (halt, halted) = watch::channel(*stop.borrow());
+        let looked = Arc::new(Mutex::new(None));
+        lock(&self.passes).push(Underway {
+            halt,
+            about: Arc::clone(&looked),
+        });
+        let (revisions, about, order_now) = (
+            Arc::clone(&self.revisions),
+            Arc::clone(&looked),
+            Arc::clone(order),
+        );
+        let context = PassContext::new(halted, move |event| {
+            if let Event::Looked(commit) = event {
+                let number = revisions.number(*commit).expect("a commit of the history");
+                order_now.store(revisions.order(number), Ordering::SeqCst);
+                *lock(&about) = Some(number);
+            }
+        });
+        let head = self.revisions.head();
+        let result = self
+            .pass(machine, reconciler, &context, order)
+            .map_err(|error| chain(&error));
+        let now = machine.instant();
+        schedule.on_pass_finished(&PassOutcome::of(&result), None, now, fastrand::f64());
+        if let Some(wait) = tries::next_retry(reconciler.view().tries(), machine.unix()) {
+            schedule.retry_after(now, wait);
+        }
+        let looked = *lock(&looked);
+        looked.or(Some(head))
+    }
+
+    /// Stops the passes of daemons that are under way: all, or those of another revision than the branch leads to.
+    pub(super) fn halt(&self, all: bool) {
+        let head = self.revisions.head();
+        let is_outdated = |pass: &Underway| lock(&pass.about).is_some_and(|about| about != head);
+        for pass in lock(&self.passes).extract_if(.., |pass| all || is_outdated(pass)) {
+            pass.halt.send_replace(true);
+        }
+    }
+}
+
+/// How a job is run.
+pub(super) struct Job {
+    pub(super) history: Option<HistoryRule>,
+    pub(super) stop: watch::Receiver<bool>,
+}
+
+fn summary(report: &Report) -> String {
+    let ended = match (&report.stopped, &report.error) {
+        (_, Some(error)) => format!(": {}", chain(error.as_ref())),
+        (Some(stopped), None) => format!(": {stopped}"),
+        (None, None) => String::new(),
+    };
+    format!(
+        "ends, {} of {} applied{ended}",
+        report.applied(),
+        report.lines().count()
+    )
+}

@@ -1,0 +1,237 @@
+//! Passes in virtual time, against a simulated service and a simulated network: thousands of random histories, and what
+//! must hold in each of them.
+//!
+//! A history is drawn from a seed. [`world`] is its time and [`machine`] a process in it, which runs a [`job`].
+//! [`repository`] is the source, [`service`] the service, [`network`] the way to the shared state and [`reference`] what is
+//! there; [`history`] draws what happens. The service and the ref check the guarantees of DESIGN, sections 4 and 10, with
+//! each request and each push.
+//!
+//! `GITOGGLE_SEED=7` runs that one seed and prints its story, `GITOGGLE_SEEDS=5000` runs that many. A seed that found a
+//! fault is kept in `tests/simulation/seeds`.
+
+mod history;
+mod job;
+mod machine;
+mod network;
+mod reference;
+mod repository;
+mod service;
+mod world;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use crate::git::simulated::Mutation;
+use history::{Ended, Kind, Options};
+use service::Exceptions;
+
+/// How many seeds each test runs by default.
+const SEEDS: u64 = 25;
+
+/// Within how many seeds a mistake is noticed.
+const MOST_SEEDS: u64 = 400;
+
+/// The seeds that found a fault, and a history that repeats the fault if it comes back: kind, seed, exception.
+const KEPT: &str = include_str!("../../../tests/simulation/seeds");
+
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().expect("a number"))
+}
+
+/// Runs histories on every core until one fails. Returns what failed, or whatever ran if `all`.
+fn find(
+    seeds: std::ops::Range<u64>,
+    options: impl Fn(u64) -> Options + Sync,
+    all: bool,
+) -> Vec<(u64, Ended)> {
+    let next = AtomicU64::new(seeds.start);
+    let (found, is_over) = (Mutex::new(Vec::new()), AtomicBool::new(false));
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if !seeds.contains(&seed) {
+                        return;
+                    }
+                    let ended = history::run(options(seed));
+                    if ended.fault.is_some() || all {
+                        is_over.store(true, Ordering::Relaxed);
+                        found.lock().unwrap().push((seed, ended));
+                    }
+                }
+            });
+        }
+    });
+    let mut found = found.into_inner().unwrap();
+    found.sort_by_key(|(seed, _)| *seed);
+    found
+}
+
+/// Runs many seeds, and prints the story of the first that fails.
+fn seeds(test: &str, options: impl Fn(u64) -> Options + Sync) {
+    let one = number("GITOGGLE_SEED");
+    let seeds = match one {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("GITOGGLE_SEEDS").unwrap_or(SEEDS),
+    };
+    let (count, began) = (seeds.end, Instant::now());
+    let found = find(seeds, options, one.is_some());
+    if one.is_none() {
+        println!("{count} histories in {:.1} s", began.elapsed().as_secs_f64());
+    }
+    let Some((seed, Ended { story, fault })) = found.first() else {
+        return;
+    };
+    println!("{}", story.join("\n"));
+    if let Some(fault) = fault {
+        panic!("{fault}; again: GITOGGLE_SEED={seed} cargo test --lib {test} -- --nocapture");
+    }
+}
+
+fn options(kind: Kind) -> impl Fn(u64) -> Options + Copy {
+    move |seed| Options {
+        seed,
+        kind,
+        exceptions: Exceptions::default(),
+        mutation: None,
+    }
+}
+
+#[test]
+fn jobs_with_a_state_folder_apply_the_newest_commit() {
+    seeds("jobs_with_a_state_folder", options(Kind::Jobs));
+}
+
+#[test]
+fn a_daemon_applies_what_its_branch_leads_to() {
+    seeds("a_daemon_applies", options(Kind::Daemon));
+}
+
+#[test]
+fn jobs_that_share_state_apply_the_newest_commit() {
+    seeds("jobs_that_share_state", options(Kind::SharedJobs));
+}
+
+#[test]
+fn daemons_and_jobs_that_share_state_apply_the_newest_commit() {
+    seeds("daemons_and_jobs_that_share_state", options(Kind::SharedDaemons));
+}
+
+/// A process is suspended between the check of its clock and the request.
+const FROZEN: Exceptions = Exceptions {
+    frozen_requests: true,
+    late_requests: false,
+};
+
+/// The service carries out requests after their connection is gone.
+const LATE: Exceptions = Exceptions {
+    frozen_requests: false,
+    late_requests: true,
+};
+
+#[test]
+fn what_a_suspended_process_sent_late_is_repaired_when_it_resumes() {
+    seeds("what_a_suspended_process_sent_late", |seed| Options {
+        exceptions: FROZEN,
+        ..options(Kind::SharedJobs)(seed)
+    });
+}
+
+#[test]
+fn what_the_service_carried_out_late_is_repaired_by_the_next_change() {
+    seeds("what_the_service_carried_out_late", |seed| Options {
+        exceptions: LATE,
+        ..options(Kind::SharedJobs)(seed)
+    });
+}
+
+#[test]
+fn a_seed_always_tells_the_same_story() {
+    for (kind, seed) in [
+        (Kind::Jobs, 5),
+        (Kind::Daemon, 6),
+        (Kind::SharedJobs, 7),
+        (Kind::SharedDaemons, 8),
+    ] {
+        let [first, second] = [0, 1].map(|_| history::run(options(kind)(seed)).story);
+        assert!(first.len() > 5);
+        pretty(&first, &second);
+    }
+}
+
+/// Compares two stories, and shows where they part.
+fn pretty(first: &[String], second: &[String]) {
+    let differs = first
+        .iter()
+        .zip(second)
+        .position(|(first, second)| first != second);
+    if let Some(at) = differs {
+        panic!("the same until:\n{}\nor\n{}", first[at], second[at]);
+    }
+    assert_eq!(first.len(), second.len());
+}
+
+#[test]
+fn a_mistake_in_the_protocol_is_noticed() {
+    for mutation in [
+        Mutation::DropLateOutcomes,
+        Mutation::PushWithoutCompare,
+        Mutation::SkipCheck,
+        Mutation::TrustTheirClock,
+    ] {
+        let exceptions = match mutation {
+            Mutation::DropLateOutcomes => FROZEN,
+            _ => Exceptions::default(),
+        };
+        let most = number("GITOGGLE_SEEDS").unwrap_or(MOST_SEEDS);
+        let found = find(
+            0..most,
+            |seed| Options {
+                exceptions,
+                mutation: Some(mutation),
+                ..options(Kind::SharedJobs)(seed)
+            },
+            false,
+        );
+        let (seed, ended) = found
+            .first()
+            .unwrap_or_else(|| panic!("no history notices {mutation:?}"));
+        println!(
+            "{mutation:?}: seed {seed}: {}",
+            ended.fault.as_deref().unwrap_or_default()
+        );
+    }
+}
+
+#[test]
+fn seeds_that_found_a_fault_are_kept() {
+    for line in KEPT
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+    {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let kind = match words[0] {
+            "jobs" => Kind::Jobs,
+            "daemon" => Kind::Daemon,
+            "shared-jobs" => Kind::SharedJobs,
+            "shared-daemons" => Kind::SharedDaemons,
+            other => panic!("`{other}` is not a kind of history"),
+        };
+        let exceptions = match words.get(2) {
+            None => Exceptions::default(),
+            Some(&"frozen") => FROZEN,
+            Some(&"late") => LATE,
+            Some(other) => panic!("`{other}` is not an exception"),
+        };
+        let seed = words[1].parse().expect("a seed");
+        let ended = history::run(Options {
+            exceptions,
+            ..options(kind)(seed)
+        });
+        assert_eq!(ended.fault, None, "{line}\n{}", ended.story.join("\n"));
+    }
+}

@@ -1,0 +1,115 @@
+//! The network between a process and the repository that shares the state, and the end of a process at a failpoint.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::machine::Machine;
+use super::reference::SharedReference;
+use super::repository::Revisions;
+use super::service::ToggleService;
+use super::world::{World, lock};
+use crate::state::SimulatedClock as _;
+
+/// How many lookups find the same before the network gets slow, so that waiting for an hour does not take an hour.
+const FAST_LOOKUPS: u32 = 3;
+
+/// The commit on the ref, and how often it was found in a row.
+type Found = (Option<String>, u32);
+
+#[derive(Clone)]
+pub(super) struct Network {
+    world: World,
+    /// How often a step is slow.
+    slow: f64,
+    reference: Option<SharedReference>,
+    /// What each process found last.
+    found: Arc<Mutex<BTreeMap<String, Found>>>,
+    service: ToggleService,
+    revisions: Arc<Revisions>,
+}
+
+impl Network {
+    pub(super) fn new(
+        world: &World,
+        reference: Option<SharedReference>,
+        service: &ToggleService,
+        revisions: &Arc<Revisions>,
+    ) -> Self {
+        let slow = [0.02, 0.1, 0.4][world.draw(|rng| rng.usize(..3))];
+        Self {
+            world: world.clone(),
+            slow,
+            reference,
+            found: Arc::default(),
+            service: service.clone(),
+            revisions: Arc::clone(revisions),
+        }
+    }
+
+    /// Reaches a failpoint.
+    pub(super) fn reach(&self, machine: &Machine, point: &'static str) -> Result<(), &'static str> {
+        match point {
+            "fetch" => {
+                self.lag(machine);
+                self.look_up(machine);
+                self.fail(machine, 0.03, "the connection was reset before the fetch")
+            }
+            "push" => {
+                self.lag(machine);
+                self.fail(machine, 0.06, "the connection was reset before the push")
+            }
+            "pushed" => {
+                self.check(machine);
+                self.lag(machine);
+                self.fail(machine, 0.05, "no verdict on the push")
+            }
+            point => {
+                machine.reach(point);
+                Ok(())
+            }
+        }
+    }
+
+    /// Looks at what is on the shared ref, whoever put it there.
+    fn check(&self, machine: &Machine) {
+        let Some(reference) = &self.reference else { return };
+        if let Some(text) = reference.check(&self.world, &self.service, &self.revisions) {
+            machine.say(text);
+        }
+    }
+
+    fn look_up(&self, machine: &Machine) {
+        let Some(reference) = &self.reference else { return };
+        let commit = reference.commit();
+        let mut found = lock(&self.found);
+        let (last, count) = found.entry(machine.name().to_owned()).or_default();
+        *count = match *last == commit {
+            true => *count + 1,
+            false => 0,
+        };
+        *last = commit;
+        let is_slow = *count > FAST_LOOKUPS;
+        drop(found);
+        if is_slow {
+            machine.sleep(Duration::from_secs_f64(self.world.between(2.0, 6.0)));
+        }
+    }
+
+    fn lag(&self, machine: &Machine) {
+        let is_slow = self.world.trouble(self.slow);
+        let seconds = match is_slow {
+            true => self.world.between(0.3, 55.0),
+            false => self.world.between(0.01, 0.3),
+        };
+        machine.sleep(Duration::from_secs_f64(seconds));
+    }
+
+    fn fail(&self, machine: &Machine, probability: f64, why: &'static str) -> Result<(), &'static str> {
+        if !self.world.trouble(probability) {
+            return Ok(());
+        }
+        machine.say(why);
+        Err(why)
+    }
+}
