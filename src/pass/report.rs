@@ -100,10 +100,8 @@ impl StopReason {
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Breaker { .. } | Self::Patience(_) => {
-                Some("nothing is lost: the next pass sends what was not confirmed")
-            }
-            Self::Interrupted => Some("run it again: what was confirmed is recorded"),
+            Self::Breaker { .. } | Self::Patience(_) => Some("the next pass sends the unconfirmed changes"),
+            Self::Interrupted => Some("run it again; the confirmed changes are recorded"),
             Self::Forbidden(_) => Some("check that the token is valid and may change these environments"),
             Self::Misrouted(_) => Some("check the path of `--base-url`, and the proxy settings"),
             Self::Untrusted(_) => Some("check `--base-url`, `--ca-file` and the proxy settings"),

@@ -220,27 +220,16 @@ impl Inner {
         let version = env!("CARGO_PKG_VERSION");
         let _ = build.get_or_create(&BuildLabel { version }).set(1);
         // The crate appends `_total` to counters, and the unit if one is given.
-        let durations = [
-            (
-                "commit_to_applied",
-                "Time from the commit of a change until it was applied",
-                commit_to_applied,
-            ),
-            ("pass_duration", "Duration of a pass", pass_duration),
-            (
-                "publish_duration",
-                "Duration of an attempt to publish a toggle",
-                publish_duration,
-            ),
-            (
-                "source_fetch_duration",
-                "Duration of a fetch of the source",
-                source_fetch_duration,
-            ),
-        ];
-        for (name, help, histogram) in durations {
+        let mut duration = |name, help, histogram: &Histogram| {
             registry.register_with_unit(name, help, Unit::Seconds, histogram.clone());
-        }
+        };
+        let help = "Time from the commit of a change until it was applied";
+        duration("commit_to_applied", help, commit_to_applied);
+        duration("pass_duration", "Duration of a pass", pass_duration);
+        let help = "Duration of an attempt to publish a toggle";
+        duration("publish_duration", help, publish_duration);
+        let help = "Duration of a fetch of the source";
+        duration("source_fetch_duration", help, source_fetch_duration);
         registry.register_with_unit(
             "last_success_timestamp",
             "Time of the last successful pass, in seconds since 1970; 0 before the first",
@@ -249,29 +238,19 @@ impl Inner {
         );
         registry.register_collector(Box::new(source_age.clone()));
         registry.register("build_info", "Version of the running program", build);
-        let failed = notifications_failed.clone();
-        registry.register(
-            "notices_failed",
-            "Notifications that could not be delivered",
-            failed,
-        );
+        let help = "Notifications that could not be delivered";
+        registry.register("notices_failed", help, notifications_failed.clone());
         registry.register("passes", "Passes that ended, by result", passes.clone());
-        registry.register(
-            "publishes",
-            "Attempts to publish a toggle, by outcome",
-            publishes.clone(),
-        );
+        let help = "Attempts to publish a toggle, by outcome";
+        registry.register("publishes", help, publishes.clone());
         registry.register(
             "suspended",
             "Whether an operator has suspended publishing",
             suspended.clone(),
         );
         registry.register("toggles", "Toggles, by state", toggles.clone());
-        registry.register(
-            "withheld",
-            "Toggles that the last pass withheld, by reason",
-            withheld.clone(),
-        );
+        let help = "Toggles that the last pass withheld, by reason";
+        registry.register("withheld", help, withheld.clone());
     }
 }
 

@@ -86,11 +86,11 @@ pub(crate) fn with_snapshot<T>(
     work: impl Fn(&Snapshot) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let mut source = Source::new(source.clone());
-    let result = source
+    match source
         .snapshot()
         .map_err(Error::from)
-        .and_then(|snapshot| work(&snapshot));
-    match result {
+        .and_then(|found| work(&found))
+    {
         Err(error) if error.source_damage().is_some_and(|error| source.repair(error)) => {
             work(&source.snapshot()?)
         }
@@ -111,13 +111,10 @@ pub(crate) fn plan_read_only(snapshot: &Snapshot, view: &View, config: &Config) 
     let notes = notes(snapshot, view, config)?;
     let plan = match notes.is_empty() && Precheck::of(snapshot, view, rules)? == Precheck::Same {
         true => Plan::nothing(source_info(snapshot, rules), rules.base_url.clone()),
-        false => plan_committed(
-            snapshot,
-            view,
-            rules,
-            &BTreeMap::new(),
-            suspensions(view, config.clock.unix()),
-        )?,
+        false => {
+            let suspensions = suspensions(view, config.clock.unix());
+            plan_committed(snapshot, view, rules, &BTreeMap::new(), suspensions)?
+        }
     };
     Ok(Planned { plan, notes })
 }

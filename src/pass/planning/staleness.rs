@@ -50,7 +50,7 @@ pub(crate) struct Case {
 /// The kind of source.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum SourceKind {
-    /// A repository at a path, or one commit behind a URL: it may be older than what was applied.
+    /// A repository at a path, or one commit behind a URL. It may be older than the applied revision.
     Checkout,
     /// A ref behind a URL, which is looked up in each pass.
     Remote,
