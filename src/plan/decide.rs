@@ -26,8 +26,8 @@ impl DecisionContext<'_> {
         let id = candidate.id.clone();
         let environment = id.environment();
         let pass = match self.applied_counts.get(&environment) {
-            None | Some(0) => PassKind::First,
-            Some(_) => PassKind::Later,
+            None | Some(0) => PassOrder::First,
+            Some(_) => PassOrder::Later,
         };
         let mut decision = decide(candidate, pass, self.policy);
         if let Some(reason) = self.environment_holds.get(&environment) {
@@ -55,7 +55,7 @@ pub(super) enum ToggleDecision {
 
 /// Whether a change belongs to the first pass of its environment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum PassKind {
+pub(super) enum PassOrder {
     /// Nothing is applied in the environment, and the change creates a toggle.
     First,
     Later,
@@ -69,7 +69,7 @@ pub(super) struct DraftChange {
     pub(super) before: Before,
     /// The journaled comment of a retry.
     pub(super) retried_comment: Option<String>,
-    pub(super) pass: PassKind,
+    pub(super) pass: PassOrder,
     /// Set if the toggle alone decides that the change is not published.
     pub(super) withheld: Option<WithheldReason>,
 }
@@ -77,7 +77,7 @@ pub(super) struct DraftChange {
 impl DraftChange {
     /// Returns whether the decision on the environment's first pass decides on this toggle.
     pub(super) fn awaits_first_pass(&self) -> bool {
-        self.pass == PassKind::First && !matches!(self.withheld, Some(WithheldReason::Environment(_)))
+        self.pass == PassOrder::First && !matches!(self.withheld, Some(WithheldReason::Environment(_)))
     }
 }
 
@@ -93,7 +93,7 @@ fn withhold(decision: ToggleDecision, reason: WithheldReason) -> ToggleDecision 
     }
 }
 
-fn decide(candidate: Candidate, pass: PassKind, policy: &Policy) -> ToggleDecision {
+fn decide(candidate: Candidate, pass: PassOrder, policy: &Policy) -> ToggleDecision {
     let Candidate { id, desired, applied } = candidate;
     let unknown = |why| match &applied {
         AppliedVersion::Unknown { .. } => Some(ToggleDecision::Withhold(WithheldReason::Unknown(why))),
@@ -113,13 +113,13 @@ fn decide(candidate: Candidate, pass: PassKind, policy: &Policy) -> ToggleDecisi
 }
 
 /// Decides on a valid document.
-fn document(version: Version, applied: AppliedVersion, pass: PassKind) -> ToggleDecision {
+fn document(version: Version, applied: AppliedVersion, pass: PassOrder) -> ToggleDecision {
     // A request that was sent before had its first pass decided then.
     let pass = match applied {
         AppliedVersion::Nothing => pass,
         AppliedVersion::Document { .. }
         | AppliedVersion::Unknown { .. }
-        | AppliedVersion::Unreadable { .. } => PassKind::Later,
+        | AppliedVersion::Unreadable { .. } => PassOrder::Later,
     };
     let publish = |version, action, before, retried_comment| {
         ToggleDecision::Publish(Box::new(DraftChange {
@@ -207,7 +207,7 @@ fn orphan(id: ToggleId, path: String, applied: AppliedVersion, on_remove: OnRemo
         action: Action::Disable,
         before,
         retried_comment,
-        pass: PassKind::Later,
+        pass: PassOrder::Later,
         withheld: None,
     }))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::change::same_environment;
-use super::decide::{DecidedToggle, DraftChange, PassKind, ToggleDecision};
+use super::decide::{DecidedToggle, DraftChange, PassOrder, ToggleDecision};
 use super::first_pass::{FirstPassChoice, FirstPassRules, by_operator};
 use super::{
     Before, Change, FirstPass, Input, LastOutcome, MassChange, OnInvalid, Orphan, OrphanReason, Plan, Policy,
@@ -178,7 +178,7 @@ impl Draft {
         if let Some(reason @ WithheldReason::Environment(_)) = reason {
             return DraftOutcome::Withhold(reason);
         }
-        if draft.pass == PassKind::First {
+        if draft.pass == PassOrder::First {
             match choices.get(&draft.version.id.environment()) {
                 Some(FirstPassChoice::Decided(FirstPass::Adopt)) => return DraftOutcome::Adopt,
                 Some(FirstPassChoice::Undecided(undecided)) => {

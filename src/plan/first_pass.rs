@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::change::same_environment;
-use super::decide::{DraftChange, PassKind};
+use super::decide::{DraftChange, PassOrder};
 use super::{Dispute, FIRST_PASS_TRAILER, FirstPass, Overrides, Policy, Trailer, Undecided};
 use crate::model::{Attribution, EnvironmentId};
 
@@ -33,7 +33,7 @@ impl FirstPassRules<'_> {
         let lanes = changes.chunk_by(|a, b| same_environment(&a.version.id, &b.version.id));
         lanes
             .filter_map(|lane| {
-                let first = lane.iter().find(|one| one.pass == PassKind::First)?;
+                let first = lane.iter().find(|one| one.pass == PassOrder::First)?;
                 let environment = first.version.id.environment();
                 Some((environment.clone(), self.choice(environment, lane)))
             })

@@ -13,7 +13,7 @@
 //!
 //! # Order of decisions
 //!
-//! 1. [`compare`] walks the two trees by object id and yields the toggles that differ. Equal folders are skipped, so an
+//! 1. `compare` walks the two trees by object id and yields the toggles that differ. Equal folders are skipped, so an
 //!    ordinary commit costs a few tree reads.
 //! 2. [`DecisionContext::decide`] decides on each toggle alone: scope, validity, the meaning of the document, and
 //!    `on_remove`. It runs while documents are read, so that the content of an unchanged document is dropped at once.
