@@ -165,7 +165,10 @@ impl ToggleService {
         });
         let other = other.map(|open| open.sender.name().to_owned());
         let newest = state.newest_sent.max(state.newest_done);
-        state.newest_sent = state.newest_sent.max(revision);
+        // An announcement takes its revision with it if certainly nothing was stored.
+        if fate != Fate::Refused {
+            state.newest_sent = state.newest_sent.max(revision);
+        }
         state.requests += 1;
         let number = state.requests;
         let is_repeated = state.confirmed.remove(toggle) == Some(meaning) && self.is_single;
