@@ -5,8 +5,7 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::answer::{json, problem_with_hint};
-use super::operator::OperatorRequest;
-use super::server::Caller;
+use super::operator::{Caller, OperatorRequest};
 use crate::daemon::{AllowRequest, Released};
 use crate::model::{Allowance, EnvironmentId, Override, escaped, rfc3339};
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::webhook::WebhookKind;
+use super::webhook_kind::WebhookKind;
 use crate::model::{escaped, rfc3339};
 
 /// The shortest time between two log lines with the same reason.

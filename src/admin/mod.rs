@@ -20,6 +20,7 @@ mod replay;
 mod server;
 mod signature;
 mod webhook;
+mod webhook_kind;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -31,6 +32,11 @@ use crate::git::RepoUrl;
 use crate::transport::SecretSource;
 
 pub use server::serve;
+
+/// From accept to close. A connection carries one request, so this is also the longest request.
+const LONGEST_CONNECTION: Duration = Duration::from_secs(10);
+/// A little less than its connection has, so that the response gets through.
+const LONGEST_REQUEST: Duration = Duration::from_secs(LONGEST_CONNECTION.as_secs() - 5);
 
 /// The dependencies and settings of the endpoints.
 #[derive(Clone, Debug)]

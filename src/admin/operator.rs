@@ -1,15 +1,30 @@
 //! Requests of operators: each carries the admin token, in a header that a browser never adds by itself.
 
+use std::fmt;
+use std::net::SocketAddr;
+
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 
 use super::answer::{problem, problem_with_hint};
-use super::server::{Caller, LARGEST_BODY};
 use super::{AdminState, signature};
 use crate::daemon::{Control, ControlError, Rejection};
 use crate::model::escaped;
+
+/// The largest request of an operator, in bytes.
+pub(super) const LARGEST_BODY: usize = 1 << 20;
+
+/// The address of the client that sends a request, for the log.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Caller(pub(super) SocketAddr);
+
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// An authorized request of an operator.
 pub(super) struct OperatorRequest {

@@ -3,7 +3,6 @@
 //! The process lives for months, so a slow or silent client must not use up its file descriptors: the number of open
 //! connections is limited, and each connection ends at its deadline, whether the client does not send or does not read.
 
-use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,29 +22,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::answer::problem;
-use super::webhook::{self, WebhookKind};
-use super::{Admin, AdminState, allow, control, page, probes};
+use super::operator::{Caller, LARGEST_BODY};
+use super::webhook_kind::WebhookKind;
+use super::{Admin, AdminState, LONGEST_CONNECTION, LONGEST_REQUEST, allow, control, page, probes, webhook};
 
 /// The number of connections that are open at once; others wait in the kernel's queue.
 const CONNECTIONS: usize = 256;
-/// From accept to close. A connection carries one request, so this is also the longest request.
-const LONGEST_CONNECTION: Duration = Duration::from_secs(10);
-/// A little less than its connection has, so that the response gets through.
-pub(super) const LONGEST_REQUEST: Duration = Duration::from_secs(LONGEST_CONNECTION.as_secs() - 5);
-/// In bytes. Webhooks have a limit of their own.
-pub(super) const LARGEST_BODY: usize = 1 << 20;
 /// The time that open requests have once the server was asked to end.
 const GRACE_PERIOD: Duration = Duration::from_secs(5);
-
-/// The address of the client that sends a request, for the log.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Caller(SocketAddr);
-
-impl fmt::Display for Caller {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// Serves requests on `listener` until `shutdown` ends, then lets open requests finish for up to five seconds.
 pub async fn serve(listener: TcpListener, admin: Admin, shutdown: impl Future<Output = ()> + Send + 'static) {

@@ -9,7 +9,7 @@ use subtle::ConstantTimeEq as _;
 
 use super::answer::problem;
 use super::form::is_form;
-use super::webhook::WebhookKind;
+use super::webhook_kind::WebhookKind;
 use crate::transport::{Secret, SecretSource, SignatureCheck, SigningKey, hmac_sha256};
 
 /// In seconds: the largest difference between a generic webhook's clock and ours.

@@ -14,14 +14,14 @@ use axum::response::Response;
 use http_body_util::BodyExt as _;
 use serde_json::Value;
 
-use super::AdminState;
 use super::answer::{json, problem};
 use super::deliveries::Disposition;
 use super::event::{About, Watched};
 use super::form::{PayloadField, is_form};
 use super::replay::Delivery;
-use super::server::LONGEST_REQUEST;
 use super::signature::{self, Authentic, WebhookCheck};
+use super::webhook_kind::WebhookKind;
+use super::{AdminState, LONGEST_REQUEST};
 use crate::git::moved_to;
 
 /// The largest webhook, in bytes.
@@ -36,56 +36,6 @@ const LARGEST_PARSED: usize = 1 << 20;
 const LONGEST_DELIVERY: Duration = LONGEST_REQUEST.saturating_sub(Duration::from_millis(500));
 /// In characters.
 const LONGEST_EVENT_NAME: usize = 100;
-
-/// The kind of sender, which decides how a webhook is signed.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum WebhookKind {
-    Generic,
-    Gitea,
-    GitHub,
-    GitLab,
-}
-
-impl WebhookKind {
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Generic => "generic",
-            Self::Gitea => "gitea",
-            Self::GitHub => "github",
-            Self::GitLab => "gitlab",
-        }
-    }
-
-    /// Returns the header with the host's id of a delivery. The id of a generic webhook is part of what is signed.
-    pub(super) fn delivery_header(self) -> Option<&'static str> {
-        match self {
-            Self::Generic => None,
-            Self::Gitea => Some("x-gitea-delivery"),
-            Self::GitHub => Some("x-github-delivery"),
-            Self::GitLab => Some("x-gitlab-event-uuid"),
-        }
-    }
-
-    fn event_header(self) -> Option<&'static str> {
-        match self {
-            Self::Generic => None,
-            Self::Gitea => Some("x-gitea-event"),
-            Self::GitHub => Some("x-github-event"),
-            Self::GitLab => Some("x-gitlab-event"),
-        }
-    }
-
-    /// Returns whether the headers name a push, or no event at all.
-    fn is_push(self, headers: &HeaderMap) -> bool {
-        let pushes: &[&str] = match self {
-            Self::Generic => return true,
-            Self::Gitea | Self::GitHub => &["push"],
-            Self::GitLab => &["Push Hook", "System Hook", "Tag Push Hook"],
-        };
-        let event = self.event_header().and_then(|name| headers.get(name));
-        event.is_none_or(|event| pushes.iter().any(|push| event == push))
-    }
-}
 
 /// The consequence of an authentic webhook.
 enum Verdict {
