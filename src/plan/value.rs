@@ -50,6 +50,14 @@ pub struct Lane<'a> {
 }
 
 /// A plan that may be published. Only [`Plan::approve`] creates one, and publishing accepts nothing else.
+///
+/// ```compile_fail,E0423
+/// # use std::sync::Arc;
+/// # use gitoggle::plan::{Approved, Plan};
+/// fn approved(plan: Arc<Plan>) -> Approved {
+///     Approved(plan)
+/// }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Approved(Arc<Plan>);
 

@@ -92,7 +92,7 @@ impl Open {
 
 /// What the history says of one path.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Found {
+pub(super) enum FoundCommit {
     /// The commit that changed its meaning.
     Commit(Oid),
     /// The history is cut before that commit. Holds the oldest commit that touched the path, if one did.
@@ -112,7 +112,7 @@ pub(super) fn last_commits(
     paths: &[&str],
     parents: Parents,
     is_same: &mut IsSame<'_>,
-) -> Result<Vec<Option<Found>>, Error> {
+) -> Result<Vec<Option<FoundCommit>>, Error> {
     let mut found = vec![None; paths.len()];
     let mut oldest = vec![None; paths.len()];
     let boundary = shallow(reader);
@@ -135,10 +135,10 @@ pub(super) fn last_commits(
             // A path that the first commit does not have was never touched.
             open = walk.differing(&mut open, Some(commit.tree), None)?;
         }
-        open.each(&mut |number| found[number] = Some(Found::Commit(commit.id)));
+        open.each(&mut |number| found[number] = Some(FoundCommit::Commit(commit.id)));
     }
     for number in walk.cut {
-        found[number] = Some(Found::Cut(oldest[number]));
+        found[number] = Some(FoundCommit::Cut(oldest[number]));
     }
     Ok(found)
 }

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::error::Error;
-use super::history::Found;
+use super::history::{self, FoundCommit};
 use super::reader::{Reader, ReaderCache};
 use super::resolve::Resolved;
-use super::{Parents, history, message, search};
+use super::{Parents, message, search};
 use crate::git::{object_id, oid};
 use crate::model::{Attribution, Commit, CommitId, EntryKind, HistoryEvidence, ObjectId, Trees};
 
@@ -175,9 +175,9 @@ impl Snapshot {
             for (path, found) in paths.iter().zip(found) {
                 let attribution = match found {
                     None => continue,
-                    Some(Found::Commit(id)) => Attribution::Known(messages.read(id)?),
-                    Some(Found::Cut(Some(id))) => Attribution::Guessed(messages.read(id)?),
-                    Some(Found::Cut(None)) => Attribution::Guessed(Arc::clone(&head)),
+                    Some(FoundCommit::Commit(id)) => Attribution::Known(messages.read(id)?),
+                    Some(FoundCommit::Cut(Some(id))) => Attribution::Guessed(messages.read(id)?),
+                    Some(FoundCommit::Cut(None)) => Attribution::Guessed(Arc::clone(&head)),
                 };
                 answer.insert(path.clone(), attribution);
             }

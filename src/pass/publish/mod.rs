@@ -123,3 +123,28 @@ pub(crate) fn sent(change: &Change, revision: CommitId) -> Sent {
 pub(super) fn body(sent: &Sent) -> Bytes {
     sent.payload.body(&sent.comment).into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lists all fields: a plan that is not approved cannot be among them unnoticed.
+    fn plan_of(job: PublishJob) -> Approved {
+        let PublishJob {
+            plan,
+            remembered: Remembered { .. },
+            service: _,
+            journal: Journal { .. },
+            limits: Limits { .. },
+            runtime: _,
+            clock: _,
+            context: PassContext { .. },
+        } = job;
+        plan
+    }
+
+    #[test]
+    fn only_an_approved_plan_can_be_published() {
+        let _: fn(PublishJob) -> Approved = plan_of;
+    }
+}
