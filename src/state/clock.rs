@@ -1,10 +1,13 @@
-//! The time of a pass and of the shared state. Tests replace it by a simulated one.
+//! Provides the time for passes and shared state. Tests replace it with a simulated clock.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Where a pass and the state read the time from, and how they wait.
+/// Returns whether the process should end. Called repeatedly during a wait.
+pub type Stop<'a> = &'a dyn Fn() -> bool;
+
+/// The source of the time and of waits.
 #[derive(Clone, Debug, Default)]
 pub enum Clock {
     /// The clocks of the operating system.
@@ -31,7 +34,7 @@ pub trait SimulatedClock: std::fmt::Debug + Send + Sync {
 }
 
 impl Clock {
-    /// Returns the time since an arbitrary moment. Never goes backwards, and includes the time in which the machine was
+    /// Returns the time since an arbitrary moment. It never goes backward, and includes time in which the machine was
     /// suspended.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
@@ -52,7 +55,7 @@ impl Clock {
         }
     }
 
-    /// Returns the moment to compute deadlines from. It may stand still while the machine is suspended.
+    /// Returns the time for computing deadlines. It may stand still while the machine is suspended.
     #[must_use]
     pub fn instant(&self) -> Instant {
         match self {

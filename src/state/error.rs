@@ -1,54 +1,54 @@
-//! What can go wrong with state, and what to do about it.
+//! Defines the errors of state, and a hint for each.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::lock::Holder;
+use super::holder::Holder;
 use crate::git::{GitError, ObjectError, ObjectFault, RepositoryError, is_full};
 use crate::model::{ObjectId, ToggleId};
 
-/// Why state could not be read or written.
+/// The cause that prevented reading or writing state.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The journal has a line that is neither whole nor the last.
-    #[error("line {line} of the journal `{}` cannot be read", .path.display())]
+    /// A line of the journal is damaged, and it is not the last one.
+    #[error("could not read line {line} of the journal `{}`", .path.display())]
     BrokenJournal {
-        /// The journal.
+        /// The file.
         path: PathBuf,
         /// The line, counted from 1.
         line: usize,
     },
-    /// `state.git` cannot be used.
-    #[error("the state repository `{}` cannot be used", .path.display())]
+    /// `state.git` is damaged.
+    #[error("could not use the state repository `{}`", .path.display())]
     BrokenRepository {
         /// The repository.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         source: ObjectFault,
     },
-    /// A commit of the applied ref says nothing that gitoggle understands.
+    /// A commit of the applied ref without the trailers of gitoggle.
     #[error("commit {commit} of the applied ref was not written by gitoggle")]
     ForeignCommit {
         /// The commit.
         commit: ObjectId,
     },
-    /// A test's crash point said so.
+    /// A failpoint of a test.
     #[error("crashed at `{0}`")]
     Crashed(&'static str),
-    /// A document that is to be recorded could not be had.
-    #[error("document {object} cannot be read")]
+    /// A document to record could not be read.
+    #[error("could not read document {object}")]
     Document {
-        /// Its object id.
+        /// The object id.
         object: ObjectId,
-        /// Why.
+        /// The cause.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A document's content is not the one its id stands for.
-    #[error("document {object} has the content of another one")]
+    /// The content of a document does not match its object id.
+    #[error("the content of document {object} does not match its object id")]
     WrongContent {
-        /// The object id it was asked for by.
+        /// The expected object id.
         object: ObjectId,
     },
     /// Another process is publishing to the same shared state.
@@ -56,19 +56,19 @@ pub enum Error {
     InUse {
         /// The state's name.
         name: String,
-        /// Who publishes.
+        /// The process that is publishing.
         holder: String,
-        /// The toggles whose requests this process may have sent, and could not put on record there.
+        /// The toggles whose requests this process may have sent and could not record there.
         owed: Vec<ToggleId>,
     },
-    /// The disk said no.
-    #[error("cannot {doing} `{}`", .path.display())]
+    /// An I/O error in the state folder.
+    #[error("could not {doing} `{}`", .path.display())]
     Io {
-        /// What was attempted.
+        /// The operation, as a verb.
         doing: &'static str,
-        /// On what.
+        /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         #[source]
         source: Arc<io::Error>,
     },
@@ -77,131 +77,131 @@ pub enum Error {
     Locked {
         /// The state folder.
         dir: PathBuf,
-        /// Who has it.
+        /// The other process.
         holder: Holder,
     },
-    /// No request may start in this pass any more: another process holds the shared state, or it cannot be updated. The
-    /// cause is reported by the checkpoint that found it.
-    #[error("the shared state is not held any more; nothing more is sent")]
+    /// No request may start in this pass any more, because another process took the shared state over or pushes fail. The
+    /// checkpoint reports the cause.
+    #[error("this process does not hold the shared state any more, so it sends no more requests")]
     LeaseOver,
-    /// The journal of this pass is closed, after an error that was reported when it happened.
+    /// The journal of this pass is closed after an earlier error, which was reported.
     #[error("the journal is closed")]
     JournalClosed,
-    /// The applied ref was moved by someone who does not hold the lock.
-    #[error("`{0}` was moved by another program meanwhile")]
+    /// A program without the lock moved the applied ref.
+    #[error("another program moved `{0}`")]
     Moved(String),
-    /// The state folder is the cache of another shared state, with requests whose outcome is not on record there.
+    /// The state folder caches another shared state, and has requests whose outcome that state does not have yet.
     #[error(
         "this state folder has requests for the shared state `{other}` whose outcome is not recorded there yet"
     )]
     OtherState {
-        /// Its name.
+        /// The name of the other state.
         other: String,
     },
-    /// The state folder is something else.
+    /// The path of the state folder is not a folder.
     #[error("the state folder `{}` is not a folder", .0.display())]
     NotAFolder(PathBuf),
     /// The state belongs to another service.
     #[error("this state belongs to `{recorded}`, not to `{wanted}`")]
     OtherBaseUrl {
-        /// The base URL that is recorded.
+        /// The recorded base URL.
         recorded: String,
-        /// The one that was asked for.
+        /// The configured base URL.
         wanted: String,
     },
-    /// Somebody else's push came first; nothing was sent.
+    /// Another process moved the ref first.
     #[error("another process updated the shared state `{0}` first")]
     Raced(String),
-    /// The state folder cannot be written.
-    #[error("the state folder `{}` cannot be written", .dir.display())]
+    /// The state folder is not writable.
+    #[error("could not write to the state folder `{}`", .dir.display())]
     ReadOnly {
         /// The state folder.
         dir: PathBuf,
-        /// What the system says.
+        /// The cause.
         #[source]
         source: Arc<io::Error>,
     },
-    /// A lock file in the repository that shares the state.
+    /// The ref of the shared state has a lock file.
     #[error("the state remote is locked by `{}`", .path.display())]
     RemoteLocked {
         /// The lock file.
         path: PathBuf,
     },
-    /// The repository that shares the state cannot be used.
-    #[error("the state remote `{remote}` cannot be used")]
+    /// The state remote cannot be read or written.
+    #[error("could not use the state remote `{remote}`")]
     Remote {
-        /// The remote, safe to print.
+        /// The URL without credentials.
         remote: String,
-        /// Why not.
+        /// The cause.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The suspension cannot be read, so whether to write is not known.
-    #[error("`{}` cannot be read, so it is not known whether publishing is suspended", .path.display())]
+    /// The file of the suspensions cannot be read.
+    #[error("could not read `{}`, so publishing may be suspended", .path.display())]
     Suspension {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         #[source]
         source: serde_json::Error,
     },
 }
 
 impl Error {
-    /// Returns what to do about it, where there is something to say.
+    /// Returns the advice for the operator, if there is any.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::BrokenJournal { path, .. } => format!(
-                "it says what was sent and not yet recorded; after moving `{}` away, run `gitoggle apply` with \
-                 `--first-pass assert` on a new state folder to be sure of every toggle",
+                "the journal has the requests that are not recorded yet; move `{}` away, and run `gitoggle apply` with \
+                 `--first-pass assert` on a new state folder to send every toggle again",
                 path.display()
             ),
             Self::BrokenRepository { path, .. } => format!(
-                "run `git -C {} fsck`; if it cannot be repaired, move it away: what is applied is then not \
-                 known, and `--first-pass` decides how to begin again",
+                "run `git -C {} fsck`; if you cannot repair the repository, move it away: the next run is then a first \
+                 pass, as with an empty state folder",
                 path.display()
             ),
             Self::ForeignCommit { .. } => {
-                "somebody else wrote to the ref; point it back at a commit of gitoggle's".to_owned()
+                "another program wrote to the ref; reset it to a commit of gitoggle".to_owned()
             }
             Self::Io { source, .. } if is_full(source) => {
-                "the disk is full; nothing is sent that cannot be recorded".to_owned()
+                "the disk is full; gitoggle sends no request that it cannot record".to_owned()
             }
             Self::OtherBaseUrl { .. } => {
-                "give another `--state-dir` (or `--state-name`) for another service, or the recorded base URL"
+                "for another service, pass another `--state-dir` or `--state-name`; otherwise, pass the recorded base URL"
                     .to_owned()
             }
             Self::ReadOnly { .. } | Self::NotAFolder(_) => {
-                "give a folder that can be written with `--state-dir`; without a record nothing is sent"
+                "pass a writable folder with `--state-dir`; gitoggle sends no request that it cannot record"
                     .to_owned()
             }
             Self::Suspension { path, .. } => {
-                format!("say `resume` or `suspend` again, or remove `{}`", path.display())
+                format!("run `gitoggle resume` or `gitoggle suspend`, or remove `{}`", path.display())
             }
             Self::OtherState { other } => format!(
-                "run `gitoggle apply` with `--state-name {other}` once, or give another `--state-dir`"
+                "run `gitoggle apply` with `--state-name {other}` once, or pass another `--state-dir`"
             ),
             Self::RemoteLocked { path } => format!(
-                "if no Git program is using that repository, one was killed there: remove `{}`",
+                "if no Git program is using that repository, a killed program left the lock: remove `{}`",
                 path.display()
             ),
             Self::InUse { .. } | Self::LeaseOver | Self::Locked { .. } | Self::Raced(_) => {
-                "run it again when the other one is done".to_owned()
+                "run this again when the other process has ended".to_owned()
             }
-            Self::Moved(_) => "leave that ref to gitoggle, and run it again".to_owned(),
+            Self::Moved(_) => "do not move that ref with other programs, and run this again".to_owned(),
             Self::Remote { source, .. } => match source.downcast_ref::<GitError>() {
                 Some(error) => return error.hint(),
-                None => "check `--state-remote`, and what this user may read and write there".to_owned(),
+                None => "check `--state-remote` and the permissions of this user there".to_owned(),
             },
             Self::Document { .. } | Self::WrongContent { .. } => {
-                "run `git fsck` in the source; clone it anew if it is damaged".to_owned()
+                "run `git fsck` in the source; if it is damaged, clone it again".to_owned()
             }
             Self::Io { .. } | Self::Crashed(_) | Self::JournalClosed => return None,
         })
     }
 
-    /// Returns whether another try in a moment may succeed.
+    /// Returns whether a retry may succeed.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::RemoteLocked { .. } => true,
@@ -210,7 +210,18 @@ impl Error {
         }
     }
 
-    /// Makes `source` an error that says what was attempted on what.
+    /// Refuses state of another service.
+    pub(crate) fn check_base_url(recorded: &str, wanted: &str) -> Result<(), Self> {
+        match recorded == wanted {
+            true => Ok(()),
+            false => Err(Self::OtherBaseUrl {
+                recorded: recorded.to_owned(),
+                wanted: wanted.to_owned(),
+            }),
+        }
+    }
+
+    /// Returns a conversion of I/O errors that adds the operation and the path.
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |source| Self::Io {
@@ -220,7 +231,7 @@ impl Error {
         }
     }
 
-    /// Makes an error of the repository at `path`, or of the disk that it is on.
+    /// Returns a conversion of errors of the repository at `path`, I/O errors included.
     pub(crate) fn repository(path: &Path) -> impl FnOnce(git2::Error) -> Self + use<> {
         let error = RepositoryError::git(path);
         move |cause| error(cause).into()
@@ -246,14 +257,14 @@ impl From<ObjectError> for Error {
     }
 }
 
-/// Names the toggles that a process owes to a shared state.
+/// Lists the toggles whose requests the shared state does not have.
 fn owing(owed: &[ToggleId]) -> String {
     if owed.is_empty() {
         return String::new();
     }
     let toggles: Vec<String> = owed.iter().map(|id| format!("`{id}`")).collect();
     format!(
-        "; it does not know yet that requests may have been stored for {}",
+        "; the state does not list the unknown outcomes of this process for {} yet",
         toggles.join(", ")
     )
 }

@@ -1,4 +1,4 @@
-//! Small files that are complete or absent: temporary file, sync, rename, sync of the folder.
+//! Replaces small files durably and atomically: temporary file, sync, rename, sync of the folder.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use std::path::Path;
 use super::error::Error;
 use crate::git::{self, Failpoints};
 
-/// Replaces `path` with `content`, durably.
+/// Replaces the content of `path`.
 pub(crate) fn replace(path: &Path, content: &[u8], failpoints: &Failpoints) -> Result<(), Error> {
     let temporary = path.with_extension("tmp");
     let mut file = File::create(&temporary).map_err(Error::io("create", &temporary))?;
@@ -20,7 +20,7 @@ pub(crate) fn replace(path: &Path, content: &[u8], failpoints: &Failpoints) -> R
     sync_parent(path)
 }
 
-/// Removes `path` durably, if it is there.
+/// Removes `path`, if it exists.
 pub(crate) fn remove(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path) {
         Ok(()) => sync_parent(path),
@@ -29,7 +29,7 @@ pub(crate) fn remove(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Returns the content of `path`, or nothing where there is no such file.
+/// Returns the content of `path`; none if the file does not exist.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     match fs::read(path) {
         Ok(content) => Ok(Some(content)),

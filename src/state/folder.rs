@@ -1,15 +1,15 @@
-//! Recognizes a folder that is not gitoggle's: a mistyped state folder must not fill somebody's documents with packs.
+//! Detects a folder of another program, so that a mistyped `--state-dir` does not add packs to it.
 
 use std::path::Path;
 
-/// What a state folder holds from its first moments on. Whatever lies beside one of these is left alone.
+/// Names that identify a state folder, whatever else it contains.
 const OWN: [&str; 4] = ["state.git", "source.git", "journal", "lock"];
 
-/// What a new volume holds before anything is written to it, besides names that begin with a dot.
+/// The content of a new volume, besides names that begin with a dot.
 const OF_VOLUMES: &str = "lost+found";
 
-/// Returns the first file or folder that shows that `dir` belongs to something else; none if it is empty, missing or a
-/// state folder.
+/// Returns the first file or folder in `dir` that is not from gitoggle; none if `dir` is empty, missing or a state
+/// folder.
 #[must_use]
 pub fn foreign(dir: &Path) -> Option<String> {
     if OWN.iter().any(|name| dir.join(name).symlink_metadata().is_ok()) {

@@ -1,40 +1,41 @@
-//! What was applied, what was sent and is not recorded yet, and what several processes share of both.
+//! Records applied documents and open requests, and shares them between processes.
 //!
-//! # What the module promises
+//! # Guarantees
 //!
 //! The record is never ahead of the service. Wherever the process dies, a toggle whose request may have been stored is
-//! recorded as applied or is unknown, never forgotten. Nothing is sent that is not on record: a full disk or a read-only
-//! folder stops a pass before its first request. On shared state, only one process sends at a time, and no older revision
-//! follows a newer one.
+//! applied or unknown afterwards. A request is recorded before it is sent, so that a full disk or a read-only folder stops
+//! a pass before its first request. On shared state, only one process sends at a time, and no older revision follows a
+//! newer one.
 //!
-//! # The parts
+//! # Parts
 //!
-//! `applied` holds the record: a ref of a bare repository, whose tree contains exactly the applied documents. A diff
-//! against it is a Git diff, and its history is the deployment history. `journal` holds each request before it is sent,
-//! and its outcome afterwards. `shared` holds the protocol of a ref on a remote. A [`Store`] owns the three, one per
-//! folder, and calls them; a [`View`] reads them and writes nothing. `sidecar` and `orders` hold small files: failures,
-//! the last clean pass, suspensions, and allowances.
+//! `applied` is the record: a ref of a bare repository, whose tree has exactly the applied documents. A diff against it
+//! is a Git diff, and its history is the deployment history. `journal` has each request before it is sent, and its
+//! outcome. `shared` is the protocol of a ref on a remote. A [`Store`] owns the three and calls them. A [`View`] reads
+//! them without writing. `sidecar` and `orders` keep small files: failures, the last clean pass, suspensions, and
+//! allowances.
 //!
 //! # The order of a pass
 //!
-//! 1. [`Store::refresh`] waits until no other process publishes. Whatever this folder may have stored, and the ref does
-//!    not know, is on the ref's list before the pass plans: a plan that does not know it could leave it on the service.
+//! 1. [`Store::refresh`] waits until no other process publishes. It pushes the requests that this folder may have stored
+//!    and that the ref does not list. A plan without them could leave their documents on the service.
 //! 2. [`Store::start`] writes the documents as one synced pack, opens the journal, and pushes an announcement. The
-//!    documents come first, because a confirmed request must be recordable without the source.
-//! 3. Lanes ask [`Journal::granted`], then [`Journal::begin`]. The clock is checked after the intent is synced, as the
-//!    last thing before the request, because a sync may take long.
-//! 4. [`Store::checkpoint`] commits outcomes every few seconds and pushes them. They leave the journal only once the
-//!    shared ref has them: a push that fails is repeated with everything since.
+//!    documents come first, because recording a confirmed request must not need the source.
+//! 3. Lanes call [`Journal::granted`], then [`Journal::begin`]. It checks the clock after the sync of the intent, directly
+//!    before the request, because a sync may take long.
+//! 4. [`Store::checkpoint`] commits and pushes outcomes every few seconds. They stay in the journal until the shared ref
+//!    has them, so that the next checkpoint can repeat a failed push.
 //! 5. [`Store::record`] ends the pass with a record, and [`Store::finish_pass`] closes the journal.
 //!
-//! A time that another machine wrote is never compared with a local clock. Every rule of the shared state is a pure
-//! function in `shared::protocol`, so that a simulation can run thousands of histories against it.
+//! No rule compares a time that another machine wrote with a local clock. Every rule of the shared state is a pure
+//! function in `shared::protocol`, so that a simulation can run thousands of histories.
 
 mod applied;
 mod clock;
 mod error;
 mod files;
 mod folder;
+mod holder;
 mod journal;
 mod lock;
 mod orders;
@@ -44,21 +45,21 @@ mod snapshot;
 mod store;
 
 pub use crate::git::FailpointHook;
-pub use applied::{AppliedEdit, Revisions, Tip};
-pub use clock::Clock;
+pub use applied::{AppliedEdit, PassHead, Revisions, Tip};
 #[cfg(test)]
 pub use clock::SimulatedClock;
+pub use clock::{Clock, Stop};
 pub use error::Error;
 pub use folder::foreign;
+pub use holder::{Holder, this_process};
 pub use journal::{Begun, Journal};
-pub use lock::{Holder, this_process};
 pub use orders::Orders;
 #[cfg(test)]
 pub(crate) use shared::head::SharedHead;
-pub use shared::{SharedRemote, Stop};
-pub use sidecar::{Alone, Failures, PassMemory, Refusal, Tried};
+pub use shared::{SharedOptions, SharedRemote};
+pub use sidecar::{Alone, CleanPass, Failures, Refusal, Tried};
 pub use snapshot::{Unknown, View};
-pub use store::{Options, PassHead, SharedOptions, Store};
+pub use store::{Options, Store};
 
 #[cfg(test)]
 mod tests;

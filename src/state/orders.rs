@@ -1,9 +1,7 @@
-//! What operators ordered: suspensions, and allowances that no pass has used up yet.
+//! Stores the orders of operators: suspensions, and allowances that no pass has used yet.
 //!
-//! Losing an allowance costs the operator a second command. Losing a suspension would un-suspend, so one that cannot
-//! be read is an error.
-//!
-//! Invariant: an order is complete on disk before anything acts on it.
+//! Losing an allowance costs the operator a second command. Losing a suspension would resume publishing, so an unreadable
+//! one is an error. Invariant: an order is complete on disk before it takes effect.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,7 +17,7 @@ use crate::model::{Allowance, Suspension, SuspensionScope, Suspensions};
 const ALLOWED: &str = "allowed.json";
 const SUSPENDED: &str = "suspended.json";
 
-/// Held while an order is read, changed and written. The driver records an order while a pass uses up allowances.
+/// Held while an order is read, changed and written: the driver may record an order while a pass removes allowances.
 static CHANGING: Mutex<()> = Mutex::new(());
 
 /// The orders in one state folder. Only the process that holds the folder's lock changes them.
@@ -28,7 +26,7 @@ pub struct Orders {
     failpoints: Failpoints,
 }
 
-/// An older gitoggle wrote one suspension, of everything. It reads a list of them as a suspension of everything.
+/// An older version wrote one suspension, of everything. It reads a list as a suspension of everything.
 #[derive(Deserialize, Serialize)]
 #[serde(untagged)]
 enum Suspended {
@@ -42,7 +40,7 @@ struct Allowed {
 }
 
 impl Orders {
-    /// Names the orders in `dir`.
+    /// Returns the orders in `dir`, without reading them.
     #[must_use]
     pub fn new(dir: &Path) -> Self {
         Self::with(dir, Failpoints::default())
@@ -55,38 +53,32 @@ impl Orders {
         }
     }
 
-    /// Reads what is suspended, ended suspensions included.
+    /// Reads the suspensions, ended ones included.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If the file cannot be read.
     pub fn suspensions(&self) -> Result<Suspensions, Error> {
         suspensions(&self.dir)
     }
 
-    /// Records an order to write nothing in `scope`.
+    /// Suspends publishing in `scope`.
     ///
     /// # Errors
-    /// When it cannot be written, or the other suspensions cannot be read.
+    /// If the file cannot be written, or the other suspensions cannot be read.
     pub fn suspend(&self, scope: SuspensionScope, suspension: Suspension) -> Result<(), Error> {
         let _changing = changing();
-        let mut suspensions = match suspensions(&self.dir) {
-            Err(_) if scope.is_everything() => Suspensions::default(),
-            read => read?,
-        };
+        let mut suspensions = self.replaceable(&scope)?;
         suspensions.add(scope, suspension);
         self.keep_suspensions(suspensions)
     }
 
-    /// Takes the order for `scope` back, or every order for everything, and returns the scopes that were suspended.
+    /// Removes the suspension of `scope`, or all suspensions if `scope` is everything. Returns the resumed scopes.
     ///
     /// # Errors
-    /// When it cannot be written, or the other suspensions cannot be read.
+    /// If the file cannot be written, or the other suspensions cannot be read.
     pub fn resume(&self, scope: &SuspensionScope) -> Result<Vec<SuspensionScope>, Error> {
         let _changing = changing();
-        let mut suspensions = match suspensions(&self.dir) {
-            Err(_) if scope.is_everything() => Suspensions::default(),
-            read => read?,
-        };
+        let mut suspensions = self.replaceable(scope)?;
         let resumed = suspensions.remove(scope);
         if scope.is_everything() || !resumed.is_empty() {
             self.keep_suspensions(suspensions)?;
@@ -94,10 +86,10 @@ impl Orders {
         Ok(resumed)
     }
 
-    /// Records an allowance, in place of one that decides the same question.
+    /// Records an allowance. It replaces one for the same override.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If the file cannot be written.
     pub fn allow(&self, allowance: Allowance) -> Result<(), Error> {
         let _changing = changing();
         let mut allowances = allowances(&self.dir);
@@ -106,10 +98,10 @@ impl Orders {
         self.keep_allowances(allowances)
     }
 
-    /// Removes allowances that are used up or out of date.
+    /// Removes used and outdated allowances.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If the file cannot be written.
     pub fn spend(&self, spent: &[Allowance]) -> Result<(), Error> {
         if spent.is_empty() {
             return Ok(());
@@ -118,6 +110,14 @@ impl Orders {
         let mut allowances = allowances(&self.dir);
         allowances.retain(|other| !spent.contains(other));
         self.keep_allowances(allowances)
+    }
+
+    /// Reads the suspensions. An order for everything replaces a file that cannot be read.
+    fn replaceable(&self, scope: &SuspensionScope) -> Result<Suspensions, Error> {
+        match suspensions(&self.dir) {
+            Err(_) if scope.is_everything() => Ok(Suspensions::default()),
+            read => read,
+        }
     }
 
     fn keep_suspensions(&self, suspensions: Suspensions) -> Result<(), Error> {
@@ -141,7 +141,7 @@ fn changing() -> MutexGuard<'static, ()> {
     CHANGING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads what is suspended in `dir`, ended suspensions included.
+/// Reads the suspensions in `dir`, ended ones included.
 pub(crate) fn suspensions(dir: &Path) -> Result<Suspensions, Error> {
     let path = dir.join(SUSPENDED);
     let Some(text) = files::read(&path)? else {
@@ -154,7 +154,7 @@ pub(crate) fn suspensions(dir: &Path) -> Result<Suspensions, Error> {
     }
 }
 
-/// Reads what is allowed in `dir`.
+/// Reads the allowances in `dir`.
 pub(crate) fn allowances(dir: &Path) -> Vec<Allowance> {
     or_ignored::<Allowed>(&dir.join(ALLOWED))
         .unwrap_or_default()

@@ -1,5 +1,5 @@
-//! What is remembered beside the record: refusals and tries, and the last clean pass. Losing them costs a look, a line of
-//! `status`, or the order of the next pass.
+//! Keeps failures and the last clean pass beside the record. Losing them costs a lookup, a line of `status`, or the order
+//! of the next pass.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,34 +19,34 @@ const PASS: &str = "pass.json";
 /// The last refusal of a toggle's document by the service.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Refusal {
-    /// The request that was refused. Empty in the file of an older version, so that no request matches it.
+    /// The refused request. Empty in the file of an older version, so that no request matches it.
     #[serde(default)]
     pub request: RequestDigest,
-    /// What the service said.
+    /// The response of the service.
     pub reason: String,
-    /// When, in seconds since 1970-01-01 UTC.
+    /// The time, in seconds since 1970-01-01 UTC.
     pub at: i64,
-    /// The source revision it was sent at.
+    /// The source revision of the request.
     pub revision: CommitId,
 }
 
-/// The last pass after which nothing was held, pending, failed or unknown.
+/// The last pass, if it left no toggle withheld, pending, failed or unknown.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct PassMemory {
+pub struct CleanPass {
     /// The source's tree under the root.
     pub root_tree: ObjectId,
     /// The digest of the settings that shape a plan.
     pub policy_digest: String,
-    /// The state's tip after it.
+    /// The tip of the state after the pass.
     pub tip: CommitId,
     /// The source revision.
     pub revision: CommitId,
-    /// When, in seconds since 1970-01-01 UTC.
+    /// The time, in seconds since 1970-01-01 UTC.
     pub at: i64,
 }
 
 #[derive(Deserialize, Serialize)]
-struct Versioned<T> {
+struct VersionedFile<T> {
     version: u32,
     #[serde(flatten)]
     content: T,
@@ -59,18 +59,18 @@ pub struct Tried {
     pub request: RequestDigest,
     /// The number of the pass. Grows with every pass that leaves an unconfirmed request.
     pub pass: u64,
-    /// What happened.
+    /// The failure.
     pub reason: String,
-    /// There if the request failed alone.
+    /// Present if the request failed alone.
     pub alone: Option<Alone>,
 }
 
 /// The backoff of a request that failed while others were applied.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Alone {
-    /// How often it failed alone.
+    /// The number of failures alone.
     pub failures: u32,
-    /// When it is tried again, in seconds since 1970-01-01 UTC.
+    /// The time of the next try, in seconds since 1970-01-01 UTC.
     pub retry_at: i64,
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn failures(dir: &Path) -> Failures {
     or_ignored(&dir.join(FAILURES)).unwrap_or_default()
 }
 
-pub(crate) fn pass(dir: &Path) -> Option<PassMemory> {
+pub(crate) fn pass(dir: &Path) -> Option<CleanPass> {
     or_ignored(&dir.join(PASS))
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn keep_failures(dir: &Path, failures: Failures, failpoints: &Failpoi
     }
 }
 
-pub(crate) fn keep_pass(dir: &Path, pass: Option<PassMemory>, failpoints: &Failpoints) -> Result<(), Error> {
+pub(crate) fn keep_pass(dir: &Path, pass: Option<CleanPass>, failpoints: &Failpoints) -> Result<(), Error> {
     match pass {
         None => files::remove(&dir.join(PASS)),
         Some(pass) => write(&dir.join(PASS), pass, failpoints),
@@ -107,32 +107,26 @@ pub(crate) fn keep_pass(dir: &Path, pass: Option<PassMemory>, failpoints: &Failp
 }
 
 pub(crate) fn write<T: Serialize>(path: &Path, content: T, failpoints: &Failpoints) -> Result<(), Error> {
-    let versioned = Versioned {
+    let versioned = VersionedFile {
         version: VERSION,
         content,
     };
-    let text = serde_json::to_vec(&versioned).expect("what is remembered has text for keys");
+    let text = serde_json::to_vec(&versioned).expect("all keys are strings");
     files::replace(path, &text, failpoints)
 }
 
 pub(crate) fn or_ignored<T: DeserializeOwned>(path: &Path) -> Option<T> {
-    let text = files::read(path).unwrap_or_else(|error| {
-        tracing::warn!(name: "unreadable_file", path = %path.display(), %error, "ignored what cannot be read");
-        None
-    })?;
-    match parse(&text) {
-        Ok(content) => Some(content),
-        Err(error) => {
-            tracing::warn!(name: "unreadable_file", path = %path.display(), %error, "ignored what cannot be read");
-            None
-        }
-    }
+    let ignore = |error: &dyn std::fmt::Display| {
+        tracing::warn!(name: "unreadable_file", path = %path.display(), %error, "ignored unreadable file");
+    };
+    let text = files::read(path).inspect_err(|error| ignore(error)).ok()??;
+    parse(&text).inspect_err(|error| ignore(error)).ok()
 }
 
 pub(crate) fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, serde_json::Error> {
-    let Versioned { version, content } = serde_json::from_slice(text)?;
+    let VersionedFile { version, content } = serde_json::from_slice(text)?;
     match version {
         VERSION => Ok(content),
-        other => Err(serde::de::Error::custom(format!("version {other} is not known"))),
+        other => Err(serde::de::Error::custom(format!("unknown version {other}"))),
     }
 }

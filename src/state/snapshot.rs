@@ -1,4 +1,4 @@
-//! State as a reader sees it: no lock, nothing written, and a writer may be at work.
+//! Reads state without the lock and without writing, even while a writer works.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
-use super::applied::{Applied, Tip};
+use super::applied::{AppliedRepository, Tip};
 use super::error::Error;
 use super::journal::index::JournalIndex;
 use super::journal::lines::Replay;
 use super::shared::SharedRemote;
 use super::shared::head::SharedHead;
-use super::sidecar::{self, Failures, PassMemory, Refusal, Tried};
+use super::sidecar::{self, CleanPass, Failures, Refusal, Tried};
 use super::{files, journal, orders};
 use crate::git::{ObjectReader, RepositoryPool};
 use crate::model::{Allowance, CommitId, ObjectId, Sent, Suspensions, ToggleId};
 
-/// How often reading starts over because a writer cut the journal meanwhile.
+/// The most tries to read the state between two trims of the journal.
 const TRIES: usize = 20;
 
 /// The id of a tree with no entries, the same in every repository.
@@ -29,11 +29,11 @@ const EMPTY_TREE: ObjectId = ObjectId([
 /// A toggle whose last request has no known outcome.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Unknown {
-    /// What was sent, to be sent again where the same document is wanted.
+    /// The last request, which is sent again if the same document is desired.
     pub sent: Sent,
 }
 
-/// What is recorded, at one moment.
+/// The recorded state at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     repository: Option<Arc<RepositoryPool>>,
@@ -45,24 +45,24 @@ pub struct View {
     unknown: BTreeMap<ToggleId, Unknown>,
     settled: BTreeMap<ToggleId, Sent>,
     failures: Failures,
-    memory: Option<PassMemory>,
+    clean_pass: Option<CleanPass>,
     suspensions: Suspensions,
     allowances: Vec<Allowance>,
-    /// Where a fetched repository lies, for as long as a reader may need it.
+    /// The folder of a fetched repository, which must exist for as long as a reader may need it.
     _temporary: Option<Arc<TempDir>>,
 }
 
 impl View {
-    /// Reads the state in `dir`; a folder that is missing is an empty state.
+    /// Reads the state in `dir`. The state of a missing folder is empty.
     ///
     /// # Errors
-    /// When something is there and cannot be understood.
+    /// If a file cannot be read.
     pub fn open(dir: &Path) -> Result<Self, Error> {
         let mut tries = 0;
         loop {
             let bytes = files::read(&dir.join("journal"))?.unwrap_or_default();
             let replay = journal::parse(dir, &bytes);
-            // The record is read after the journal: what moves from one to the other is seen twice, never not at all.
+            // The record is read after the journal, so that an entry that moves to the record is not missed.
             let (repository, tip) = record_in(&dir.join("state.git"))?;
             tries += 1;
             if tries < TRIES && header_of(dir)? != first_line(&bytes) {
@@ -78,17 +78,17 @@ impl View {
                 tip,
                 ..Self::default()
             };
-            view.replace_memory(dir)?;
+            view.reload(dir)?;
             view.show_index(BTreeMap::new(), &index);
             return Ok(view);
         }
     }
 
-    /// Reads the state that is shared through `shared`, with what `dir` holds besides. Never waits. Nothing is written in
-    /// `dir`; what has to be fetched goes into a temporary folder.
+    /// Reads the shared state, and the files in `dir`. Never waits for another process. Fetches into a temporary folder
+    /// instead of `dir`.
     ///
     /// # Errors
-    /// When the remote cannot be read, or something there cannot be understood.
+    /// If the remote or a file cannot be read.
     pub fn fetch(shared: &SharedRemote, dir: &Path) -> Result<Self, Error> {
         let bytes = files::read(&dir.join("journal"))?.unwrap_or_default();
         let Replay { mut index, header } = journal::parse(dir, &bytes)?;
@@ -118,25 +118,25 @@ impl View {
             _temporary: temporary,
             ..Self::default()
         };
-        view.replace_memory(dir)?;
+        view.reload(dir)?;
         view.show_index(unknown, &index);
         Ok(view)
     }
 
-    /// Returns the view of a folder, for a writer to fill.
+    /// Returns the view of a folder, without the record and the journal.
     pub(crate) fn of_folder(dir: &Path, repository: &Path) -> Result<Self, Error> {
         let mut view = Self {
             repository: Some(Arc::new(RepositoryPool::new(repository.to_owned()))),
             ..Self::default()
         };
-        view.replace_memory(dir)?;
+        view.reload(dir)?;
         Ok(view)
     }
 
-    /// Takes in what the parts of a store hold.
+    /// Updates the view from the parts of a store.
     pub(crate) fn show(
         &mut self,
-        applied: &Applied,
+        applied: &AppliedRepository,
         listed: BTreeMap<ToggleId, Sent>,
         index: &JournalIndex,
         newest: Option<CommitId>,
@@ -151,12 +151,11 @@ impl View {
         self.show_index(listed, index);
     }
 
-    /// Shows the unknown toggles of a shared list and of a journal, which knows more about its own.
+    /// Merges the unknown toggles of a shared list and of a journal, whose entries take precedence.
     fn show_index(&mut self, mut listed: BTreeMap<ToggleId, Sent>, index: &JournalIndex) {
         self.requested = index.newest_revision(self.tip.as_ref().map(|tip| tip.commit));
         index.settled().for_each(|(id, _)| drop(listed.remove(id)));
-        let own = index.unknown();
-        listed.extend(own.map(|(id, entry)| (id.clone(), entry.sent.clone())));
+        listed.extend(index.unknown_requests());
         let unknown = listed.into_iter();
         self.unknown = unknown.map(|(id, sent)| (id, Unknown { sent })).collect();
         let settled = index.settled();
@@ -165,35 +164,36 @@ impl View {
             .collect();
     }
 
-    /// Lets go of what is open of the repository.
+    /// Closes the files of the repository.
     pub(crate) fn close(&self) {
         if let Some(repository) = &self.repository {
             repository.close();
         }
     }
 
-    /// Takes in that a pass at `revision` found what the last clean pass left.
+    /// Moves the last clean pass to `revision`, at which a pass found no difference.
     pub(crate) fn see(&mut self, revision: CommitId) {
-        if let Some(memory) = &mut self.memory {
-            memory.revision = revision;
+        if let Some(pass) = &mut self.clean_pass {
+            pass.revision = revision;
         }
     }
 
-    pub(crate) fn replace_memory(&mut self, dir: &Path) -> Result<(), Error> {
+    /// Reads the files beside the record and the journal again.
+    pub(crate) fn reload(&mut self, dir: &Path) -> Result<(), Error> {
         self.failures = sidecar::failures(dir);
-        self.memory = sidecar::pass(dir);
+        self.clean_pass = sidecar::pass(dir);
         self.suspensions = orders::suspensions(dir)?;
         self.allowances = orders::allowances(dir);
         Ok(())
     }
 
-    /// Returns what is recorded as applied, or nothing where nothing ever was.
+    /// Returns the tip of the record; none if nothing was ever applied.
     #[must_use]
     pub fn tip(&self) -> Option<&Tip> {
         self.tip.as_ref()
     }
 
-    /// Returns the newest revision that a process dealt with: on shared state, it may be announced only.
+    /// Returns the newest revision of a pass. On shared state, it may be announced and not recorded yet.
     #[must_use]
     pub fn newest(&self) -> Option<CommitId> {
         self.newest
@@ -204,13 +204,13 @@ impl View {
         self.requested
     }
 
-    /// Returns the process that has announced a pass on shared state, as a reader finds it. It may have died.
+    /// Returns the process that has announced a pass on shared state. It may have died since.
     #[must_use]
     pub fn holder(&self) -> Option<&str> {
         self.holder.as_deref()
     }
 
-    /// Returns the base URL that this state belongs to, where there is one on record.
+    /// Returns the recorded base URL.
     #[must_use]
     pub fn base_url(&self) -> Option<&str> {
         self.base_url.as_deref()
@@ -222,65 +222,65 @@ impl View {
         &self.unknown
     }
 
-    /// Returns what the service confirmed and the tip does not hold yet: a pass is running, or one died. Empty in a
-    /// [`Store`](super::Store) that was just opened, which records it first.
+    /// Returns confirmed requests that the tip does not have yet: a pass is running, or its process died. Empty in a
+    /// [`Store`](super::Store) that was just opened, which records them first.
     #[must_use]
     pub fn settled(&self) -> &BTreeMap<ToggleId, Sent> {
         &self.settled
     }
 
-    /// Returns the documents that the service refused last.
+    /// Returns the last refusal of each toggle.
     #[must_use]
     pub fn refusals(&self) -> &BTreeMap<ToggleId, Refusal> {
         &self.failures.refusals
     }
 
-    /// Returns the last tries of requests that the service has not confirmed.
+    /// Returns the last try of each unconfirmed request.
     #[must_use]
     pub fn tries(&self) -> &BTreeMap<ToggleId, Tried> {
         &self.failures.tries
     }
 
-    /// Returns the requests that the service has not confirmed.
+    /// Returns the refusals and tries of unconfirmed requests.
     #[must_use]
     pub fn failures(&self) -> &Failures {
         &self.failures
     }
 
-    /// Returns whether anything is recorded as applied.
+    /// Returns whether any document is applied.
     #[must_use]
     pub fn has_applied(&self) -> bool {
         self.tip.as_ref().is_some_and(|tip| tip.tree != EMPTY_TREE)
     }
 
-    /// Returns what the last clean pass left.
+    /// Returns the last pass, if it was clean.
     #[must_use]
-    pub fn memory(&self) -> Option<&PassMemory> {
-        self.memory.as_ref()
+    pub fn last_clean_pass(&self) -> Option<&CleanPass> {
+        self.clean_pass.as_ref()
     }
 
-    /// Returns what is suspended, as it was ordered; whether a suspension is over is for the caller's clock.
+    /// Returns the suspensions, ended ones included.
     #[must_use]
     pub fn suspensions(&self) -> &Suspensions {
         &self.suspensions
     }
 
-    /// Returns what operators allowed and no pass has used up yet, for any revision.
+    /// Returns the allowances that no pass has used yet, for any revision.
     #[must_use]
     pub fn allowances(&self) -> &[Allowance] {
         &self.allowances
     }
 
-    /// Opens the applied documents for reading, or gives nothing where there is no repository yet.
+    /// Opens the applied documents for reading; none if the repository does not exist yet.
     ///
     /// # Errors
-    /// When the repository cannot be opened.
+    /// If the repository cannot be opened.
     pub fn reader(&self) -> Result<Option<ObjectReader>, Error> {
         Ok(self.repository.as_ref().map(ObjectReader::open).transpose()?)
     }
 }
 
-/// Returns the repository at `path`, if there is one, and what is recorded in it.
+/// Returns the repository at `path`, if it exists, and its tip.
 fn record_in(path: &Path) -> Result<(Option<Arc<RepositoryPool>>, Option<Tip>), Error> {
     if !path.exists() {
         return Ok((None, None));
@@ -290,7 +290,7 @@ fn record_in(path: &Path) -> Result<(Option<Arc<RepositoryPool>>, Option<Tip>), 
     Ok((Some(handles), tip))
 }
 
-/// Returns the first line of the journal as it is now: each cut gives it another one.
+/// Returns the current first line of the journal, which changes with each trim.
 fn header_of(dir: &Path) -> Result<Vec<u8>, Error> {
     use std::io::{BufRead, BufReader, ErrorKind};
 

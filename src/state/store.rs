@@ -1,66 +1,46 @@
-//! The writer's side of state: takes the lock, recovers what a process that died left, and records passes.
+//! Opens state for writing: takes the lock, recovers from a dead process, and records passes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::applied::{Applied, AppliedEdit, SkipIfUnchanged};
+use super::applied::{AppliedEdit, AppliedRepository, PassHead, SkipIfUnchanged, unkept};
 use super::error::Error;
 use super::journal::index::{JournalIndex, JournalTrim};
 use super::journal::{Journal, JournalFile, fresh_id};
 use super::lock::{self, Lock};
 use super::orders::Orders;
 use super::shared::Lease;
-use super::shared::session::{Announcing, SharedSession, Stop, unkept};
-use super::sidecar::{self, Failures, PassMemory};
-use super::{Clock, SharedRemote, View};
+use super::shared::session::{PassAnnouncement, SharedSession};
+use super::sidecar::{self, CleanPass, Failures};
+use super::{Clock, SharedOptions, Stop, View};
 use crate::git::{self, FailpointHook, Failpoints};
 use crate::model::{CommitId, ObjectId, Sent, ToggleId};
 
 /// How to open a [`Store`].
 #[derive(Clone)]
 pub struct Options {
-    /// How long to wait for another process that has the lock.
+    /// The longest wait for the lock.
     pub wait: Duration,
-    /// The service that state is about.
+    /// The service that the state belongs to.
     pub base_url: String,
     /// The time, in seconds since 1970-01-01 UTC.
     pub now: i64,
-    /// The remote that state is shared through, if it is.
+    /// None if state is not shared.
     pub shared: Option<SharedOptions>,
-    /// For tests: asked at every failpoint, where `true` makes the store behave as if the process died.
+    /// A hook for tests, called at every failpoint. If it returns `true`, the store stops as if the process had died.
     pub crash: Option<FailpointHook>,
 }
 
-/// How to share state.
-#[derive(Clone, Debug)]
-pub struct SharedOptions {
-    /// Through what.
-    pub remote: SharedRemote,
-    /// How long a request may take.
-    pub timeout: Duration,
-    /// The clock of this process.
-    pub clock: Clock,
-}
-
-/// What a pass is about.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct PassHead {
-    /// The source revision.
-    pub revision: CommitId,
-    /// The time, in seconds since 1970-01-01 UTC.
-    pub now: i64,
-}
-
-/// State, open for writing: one per state folder.
+/// State, open for writing.
 pub struct Store {
     dir: PathBuf,
-    applied: Applied,
+    applied: AppliedRepository,
     journal: JournalFile,
     shared: Option<SharedSession>,
-    /// What is committed and still in the journal, because the shared ref does not have it yet.
+    /// Committed entries that are still in the journal, because the shared ref does not have them yet.
     committed: JournalTrim,
-    /// The toggles that the journal had as unknown when it was opened.
+    /// The unknown toggles of the journal when it was opened.
     inherited: Vec<ToggleId>,
     view: View,
     failpoints: Failpoints,
@@ -68,12 +48,12 @@ pub struct Store {
 }
 
 impl Store {
-    /// Takes the lock of `dir` (created if it is missing), clears away what a process that died left, and records what
-    /// it had confirmed but not recorded. Shared state is not read before [`Store::refresh`].
+    /// Takes the lock of `dir`, which it creates if necessary. Removes the temporary files of a dead process, and records
+    /// its confirmed requests. [`Store::refresh`] reads shared state later.
     ///
     /// # Errors
-    /// [`Error::Locked`] when another process has it for longer than `options.wait`, [`Error::OtherBaseUrl`] when the
-    /// state belongs to another service, and whatever keeps it from being written.
+    /// [`Error::Locked`] if another process holds the lock for longer than `options.wait`, [`Error::OtherBaseUrl`] if the
+    /// state belongs to another service, and the cause if the state cannot be written.
     pub fn open(dir: &Path, options: Options) -> Result<Self, Error> {
         let Options {
             wait,
@@ -85,7 +65,7 @@ impl Store {
         lock::create(dir)?;
         let lock = Arc::new(Lock::take(dir, wait, now)?);
         let failpoints = Failpoints(crash);
-        let mut applied = Applied::open(dir, base_url.clone(), failpoints.clone())?;
+        let mut applied = AppliedRepository::open(dir, base_url.clone(), failpoints.clone())?;
         let mut journal = JournalFile::open(dir, base_url, Arc::clone(&lock), failpoints.clone())?;
         let shared = shared.map(|options| SharedSession::new(options, failpoints.clone()));
         match &shared {
@@ -95,7 +75,7 @@ impl Store {
         journal.check_base_url()?;
         let mut store = Self {
             view: View::of_folder(dir, applied.path())?,
-            inherited: journal.index().unknown().map(|(id, _)| id.clone()).collect(),
+            inherited: journal.index().unknown_toggles(),
             dir: dir.to_owned(),
             applied,
             journal,
@@ -108,14 +88,10 @@ impl Store {
         Ok(store)
     }
 
-    /// Records what was confirmed. On shared state, [`Store::refresh`] does, once it knows what the ref says.
+    /// Records confirmed requests, unless state is shared.
     fn recover(&mut self, now: i64) -> Result<(), Error> {
-        let newest = self
-            .journal
-            .index()
-            .settled()
-            .max_by_key(|(_, entry)| entry.number);
-        let newest = newest.map(|(_, entry)| entry.sent.revision);
+        let newest = self.journal.index().newest_settled();
+        // On shared state, `refresh` records them after it has read the ref.
         if let Some(revision) = newest.filter(|_| self.shared.is_none()) {
             let head = PassHead { revision, now };
             self.commit(&head, &[], SkipIfUnchanged::Yes, unkept)?;
@@ -125,12 +101,12 @@ impl Store {
         Ok(())
     }
 
-    /// Brings shared state up to date, as a pass does before it plans: waits until no other process is publishing, and
-    /// takes over what the ref says. Does nothing if state is not shared.
+    /// Updates shared state before a pass plans: waits until no other process is publishing, and takes over the content of
+    /// the ref. Does nothing if state is not shared.
     ///
     /// # Errors
-    /// [`Error::InUse`] if another process publishes for too long, or until `stop`; and whatever keeps the ref from being
-    /// read or updated.
+    /// [`Error::InUse`] if another process publishes for too long or until `stop`, and the cause if the ref cannot be read
+    /// or updated.
     pub fn refresh(&mut self, now: i64, stop: Stop<'_>) -> Result<(), Error> {
         let Some(session) = self.shared.as_mut().filter(|_| !self.journal.is_running()) else {
             return Ok(());
@@ -141,48 +117,47 @@ impl Store {
         queued
     }
 
-    /// Returns whether the journal has requests without an outcome that are to go on the list of the shared state.
+    /// Returns whether the journal has requests without an outcome that the shared state does not list yet.
     pub(crate) fn owes(&self) -> bool {
         let is_idle = self.shared.is_some() && !self.journal.is_running();
         is_idle && self.journal.index().unknown().next().is_some()
     }
 
-    /// Makes the view say what the parts hold.
+    /// Updates the view from the parts.
     fn show(&mut self) {
         let session = self.shared.as_ref();
         let listed = session
             .map(|session| session.unknown().clone())
             .unwrap_or_default();
-        let newest = session.and_then(|session| session.head().revision);
+        let newest = session.and_then(SharedSession::newest);
         self.view
             .show(&self.applied, listed, self.journal.index(), newest);
     }
 
-    /// Returns the toggles whose requests an earlier process with this folder left open.
+    /// Returns the toggles whose requests an earlier process with this folder left without a known outcome.
     #[must_use]
     pub fn inherited(&self) -> &[ToggleId] {
         &self.inherited
     }
 
-    /// Returns whether the folder is still the one that was opened.
+    /// Returns whether the folder was neither moved nor replaced since it was opened.
     #[must_use]
     pub fn is_in_place(&self) -> bool {
         self.lock.is_in_place()
     }
 
-    /// Returns what is recorded, as of the last call that changed it.
+    /// Returns the recorded state as of the last call that changed it.
     #[must_use]
     pub fn view(&self) -> &View {
         &self.view
     }
 
-    /// Puts every document that is about to be published into the state as one synced pack, opens the journal, and
-    /// announces the pass on shared state.
+    /// Writes the documents of `changes` as one synced pack, opens the journal, and announces the pass on shared state.
     ///
-    /// `documents` gives a document's bytes by its object id, once each.
+    /// Calls `documents` once per missing document.
     ///
     /// # Errors
-    /// When something cannot be recorded: then nothing may be sent.
+    /// If something cannot be recorded. No request may be sent then.
     pub fn start<E>(
         &mut self,
         head: &PassHead,
@@ -194,7 +169,7 @@ impl Store {
         E: std::error::Error + Send + Sync + 'static,
     {
         sidecar::keep_pass(&self.dir, None, &self.failpoints)?;
-        self.view.replace_memory(&self.dir)?;
+        self.view.reload(&self.dir)?;
         let objects = changes.iter().map(|(_, sent)| sent.object);
         self.applied.keep(objects, documents)?;
         let lease = match &self.shared {
@@ -207,24 +182,24 @@ impl Store {
         let Some((session, mark)) = self.shared.as_mut().zip(mark) else {
             return Ok(journal);
         };
-        let announcing = Announcing {
+        let pass = PassAnnouncement {
             head: *head,
             mark,
             lease,
             changes,
         };
-        if let Err(error) = session.announce(&self.applied, announcing, stop) {
+        if let Err(error) = session.announce(&self.applied, pass, stop) {
             self.journal.close()?;
             return Err(error);
         }
         Ok(journal)
     }
 
-    /// Records outcomes while lanes go on: what they begin or finish meanwhile is recorded by the next call. On shared
-    /// state, this also renews the announcement.
+    /// Records outcomes while lanes continue. The next call records later outcomes. On shared state, this also renews the
+    /// announcement.
     ///
     /// # Errors
-    /// When nothing more may be sent in this pass. Everything that the shared ref does not have is still in the journal.
+    /// If the pass must not send any more requests. The journal keeps all entries that the shared ref does not have.
     pub fn checkpoint(&mut self, head: &PassHead) -> Result<(), Error> {
         let result = self.try_checkpoint(head);
         if result.is_err() {
@@ -247,10 +222,10 @@ impl Store {
         Ok(())
     }
 
-    /// Ends a pass that an error ended, as far as that is still possible: it records what was confirmed.
+    /// Ends a pass after an error. Records confirmed requests if this process still holds the shared state.
     ///
     /// # Errors
-    /// As [`Store::record`]. Everything that is not recorded is still in the journal then.
+    /// As [`Store::record`].
     pub fn abandon(&mut self, head: &PassHead, stop: Stop<'_>) -> Result<(), Error> {
         let is_announced = self.shared.as_ref().is_some_and(SharedSession::is_announced);
         let recorded = match is_announced {
@@ -261,10 +236,10 @@ impl Store {
         recorded.and(self.finish_pass(None, failures))
     }
 
-    /// Records the outcomes of a pass, and `edits` besides. On shared state, this ends the announcement.
+    /// Records the outcomes of a pass and `edits`. On shared state, this ends the announcement.
     ///
     /// # Errors
-    /// When it cannot be recorded. Everything that is not is still in the journal then.
+    /// If something cannot be recorded. The journal keeps all entries that are not recorded.
     pub fn record<E>(
         &mut self,
         head: &PassHead,
@@ -282,17 +257,14 @@ impl Store {
             .as_ref()
             .is_some_and(|session| session.is_fruitless(&self.applied, index));
         let is_seen_only = edits.iter().all(|edit| *edit == AppliedEdit::Seen);
-        // An announcement of which nothing was stored takes its revision with it.
+        // A pass that stored nothing withdraws its revision with the announcement.
         let edits = if is_withdrawn && is_seen_only { &[] } else { edits };
         self.commit(head, edits, SkipIfUnchanged::No, documents)?;
         if let Some(session) = &mut self.shared {
-            let open = self.journal.index().unknown();
-            let open = open.map(|(id, entry)| (id.clone(), entry.sent.clone()));
-            session.conclude(&self.applied, &open.collect(), head.now, stop)?;
-            // The ref has all of it.
-            self.committed
-                .forgotten
-                .extend(self.journal.index().unknown().map(|(id, _)| id.clone()));
+            let open = self.journal.index().unknown_requests();
+            session.conclude(&self.applied, &open, head.now, stop)?;
+            // The ref lists all unknown requests.
+            self.committed.forgotten.extend(open.into_keys());
         }
         self.trim()?;
         self.show();
@@ -302,7 +274,7 @@ impl Store {
         }
     }
 
-    /// Commits what the journal has as confirmed, and `edits`.
+    /// Commits confirmed requests and `edits`.
     fn commit<E>(
         &mut self,
         head: &PassHead,
@@ -318,13 +290,13 @@ impl Store {
         let allowances = self.view.allowances();
         let trim = self.applied.commit(head, edits, allowances, skip, documents)?;
         if let Some(session) = &mut self.shared {
-            session.recorded(&toggles);
+            session.record(&toggles);
         }
         self.committed.extend(trim);
         Ok(())
     }
 
-    /// Removes what is recorded from the journal.
+    /// Removes recorded entries from the journal.
     fn trim(&mut self) -> Result<(), Error> {
         let tip = self.applied.tip().map(|tip| tip.commit);
         self.journal.trim(std::mem::take(&mut self.committed), tip)
@@ -345,14 +317,13 @@ impl Store {
     /// pending, failed or unknown, and the requests that the service has not confirmed.
     ///
     /// # Errors
-    /// When it cannot be written.
-    pub fn finish_pass(&mut self, memory: Option<PassMemory>, failures: Failures) -> Result<(), Error> {
+    /// If a file cannot be written.
+    pub fn finish_pass(&mut self, clean_pass: Option<CleanPass>, failures: Failures) -> Result<(), Error> {
         if self.journal.is_running() {
             self.journal.close()?;
-            // What was confirmed must be known to the next pass, whatever else fails here.
+            // The next pass needs the confirmed requests even if the rest of this function fails.
             self.show();
-            // What was read of the packs stays in memory for as long as they are open, and the next pass may be far. If
-            // there is no file descriptor for it, it stays as it is.
+            // Open packs use memory, and the next pass may be hours away. Without a free file descriptor, they stay open.
             let _ = self.reopen();
         }
         if self.shared.is_some() && self.journal.index().is_empty() {
@@ -361,25 +332,25 @@ impl Store {
         if failures != *self.view.failures() {
             sidecar::keep_failures(&self.dir, failures, &self.failpoints)?;
         }
-        if memory.as_ref() != self.view.memory() {
-            sidecar::keep_pass(&self.dir, memory, &self.failpoints)?;
+        if clean_pass.as_ref() != self.view.last_clean_pass() {
+            sidecar::keep_pass(&self.dir, clean_pass, &self.failpoints)?;
         }
         self.show();
-        self.view.replace_memory(&self.dir)
+        self.view.reload(&self.dir)
     }
 
-    /// Returns the orders in this folder. What is changed there is known here after [`Store::reload`].
+    /// Returns the orders in this folder. Call [`Store::reload`] after changing them.
     #[must_use]
     pub fn orders(&self) -> Orders {
         Orders::with(&self.dir, self.failpoints.clone())
     }
 
-    /// Reads what is remembered and ordered again.
+    /// Reads failures, the last clean pass and orders again.
     ///
     /// # Errors
-    /// When the suspensions cannot be read.
+    /// If the suspensions cannot be read.
     pub fn reload(&mut self) -> Result<(), Error> {
-        self.view.replace_memory(&self.dir)
+        self.view.reload(&self.dir)
     }
 }
 

@@ -573,7 +573,7 @@ fn memory_may_be_lost_and_a_suspension_may_not() {
         at: 3,
         revision,
     };
-    let memory = PassMemory {
+    let memory = CleanPass {
         root_tree: object("x"),
         policy_digest: "d".to_owned(),
         tip: revision,
@@ -588,7 +588,11 @@ fn memory_may_be_lost_and_a_suspension_may_not() {
     store.finish_pass(Some(memory.clone()), failures).unwrap();
     let view = View::open(dir.path()).unwrap();
     assert_eq!(
-        (view.suspensions().everything(), view.memory(), view.refusals()),
+        (
+            view.suspensions().everything(),
+            view.last_clean_pass(),
+            view.refusals()
+        ),
         (Some(&suspension), Some(&memory), &refusals)
     );
     for name in ["failures.json", "pass.json", "suspended.json"] {
@@ -600,7 +604,7 @@ fn memory_may_be_lost_and_a_suspension_may_not() {
     assert_eq!(
         (
             view.suspensions().everything(),
-            view.memory(),
+            view.last_clean_pass(),
             view.refusals().len()
         ),
         (None, None, 0)

@@ -314,9 +314,9 @@ hint: check the address, the network, and the proxy (`HTTPS_PROXY`, `NO_PROXY`)
             "state-remote",
             world.path("nowhere.git"),
             "error: could not use the state
-  caused by: the state remote `$TMP/nowhere.git` cannot be used
+  caused by: could not use the state remote `$TMP/nowhere.git`
   caused by: failed to resolve path '$TMP/nowhere.git': No such file or directory; class=Os (2); code=NotFound (-3)
-hint: check `--state-remote`, and what this user may read and write there
+hint: check `--state-remote` and the permissions of this user there
 ",
         ),
     ] {

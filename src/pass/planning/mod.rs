@@ -17,7 +17,7 @@ use crate::model::{Action, CommitId, EnvironmentId, ObjectId, Sent, Suspensions,
 use crate::plan::compare::{Comparison, Difference, Places, Roots, compare};
 use crate::plan::{DecisionContext, Draft, History, Input, Overrides, Parked, Plan, SourceInfo};
 use crate::source::{self, Relation, Snapshot, Source, SourceConfig};
-use crate::state::{self, PassMemory, View};
+use crate::state::{self, CleanPass, View};
 use attribution::attribute;
 use read::{ReadContext, read};
 use staleness::{Case, PassKind, RevisionStep, StepDecision};
@@ -165,7 +165,7 @@ pub(crate) enum Precheck {
 
 impl Precheck {
     pub(crate) fn of(snapshot: &Snapshot, view: &View, rules: &Rules) -> Result<Self, Error> {
-        let is_same = view.memory().is_some_and(|memory| {
+        let is_same = view.last_clean_pass().is_some_and(|memory| {
             memory.root_tree == snapshot.root_tree()
                 && memory.policy_digest == rules.digest()
                 && Some(memory.tip) == view.tip().map(|tip| tip.commit)
@@ -387,8 +387,8 @@ pub(crate) fn suspensions(view: &View, now: i64) -> Suspensions {
 }
 
 /// Returns the record of a pass that left no changes.
-pub(crate) fn memory(snapshot: &Snapshot, tip: CommitId, rules: &Rules, at: i64) -> PassMemory {
-    PassMemory {
+pub(crate) fn memory(snapshot: &Snapshot, tip: CommitId, rules: &Rules, at: i64) -> CleanPass {
+    CleanPass {
         root_tree: snapshot.root_tree(),
         policy_digest: rules.digest(),
         tip,

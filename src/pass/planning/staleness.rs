@@ -136,7 +136,7 @@ pub(crate) fn is_remembered(snapshot: &Snapshot, view: &View) -> bool {
     // A revision that was only announced is newer than that of the last clean pass.
     let tip = view.tip().filter(|tip| view.newest() == Some(tip.revision));
     let tip = tip.map(|tip| tip.commit);
-    view.memory()
+    view.last_clean_pass()
         .is_some_and(|memory| memory.revision == snapshot.revision() && Some(memory.tip) == tip)
 }
 

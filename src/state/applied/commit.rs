@@ -1,4 +1,4 @@
-//! The commits of the applied ref: what their messages say, for people and for the next pass.
+//! Writes and reads the commits of the applied ref, whose messages serve people and the next pass.
 
 use std::fmt::Write;
 
@@ -9,13 +9,13 @@ use crate::git::{object_id, oid, refs};
 use crate::model::{Action, Allowance, CommitId, ObjectId, ToggleId, counted, escaped};
 use crate::state::Error;
 
-/// The ref at which what was applied is recorded.
+/// The ref of the record.
 pub(crate) const APPLIED: &str = "refs/gitoggle/applied";
 
-/// How many toggles a message names; the rest is counted.
+/// The most toggles that a message names; it counts the others.
 const NAMED: usize = 50;
 
-/// What is recorded as applied.
+/// The newest commit of the record.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Tip {
     /// The commit of the applied ref.
@@ -41,15 +41,15 @@ impl Tip {
     }
 }
 
-/// Why a toggle's entry is part of a commit.
+/// The reason for a change in a commit.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) enum Why {
+pub(crate) enum EditReason {
     Sent(Action),
     Recorded,
     Forgotten,
 }
 
-impl Why {
+impl EditReason {
     const ALL: [Self; 5] = [
         Self::Sent(Action::Create),
         Self::Sent(Action::Update),
@@ -67,18 +67,17 @@ impl Why {
     }
 }
 
-/// Where a commit comes from.
+/// The origin of a commit.
 #[derive(Clone, Debug)]
-pub(crate) struct Origin<'a> {
+pub(crate) struct CommitOrigin<'a> {
     pub(crate) revision: Option<CommitId>,
     pub(crate) base_url: &'a str,
-    /// What operators allowed.
     pub(crate) allowances: &'a [Allowance],
 }
 
-impl Origin<'_> {
-    /// Returns the allowances that what is done to `toggles` may rest on.
-    fn allowed<'a>(&'a self, toggles: &'a [(ToggleId, Why)]) -> impl Iterator<Item = &'a Allowance> {
+impl CommitOrigin<'_> {
+    /// Returns the allowances that may apply to changes of `toggles`.
+    fn allowed<'a>(&'a self, toggles: &'a [(ToggleId, EditReason)]) -> impl Iterator<Item = &'a Allowance> {
         let is_about = move |allowance: &Allowance| match &allowance.environment {
             None => true,
             Some(environment) => toggles.iter().any(|(id, _)| id.is_in(environment)),
@@ -90,7 +89,7 @@ impl Origin<'_> {
         valid.filter(move |allowance| is_about(allowance))
     }
 
-    /// Returns `text` with the revision.
+    /// Appends the revision to `text`.
     pub(crate) fn subject(&self, text: &str) -> String {
         match self.revision {
             Some(revision) => format!("{text} at {}", revision.short()),
@@ -100,16 +99,20 @@ impl Origin<'_> {
 }
 
 /// Returns the message of a commit that covers `toggles`.
-pub(crate) fn message(subject: &str, origin: &Origin<'_>, toggles: &[(ToggleId, Why)]) -> String {
+pub(crate) fn message(
+    subject: &str,
+    origin: &CommitOrigin<'_>,
+    toggles: &[(ToggleId, EditReason)],
+) -> String {
     let mut text = format!("{subject}\n\n");
-    for (id, why) in toggles.iter().take(NAMED) {
-        let _ = writeln!(text, "{} {id}", why.word());
+    for (id, reason) in toggles.iter().take(NAMED) {
+        let _ = writeln!(text, "{} {id}", reason.word());
     }
     if toggles.len() > NAMED {
         let rest = &toggles[NAMED..];
-        let counts = Why::ALL.into_iter().filter_map(|why| {
-            let count = rest.iter().filter(|(_, other)| *other == why).count();
-            (count > 0).then(|| format!("{count} {}", why.word()))
+        let counts = EditReason::ALL.into_iter().filter_map(|reason| {
+            let count = rest.iter().filter(|(_, other)| *other == reason).count();
+            (count > 0).then(|| format!("{count} {}", reason.word()))
         });
         let _ = writeln!(
             text,
@@ -135,7 +138,7 @@ pub(crate) fn message(subject: &str, origin: &Origin<'_>, toggles: &[(ToggleId, 
     text
 }
 
-/// Returns who allowed what, and when: `mass-change shop/prod by 127.0.0.1:4711 at 2026-01-31T12:00:00Z`.
+/// Formats an allowance: `mass-change shop/prod by 127.0.0.1:4711 at 2026-01-31T12:00:00Z`.
 fn allowed(allowance: &Allowance) -> String {
     let Allowance {
         what,
@@ -152,8 +155,10 @@ fn allowed(allowance: &Allowance) -> String {
 }
 
 /// Returns the subject of a commit that covers `toggles`.
-pub(crate) fn subject(origin: &Origin<'_>, toggles: &[(ToggleId, Why)]) -> String {
-    let sent = toggles.iter().filter(|(_, why)| matches!(why, Why::Sent(_)));
+pub(crate) fn subject(origin: &CommitOrigin<'_>, toggles: &[(ToggleId, EditReason)]) -> String {
+    let sent = toggles
+        .iter()
+        .filter(|(_, reason)| matches!(reason, EditReason::Sent(_)));
     origin.subject(&match (sent.count(), toggles.len()) {
         (0, 0) => "Nothing to apply".to_owned(),
         (0, count) => format!("Record {}", counted(count, "toggle")),
@@ -167,12 +172,12 @@ pub(crate) fn commit(tree: ObjectId, parents: &[CommitId], now: i64, message: &s
     for parent in parents {
         let _ = writeln!(text, "parent {parent}");
     }
-    let who = format!("gitoggle <gitoggle@localhost> {now} +0000");
-    let _ = write!(text, "author {who}\ncommitter {who}\n\n{message}");
+    let author = format!("gitoggle <gitoggle@localhost> {now} +0000");
+    let _ = write!(text, "author {author}\ncommitter {author}\n\n{message}");
     Object::new(ObjectKind::Commit, text.into_bytes())
 }
 
-/// Reads what a commit of the applied ref says.
+/// Reads a commit of the applied ref.
 pub(crate) fn tip(commit: &git2::Commit<'_>) -> Result<Tip, Error> {
     let id = object_id(commit.id());
     let foreign = || Error::ForeignCommit { commit: id };

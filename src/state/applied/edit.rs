@@ -1,16 +1,16 @@
-//! The changes of one commit of the applied ref.
+//! Collects the changes of one commit of the applied ref.
 
 use std::collections::BTreeMap;
 
-use super::commit::Why;
+use super::commit::EditReason;
 use super::tree::DocumentEntry;
 use crate::model::{Action, Format, ObjectId, Sent, ToggleId};
-use crate::state::journal::index::{Entry, JournalTrim};
+use crate::state::journal::index::{JournalEntry, JournalTrim};
 
-/// A change to what is recorded that needs no request.
+/// A change to the record without a request.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum AppliedEdit {
-    /// The document counts as applied: it was adopted, or means the same as the one before.
+    /// The document counts as applied: it was adopted, or has the same meaning as the recorded one.
     Put {
         /// The toggle.
         id: ToggleId,
@@ -19,36 +19,39 @@ pub enum AppliedEdit {
         /// The document's extension.
         format: Format,
     },
-    /// Nothing is applied any more, and nothing is unknown.
+    /// Removes the document, and an unknown outcome.
     Remove {
         /// The toggle.
         id: ToggleId,
     },
-    /// Nothing else: the revision was dealt with, and others who share the state have to know.
+    /// Records only the revision, for other processes with the same shared state.
     Seen,
 }
 
 /// The changes of one commit.
 #[derive(Debug, Default)]
 pub(crate) struct CommitEdits {
-    /// What is put at each toggle's place.
+    /// The new document of each changed toggle.
     pub(crate) changes: BTreeMap<ToggleId, DocumentEntry>,
-    pub(crate) why: BTreeMap<ToggleId, Why>,
-    /// Whether there is a commit even if nothing is put anywhere.
+    pub(crate) reasons: BTreeMap<ToggleId, EditReason>,
+    /// Whether to commit even without changes.
     pub(crate) seen: bool,
-    /// What may leave the journal once it is recorded.
+    /// The entries that may leave the journal after the commit.
     pub(crate) trim: JournalTrim,
 }
 
 impl CommitEdits {
-    /// Returns the toggles whose outcome is in the tree with this commit.
+    /// Returns the toggles whose outcome this commit records in the tree.
     pub(crate) fn outcomes(&self) -> impl Iterator<Item = &ToggleId> {
-        let outcomes = self.why.iter().filter(|(_, why)| **why != Why::Recorded);
+        let outcomes = self
+            .reasons
+            .iter()
+            .filter(|(_, reason)| **reason != EditReason::Recorded);
         outcomes.map(|(id, _)| id)
     }
 
-    /// Adds a request that was confirmed.
-    pub(crate) fn confirmed(&mut self, id: &ToggleId, entry: &Entry) {
+    /// Adds a confirmed request.
+    pub(crate) fn confirmed(&mut self, id: &ToggleId, entry: &JournalEntry) {
         let Sent {
             action,
             object,
@@ -60,17 +63,16 @@ impl CommitEdits {
             Action::Create | Action::Update => Some((*format, *object)),
         };
         self.changes.insert(id.clone(), put);
-        self.why.insert(id.clone(), Why::Sent(*action));
+        self.reasons.insert(id.clone(), EditReason::Sent(*action));
         self.trim.recorded.push(entry.number);
     }
 
-    /// Adds what needs no request.
     pub(crate) fn add(&mut self, edit: &AppliedEdit) {
-        let (id, put, why) = match edit {
-            AppliedEdit::Put { id, object, format } => (id, Some((*format, *object)), Why::Recorded),
+        let (id, put, reason) = match edit {
+            AppliedEdit::Put { id, object, format } => (id, Some((*format, *object)), EditReason::Recorded),
             AppliedEdit::Remove { id } => {
                 self.trim.forgotten.push(id.clone());
-                (id, None, Why::Forgotten)
+                (id, None, EditReason::Forgotten)
             }
             AppliedEdit::Seen => {
                 self.seen = true;
@@ -78,6 +80,6 @@ impl CommitEdits {
             }
         };
         self.changes.insert(id.clone(), put);
-        self.why.insert(id.clone(), why);
+        self.reasons.insert(id.clone(), reason);
     }
 }

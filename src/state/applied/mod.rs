@@ -1,4 +1,4 @@
-//! What was applied: the commits of `refs/gitoggle/applied` in `state.git`, whose trees hold exactly the applied
+//! Records applied documents: each commit of `refs/gitoggle/applied` in `state.git` has a tree of exactly the applied
 //! documents.
 
 pub(crate) mod commit;
@@ -12,30 +12,38 @@ use std::path::{Path, PathBuf};
 use git2::Repository;
 
 use super::Error;
-use super::journal::index::{Entry, JournalIndex, JournalTrim};
-use super::store::PassHead;
+use super::journal::index::{JournalEntry, JournalIndex, JournalTrim};
 use crate::git::pack::{self, Object, ObjectKind, PackWriter};
 use crate::git::refs::{self, Moved};
 use crate::git::{self, Failpoints};
 use crate::model::{Allowance, CommitId, ObjectId, ToggleId};
-use commit::{APPLIED, Origin, Why};
+use commit::{APPLIED, CommitOrigin, EditReason};
 use edit::CommitEdits;
 
 pub use commit::Tip;
 pub use edit::AppliedEdit;
 pub use revisions::Revisions;
 
-/// What to do if the tree would stay the same.
+/// The subject of a pass.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct PassHead {
+    /// The source revision.
+    pub revision: CommitId,
+    /// The time, in seconds since 1970-01-01 UTC.
+    pub now: i64,
+}
+
+/// The commit of unchanged trees.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum SkipIfUnchanged {
-    /// A document was applied again: the history says so.
+    /// The history shows that a document was applied again.
     No,
-    /// It was recorded before the process died.
+    /// The process died after it recorded the requests.
     Yes,
 }
 
-/// The record, open for writing.
-pub(crate) struct Applied {
+/// The repository of the applied documents, open for writing.
+pub(crate) struct AppliedRepository {
     path: PathBuf,
     repository: Repository,
     base_url: String,
@@ -43,7 +51,7 @@ pub(crate) struct Applied {
     failpoints: Failpoints,
 }
 
-impl Applied {
+impl AppliedRepository {
     pub(crate) fn open(dir: &Path, base_url: String, failpoints: Failpoints) -> Result<Self, Error> {
         let path = dir.join("state.git");
         let repository = git::open_or_create(&path, &failpoints)?;
@@ -56,8 +64,9 @@ impl Applied {
         })
     }
 
-    /// Closes packs, merged ones too: libgit2 keeps them open, files and memory, as long as a handle lives that saw them.
+    /// Closes all packs.
     pub(crate) fn reopen(&mut self) -> Result<(), Error> {
+        // libgit2 keeps the files and memory of packs, merged ones too, for as long as a handle lives that used them.
         self.repository = git::open_bare(&self.path).map_err(Error::repository(&self.path))?;
         Ok(())
     }
@@ -78,7 +87,7 @@ impl Applied {
         self.tip.as_ref()
     }
 
-    /// Moves the ref to what the shared state has.
+    /// Moves the ref to the tip of the shared state.
     pub(crate) fn adopt(&mut self, tip: Option<&Tip>) -> Result<(), Error> {
         if self.tip.as_ref() == tip {
             return Ok(());
@@ -104,7 +113,7 @@ impl Applied {
         }
     }
 
-    /// Puts the documents that are not there yet into one pack.
+    /// Writes missing documents as one synced pack.
     pub(crate) fn keep<E>(
         &self,
         objects: impl Iterator<Item = ObjectId>,
@@ -127,7 +136,7 @@ impl Applied {
         odb.refresh().map_err(self.broken())
     }
 
-    /// Returns the edits for what `index` has as confirmed, apart from what is committed already, and for `edits`.
+    /// Returns the changes for the confirmed requests of `index` that are not in `committed`, and for `edits`.
     pub(crate) fn edits(
         &self,
         index: &JournalIndex,
@@ -152,8 +161,8 @@ impl Applied {
         Ok(all)
     }
 
-    /// Returns whether what `entry` was built on is part of what is recorded now.
-    fn is_trusted(&self, entry: &Entry, known: &mut HashMap<CommitId, bool>) -> Result<bool, Error> {
+    /// Returns whether the base of `entry` is part of the recorded history.
+    fn is_trusted(&self, entry: &JournalEntry, known: &mut HashMap<CommitId, bool>) -> Result<bool, Error> {
         let Some(base) = entry.base else { return Ok(true) };
         let Some(tip) = &self.tip else { return Ok(false) };
         if base == tip.commit {
@@ -167,7 +176,7 @@ impl Applied {
         Ok(trusted)
     }
 
-    /// Returns whether the tip is `ancestor`, or has it in its history.
+    /// Returns whether the tip is `ancestor` or one of its descendants.
     pub(crate) fn descends_from(&self, ancestor: CommitId) -> Result<bool, Error> {
         match &self.tip {
             None => Ok(false),
@@ -176,7 +185,7 @@ impl Applied {
         }
     }
 
-    /// Writes the commit and moves the ref. Returns what may leave the journal.
+    /// Writes the commit and moves the ref. Returns the entries that may leave the journal.
     pub(crate) fn commit<E>(
         &mut self,
         head: &PassHead,
@@ -190,7 +199,7 @@ impl Applied {
     {
         let CommitEdits {
             changes,
-            why,
+            reasons,
             seen,
             trim,
         } = edits;
@@ -208,12 +217,12 @@ impl Applied {
             objects.push(Object::new(ObjectKind::Blob, document(object, &mut documents)?));
         }
         drop(odb);
-        let origin = Origin {
+        let origin = CommitOrigin {
             revision: Some(head.revision),
             base_url: &self.base_url,
             allowances,
         };
-        let toggles: Vec<(ToggleId, Why)> = why.into_iter().collect();
+        let toggles: Vec<(ToggleId, EditReason)> = reasons.into_iter().collect();
         let message = commit::message(&commit::subject(&origin, &toggles), &origin, &toggles);
         let parents: Vec<CommitId> = before.iter().map(|(commit, _)| *commit).collect();
         let commit = commit::commit(root, &parents, head.now, &message);
@@ -243,18 +252,20 @@ impl Applied {
 
     /// Refuses a tip that belongs to another service.
     pub(crate) fn check_base_url(&self) -> Result<(), Error> {
-        match self.tip.as_ref().filter(|tip| tip.base_url != self.base_url) {
+        match &self.tip {
             None => Ok(()),
-            Some(tip) => Err(Error::OtherBaseUrl {
-                recorded: tip.base_url.clone(),
-                wanted: self.base_url.clone(),
-            }),
+            Some(tip) => Error::check_base_url(&tip.base_url, &self.base_url),
         }
     }
 
     pub(crate) fn broken(&self) -> impl FnOnce(git2::Error) -> Error + use<> {
         Error::repository(self.repository.path())
     }
+}
+
+/// Fails: the repository has the document of a confirmed request since before the request.
+pub(crate) fn unkept(object: ObjectId) -> Result<Vec<u8>, std::io::Error> {
+    Err(std::io::Error::other(format!("document {object} was not kept")))
 }
 
 /// Returns the bytes of `object`, which must have that id.

@@ -1,7 +1,7 @@
-//! At which source revision each toggle was applied last, from the history of the applied ref.
+//! Finds the source revision at which each toggle was applied last, from the history of the applied ref.
 //!
-//! Nothing is stored per toggle: each commit names its revision, and the trees of a commit and its parent differ in what it
-//! changed. A daemon keeps the map, so that a pass costs as many comparisons as it recorded commits.
+//! Each commit names its revision, and its tree differs from its parent's tree in the toggles that it changed. A daemon
+//! keeps the map, so that an update costs one comparison per new commit.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -24,8 +24,8 @@ impl Revisions {
         self.at.get(id).copied()
     }
 
-    /// Brings the map up to the tip of `view`, whose tree holds the toggles `applied`. Walks back to the tip of the last
-    /// call, or until every toggle is found. Returns the number of commits that were compared with their parents.
+    /// Updates the map to the tip of `view`, whose tree has the toggles `applied`. Walks back to the tip of the last call,
+    /// or until every toggle is found. Returns the number of commits that were compared with their parents.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -53,7 +53,7 @@ impl Revisions {
             next = step.parent;
         }
         if next.is_some() && next == self.tip {
-            // What was not applied again since keeps its revision.
+            // A toggle without a newer commit keeps its revision.
             self.at.retain(|id, _| applied.contains(id));
             self.at.extend(found);
         } else {
@@ -65,14 +65,14 @@ impl Revisions {
 }
 
 /// One commit of the applied ref.
-struct Step {
+struct HistoryStep {
     revision: CommitId,
     parent: Option<CommitId>,
-    /// The `project/environment/toggle` of each document that its tree has and its parent's does not have like this.
+    /// The `project/environment/toggle` of each document that its parent's tree does not have in the same form.
     changed: BTreeSet<String>,
 }
 
-fn step(reader: &ObjectReader, commit: CommitId) -> Result<Step, Error> {
+fn step(reader: &ObjectReader, commit: CommitId) -> Result<HistoryStep, Error> {
     let repository = reader.repository();
     let commit = repository.find_commit(oid(commit.0));
     let commit = commit.map_err(Error::repository(repository.path()))?;
@@ -80,7 +80,7 @@ fn step(reader: &ObjectReader, commit: CommitId) -> Result<Step, Error> {
     let before = parent.as_ref().map(|parent| object_id(parent.tree_id()));
     let mut changed = BTreeSet::new();
     descend(reader, before, object_id(commit.tree_id()), "", &mut changed)?;
-    Ok(Step {
+    Ok(HistoryStep {
         revision: commit::tip(&commit)?.revision,
         parent: parent.map(|parent| CommitId(object_id(parent.id()))),
         changed,
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_that_is_kept_costs_one_comparison_per_recorded_commit() {
+    fn an_update_of_a_kept_map_costs_one_comparison_per_new_commit() {
         let dir = tempfile::tempdir().unwrap();
         let mut store = Store::open(dir.path(), options()).unwrap();
         let toggles: Vec<String> = (0..5).map(|number| format!("a/b/t{number}")).collect();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_and_comes_back_has_the_revision_of_its_return() {
+    fn a_toggle_that_was_removed_and_put_back_has_the_revision_of_its_return() {
         let dir = tempfile::tempdir().unwrap();
         let mut store = Store::open(dir.path(), options()).unwrap();
         let (one, two) = (id("a/b/one"), id("a/b/two"));

@@ -1,4 +1,4 @@
-//! Splicing documents into the applied tree: only the trees on the way to a change are read and written.
+//! Splices documents into the applied tree. Reads and writes only the trees on the path to a change.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use crate::git::pack::{Object, ObjectKind};
 use crate::model::{EntryKind, Format, ObjectId, ToggleId, Tree, TreeEntry};
 use crate::state::Error;
 
-/// A toggle's document as it shall be: its extension and its blob, or none.
+/// The new document of a toggle: its extension and its blob, or none.
 pub(crate) type DocumentEntry = Option<(Format, ObjectId)>;
 
 /// The changed toggles of a project, by environment.
 type Environments<'a> = BTreeMap<&'a str, Vec<(&'a str, &'a DocumentEntry)>>;
 
-/// Entries by name, folders with a slash behind: this is the order Git keeps them in.
-type Entries = BTreeMap<Vec<u8>, (u32, ObjectId)>;
+/// Entries by name, folders with a trailing slash, which is the order of a Git tree.
+type TreeEntries = BTreeMap<Vec<u8>, (u32, ObjectId)>;
 
-/// Returns the id of `base` with `changes` made, and the trees that are new.
+/// Applies `changes` to the tree `base`. Returns the id of the new tree and the new objects.
 pub(crate) fn splice(
     repository: &Repository,
     base: Option<ObjectId>,
@@ -49,7 +49,7 @@ pub(crate) fn splice(
     Ok((root, new))
 }
 
-fn put_document(toggles: &mut Entries, toggle: &str, put: Option<&(Format, ObjectId)>) {
+fn put_document(toggles: &mut TreeEntries, toggle: &str, put: Option<&(Format, ObjectId)>) {
     for format in Format::ALL {
         toggles.remove(format!("{toggle}.{}", format.as_str()).as_bytes());
     }
@@ -61,7 +61,7 @@ fn put_document(toggles: &mut Entries, toggle: &str, put: Option<&(Format, Objec
     }
 }
 
-fn put_folder(parent: &mut Entries, name: &str, content: &Entries, new: &mut Vec<Object>) {
+fn put_folder(parent: &mut TreeEntries, name: &str, content: &TreeEntries, new: &mut Vec<Object>) {
     let key = format!("{name}/").into_bytes();
     if content.is_empty() {
         parent.remove(&key);
@@ -71,17 +71,17 @@ fn put_folder(parent: &mut Entries, name: &str, content: &Entries, new: &mut Vec
     }
 }
 
-fn folder(repository: &Repository, parent: &Entries, name: &str) -> Result<Entries, Error> {
+fn folder(repository: &Repository, parent: &TreeEntries, name: &str) -> Result<TreeEntries, Error> {
     let folder = parent.get(format!("{name}/").as_bytes());
     entries(repository, folder.map(|(_, id)| *id))
 }
 
-fn entries(repository: &Repository, tree: Option<ObjectId>) -> Result<Entries, Error> {
+fn entries(repository: &Repository, tree: Option<ObjectId>) -> Result<TreeEntries, Error> {
     let Some(tree) = tree else {
-        return Ok(Entries::new());
+        return Ok(TreeEntries::new());
     };
     let tree = git::tree(repository, tree)?;
-    // State is written by gitoggle, which has two modes; whatever else somebody put there stays what it is.
+    // gitoggle writes two modes. Entries that another program wrote stay unchanged.
     let entries = tree.entries().map(|entry| match entry.kind() {
         EntryKind::Tree => ([entry.name, b"/"].concat(), (entry.mode, entry.id)),
         EntryKind::Blob | EntryKind::Other => (entry.name.to_vec(), (entry.mode, entry.id)),
@@ -89,7 +89,7 @@ fn entries(repository: &Repository, tree: Option<ObjectId>) -> Result<Entries, E
     Ok(entries.collect())
 }
 
-fn write(entries: &Entries, new: &mut Vec<Object>) -> ObjectId {
+fn write(entries: &TreeEntries, new: &mut Vec<Object>) -> ObjectId {
     let tree = Tree::of(entries.iter().map(|(name, (mode, id))| TreeEntry {
         mode: *mode,
         name: name.strip_suffix(b"/").unwrap_or(name),

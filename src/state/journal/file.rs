@@ -1,4 +1,4 @@
-//! The file of the journal: one thread appends to it in batches, and replaces it when it is trimmed.
+//! Appends batches of lines to the journal, and replaces the file to trim it.
 
 use std::fs::File;
 use std::io::Write;
@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-use super::Command;
-use super::index::{Entry, JournalIndex, JournalTrim};
-use super::lines::{self, Header};
+use super::JournalCommand;
+use super::index::{JournalEntry, JournalIndex, JournalTrim};
+use super::lines::{self, JournalHeader};
 use crate::git::Failpoints;
 use crate::model::{Certainty, ToggleId};
 use crate::state::lock::Lock;
@@ -17,31 +17,31 @@ use crate::state::{Error, files};
 /// The most lines that share one sync.
 const BATCH: usize = 4096;
 
-/// One line of a batch, for the index.
+/// A line of a batch, for the index.
 enum BatchLine {
-    Intent(Box<(ToggleId, Entry)>),
+    Intent(Box<(ToggleId, JournalEntry)>),
     Outcome(u64, Certainty),
 }
 
-/// The journal's file and what is in it; owned by the thread that writes.
+/// The file and its index, owned by the thread that writes.
 pub(super) struct JournalAppender {
     path: PathBuf,
-    header: Header,
+    header: JournalHeader,
     index: JournalIndex,
     file: File,
-    /// The lines of the last batch: memory for those of the next.
+    /// The lines of the last batch, kept for its allocation.
     text: String,
-    /// Set once the file could not be written: its end may be torn, so nothing is appended until it is trimmed.
+    /// Set after a failed write. The end of the file may be incomplete, so nothing is appended until it is trimmed.
     failed: Option<Arc<std::io::Error>>,
     failpoints: Failpoints,
     _lock: Arc<Lock>,
 }
 
 impl JournalAppender {
-    /// Starts a journal at `path` with `index`, replacing what is there.
+    /// Replaces the journal at `path` by one with `index`.
     pub(super) fn start(
         path: PathBuf,
-        header: Header,
+        header: JournalHeader,
         index: JournalIndex,
         lock: Arc<Lock>,
         failpoints: Failpoints,
@@ -59,13 +59,13 @@ impl JournalAppender {
         })
     }
 
-    /// Does what the queue asks for until the journal is closed.
-    pub(super) fn run(&mut self, queue: &Receiver<Command>) {
+    /// Executes commands until the journal is closed.
+    pub(super) fn run(&mut self, queue: &Receiver<JournalCommand>) {
         while let Ok(first) = queue.recv() {
             let mut next = Some(first);
             let mut batch = Vec::new();
             while let Some(command) = next.take() {
-                if !matches!(command, Command::Begin(..) | Command::Finish(..)) {
+                if !matches!(command, JournalCommand::Begin(..) | JournalCommand::Finish(..)) {
                     next = Some(command);
                     break;
                 }
@@ -74,33 +74,33 @@ impl JournalAppender {
                     next = queue.try_recv().ok();
                 }
             }
-            let gone = self.append(batch).and_then(|()| match next {
+            let executed = self.append(batch).and_then(|()| match next {
                 Some(command) => self.control(command),
                 None => Ok(()),
             });
-            if gone.is_err() {
+            if executed.is_err() {
                 return;
             }
         }
     }
 
-    /// Appends a batch: one write, and one sync if a lane waits for it. Only a failpoint is an error.
-    fn append(&mut self, batch: Vec<Command>) -> Result<(), Error> {
+    /// Appends a batch with one write, and one sync if a lane waits for it. Fails only at a failpoint.
+    fn append(&mut self, batch: Vec<JournalCommand>) -> Result<(), Error> {
         self.text.clear();
         let mut waiting = Vec::new();
         let mut recorded = Vec::new();
         for command in batch {
             match command {
-                Command::Begin(line, entry, reply) => {
+                JournalCommand::Begin(line, entry, reply) => {
                     self.text.push_str(&line);
                     waiting.push(reply);
                     recorded.push(BatchLine::Intent(entry));
                 }
-                Command::Finish(number, finish) => {
+                JournalCommand::Finish(number, finish) => {
                     self.text.push_str(&lines::outcome(number, finish));
                     recorded.push(BatchLine::Outcome(number, finish));
                 }
-                Command::Close(_) | Command::Trim(..) | Command::Snapshot(_) => {}
+                JournalCommand::Close(_) | JournalCommand::Trim(..) | JournalCommand::Snapshot(_) => {}
             }
         }
         if self.text.is_empty() {
@@ -109,19 +109,19 @@ impl JournalAppender {
         self.failpoints.at("journal: to be written")?;
         self.write(!waiting.is_empty());
         self.failpoints.at("journal: written")?;
-        // Requests leave as soon as they may; the index follows while they are under way.
+        // Requests may start before the index is updated.
         for reply in waiting {
             let answer = self
                 .failed
                 .as_ref()
                 .map_or(Ok(()), |source| Err(self.cannot_write(source)));
-            // A lane that no longer waits will not send: its intent stays, as unknown.
+            // A lane that stopped waiting does not send its request, which stays unknown.
             let _ = reply.send(answer);
         }
         for line in recorded {
             match line {
                 BatchLine::Intent(entry) if self.failed.is_none() => self.index.intend(entry.0, entry.1),
-                // What was not written will not be sent.
+                // The lane received the error, so it does not send the request.
                 BatchLine::Intent(_) => {}
                 BatchLine::Outcome(number, finish) => self.index.finish(number, finish),
             }
@@ -151,16 +151,16 @@ impl JournalAppender {
         }
     }
 
-    /// Only a failpoint, or the end, is an error.
-    fn control(&mut self, command: Command) -> Result<(), Error> {
+    /// Fails only at a failpoint and when the journal is closed.
+    fn control(&mut self, command: JournalCommand) -> Result<(), Error> {
         match command {
-            Command::Begin(..) | Command::Finish(..) => {}
-            Command::Close(reply) => {
+            JournalCommand::Begin(..) | JournalCommand::Finish(..) => {}
+            JournalCommand::Close(reply) => {
                 let _ = self.file.sync_data();
                 drop(reply);
                 return Err(Error::JournalClosed);
             }
-            Command::Trim(trim, reply) => {
+            JournalCommand::Trim(trim, reply) => {
                 let done = self.trim(&trim);
                 let crashed = matches!(done, Err(Error::Crashed(_)));
                 let _ = reply.send(done);
@@ -168,7 +168,7 @@ impl JournalAppender {
                     return Err(Error::JournalClosed);
                 }
             }
-            Command::Snapshot(reply) => {
+            JournalCommand::Snapshot(reply) => {
                 if self.failed.is_none() {
                     self.failed = self.file.sync_data().err().map(Arc::new);
                 }
@@ -181,7 +181,7 @@ impl JournalAppender {
     fn trim(&mut self, trim: &JournalTrim) -> Result<(), Error> {
         let mut index = self.index.clone();
         index.trim(trim);
-        self.header.id = fresh_id();
+        self.header.id = super::fresh_id();
         self.file = rewrite(&self.path, &self.header, &index, &self.failpoints)?;
         self.index = index;
         self.failed = None;
@@ -192,7 +192,7 @@ impl JournalAppender {
 /// Replaces the journal and returns it, open at its end.
 pub(crate) fn rewrite(
     path: &Path,
-    header: &Header,
+    header: &JournalHeader,
     index: &JournalIndex,
     failpoints: &Failpoints,
 ) -> Result<File, Error> {
@@ -212,11 +212,6 @@ pub(crate) fn rewrite(
         .map_err(Error::io("open", path))
 }
 
-/// Returns an id that no other journal has.
-pub(crate) fn fresh_id() -> String {
-    format!("{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..))
-}
-
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use tokio::sync::oneshot;
@@ -226,11 +221,11 @@ mod tests {
     use crate::state::tests::{id, sent};
 
     #[test]
-    fn a_full_disk_lets_nothing_be_sent_and_forgets_no_outcome() {
+    fn a_full_disk_refuses_intents_and_keeps_outcomes() {
         let dir = tempfile::tempdir().unwrap();
         let lock = Lock::take(dir.path(), std::time::Duration::ZERO, 0).unwrap();
         let toggle = id("a/b/c");
-        let entry = |number| Entry {
+        let entry = |number| JournalEntry {
             number,
             base: None,
             sent: sent(Action::Create, "one"),
@@ -240,8 +235,8 @@ mod tests {
         index.intend(toggle.clone(), entry(1));
         let mut appender = JournalAppender {
             path: dir.path().join("journal"),
-            header: Header {
-                id: fresh_id(),
+            header: JournalHeader {
+                id: "1".to_owned(),
                 base_url: String::new(),
                 mark: None,
             },
@@ -253,9 +248,9 @@ mod tests {
             _lock: Arc::new(lock),
         };
         let (reply, mut answer) = oneshot::channel();
-        let begin = Command::Begin("line\n".to_owned(), Box::new((toggle.clone(), entry(2))), reply);
+        let begin = JournalCommand::Begin("line\n".to_owned(), Box::new((toggle.clone(), entry(2))), reply);
         appender
-            .append(vec![begin, Command::Finish(1, Certainty::Stored)])
+            .append(vec![begin, JournalCommand::Finish(1, Certainty::Stored)])
             .unwrap();
         let error = answer.try_recv().unwrap().unwrap_err();
         assert!(error.hint().unwrap().contains("disk is full"), "{error:?}");
@@ -265,7 +260,11 @@ mod tests {
         let (reply, mut answer) = oneshot::channel();
         let line = lines::intent(2, &toggle, None, &entry(2).sent);
         appender
-            .append(vec![Command::Begin(line, Box::new((toggle, entry(2))), reply)])
+            .append(vec![JournalCommand::Begin(
+                line,
+                Box::new((toggle, entry(2))),
+                reply,
+            )])
             .unwrap();
         answer.try_recv().unwrap().unwrap();
     }

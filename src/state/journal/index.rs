@@ -1,15 +1,15 @@
-//! What the journal says, as a value: which requests were about to be sent and what came of them.
+//! Indexes the content of the journal: intents and their outcomes. Pure.
 //!
-//! Pure. Nothing is ever dropped here for being unknown: an intent leaves only when its request certainly was not
-//! stored, when a later request for the toggle was confirmed, or when it was recorded.
+//! Invariant: an intent is removed only when its request certainly was not stored, when a later request for the toggle was
+//! confirmed, or when it was recorded elsewhere.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::model::{Certainty, CommitId, Sent, ToggleId};
 
-/// One request: its intent, and its outcome where there is one.
+/// A request: its intent, and its outcome, if there is one.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Entry {
+pub(crate) struct JournalEntry {
     pub(crate) number: u64,
     pub(crate) base: Option<CommitId>,
     pub(crate) sent: Sent,
@@ -19,20 +19,20 @@ pub(crate) struct Entry {
 /// All requests that are not recorded yet, by toggle, oldest first.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct JournalIndex {
-    toggles: BTreeMap<ToggleId, Vec<Entry>>,
+    toggles: BTreeMap<ToggleId, Vec<JournalEntry>>,
     open: HashMap<u64, ToggleId>,
     highest: u64,
 }
 
 impl JournalIndex {
-    /// Notes that a request is about to be sent.
-    pub(crate) fn intend(&mut self, id: ToggleId, entry: Entry) {
+    /// Adds a request before it is sent.
+    pub(crate) fn intend(&mut self, id: ToggleId, entry: JournalEntry) {
         self.highest = self.highest.max(entry.number);
         self.open.insert(entry.number, id.clone());
         self.toggles.entry(id).or_default().push(entry);
     }
 
-    /// Notes what came of it; a number that is not known (any more) changes nothing.
+    /// Adds the outcome of a request. A number without an open request changes nothing.
     pub(crate) fn finish(&mut self, number: u64, finish: Certainty) {
         let Some(id) = self.open.remove(&number) else {
             return;
@@ -42,7 +42,7 @@ impl JournalIndex {
         };
         match finish {
             Certainty::Stored => {
-                // What went before no longer matters: the service confirmed something newer.
+                // The service confirmed a newer request, so the outcomes of older ones do not matter any more.
                 let at = entries.iter().position(|entry| entry.number == number);
                 for before in entries.drain(..at.unwrap_or(0)) {
                     self.open.remove(&before.number);
@@ -61,8 +61,8 @@ impl JournalIndex {
         }
     }
 
-    /// Returns what is confirmed and not recorded yet.
-    pub(crate) fn settled(&self) -> impl Iterator<Item = (&ToggleId, &Entry)> {
+    /// Returns the confirmed requests, which are not recorded yet.
+    pub(crate) fn settled(&self) -> impl Iterator<Item = (&ToggleId, &JournalEntry)> {
         self.toggles.iter().flat_map(|(id, entries)| {
             let applied = entries
                 .iter()
@@ -71,41 +71,54 @@ impl JournalIndex {
         })
     }
 
-    /// Returns the last request of each toggle whose outcome is not known.
-    pub(crate) fn unknown(&self) -> impl Iterator<Item = (&ToggleId, &Entry)> {
+    /// Returns the source revision of the newest confirmed request.
+    pub(crate) fn newest_settled(&self) -> Option<CommitId> {
+        let newest = self.settled().max_by_key(|(_, entry)| entry.number);
+        newest.map(|(_, entry)| entry.sent.revision)
+    }
+
+    /// Returns the last request of each toggle, unless it is confirmed.
+    pub(crate) fn unknown(&self) -> impl Iterator<Item = (&ToggleId, &JournalEntry)> {
         self.toggles.iter().filter_map(|(id, entries)| {
             let last = entries.last()?;
             (last.outcome != Some(Certainty::Stored)).then_some((id, last))
         })
     }
 
-    /// Drops what is recorded elsewhere, and takes back what cannot be trusted.
+    /// Returns the toggles of [`JournalIndex::unknown`].
+    pub(crate) fn unknown_toggles(&self) -> Vec<ToggleId> {
+        self.unknown().map(|(id, _)| id.clone()).collect()
+    }
+
+    /// Returns the requests of [`JournalIndex::unknown`].
+    pub(crate) fn unknown_requests(&self) -> BTreeMap<ToggleId, Sent> {
+        let unknown = self.unknown();
+        unknown
+            .map(|(id, entry)| (id.clone(), entry.sent.clone()))
+            .collect()
+    }
+
+    /// Removes entries that are recorded elsewhere, and distrusts doubtful confirmations.
     pub(crate) fn trim(&mut self, trim: &JournalTrim) {
-        self.forget(&trim.recorded);
+        let recorded: HashSet<u64> = trim.recorded.iter().copied().collect();
+        self.retain(|entry| !recorded.contains(&entry.number));
         self.doubt(|entry| trim.doubtful.contains(&entry.number));
         for id in &trim.forgotten {
-            self.forget_toggle(id);
+            for entry in self.toggles.remove(id).unwrap_or_default() {
+                self.open.remove(&entry.number);
+            }
         }
     }
 
-    /// Drops what was recorded.
-    fn forget(&mut self, numbers: &[u64]) {
-        let numbers: std::collections::HashSet<u64> = numbers.iter().copied().collect();
+    fn retain(&mut self, keep: impl Fn(&JournalEntry) -> bool) {
         self.toggles.retain(|_, entries| {
-            entries.retain(|entry| !numbers.contains(&entry.number));
+            entries.retain(|entry| keep(entry));
             !entries.is_empty()
         });
     }
 
-    /// Drops everything about `id`.
-    pub(crate) fn forget_toggle(&mut self, id: &ToggleId) {
-        for entry in self.toggles.remove(id).unwrap_or_default() {
-            self.open.remove(&entry.number);
-        }
-    }
-
-    /// Takes back confirmations that cannot be trusted: they become unknown.
-    pub(crate) fn doubt(&mut self, doubtful: impl Fn(&Entry) -> bool) {
+    /// Makes doubtful confirmations unknown.
+    pub(crate) fn doubt(&mut self, doubtful: impl Fn(&JournalEntry) -> bool) {
         for entries in self.toggles.values_mut() {
             for entry in entries.iter_mut() {
                 if entry.outcome == Some(Certainty::Stored) && doubtful(entry) {
@@ -115,15 +128,12 @@ impl JournalIndex {
         }
     }
 
-    /// Drops confirmations: the tree or another list has them.
+    /// Removes confirmations, which the tree or another list has.
     pub(crate) fn drop_settled(&mut self) {
-        self.toggles.retain(|_, entries| {
-            entries.retain(|entry| entry.outcome != Some(Certainty::Stored));
-            !entries.is_empty()
-        });
+        self.retain(|entry| entry.outcome != Some(Certainty::Stored));
     }
 
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (&ToggleId, &Entry)> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&ToggleId, &JournalEntry)> {
         self.toggles
             .iter()
             .flat_map(|(id, entries)| entries.iter().map(move |entry| (id, entry)))
@@ -141,7 +151,7 @@ impl JournalIndex {
         self.entries().any(|(_, entry)| entry.outcome.is_none())
     }
 
-    /// Returns whether no request is open, unknown or waits to be recorded.
+    /// Returns whether every request is recorded elsewhere.
     pub(crate) fn is_empty(&self) -> bool {
         self.toggles.is_empty()
     }
@@ -151,7 +161,7 @@ impl JournalIndex {
     }
 }
 
-/// What leaves the journal, because it is recorded elsewhere.
+/// Entries to remove from the journal after they were recorded elsewhere, or to distrust.
 #[derive(Debug, Default)]
 pub(crate) struct JournalTrim {
     pub(crate) recorded: Vec<u64>,

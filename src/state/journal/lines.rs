@@ -1,14 +1,14 @@
-//! The lines of a journal: written and read.
+//! Writes and reads the lines of a journal.
 
 use serde::Deserialize;
 
-use super::index::{Entry, JournalIndex};
+use super::index::{JournalEntry, JournalIndex};
 use crate::model::{Certainty, CommitId, Sent, ToggleId};
 
 /// One line of the journal.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Line {
+enum JournalLine {
     Header {
         journal: u32,
         id: String,
@@ -28,44 +28,44 @@ enum Line {
     },
 }
 
-/// What a journal file holds.
+/// The content of a journal file.
 #[derive(Debug, Default)]
 pub(crate) struct Replay {
     pub(crate) index: JournalIndex,
-    /// The file's id, base URL and, for a pass on shared state, that pass's own mark.
-    pub(crate) header: Option<Header>,
+    pub(crate) header: Option<JournalHeader>,
 }
 
-/// The first line.
+/// The first line of a journal. `mark` identifies the announcement of a pass on shared state.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Header {
+pub(crate) struct JournalHeader {
     pub(crate) id: String,
     pub(crate) base_url: String,
     pub(crate) mark: Option<String>,
 }
 
-/// Reads a journal, or gives the number of the line that cannot be read.
+/// Reads a journal.
 ///
-/// The last line may be torn: its request was not sent, for begin had not returned. So may a whole last batch after
-/// a power cut, which leaves zero bytes in it; what can still be read after such a hole counts as unknown.
+/// # Errors
+/// The number of a damaged line before the last one.
 pub(crate) fn replay(bytes: &[u8]) -> Result<Replay, usize> {
     let mut replay = Replay::default();
     let mut after_hole = false;
+    // The last line may be incomplete. Its request was not sent, because `begin` had not returned.
     let whole = bytes
         .iter()
         .rposition(|byte| *byte == b'\n')
         .map_or(0, |end| end + 1);
     for (number, line) in bytes[..whole].split_inclusive(|byte| *byte == b'\n').enumerate() {
         match serde_json::from_slice(line) {
-            Ok(Line::Header {
+            Ok(JournalLine::Header {
                 journal: 1,
                 id,
                 base_url,
                 pass: mark,
             }) => {
-                replay.header = Some(Header { id, base_url, mark });
+                replay.header = Some(JournalHeader { id, base_url, mark });
             }
-            Ok(Line::Intent {
+            Ok(JournalLine::Intent {
                 intent,
                 toggle,
                 base,
@@ -74,7 +74,7 @@ pub(crate) fn replay(bytes: &[u8]) -> Result<Replay, usize> {
                 let outcome = None;
                 replay.index.intend(
                     toggle,
-                    Entry {
+                    JournalEntry {
                         number: intent,
                         base,
                         sent,
@@ -82,25 +82,28 @@ pub(crate) fn replay(bytes: &[u8]) -> Result<Replay, usize> {
                     },
                 );
             }
-            Ok(Line::Outcome { outcome, finish }) if !after_hole => replay.index.finish(outcome, finish),
-            Ok(Line::Outcome { .. }) => {}
+            Ok(JournalLine::Outcome { outcome, finish }) if !after_hole => {
+                replay.index.finish(outcome, finish)
+            }
+            Ok(JournalLine::Outcome { .. }) => {}
+            // A power cut may leave zero bytes in the last batch. Requests after them count as unknown.
             Err(_) if line.contains(&0) => after_hole = true,
-            Ok(Line::Header { .. }) | Err(_) => return Err(number + 1),
+            Ok(JournalLine::Header { .. }) | Err(_) => return Err(number + 1),
         }
     }
     Ok(replay)
 }
 
 /// Returns the first line of a journal.
-pub(crate) fn header(header: &Header) -> String {
-    let Header { id, base_url, mark } = header;
+pub(crate) fn header(header: &JournalHeader) -> String {
+    let JournalHeader { id, base_url, mark } = header;
     let mut line =
         serde_json::json!({ "journal": 1, "id": id, "base_url": base_url, "pass": mark }).to_string();
     line.push('\n');
     line
 }
 
-/// Returns the line of an intent. The payload is JSON already, so that it is not taken apart for this.
+/// Returns the line of an intent.
 pub(crate) fn intent(number: u64, id: &ToggleId, base: Option<CommitId>, sent: &Sent) -> String {
     let Sent {
         action,
@@ -111,7 +114,8 @@ pub(crate) fn intent(number: u64, id: &ToggleId, base: Option<CommitId>, sent: &
         path,
         revision,
     } = sent;
-    let text = |text: &str| serde_json::to_string(text).expect("text always has a JSON form");
+    // The payload is JSON already, so the line is formatted without parsing it again.
+    let text = |text: &str| serde_json::to_string(text).expect("a string is valid JSON");
     let base = base.map_or_else(|| "null".to_owned(), |base| format!("\"{base}\""));
     format!(
         "{{\"intent\":{number},\"toggle\":\"{id}\",\"base\":{base},\"sent\":{{\"action\":\"{}\",\"payload\":{},\

@@ -1,7 +1,7 @@
-//! The journal: no record, no publish.
+//! Records each request before it is sent, and its outcome.
 //!
-//! During a pass, one thread writes for all lanes: it takes everything that waits, appends it with one write and one sync,
-//! and wakes the lanes (group commit). A request may start once [`Journal::begin`] has returned it, and not before.
+//! During a pass, one thread writes for all lanes: it appends all waiting lines with one write and one sync, and wakes the
+//! lanes (group commit). A request may start once [`Journal::begin`] has returned it, not earlier.
 
 mod file;
 pub(crate) mod index;
@@ -17,24 +17,24 @@ use tokio::sync::oneshot;
 
 use super::lock::Lock;
 use super::shared::Lease;
-use super::shared::protocol::Permission;
+use super::shared::protocol::{Permission, Term};
 use super::{Error, files};
 use crate::git::Failpoints;
 use crate::model::{Certainty, CommitId, Sent, ToggleId};
 use file::JournalAppender;
-use index::{Entry, JournalIndex, JournalTrim};
-use lines::{Header, Replay};
+use index::{JournalEntry, JournalIndex, JournalTrim};
+use lines::{JournalHeader, Replay};
 
 /// The file in the state folder.
 const FILE: &str = "journal";
 
-/// The journal of a state folder: its file, what is in it, and the thread that writes during a pass.
+/// The journal of a state folder: its file, its index, and the thread that writes during a pass.
 pub(crate) struct JournalFile {
     path: PathBuf,
     base_url: String,
-    /// The first line, as it was read or written last.
-    header: Header,
-    /// What the file holds while no pass writes to it.
+    /// The first line, as last read or written.
+    header: JournalHeader,
+    /// The content of the file, as of the last refresh if a pass is writing.
     index: JournalIndex,
     writer: Option<JournalWriter>,
     failpoints: Failpoints,
@@ -42,7 +42,7 @@ pub(crate) struct JournalFile {
 }
 
 impl JournalFile {
-    /// Reads the journal in `dir`, and removes a torn end.
+    /// Reads the journal in `dir`, and removes an incomplete last line.
     pub(crate) fn open(
         dir: &Path,
         base_url: String,
@@ -69,12 +69,9 @@ impl JournalFile {
 
     /// Refuses requests of another service that may have been stored.
     pub(crate) fn check_base_url(&self) -> Result<(), Error> {
-        match self.index.is_empty() || self.header.base_url == self.base_url {
+        match self.index.is_empty() {
             true => Ok(()),
-            false => Err(Error::OtherBaseUrl {
-                recorded: self.header.base_url.clone(),
-                wanted: self.base_url.clone(),
-            }),
+            false => Error::check_base_url(&self.header.base_url, &self.base_url),
         }
     }
 
@@ -83,7 +80,7 @@ impl JournalFile {
         self.header.mark.as_deref()
     }
 
-    /// Returns what the journal held when no pass wrote to it.
+    /// Returns the index as of the last refresh.
     pub(crate) fn index(&self) -> &JournalIndex {
         &self.index
     }
@@ -92,22 +89,22 @@ impl JournalFile {
         self.writer.is_some()
     }
 
-    /// Lets no further request start in this pass.
+    /// Refuses all further requests of this pass.
     pub(crate) fn end_lease(&self) {
         if let Some(writer) = &self.writer {
             writer.journal.lease.end();
         }
     }
 
-    /// Reads the index again while lanes go on.
-    pub(crate) fn refresh(&mut self) -> Result<&JournalIndex, Error> {
+    /// Reads the index again while lanes continue.
+    pub(crate) fn refresh(&mut self) -> Result<(), Error> {
         if let Some(writer) = &self.writer {
             self.index = writer.journal.snapshot()?;
         }
-        Ok(&self.index)
+        Ok(())
     }
 
-    /// Opens the journal for a pass, or returns it if it is open.
+    /// Opens the journal for a pass, unless it is open.
     pub(crate) fn start(
         &mut self,
         mark: Option<String>,
@@ -115,7 +112,7 @@ impl JournalFile {
         lease: Lease,
     ) -> Result<Journal, Error> {
         if self.writer.is_none() {
-            self.header = Header {
+            self.header = JournalHeader {
                 id: fresh_id(),
                 base_url: self.base_url.clone(),
                 mark,
@@ -134,7 +131,7 @@ impl JournalFile {
         Ok(writer.journal.clone())
     }
 
-    /// Removes what is recorded elsewhere. Requests from here on build on `tip`.
+    /// Trims the journal. Later requests have the base `tip`.
     pub(crate) fn trim(&mut self, trim: JournalTrim, tip: Option<CommitId>) -> Result<(), Error> {
         self.index.trim(&trim);
         match &self.writer {
@@ -150,7 +147,7 @@ impl JournalFile {
         }
     }
 
-    /// Replaces everything by `index`, which belongs to no announcement. No pass may be writing.
+    /// Replaces the content by `index`, without the mark of an announcement. No pass may be writing.
     pub(crate) fn replace(&mut self, index: JournalIndex) -> Result<(), Error> {
         if self.index == index && self.header.mark.is_none() {
             return Ok(());
@@ -161,10 +158,9 @@ impl JournalFile {
 
     /// Closes the journal of a pass.
     pub(crate) fn close(&mut self) -> Result<(), Error> {
-        if let Some(writer) = self.writer.take() {
-            self.index = writer.journal.snapshot()?;
-        }
-        Ok(())
+        let refreshed = self.refresh();
+        self.writer = None;
+        refreshed
     }
 
     fn rewrite(&mut self) -> Result<(), Error> {
@@ -186,31 +182,35 @@ pub(crate) fn fresh_id() -> String {
     format!("{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..))
 }
 
-/// Where the lanes of a pass record what they are about to send and what came of it. Cheap to clone.
+/// The journal of a pass, in which lanes record their requests and outcomes. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Journal {
-    commands: Sender<Command>,
+    commands: Sender<JournalCommand>,
     lease: Lease,
-    common: Arc<Common>,
+    common: Arc<JournalCounters>,
 }
 
 #[derive(Debug)]
-struct Common {
+struct JournalCounters {
     next: AtomicU64,
-    /// The tip that requests build on. A checkpoint moves it while lanes read it.
+    /// The tip that requests are based on. A checkpoint moves it while lanes read it.
     base: RwLock<Option<CommitId>>,
 }
 
-/// A request that is on record. Dropped without [`Journal::finish`], its outcome stays unknown.
+/// A recorded request. If it is dropped without [`Journal::finish`], its outcome stays unknown.
 #[derive(Debug)]
 #[must_use = "a request without an outcome makes its toggle unknown"]
 pub struct Begun {
     number: u64,
 }
 
-/// What the lanes and the store ask of the thread that writes.
-enum Command {
-    Begin(String, Box<(ToggleId, Entry)>, oneshot::Sender<Result<(), Error>>),
+/// A command of a lane or the store to the thread that writes.
+enum JournalCommand {
+    Begin(
+        String,
+        Box<(ToggleId, JournalEntry)>,
+        oneshot::Sender<Result<(), Error>>,
+    ),
     Close(Sender<()>),
     Finish(u64, Certainty),
     Snapshot(Sender<Result<JournalIndex, Error>>),
@@ -218,11 +218,10 @@ enum Command {
 }
 
 impl Journal {
-    /// Waits until a request may start. On shared state, that is within one term of the last push; then the next push is
-    /// waited for.
+    /// Waits until a request may start. On shared state, this waits for the next push if the term of the last one is over.
     ///
     /// # Errors
-    /// If none may start in this pass any more.
+    /// If no request may start in this pass any more.
     pub async fn granted(&self) -> Result<(), Error> {
         self.lease.granted().await
     }
@@ -232,29 +231,29 @@ impl Journal {
         self.lease.ended().await;
     }
 
-    /// Records that `sent` is about to be sent for `id`; durable when it returns. Returns nothing if the request may not
-    /// start after all, because recording it took too long: wait for [`Journal::granted`] again.
+    /// Records durably that `sent` will be sent for `id`. Returns none if recording took so long that the request may not
+    /// start; call [`Journal::granted`] again then.
     ///
     /// # Errors
-    /// When it cannot be recorded: then the request must not be sent.
+    /// If the request cannot be recorded. It must not be sent then.
     pub async fn begin(&self, id: &ToggleId, sent: &Sent) -> Result<Option<Begun>, Error> {
         let number = self.common.next.fetch_add(1, Ordering::Relaxed);
         let base = *self.common.base.read().unwrap_or_else(PoisonError::into_inner);
         let line = lines::intent(number, id, base, sent);
-        let entry = Entry {
+        let entry = JournalEntry {
             number,
             base,
             sent: sent.clone(),
             outcome: None,
         };
         let (reply, done) = oneshot::channel();
-        let command = Command::Begin(line, Box::new((id.clone(), entry)), reply);
+        let command = JournalCommand::Begin(line, Box::new((id.clone(), entry)), reply);
         self.commands.send(command).map_err(|_| Error::JournalClosed)?;
         #[cfg(test)]
         let done = crate::git::simulated::received(done);
         done.await.map_err(|_| Error::JournalClosed)??;
         let begun = Begun { number };
-        // The clock is checked as the last thing before the request.
+        // The clock is checked last, because the sync may have taken long.
         if self.lease.permission() == Permission::Granted {
             return Ok(Some(begun));
         }
@@ -262,41 +261,38 @@ impl Journal {
         Ok(None)
     }
 
-    /// Records what came of a request, and returns what was recorded. A confirmation that comes so late that the request
-    /// may have started after the term, on shared state, counts as unknown: another process may have sent something else
-    /// meanwhile.
-    ///
-    /// It does not wait for the disk: an outcome that is lost makes its toggle unknown, which costs one more request,
-    /// and checkpoints and closing wait for all that was queued.
+    /// Records the outcome of a request, and returns the recorded outcome.
     ///
     /// # Errors
-    /// When the journal is closed.
+    /// If the journal is closed.
     #[expect(clippy::needless_pass_by_value, reason = "a request has one outcome")]
     pub fn finish(&self, begun: Begun, outcome: Certainty) -> Result<Certainty, Error> {
         let outcome = match outcome {
-            Certainty::Stored if self.lease.is_late() => Certainty::Unknown,
+            // The request may have started after the term, when another process may have sent a different one.
+            Certainty::Stored if self.lease.check(Term::is_late) => Certainty::Unknown,
             other => other,
         };
-        let command = Command::Finish(begun.number, outcome);
+        // Not synced: a lost outcome makes the toggle unknown, which costs one request. Checkpoints sync all outcomes.
+        let command = JournalCommand::Finish(begun.number, outcome);
         self.commands.send(command).map_err(|_| Error::JournalClosed)?;
         Ok(outcome)
     }
 
-    /// Returns everything that is recorded so far, after a sync.
+    /// Syncs the file and returns the index.
     fn snapshot(&self) -> Result<JournalIndex, Error> {
-        self.ask(Command::Snapshot)?
+        self.request(JournalCommand::Snapshot)?
     }
 
-    /// Trims the journal, durably. What was begun or finished meanwhile stays.
+    /// Trims the journal durably.
     fn trim(&self, trim: JournalTrim) -> Result<(), Error> {
-        self.ask(|reply| Command::Trim(trim, reply))?
+        self.request(|reply| JournalCommand::Trim(trim, reply))?
     }
 
     fn rebase(&self, tip: Option<CommitId>) {
         *self.common.base.write().unwrap_or_else(PoisonError::into_inner) = tip;
     }
 
-    fn ask<T>(&self, command: impl FnOnce(Sender<T>) -> Command) -> Result<T, Error> {
+    fn request<T>(&self, command: impl FnOnce(Sender<T>) -> JournalCommand) -> Result<T, Error> {
         let (reply, answer) = mpsc::channel();
         self.commands
             .send(command(reply))
@@ -305,7 +301,7 @@ impl Journal {
     }
 }
 
-/// The thread that writes.
+/// The thread that writes, joined when dropped.
 struct JournalWriter {
     journal: Journal,
     thread: Option<JoinHandle<()>>,
@@ -323,7 +319,7 @@ impl JournalWriter {
             .name("journal".to_owned())
             .spawn(move || appender.run(&queue))
             .map_err(Error::io("start the writer of", Path::new(FILE)))?;
-        let common = Common {
+        let common = JournalCounters {
             next: AtomicU64::new(next),
             base: RwLock::new(base),
         };
@@ -341,7 +337,7 @@ impl JournalWriter {
 
 impl Drop for JournalWriter {
     fn drop(&mut self) {
-        let _ = self.journal.ask(Command::Close);
+        let _ = self.journal.request(JournalCommand::Close);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

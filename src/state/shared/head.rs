@@ -1,8 +1,8 @@
-//! The commit at the shared ref, written and read.
+//! Writes and reads the commit at the shared ref.
 //!
-//! A record without unknown toggles is the applied commit itself. Every other commit wraps it: the tree is the applied
-//! one, the first parent is the applied commit, if there is one, and the last parent holds one line per unknown toggle,
-//! complete enough for another process to send it again. An announcement also has a term.
+//! A record without unknown toggles is the applied commit itself. Every other commit wraps it: its tree is the applied
+//! tree, its first parent is the applied commit, if one exists, and its last parent holds one line per unknown toggle,
+//! which another process can send again. An announcement also has a term.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,31 +10,31 @@ use std::time::Duration;
 
 use git2::Repository;
 
-use super::protocol::{Found, TERM, silence};
+use super::protocol::{RefStatus, TERM, silence};
 use crate::git::pack::{Object, ObjectKind};
 use crate::git::{blob, object_id, oid};
 use crate::model::{CommitId, Sent, ToggleId, escaped};
 use crate::state::Error;
 use crate::state::applied::Tip;
-use crate::state::applied::commit::{self, Origin, Why, trailer};
+use crate::state::applied::commit::{self, CommitOrigin, EditReason, trailer};
 use crate::state::journal::lines;
 
 const LIST: &str = "intents.jsonl";
 
-/// What the ref says.
+/// The content of the commit at the ref.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct SharedHead {
-    /// What was applied; nothing if nothing ever was.
+    /// None if nothing was ever applied.
     pub(crate) applied: Option<Tip>,
     /// The toggles with an unknown outcome.
     pub(crate) unknown: BTreeMap<ToggleId, Sent>,
     /// The newest revision, announced or recorded.
     pub(crate) revision: Option<CommitId>,
-    /// Who is publishing, unless it is a record.
+    /// The process that is publishing; none in a record.
     pub(crate) announcement: Option<Announcement>,
 }
 
-/// One process that is publishing.
+/// The announcement of a process that is publishing.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Announcement {
     /// Random, the same for all announcements of one pass.
@@ -63,16 +63,16 @@ impl Announcement {
 }
 
 impl SharedHead {
-    /// Returns what a process finds here that made the announcement `mark`, if any.
-    pub(crate) fn found(&self, mark: Option<&str>) -> Found {
+    /// Returns the status for a process whose journal belongs to the announcement `mark`.
+    pub(crate) fn status(&self, mark: Option<&str>) -> RefStatus {
         match &self.announcement {
-            None => Found::Free,
-            Some(found) if Some(found.mark.as_str()) == mark => Found::Own,
-            Some(found) => Found::Foreign(silence(found.term, found.timeout)),
+            None => RefStatus::Free,
+            Some(own) if Some(own.mark.as_str()) == mark => RefStatus::Own,
+            Some(other) => RefStatus::Foreign(silence(other.term, other.timeout)),
         }
     }
 
-    /// Returns whether the applied commit says all of it.
+    /// Returns whether the applied commit has all of the content.
     fn is_plain(&self) -> bool {
         let revision = self.applied.as_ref().map(|tip| tip.revision);
         self.applied.is_some()
@@ -81,7 +81,7 @@ impl SharedHead {
             && revision == self.revision
     }
 
-    /// Returns the objects to write, and the commit for the ref.
+    /// Returns the objects to write and the commit for the ref.
     pub(crate) fn objects(&self, base_url: &str, now: i64) -> (Vec<Object>, CommitId) {
         if let Some(tip) = self.applied.as_ref().filter(|_| self.is_plain()) {
             return (Vec::new(), tip.commit);
@@ -108,12 +108,12 @@ impl SharedHead {
             Some(_) => format!("Send {count}"),
             None => format!("Keep {count} as unknown"),
         };
-        let origin = Origin {
+        let origin = CommitOrigin {
             revision: self.revision,
             base_url,
             allowances: &[],
         };
-        let mut message = commit::message(&origin.subject(&subject), &origin, &why(&self.unknown));
+        let mut message = commit::message(&origin.subject(&subject), &origin, &self.reasons());
         let _ = writeln!(message, "Gitoggle-Intents: {list}");
         if let Some(tip) = &self.applied {
             let _ = writeln!(message, "Gitoggle-Applied: {}", tip.commit);
@@ -136,7 +136,13 @@ impl SharedHead {
         message
     }
 
-    /// Returns the commit that lists the unknown toggles, last, and its objects.
+    fn reasons(&self) -> Vec<(ToggleId, EditReason)> {
+        let unknown = self.unknown.iter();
+        let reasons = unknown.map(|(id, sent)| (id.clone(), EditReason::Sent(sent.action)));
+        reasons.collect()
+    }
+
+    /// Returns the objects of the commit that lists the unknown toggles, that commit last.
     fn list(&self, now: i64) -> Vec<Object> {
         let lines = self.unknown.iter().zip(1..);
         let text: String = lines
@@ -150,7 +156,7 @@ impl SharedHead {
         vec![blob, tree, commit]
     }
 
-    /// Reads `commit`, which must be about `base_url` as far as anything may have been stored, unless none is given.
+    /// Reads `commit`. Once anything may have been stored, it must belong to `base_url`, if one is given.
     pub(crate) fn read(
         repository: &Repository,
         commit: CommitId,
@@ -165,16 +171,13 @@ impl SharedHead {
         };
         let recorded = trailer(message, "Gitoggle-Base-Url").unwrap_or_default();
         let is_bound = head.applied.is_some() || !head.unknown.is_empty();
-        match base_url {
-            Some(wanted) if is_bound && wanted != recorded => Err(Error::OtherBaseUrl {
-                recorded: recorded.to_owned(),
-                wanted: wanted.to_owned(),
-            }),
-            _ => Ok(head),
+        if let Some(wanted) = base_url.filter(|_| is_bound) {
+            Error::check_base_url(recorded, wanted)?;
         }
+        Ok(head)
     }
 
-    pub(crate) fn plain(tip: Tip) -> Self {
+    fn plain(tip: Tip) -> Self {
         Self {
             revision: Some(tip.revision),
             applied: Some(tip),
@@ -190,7 +193,7 @@ impl SharedHead {
         let id = |text: &str| text.parse().map(CommitId).map_err(|_| foreign());
         let list = id(list)?;
         let applied = trailer(message, "Gitoggle-Applied").map(id).transpose()?;
-        // Only what its parents hold is sure to be there.
+        // A fetch copies parents. A commit that only a trailer names may be missing.
         let parents: Vec<CommitId> = found.parent_ids().map(|id| CommitId(object_id(id))).collect();
         if !parents.contains(&list) || applied.is_some_and(|applied| !parents.contains(&applied)) {
             return Err(foreign());
@@ -216,13 +219,6 @@ impl SharedHead {
     }
 }
 
-fn why(unknown: &BTreeMap<ToggleId, Sent>) -> Vec<(ToggleId, Why)> {
-    let why = unknown
-        .iter()
-        .map(|(id, sent)| (id.clone(), Why::Sent(sent.action)));
-    why.collect()
-}
-
 /// Reads the requests of a list.
 fn listed(repository: &Repository, list: CommitId) -> Result<BTreeMap<ToggleId, Sent>, Error> {
     let broken = || Error::repository(repository.path());
@@ -232,8 +228,5 @@ fn listed(repository: &Repository, list: CommitId) -> Result<BTreeMap<ToggleId, 
     let entry = tree.get_name(LIST).ok_or_else(foreign)?;
     let text = blob(repository, object_id(entry.id()))?;
     let replay = lines::replay(&text).map_err(|_| foreign())?;
-    let entries = replay.index.entries();
-    Ok(entries
-        .map(|(id, entry)| (id.clone(), entry.sent.clone()))
-        .collect())
+    Ok(replay.index.unknown_requests())
 }

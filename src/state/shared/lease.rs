@@ -1,4 +1,4 @@
-//! The permission of a pass to start requests, shared by the thread of the pass and the lanes that send.
+//! Grants a pass the permission to start requests. The thread of the pass renews it; the lanes that send wait for it.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use super::protocol::{Permission, Term};
 use crate::git::simulated::{self, Mutation};
 use crate::state::{Clock, Error};
 
-/// Grants requests until the pass ends; on shared state, only within the term of the last successful push.
+/// The permission to start requests until the pass ends; on shared state, only within the term of the last push.
 #[derive(Clone, Debug)]
 pub(crate) struct Lease {
     clock: Clock,
-    state: watch::Sender<Held>,
+    state: watch::Sender<LeaseState>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct LeaseState {
     /// None if state is not shared.
     term: Option<Term>,
     is_over: bool,
@@ -25,57 +25,60 @@ struct Held {
 
 impl Lease {
     pub(crate) fn new(clock: Clock, term: Option<Term>) -> Self {
-        let (state, _) = watch::channel(Held { term, is_over: false });
+        let (state, _) = watch::channel(LeaseState { term, is_over: false });
         Self { clock, state }
     }
 
-    /// Begins a new term, at the moment when a push that succeeded began.
+    /// Begins a new term at the start of a successful push.
     pub(crate) fn renew(&self, began: Duration) {
-        self.state.send_modify(|held| {
-            if let Some(term) = &mut held.term {
+        self.state.send_modify(|state| {
+            if let Some(term) = &mut state.term {
                 term.began = began;
             }
         });
     }
 
-    pub(crate) fn term(&self) -> Option<Term> {
-        self.state.borrow().term
+    /// Returns whether the term passes `test` now; false if state is not shared.
+    pub(crate) fn check(&self, test: fn(&Term, Duration) -> bool) -> bool {
+        let term = self.state.borrow().term;
+        term.is_some_and(|term| test(&term, self.clock.elapsed()))
     }
 
-    /// Grants nothing more.
+    /// Returns how long pushes may still fail before the pass ends; none if state is not shared.
+    pub(crate) fn left(&self) -> Option<Duration> {
+        let term = self.state.borrow().term;
+        term.map(|term| term.left(self.clock.elapsed()))
+    }
+
+    /// Refuses all further requests.
     pub(crate) fn end(&self) {
-        self.state.send_modify(|held| held.is_over = true);
+        self.state.send_modify(|state| state.is_over = true);
     }
 
-    /// Waits until nothing more is granted.
+    /// Waits until the lease refuses all further requests.
     pub(crate) async fn ended(&self) {
         // The sender lives in `self`, so waiting cannot fail.
-        let _ = self.state.subscribe().wait_for(|held| held.is_over).await;
+        let _ = self.state.subscribe().wait_for(|state| state.is_over).await;
     }
 
     /// Returns whether a request may start now.
     pub(crate) fn permission(&self) -> Permission {
-        let held = *self.state.borrow();
+        let state = *self.state.borrow();
         #[cfg(test)]
-        if simulated::makes(Mutation::SkipCheck) && held.term.is_some() {
+        if simulated::makes(Mutation::SkipCheck) && state.term.is_some() {
             return Permission::Granted;
         }
-        match held.term {
-            _ if held.is_over => Permission::Expired,
+        match state.term {
+            _ if state.is_over => Permission::Expired,
             None => Permission::Granted,
             Some(term) => term.permission(self.clock.elapsed()),
         }
     }
 
-    /// Returns whether a request that ends now may have started after the term.
-    pub(crate) fn is_late(&self) -> bool {
-        self.term().is_some_and(|term| term.is_late(self.clock.elapsed()))
-    }
-
     /// Waits until a request may start.
     ///
     /// # Errors
-    /// [`Error::LeaseOver`] if none may start in this pass any more.
+    /// [`Error::LeaseOver`] if no request may start in this pass any more.
     pub(crate) async fn granted(&self) -> Result<(), Error> {
         let mut changes = self.state.subscribe();
         loop {
@@ -85,7 +88,7 @@ impl Lease {
                 Permission::Expired => return Err(Error::LeaseOver),
                 Permission::AfterPush => {}
             }
-            // The thread of the pass renews the lease or ends it. The sender lives in `self`.
+            // The thread of the pass renews or ends the lease. The sender lives in `self`, so waiting cannot fail.
             let _ = changes.changed().await;
         }
     }

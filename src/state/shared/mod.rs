@@ -1,18 +1,22 @@
-//! State that several processes share through one ref of a Git repository (DESIGN, section 4, *Shared state*).
+//! Shares state between processes through one ref of a Git repository (DESIGN, section 4, *Shared state*).
 //!
-//! [`protocol`] decides, [`remote`] moves the ref, [`head`] is what the ref says, and [`session`] carries the decisions
-//! out. Invariant: a toggle that is not on the ref's list is on the service as the ref's tree has it.
+//! [`protocol`] decides, [`session`] carries the decisions out, [`tracked_ref`] and [`remote`] move the ref, and [`head`]
+//! is the content of its commit. Invariant: unless a toggle is on the ref's list, the service has the document in the
+//! ref's tree.
 
 pub(crate) mod head;
 mod lease;
+mod lookup;
 pub(crate) mod protocol;
 mod remote;
+mod seen;
 pub(crate) mod session;
 #[cfg(test)]
 mod simulation;
 #[cfg(test)]
 mod tests;
+mod tracked_ref;
 
 pub(crate) use lease::Lease;
 pub use remote::SharedRemote;
-pub use session::Stop;
+pub use session::SharedOptions;

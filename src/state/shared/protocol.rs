@@ -1,78 +1,77 @@
 //! Decides what a process does with the shared ref. Pure: the caller reads the clock and the ref, and carries out the
-//! answer.
+//! decision.
 //!
-//! Each process measures durations by its own monotonic clock, which includes time spent suspended. A time that another
-//! machine wrote is never compared with it. Clocks may run at rates that differ by up to 10 %.
+//! Each process measures durations by its own monotonic clock, which includes time spent suspended. It never compares
+//! that clock with a time that another machine wrote. The rates of two clocks may differ by up to 10 %.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// How long after the start of its last successful push a holder may start requests.
+/// The time after the start of a successful push in which the holder may start requests.
 pub(crate) const TERM: Duration = Duration::from_secs(60);
 
-/// How long after that start an announcement is renewed at the latest, even if there is nothing to record.
+/// The age of a term at which the announcement is pushed again, even without new outcomes.
 pub(crate) const RENEWAL: Duration = Duration::from_secs(15);
 
-/// How long a holder tries to push before its pass ends.
+/// The age of a term at which the holder stops trying to push and ends its pass.
 pub(crate) const GIVE_UP: Duration = Duration::from_secs(90);
 
-/// How long a process waits for live holders, unless detecting a dead one takes longer.
+/// The longest wait for live holders, unless detecting a dead one takes longer.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What waiting lasts longer than detecting a dead holder.
+/// The least difference between the longest wait and the time to detect a dead holder.
 const MARGIN: Duration = Duration::from_secs(20);
 
-/// Makes up for a clock that runs at another rate.
+/// Compensates for clocks with different rates.
 fn stretched(duration: Duration) -> Duration {
     duration + duration / 10
 }
 
-/// Returns how long the announcement of a holder with this term and timeout stays unchanged until the holder is dead: it
-/// starts no request after its term, and each ends within its timeout.
+/// Returns the time without a change after which the holder of an announcement is dead.
 pub(crate) fn silence(term: Duration, timeout: Duration) -> Duration {
+    // A holder starts no request after its term, and each request ends within the timeout.
     stretched(term + timeout)
 }
 
-/// Returns how long a request of a process that was killed may stay open. A process with the same disk ends the
-/// announcement of that process no earlier, if it left requests open: the next holder would send beside them.
+/// Returns the time for which a request of a killed process may stay open.
 pub(crate) fn open_for(timeout: Duration) -> Duration {
+    // Ending the announcement of that process earlier would let the next holder send while the request is open.
     stretched(timeout)
 }
 
-/// What a process found at the ref.
+/// The status of the ref for the process that looked it up.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Found {
-    /// Nothing, or a record: no process is publishing.
+pub(crate) enum RefStatus {
+    /// No commit, or a record: no process is publishing.
     Free,
-    /// The announcement of a process that is dead after this time without a change.
+    /// The announcement of another process, which is dead after this time without a change.
     Foreign(Duration),
-    /// The announcement of this process or of an earlier one with the same disk.
+    /// The announcement of this process or of an earlier one with the same state folder.
     Own,
 }
 
-/// What a process does next.
+/// The next step of a process that waits for the ref.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Step {
-    /// It ends its own announcement from its journal.
+pub(crate) enum QueueStep {
+    /// End the own announcement from the journal.
     End,
-    /// It ends without having sent anything: another process is still publishing.
+    /// End without a pass: another process is still publishing.
     GiveUp,
-    /// It goes on from what the ref says. A dead holder's list and revision become its own.
+    /// Continue from the commit at the ref, with a dead holder's list and revision.
     TakeOver,
-    /// It looks again later.
+    /// Look up the ref again later.
     Wait,
 }
 
-/// Waits for the holder of a ref.
+/// Observes the holder of a ref.
 #[derive(Clone, Debug)]
-pub(crate) struct Watch<T> {
+pub(crate) struct HolderWatch<T> {
     began: Duration,
-    /// The newest commit that was found, and when it was found first.
+    /// The last commit at the ref, and the time at which it was first seen.
     seen: Option<(T, Duration)>,
 }
 
-impl<T: PartialEq> Watch<T> {
-    /// Begins to wait.
+impl<T: PartialEq> HolderWatch<T> {
     pub(crate) fn new(now: Duration) -> Self {
         Self {
             began: now,
@@ -80,23 +79,24 @@ impl<T: PartialEq> Watch<T> {
         }
     }
 
-    /// Decides what to do about `found`, at `commit`. A process that `owes` outcomes to the ref never gives up.
-    pub(crate) fn step(&mut self, commit: T, found: Found, owes: bool, now: Duration) -> Step {
-        let silence = match found {
-            Found::Free => return Step::TakeOver,
-            Found::Own => return Step::End,
-            Found::Foreign(silence) => silence,
+    /// Decides the next step for the ref with this commit and status. A process that `owes` outcomes to the ref never
+    /// gives up.
+    pub(crate) fn step(&mut self, commit: T, status: RefStatus, owes: bool, now: Duration) -> QueueStep {
+        let silence = match status {
+            RefStatus::Free => return QueueStep::TakeOver,
+            RefStatus::Own => return QueueStep::End,
+            RefStatus::Foreign(silence) => silence,
         };
         if self.seen.as_ref().is_none_or(|(seen, _)| *seen != commit) {
             self.seen = Some((commit, now));
         }
         let since = self.seen.as_ref().map_or(now, |(_, since)| *since);
         if now.saturating_sub(since) > silence {
-            Step::TakeOver
+            QueueStep::TakeOver
         } else if !owes && now.saturating_sub(self.began) > PATIENCE.max(silence + MARGIN) {
-            Step::GiveUp
+            QueueStep::GiveUp
         } else {
-            Step::Wait
+            QueueStep::Wait
         }
     }
 }
@@ -104,25 +104,30 @@ impl<T: PartialEq> Watch<T> {
 /// Whether a request may start.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Permission {
-    /// It may.
     Granted,
-    /// Not before the next successful push, which proves that no other process took over.
+    /// Only after the next successful push, which proves that no other process took over.
     AfterPush,
-    /// Never in this pass: no push succeeded for too long.
+    /// Not any more in this pass: pushing has failed for too long, or the pass has ended.
     Expired,
 }
 
-/// The term of a holder. It begins when the last successful push began, not when the answer came.
+/// The term of a holder.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Term {
+    /// The start of the last successful push. A process that waits may have seen the commit long before the holder
+    /// received the response.
     pub(crate) began: Duration,
     pub(crate) timeout: Duration,
 }
 
 impl Term {
+    fn age(&self, now: Duration) -> Duration {
+        now.saturating_sub(self.began)
+    }
+
     /// Decides whether a request may start at `now`.
     pub(crate) fn permission(&self, now: Duration) -> Permission {
-        let age = now.saturating_sub(self.began);
+        let age = self.age(now);
         if age < TERM {
             Permission::Granted
         } else if age < GIVE_UP {
@@ -133,35 +138,40 @@ impl Term {
     }
 
     /// Returns whether a request that ended at `now` may have started after the term, because the process was suspended
-    /// in between. A successor then need not have waited for it.
+    /// in between. A successor then may not have waited for it.
     pub(crate) fn is_late(&self, now: Duration) -> bool {
-        now.saturating_sub(self.began) > TERM + stretched(self.timeout)
+        self.age(now) > TERM + stretched(self.timeout)
     }
 
-    /// Returns whether the announcement has to be pushed again although there is nothing new to say.
+    /// Returns whether the announcement must be pushed again, even without new outcomes.
     pub(crate) fn is_to_renew(&self, now: Duration) -> bool {
-        now.saturating_sub(self.began) >= RENEWAL
+        self.age(now) >= RENEWAL
+    }
+
+    /// Returns how long pushes may still fail before the pass ends.
+    pub(crate) fn left(&self, now: Duration) -> Duration {
+        GIVE_UP.saturating_sub(self.age(now))
     }
 
     /// Returns whether pushing has failed for so long that the pass ends.
     pub(crate) fn has_given_up(&self, now: Duration) -> bool {
-        now.saturating_sub(self.began) >= GIVE_UP
+        self.left(now).is_zero()
     }
 }
 
-/// The toggles of the announcement that a process has on the ref, and their requests.
+/// The toggles with an unknown outcome or an announced request, and their last requests.
 ///
-/// A toggle goes on the list before its first request. It leaves the list only in the commit that records its outcome in
-/// the tree, or once it is certain that the service stored nothing.
+/// A toggle is added before its first request. It is removed only in the commit that records its outcome in the tree, or
+/// once the service certainly stored nothing.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct UnknownList<K: Ord, V> {
     toggles: BTreeMap<K, V>,
-    /// Those of them that were unknown before the announcement: a refusal does not tell what the service has.
+    /// The toggles that were unknown before the announcement: a refusal does not reveal what the service stores.
     before: BTreeSet<K>,
 }
 
 impl<K: Clone + Ord, V: Clone> UnknownList<K, V> {
-    /// Returns the list of a ref: everything on it is unknown.
+    /// Returns the list found at a ref: the outcome of everything on it is unknown.
     pub(crate) fn found(toggles: BTreeMap<K, V>) -> Self {
         let before = toggles.keys().cloned().collect();
         Self { toggles, before }
@@ -179,7 +189,7 @@ impl<K: Clone + Ord, V: Clone> UnknownList<K, V> {
         }
     }
 
-    /// Adds the requests that are about to be sent.
+    /// Adds requests that will be sent.
     pub(crate) fn announce(&mut self, requests: impl IntoIterator<Item = (K, V)>) {
         self.toggles.extend(requests);
     }
@@ -195,7 +205,7 @@ impl<K: Clone + Ord, V: Clone> UnknownList<K, V> {
         }
     }
 
-    /// Removes what was announced and certainly not stored. `open` are the requests of the pass that may have been.
+    /// Removes announced requests that were certainly not stored. `open` are those of the pass that may be stored.
     pub(crate) fn end(&mut self, open: &BTreeMap<K, V>) {
         let before = &self.before;
         self.toggles
@@ -216,57 +226,62 @@ mod tests {
     fn a_holder_is_dead_after_its_term_its_timeout_and_a_tenth() {
         assert_eq!(silence(TERM, seconds(10)), seconds(77));
         for (commits, found, owes, expected) in [
-            // (at, commit) …: what is found last decides.
-            (&[(0, 1)][..], Found::Free, false, Step::TakeOver),
-            (&[(0, 1)], Found::Own, false, Step::End),
-            (&[(0, 1)], Found::Foreign(seconds(77)), false, Step::Wait),
-            (&[(0, 1), (77, 1)], Found::Foreign(seconds(77)), false, Step::Wait),
+            // Lookups as (time, commit), the status of the last one, and the step after it.
+            (&[(0, 1)][..], RefStatus::Free, false, QueueStep::TakeOver),
+            (&[(0, 1)], RefStatus::Own, false, QueueStep::End),
+            (&[(0, 1)], RefStatus::Foreign(seconds(77)), false, QueueStep::Wait),
+            (
+                &[(0, 1), (77, 1)],
+                RefStatus::Foreign(seconds(77)),
+                false,
+                QueueStep::Wait,
+            ),
             (
                 &[(0, 1), (78, 1)],
-                Found::Foreign(seconds(77)),
+                RefStatus::Foreign(seconds(77)),
                 false,
-                Step::TakeOver,
+                QueueStep::TakeOver,
             ),
             // A new commit proves that the holder is alive.
             (
                 &[(0, 1), (70, 2), (78, 2)],
-                Found::Foreign(seconds(77)),
+                RefStatus::Foreign(seconds(77)),
                 false,
-                Step::Wait,
+                QueueStep::Wait,
             ),
             (
                 &[(0, 1), (70, 2), (121, 2)],
-                Found::Foreign(seconds(77)),
+                RefStatus::Foreign(seconds(77)),
                 false,
-                Step::GiveUp,
+                QueueStep::GiveUp,
             ),
             (
                 &[(0, 1), (70, 2), (121, 2)],
-                Found::Foreign(seconds(77)),
+                RefStatus::Foreign(seconds(77)),
                 true,
-                Step::Wait,
+                QueueStep::Wait,
             ),
             (
                 &[(0, 1), (70, 2), (148, 2)],
-                Found::Foreign(seconds(77)),
+                RefStatus::Foreign(seconds(77)),
                 true,
-                Step::TakeOver,
+                QueueStep::TakeOver,
             ),
             // A long timeout is waited for longer than two minutes.
             (
                 &[(0, 1), (299, 1)],
-                Found::Foreign(seconds(300)),
+                RefStatus::Foreign(seconds(300)),
                 false,
-                Step::Wait,
+                QueueStep::Wait,
             ),
             (
                 &[(0, 1), (301, 1)],
-                Found::Foreign(seconds(300)),
+                RefStatus::Foreign(seconds(300)),
                 false,
-                Step::TakeOver,
+                QueueStep::TakeOver,
             ),
         ] {
-            let mut watch = Watch::new(seconds(0));
+            let mut watch = HolderWatch::new(seconds(0));
             let steps = commits
                 .iter()
                 .map(|(at, commit)| watch.step(*commit, found, owes, seconds(*at)));

@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use super::protocol::{Found, Permission, Step, TERM, Term, UnknownList, Watch, open_for, silence};
+use super::protocol::{
+    HolderWatch, Permission, QueueStep, RefStatus, TERM, Term, UnknownList, open_for, silence,
+};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const CHECKPOINT: u64 = 5_000;
@@ -343,7 +345,7 @@ impl Job {
     async fn run(&self) {
         let world = &self.world;
         let began = self.clock();
-        let mut watch = Watch::new(began);
+        let mut watch = HolderWatch::new(began);
         loop {
             self.lag().await;
             let head = world.head.borrow().clone();
@@ -353,19 +355,19 @@ impl Job {
                 _ => silence(TERM, TIMEOUT),
             };
             let found = match (head.mark, own) {
-                (None, _) => Found::Free,
-                (Some(_), Some(_)) => Found::Own,
-                (Some(_), None) => Found::Foreign(wait),
+                (None, _) => RefStatus::Free,
+                (Some(_), Some(_)) => RefStatus::Own,
+                (Some(_), None) => RefStatus::Foreign(wait),
             };
             let mut late = self.owed(head.mark);
             let owes = !late.is_empty() && world.mutation != Mutation::FrozenGivesUp;
             match watch.step(head.id, found, owes, self.clock()) {
-                Step::Wait => {
+                QueueStep::Wait => {
                     self.sleep(1_000).await;
                     continue;
                 }
-                Step::GiveUp => return world.say(self.process, "gives up"),
-                Step::End => {
+                QueueStep::GiveUp => return world.say(self.process, "gives up"),
+                QueueStep::End => {
                     let is_open = self.disk.borrow()[&head.mark.unwrap_or_default()]
                         .iter()
                         .any(|request| request.end.is_none());
@@ -381,7 +383,7 @@ impl Job {
                     }
                     continue;
                 }
-                Step::TakeOver => {}
+                QueueStep::TakeOver => {}
             }
             if world.mutation == Mutation::FrozenDropsLate {
                 late.clear();

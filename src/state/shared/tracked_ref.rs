@@ -1,0 +1,143 @@
+//! Moves the shared ref by compare-and-set, and retries temporary failures.
+
+use std::time::Duration;
+
+use super::head::SharedHead;
+use super::protocol::{HolderWatch, QueueStep, RefStatus, TERM, silence};
+use super::remote::{Pushed, RefLock, SharedRemote};
+use super::seen;
+use crate::git::Failpoints;
+use crate::model::CommitId;
+use crate::state::applied::AppliedRepository;
+use crate::state::{Clock, Error, Stop};
+
+/// The time between two lookups of a held ref, and between two tries of a push.
+pub(super) const POLL: Duration = Duration::from_secs(1);
+
+/// How long temporary failures of a lookup, and of a push before the first request, are retried.
+pub(super) const RETRY: Duration = Duration::from_secs(8);
+
+/// The shared ref as this process saw it last.
+pub(super) struct TrackedRef {
+    pub(super) remote: SharedRemote,
+    pub(super) clock: Clock,
+    /// The commit at the ref; none if the ref does not exist.
+    pub(super) at: Option<CommitId>,
+    /// The content of that commit.
+    pub(super) head: SharedHead,
+    failpoints: Failpoints,
+    /// Commits that were pushed without a verdict. If the ref points to one of them, that push succeeded.
+    unconfirmed: Vec<CommitId>,
+    lock: Option<HolderWatch<RefLock>>,
+}
+
+impl TrackedRef {
+    pub(super) fn new(remote: SharedRemote, clock: Clock, failpoints: Failpoints) -> Self {
+        Self {
+            remote,
+            clock,
+            at: None,
+            head: SharedHead::default(),
+            failpoints,
+            unconfirmed: Vec::new(),
+            lock: None,
+        }
+    }
+
+    /// Looks up the ref, and copies its commit into the state folder.
+    pub(super) fn fetch(&mut self, into: &AppliedRepository, stop: Stop<'_>) -> Result<(), Error> {
+        self.at = self.retry(RETRY, stop, |tracked| {
+            tracked.remote.fetch(into.repository(), &tracked.failpoints)
+        })?;
+        self.unconfirmed.clear();
+        Ok(())
+    }
+
+    /// Pushes as [`TrackedRef::push`], and retries temporary failures until `limit` is over.
+    pub(super) fn push_within(
+        &mut self,
+        limit: Duration,
+        applied: &AppliedRepository,
+        head: &SharedHead,
+        now: i64,
+        stop: Stop<'_>,
+    ) -> Result<Duration, Error> {
+        self.retry(limit, stop, |tracked| tracked.push(applied, head, now))
+    }
+
+    /// Moves the ref from the commit that was seen last. Returns the start of the push, at which the term begins.
+    ///
+    /// # Errors
+    /// [`Error::Raced`] if another process moved the ref, and the cause if the push failed or got no verdict.
+    pub(super) fn push(
+        &mut self,
+        applied: &AppliedRepository,
+        head: &SharedHead,
+        now: i64,
+    ) -> Result<Duration, Error> {
+        let (objects, new) = head.objects(applied.base_url(), now);
+        applied.write(&objects)?;
+        loop {
+            let began = self.clock.elapsed();
+            let pushed = self
+                .remote
+                .push(applied.repository(), self.at, new, &self.failpoints);
+            match pushed {
+                Ok(Pushed::Done) => {
+                    (self.at, self.head) = (Some(new), head.clone());
+                    self.unconfirmed.clear();
+                    self.lock = None;
+                    seen::keep(applied, &self.remote.name, new)?;
+                    return Ok(began);
+                }
+                // A push without a verdict had succeeded, and no other process has moved the ref since.
+                Ok(Pushed::Moved(Some(found))) if self.unconfirmed.contains(&found) => self.at = Some(found),
+                Ok(Pushed::Moved(_)) => return Err(Error::Raced(self.remote.name.clone())),
+                Ok(Pushed::Locked(lock)) => self.await_lock(lock)?,
+                Err(error) => {
+                    self.unconfirmed.push(new);
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// Waits for a lock as for a dead holder, and then removes it.
+    fn await_lock(&mut self, lock: RefLock) -> Result<(), Error> {
+        let now = self.clock.elapsed();
+        let watch = self.lock.get_or_insert_with(|| HolderWatch::new(now));
+        let path = lock.path.clone();
+        let status = RefStatus::Foreign(silence(TERM, Duration::ZERO));
+        if watch.step(lock, status, true, now) == QueueStep::TakeOver && std::fs::remove_file(&path).is_ok() {
+            tracing::warn!(name: "lock_removed", path = %path.display(), "removed the lock that a killed program left on the state remote");
+            return Ok(());
+        }
+        Err(Error::RemoteLocked { path })
+    }
+
+    fn retry<T>(
+        &mut self,
+        limit: Duration,
+        stop: Stop<'_>,
+        mut work: impl FnMut(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let began = self.clock.elapsed();
+        loop {
+            let error = match work(self) {
+                Err(error) if error.is_transient() && !stop() => error,
+                result => return result,
+            };
+            // `await_lock` removes a lock that does not change, so waiting for a lock has an end.
+            let is_over = self.clock.elapsed().saturating_sub(began) >= limit;
+            if is_over && !matches!(error, Error::RemoteLocked { .. }) {
+                return Err(error);
+            }
+            log_retry(&error);
+            self.clock.sleep(POLL);
+        }
+    }
+}
+
+pub(super) fn log_retry(error: &Error) {
+    tracing::debug!(name: "shared_state_retry", %error, "could not reach the shared state; retrying");
+}
