@@ -307,14 +307,14 @@ impl Store {
         self.applied.reopen()
     }
 
-    /// Takes in that a pass at `revision` found nothing that the last clean pass did not leave, so that the next one at this
-    /// revision need not look at the history. It is not written to the disk: the next process looks once.
+    /// Moves the last clean pass to `revision`, at which a pass found no difference, so that the next pass at this revision
+    /// does not read the history.
     pub fn see(&mut self, revision: CommitId) {
+        // Not written to disk: the next process reads the history once.
         self.view.see(revision);
     }
 
-    /// Closes the journal and keeps what the pass leaves behind besides: `memory` for the next one if nothing was held,
-    /// pending, failed or unknown, and the requests that the service has not confirmed.
+    /// Closes the journal, and keeps the pass, if it was clean, and the unconfirmed requests for the next pass.
     ///
     /// # Errors
     /// If a file cannot be written.

@@ -1,4 +1,4 @@
-//! State as its users see it, on real folders; the git program is only asked whether it agrees.
+//! Tests state on real folders, and verifies the repository with the git program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -19,7 +19,7 @@ const URL: &str = "https://toggles.example/api";
 
 pub(super) fn options() -> Options {
     Options {
-        // Not zero: a child that another test is just starting holds every open file, a lock too, until it runs.
+        // Not zero: a child process that another test starts holds every open file, also a lock, until its exec.
         wait: Duration::from_secs(2),
         base_url: URL.to_owned(),
         now: 1_000,
@@ -81,7 +81,7 @@ pub(super) fn sent(action: Action, text: &str) -> Sent {
     }
 }
 
-/// Documents by their id, as a source would give them.
+/// Returns documents by id, as a source does.
 pub(super) fn documents(texts: &[&str]) -> impl FnMut(ObjectId) -> Result<Vec<u8>, Infallible> + use<> {
     let all: BTreeMap<ObjectId, Vec<u8>> = texts.iter().map(|text| (object(text), bytes(text))).collect();
     move |id| Ok(all[&id].clone())
@@ -94,10 +94,10 @@ pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
         .block_on(future)
 }
 
-/// A process that is not asked to end.
+/// A process that should not end.
 pub(super) const NEVER: fn() -> bool = || false;
 
-/// One pass that sends each of `changes` and hears `finish`.
+/// Runs a pass that sends each of `changes` with the outcome `finish`.
 pub(super) fn pass(
     store: &mut Store,
     revision: u8,
@@ -163,7 +163,7 @@ pub(super) fn pairs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn what_was_applied_is_read_back_and_git_agrees() {
+fn applied_documents_are_read_back_and_pass_git_fsck() {
     let dir = tempfile::tempdir().unwrap();
     assert!(View::open(&dir.path().join("nothing")).unwrap().tip().is_none());
     let mut store = open(dir.path());
@@ -209,7 +209,7 @@ fn what_was_applied_is_read_back_and_git_agrees() {
 }
 
 #[test]
-fn a_request_without_an_outcome_stays_unknown_through_folds_cuts_and_restarts() {
+fn a_request_without_an_outcome_stays_unknown_after_commits_trims_and_restarts() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = open(dir.path());
     let change = (id("a/b/c"), sent(Action::Create, "one"));
@@ -250,7 +250,7 @@ fn a_request_without_an_outcome_stays_unknown_through_folds_cuts_and_restarts() 
     assert_eq!(
         store.view().unknown()[&change.0].sent,
         change.1,
-        "a refusal says nothing about the one before"
+        "a refusal does not settle the request before it"
     );
     pass(
         &mut store,
@@ -272,7 +272,7 @@ fn a_request_without_an_outcome_stays_unknown_through_folds_cuts_and_restarts() 
 }
 
 #[test]
-fn a_torn_last_line_is_expected_and_a_broken_one_before_it_is_not() {
+fn an_incomplete_last_line_is_ignored_and_an_earlier_damaged_line_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = open(dir.path());
     pass(
@@ -330,7 +330,7 @@ fn lanes_share_the_journal() {
             })
         })
         .collect();
-    // A checkpoint while lanes go on loses nothing.
+    // A checkpoint loses nothing while lanes continue.
     for _ in 0..5 {
         store.checkpoint(&head(1)).unwrap();
     }
@@ -343,8 +343,9 @@ fn lanes_share_the_journal() {
     assert!(store.view().settled().is_empty());
 }
 
-/// Two passes, the second of which loses one answer. Returns what was confirmed and what may have been sent.
-fn story(dir: &Path, crash: FailpointHook) -> (BTreeMap<String, String>, BTreeSet<String>) {
+/// Runs two passes, the second of which loses one response. Returns the confirmed documents and the toggles that may have
+/// been sent.
+fn two_passes(dir: &Path, crash: FailpointHook) -> (BTreeMap<String, String>, BTreeSet<String>) {
     let (mut confirmed, mut sent_to) = (BTreeMap::new(), BTreeSet::new());
     let _: Result<(), Error> = (|| {
         let mut store = Store::open(
@@ -387,7 +388,7 @@ fn a_crash_at_any_point_forgets_nothing_that_may_have_been_sent() {
             let count = Arc::clone(&count);
             Arc::new(move |_: &str| count.fetch_add(1, Ordering::SeqCst) >= at)
         };
-        let (confirmed, sent_to) = story(dir.path(), hook);
+        let (confirmed, sent_to) = two_passes(dir.path(), hook);
         let before = View::open(dir.path()).unwrap();
         let store = open(dir.path());
         let recorded = applied(store.view());
@@ -427,7 +428,7 @@ fn a_crash_at_any_point_forgets_nothing_that_may_have_been_sent() {
     assert!(died > 30, "only {died} crash points");
 }
 
-/// Returns how many files below `dir` are gone and still open in this process.
+/// Returns the number of deleted files below `dir` that are still open in this process.
 fn deleted_and_open(dir: &Path) -> usize {
     let Ok(open) = std::fs::read_dir("/proc/self/fd") else {
         return 0;
@@ -468,11 +469,7 @@ fn packs_are_merged_and_nothing_is_lost_under_any_ref() {
             .is_some_and(|extension| extension == "pack")
     });
     assert!(packs.count() <= 51);
-    assert_eq!(
-        deleted_and_open(dir.path()),
-        0,
-        "packs that were merged are held open"
-    );
+    assert_eq!(deleted_and_open(dir.path()), 0, "merged packs are still open");
     git(dir.path(), &["fsck", "--strict", "--full"]);
     assert_eq!(
         git(dir.path(), &["cat-file", "blob", "refs/heads/mine:a/b/c.yaml"]).trim(),
@@ -513,7 +510,7 @@ fn one_state_has_one_writer_and_one_service() {
 }
 
 #[test]
-fn locks_and_files_of_a_dead_process_are_cleared() {
+fn locks_and_temporary_files_of_a_dead_process_are_removed() {
     let dir = tempfile::tempdir().unwrap();
     pass(
         &mut open(dir.path()),
@@ -545,7 +542,7 @@ fn locks_and_files_of_a_dead_process_are_cleared() {
 }
 
 #[test]
-fn what_is_no_folder_is_refused() {
+fn a_file_is_refused_as_a_state_folder() {
     let file = tempfile::NamedTempFile::new().unwrap();
     assert!(matches!(
         Store::open(file.path(), options()),
@@ -554,7 +551,7 @@ fn what_is_no_folder_is_refused() {
 }
 
 #[test]
-fn memory_may_be_lost_and_a_suspension_may_not() {
+fn a_damaged_clean_pass_is_ignored_and_a_damaged_suspension_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = open(dir.path());
     let suspension = Suspension {
@@ -671,7 +668,7 @@ proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(24))]
 
     #[test]
-    fn the_record_is_what_was_confirmed_last(
+    fn the_record_has_the_last_confirmed_documents(
         steps in proptest::collection::vec((0..3_usize, 0..3_usize, 0..3_usize, proptest::bool::weighted(0.8)), 1..12)
     ) {
         let names = ["a", "a-b", "a.b"];

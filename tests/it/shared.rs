@@ -1,11 +1,11 @@
-//! State that is shared through a Git remote: a job with an empty disk is as good as a daemon.
+//! Tests state that jobs with empty disks share through a Git remote.
 
 use std::path::PathBuf;
 
 use crate::support::git_host::Door;
 use crate::support::{Answer, Gitoggle, Remote, Repo, Request, World, body, doc};
 
-/// A world whose state is shared, with `pay` applied.
+/// Returns a world with shared state and `pay` applied.
 fn shared() -> (World, Repo) {
     let world = World::new();
     let remote = Repo::bare(&world.path("remote.git"));
@@ -18,7 +18,7 @@ fn shared() -> (World, Repo) {
     (world, remote)
 }
 
-/// Begins `apply` on a machine of its own.
+/// Returns `apply` on a separate machine.
 fn job(world: &World, machine: &str) -> Gitoggle {
     world
         .apply()
@@ -94,7 +94,7 @@ fn origin_is_the_sources_own_remote() {
         .exit(0)
         .any_output();
     world.nothing_sent();
-    // As for git, it counts from the work tree, wherever one is.
+    // As for git, the path is relative to the work tree.
     world.repo.git(&["remote", "set-url", "origin", "../remote.git"]);
     job(&world, "fourth")
         .set("state-remote", "origin")
@@ -178,7 +178,7 @@ fn two_jobs_at_once_publish_everything_once() {
 }
 
 #[test]
-fn a_job_that_comes_while_another_one_publishes_waits_and_says_for_whom() {
+fn a_job_waits_for_a_publishing_job_and_names_it() {
     let (world, _remote) = shared();
     world
         .repo
@@ -197,7 +197,7 @@ fn a_job_that_comes_while_another_one_publishes_waits_and_says_for_whom() {
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
 }
 
-/// A job was killed after its request had left; its disk is lost, and that it announced itself is long ago or not.
+/// Kills a job after its request was sent, and deletes its disk.
 fn killed(world: &World) {
     world
         .repo
@@ -212,7 +212,7 @@ fn killed(world: &World) {
     std::fs::remove_dir_all(disk(world, "lost")).unwrap();
 }
 
-/// Rewrites the announcement as if its holder had promised to be done within a moment.
+/// Rewrites the announcement with a term and a timeout of zero.
 pub(crate) fn age(remote: &Repo) {
     let refs = remote.git(&["for-each-ref", "--format=%(refname)"]);
     let announced = |name: &&str| {
@@ -238,7 +238,7 @@ pub(crate) fn age(remote: &Repo) {
 }
 
 #[test]
-fn what_a_dead_job_may_have_sent_is_sent_again_by_the_next_one() {
+fn the_next_job_repeats_the_requests_of_a_dead_one() {
     let (world, remote) = shared();
     killed(&world);
     age(&remote);
@@ -249,7 +249,7 @@ fn what_a_dead_job_may_have_sent_is_sent_again_by_the_next_one() {
 }
 
 #[test]
-fn what_a_dead_job_may_have_sent_is_overwritten_after_a_revert() {
+fn a_revert_overwrites_the_requests_of_a_dead_job() {
     let (world, remote) = shared();
     killed(&world);
     age(&remote);
@@ -261,8 +261,8 @@ fn what_a_dead_job_may_have_sent_is_overwritten_after_a_revert() {
 }
 
 #[test]
-#[ignore = "takes the minute that another job is waited for"]
-fn a_job_that_announced_itself_just_now_is_waited_for_and_named() {
+#[ignore = "waits for another job for more than a minute"]
+fn a_job_that_gives_up_waiting_names_the_publishing_job() {
     let (world, _remote) = shared();
     world
         .repo
@@ -302,7 +302,7 @@ fn an_old_checkout_is_not_published_over_a_newer_one() {
 }
 
 #[test]
-fn an_old_job_on_a_machine_that_applied_its_commit_once_is_stale_too() {
+fn an_old_job_is_stale_on_a_machine_that_applied_its_commit_before() {
     let (world, _remote) = shared();
     world
         .repo
@@ -325,7 +325,7 @@ fn an_old_job_on_a_machine_that_applied_its_commit_once_is_stale_too() {
 }
 
 #[test]
-fn a_job_that_comes_after_the_one_that_took_its_change_back_is_stale() {
+fn a_job_is_stale_after_another_one_reverted_its_change() {
     for machine in ["first", "third"] {
         let (world, _remote) = shared();
         world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Too early");
@@ -344,7 +344,7 @@ fn a_job_that_comes_after_the_one_that_took_its_change_back_is_stale() {
 }
 
 #[test]
-fn a_failed_job_that_is_run_again_after_a_revert_is_stale() {
+fn a_failed_job_is_stale_when_it_is_run_again_after_a_revert() {
     let (world, _remote) = shared();
     world
         .repo
@@ -372,7 +372,7 @@ fn a_failed_job_that_is_run_again_after_a_revert_is_stale() {
 }
 
 #[test]
-fn two_jobs_that_only_record_do_no_harm_either() {
+fn two_simultaneous_jobs_that_only_record_both_succeed() {
     let (world, _remote) = shared();
     for number in 0..5 {
         let text = format!("# {number}\n{}", doc(18));
@@ -390,7 +390,7 @@ fn two_jobs_that_only_record_do_no_harm_either() {
 }
 
 #[test]
-fn what_was_unknown_once_is_not_sent_again_by_a_machine_that_only_heard_of_it() {
+fn a_machine_does_not_repeat_a_settled_request_that_was_unknown_before() {
     let (world, _remote) = shared();
     world
         .repo
@@ -419,7 +419,7 @@ fn what_was_unknown_once_is_not_sent_again_by_a_machine_that_only_heard_of_it() 
 }
 
 #[test]
-fn what_others_apply_while_a_job_waits_for_the_state_is_not_taken_back() {
+fn a_job_that_waited_for_the_state_does_not_revert_newer_changes() {
     let remote = Remote::new(Door::Open);
     let source = Repo::at(&remote.world.path("hosted/toggles.git"));
     let state = Repo::bare(&remote.world.path("hosted/state.git"));
@@ -460,7 +460,7 @@ fn what_others_apply_while_a_job_waits_for_the_state_is_not_taken_back() {
 }
 
 #[test]
-fn a_rewritten_history_that_was_followed_once_is_the_one_that_counts() {
+fn a_followed_rewritten_history_replaces_the_old_one() {
     let (world, _remote) = shared();
     world
         .repo
@@ -475,7 +475,7 @@ fn a_rewritten_history_that_was_followed_once_is_the_one_that_counts() {
 }
 
 #[test]
-fn a_job_that_has_nothing_to_do_with_toggles_leaves_the_record_alone() {
+fn a_commit_without_toggles_does_not_change_the_record() {
     let (world, remote) = shared();
     let tip = || remote.id("refs/gitoggle/toggles/applied");
     let before = tip();
@@ -506,7 +506,7 @@ fn a_remote_that_cannot_be_reached_stops_the_pass() {
 }
 
 #[test]
-fn a_remote_that_takes_nothing_stops_the_pass_before_its_first_request() {
+fn a_remote_that_rejects_pushes_stops_the_pass_before_its_first_request() {
     let (world, remote) = shared();
     world
         .repo
@@ -531,7 +531,7 @@ fn a_remote_that_takes_nothing_stops_the_pass_before_its_first_request() {
 }
 
 #[test]
-fn lanes_of_two_services_do_not_meet() {
+fn two_services_have_separate_states() {
     let (world, remote) = shared();
     job(&world, "second")
         .set("state-name", "other")
@@ -571,7 +571,7 @@ fn without_a_base_url_several_states_are_listed() {
 }
 
 #[test]
-fn following_history_explicitly_changes_nothing_else() {
+fn history_follow_changes_nothing_else() {
     let (world, remote) = shared();
     job(&world, "second")
         .set("history", "follow")

@@ -1,4 +1,4 @@
-//! Shared state when something goes wrong: with the host, with other jobs, or with the ref.
+//! Tests shared state with faults of the host, of other jobs and of the ref.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use crate::support::{Answer, Gitoggle, Remote, Repo, Request, World, body, doc};
 
 const NAME: &str = "refs/gitoggle/toggles/applied";
 
-/// A world whose state is shared through a Git host, with `pay` applied.
+/// A world with state shared through a Git host, and `pay` applied.
 struct Hosted {
     remote: Remote,
     state: Repo,
@@ -44,7 +44,7 @@ impl Hosted {
     }
 }
 
-/// A world whose state is shared through a path, with nothing applied.
+/// Returns a world with state shared through a path, and nothing applied.
 fn local() -> (World, Repo) {
     let world = World::new();
     let remote = Repo::bare(&world.path("remote.git"));
@@ -173,7 +173,7 @@ fn a_revert_that_follows_a_killed_job_reaches_the_service() {
 }
 
 #[test]
-fn a_first_job_that_is_turned_away_leaves_nothing_behind() {
+fn a_first_job_that_is_refused_does_not_change_the_remote() {
     let (world, _remote) = local();
     world.service.always(|_| Answer::json(401, "{}"));
     job(&world, "first")
@@ -228,7 +228,7 @@ fn the_announcement_of_another_service_is_not_taken_over() {
 }
 
 #[test]
-fn plan_and_status_note_an_announcement_and_do_not_wait_for_it() {
+fn plan_and_status_report_an_announcement_without_waiting() {
     let (world, _remote) = local();
     applied(&world);
     change(&world, 21, "Change pay");
@@ -246,7 +246,7 @@ fn plan_and_status_note_an_announcement_and_do_not_wait_for_it() {
 }
 
 #[test]
-fn a_deleted_ref_is_restored_with_a_warning_or_named_with_the_danger_of_adopt() {
+fn a_deleted_ref_is_restored_or_reported_with_a_warning_about_adopt() {
     let (world, remote) = local();
     applied(&world);
     remote.git(&["update-ref", "-d", NAME]);
@@ -262,7 +262,7 @@ fn a_deleted_ref_is_restored_with_a_warning_or_named_with_the_danger_of_adopt() 
 }
 
 #[test]
-fn a_list_that_stays_unresolved_makes_no_journal_grow() {
+fn an_unresolved_list_does_not_make_a_journal_grow() {
     let (world, _remote) = local();
     applied(&world);
     change(&world, 21, "Change pay");
@@ -279,8 +279,8 @@ fn a_list_that_stays_unresolved_makes_no_journal_grow() {
 }
 
 #[test]
-#[ignore = "takes the minute after which a lock is taken for dead"]
-fn a_lock_that_a_killed_program_left_on_a_path_is_removed_after_its_time() {
+#[ignore = "waits for the lock for more than a minute"]
+fn the_lock_of_a_killed_program_on_a_path_is_removed_after_a_wait() {
     let (world, remote) = local();
     applied(&world);
     change(&world, 21, "Change pay");

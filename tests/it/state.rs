@@ -1,10 +1,10 @@
-//! The record of what was applied: its service, its writer, and unknown outcomes.
+//! Tests the state folder: its service, its writer, and unknown outcomes.
 
 use serde_json::json;
 
 use crate::support::{Answer, Repo, Service, SmallDisk, World, body, content, doc};
 
-/// A world in which the process was killed while a publish of `doc(21)` was open, so that its outcome is unknown.
+/// Returns a world whose process was killed during the request with `doc(21)`, so that its outcome is unknown.
 pub(crate) fn interrupted() -> World {
     let world = World::with_pay_applied();
     world
@@ -177,7 +177,7 @@ fn another_process_waits_for_the_writer_to_end() {
 }
 
 #[test]
-#[ignore = "takes the minute that a writer is waited for"]
+#[ignore = "waits for the writer for a minute"]
 fn a_writer_that_does_not_end_is_named() {
     let world = World::with_pay_applied();
     world
@@ -228,7 +228,7 @@ fn files_that_cannot_grow_stop_a_pass_before_its_first_request() {
         let sent = world.service.take();
         assert!(
             blocks > 0 || sent.is_empty(),
-            "nothing can be recorded, and this was sent: {sent:?}\n{printed}"
+            "sent without a record: {sent:?}\n{printed}"
         );
         recovers(&world, &sent);
     }

@@ -83,7 +83,7 @@ pub(crate) fn replay(bytes: &[u8]) -> Result<Replay, usize> {
                 );
             }
             Ok(JournalLine::Outcome { outcome, finish }) if !after_hole => {
-                replay.index.finish(outcome, finish)
+                replay.index.finish(outcome, finish);
             }
             Ok(JournalLine::Outcome { .. }) => {}
             // A power cut may leave zero bytes in the last batch. Requests after them count as unknown.

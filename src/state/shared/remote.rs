@@ -1,7 +1,7 @@
-//! The repository that several processes share state through.
+//! Reads and moves a ref of the repository through which processes share state.
 //!
-//! A ref moves only from where it was seen: the remote's verdict per ref counts, and the ref is looked up again if there
-//! is none. A repository on this machine is opened, never pushed to: libgit2's local transport overwrites.
+//! A push moves the ref only if it still points to the expected commit. The remote's verdict for the ref decides; without
+//! one, the ref is looked up again.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -19,22 +19,22 @@ use crate::git::{self, GitAccess, HostMessage, RepoUrl, advertised, object_id, o
 use crate::model::{CommitId, ObjectId};
 use crate::state::Error;
 
-/// Where the remote's ref is put after a fetch, and taken from for a push.
+/// Local refs for a fetched commit and for a commit to push.
 const INCOMING: &str = "refs/gitoggle/incoming";
 const OUTGOING: &str = "refs/gitoggle/outgoing";
 
-/// What became of a push.
+/// The result of a push.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Pushed {
     /// The ref points to the new commit.
     Done,
-    /// A program holds the lock of the ref, or left it behind.
+    /// The ref is locked by a program, which may be dead.
     Locked(RefLock),
-    /// The ref does not point to what was expected, but to this.
+    /// The ref points to this commit instead of the expected one.
     Moved(Option<CommitId>),
 }
 
-/// The lock of a ref in a repository on this machine. A lock that is removed and taken again is another one.
+/// The lock of a ref in a local repository. A lock that is removed and taken again has another identity.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct RefLock {
     pub(crate) path: PathBuf,
@@ -56,19 +56,19 @@ impl RefLock {
     }
 }
 
-/// How much of what the remote's hooks print during a push is kept, in bytes.
+/// The most output of the remote's hooks that is kept, in bytes.
 const MOST_PRINTED: usize = 16 << 10;
 
 /// One state on a remote.
 #[derive(Clone)]
 pub struct SharedRemote {
-    /// The repository.
+    /// The URL of the repository.
     pub remote: RepoUrl,
-    /// The state's name in it.
+    /// The name of the state in the repository.
     pub name: String,
-    /// How to get there.
+    /// The network settings and credentials.
     pub access: GitAccess,
-    /// Who this process is, for others to read.
+    /// The name of this process in announcements.
     pub holder: String,
 }
 
@@ -82,7 +82,7 @@ impl SharedRemote {
     /// Returns the names of the states on `remote`, sorted.
     ///
     /// # Errors
-    /// When the remote cannot be read.
+    /// If the remote cannot be read.
     pub fn list(remote: &RepoUrl, access: &GitAccess) -> Result<Vec<String>, Error> {
         let refs: Vec<String> = match remote.local_path() {
             Some(path) => {
@@ -126,7 +126,7 @@ impl SharedRemote {
         }
     }
 
-    /// Returns what the remote's ref points at, with all that it reaches put into `into`.
+    /// Copies the commit at the ref with everything it reaches into `into`. Returns none if the ref does not exist.
     pub(crate) fn fetch(
         &self,
         into: &Repository,
@@ -146,7 +146,7 @@ impl SharedRemote {
         Ok(tip)
     }
 
-    /// Opens the remote to be read: itself where it is on this machine, else what is fetched into a temporary folder.
+    /// Opens a local remote itself, or fetches another one into a temporary folder and opens that.
     pub(crate) fn open_to_read(&self) -> Result<(PathBuf, Repository, Option<Arc<TempDir>>), Error> {
         if let Some(path) = self.remote.local_path() {
             let remote = git::open(path).map_err(failed(&self.remote))?;
@@ -164,7 +164,7 @@ impl SharedRemote {
         Ok((folder.path().to_owned(), repository, Some(Arc::new(folder))))
     }
 
-    /// Returns what the ref pointed at when `repository` was opened by [`Self::open_to_read`].
+    /// Returns the commit at the ref when [`Self::open_to_read`] opened `repository`.
     pub(crate) fn seen(&self, repository: &Repository) -> Result<Option<CommitId>, Error> {
         match self.remote.local_path() {
             Some(_) => Ok(refs::look_up(repository, &self.reference()?)?),
@@ -195,7 +195,7 @@ impl SharedRemote {
             .map(|reference| CommitId(reference.id)))
     }
 
-    /// Moves the remote's ref from `expected` (nothing: it must not exist) to `new`, which `from` has.
+    /// Moves the ref from `expected`, or from not existing, to `new` in `from`.
     pub(crate) fn push(
         &self,
         from: &Repository,
@@ -215,6 +215,7 @@ impl SharedRemote {
         };
         let pushed = match self.remote.local_path() {
             Some(path) => {
+                // libgit2's local transport overwrites refs without a comparison, so this does not push.
                 let remote = git::open(path).map_err(failed(&self.remote))?;
                 copy(from, &remote, new, failpoints)?;
                 self.move_local(&remote, &name, expected, new, failpoints)?
@@ -281,8 +282,8 @@ impl SharedRemote {
             });
             callbacks.sideband_progress(|bytes| {
                 let mut printed = printed.borrow_mut();
-                let room = MOST_PRINTED.saturating_sub(printed.len()).min(bytes.len());
-                printed.extend_from_slice(&bytes[..room]);
+                let left = MOST_PRINTED.saturating_sub(printed.len()).min(bytes.len());
+                printed.extend_from_slice(&bytes[..left]);
                 true
             });
             let mut options = PushOptions::new();
@@ -292,7 +293,7 @@ impl SharedRemote {
         if pushed.is_ok() && verdict.borrow().as_ref().is_some_and(Result::is_ok) {
             return Ok(Pushed::Done);
         }
-        // Rejected, cut off, or no word about it: what the remote has now tells lost from denied.
+        // The push was rejected, cut off, or got no verdict. The current ref distinguishes a lost race from a rejection.
         let now = self.advertised(name)?;
         if now == Some(new) {
             return Ok(Pushed::Done);
@@ -309,7 +310,7 @@ impl SharedRemote {
                 failed(&self.remote)(git2::Error::from_str(&message))
             }
             (Ok(()), _) => {
-                failed(&self.remote)(git2::Error::from_str("it did not say what became of the push"))
+                failed(&self.remote)(git2::Error::from_str("it did not report the result of the push"))
             }
         })
     }
@@ -325,8 +326,7 @@ fn failed<E: std::error::Error + Send + Sync + 'static>(
     }
 }
 
-/// Copies what `tip` reaches and `to` lacks as one pack. What is there already is there with all that it reaches: we
-/// write what belongs together as one pack, and so does Git.
+/// Copies the objects that `tip` reaches and `to` lacks as one pack.
 fn copy(from: &Repository, to: &Repository, tip: CommitId, failpoints: &Failpoints) -> Result<(), Error> {
     let broken = |error| Error::repository(from.path())(error);
     let (source, target) = (
@@ -338,6 +338,7 @@ fn copy(from: &Repository, to: &Repository, tip: CommitId, failpoints: &Failpoin
     let mut seen = HashSet::new();
     let mut waiting = vec![tip.0];
     while let Some(id) = waiting.pop() {
+        // Every writer adds an object together with everything it reaches, so nothing is missing below a present object.
         if !seen.insert(id) || pack::missing(&target, [id]).is_empty() {
             continue;
         }

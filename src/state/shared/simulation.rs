@@ -1,7 +1,7 @@
-//! Runs the protocol at random: jobs, one ref, and one service, in simulated time.
+//! Simulates the protocol with random jobs, one ref and one service.
 //!
-//! Each process has a clock of its own rate. Pushes fail, get no verdict, or take up to 55 s; processes freeze and die;
-//! answers get lost; jobs run on old checkouts, with an empty disk or with one that an earlier job left. A mutation is a
+//! The clocks of processes have different rates. Pushes fail, get no verdict, or take up to 55 s; processes freeze and die;
+//! responses get lost; jobs run on old checkouts, with an empty disk or the disk of an earlier job. A mutation is a
 //! deliberate mistake, which the invariants must catch.
 
 use std::cell::{Cell, RefCell};
@@ -23,8 +23,8 @@ const CHECKPOINT: u64 = 5_000;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Mutation {
     None,
-    /// Not a mistake, but a freeze between the check of the clock and the request, which nothing can prevent. Only what is
-    /// stored in the end is checked then, and no process is killed.
+    /// Not a mistake: processes freeze between the check of the clock and the request, which nothing can prevent. Only the
+    /// documents stored in the end are checked then, and no process is killed.
     Frozen,
     FrozenDropsLate,
     FrozenGivesUp,
@@ -47,7 +47,7 @@ impl Mutation {
 type Toggle = usize;
 type Documents = Vec<u8>;
 
-/// One commit at the ref. Each has an id of its own.
+/// A commit at the ref, with a unique id.
 #[derive(Clone, Debug, Default)]
 struct Commit {
     id: u64,
@@ -86,7 +86,7 @@ struct World {
     mutation: Mutation,
     now: Cell<u64>,
     ids: Cell<u64>,
-    /// When the process that is polled wants to be polled again.
+    /// The time at which to poll the current process again.
     wake: Cell<u64>,
     events: RefCell<BTreeMap<(u64, u64), Event>>,
     tasks: RefCell<Vec<Option<Task>>>,
@@ -100,7 +100,7 @@ struct World {
     slowness: f64,
     frost: f64,
     deaths: f64,
-    story: RefCell<Vec<String>>,
+    log: RefCell<Vec<String>>,
     fault: RefCell<Option<String>>,
 }
 
@@ -132,7 +132,7 @@ impl World {
             slowness,
             frost,
             deaths: if mutation.freezes() { 0.0 } else { deaths },
-            story: RefCell::default(),
+            log: RefCell::default(),
             fault: RefCell::default(),
         })
     }
@@ -141,8 +141,8 @@ impl World {
         self.rng.borrow_mut().f64() < probability
     }
 
-    /// Whether something goes wrong that does not any more in the end.
-    fn mishap(&self, probability: f64) -> bool {
+    /// Returns whether a failure happens; never in the calm phase at the end.
+    fn failure(&self, probability: f64) -> bool {
         !self.is_calm.get() && self.chance(probability)
     }
 
@@ -161,14 +161,14 @@ impl World {
         self.events.borrow_mut().insert(key, event);
     }
 
-    fn say(&self, who: usize, what: &str) {
-        let line = format!("{:9.2} job{who} {what}", self.now.get() as f64 / 1000.0);
-        self.story.borrow_mut().push(line);
+    fn note(&self, process: usize, event: &str) {
+        let line = format!("{:9.2} job{process} {event}", self.now.get() as f64 / 1000.0);
+        self.log.borrow_mut().push(line);
     }
 
-    fn fail(&self, what: String) {
-        self.story.borrow_mut().push(format!("          !! {what}"));
-        self.fault.borrow_mut().get_or_insert(what);
+    fn fail(&self, fault: String) {
+        self.log.borrow_mut().push(format!("          !! {fault}"));
+        self.fault.borrow_mut().get_or_insert(fault);
     }
 
     fn commit(&self) {
@@ -204,13 +204,13 @@ impl World {
             return;
         }
         let mut delay = self.wake.get().saturating_sub(self.now.get());
-        if self.mishap(self.frost) {
+        if self.failure(self.frost) {
             let frozen = self.between(20.0, 250.0);
-            self.say(process, &format!("is frozen for {} s", frozen / 1000));
+            self.note(process, &format!("is frozen for {} s", frozen / 1000));
             delay += frozen;
         }
-        if self.mishap(self.deaths) {
-            self.say(process, "is killed");
+        if self.failure(self.deaths) {
+            self.note(process, "is killed");
             return;
         }
         self.tasks.borrow_mut()[process] = Some(task);
@@ -235,7 +235,7 @@ struct Job {
     disk: Disk,
 }
 
-/// What the lanes and the renewal of one pass share.
+/// The state that the lanes and the renewal of a pass share.
 struct Pass {
     at: RefCell<Commit>,
     mark: u64,
@@ -283,18 +283,18 @@ impl Job {
     }
 
     async fn lag(&self) {
-        let delay = match self.world.mishap(self.world.slowness) {
+        let delay = match self.world.failure(self.world.slowness) {
             true => self.world.between(0.3, 55.0),
             false => self.world.between(0.01, 0.3),
         };
         self.sleep(delay).await;
     }
 
-    /// Compares and sets over a bad network. Returns the verdict, if there is one.
+    /// Compares and sets over an unreliable network. Returns the verdict, if there is one.
     async fn push(&self, old: &Commit, new: &Commit) -> Option<bool> {
         let world = &self.world;
         self.lag().await;
-        if world.mishap(0.06) {
+        if world.failure(0.06) {
             return None;
         }
         let is_done = world.head.borrow().id == old.id || world.mutation == Mutation::PushWithoutCompare;
@@ -302,10 +302,10 @@ impl Job {
             world.head.replace(new.clone());
         }
         self.lag().await;
-        (!world.mishap(0.05)).then_some(is_done)
+        (!world.failure(0.05)).then_some(is_done)
     }
 
-    /// Pushes, and looks the ref up where there is no verdict. Returns nothing if it stays unknown.
+    /// Pushes, and looks up the ref if there is no verdict. Returns none if the result stays unknown.
     async fn swap(&self, old: &Commit, new: &Commit, tries: usize) -> Option<bool> {
         for _ in 0..tries {
             match self.push(old, new).await {
@@ -323,7 +323,7 @@ impl Job {
         None
     }
 
-    /// The requests that may have been stored, of other marks than this one.
+    /// Returns the requests of all other marks that may have been stored.
     fn owed(&self, mark: Option<u64>) -> BTreeMap<Toggle, u8> {
         let disk = self.disk.borrow();
         let others = disk.iter().filter(|(other, _)| Some(**other) != mark);
@@ -366,7 +366,7 @@ impl Job {
                     self.sleep(1_000).await;
                     continue;
                 }
-                QueueStep::GiveUp => return world.say(self.process, "gives up"),
+                QueueStep::GiveUp => return world.note(self.process, "gives up"),
                 QueueStep::End => {
                     let is_open = self.disk.borrow()[&head.mark.unwrap_or_default()]
                         .iter()
@@ -398,7 +398,7 @@ impl Job {
         }
     }
 
-    /// Ends its own announcement from the journal. Returns whether it goes on.
+    /// Ends the own announcement from the journal. Returns whether the job continues.
     async fn end_own(&self, head: &Commit) -> bool {
         let mark = head.mark.expect("it is an announcement");
         let requests = self.disk.borrow()[&mark].clone();
@@ -410,12 +410,12 @@ impl Job {
         let pushed = self.swap(head, &record, 8).await;
         if pushed == Some(true) {
             self.disk.borrow_mut().remove(&mark);
-            self.world.say(self.process, "ended its own announcement");
+            self.world.note(self.process, "ended its own announcement");
         }
         pushed.is_some()
     }
 
-    /// One pass from a ref that is free. Returns whether the job starts over.
+    /// Runs a pass from a free ref. Returns whether the job starts over.
     async fn pass(&self, head: &Commit, late: BTreeMap<Toggle, u8>, is_stale: bool) -> bool {
         let world = &self.world;
         let lost: Vec<u64> = self.disk.borrow().keys().copied().collect();
@@ -423,7 +423,7 @@ impl Job {
         let is_owing = !late.is_empty();
         list.add_unknown(late);
         if is_owing {
-            // By a push of its own, before anything else.
+            // A separate push, before the job plans.
             let record = self.record(&list, &head.tree, head.revision);
             match self.swap(head, &record, 8).await {
                 Some(true) => lost
@@ -435,7 +435,7 @@ impl Job {
             return true;
         }
         if is_stale {
-            world.say(
+            world.note(
                 self.process,
                 &format!("is stale: {} after {}", self.revision, head.revision),
             );
@@ -482,7 +482,7 @@ impl Job {
         }
         lost.iter()
             .for_each(|mark| drop(self.disk.borrow_mut().remove(mark)));
-        world.say(self.process, &format!("announced {}: {todo:?}", self.revision));
+        world.note(self.process, &format!("announced {}: {todo:?}", self.revision));
         let pass = Pass {
             at: RefCell::new(announcement),
             mark,
@@ -499,13 +499,13 @@ impl Job {
         let lanes = self.lanes(&pass, todo, &wanted);
         futures_util::future::join(lanes, self.renew(&pass)).await;
         if pass.is_lost.get() {
-            world.say(self.process, "lost the ref");
+            world.note(self.process, "lost the ref");
             return true;
         }
         self.conclude(&pass, before).await
     }
 
-    /// The moment that a term begins with.
+    /// Returns the start of a term whose push began at `began`.
     fn since(&self, began: Duration) -> Duration {
         match self.world.mutation {
             Mutation::TermFromTheAnswer => self.clock(),
@@ -533,12 +533,12 @@ impl Job {
             if !is_fruitless {
                 self.world.newest.set(self.world.newest.get().max(self.revision));
             }
-            self.world.say(self.process, &format!("recorded {revision}"));
+            self.world.note(self.process, &format!("recorded {revision}"));
         }
         pushed == Some(false)
     }
 
-    /// Checkpoints and renewals, while requests are sent.
+    /// Checkpoints and renews while requests are sent.
     async fn renew(&self, pass: &Pass) {
         loop {
             self.sleep(CHECKPOINT).await;
@@ -617,9 +617,9 @@ impl Job {
             journal.push(request);
         });
         let freezes = world.mutation.freezes();
-        if freezes && world.mishap(0.03) {
+        if freezes && world.failure(0.03) {
             let frozen = world.between(20.0, 250.0);
-            world.say(
+            world.note(
                 self.process,
                 &format!("is frozen before a request for {} s", frozen / 1000),
             );
@@ -633,7 +633,7 @@ impl Job {
             true => 1.0,
             false => world.rng.borrow_mut().f64(),
         };
-        let away = match world.mishap(0.2) {
+        let away = match world.failure(0.2) {
             true => world.between(0.4, 9.0),
             false => world.between(0.02, 0.4),
         };
@@ -694,7 +694,7 @@ impl Job {
     }
 }
 
-/// Puts what the journal has as stored into the tree, if it is the newest request of its toggle. Returns whether there is
+/// Moves stored requests from the journal to the tree, if they are the newest of their toggle. Returns whether there are
 /// any.
 fn settle(requests: &[Request], list: &mut UnknownList<Toggle, u8>, tree: &mut Documents) -> bool {
     let newest: BTreeMap<Toggle, &Request> =
@@ -710,7 +710,7 @@ fn settle(requests: &[Request], list: &mut UnknownList<Toggle, u8>, tree: &mut D
     !stored.is_empty()
 }
 
-/// Returns the requests that may have been stored and were not confirmed later.
+/// Returns the requests that may have been stored, without a later confirmation.
 fn open(requests: &[Request]) -> BTreeMap<Toggle, u8> {
     let mut open = BTreeMap::new();
     for request in requests {
@@ -723,7 +723,7 @@ fn open(requests: &[Request]) -> BTreeMap<Toggle, u8> {
     open
 }
 
-/// One history; the last jobs run without mishaps, each disk once and then an empty one.
+/// Runs one history. The last jobs run without failures, once on each disk and twice on an empty one.
 fn history(seed: u64, mutation: Mutation) -> Rc<World> {
     let world = World::new(seed, mutation);
     let disks: Vec<Disk> = (0..3).map(|_| Disk::default()).collect();
@@ -776,19 +776,19 @@ fn history(seed: u64, mutation: Mutation) -> Rc<World> {
 
 /// The first seed below `count` whose history breaks an invariant.
 fn first_fault(mutation: Mutation, count: u64) -> Option<(u64, Rc<World>)> {
-    let worlds = (0..count).map(|seed| (seed, history(seed, mutation)));
-    let mut faulty = worlds.filter(|(_, world)| world.fault.borrow().is_some());
+    let histories = (0..count).map(|seed| (seed, history(seed, mutation)));
+    let mut faulty = histories.filter(|(_, world)| world.fault.borrow().is_some());
     faulty.next()
 }
 
 #[test]
-fn no_history_breaks_what_is_guaranteed() {
+fn no_history_breaks_an_invariant() {
     let count = std::env::var("GITOGGLE_SIMULATIONS")
         .ok()
         .and_then(|count| count.parse().ok());
     for mutation in [Mutation::None, Mutation::Frozen] {
         if let Some((seed, world)) = first_fault(mutation, count.unwrap_or(1_500)) {
-            panic!("{mutation:?} {seed}:\n{}", world.story.borrow().join("\n"));
+            panic!("{mutation:?} {seed}:\n{}", world.log.borrow().join("\n"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! State that several processes share, through a repository on this machine.
+//! Tests state that processes share through a local repository.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,17 +15,17 @@ use crate::transport::Network;
 
 const NAME: &str = "refs/gitoggle/main/applied";
 
-/// A clock that advances when its process sleeps, or when a test says so.
+/// A clock that advances when its process sleeps or a test calls `advance`.
 #[derive(Debug, Default)]
-struct Hand(Mutex<Duration>);
+struct ManualClock(Mutex<Duration>);
 
-impl Hand {
+impl ManualClock {
     fn advance(&self, seconds: u64) {
         *self.0.lock().unwrap() += Duration::from_secs(seconds);
     }
 }
 
-impl SimulatedClock for Hand {
+impl SimulatedClock for ManualClock {
     fn elapsed(&self) -> Duration {
         *self.0.lock().unwrap()
     }
@@ -70,7 +70,7 @@ fn remote() -> tempfile::TempDir {
 /// A process with a disk and a clock.
 struct Process {
     dir: tempfile::TempDir,
-    clock: Arc<Hand>,
+    clock: Arc<ManualClock>,
     name: &'static str,
     store: Option<Store>,
 }
@@ -104,7 +104,7 @@ impl Process {
         self
     }
 
-    /// Dies, and starts again with the same disk.
+    /// Kills the process and starts another one with the same disk.
     fn restart(mut self, remote: &tempfile::TempDir) -> Self {
         self.store = None;
         self.open(remote)
@@ -114,12 +114,12 @@ impl Process {
         self.store.as_mut().unwrap()
     }
 
-    /// Waits for the ref as long as it takes.
+    /// Waits for the ref without a stop.
     fn queue(&mut self) -> Result<(), Error> {
         self.store().refresh(1_000, &NEVER)
     }
 
-    /// Looks at the ref once.
+    /// Looks up the ref once.
     fn look(&mut self) -> Result<(), Error> {
         self.store().refresh(1_000, &|| true)
     }
@@ -133,7 +133,7 @@ impl Process {
         )
     }
 
-    /// Sends one change, with this outcome.
+    /// Sends a change with this outcome.
     fn send(journal: &Journal, (toggle, sent): &(ToggleId, Sent), finish: Certainty) -> Certainty {
         let begun = block_on(journal.begin(toggle, sent))
             .unwrap()
@@ -147,7 +147,7 @@ impl Process {
         self.store().finish_pass(None, Failures::default())
     }
 
-    /// A whole pass.
+    /// Runs a whole pass.
     fn pass(&mut self, revision: u8, changes: &[(&str, Action, &str)], finish: Certainty) {
         self.queue().unwrap();
         pass(self.store(), revision, changes, finish).unwrap();
@@ -171,7 +171,7 @@ fn one(text: &str) -> Vec<(ToggleId, Sent)> {
 }
 
 #[test]
-fn an_empty_disk_is_as_good_as_a_full_one() {
+fn a_process_with_an_empty_disk_has_the_same_state() {
     let remote = remote();
     let mut first = Process::new("first").open(&remote);
     first.pass(1, &[ONE], Certainty::Stored);
@@ -194,7 +194,7 @@ fn an_empty_disk_is_as_good_as_a_full_one() {
 }
 
 #[test]
-fn the_remote_history_holds_what_was_applied_and_no_intents() {
+fn the_remote_history_has_applied_commits_and_no_intents() {
     let remote = remote();
     let mut first = Process::new("first").open(&remote);
     first.pass(1, &[ONE], Certainty::Stored);
@@ -207,7 +207,7 @@ fn the_remote_history_holds_what_was_applied_and_no_intents() {
 }
 
 #[test]
-fn of_two_passes_at_once_one_sends_and_nothing_is_lost() {
+fn one_of_two_simultaneous_passes_sends_and_nothing_is_lost() {
     let remote = remote();
     let mut winner = Process::new("first").open(&remote);
     let mut loser = Process::new("second").open(&remote);
@@ -236,7 +236,7 @@ fn of_two_passes_at_once_one_sends_and_nothing_is_lost() {
 }
 
 #[test]
-fn what_a_dead_process_announced_is_unknown_to_the_next_and_settled_by_them_for_itself() {
+fn requests_of_a_dead_process_are_unknown_to_its_successor_which_settles_them() {
     let remote = remote();
     let mut dead = Process::new("first").open(&remote);
     dead.queue().unwrap();
@@ -260,7 +260,7 @@ fn what_a_dead_process_announced_is_unknown_to_the_next_and_settled_by_them_for_
     .unwrap();
     let mut back = dead.restart(&remote);
     back.queue().unwrap();
-    assert_eq!(back.clock.elapsed(), Duration::ZERO, "nobody is waited for");
+    assert_eq!(back.clock.elapsed(), Duration::ZERO, "it does not wait");
     assert_eq!(back.applied(), pairs(&[("a/b/c.yaml", "two")]));
     assert_eq!(back.unknown(), NOTHING);
 }
@@ -321,7 +321,7 @@ fn a_suspended_process_starts_no_request_until_a_push_proves_that_it_still_holds
 }
 
 #[test]
-fn what_was_sent_late_is_unknown_again_even_if_the_successor_has_an_outcome() {
+fn a_late_request_is_unknown_even_if_the_successor_has_an_outcome() {
     let remote = remote();
     let mut late = Process::new("late").open(&remote);
     late.queue().unwrap();
@@ -345,11 +345,11 @@ fn what_was_sent_late_is_unknown_again_even_if_the_successor_has_an_outcome() {
     assert_eq!(late.applied(), pairs(&[("a/b/c.yaml", "two")]));
     assert_eq!(late.unknown(), ["a/b/c"], "its own request may be what is stored");
     next.queue().unwrap();
-    assert_eq!(next.unknown(), ["a/b/c"], "all others know");
+    assert_eq!(next.unknown(), ["a/b/c"], "all other processes have it too");
 }
 
 #[test]
-fn what_was_confirmed_in_time_is_left_to_the_successors_list() {
+fn a_request_confirmed_within_the_term_is_left_to_the_successor() {
     let remote = remote();
     let mut paused = Process::new("paused").open(&remote);
     paused.queue().unwrap();
@@ -368,7 +368,7 @@ fn what_was_confirmed_in_time_is_left_to_the_successors_list() {
 }
 
 #[test]
-fn a_process_that_owes_outcomes_waits_without_a_limit_and_names_them_if_it_is_stopped() {
+fn a_process_with_unlisted_outcomes_waits_without_limit_and_names_them_when_stopped() {
     let remote = remote();
     let mut late = Process::new("late").open(&remote);
     late.queue().unwrap();
@@ -381,7 +381,7 @@ fn a_process_that_owes_outcomes_waits_without_a_limit_and_names_them_if_it_is_st
     assert!(matches!(late.store().checkpoint(&head(1)), Err(Error::Raced(_))));
     drop(journal);
     let _ = late.store().abandon(&head(1), &NEVER);
-    // The other one renews its announcement for longer than two minutes.
+    // The other process renews its announcement for longer than two minutes.
     let began = late.clock.elapsed();
     let rounds = AtomicUsize::new(0);
     let next = std::cell::RefCell::new(next);
@@ -404,7 +404,7 @@ fn a_process_that_owes_outcomes_waits_without_a_limit_and_names_them_if_it_is_st
 }
 
 #[test]
-fn an_announcement_of_which_nothing_was_stored_is_withdrawn_with_its_revision() {
+fn an_announcement_that_stored_nothing_is_withdrawn_with_its_revision() {
     let remote = remote();
     let mut first = Process::new("first").open(&remote);
     first.pass(2, &[ONE], Certainty::NotStored);
@@ -421,7 +421,7 @@ fn an_announcement_of_which_nothing_was_stored_is_withdrawn_with_its_revision() 
 }
 
 #[test]
-fn a_list_that_cannot_be_resolved_does_not_grow() {
+fn an_unresolved_list_does_not_grow() {
     let remote = remote();
     Process::new("first")
         .open(&remote)
@@ -440,7 +440,7 @@ fn a_list_that_cannot_be_resolved_does_not_grow() {
 }
 
 #[test]
-fn a_ref_that_was_deleted_is_restored_by_a_process_with_a_disk() {
+fn a_process_with_a_state_folder_restores_a_deleted_ref() {
     let remote = remote();
     let mut first = Process::new("first").open(&remote);
     first.pass(1, &[ONE], Certainty::Stored);
@@ -458,7 +458,7 @@ fn a_ref_that_was_deleted_is_restored_by_a_process_with_a_disk() {
 }
 
 #[test]
-fn another_name_is_another_cache() {
+fn a_folder_caches_one_state_at_a_time() {
     let remote = remote();
     let mut first = Process::new("first").open(&remote);
     first.pass(1, &[ONE], Certainty::Stored);
@@ -504,7 +504,7 @@ fn the_announcement_of_another_service_is_not_taken_over() {
 }
 
 #[test]
-fn a_lock_that_a_killed_program_left_is_waited_for_and_removed() {
+fn the_lock_of_a_killed_program_is_removed_after_a_wait() {
     let remote = remote();
     let mut process = Process::new("first").open(&remote);
     process.queue().unwrap();
@@ -528,7 +528,7 @@ fn a_lock_that_a_killed_program_left_is_waited_for_and_removed() {
 }
 
 #[test]
-fn state_that_was_local_is_shared_from_the_next_pass_on() {
+fn local_state_is_shared_from_the_next_pass_on() {
     let remote = remote();
     let process = Process::new("first");
     let mut store = Store::open(process.dir.path(), options()).unwrap();
@@ -586,7 +586,7 @@ fn a_crash_at_any_point_of_a_shared_pass_forgets_nothing() {
                     "crash {at}: forgotten"
                 );
             }
-            // A lock of ours in the remote is waited for by the next process that pushes.
+            // The crash may leave a lock in the remote, which the next push waits for.
             next.pass(2, &[("a/b/e", Action::Create, "three")], Certainty::Stored);
         }
         git(remote.path(), &["fsck", "--strict", "--full"]);
