@@ -23,7 +23,7 @@ use crate::model::ToggleId;
 use crate::plan::{Approved, Parked};
 use crate::service::Client;
 use crate::source::{Snapshot, Source};
-use crate::state::{self, Options, PassHead, SharedOptions, Store, View};
+use crate::state::{self, Options, PassHead, SharedOptions, StateSnapshot, Store};
 
 /// How long a pass starts over because the source vanished or another process was faster: as long as it waits for another
 /// process that is publishing to the same shared state.
@@ -101,7 +101,7 @@ impl Reconciler {
 
     /// Returns the state as it is recorded now.
     #[must_use]
-    pub fn view(&self) -> &View {
+    pub fn view(&self) -> &StateSnapshot {
         self.store.view()
     }
 

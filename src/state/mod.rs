@@ -11,7 +11,7 @@
 //!
 //! `applied` is the record: a ref of a bare repository, whose tree has exactly the applied documents. A diff against it
 //! is a Git diff, and its history is the deployment history. `journal` has each request before it is sent, and its
-//! outcome. `shared` is the protocol of a ref on a remote. A [`Store`] owns the three and calls them. A [`View`] reads
+//! outcome. `shared` is the protocol of a ref on a remote. A [`Store`] owns the three and calls them. A [`StateSnapshot`] reads
 //! them without writing. `sidecar` and `orders` keep small files: failures, the last clean pass, suspensions, and
 //! allowances.
 //!
@@ -58,7 +58,7 @@ pub use orders::Orders;
 pub(crate) use shared::head::SharedHead;
 pub use shared::{SharedOptions, SharedRemote};
 pub use sidecar::{Alone, CleanPass, Failures, Refusal, Tried};
-pub use snapshot::{Unknown, View};
+pub use snapshot::{StateSnapshot, Unknown};
 pub use store::{Options, Store};
 
 #[cfg(test)]

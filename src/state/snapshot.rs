@@ -35,7 +35,7 @@ pub struct Unknown {
 
 /// The recorded state at one moment.
 #[derive(Clone, Debug, Default)]
-pub struct View {
+pub struct StateSnapshot {
     repository: Option<Arc<RepositoryPool>>,
     tip: Option<Tip>,
     newest: Option<CommitId>,
@@ -52,7 +52,7 @@ pub struct View {
     _temporary: Option<Arc<TempDir>>,
 }
 
-impl View {
+impl StateSnapshot {
     /// Reads the state in `dir`. The state of a missing folder is empty.
     ///
     /// # Errors

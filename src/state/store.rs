@@ -13,7 +13,7 @@ use super::orders::Orders;
 use super::shared::Lease;
 use super::shared::session::{PassAnnouncement, SharedSession};
 use super::sidecar::{self, CleanPass, Failures};
-use super::{Clock, SharedOptions, Stop, View};
+use super::{Clock, SharedOptions, StateSnapshot, Stop};
 use crate::git::{self, FailpointHook, Failpoints};
 use crate::model::{CommitId, ObjectId, Sent, ToggleId};
 
@@ -42,7 +42,7 @@ pub struct Store {
     committed: JournalTrim,
     /// The unknown toggles of the journal when it was opened.
     inherited: Vec<ToggleId>,
-    view: View,
+    view: StateSnapshot,
     failpoints: Failpoints,
     lock: Arc<Lock>,
 }
@@ -74,7 +74,7 @@ impl Store {
         }
         journal.check_base_url()?;
         let mut store = Self {
-            view: View::of_folder(dir, applied.path())?,
+            view: StateSnapshot::of_folder(dir, applied.path())?,
             inherited: journal.index().unknown_toggles(),
             dir: dir.to_owned(),
             applied,
@@ -148,7 +148,7 @@ impl Store {
 
     /// Returns the recorded state as of the last call that changed it.
     #[must_use]
-    pub fn view(&self) -> &View {
+    pub fn view(&self) -> &StateSnapshot {
         &self.view
     }
 

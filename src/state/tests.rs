@@ -118,7 +118,7 @@ pub(super) fn pass(
     store.finish_pass(None, Failures::default())
 }
 
-pub(super) fn applied(view: &View) -> BTreeMap<String, String> {
+pub(super) fn applied(view: &StateSnapshot) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let (Some(tip), Some(reader)) = (view.tip(), view.reader().unwrap()) else {
         return found;
@@ -165,7 +165,12 @@ pub(super) fn pairs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 #[test]
 fn applied_documents_are_read_back_and_pass_git_fsck() {
     let dir = tempfile::tempdir().unwrap();
-    assert!(View::open(&dir.path().join("nothing")).unwrap().tip().is_none());
+    assert!(
+        StateSnapshot::open(&dir.path().join("nothing"))
+            .unwrap()
+            .tip()
+            .is_none()
+    );
     let mut store = open(dir.path());
     let changes = [
         ("a/b/c", Action::Create, "one"),
@@ -183,7 +188,7 @@ fn applied_documents_are_read_back_and_pass_git_fsck() {
         Certainty::Stored,
     )
     .unwrap();
-    let view = View::open(dir.path()).unwrap();
+    let view = StateSnapshot::open(dir.path()).unwrap();
     assert_eq!(
         applied(&view),
         pairs(&[("a/b/c.yaml", "three"), ("a/b-c/d.yaml", "one")])
@@ -235,7 +240,7 @@ fn a_request_without_an_outcome_stays_unknown_after_commits_trims_and_restarts()
     drop(journal);
     drop(store);
     assert_eq!(
-        View::open(dir.path()).unwrap().unknown()[&change.0].sent,
+        StateSnapshot::open(dir.path()).unwrap().unknown()[&change.0].sent,
         change.1
     );
     let mut store = open(dir.path());
@@ -287,7 +292,7 @@ fn an_incomplete_last_line_is_ignored_and_an_earlier_damaged_line_is_an_error() 
     let whole = std::fs::read(&path).unwrap();
     for end in whole.len() - 20..whole.len() {
         std::fs::write(&path, &whole[..end]).unwrap();
-        assert_eq!(View::open(dir.path()).unwrap().unknown().len(), 1);
+        assert_eq!(StateSnapshot::open(dir.path()).unwrap().unknown().len(), 1);
         drop(open(dir.path()));
         assert!(std::fs::read(&path).unwrap().ends_with(b"\n"));
     }
@@ -389,7 +394,7 @@ fn a_crash_at_any_point_forgets_nothing_that_may_have_been_sent() {
             Arc::new(move |_: &str| count.fetch_add(1, Ordering::SeqCst) >= at)
         };
         let (confirmed, sent_to) = two_passes(dir.path(), hook);
-        let before = View::open(dir.path()).unwrap();
+        let before = StateSnapshot::open(dir.path()).unwrap();
         let store = open(dir.path());
         let recorded = applied(store.view());
         for (path, text) in &recorded {
@@ -583,7 +588,7 @@ fn a_damaged_clean_pass_is_ignored_and_a_damaged_suspension_is_an_error() {
         ..Failures::default()
     };
     store.finish_pass(Some(memory.clone()), failures).unwrap();
-    let view = View::open(dir.path()).unwrap();
+    let view = StateSnapshot::open(dir.path()).unwrap();
     assert_eq!(
         (
             view.suspensions().everything(),
@@ -595,9 +600,12 @@ fn a_damaged_clean_pass_is_ignored_and_a_damaged_suspension_is_an_error() {
     for name in ["failures.json", "pass.json", "suspended.json"] {
         std::fs::write(dir.path().join(name), "{").unwrap();
     }
-    assert!(matches!(View::open(dir.path()), Err(Error::Suspension { .. })));
+    assert!(matches!(
+        StateSnapshot::open(dir.path()),
+        Err(Error::Suspension { .. })
+    ));
     store.orders().resume(&everything).unwrap();
-    let view = View::open(dir.path()).unwrap();
+    let view = StateSnapshot::open(dir.path()).unwrap();
     assert_eq!(
         (
             view.suspensions().everything(),
@@ -652,7 +660,7 @@ fn a_view_taken_while_a_writer_works_misses_nothing() {
         });
         while done.load(Ordering::SeqCst) < 30 {
             let before = done.load(Ordering::SeqCst);
-            let view = View::open(dir.path()).unwrap();
+            let view = StateSnapshot::open(dir.path()).unwrap();
             let recorded = applied(&view);
             for number in 0..before {
                 assert!(
@@ -686,7 +694,7 @@ proptest::proptest! {
                 store.record(&head(1), &[AppliedEdit::Remove { id: id(&toggle) }], documents(&[]), &NEVER).unwrap();
             }
         }
-        proptest::prop_assert_eq!(applied(&View::open(dir.path()).unwrap()), wanted);
+        proptest::prop_assert_eq!(applied(&StateSnapshot::open(dir.path()).unwrap()), wanted);
         git(dir.path(), &["fsck", "--strict", "--full"]);
     }
 }

@@ -8,7 +8,7 @@ use crate::model::{Action, EntryKind, Scope, ToggleId, ToggleState, Trees, Withh
 use crate::pass::{ChangeResult, Error, Report};
 use crate::plan::compare::join;
 use crate::plan::{Change, Plan, WithheldReason};
-use crate::state::{self, Refusal, Revisions, Tried, View};
+use crate::state::{self, Refusal, Revisions, StateSnapshot, Tried};
 
 type Lines = BTreeMap<ToggleId, Line>;
 
@@ -41,7 +41,7 @@ impl Line {
 ///
 /// # Errors
 /// If the state cannot be read.
-pub(super) fn before(plan: &Plan, view: &View, scope: &Scope) -> Result<Vec<ToggleStatus>, Error> {
+pub(super) fn before(plan: &Plan, view: &StateSnapshot, scope: &Scope) -> Result<Vec<ToggleStatus>, Error> {
     let mut lines = planned(plan);
     for held in plan.withheld() {
         let refusal = view.refusals().get(&held.id);
@@ -77,7 +77,7 @@ pub(super) fn before(plan: &Plan, view: &View, scope: &Scope) -> Result<Vec<Togg
 
 /// Describes a change that is to be sent, with the response to its last attempt. A change that failed alone is failed. A
 /// change that was tried in a pass in which nothing was applied is pending.
-fn unconfirmed(change: &Change, view: &View) -> Line {
+fn unconfirmed(change: &Change, view: &StateSnapshot) -> Line {
     let tried = view.tries().get(&change.id);
     let tried = tried.filter(|tried| tried.request == change.request());
     let pending = match view.unknown().contains_key(&change.id) {
@@ -107,7 +107,7 @@ fn unconfirmed(change: &Change, view: &View) -> Line {
 /// If the state cannot be read.
 pub(crate) fn after(
     report: &Report,
-    view: &View,
+    view: &StateSnapshot,
     revisions: &mut Revisions,
     scope: &Scope,
 ) -> Result<Vec<ToggleStatus>, Error> {
@@ -155,7 +155,7 @@ fn planned(plan: &Plan) -> Lines {
 /// or not.
 fn complete(
     mut lines: Lines,
-    view: &View,
+    view: &StateSnapshot,
     revisions: &mut Revisions,
     scope: &Scope,
 ) -> Result<Vec<ToggleStatus>, Error> {
@@ -186,7 +186,7 @@ fn complete(
 }
 
 /// Returns the toggles of the applied tree.
-fn applied(view: &View) -> Result<BTreeSet<ToggleId>, state::Error> {
+fn applied(view: &StateSnapshot) -> Result<BTreeSet<ToggleId>, state::Error> {
     let (Some(tip), Some(reader)) = (view.tip(), view.reader()?) else {
         return Ok(BTreeSet::new());
     };

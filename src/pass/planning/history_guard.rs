@@ -8,7 +8,7 @@ use crate::pass::Error;
 use crate::pass::config::Config;
 use crate::plan::{HistoryRule, Overrides};
 use crate::source::{Snapshot, Source};
-use crate::state::View;
+use crate::state::StateSnapshot;
 
 /// Decides in each pass whether the found revision is applied.
 #[derive(Clone, Debug, Default)]
@@ -32,7 +32,7 @@ impl HistoryGuard {
     pub(crate) fn check(
         &mut self,
         snapshot: &Snapshot,
-        view: &View,
+        view: &StateSnapshot,
         config: &Config,
         source: &mut Source,
     ) -> Result<Vec<String>, Error> {

@@ -17,7 +17,7 @@ use crate::model::{Action, CommitId, EnvironmentId, ObjectId, Sent, Suspensions,
 use crate::plan::compare::{Comparison, Difference, Places, Roots, compare};
 use crate::plan::{DecisionContext, Draft, History, Input, Overrides, Parked, Plan, SourceInfo};
 use crate::source::{self, Relation, Snapshot, Source, SourceConfig};
-use crate::state::{self, CleanPass, View};
+use crate::state::{self, CleanPass, StateSnapshot};
 use attribution::attribute;
 use read::{ReadContext, read};
 use staleness::{Case, PassKind, RevisionStep, StepDecision};
@@ -57,7 +57,7 @@ pub fn plan(config: &Config, files: Files) -> Result<Planned, Error> {
     })
 }
 
-fn plan_work_tree(snapshot: &Snapshot, view: &View, config: &Config) -> Result<Planned, Error> {
+fn plan_work_tree(snapshot: &Snapshot, view: &StateSnapshot, config: &Config) -> Result<Planned, Error> {
     let rules = &config.rules;
     check_base_url(view, rules)?;
     let notes = notes(snapshot, view, config)?;
@@ -98,14 +98,18 @@ pub(crate) fn with_snapshot<T>(
     }
 }
 
-pub(crate) fn view(config: &Config) -> Result<View, Error> {
+pub(crate) fn view(config: &Config) -> Result<StateSnapshot, Error> {
     Ok(match &config.shared {
-        Some(shared) => View::fetch(&shared.resolve(&config.source)?, &config.state_dir)?,
-        None => View::open(&config.state_dir)?,
+        Some(shared) => StateSnapshot::fetch(&shared.resolve(&config.source)?, &config.state_dir)?,
+        None => StateSnapshot::open(&config.state_dir)?,
     })
 }
 
-pub(crate) fn plan_read_only(snapshot: &Snapshot, view: &View, config: &Config) -> Result<Planned, Error> {
+pub(crate) fn plan_read_only(
+    snapshot: &Snapshot,
+    view: &StateSnapshot,
+    config: &Config,
+) -> Result<Planned, Error> {
     let rules = &config.rules;
     check_base_url(view, rules)?;
     let notes = notes(snapshot, view, config)?;
@@ -120,7 +124,7 @@ pub(crate) fn plan_read_only(snapshot: &Snapshot, view: &View, config: &Config) 
 }
 
 /// Returns the notes of a read-only command about the step from the recorded revision.
-fn notes(snapshot: &Snapshot, view: &View, config: &Config) -> Result<Vec<String>, Error> {
+fn notes(snapshot: &Snapshot, view: &StateSnapshot, config: &Config) -> Result<Vec<String>, Error> {
     let case = Case::of(config, PassKind::Reader);
     let decision = RevisionStep::of(snapshot, view)?.map(|step| case.decide(&step, config.rules.history));
     let holder = view.holder().map(|holder| {
@@ -134,7 +138,7 @@ fn notes(snapshot: &Snapshot, view: &View, config: &Config) -> Result<Vec<String
 }
 
 /// Returns a warning about a first pass on shared state: the ref may have been deleted.
-pub(crate) fn deleted_ref(view: &View, config: &Config) -> Option<String> {
+pub(crate) fn deleted_ref(view: &StateSnapshot, config: &Config) -> Option<String> {
     let is_first = config.shared.is_some() && !view.has_applied() && config.rules.policy.first_pass.is_none();
     is_first.then(|| {
         "nothing is recorded in the shared state; if it had records, its ref was deleted, as a push with `--mirror` into \
@@ -145,7 +149,7 @@ pub(crate) fn deleted_ref(view: &View, config: &Config) -> Option<String> {
 }
 
 /// Refuses a state that belongs to another service.
-pub(crate) fn check_base_url(view: &View, rules: &Rules) -> Result<(), Error> {
+pub(crate) fn check_base_url(view: &StateSnapshot, rules: &Rules) -> Result<(), Error> {
     match (view.base_url(), &rules.base_url) {
         (Some(recorded), Some(wanted)) if recorded != wanted => {
             let (recorded, wanted) = (recorded.to_owned(), wanted.clone());
@@ -164,7 +168,7 @@ pub(crate) enum Precheck {
 }
 
 impl Precheck {
-    pub(crate) fn of(snapshot: &Snapshot, view: &View, rules: &Rules) -> Result<Self, Error> {
+    pub(crate) fn of(snapshot: &Snapshot, view: &StateSnapshot, rules: &Rules) -> Result<Self, Error> {
         let is_same = view.last_clean_pass().is_some_and(|memory| {
             memory.root_tree == snapshot.root_tree()
                 && memory.policy_digest == rules.digest()
@@ -179,7 +183,7 @@ impl Precheck {
 }
 
 /// Returns whether this revision must be recorded even without a change.
-pub(crate) fn must_be_recorded(snapshot: &Snapshot, view: &View) -> Result<bool, Error> {
+pub(crate) fn must_be_recorded(snapshot: &Snapshot, view: &StateSnapshot) -> Result<bool, Error> {
     let Some(step) = RevisionStep::of(snapshot, view)? else {
         return Ok(false);
     };
@@ -195,7 +199,7 @@ pub(crate) fn must_be_recorded(snapshot: &Snapshot, view: &View) -> Result<bool,
 /// Plans the committed files.
 pub(crate) fn plan_committed(
     snapshot: &Snapshot,
-    view: &View,
+    view: &StateSnapshot,
     rules: &Rules,
     parked: &BTreeMap<ToggleId, Parked>,
     suspensions: Suspensions,
@@ -220,7 +224,7 @@ struct PlanFiles<'a, F> {
 
 fn plan_files<S, F>(
     files: &PlanFiles<'_, F>,
-    view: &View,
+    view: &StateSnapshot,
     rules: &Rules,
     parked: &BTreeMap<ToggleId, Parked>,
     suspensions: Suspensions,
@@ -243,7 +247,7 @@ where
 /// Reads the differing documents and decides about each toggle.
 fn decided<S, F>(
     files: &PlanFiles<'_, F>,
-    view: &View,
+    view: &StateSnapshot,
     rules: &Rules,
     comparison: Comparison,
 ) -> Result<Input, Error>
@@ -294,20 +298,20 @@ where
 }
 
 /// Returns the requests without a known outcome.
-fn unknown(view: &View) -> BTreeMap<ToggleId, Sent> {
+fn unknown(view: &StateSnapshot) -> BTreeMap<ToggleId, Sent> {
     let sent = view.unknown().iter();
     sent.map(|(id, unknown)| (id.clone(), unknown.sent.clone()))
         .collect()
 }
 
 /// Returns the configured base URL, or else the recorded one.
-fn base_url(view: &View, rules: &Rules) -> Option<String> {
+fn base_url(view: &StateSnapshot, rules: &Rules) -> Option<String> {
     let recorded = || view.tip().map(|tip| tip.base_url.clone());
     rules.base_url.clone().or_else(recorded)
 }
 
 /// Compares the documents of the source with those that were applied.
-fn compared<S, F>(files: &PlanFiles<'_, F>, view: &View, rules: &Rules) -> Result<Comparison, Error>
+fn compared<S, F>(files: &PlanFiles<'_, F>, view: &StateSnapshot, rules: &Rules) -> Result<Comparison, Error>
 where
     S: Trees<Error = source::Error>,
     F: Fn() -> Result<S, Error> + Sync,
@@ -382,7 +386,7 @@ pub(crate) fn source_info(snapshot: &Snapshot, rules: &Rules) -> SourceInfo {
 }
 
 /// Returns the active suspensions.
-pub(crate) fn suspensions(view: &View, now: i64) -> Suspensions {
+pub(crate) fn suspensions(view: &StateSnapshot, now: i64) -> Suspensions {
     view.suspensions().at(now)
 }
 

@@ -9,7 +9,7 @@ use crate::pass::config::Config;
 use crate::pass::error::Stale;
 use crate::plan::HistoryRule;
 use crate::source::{self, Relation, Snapshot};
-use crate::state::View;
+use crate::state::StateSnapshot;
 
 /// The step from the newest revision, recorded or announced, to the found one.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +77,7 @@ pub(crate) enum StepDecision {
 impl RevisionStep {
     /// Returns the step from the recorded revision to that of `snapshot`; none if no revision is recorded, or if a clean
     /// pass has already taken the step.
-    pub(crate) fn of(snapshot: &Snapshot, view: &View) -> Result<Option<Self>, source::Error> {
+    pub(crate) fn of(snapshot: &Snapshot, view: &StateSnapshot) -> Result<Option<Self>, source::Error> {
         let Some(recorded) = view.newest().filter(|_| !is_remembered(snapshot, view)) else {
             return Ok(None);
         };
@@ -89,7 +89,10 @@ impl RevisionStep {
     }
 
     /// Returns the step from a revision that a pass died at after its first request, unless it certainly leads forward.
-    pub(crate) fn back_from_request(snapshot: &Snapshot, view: &View) -> Result<Option<Self>, source::Error> {
+    pub(crate) fn back_from_request(
+        snapshot: &Snapshot,
+        view: &StateSnapshot,
+    ) -> Result<Option<Self>, source::Error> {
         let Some(recorded) = view.requested() else {
             return Ok(None);
         };
@@ -132,7 +135,7 @@ impl RevisionStep {
 }
 
 /// Returns whether a clean pass has already handled this revision on top of the recorded one.
-pub(crate) fn is_remembered(snapshot: &Snapshot, view: &View) -> bool {
+pub(crate) fn is_remembered(snapshot: &Snapshot, view: &StateSnapshot) -> bool {
     // A revision that was only announced is newer than that of the last clean pass.
     let tip = view.tip().filter(|tip| view.newest() == Some(tip.revision));
     let tip = tip.map(|tip| tip.commit);

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::inherited::Inherited;
 use crate::model::{Action, RequestDigest, ToggleId};
 use crate::plan::{Change, Plan};
-use crate::state::{Tried, View};
+use crate::state::{StateSnapshot, Tried};
 
 /// The age of a toggle's last try. The smallest is next, so the order of the fields matters.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
@@ -65,7 +65,7 @@ pub(crate) struct Remembered {
 
 impl Remembered {
     /// Reads the tries from the state. `inherited` are the toggles that were unknown when the state was opened.
-    pub(crate) fn of(view: &View, inherited: Inherited) -> Self {
+    pub(crate) fn of(view: &StateSnapshot, inherited: Inherited) -> Self {
         let unknown = view.unknown().iter().map(|(id, unknown)| {
             let sent = &unknown.sent;
             (id.clone(), RequestDigest::new(sent.action, &sent.payload))

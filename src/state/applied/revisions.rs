@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::commit;
 use crate::git::{ObjectReader, object_id, oid};
 use crate::model::{CommitId, EntryKind, ObjectId, ToggleId, Tree, TreeDiff, Trees};
-use crate::state::{Error, View};
+use crate::state::{Error, StateSnapshot};
 
 /// The source revision at which each applied toggle was applied last, as of one commit of the applied ref.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ impl Revisions {
     ///
     /// # Errors
     /// If the history cannot be read.
-    pub fn update(&mut self, view: &View, applied: &BTreeSet<ToggleId>) -> Result<usize, Error> {
+    pub fn update(&mut self, view: &StateSnapshot, applied: &BTreeSet<ToggleId>) -> Result<usize, Error> {
         let tip = view.tip().map(|tip| tip.commit);
         if self.tip == tip {
             return Ok(0);

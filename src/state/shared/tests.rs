@@ -9,7 +9,8 @@ use crate::git::{FailpointHook, GitAccess, RepoUrl};
 use crate::model::{Action, Certainty, Sent, ToggleId};
 use crate::state::tests::*;
 use crate::state::{
-    Clock, Error, Failures, Journal, Options, SharedOptions, SharedRemote, SimulatedClock, Store, View,
+    Clock, Error, Failures, Journal, Options, SharedOptions, SharedRemote, SimulatedClock, StateSnapshot,
+    Store,
 };
 use crate::transport::Network;
 
@@ -184,7 +185,7 @@ fn a_process_with_an_empty_disk_has_the_same_state() {
         sent(Action::Create, "two")
     );
     let nothing = second.dir.path().join("nothing");
-    let view = View::fetch(&shared(remote.path(), "reader"), &nothing).unwrap();
+    let view = StateSnapshot::fetch(&shared(remote.path(), "reader"), &nothing).unwrap();
     assert_eq!(applied(&view), pairs(&[("a/b/c.yaml", "one")]));
     assert_eq!(view.unknown().len(), 1);
     assert!(!nothing.exists());
