@@ -35,6 +35,7 @@ impl GitAccess {
     #[must_use]
     pub fn credentials_for(&self, url: &RepoUrl) -> Option<&GitCredentials> {
         let host = url.host()?;
+        // The credentials go only to the host that they were set for (DESIGN section 5).
         self.credentials
             .as_ref()
             .filter(|own| own.host.eq_ignore_ascii_case(&host))

@@ -92,6 +92,7 @@ impl RepositoryError {
 impl ObjectError {
     /// Converts the error to an I/O error if the operating system caused it.
     pub(crate) fn or_io(self) -> RepositoryError {
+        // A full disk must never be reported as a broken repository (DESIGN section 3).
         let cause = match &self.fault {
             ObjectFault::Git(error) => io_fault(&error.0),
             _ => None,

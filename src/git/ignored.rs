@@ -30,9 +30,11 @@ impl Ignored {
             root => [root, b"/", path].concat(),
         };
         let os = os_path(&path);
+        // An error counts as not ignored, so that a document is checked rather than skipped.
         if !self.repository.is_path_ignored(&os).unwrap_or(false) {
             return false;
         }
+        // Git never ignores a tracked path. The index lists only files, so a folder is a prefix there.
         match is_folder {
             true => self.index.find_prefix(os.join("")).is_err(),
             false => self.index.get_path(&os, 0).is_none(),

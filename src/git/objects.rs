@@ -68,6 +68,7 @@ impl Trees for ObjectReader {
     }
 
     fn blob(&self, id: ObjectId, limit: usize) -> Result<Blob, ObjectError> {
+        // The header comes first, so that a blob above the limit is never in memory (DESIGN section 2, *Limits*).
         let header = self.odb()?.read_header(oid(id));
         let (size, _) = header.map_err(|error| self.error(ObjectFault::of(id, error)))?;
         match size > limit {

@@ -34,6 +34,7 @@ pub fn os_error(error: &git2::Error) -> Option<io::Error> {
         return None;
     }
     let (_, cause) = error.message().rsplit_once(": ")?;
+    // libgit2 ends its message with the text of `strerror`, which Rust prints with the number as a suffix.
     let is_cause = |error: &io::Error| {
         let text = error.to_string();
         text.split(" (os error").next() == Some(cause)

@@ -58,11 +58,13 @@ pub(crate) fn id_of(kind: ObjectKind, bytes: &[u8]) -> ObjectId {
     ObjectId(hash.finalize().into())
 }
 
-/// Returns the `ids` that are not in `odb`, each once, because the indexer rejects a pack that contains an object twice.
+/// Returns the `ids` that are not in `odb`, each once.
 pub(crate) fn missing(odb: &Odb<'_>, ids: impl IntoIterator<Item = ObjectId>) -> Vec<ObjectId> {
     let mut seen = HashSet::new();
+    // A refresh would list the packs again for each missing object.
     let absent = |id: &ObjectId| !odb.exists_ext(oid(*id), OdbLookupFlags::NO_REFRESH);
     ids.into_iter()
+        // The indexer rejects a pack that contains an object twice.
         .filter(|id| seen.insert(*id))
         .filter(absent)
         .collect()
@@ -87,6 +89,7 @@ impl<'a> PackWriter<'a> {
         count: usize,
         failpoints: &'a Failpoints,
     ) -> Result<Self, RepositoryError> {
+        // The indexer must not check connectivity, because the objects refer to others outside of the pack.
         let indexer = Indexer::new(None, folder, 0o444, false).map_err(RepositoryError::git(folder))?;
         let mut pack = Self {
             folder,
@@ -108,6 +111,7 @@ impl<'a> PackWriter<'a> {
         self.deflate.reset();
         let mut left = bytes;
         loop {
+            // `compress_vec` does not grow its output, and random bytes need more room compressed than plain.
             packed.reserve(left.len() + 64);
             let before = self.deflate.total_in();
             let status = self
@@ -126,12 +130,14 @@ impl<'a> PackWriter<'a> {
     pub(crate) fn finish(mut self) -> Result<String, RepositoryError> {
         assert_eq!(self.left, 0, "the count is fixed at the start");
         let trailer: [u8; 20] = std::mem::take(&mut self.hash).finalize().into();
+        // The checksum does not cover itself, so it bypasses `put`.
         self.indexer
             .write_all(&trailer)
             .map_err(pack_error(self.folder))?;
         self.failpoints.at("pack: written")?;
         let name = self.indexer.commit().map_err(RepositoryError::git(self.folder))?;
         self.failpoints.at("pack: named")?;
+        // Refs and the journal name these objects later, so that their files and then the folder must be durable now.
         for extension in ["pack", "idx"] {
             let path = self.folder.join(format!("pack-{name}.{extension}"));
             let sync = File::open(&path).and_then(|file| file.sync_all());

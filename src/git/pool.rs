@@ -44,6 +44,7 @@ impl RepositoryPool {
     /// # Errors
     /// If the repository cannot be opened.
     pub fn open(self: &Arc<Self>) -> Result<PooledRepository, git2::Error> {
+        // A separate statement, so that the lock is not held while the repository is opened.
         let idle = self.idle().take();
         let repository = match idle {
             Some(repository) => repository,

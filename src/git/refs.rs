@@ -55,8 +55,7 @@ pub(crate) enum Moved {
 /// Moves the ref `name` from `expected` to `new`, durably. `None` expects that the ref does not exist.
 ///
 /// Follows Git's own protocol: creates the lock file exclusively, reads the ref again under the lock, and renames the lock
-/// file into place. libgit2's version syncs only with a deprecated setting, and does not read the ref again under the lock
-/// when it creates a ref.
+/// file into place.
 pub(crate) fn move_ref(
     repository: &Repository,
     name: &str,
@@ -64,6 +63,8 @@ pub(crate) fn move_ref(
     new: CommitId,
     failpoints: &Failpoints,
 ) -> Result<Moved, RepositoryError> {
+    // libgit2's version syncs only with a deprecated setting, and does not read the ref again under the lock when it
+    // creates a ref.
     let path = repository.commondir().join(name);
     let lock = PathBuf::from(format!("{}.lock", path.display()));
     let folder = path.parent().expect("the name of a ref contains a folder");
@@ -74,14 +75,17 @@ pub(crate) fn move_ref(
     };
     failpoints.at("ref: locked")?;
     let written = (|| {
+        // Another process may have moved the ref before this one had the lock.
         if look_up(repository, name)? != expected {
             return Ok(Moved::Raced);
         }
+        // The content is durable before the rename, so that a crash never leaves an empty ref.
         file.write_all(format!("{new}\n").as_bytes())
             .and_then(|()| file.sync_all())
             .map_err(RepositoryError::io("write", &lock))?;
         Ok(Moved::Done)
     })();
+    // A lock file that stays would block every later move.
     if !matches!(written, Ok(Moved::Done)) {
         drop(file);
         let _ = fs::remove_file(&lock);

@@ -16,8 +16,7 @@ use crate::model::ObjectId;
 /// The largest number of packs that are left alone.
 const MOST_PACKS: usize = 50;
 
-/// Merges the smaller packs into one if there are too many. Returns whether it did, because open handles do not detect that
-/// packs were deleted.
+/// Merges the smaller packs into one if there are too many. Returns whether it did.
 ///
 /// The new pack contains all objects of the merged packs, including objects that no ref reaches.
 pub(crate) fn repack(repository: &Repository, failpoints: &Failpoints) -> Result<bool, RepositoryError> {
@@ -26,6 +25,7 @@ pub(crate) fn repack(repository: &Repository, failpoints: &Failpoints) -> Result
     if packs.len() <= MOST_PACKS {
         return Ok(false);
     }
+    // A pack of unknown size counts as the largest, so that it is merged last.
     let size = |path: &PathBuf| fs::metadata(path).map_or(u64::MAX, |file| file.len());
     let mut sized: Vec<(u64, PathBuf)> = packs.into_iter().map(|path| (size(&path), path)).collect();
     sized.sort();
@@ -51,15 +51,19 @@ pub(crate) fn repack(repository: &Repository, failpoints: &Failpoints) -> Result
     }
     let name = pack.finish()?;
     let new = folder.join(format!("pack-{name}.pack"));
+    // Deleting the old packs cannot be undone, so the new index must list all of their objects.
     check(&new, &objects)?;
+    // The name of a pack depends on its content, so the new pack may have the name of an old one.
     delete(&folder, old.iter().filter(|path| **path != new), failpoints)?;
+    // Open handles do not detect that packs were deleted, so the caller must know.
     Ok(true)
 }
 
 /// Returns how many of the packs to merge, starting with the smallest, so that each remaining pack is at least twice as large
-/// as all smaller ones together. Over years, each byte is then written only a few times, and most merges are as large as
-/// the last passes' packs (`git repack --geometric`).
+/// as all smaller ones together.
 fn smaller(sizes: &[u64]) -> usize {
+    // As in `git repack --geometric`: over years, each byte is then written only a few times, and most merges are as
+    // large as the packs of the last passes.
     let pairs = sizes
         .windows(2)
         .rposition(|pair| pair[1] < pair[0].saturating_mul(2));
@@ -120,7 +124,7 @@ fn malformed(path: &Path) -> RepositoryError {
     RepositoryError::git(path)(git2::Error::from_str("the index of a pack is malformed"))
 }
 
-/// Fails unless the index of the new pack lists all `objects`, so that no replaced pack is deleted too early.
+/// Fails unless the index of the new pack lists all `objects`.
 fn check(pack: &Path, objects: &[ObjectId]) -> Result<(), RepositoryError> {
     let listed: HashSet<ObjectId> = objects_in(&[pack.to_owned()])?.into_iter().collect();
     match objects.iter().all(|id| listed.contains(id)) {
@@ -129,7 +133,7 @@ fn check(pack: &Path, objects: &[ObjectId]) -> Result<(), RepositoryError> {
     }
 }
 
-/// Deletes packs, each after its index, so that an index never names a deleted pack.
+/// Deletes `packs` and their indexes.
 fn delete<'a>(
     folder: &Path,
     packs: impl Iterator<Item = &'a PathBuf>,
@@ -141,8 +145,10 @@ fn delete<'a>(
     };
     // An operator's `git maintenance` may have created this index, which names the packs to be deleted.
     remove(&folder.join("multi-pack-index"))?;
+    // After a crash, this index must not reappear without its packs.
     sync_folder(folder)?;
     for pack in packs {
+        // The index goes first, so that an index never names a deleted pack.
         for extension in ["idx", "pack", "rev", "bitmap"] {
             failpoints.at("merge: deleting")?;
             remove(&pack.with_extension(extension))?;

@@ -33,6 +33,7 @@ pub fn open_bare(folder: &Path) -> Result<Repository, git2::Error> {
 /// If it cannot be written.
 pub fn init(folder: &Path, options: &mut RepositoryInitOptions) -> Result<Repository, git2::Error> {
     libgit2()?;
+    // The template of the machine may add hooks and configuration.
     Repository::init_opts(folder, options.external_template(false))
 }
 
@@ -67,6 +68,7 @@ pub(crate) fn open_or_create(path: &Path, failpoints: &Failpoints) -> Result<Rep
         init(&new, &mut options).map_err(RepositoryError::git(&new))?;
         failpoints.at("repository: made")?;
         fs::rename(&new, path).map_err(RepositoryError::io("create", path))?;
+        // The rename is durable only after a sync of the folder.
         path.parent().map_or(Ok(()), sync_folder)?;
     }
     clear(path)?;
@@ -75,6 +77,7 @@ pub(crate) fn open_or_create(path: &Path, failpoints: &Failpoints) -> Result<Rep
 
 /// Removes lock files and temporary files.
 fn clear(path: &Path) -> Result<(), RepositoryError> {
+    // A lock file that a crashed writer left would block every later writer.
     let _ = remove_in(path, |name| name.ends_with(".lock"))?;
     let objects = path.join("objects");
     let mut folders = remove_in(&objects, |name| name.starts_with("tmp_object"))?;

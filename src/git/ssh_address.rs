@@ -67,11 +67,13 @@ impl SshAddress {
     }
 
     fn checked(self) -> Result<Self, RepoUrlError> {
+        // In the form `user:password@host:path`, the password is part of the user.
         if self.user.as_deref().is_some_and(|user| user.contains(':')) {
             return Err(RepoUrlError::Password);
         }
         let user = self.user.as_deref().unwrap_or_default();
         for (what, text) in [("host", &*self.host), ("user", user), ("path", &*self.path)] {
+            // ssh or the remote program would take the text for an option, which may run a command (CVE-2017-1000117).
             if text.starts_with('-') {
                 return Err(RepoUrlError::OptionLike(what));
             }

@@ -45,18 +45,20 @@ impl RepoUrl {
         let (host, port) = match &self.0 {
             Kind::Https(url) => (url.host_str()?, url.port()),
             Kind::Local(_) => return None,
+            // Credentials belong to a host in this form, so an explicit default port must not make a difference.
             Kind::Ssh(address) => (address.host.as_str(), address.port.filter(|port| *port != 22)),
         };
         let host = host.to_ascii_lowercase();
         Some(port.map_or_else(|| host.clone(), |port| format!("{host}:{port}")))
     }
 
-    /// Returns whether `address` can name this repository: a URL, `user@host:path`, or a path on the host. Only paths are
-    /// compared, since a forge inside a cluster has one host name there and another one outside.
+    /// Returns whether `address` can name this repository: a URL, `user@host:path`, or a path on the host.
     #[must_use]
     pub fn is_same_repository(&self, address: &str) -> bool {
+        // Only paths are compared, because a forge inside a cluster has one host name there and another one outside.
         let ours = match &self.0 {
             Kind::Https(url) => normal(url.path()),
+            // A path has no address to compare, and a webhook fires when in doubt (DESIGN section 9).
             Kind::Local(_) => return true,
             Kind::Ssh(address) => normal(&address.path),
         };
@@ -117,6 +119,7 @@ impl FromStr for RepoUrl {
         if let Some((scheme, _)) = text.split_once("://") {
             return with_scheme(&scheme.to_ascii_lowercase(), text).map(Self);
         }
+        // `ext::` and other remote helpers would run a program.
         if let Some((helper, _)) = text.split_once("::").filter(|(helper, _)| is_scheme(helper)) {
             return Err(RepoUrlError::Scheme(helper.to_owned()));
         }
@@ -141,9 +144,11 @@ fn with_scheme(scheme: &str, text: &str) -> Result<Kind, RepoUrlError> {
 
 fn https(text: &str) -> Result<url::Url, RepoUrlError> {
     let url = parse(text)?;
+    // An address is printed, logged, and stored, so it must never hold a secret.
     if url.password().is_some() {
         return Err(RepoUrlError::Password);
     }
+    // The transport appends `/info/refs?service=…` to the address.
     if url.query().is_some() || url.fragment().is_some() {
         return Err(RepoUrlError::Malformed("it has a query or a fragment".to_owned()));
     }
@@ -159,6 +164,7 @@ fn is_scheme(text: &str) -> bool {
 
 /// Splits `host:path` if the text has this form: as in git, the colon comes before any slash.
 fn scp_like(text: &str) -> Option<(&str, &str)> {
+    // An IPv6 address contains colons itself, so it is in brackets.
     let bracket = text
         .find('[')
         .and_then(|open| Some((open, text[open..].find("]:")? + open)));

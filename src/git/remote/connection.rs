@@ -42,7 +42,9 @@ impl Connection {
     /// Records `error` as the failure, and returns it for libgit2.
     pub(super) fn fail(&self, error: GitError) -> git2::Error {
         let message = error.to_string();
+        // The first failure is the cause, and later ones follow from it.
         lock(&self.failure).get_or_insert(error);
+        // git2 panics when it passes a message with a NUL to libgit2.
         git2::Error::from_str(&message.replace('\0', ""))
     }
 

@@ -96,6 +96,7 @@ fn title(page: &str) -> Option<String> {
         ("&quot;", "\""),
         ("&#39;", "'"),
         ("&#34;", "\""),
+        // This entity comes last, so that `&amp;lt;` becomes `&lt;` and not `<`.
         ("&amp;", "&"),
     ] {
         text = text.replace(entity, character);
@@ -111,6 +112,7 @@ fn cut(text: &str) -> String {
     }
     let mut short = String::new();
     let mut length = 0;
+    // Each character is escaped separately, so that the cut is never inside an escape sequence.
     for character in text.chars() {
         let shown = escaped(character.encode_utf8(&mut [0; 4])).to_string();
         length += shown.chars().count();

@@ -168,6 +168,7 @@ impl Connection {
             let request = self.client()?.get(format!("{}{tail}", self.base()));
             let answer = self.send(protocol.apply(request))?;
             if answer.status().is_redirection() {
+                // Only the first request follows redirects (DESIGN section 5), so later ones need the new address.
                 *lock(&self.base) = Some(self.redirected(&answer, &tail)?);
                 continue;
             }
@@ -208,16 +209,19 @@ impl Connection {
             to,
         };
         let to = target(answer).ok_or_else(|| refused("an invalid URL".to_owned()))?;
+        // The next request carries the credentials, so the target must be on the same host (DESIGN section 5).
         let same = to.scheme() == "https"
             && to.origin() == answer.url().origin()
             && to.username().is_empty()
             && to.password().is_none();
+        // As in git, the end of the path must stay the same, so that a login page is never taken for a repository.
         let base = to.as_str().strip_suffix(tail).filter(|_| same);
         base.and_then(|base| base.parse().ok())
             .ok_or_else(|| refused(without_secrets(&to)))
     }
 
     fn send(&self, request: RequestBuilder) -> Result<Response, GitError> {
+        // The first request carries the credentials, so that wrong ones are tried only once (DESIGN section 5).
         let request = match self.access.credentials_for(&self.url) {
             Some(own) => request.basic_auth(self.user(own), Some(own.password.read()?.expose())),
             None => request,
@@ -229,6 +233,7 @@ impl Connection {
     fn checked(&self, answer: Response, content_type: &str) -> Result<Response, GitError> {
         let status = answer.status();
         let found = media_type(&answer);
+        // Git's protocol requires the check of the media type: a login page has status 200 as well.
         if status == StatusCode::OK
             && found
                 .as_deref()
@@ -271,6 +276,7 @@ impl Connection {
     /// Reads the message of the host from an error response.
     fn message(&self, mut answer: Response) -> Option<HostMessage> {
         let media_type = media_type(&answer);
+        // The timeout of the client covers each read, so a host could send a byte at a time without an end.
         let deadline = Instant::now() + self.access.timeout;
         let (mut body, mut chunk) = (Vec::new(), [0; 4096]);
         while body.len() < LONGEST_PAGE && Instant::now() < deadline {
@@ -308,6 +314,7 @@ impl Connection {
 
     fn unreachable(&self, error: &reqwest::Error) -> GitError {
         let host = self.host();
+        // The specific causes come first, because a failed handshake or tunnel also counts as a failed connection.
         if let Some(fault) = certificate_fault(error) {
             return GitError::Untrusted { host, fault };
         }
@@ -328,6 +335,7 @@ impl Connection {
     /// Returns why a body is incomplete.
     pub(super) fn broken(&self, error: &io::Error) -> GitError {
         let host = self.host();
+        // The client wraps its own timeout in an I/O error when it reads a body.
         let inner = error
             .get_ref()
             .and_then(|inner| inner.downcast_ref::<reqwest::Error>());
@@ -351,7 +359,6 @@ fn media_type(answer: &Response) -> Option<String> {
     Some(value.split(';').next().unwrap_or_default().trim().to_owned())
 }
 
-/// Returns the target of a redirect.
 fn target(answer: &Response) -> Option<url::Url> {
     let location = answer.headers().get(LOCATION)?.to_str().ok()?;
     answer.url().join(location).ok()

@@ -28,6 +28,7 @@ pub(super) fn ls_refs(connection: &Connection, prefixes: &[&str]) -> Result<Vec<
         let answer = connection.post(SERVICE, lookup.request().into(), Protocol::V2)?;
         return lookup.listed(BufReader::new(answer));
     }
+    // Every command of v2 is optional, including `ls-refs`.
     let mut greeting = BufReader::new(connection.refs(SERVICE, Protocol::V0)?);
     let first = lookup.first_line(&mut greeting)?;
     lookup.advertised(first, &mut greeting)
@@ -69,6 +70,7 @@ impl Lookup<'_> {
         let mut request = String::new();
         write_line(&mut request, "command=ls-refs");
         request.push_str(DELIMITER);
+        // The commits of annotated tags and the target of `HEAD` then need no further request.
         write_line(&mut request, "peel");
         write_line(&mut request, "symrefs");
         for prefix in self.prefixes {
@@ -87,6 +89,7 @@ impl Lookup<'_> {
             let (Some(id), Some(name)) = (fields.next(), fields.next()) else {
                 return Err(self.not_git());
             };
+            // A server may return more than the requested prefixes, which are only an optimization in v2.
             if id == "unborn" || !self.is_wanted(name) {
                 continue;
             }
@@ -129,6 +132,7 @@ impl Lookup<'_> {
         let mut line = first.to_owned();
         loop {
             let (id, name) = line.split_once(' ').ok_or_else(|| self.not_git())?;
+            // A shallow repository lists its boundary like a ref, and an empty repository lists a placeholder.
             if id != "shallow" && name != "capabilities^{}" && self.is_wanted(name) {
                 refs.push(Advertised {
                     target: symref(name),

@@ -71,6 +71,7 @@ pub fn fetch(
     let refspecs: Vec<&str> = refspecs.iter().map(AsRef::as_ref).collect();
     with_remote(repository, url, access, |remote| {
         let mut options = git2::FetchOptions::new();
+        // Only the requested refs are fetched (DESIGN section 5), and nothing reads `FETCH_HEAD` of the repository.
         options
             .download_tags(git2::AutotagOption::None)
             .update_fetchhead(false);
@@ -107,6 +108,7 @@ fn advertised_in(
     environment: Environment,
     prefixes: &[&str],
 ) -> Result<Vec<Advertised>, GitError> {
+    // libgit2 supports only protocol v0, which lists all refs: 1.3 MB instead of 2 kB with 20,000 pull requests.
     if url.https().is_some() {
         let connection = Connection::new(url, access, environment)?;
         return ls_refs::ls_refs(&connection, prefixes);
@@ -117,6 +119,7 @@ fn advertised_in(
     let refs = list(&mut remote);
     drop(remote);
     let mut refs = refs.map_err(|error| ticket.explain(error))?;
+    // Over ssh, libgit2 uses protocol v0, in which the server lists all refs.
     refs.retain(|found| begins_with_one_of(&found.name, prefixes));
     Ok(refs)
 }
@@ -141,6 +144,7 @@ fn list(remote: &mut git2::Remote<'_>) -> Result<Vec<Advertised>, git2::Error> {
 fn transport(remote: &git2::Remote<'_>) -> Result<git2::transport::Transport, git2::Error> {
     let connection = connection::find(remote.url_bytes())
         .ok_or_else(|| git2::Error::from_str("gitoggle did not create this remote"))?;
+    // HTTPS is stateless, with one request for each exchange. ssh keeps one stream for the whole connection.
     match connection.url.https().is_some() {
         true => git2::transport::Transport::smart(remote, true, https::Https(connection)),
         false => git2::transport::Transport::smart(remote, false, ssh::Ssh(connection)),

@@ -2,7 +2,6 @@
 
 use std::io::{self, Read};
 
-/// A frame.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum Packet {
     /// `0001`, or another special frame of protocol v2.
@@ -30,6 +29,7 @@ pub(super) fn read(from: &mut impl Read) -> Result<Option<Packet>, PacketError> 
         _ => from.read_exact(&mut length[1..]).map_err(PacketError::Io)?,
     }
     let digits = std::str::from_utf8(&length).ok();
+    // `from_str_radix` would accept a sign.
     let digits = digits.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
     let length = digits.and_then(|digits| usize::from_str_radix(digits, 16).ok());
     match length.ok_or(PacketError::Malformed)? {
@@ -47,7 +47,6 @@ pub(super) fn read(from: &mut impl Read) -> Result<Option<Packet>, PacketError> 
     }
 }
 
-/// Adds a line to a request.
 pub(super) fn write_line(to: &mut String, line: &str) {
     to.push_str(&format!("{:04x}{line}\n", line.len() + 5));
 }

@@ -86,6 +86,7 @@ impl Stream {
 
     /// Returns why ssh ended.
     fn explain(&self) -> GitError {
+        // The watchdog killed ssh, so stderr does not contain the cause.
         if lock(&self.process.pending).timed_out {
             return GitError::TimedOut {
                 host: self.connection.host(),
@@ -110,6 +111,7 @@ impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.process.timed(|| self.output.read(buffer));
         match read {
+            // libgit2 reads only while it expects data, so the end of stdout is a failure of ssh.
             Ok(0) if !buffer.is_empty() => Err(self.connection.fail_io(self.explain())),
             Err(error) if error.kind() != io::ErrorKind::Interrupted => {
                 Err(self.connection.fail_io(self.explain()))
@@ -163,6 +165,7 @@ impl Process {
 
     fn timed<T>(&self, work: impl FnOnce() -> T) -> T {
         lock(&self.pending).since = Some(Instant::now());
+        // Only this call counts as silence, not the time that libgit2 needs between calls.
         let result = work();
         lock(&self.pending).since = None;
         result
@@ -184,9 +187,11 @@ impl Process {
     /// Kills the program and the processes that a shell started for it.
     fn end(&self) {
         let mut child = lock(&self.child);
+        // After the exit, the process id may belong to another group.
         if matches!(child.try_wait(), Ok(Some(_))) {
             return;
         }
+        // An ssh that a shell started would outlive the shell, and the standard library cannot signal a group.
         let group = format!("kill -s KILL -- -{}", child.id());
         let killed = Command::new("sh")
             .args(["-c", &group])
@@ -226,6 +231,7 @@ fn collect(mut stderr: impl Read + Send + 'static) -> (Arc<Mutex<Vec<u8>>>, Rece
         let _sender = sender;
         let mut buffer = [0; 4096];
         while let Ok(count @ 1..) = stderr.read(&mut buffer) {
+            // Reading goes on beyond the limit, because ssh would block at a full pipe.
             let mut collected = lock(&writer);
             let room = MOST_STDERR.saturating_sub(collected.len()).min(count);
             collected.extend_from_slice(&buffer[..room]);
@@ -237,6 +243,7 @@ fn collect(mut stderr: impl Read + Send + 'static) -> (Arc<Mutex<Vec<u8>>>, Rece
 /// Classifies a failure by the stderr of ssh, which includes that of the remote program.
 fn classify(stderr: &str, code: Option<i32>, host: SshHost, connection: &Connection) -> GitError {
     let has = |part: &str| stderr.contains(part);
+    // A changed key comes first, because ssh then prints `Host key verification failed`, too.
     if has("HOST IDENTIFICATION HAS CHANGED") {
         let host = host.named_in(stderr);
         return GitError::ChangedHostKey { host };
@@ -246,6 +253,7 @@ fn classify(stderr: &str, code: Option<i32>, host: SshHost, connection: &Connect
         return GitError::UnknownHostKey { host };
     }
     let sentence = HostMessage::of_ssh(stderr);
+    // ssh lists its methods in parentheses. Without them, the remote program reports the permission of a file.
     if has("Permission denied (") || has("Too many authentication failures") {
         let message = message(sentence, code);
         return GitError::PermissionDenied { host, message };
@@ -270,6 +278,7 @@ fn classify(stderr: &str, code: Option<i32>, host: SshHost, connection: &Connect
         };
     }
     let message = message(sentence, code);
+    // A remote shell without Git also returns 127, but only the local shell prints this name.
     if code == Some(127) && has(SHELL_NAME) {
         let source = io::Error::new(io::ErrorKind::NotFound, message);
         let program = connection.environment.command.clone().unwrap_or_default();

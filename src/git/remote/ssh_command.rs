@@ -54,6 +54,7 @@ pub(super) fn command(
         (None, None) => (Command::new("ssh"), "ssh".to_owned()),
     };
     let seconds = connect_timeout.as_secs().max(1);
+    // A daemon cannot answer prompts, and only a person may decide to trust a new host key (DESIGN section 5).
     command.args(["-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes"]);
     command
         .args(["-o", "ServerAliveInterval=15", "-o"])
@@ -66,6 +67,7 @@ pub(super) fn command(
         None => command.arg(&address.host),
     };
     command.arg(format!("{service} {}", quoted(&address.path)));
+    // These variables hold the token of the service, and `~/.ssh/config` may run any program.
     for name in &environment.own {
         command.env_remove(name);
     }
@@ -73,11 +75,13 @@ pub(super) fn command(
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    // ssh gets a separate process group, so that `Process::end` can kill the children of a shell.
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     (command, name)
 }
 
 /// Quotes `path` for the remote shell, as git does.
 pub(super) fn quoted(path: &str) -> String {
+    // csh expands `!` even within quotes.
     format!("'{}'", path.replace('\'', r"'\''").replace('!', r"'\!'"))
 }
