@@ -66,6 +66,7 @@ impl FetchHead {
             *self = Self::default();
             return;
         };
+        // The daemon looks up a local source every second, so an unchanged file is not read again.
         if self.seen == Some(seen) {
             return;
         }

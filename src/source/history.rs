@@ -119,9 +119,11 @@ pub(super) fn last_commits(
     let mut walk = Walk::new(reader);
     walk.visit(start, Open::new(paths.iter().copied()))?;
     while let Some((commit, mut open)) = walk.next() {
+        // Every file looks new in a commit without parents, so a boundary commit must not count as the change.
         if boundary.contains(&commit.id) {
             open.drain(&mut walk.cut);
         }
+        // Identical versions come first, so that a path follows the line that `git log` follows.
         for &parent in commit.parents(parents) {
             let untouched = walk.untouched(&commit, parent, &mut open)?;
             walk.visit(parent, untouched)?;
@@ -174,6 +176,7 @@ impl CommitNode {
     pub(super) fn parents(&self, parents: Parents) -> &[Oid] {
         let count = match parents {
             Parents::All => self.parents.len(),
+            // The first commit has no parent.
             Parents::First => self.parents.len().min(1),
         };
         &self.parents[..count]
@@ -269,6 +272,7 @@ impl<'a> Walk<'a> {
             return Ok(moved);
         }
         let (Some(a), Some(b)) = (self.trees.tree(a)?, self.trees.tree(b)?) else {
+            // The caller moves the path that ends here; only the paths below it are unknown.
             let path = open.path.take();
             open.drain(&mut self.cut);
             open.path = path;

@@ -17,6 +17,7 @@ pub(super) fn open_and_resolve(
     let repository = open(path)?;
     match resolve(&repository, reference) {
         Ok(resolved) => Ok((repository, resolved)),
+        // A sidecar may have swapped the checkout since it was opened (DESIGN section 5).
         Err(_) if !repository.path().exists() => Err(Error::Vanished(path.to_owned())),
         Err(error) => Err(error),
     }
@@ -37,6 +38,7 @@ pub(super) fn origin_url(path: &Path) -> Result<Option<String>, Error> {
 
 /// Returns whether a remote's URL is a relative path.
 fn is_relative(url: &str) -> bool {
+    // As in git, `host:path` is an address only if the colon comes before any slash.
     let first = url.split('/').next().unwrap_or_default();
     !first.contains(':') && Path::new(url).is_relative()
 }

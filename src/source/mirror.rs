@@ -61,11 +61,13 @@ impl Mirror {
 
     pub(super) fn snapshot(&mut self, config: &SourceConfig) -> Result<Snapshot, Error> {
         let wanted = wanted(config)?;
+        // A ref that has not moved costs one lookup and no fetch (DESIGN section 5).
         if let Some(snapshot) = self.current(config, &wanted) {
             return snapshot;
         }
         match (&config.cache, config.mode) {
             (Some(cache), CacheMode::Keep) => self.update(config, cache, &wanted),
+            // `plan` and `status` write nothing (DESIGN section 3), so they fetch into a temporary repository.
             (Some(cache), CacheMode::Untouched) => self.borrow(config, Some(cache), &wanted),
             (None, _) => self.borrow(config, None, &wanted),
         }
@@ -84,6 +86,7 @@ impl Mirror {
                 Wanted::Id(id) => resolve::resolve(&repository, Some(id)).ok(),
             };
             let snapshot = self.take(config, folder, resolved?);
+            // The fetch or clone that follows repairs the damage.
             (!snapshot.as_ref().is_err_and(Error::is_damage)).then_some(snapshot)
         })
     }
@@ -112,6 +115,7 @@ impl Mirror {
                 fetched => return fetched,
             }
         }
+        // A clone repairs any damage, and `source.git` never holds state (DESIGN section 4, *Clones are caches*).
         let resolved = clone(config, cache, wanted)?;
         self.distrusted = false;
         self.take(config, cache, resolved)
@@ -167,6 +171,7 @@ fn wanted(config: &SourceConfig) -> Result<Wanted, Error> {
     }
     match resolve::is_id(name) {
         true => Ok(Wanted::Id(name.to_ascii_lowercase())),
+        // Only an unknown ref costs this second lookup, which provides the names for the suggestion.
         false => Err(unknown(
             name,
             &advertised(location, access, &["refs/heads/", "refs/tags/"])?,
@@ -189,9 +194,11 @@ fn head(refs: &[Advertised]) -> Result<Wanted, Error> {
 }
 
 fn wanted_ref(name: &str, shown: String, found: &Advertised, refs: &[Advertised]) -> Result<Wanted, Error> {
+    // Servers advertise the commit of an annotated tag under this name.
     let peeled = format!("{}^{{}}", found.name);
     let peeled = find(refs, &peeled).unwrap_or(found);
     Ok(Wanted::Ref {
+        // Forced, because gitoggle follows a rewritten history (DESIGN section 5).
         refspec: format!("+{name}:{WANTED}"),
         resolved: Resolved {
             reference: shown,
@@ -215,12 +222,13 @@ fn unknown(reference: &str, refs: &[Advertised]) -> Error {
     }
 }
 
-/// Fetches `wanted` and returns its commit. The ref may have moved since it was advertised.
+/// Fetches `wanted` and returns its commit.
 fn fetch(repository: &Repository, config: &SourceConfig, wanted: &Wanted) -> Result<Resolved, Error> {
     match wanted {
         Wanted::Id(id) => fetch_id(repository, config, id),
         Wanted::Ref { refspec, resolved } => {
             fetch_refs(repository, config, std::slice::from_ref(refspec))?;
+            // The ref may have moved since it was advertised, so the fetched commit counts.
             let peeled = repository.find_reference(WANTED)?.peel_to_commit();
             let commit = peeled.map_err(|_| Error::NotACommit(resolved.reference.clone()))?;
             Ok(Resolved {
@@ -280,6 +288,7 @@ fn tip(repository: &Repository) -> Option<CommitId> {
 fn open(folder: &Path, config: &SourceConfig) -> Option<Repository> {
     let repository = git::open_bare(folder).ok()?;
     let url = repository.config().ok()?.get_string(URL_KEY).ok()?;
+    // A mirror of another URL is cloned again (DESIGN section 4, *Clones are caches*).
     (url == config.location.to_string()).then_some(repository)
 }
 
@@ -302,7 +311,9 @@ fn lend(repository: &Repository, lender: Option<&Repository>) -> Result<(), Erro
     std::fs::create_dir_all(repository.path().join("objects/info"))
         .and_then(|()| std::fs::write(&alternates, line))
         .map_err(|error| io("write", alternates, error))?;
+    // libgit2 reads the alternates when it opens a repository.
     let repository = git::open_bare(repository.path())?;
+    // The next fetch offers this commit to the server, which then sends only newer objects.
     repository.reference(WANTED, oid(commit.0), true, "borrowed")?;
     Ok(())
 }
@@ -316,10 +327,12 @@ fn clone(config: &SourceConfig, cache: &Path, wanted: &Wanted) -> Result<Resolve
     std::fs::create_dir_all(parent).map_err(|error| io("create", parent.to_owned(), error))?;
     let prefix = format!("{}.", cache.file_name().unwrap_or_default().to_string_lossy());
     remove_leftovers(parent, &prefix);
+    // The folder is beside the cache, so that the renames stay on one file system.
     let folder = tempfile::Builder::new().prefix(&prefix).tempdir_in(parent);
     let folder = folder.map_err(|error| io("create a folder in", parent.to_owned(), error))?;
     let fresh = folder.path().join("new");
     let resolved = fetch(&init(&fresh, config)?, config, wanted)?;
+    // A folder cannot replace one that is not empty, so the old one moves out of the way.
     match std::fs::rename(cache, folder.path().join("old")) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             return Err(io("move", cache.to_owned(), error));

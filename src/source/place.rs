@@ -48,6 +48,7 @@ impl RepositoryPlace {
         if self.identity.is_some() && identity(&self.path) != self.identity {
             return Error::Vanished(self.path.clone());
         }
+        // libgit2 reports files that it must not read as missing or malformed, so permissions come before damage.
         if let Some(path) = unreadable(&self.path) {
             return Error::Unreadable { path, uid: user_id() };
         }
@@ -156,6 +157,7 @@ fn denied_below(path: &Path, left: &mut usize) -> Option<PathBuf> {
 fn user_id() -> Option<u32> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    // The last of the four ids is the one that the system checks for file access.
     line.split_whitespace().last()?.parse().ok()
 }
 

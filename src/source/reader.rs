@@ -123,6 +123,7 @@ impl Trees for Reader {
         match self.objects.blob(id, limit) {
             Ok(blob) => Ok(blob),
             Err(ObjectError { fault, .. }) => match self.fault(fault) {
+                // Missing content holds only its toggle (DESIGN section 5).
                 Error::PartialClone(_) => Ok(Blob::Missing),
                 error => Err(error),
             },

@@ -84,6 +84,7 @@ fn peeled(found: &Reference<'_>, reference: String) -> Result<Resolved, Error> {
 
 /// Returns whether `name` can be a full or short commit id.
 pub(super) fn is_id(name: &str) -> bool {
+    // Git accepts no abbreviation of fewer than four digits.
     (4..=40).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 

@@ -88,6 +88,7 @@ impl Sample {
         let parents = parents.iter().map(|id| self.repository.find_commit(*id));
         let parents = parents.collect::<Result<Vec<_>, _>>()?;
         let parents: Vec<_> = parents.iter().collect();
+        // Moves no ref, because the branch commit of a pull request is not the tip of `main`.
         Ok(self
             .repository
             .commit(None, &author, &author, message, &tree, &parents)?)

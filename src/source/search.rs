@@ -30,6 +30,7 @@ pub(super) fn removal(
     parents: Parents,
 ) -> Result<Option<Oid>, Error> {
     let mut walk = reader.repository().revwalk()?;
+    // Children come before their parents even if clocks were wrong, so the first match is the newest removal.
     walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::TIME)?;
     walk.push(oid(start.0))?;
     if parents == Parents::First {
@@ -40,6 +41,7 @@ pub(super) fn removal(
         let node = CommitNode::read(reader, id?)?;
         match file(&mut trees, node.tree, path)? {
             FileAt::File(_) => continue,
+            // The file may have been removed here, so an older commit must not be named.
             FileAt::Missing => return Ok(None),
             FileAt::Nothing => {}
         }
@@ -78,6 +80,7 @@ pub(super) fn evidence(
     walk.push(oid(start.0))?;
     let mut trees = TreeCache::new(reader);
     let mut seen = HashSet::new();
+    // In a shallow clone, the commit with the object may be one of the missing ones.
     let mut unseen = match reader.repository().is_shallow() {
         true => HistoryEvidence::Unknown,
         false => HistoryEvidence::Nowhere,
@@ -109,6 +112,7 @@ pub(super) fn differed_since(
     walk.hide(oid(since.0))?;
     let mut trees = TreeCache::new(reader);
     let mut now = None;
+    // `hide` leaves out `since` itself, whose folders count as well.
     for (passed, id) in walk.chain([Ok(oid(since.0))]).enumerate() {
         if passed == FAR {
             return Ok(true);
@@ -140,6 +144,7 @@ fn folders(
     let Some(tree) = trees.tree(id)? else {
         return Ok(None);
     };
+    // These folders never hold documents (DESIGN section 2), so a changed workflow is not a difference.
     let shown = tree
         .folders()
         .filter(|entry| !matches!(entry.name.first(), Some(b'.' | b'_')));

@@ -177,6 +177,7 @@ impl Snapshot {
                     None => continue,
                     Some(FoundCommit::Commit(id)) => Attribution::Known(messages.read(id)?),
                     Some(FoundCommit::Cut(Some(id))) => Attribution::Guessed(messages.read(id)?),
+                    // HEAD's message stands in for a missing history (DESIGN section 5).
                     Some(FoundCommit::Cut(None)) => Attribution::Guessed(Arc::clone(&head)),
                 };
                 answer.insert(path.clone(), attribution);
@@ -274,6 +275,7 @@ pub(super) fn components(root: &str) -> Option<String> {
         .split('/')
         .filter(|part| !matches!(*part, "" | "."))
         .collect();
+    // A root must not lead out of the repository.
     (!parts.contains(&"..")).then(|| parts.join("/"))
 }
 

@@ -14,6 +14,7 @@ pub(super) struct TreeCache<'a> {
 }
 
 impl<'a> TreeCache<'a> {
+    // A walk over a long history would otherwise keep every version of every folder.
     const MOST_BYTES: usize = 32 << 20;
 
     pub(super) fn new(reader: &'a Reader) -> Self {
@@ -60,7 +61,6 @@ pub(super) enum FileAt {
     File(ObjectId),
     /// Unknown, because a partial clone lacks a tree of the path.
     Missing,
-    /// No file.
     Nothing,
 }
 
@@ -73,6 +73,7 @@ pub(super) fn find_file(
 ) -> Result<FileAt, Error> {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     for (depth, part) in parts.iter().enumerate() {
+        // An earlier commit had this folder at the same depth, so its file was compared then.
         if !seen.insert((depth, tree)) {
             return Ok(FileAt::Nothing);
         }

@@ -26,9 +26,11 @@ pub fn uncommitted(folder: &Path, revision: CommitId, root: &str) -> Result<Vec<
     }
     let mut options = StatusOptions::new();
     options
+        // Without the recursion, a new folder would be listed instead of the documents in it.
         .include_untracked(true)
         .recurse_untracked_dirs(true)
         .exclude_submodules(true)
+        // The name of the root may contain `*` or `[`, which are not patterns here.
         .disable_pathspec_match(true);
     if !root.is_empty() {
         options.pathspec(root);

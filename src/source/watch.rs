@@ -40,6 +40,7 @@ pub fn watch(
     let handler = move |event: notify::Result<Event>| {
         if event
             .as_ref()
+            // An error of the watcher counts as an event, because a needless lookup takes only microseconds.
             .map_or(true, |event| matters(event, parent.as_deref(), &own))
         {
             on_event();
@@ -83,10 +84,13 @@ impl Watcher {
 
 /// Returns whether an event may mean a moved ref. Reads do not, nor do changes beside the repository.
 fn matters(event: &Event, parent: Option<&Path>, own: &Path) -> bool {
+    // The system dropped events, and one of them may have been the move.
     if event.need_rescan() {
         return true;
     }
+    // The watched parent folder also reports its other entries.
     let beside = |path: &PathBuf| path != own && path.parent() == parent;
+    // Looking up the ref causes reads, which would trigger the next lookup.
     !matches!(event.kind, EventKind::Access(_)) && (event.paths.is_empty() || !event.paths.iter().all(beside))
 }
 
@@ -97,6 +101,7 @@ fn folders(path: &Path, reference: Option<&str>) -> BTreeSet<PathBuf> {
         let common = repository.commondir();
         folders.extend([repository.path().to_owned(), common.to_owned()]);
         folders.extend(["refs", "refs/heads", "refs/tags"].map(|name| common.join(name)));
+        // A branch with a slash in its name moves in a subfolder, which is not watched with its parent.
         let mut moving: Vec<String> = head(&repository).into_iter().collect();
         moving.extend(reference.map(|name| name.trim_start_matches("refs/heads/").to_owned()));
         for name in moving {

@@ -78,6 +78,7 @@ impl WorkTree {
                 {
                     continue;
                 }
+                // Symbolic links, nested repositories, and submodules are never followed (DESIGN section 2).
                 if kind.is_file() {
                     files.push(path);
                 } else if kind.is_dir() && !entry.path().join(".git").exists() {
@@ -100,6 +101,7 @@ impl WorkTree {
             path: full.clone(),
             source,
         };
+        // Not `metadata`, because symbolic links are never followed (DESIGN section 2).
         let found = fs::symlink_metadata(&full).map_err(unreadable)?;
         if !found.is_file() {
             return Err(unreadable(std::io::Error::other("it is not a regular file")));
@@ -108,6 +110,7 @@ impl WorkTree {
             return Ok(Blob::TooLarge(found.len()));
         }
         let content = fs::read(&full).map_err(unreadable)?;
+        // The file may have grown since its size was read.
         if content.len() > limit {
             return Ok(Blob::TooLarge(content.len() as u64));
         }
