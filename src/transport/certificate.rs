@@ -59,6 +59,7 @@ fn classify(fault: &rustls::CertificateError) -> CertificateFault {
     match fault {
         E::Expired | E::ExpiredContext { .. } => CertificateFault::Expired,
         E::NotValidYet | E::NotValidYetContext { .. } => CertificateFault::NotYetValid,
+        // A CA that was created again has the same name, so a certificate of the old one fails only at the signature.
         E::UnknownIssuer | E::BadSignature => CertificateFault::Untrusted,
         E::NotValidForName | E::NotValidForNameContext { .. } => CertificateFault::WrongName,
         // The type of the wrapped error is private to rustls. It prints as its name.

@@ -113,6 +113,7 @@ impl DaemonClient {
     /// If the CA file is unusable or TLS setup fails.
     pub fn new(url: DaemonUrl, token: Secret, network: &Network) -> Result<Self, NetworkError> {
         let schemes = match url.0.scheme() {
+            // A proxy would read the token.
             "http" => Schemes::HttpWithoutProxy,
             _ => Schemes::HttpsOnly,
         };
@@ -155,6 +156,7 @@ impl DaemonClient {
         let address = || self.url.to_string();
         let response = request
             .send()
+            // The message contains the address already.
             .map_err(|error| DaemonError::Unreachable(address(), error.without_url()))?;
         let location = response.headers().get(LOCATION);
         let location = location.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());

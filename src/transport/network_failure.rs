@@ -47,9 +47,11 @@ pub fn proxy_fault(error: &reqwest::Error) -> Option<ProxyFault> {
     if !error.is_connect() && !error.is_timeout() {
         return None;
     }
+    // The client does not report the proxy that it used, so the same rules are applied again.
     let proxy = proxy_for(error.url()?)?;
     let fault = match chain(error).find_map(tunnel_fault) {
         Some(fault) => fault,
+        // The error of a timeout while connecting does not contain the error of the tunnel.
         None if error.is_connect() && error.is_timeout() => TunnelFault::TimedOut,
         None => return None,
     };
@@ -81,11 +83,9 @@ fn tunnel_fault(error: &(dyn Error + 'static)) -> Option<TunnelFault> {
 pub struct Reason(String);
 
 /// Returns the last cause of `error`, which is the most specific one.
-///
-/// rustls reports a connection that ends too early with the URL of its manual, and hyper in the terms of its parser. Both
-/// become one plain sentence.
 #[must_use]
 pub fn reason(error: &(dyn Error + 'static)) -> Reason {
+    // rustls reports an early end of the connection with the URL of its manual, and hyper in the terms of its parser.
     if chain(error).any(is_cut) {
         return Reason("the connection was closed before the response was complete".to_owned());
     }

@@ -74,6 +74,7 @@ impl SecretSource {
             path: path.clone(),
             source,
         })?;
+        // Only one line break goes, because spaces may be part of the secret.
         let line = text.strip_suffix('\n').unwrap_or(&text);
         let line = line.strip_suffix('\r').unwrap_or(line);
         if line.is_empty() {

@@ -48,6 +48,7 @@ impl SigningKey {
 
     fn mac(&self, id: &str, timestamp: i64, body: &[u8]) -> Hmac<Sha256> {
         let mut mac = hmac_sha256(&self.0);
+        // The signed content begins with these fields, so the body can be checked while it arrives.
         mac.update(format!("{id}.{timestamp}.").as_bytes());
         mac.update(body);
         mac
