@@ -56,6 +56,7 @@ impl BaseUrl {
         let host: String = self
             .host()
             .chars()
+            // An IPv6 address contains brackets and colons, which are not valid in a ref.
             .map(|c| {
                 if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') {
                     c
@@ -64,6 +65,7 @@ impl BaseUrl {
                 }
             })
             .collect();
+        // A component of a ref must not begin with a dot.
         format!("{}-{short}", host.trim_matches(['.', '-']))
     }
 
@@ -71,6 +73,7 @@ impl BaseUrl {
     #[must_use]
     pub fn targeting(&self, toggle: &ToggleId) -> Url {
         let mut url = self.0.clone();
+        // `Url::join` would replace the last component of the path of the base URL.
         url.set_path(&format!(
             "{}/api/projects/{}/environments/{}/toggles/{}/targeting",
             self.0.path().trim_end_matches('/'),

@@ -30,6 +30,7 @@ pub fn classify(response: &ServiceResponse, trust: ServiceTrust) -> Outcome {
             certainty,
             reason: description(status, body),
         },
+        // The code counts where the body has one (DESIGN section 6).
         (401, _) | (400..=499, Some("unauthorized")) => unauthorised(status, body, certainty),
         (403, _) | (400..=499, Some("forbidden")) => Outcome::Forbidden {
             certainty,
@@ -70,6 +71,7 @@ fn success(status: u16, body: &Body) -> Outcome {
         Body::Broken => Outcome::Lost {
             reason: format!("the service responded with {status}, but the connection ended early"),
         },
+        // A login page or a portal responds with 200 as well, so this proves nothing.
         Body::Other { .. } => Outcome::Misrouted {
             certainty: Certainty::Unknown,
             reason: format!("{}; check `--base-url`", description(status, body)),
@@ -91,6 +93,7 @@ fn certainty(status: u16, body: &Body) -> Certainty {
     let clear = matches!(body, Body::Empty | Body::Json { .. });
     match status {
         200..=299 if clear => Certainty::Stored,
+        // A rate limit applies before the request is processed, so the body does not matter.
         429 => Certainty::NotStored,
         400..=499 if clear => Certainty::NotStored,
         _ => Certainty::Unknown,

@@ -99,7 +99,6 @@ pub struct Client {
     token: Arc<RwLock<Arc<Token>>>,
 }
 
-/// A token with its header.
 struct Token {
     secret: Secret,
     header: HeaderValue,
@@ -148,6 +147,7 @@ impl Client {
     /// # Errors
     /// If it cannot be read or is not valid in a header; the client keeps the previous token.
     pub fn reload_token(&self) -> Result<TokenChange, ClientError> {
+        // The file is read before the lock is taken, so that a slow disk does not block requests.
         let secret = self.source.read()?;
         let mut current = self.token.write().unwrap_or_else(PoisonError::into_inner);
         if current.secret == secret {
@@ -209,6 +209,7 @@ impl fmt::Debug for Client {
 impl Token {
     fn new(secret: Secret, generation: u64) -> Result<Self, ClientError> {
         let mut header = HeaderValue::from_str(secret.expose()).map_err(|_| ClientError::Unsendable)?;
+        // A sensitive header stays out of `Debug` output and of the compression tables of HTTP/2.
         header.set_sensitive(true);
         Ok(Self {
             secret,
@@ -236,6 +237,7 @@ async fn read(mut response: reqwest::Response, secret: &str) -> ServiceResponse 
     let headers = std::mem::take(response.headers_mut());
     let body = match bounded(&mut response).await {
         Ok(bytes) => Body::new(&bytes, text(&headers, &CONTENT_ENCODING), secret),
+        // Without the whole response, even a 2xx does not prove that the service stored the document.
         Err(_) => Body::Broken,
     };
     ServiceResponse {
@@ -248,6 +250,7 @@ async fn read(mut response: reqwest::Response, secret: &str) -> ServiceResponse 
 
 async fn bounded(response: &mut reqwest::Response) -> Result<Vec<u8>, reqwest::Error> {
     let mut bytes = Vec::new();
+    // The beginning suffices for the classification, and a service must not fill the memory.
     while bytes.len() < LARGEST_BODY
         && let Some(chunk) = response.chunk().await?
     {

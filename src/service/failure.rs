@@ -23,9 +23,11 @@ pub enum SendFailure {
 impl SendFailure {
     /// Classifies an error of the HTTP client. Removes `secret` from its texts.
     pub(super) fn new(error: &reqwest::Error, secret: &str) -> Self {
+        // A rejected certificate also counts as a failed connection, so it comes first.
         if let Some(fault) = certificate_fault(error) {
             return Self::Certificate(fault);
         }
+        // A timeout while connecting has sent nothing, so this comes before the check for timeouts.
         if error.is_connect() || error.is_builder() {
             return Self::NotConnected(not_connected(error, secret));
         }
@@ -45,6 +47,7 @@ fn not_connected(error: &reqwest::Error, secret: &str) -> String {
     }
     let mut cause = error.source();
     while let Some(current) = cause {
+        // The type of this error is private to the client, so only its text identifies it.
         if current.to_string() == "dns error" {
             return format!(
                 "its host name could not be resolved ({})",

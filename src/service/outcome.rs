@@ -78,6 +78,7 @@ impl Outcome {
         match self {
             Self::Applied { status: _ } => Certainty::Stored,
             Self::Lost { reason: _ } => Certainty::Unknown,
+            // The handshake failed before the request was sent.
             Self::Untrusted { reason: _ } => Certainty::NotStored,
             Self::Busy { certainty, .. }
             | Self::Forbidden { certainty, .. }

@@ -149,10 +149,12 @@ fn inflated<'a>(
     compressed: Length,
 ) -> Option<(std::borrow::Cow<'a, [u8]>, Length)> {
     let mut text = Vec::new();
+    // A small compressed body may expand to gigabytes.
     let read = decoder.take(LARGEST_BODY as u64).read_to_end(&mut text);
     match (read, compressed) {
         (Ok(_), _) if text.len() >= LARGEST_BODY => Some((text.into(), Length::Cut)),
         (Ok(_), _) => Some((text.into(), Length::Whole)),
+        // The end of the compressed body was not read, so the error proves nothing.
         (Err(_), Length::Cut) => Some((text.into(), Length::Cut)),
         (Err(_), Length::Whole) => None,
     }

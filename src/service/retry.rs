@@ -74,13 +74,16 @@ pub fn decide(outcome: &Outcome, context: RetryContext) -> RetryDecision {
     let RetryContext { tries, jitter, token } = context;
     match outcome {
         Outcome::Busy { retry_after, .. } => busy(tries, jitter, *retry_after),
+        // The same body is sent again, which is idempotent in content.
         Outcome::Lost { reason: _ } => busy(tries, jitter, None),
+        // The rejection concerns a token that is no longer in use.
         Outcome::Forbidden { .. } | Outcome::Unauthorised { .. } if token == TokenState::Outdated => {
             RetryDecision {
                 toggle: Again::Now,
                 pass: PassEffect::GoOn,
             }
         }
+        // These concern the service as a whole; every other outcome is charged to its toggle (DESIGN section 6).
         Outcome::Unauthorised { .. } | Outcome::Untrusted { .. } => never(PassEffect::End),
         Outcome::Applied { .. }
         | Outcome::Forbidden { .. }
@@ -103,6 +106,7 @@ fn busy(tries: u32, jitter: f64, retry_after: Option<Duration>) -> RetryDecision
         Some(wait) => return never(PassEffect::EndFor(wait.min(LONGEST_WAIT))),
     };
     if tries >= TRIES {
+        // The wait of `pass` still applies, because `Retry-After` holds back the other toggles as well.
         return never(pass);
     }
     // All toggles wait equally long; the jitter spreads their next attempts.
@@ -141,6 +145,7 @@ pub fn lone_backoff(failures: u32, jitter: f64) -> Duration {
 /// Returns `jitter × min(first × 2^(count − 1), longest)`.
 fn growing(first: Duration, longest: Duration, count: u32, jitter: f64) -> Duration {
     let factor = 1_u32.checked_shl(count.saturating_sub(1)).unwrap_or(u32::MAX);
+    // `mul_f64` panics for a number that is not finite.
     let jitter = if jitter.is_finite() {
         jitter.clamp(0.0, 1.0)
     } else {

@@ -11,6 +11,7 @@ use jiff::tz::TimeZone;
 pub(super) fn retry_after(text: &str, now: Timestamp) -> Option<Duration> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        // A number that is too large still asks for a wait longer than any limit.
         return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
     }
     let date = http_date(text, now)?;
@@ -51,6 +52,7 @@ fn full_year(digits: &str, now: Timestamp) -> Option<i16> {
     let digits: i16 = digits.parse().ok().filter(|digits| (0..100).contains(digits))?;
     let this = now.to_zoned(TimeZone::UTC).year();
     let year = this - this % 100 + digits;
+    // RFC 9110, section 5.6.7, requires this.
     Some(if year > this + 50 { year - 100 } else { year })
 }
 

@@ -7,6 +7,7 @@ const LONGEST: usize = 300;
 
 /// Removes `secret` from `text`, shortens it and escapes it.
 pub(super) fn sanitized(text: &str, secret: &str) -> String {
+    // Redaction comes before the cut, which could leave a part of the token.
     let text = redacted(text.trim(), secret);
     escaped(&cut(&text, LONGEST)).to_string()
 }
