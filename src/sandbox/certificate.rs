@@ -32,6 +32,7 @@ pub(super) struct Identity {
 
 impl Identity {
     pub(super) fn new() -> Result<Self, CertificateError> {
+        // Clients reject a CA certificate as the certificate of a server, so the server needs another one.
         let ca_key = KeyPair::generate()?;
         let ca_params = authority()?;
         let ca = ca_params.self_signed(&ca_key)?;
@@ -39,6 +40,7 @@ impl Identity {
         let leaf = leaf()?.signed_by(&key, &Issuer::from_params(&ca_params, &ca_key))?;
         let private = PrivateKeyDer::try_from(key.serialize_der())
             .map_err(|reason| rustls::Error::General(reason.to_owned()))?;
+        // The process's default provider may not be installed yet.
         let mut tls = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()

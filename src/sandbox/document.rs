@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use super::body;
 use crate::model::{Targeting, ToggleId};
 
-/// One document that was stored.
 #[derive(Clone, Debug)]
 pub(super) struct StoredDocument {
     /// Its number, from 0, in order of storing.

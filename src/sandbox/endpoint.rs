@@ -52,6 +52,7 @@ async fn publish(
             &format!("Toggle {toggle} not found"),
         );
     };
+    // Recorded before the token and the body are checked, because refused requests count as received.
     let request = state.request_log.arrive(id, body.as_deref().unwrap_or_default());
     tokio::time::sleep(state.faults.latency).await;
     let response = match body {
@@ -135,6 +136,7 @@ fn store(state: &SandboxState, request: &OpenRequest, body: &[u8]) -> Response {
     };
     match request.store() {
         Err(error) => broken_history(&error),
+        // The client sees a lost response although the service stored the document.
         Ok(_) if fault == Fault::DropAfterStore => nothing(),
         Ok(version) => stored(&Payload::new(&accepted.targeting), version),
     }

@@ -55,9 +55,12 @@ impl Faults {
             retry_after: _,
             seed,
         } = self;
+        // This hasher has fixed keys, so that a seed selects the same faults in every process.
         let mut hasher = std::hash::DefaultHasher::new();
+        // The faults must not depend on the order of arrival, so they are drawn for each request separately.
         (seed, toggle, nth).hash(&mut hasher);
         let mut random = fastrand::Rng::with_seed(hasher.finish());
+        // One number decides among all faults, so that their rates add up.
         let drawn = random.f64();
         if drawn < *fail_rate {
             return if random.bool() {

@@ -45,6 +45,7 @@ impl HistoryFile {
             good += line.len() as u64;
             line.clear();
         }
+        // The next document would otherwise continue the torn line.
         file.set_len(good)?;
         file.seek(SeekFrom::Start(good))?;
         Ok((Self(file), published))
@@ -83,6 +84,7 @@ fn read(line: &[u8]) -> std::io::Result<StoredDocument> {
         content,
     } = serde_json::from_slice(line)?;
     let body = Payload::new(&Targeting { disabled, content }).body(&comment);
+    // An operator may have edited the file, and `StoredDocument` relies on a checked body.
     check(body.as_bytes()).map_err(std::io::Error::other)?;
     Ok(StoredDocument {
         seq,

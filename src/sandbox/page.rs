@@ -161,7 +161,6 @@ fn summary(content: &Content) -> String {
     )
 }
 
-/// One document that was stored.
 fn entry(published: &StoredDocument) -> String {
     let comment = published.comment();
     let (subject, rest) = comment.split_once('\n').unwrap_or((&comment, ""));

@@ -124,6 +124,7 @@ impl OpenRequest {
             at: Timestamp::now(),
             body: self.body.clone(),
         };
+        // The file comes first, so that a document that could not be written does not count as stored.
         if let Some(file) = &mut inner.file {
             file.append(&document)?;
         }
@@ -135,6 +136,7 @@ impl OpenRequest {
 
 impl Drop for OpenRequest {
     fn drop(&mut self) {
+        // This also runs if the client gives up, because the server then drops the request.
         if let Some(counts) = self.request_log.lock().toggles.get_mut(&self.toggle) {
             counts.open -= 1;
         }

@@ -103,7 +103,9 @@ impl Sandbox {
         } = config;
         let Identity { ca_pem, tls } = Identity::new()?;
         let history = history_file.map(open_history).transpose()?;
+        // Bound here and not in the task, so that the caller gets the error and the port.
         let (listener, address) = bind(listen)?;
+        // A sandbox that cannot listen must not replace the certificate of a running one.
         if let Some(path) = ca_file {
             write_pem(&path, &ca_pem).map_err(|source| Error::CaFile { path, source })?;
         }
@@ -114,6 +116,7 @@ impl Sandbox {
             loses_next: AtomicBool::new(false),
         });
         let handle = Handle::new();
+        // Without `TCP_NODELAY`, requests over HTTP/2 stall for 40 ms (measurements, section 3).
         let acceptor = RustlsAcceptor::new(RustlsConfig::from_config(tls)).acceptor(NoDelayAcceptor::new());
         let service = endpoint::router(Arc::clone(&state)).into_make_service();
         let server_handle = handle.clone();
@@ -178,6 +181,7 @@ fn open_history(path: PathBuf) -> Result<(HistoryFile, Vec<StoredDocument>), Err
 fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
     let listen = || {
         let listener = TcpListener::bind(address)?;
+        // The asynchronous runtime requires a listener that does not block.
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         Ok((listener, address))
