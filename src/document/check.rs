@@ -80,6 +80,7 @@ checks! {
     MATCHES_EVERYONE Warning "matches-everyone"
     SAME_SERVE Warning "same-serve"
     TOO_MANY_FINDINGS Warning "too-many-findings"
+    // The ids are those of the errors, because only the severity depends on the kind of service.
     UNDOCUMENTED_CONDITION_TYPE Warning "unknown-condition-type"
     UNDOCUMENTED_PREDICATE Warning "unknown-predicate"
     UNREACHABLE_RULE Warning "unreachable-rule"

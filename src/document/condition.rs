@@ -36,6 +36,7 @@ impl ConditionChecker<'_> {
                 self.empty_text(name, at);
             }
         }
+        // A segment condition has no subject: the service's own UI leaves it out (`featureprobe-behaviour.md`, 5.2).
         let is_nameless = subject.as_deref() == Some("") && kind.as_deref() != Some("segment");
         if is_nameless && self.kind == ServiceKind::FeatureProbe {
             self.empty_text("subject", at);
@@ -86,7 +87,9 @@ impl ConditionChecker<'_> {
             return self.unknown_type(kind, at);
         };
         match predicate {
+            // Both were reported already.
             None | Some("") => {}
+            // Documents do not have the fields of `between` yet (DESIGN, section 8.1), so it gets an error of its own.
             Some("between") if kind == "number" => self.between(at),
             Some(predicate) if predicates.contains(&predicate) => {}
             Some(predicate) => self.unknown_predicate(kind, predicate, predicates, at),
@@ -95,6 +98,7 @@ impl ConditionChecker<'_> {
 
     fn unknown_type(&mut self, kind: &str, at: &At<'_>) {
         let check = match self.kind {
+            // The documented API does not list its types, so an unknown one is only a warning (DESIGN, section 8.1).
             ServiceKind::Documented => &check::UNDOCUMENTED_CONDITION_TYPE,
             ServiceKind::FeatureProbe => &check::UNKNOWN_CONDITION_TYPE,
         };
@@ -120,6 +124,7 @@ impl ConditionChecker<'_> {
     }
 
     fn between(&mut self, at: &At<'_>) {
+        // `between` is part of the known vocabulary, so the documented kind has nothing to warn about.
         if self.kind == ServiceKind::Documented {
             return;
         }

@@ -137,6 +137,7 @@ pub(super) fn diagnose(
     diagnostics.sort();
     diagnostics.dedup();
     if is_cut {
+        // Added after the sort, which would put a finding without a line first.
         let message = format!("only {MOST_FINDINGS} of the findings in this file are shown");
         diagnostics.push(Diagnostic::whole_file(&TOO_MANY_FINDINGS, path, message));
     }
@@ -183,6 +184,7 @@ fn resolve(spot: &Spot, root: Option<&Node>) -> Option<Span> {
 
 /// Splits `text` at `\n`, `\r\n` and `\r`, the line breaks of YAML.
 fn lines(text: &str) -> Vec<&str> {
+    // `str::lines` does not split at a lone `\r`, so line numbers would differ from those of the parser.
     let mut lines = Vec::new();
     let mut rest = text;
     while let Some(end) = rest.find(['\n', '\r']) {
@@ -196,6 +198,7 @@ fn lines(text: &str) -> Vec<&str> {
 
 /// Returns the first line of `span`, cut to a readable length around it.
 fn excerpt(lines: &[&str], span: Span, label: Option<&'static str>) -> Option<Excerpt> {
+    // One line can have a megabyte, so the excerpt is bounded on both sides of the mark.
     const AROUND: usize = 60;
     const LONGEST_MARK: usize = 60;
     let line = lines.get(usize::try_from(span.start.line).ok()?.checked_sub(1)?)?;
@@ -216,6 +219,7 @@ fn excerpt(lines: &[&str], span: Span, label: Option<&'static str>) -> Option<Ex
     };
     let after = piece(end, end + AROUND);
     let is_cut = line.chars().nth(end + AROUND).is_some();
+    // Each piece is escaped separately, because the mark is a range of the escaped text.
     let before = format!(
         "{}{}",
         if first > 0 { "…" } else { "" },

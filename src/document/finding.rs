@@ -54,6 +54,7 @@ impl At<'_> {
     }
 
     pub(super) fn spot(&self, part: Part) -> Spot {
+        // The list leads from the value to the root, and a path is read the other way.
         let mut steps = vec![self.step];
         let mut parent = self.parent;
         while let Some(at) = parent {
@@ -104,6 +105,7 @@ const MOST_KEPT: usize = 200;
 
 /// Adds a finding unless the limit is reached. The first error is always kept.
 pub(super) fn add(findings: &mut Vec<Finding>, finding: Finding) {
+    // Without its first error, a file with very many warnings would count as valid.
     let is_error = |finding: &Finding| finding.check.severity == Severity::Error;
     if findings.len() < MOST_KEPT || (is_error(&finding) && !findings.iter().rev().any(is_error)) {
         findings.push(finding);
@@ -113,10 +115,10 @@ pub(super) fn add(findings: &mut Vec<Finding>, finding: Finding) {
 /// Returns a text from a file for a message, escaped and cut.
 pub(super) fn shown(text: &str) -> String {
     const LONGEST: usize = 60;
+    // `cut` counts the ellipsis.
     escaped(&cut(text, LONGEST + 1)).to_string()
 }
 
-/// Reports a finding.
 pub(super) fn report(
     findings: &mut Vec<Finding>,
     check: &'static Check,
@@ -132,13 +134,13 @@ pub(super) fn did_you_mean<'a>(text: &str, candidates: impl IntoIterator<Item = 
     closest(text, candidates).map(|candidate| format!("did you mean `{}`?", shown(candidate)))
 }
 
-/// Returns a suggestion unless `findings` is full: comparing words is slow, and a hostile file could require it very
-/// often.
+/// Returns a suggestion unless `findings` is full.
 pub(super) fn suggest<'a>(
     findings: &[Finding],
     text: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {
+    // Comparing words is slow, and a hostile file could require it very often.
     (findings.len() < MOST_KEPT)
         .then(|| did_you_mean(text, candidates))
         .flatten()

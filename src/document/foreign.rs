@@ -6,6 +6,7 @@ use super::node::{Position, Span};
 
 /// Returns whether `text` is the pointer that Git LFS leaves in place of a file.
 pub(super) fn is_lfs_pointer(text: &str) -> bool {
+    // `hawser` was the name of Git LFS before its first release.
     text.starts_with("version https://git-lfs.github.com/spec/")
         || text.starts_with("version https://hawser.github")
 }
@@ -37,5 +38,6 @@ fn is_marker(line: &str) -> bool {
         .iter()
         .filter_map(|marker| line.strip_prefix(marker))
         .any(|rest| rest.is_empty() || rest.starts_with(' '));
+    // Git writes no name after this marker, so a longer line is ordinary text.
     has_name || line == "======="
 }

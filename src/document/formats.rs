@@ -19,6 +19,7 @@ pub(super) fn is_decimal(text: &str) -> bool {
 
 /// Returns whether `text` is a semantic version (SemVer 2.0), without a leading `v`.
 pub(super) fn is_semver(text: &str) -> bool {
+    // Build metadata comes off first, because it may contain the `-` that begins a prerelease.
     let (text, build) = match text.split_once('+') {
         Some((text, build)) => (text, Some(build)),
         None => (text, None),
@@ -27,6 +28,7 @@ pub(super) fn is_semver(text: &str) -> bool {
         Some((core, pre)) => (core, Some(pre)),
         None => (text, None),
     };
+    // SemVer forbids leading zeros in the three numbers and in numeric identifiers of a prerelease.
     let is_number = |part: &str| is_digits(part) && (part == "0" || !part.starts_with('0'));
     let is_word = |part: &str| {
         !part.is_empty()
@@ -43,10 +45,10 @@ pub(super) fn is_semver(text: &str) -> bool {
         && build.is_none_or(|build| build.split('.').all(is_word))
 }
 
-/// Returns whether FeatureProbe can parse `text` as a time: `YYYY-MM-DDThh:mm:ss+hh:mm` with a `+` offset, whose
-/// minutes are at most 19 (`featureprobe-behaviour.md`, 5.3). Rejects days that do not exist, which the service would
-/// roll over.
+/// Returns whether FeatureProbe can parse `text` as a time that exists: `YYYY-MM-DDThh:mm:ss+hh:mm` with a `+` offset,
+/// whose minutes are at most 19 (`featureprobe-behaviour.md`, 5.3).
 pub(super) fn is_datetime(text: &str) -> bool {
+    // The service rejects `Z`, negative offsets and fractions of a second.
     const PATTERN: &[u8] = b"dddd-dd-ddTdd:dd:dd+dd:dd";
     let bytes = text.as_bytes();
     let fits = bytes.len() == PATTERN.len()
@@ -62,6 +64,7 @@ pub(super) fn is_datetime(text: &str) -> bool {
             .iter()
             .fold(0_u32, |sum, byte| sum * 10 + u32::from(byte - b'0'))
     };
+    // The service accepts days that do not exist, and rolls them over to another date.
     let (year, month, day) = (number(0, 4), number(5, 2), number(8, 2));
     (1..=12).contains(&month)
         && (1..=days(year, month)).contains(&day)

@@ -69,6 +69,7 @@ impl<'a> Parser<'a> {
     }
 
     fn nested(&mut self, inner: fn(&mut Self) -> Result<NodeKind>) -> Result<NodeKind> {
+        // The parser recurses, so the limit also bounds the stack.
         if self.depth == DEEPEST {
             return Err(Box::new(too_deep(self.here())));
         }
@@ -142,6 +143,7 @@ impl<'a> Parser<'a> {
     fn number(&mut self) -> Result<String> {
         let text = self.rest;
         self.take('-');
+        // RFC 8259 allows no digit after a leading zero; the check for the end of the number reports it.
         if !self.take('0') {
             self.digits()?;
         }
@@ -158,6 +160,7 @@ impl<'a> Parser<'a> {
         {
             return Err(self.wrong("the end of the number"));
         }
+        // The text, not its value: `1.10` must stay `1.10` (DESIGN, section 2).
         Ok(text[..text.len() - self.rest.len()].to_owned())
     }
 
@@ -185,6 +188,7 @@ impl<'a> Parser<'a> {
                     text.push(c);
                     self.bump();
                 }
+                // RFC 8259, section 7, requires that control characters are escaped.
                 Some(_) => return Err(self.wrong("an escape such as `\\n` instead of a control character")),
                 None => return Err(self.wrong("`\"` at the end of the text")),
             }
@@ -210,6 +214,7 @@ impl<'a> Parser<'a> {
 
     fn unicode(&mut self, start: Position) -> Result<char> {
         let first = self.hex(start)?;
+        // RFC 8259, section 7, writes a character outside the basic plane as two escapes.
         let code = match first {
             0xd800..=0xdbff => {
                 if !(self.take('\\') && self.take('u')) {
@@ -260,6 +265,7 @@ impl<'a> Parser<'a> {
         let mut rest = self.rest.chars();
         let Some(c) = rest.next() else { return };
         self.rest = rest.as_str();
+        // The same line breaks as in excerpts, so that a position names the line that is shown.
         if c == '\n' || (c == '\r' && !self.rest.starts_with('\n')) {
             self.at = Position {
                 line: self.at.line + 1,

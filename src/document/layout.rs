@@ -91,9 +91,11 @@ impl FromStr for Layout {
 
     fn from_str(pattern: &str) -> Result<Self, LayoutError> {
         let (folders, file) = pattern.rsplit_once('/').unwrap_or(("", pattern));
+        // `.yaml` stands for all three extensions (DESIGN, section 2).
         if file != "{toggle}.yaml" {
             return Err(LayoutError::File(file.to_owned()));
         }
+        // An empty text splits into one empty folder, which would be reported instead of the missing placeholder.
         let folders = folders
             .split('/')
             .filter(|_| !folders.is_empty())
@@ -118,6 +120,7 @@ fn folder(name: &str) -> Result<Part, LayoutError> {
         "{project}" => Ok(Part::Project),
         "{environment}" => Ok(Part::Environment),
         "{toggle}" => Err(LayoutError::Repeated("{toggle}")),
+        // No document is under a folder that begins with `.` or `_`, so such a layout could match nothing.
         name if name.is_empty() || name.starts_with(['.', '_']) || name.contains(['{', '}', '\\', '\0']) => {
             Err(LayoutError::Folder(name.to_owned()))
         }
@@ -156,6 +159,7 @@ impl Layout {
     #[must_use]
     pub fn classify(&self, path: &[u8]) -> PathKind {
         let components: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
+        // Comes before everything else: `.github/workflows/ci.yml` is not a misplaced document (DESIGN, section 2).
         if components
             .iter()
             .any(|name| matches!(name.first(), None | Some(b'.' | b'_')))
@@ -166,6 +170,7 @@ impl Layout {
             return PathKind::Ignored;
         };
         let Some((stem, format)) = split_extension(file) else {
+            // Without this, `pay.YAML` would be left out in silence (DESIGN, section 3, *Never green by accident*).
             return match split_extension(&file.to_ascii_lowercase()) {
                 Some(_) => PathKind::ExtensionCase,
                 None => PathKind::Ignored,
@@ -211,6 +216,7 @@ fn split_extension(file: &[u8]) -> Option<(&[u8], Format)> {
 
 fn document(project: &[u8], environment: &[u8], toggle: &[u8], format: Format) -> PathKind {
     for component in [project, environment, toggle] {
+        // The replacement character is not allowed in a key, so a name that is not UTF-8 is refused as well.
         let text = String::from_utf8_lossy(component);
         if let Err(error) = text.parse::<Key>() {
             let claim = [project, environment, toggle]

@@ -26,7 +26,6 @@ pub(super) fn check(document: &RawDocument, kind: ServiceKind) -> Vec<Finding> {
     checker.findings
 }
 
-/// The state of the checks of one document.
 struct MeaningChecker {
     findings: Vec<Finding>,
     kind: ServiceKind,
@@ -48,6 +47,7 @@ impl MeaningChecker {
             parent: None,
             step: PathStep::Key("content"),
         };
+        // Rules come first, so that their conditions are checked even if the variations are missing.
         if let Some(rules) = &content.rules {
             self.rules(rules, &at.key("rules"));
         }
@@ -63,6 +63,7 @@ impl MeaningChecker {
                 "there are no variations to serve",
                 Some(help.to_owned()),
             );
+            // Without variations every serve would be out of range, which this finding explains.
             return;
         }
         self.variation_names(variations, &list);
@@ -160,6 +161,7 @@ impl MeaningChecker {
             ServeError::Unknown => {
                 let name = serve.variation.as_deref().unwrap_or_default();
                 let help = suggest(&self.findings, name, candidates.clone()).unwrap_or_else(|| {
+                    // A hostile document can have any number of names, so the help shows only the first ones.
                     let names: Vec<String> = candidates
                         .take(8)
                         .map(|name| format!("`{}`", shown(name)))
@@ -194,6 +196,7 @@ impl MeaningChecker {
     }
 
     fn rule_names(&mut self, rules: &[RawRule], list: &At<'_>) {
+        // A rule's name may be empty, so empty names are not repetitions.
         let names = rules
             .iter()
             .map(|rule| rule.name.as_deref().filter(|name| !name.is_empty()));
@@ -238,7 +241,7 @@ impl MeaningChecker {
         }
     }
 
-    /// Warns about variations that are never served, unless a serve is broken: it might have been the one.
+    /// Warns about variations that are never served, unless a serve does not resolve.
     fn usage(
         &mut self,
         content: &RawContent,
@@ -246,6 +249,7 @@ impl MeaningChecker {
         variations: &[RawVariation],
         at: &At<'_>,
     ) {
+        // A serve that does not resolve might be the one that serves the variation.
         let Some(served) = served(content, names) else {
             return;
         };
@@ -308,8 +312,10 @@ fn served(content: &RawContent, names: &VariationNames<'_>) -> Option<Vec<u32>> 
     let &[disabled, default] = ends else {
         return None;
     };
+    // `disabledServe` counts as serving a variation (DESIGN, section 2).
     let mut served = vec![disabled];
     match rules.iter().position(matches_everyone) {
+        // The rules after a rule that matches everyone are unreachable, and so is the default serve.
         Some(last) => served.extend(rest.iter().take(last + 1)),
         None => served.extend(rest.iter().chain([&default])),
     }

@@ -73,6 +73,7 @@ pub fn read(path: &str, format: Format, content: &Blob, kind: ServiceKind) -> Do
             };
         }
     };
+    // A parser would report a pointer as a syntax error or as a file without keys, which hides the cause.
     if foreign::is_lfs_pointer(text) {
         return Document {
             payload: None,
@@ -95,6 +96,7 @@ fn text<'a>(path: &str, content: &'a Blob) -> Result<&'a str, Box<Diagnostic>> {
         Blob::TooLarge(size) => return Err(too_large(path, *size)),
     };
     match std::str::from_utf8(bytes) {
+        // Some editors write the mark, and RFC 8259, section 8.1, lets a JSON parser ignore it.
         Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
         Err(error) => Err(not_utf8(path, &bytes[..error.valid_up_to()])),
     }
@@ -147,16 +149,21 @@ struct File<'a> {
 impl File<'_> {
     /// Reads YAML: parses once if the file is valid, and again with positions if the bytes or the first parse require it.
     fn yaml(&self) -> Document {
+        // The quick parser comes first: what it accepts is free of bombs, so only the rest needs the byte scan.
         let quick = quick::parse(self.text);
+        // serde_yaml also accepts integers outside the core schema (DESIGN, section 2), which only the second parse
+        // reports.
         let is_plain = quick.is_some() || yaml::has_core_integers(self.text);
         if quick.is_none() && !yaml::is_harmless(self.text) {
             let loaded = yaml::load(self.text);
             if loaded.root.is_none() || !loaded.findings.is_empty() {
+                // serde_yaml must not get this text: it would expand the aliases or hang on the depth.
                 return self.with_positions(loaded, None);
             }
         }
         let parsed = match quick {
             Some(document) => {
+                // Debug builds, and so all tests, compare every result of the quick parser with serde_yaml's.
                 debug_assert_eq!(
                     serde_yaml::from_str::<RawDocument>(self.text).as_ref().ok(),
                     Some(&document),
@@ -170,6 +177,7 @@ impl File<'_> {
         match parsed {
             Ok(document) if is_plain && is_clean(&document) => match document.complete() {
                 Some(targeting) => self.valid(&targeting),
+                // All fields are optional to serde_yaml, so only the second parse reports a missing one.
                 None => self.with_positions(yaml::load(self.text), None),
             },
             Ok(document) => self.with_positions(yaml::load(self.text), Some(Ok(document))),
@@ -241,6 +249,7 @@ impl File<'_> {
                 Err(finding) => findings.push(*finding),
             }
         }
+        // The markers cause the other findings, so the conflict replaces them; valid text may contain a marker line.
         if let Some(conflict) = foreign::conflict_marker(self.text).filter(|_| payload.is_none()) {
             findings = vec![conflict];
         }

@@ -27,7 +27,6 @@ pub(super) struct Node {
     pub(super) kind: NodeKind,
 }
 
-/// The content of a value.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum NodeKind {
     Mapping(Vec<(Node, Node)>),

@@ -87,12 +87,14 @@ fn scalar(text: &str) -> String {
 
 /// Returns whether all YAML parsers, old ones included, read an unquoted `text` as that text.
 fn is_plain_word(text: &str) -> bool {
+    // Text that begins with a letter is never a number, a date or an indicator.
     let is_word = text.starts_with(|c: char| c.is_ascii_alphabetic())
         && !text.ends_with(' ')
         && text.len() <= 128
         && text
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, ' ' | '_' | '-' | '.' | '/'));
+    // Parsers of YAML 1.1 read these words as booleans, null or numbers.
     let is_reserved = [
         "true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf",
     ]
@@ -130,5 +132,6 @@ fn needs_escape(c: char) -> bool {
     let mut buffer = [0; 4];
     let text: &str = c.encode_utf8(&mut buffer);
     let is_noncharacter = u32::from(c) & 0xfffe == 0xfffe || ('\u{fdd0}'..='\u{fdef}').contains(&c);
+    // YAML allows a no-break space, but a reviewer cannot distinguish it from a space.
     is_noncharacter || c == '\u{a0}' || escaped(text).to_string() != text
 }

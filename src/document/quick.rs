@@ -30,6 +30,7 @@ pub(super) fn parse(text: &str) -> Option<RawDocument> {
         return None;
     };
     let document = reader.block_mapping(0)?;
+    // A text with more lines, such as a second document, is left to serde_yaml.
     (reader.at == reader.lines.len()).then_some(document)
 }
 
@@ -51,6 +52,7 @@ trait Mapping: Default {
 /// Sets a field; `None` if it is set already.
 fn once<T>(field: &mut Option<T>, value: Option<T>) -> Option<()> {
     let value = value?;
+    // A duplicate key is an error, which serde_yaml reports.
     field.replace(value).is_none().then_some(())
 }
 
@@ -66,12 +68,14 @@ impl<'a> PlainReader<'a> {
 
     /// Requires the end of the line, apart from a comment.
     fn end(&mut self) -> Option<()> {
+        // `#` begins a comment only after white space (YAML 1.2, section 6.6).
         let rest = self.rest.trim_start_matches(' ');
         let is_end = rest.is_empty() || (rest.starts_with('#') && rest.len() < self.rest.len());
         is_end.then_some(())
     }
 
     fn key(&mut self) -> Option<&'a str> {
+        // All keys of a document are ASCII words; any other key is left to serde_yaml.
         let length = self.rest.bytes().take_while(u8::is_ascii_alphabetic).count();
         let (key, rest) = self.rest.split_at(length);
         self.rest = rest.strip_prefix(':')?;
@@ -164,10 +168,12 @@ impl<'a> PlainReader<'a> {
                 break;
             }
             let rest = line[1..].trim_start_matches(' ');
+            // The text behind the dash becomes a line, because the other keys of a mapping stand at its column.
             self.lines[self.at] = (column + line.len() - rest.len(), rest);
             self.rest = rest;
             items.push(item(self)?);
         }
+        // A list without items is null in YAML, which serde_yaml reports.
         (!items.is_empty()).then_some(items)
     }
 
@@ -202,6 +208,7 @@ impl<'a> PlainReader<'a> {
                 let length = inner.bytes().position(|byte| byte == *quote)?;
                 self.rest = &inner[length + 1..];
                 let text = &inner[..length];
+                // Escapes, doubled quotes and quoted keys are left to serde_yaml.
                 if text.contains('\\') || self.rest.starts_with(['\'', '"', ':']) {
                     return None;
                 }
@@ -217,6 +224,7 @@ impl<'a> PlainReader<'a> {
 
     fn plain(&mut self) -> Option<&'a str> {
         let flow = self.flow > 0;
+        // These characters have no meaning within a plain scalar; a comma has one in flow collections.
         let is_inner =
             |byte: u8| byte.is_ascii_alphanumeric() || b" _./+-()".contains(&byte) || (byte == b',' && !flow);
         let bytes = self.rest.as_bytes();
@@ -226,6 +234,7 @@ impl<'a> PlainReader<'a> {
         let length = bytes.iter().take_while(|byte| is_inner(**byte)).count();
         let text = self.rest[..length].trim_end_matches(' ');
         self.rest = &self.rest[text.len()..];
+        // An unquoted null is an error, which serde_yaml reports.
         (!text.eq_ignore_ascii_case("null")).then_some(text)
     }
 
@@ -234,6 +243,7 @@ impl<'a> PlainReader<'a> {
         match self.rest.starts_with(['t', 'f']).then(|| self.plain())?? {
             "true" => self.done(true),
             "false" => self.done(false),
+            // `True` and `TRUE` are booleans as well, and are left to serde_yaml.
             _ => None,
         }
     }
@@ -241,6 +251,7 @@ impl<'a> PlainReader<'a> {
     fn index(&mut self) -> Option<u32> {
         self.skip();
         let text = self.plain()?;
+        // Eight digits always fit; a leading zero is an error, which the parser with positions reports.
         let is_plain = text.len() < 9 && text.bytes().all(|byte| byte.is_ascii_digit());
         if !is_plain || (text.len() > 1 && text.starts_with('0')) {
             return None;

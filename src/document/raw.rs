@@ -4,7 +4,6 @@
 
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
-/// The whole document.
 #[derive(Debug, Default, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawDocument {
@@ -97,5 +96,6 @@ fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D:
 }
 
 fn index<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    // An `Option` would accept a null, which is not a valid index.
     u32::deserialize(deserializer).map(Some)
 }

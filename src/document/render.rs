@@ -51,8 +51,11 @@ fn snippets(excerpts: &[Excerpt]) -> Vec<Snippet<'_, Annotation<'_>>> {
     let mut lines: Vec<&Excerpt> = excerpts.iter().collect();
     lines.sort_by_key(|excerpt| (excerpt.line, excerpt.column));
     lines
+        // Two marks of one line share a snippet only if their excerpts were cut in the same way.
         .chunk_by(|one, other| one.line == other.line && one.text == other.text)
         .map(|same| {
+            // A snippet has no path: the renderer would count columns in escaped and shortened text. The origin has the
+            // position.
             Snippet::source(same[0].text.as_str())
                 .line_start(same[0].line as usize)
                 .annotations(same.iter().map(|excerpt| annotation(excerpt)))
@@ -61,6 +64,7 @@ fn snippets(excerpts: &[Excerpt]) -> Vec<Snippet<'_, Annotation<'_>>> {
 }
 
 fn annotation(excerpt: &Excerpt) -> Annotation<'_> {
+    // The excerpt is trimmed, so an empty mark at its end can be behind the text.
     let end = excerpt.marked.end.min(excerpt.text.len());
     let span = excerpt.marked.start.min(end)..end;
     match excerpt.label {
@@ -69,8 +73,7 @@ fn annotation(excerpt: &Excerpt) -> Annotation<'_> {
     }
 }
 
-/// Removes the `:::` lines, which stand for the missing path of a snippet. The position is given once, above: the
-/// renderer would count columns in escaped and shortened text.
+/// Removes the `:::` lines, which stand for the missing path of a snippet.
 fn without_separators(rendered: &str) -> String {
     let is_separator = |line: &str| {
         let line = line

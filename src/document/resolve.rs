@@ -36,6 +36,7 @@ impl<'a> VariationNames<'a> {
             if let Some(name) = &variation.name {
                 by_name
                     .entry(name.as_str())
+                    // The name stays as ambiguous: without it, a serve by this name would be reported as unknown.
                     .and_modify(|(_, uniqueness)| *uniqueness = Uniqueness::Ambiguous)
                     .or_insert((index, Uniqueness::Unique));
             }
@@ -79,6 +80,7 @@ impl RawDocument {
             variations,
         } = content?;
         let raw_variations = variations?;
+        // Names become indices before anything is compared or sent (DESIGN, section 2).
         let names = VariationNames::new(&raw_variations);
         let disabled_serve = names.resolve(&disabled_serve?)?;
         let default_serve = names.resolve(&default_serve?)?;
@@ -147,6 +149,7 @@ impl RawVariation {
         Some(Variation {
             value: value?,
             name: name?,
+            // The only optional field: a missing description means the empty text (DESIGN, section 2).
             description: description.unwrap_or_default(),
         })
     }

@@ -40,6 +40,8 @@ pub(super) fn wrong_type(
 /// Reads a text verbatim.
 pub(super) fn text(name: &str, value: &NodeKind) -> Read<String> {
     match value {
+        // A null where text is expected is an error (DESIGN, section 2), because YAML parsers disagree on what it
+        // means.
         NodeKind::Scalar(text, Style::Plain) if is_null(text) => {
             let name = shown(name);
             let (message, help) = match text.as_str() {
@@ -58,6 +60,7 @@ pub(super) fn text(name: &str, value: &NodeKind) -> Read<String> {
                 help: Some(help),
             }))
         }
+        // A plain scalar is text as well: `1.10` must stay `1.10` (DESIGN, section 2).
         NodeKind::Scalar(text, _) => Ok(text.clone()),
         _ => Err(wrong_type(name, value, "text", None)),
     }
@@ -74,6 +77,7 @@ pub(super) fn boolean(name: &str, value: &NodeKind) -> Read<bool> {
     }
     let help = match value {
         NodeKind::Scalar(text, _) => match text.to_ascii_lowercase().as_str() {
+            // YAML 1.1 reads these words as booleans, so authors write them.
             "true" | "yes" | "on" | "y" => "write `true`, without quotes",
             "false" | "no" | "off" | "n" => "write `false`, without quotes",
             _ => "write `true` or `false`, without quotes",
@@ -87,6 +91,7 @@ pub(super) fn boolean(name: &str, value: &NodeKind) -> Read<bool> {
 pub(super) fn index(name: &str, value: &NodeKind) -> Read<u32> {
     let not_whole = |help| Err(wrong_type(name, value, "a whole number", help));
     let text = match value {
+        // A percent sign is an attempt at a percentage rollout, so the help explains that.
         NodeKind::Scalar(text, _) if text.ends_with('%') => return not_whole(Some(ROLLOUT)),
         NodeKind::Scalar(text, Style::Plain) => text,
         NodeKind::Scalar(..) => {
@@ -127,10 +132,11 @@ enum Integer {
     TooLarge,
 }
 
-/// Reads a plain scalar by the core schema of YAML 1.2: decimal with an optional sign, `0x` or `0o`. Leading zeros are
-/// refused, because other YAML parsers read them as octal.
+/// Reads a plain scalar by the core schema of YAML 1.2: decimal with an optional sign, `0x` or `0o`. Refuses leading
+/// zeros.
 fn integer(text: &str) -> Integer {
     let is_negative = text.starts_with('-');
+    // The core schema allows a sign only before decimal digits, so the prefixes are tried on the text with its sign.
     let (digits, radix) = [("0x", 16), ("0o", 8)]
         .into_iter()
         .find_map(|(prefix, radix)| Some((text.strip_prefix(prefix)?, radix)))
@@ -138,6 +144,7 @@ fn integer(text: &str) -> Integer {
     if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
         return Integer::No;
     }
+    // Other YAML parsers read a leading zero as octal, so the value would depend on the parser.
     if radix == 10 && digits.len() > 1 && digits.starts_with('0') {
         return Integer::No;
     }

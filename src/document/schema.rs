@@ -25,6 +25,7 @@ pub fn schema() -> Value {
             "condition": condition(),
             "serve": serve(),
             "variation": variation(),
+            // An editor sees a plain YAML scalar as a number or a boolean, but a document takes it as text.
             "text": {
                 "description": "Text, taken exactly as it is written: 1.10 stays \"1.10\"",
                 "type": ["string", "number", "boolean"]
@@ -107,6 +108,7 @@ fn condition() -> Value {
                 "items": { "$ref": "#/$defs/text" }
             }
         },
+        // The schema is the same for every kind of service, so it checks only the objects that all of them check.
         "if": { "properties": { "type": { "const": "number" } }, "required": ["type"] },
         "then": { "properties": { "objects": { "items": { "$ref": "#/$defs/number" } } } }
     })

@@ -42,9 +42,11 @@ fn is_a_document(root: &Node) -> bool {
     match &root.kind {
         // A document has two keys; a mapping without one of them among the first hundred is not a document.
         NodeKind::Mapping(entries) => entries.iter().take(100).any(|(key, _)| {
+            // `comment` and `<<` have errors that explain more than "not a document".
             matches!(&key.kind, NodeKind::Scalar(text, _)
                 if matches!(text.as_str(), "comment" | "<<") || closest(text, DOCUMENT.iter().copied()).is_some())
         }),
+        // An alias was reported already.
         NodeKind::Refused => true,
         NodeKind::Scalar(..) | NodeKind::Sequence(_) => false,
     }
@@ -67,8 +69,9 @@ fn has_key(node: &Node, name: &str) -> bool {
     matches!(&node.kind, NodeKind::Mapping(entries) if entries.iter().any(|(key, _)| is_it(key)))
 }
 
-/// Returns the span of a scalar, or of the first key or item of a collection: the whole collection would be too much.
+/// Returns the span of a scalar, or of the first key or item of a collection.
 fn first_line_of(node: &Node) -> Span {
+    // The span of a whole collection can be the rest of the file.
     match &node.kind {
         NodeKind::Mapping(entries) => entries.first().map_or(node.span, |(key, _)| key.span),
         NodeKind::Sequence(items) => items.first().map_or(node.span, first_line_of),
@@ -100,6 +103,7 @@ struct Field<'n> {
 impl Field<'_> {
     fn span(&self) -> Span {
         match &self.node.kind {
+            // A collection would be underlined as a whole, and an empty value has nothing to underline.
             NodeKind::Scalar(..) | NodeKind::Refused if !self.node.span.is_empty() => self.node.span,
             _ => self.key,
         }
@@ -184,6 +188,7 @@ impl ShapeReader<'_> {
 
     fn unknown_key(&mut self, name: &str, span: Span, what: &str, known: &[&'static str]) {
         if name == "<<" {
+            // What a reviewer reads must be what is applied (DESIGN, section 2).
             let help = "write the content out where it is used, so that a reviewer sees it";
             self.report(
                 &check::MERGE_KEY,
@@ -192,6 +197,8 @@ impl ShapeReader<'_> {
                 Some(help.to_owned()),
             );
         } else if name == "comment" && what == "a document" {
+            // The service's request body has a `comment`, so a copied body gets an explanation, not just an unknown
+            // key.
             let message =
                 "a document has no `comment`: the message of the commit that changes it is the comment";
             self.report(
@@ -243,7 +250,7 @@ impl ShapeReader<'_> {
         })
     }
 
-    /// Reads a list. An item that cannot be read is replaced by the default, so that the others keep their indices.
+    /// Reads a list. Replaces an item that cannot be read by the default.
     fn list<T: Default>(
         &mut self,
         fields: &Fields<'_>,
@@ -261,6 +268,7 @@ impl ShapeReader<'_> {
                 span if span.is_empty() => field.key,
                 span => span,
             };
+            // An unreadable item keeps its place, so that the items after it keep their indices.
             item(self, &Field { name, key, node }).unwrap_or_default()
         };
         Some(items.iter().map(read).collect())
@@ -307,6 +315,7 @@ impl ShapeReader<'_> {
             self.wrong_type(field, "a mapping", Some(help));
             return None;
         };
+        // `split` was reported with the help on rollouts, which asking for `select` would contradict.
         if fields.entries.is_empty() && has_key(field.node, "split") {
             return None;
         }

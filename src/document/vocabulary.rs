@@ -50,6 +50,7 @@ pub(super) fn operand(
     object: &str,
 ) -> Option<(&'static Check, &'static str)> {
     match (kind, service) {
+        // DESIGN, section 2, defines decimal numbers for every kind of service.
         ("number", _) if !is_decimal(object) => Some((
             &check::NOT_A_NUMBER,
             "write digits, with an optional sign, fraction and exponent, such as `-1.5e3`",

@@ -13,13 +13,12 @@ use super::node::{Node, NodeKind, Position, Span, Style};
 pub(super) const DEEPEST: usize = 32;
 
 /// Returns whether the bytes alone show that the fast parser is safe with `text`. May return false for safe text.
-///
-/// Ignores quotes and comments on purpose: recognizing them wrongly would let a bracket pass.
 pub(super) fn is_harmless(text: &str) -> bool {
     // libyaml is quadratic in flow depth: 512 levels take about a millisecond, 100,000 take minutes.
     const MOST_BRACKETS: usize = 512;
     // The same applies to `- - - -` and `? ? ? ?`, which nest without brackets.
     const MOST_DASHES: usize = 64;
+    // Quotes and comments are ignored on purpose: recognizing them wrongly would let a bracket pass.
     let (mut brackets, mut dashes, mut before) = (0, 0, b'\n');
     for byte in text.bytes() {
         let at_start =
@@ -64,8 +63,9 @@ pub(super) fn load(text: &str) -> LoadedFile {
     LoadedFile { root, findings }
 }
 
-/// Returns an error at a line break of YAML 1.1 that is not one in YAML 1.2: the fast parser implements YAML 1.1.
+/// Returns an error at a line break of YAML 1.1 that is not one in YAML 1.2.
 fn yaml_1_1_line_break(text: &str) -> Option<Finding> {
+    // The fast parser implements YAML 1.1, so it would end the line there.
     let (at, character) = text
         .char_indices()
         .find(|(_, c)| matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}'))?;
@@ -120,6 +120,7 @@ impl Builder {
     fn event(&mut self, event: Event<'_>, span: Span) -> Result<(), Box<Finding>> {
         match event {
             Event::Alias(_) => {
+                // Parsing continues, because one run reports all findings (DESIGN, section 2).
                 add(&mut self.findings, anchor(span, "an alias (`*`)"));
                 self.value(Node {
                     span,
@@ -156,6 +157,7 @@ impl Builder {
     }
 
     fn refuse_properties(&mut self, anchor_id: usize, tag: Option<&Tag>, span: Span) {
+        // saphyr-parser numbers anchors from 1; 0 means none.
         if anchor_id != 0 {
             add(&mut self.findings, anchor(span, "an anchor (`&`)"));
         }
@@ -169,6 +171,7 @@ impl Builder {
     }
 
     fn open(&mut self, open: Open, span: Span) -> Result<(), Box<Finding>> {
+        // This error ends the parse, because the rest may be nested without a limit.
         if self.open.len() == DEEPEST {
             return Err(Box::new(too_deep(span)));
         }
@@ -229,6 +232,7 @@ fn second_document(span: Span) -> Finding {
 fn syntax(error: &ScanError) -> Finding {
     let start = from_marker(*error.marker());
     let info = super::finding::shown(error.info());
+    // saphyr-parser has a limit for flow collections, which is the same finding to an author.
     if info.contains("recursion limit") {
         return too_deep(Span { start, end: start });
     }
