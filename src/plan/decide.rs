@@ -30,6 +30,7 @@ impl DecisionContext<'_> {
             Some(_) => PassOrder::Later,
         };
         let mut decision = decide(candidate, pass, self.policy);
+        // Comes after the decision, because an invalid document and a toggle outside `--only` keep theirs.
         if let Some(reason) = self.environment_holds.get(&environment) {
             decision = withhold(decision, WithheldReason::Environment(reason.clone()));
         }
@@ -84,6 +85,7 @@ impl DraftChange {
 /// Replaces a decision that would have an effect by the environment's reason to withhold it.
 fn withhold(decision: ToggleDecision, reason: WithheldReason) -> ToggleDecision {
     match decision {
+        // The change stays, so that the plan shows what would be published.
         ToggleDecision::Publish(change) => ToggleDecision::Publish(Box::new(DraftChange {
             withheld: Some(reason),
             ..*change
@@ -95,10 +97,12 @@ fn withhold(decision: ToggleDecision, reason: WithheldReason) -> ToggleDecision 
 
 fn decide(candidate: Candidate, pass: PassOrder, policy: &Policy) -> ToggleDecision {
     let Candidate { id, desired, applied } = candidate;
+    // An unknown toggle is always in the plan, even if its request is not retried (DESIGN, section 4, *Unknown*).
     let unknown = |why| match &applied {
         AppliedVersion::Unknown { .. } => Some(ToggleDecision::Withhold(WithheldReason::Unknown(why))),
         AppliedVersion::Document { .. } | AppliedVersion::Nothing | AppliedVersion::Unreadable { .. } => None,
     };
+    // Scope comes first: a toggle outside `--only` is never an orphan (DESIGN, section 4).
     if !policy.scope.contains(&id) {
         return unknown(NotRetried::OutsideScope).unwrap_or(ToggleDecision::Nothing);
     }
@@ -112,7 +116,6 @@ fn decide(candidate: Candidate, pass: PassOrder, policy: &Policy) -> ToggleDecis
     }
 }
 
-/// Decides on a valid document.
 fn document(version: Version, applied: AppliedVersion, pass: PassOrder) -> ToggleDecision {
     // A request that was sent before had its first pass decided then.
     let pass = match applied {
@@ -133,12 +136,14 @@ fn document(version: Version, applied: AppliedVersion, pass: PassOrder) -> Toggl
     };
     match applied {
         AppliedVersion::Nothing => publish(version, Action::Create, Before::Nothing, None),
+        // The new object is recorded, so that the next comparison by object id finds no difference.
         AppliedVersion::Document { payload, .. } if payload == version.payload => {
             ToggleDecision::Edit(StateEdit::SameMeaning(version))
         }
         AppliedVersion::Document { payload, .. } => {
             publish(version, Action::Update, Before::Applied(payload), None)
         }
+        // An unreadable document cannot be compared, so the desired one is published.
         AppliedVersion::Unreadable { .. } => publish(version, Action::Update, Before::Unreadable, None),
         AppliedVersion::Unknown { sent } => {
             let is_same = sent.object == version.object || sent.payload == version.payload;
@@ -147,6 +152,8 @@ fn document(version: Version, applied: AppliedVersion, pass: PassOrder) -> Toggl
                 // A `disable` sends other targeting than its blob contains, so a file that returns is a newer one.
                 Action::Disable => publish(version, Action::Update, before, None),
                 action if is_same => {
+                    // The journaled payload is sent even if the same bytes are read differently now: a retry changes
+                    // nothing.
                     let payload = sent.payload;
                     publish(Version { payload, ..version }, action, before, Some(sent.comment))
                 }
@@ -184,6 +191,7 @@ fn orphan(id: ToggleId, path: String, applied: AppliedVersion, on_remove: OnRemo
             payload,
         } => (object, format, Before::Applied(payload), None),
         AppliedVersion::Unknown { sent } => {
+            // Only a repeated disable is a retry; after any other request it is a new one.
             let retried_comment = (sent.action == Action::Disable).then_some(sent.comment);
             (
                 sent.object,

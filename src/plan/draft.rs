@@ -39,6 +39,7 @@ impl Draft {
             overrides,
             mut findings,
         } = input;
+        // The same input yields the same plan byte for byte, whatever its order is.
         decided.sort_by(|a, b| a.id.cmp(&b.id));
         findings.sort();
         let mut draft = Self {
@@ -76,6 +77,7 @@ impl Draft {
                 ToggleDecision::Edit(edit) => draft.plan.state_edits.push(edit),
                 ToggleDecision::Publish(mut change) => {
                     if let Some(parked) = parked.get(&id).filter(|parked| parked.matches(&change)) {
+                        // The reason of a whole environment is more general, so it stays.
                         change.withheld.get_or_insert_with(|| parked.reason.clone());
                     }
                     draft.changes.push(*change);
@@ -90,15 +92,20 @@ impl Draft {
     #[must_use]
     pub fn documents(&self, mut undecided: usize) -> BTreeMap<&str, Option<&Payload>> {
         let mut documents = BTreeMap::new();
+        // Changes are sorted by toggle, so each environment is one chunk.
         let lanes = self
             .changes
             .chunk_by(|a, b| same_environment(&a.version.id, &b.version.id));
         for lane in lanes {
             let environment = lane[0].version.id.environment();
+            // An operator's decision needs no trailer, so the commits of its environment do not decide.
             let operator = by_operator(&self.policy, &self.plan.overrides, &environment);
             for change in lane {
                 match operator {
+                    // An adopted toggle is recorded without a comment, so it needs no commit.
                     Some(FirstPass::Adopt) if change.awaits_first_pass() => continue,
+                    // The text shows only the first ones, and finding the commit of each took more than half of a cold
+                    // plan.
                     None if change.awaits_first_pass() => match undecided.checked_sub(1) {
                         Some(left) => undecided = left,
                         None => continue,
@@ -138,6 +145,7 @@ impl Draft {
             overrides: &self.plan.overrides,
             attributions,
         };
+        // A first pass is decided for a whole environment, so all decisions come before the first change.
         let choices = rules.choices(&drafts);
         let mut changes = Vec::with_capacity(drafts.len());
         for mut draft in drafts {
@@ -159,7 +167,9 @@ impl Draft {
                 }
             }
         }
+        // Rails come after first passes, because an adopted document changes nothing on the service.
         self.limit(changes);
+        // Comes last, so that the plan still shows the changes that an invalid document stops.
         self.stop_if_invalid();
         self.plan.withheld.sort_by(|a, b| a.id.cmp(&b.id));
         self.plan.orphans.sort_by(|a, b| a.id.cmp(&b.id));
@@ -175,6 +185,7 @@ impl Draft {
         evidence: &BTreeMap<ToggleId, HistoryEvidence>,
     ) -> DraftOutcome {
         let reason = draft.withheld.take();
+        // A held environment hides its first pass, because the operator has to resolve the more general reason first.
         if let Some(reason @ WithheldReason::Environment(_)) = reason {
             return DraftOutcome::Withhold(reason);
         }
@@ -187,9 +198,11 @@ impl Draft {
                 Some(FirstPassChoice::Decided(FirstPass::Assert)) | None => {}
             }
         }
+        // A first pass hides a parked request for the same reason.
         if let Some(reason) = reason {
             return DraftOutcome::Withhold(reason);
         }
+        // Every published targeting comes from a commit (DESIGN, section 4), and the file of a disabled toggle is gone.
         match unseen(evidence.get(&draft.version.id)).filter(|_| draft.action == Action::Disable) {
             Some(reason) => DraftOutcome::List(reason, last_outcome(&draft.before)),
             None => DraftOutcome::Publish,
@@ -209,6 +222,8 @@ impl Draft {
                 PublishAttempt::Retry => None,
             };
             let rail = rail.map(|rail| WithheldReason::Rail(Box::new(rail.clone())));
+            // Suspensions come after rails: a suspended change still counts, so resuming cannot publish more than a
+            // rail allows.
             match rail.or_else(|| self.suspended(&change.id)) {
                 Some(reason) => self.plan.withheld.push(withheld(reason, change)),
                 None => self.plan.changes.push(change),
@@ -232,6 +247,7 @@ impl Draft {
             let stopped = std::mem::take(&mut self.plan.changes).into_iter();
             let stopped = stopped.map(|change| withheld(WithheldReason::Stopped, change));
             self.plan.withheld.extend(stopped);
+            // A stopped plan is never approved, so it must not promise to record anything.
             self.plan.state_edits.clear();
         }
     }
@@ -252,6 +268,7 @@ impl Draft {
             Some(_) => PublishAttempt::Retry,
             None => PublishAttempt::First,
         };
+        // A retry repeats the journaled comment, so that the service cannot end up with a third version.
         let comment = retried_comment.unwrap_or_else(|| match action {
             Action::Create | Action::Update => attribution.comment(max),
             Action::Disable => removal_comment(&attribution, max),
@@ -278,8 +295,10 @@ impl Draft {
         for change in lane {
             let is_allowed =
                 self.policy.trailer == Trailer::Allowed && change.attribution.allows_mass_change();
+            // A retry passed the rails before, and a trailer exempts the changes of its commit (DESIGN, section 7).
             if change.attempt == PublishAttempt::First && !is_allowed {
                 all += 1;
+                // Creates count for `max_change_count` only (DESIGN, section 7).
                 updates += usize::from(change.action != Action::Create);
             }
         }
@@ -327,6 +346,7 @@ fn withheld(reason: WithheldReason, change: Change) -> WithheldToggle {
 fn removal_comment(attribution: &Attribution, max: usize) -> String {
     const SUFFIX: &str = " (file removed)";
     match max.checked_sub(SUFFIX.len()) {
+        // With a limit this small, the message matters more than the suffix.
         Some(rest) if rest > 0 => attribution.comment(rest) + SUFFIX,
         _ => attribution.comment(max),
     }

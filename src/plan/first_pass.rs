@@ -48,6 +48,7 @@ impl FirstPassRules<'_> {
         let dispute = match requested.as_slice() {
             [one] => return FirstPassChoice::Decided(*one),
             [] => Dispute::None,
+            // Two contradicting trailers decide nothing, because only one of them can be right.
             _ => Dispute::Trailers,
         };
         FirstPassChoice::Undecided(Arc::new(Undecided {
@@ -68,6 +69,7 @@ impl FirstPassRules<'_> {
             .filter_map(|one| self.attributions.get(&one.version.path));
         let mut requested: Vec<FirstPass> = attributions
             .filter(|attribution| !attribution.is_guessed())
+            // The documents of a commit share its message, which is parsed once.
             .filter(|attribution| seen.insert(attribution.commit().map(|commit| commit.id)))
             .flat_map(|attribution| attribution.trailers(FIRST_PASS_TRAILER))
             .filter_map(|value| value.parse().ok())
@@ -85,5 +87,6 @@ pub(super) fn by_operator(
     environment: &EnvironmentId,
 ) -> Option<FirstPass> {
     let decided = overrides.first_pass.get(environment).copied();
+    // A decision at run time is about this environment, and the setting about all of them.
     decided.or(policy.first_pass)
 }

@@ -21,6 +21,7 @@ impl Overrides {
     #[must_use]
     pub fn at(revision: CommitId, allowances: &[Allowance]) -> Self {
         let mut overrides = Self::default();
+        // An allowance is valid at its revision only (DESIGN, section 9.2), so it cannot release a later change.
         for allowance in allowances.iter().filter(|one| one.revision == revision) {
             match (allowance.what, allowance.environment.clone()) {
                 (Override::FirstPassAdopt, Some(environment)) => {

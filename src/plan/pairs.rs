@@ -38,6 +38,7 @@ impl Pairs {
             .zip(after)
             .filter(|(slot, _)| slot.is_none())
         {
+            // Equal keys pair in order, so that repeated items do not look moved.
             *slot = key(item).and_then(|key| free.get_mut(&key)?.pop_front());
             if let Some(at) = *slot {
                 self.taken[at] = true;

@@ -32,7 +32,7 @@ words! {
     FirstPass {
         /// Publish everything.
         Assert = "assert",
-        /// StateEdit the documents as applied, and publish nothing.
+        /// Record the documents as applied, and publish nothing.
         Adopt = "adopt",
     }
     /// `--on-remove`.
@@ -106,6 +106,7 @@ impl Policy {
     /// again even if the repository did not change.
     #[must_use]
     pub fn digest(&self) -> String {
+        // Without `..`, so that a new setting cannot be left out of the digest.
         let Self {
             scope,
             first_pass,

@@ -61,6 +61,7 @@ fn compare(before: &Content, after: &Content, out: &mut Vec<String>) {
         variations,
     } = after;
     let map = compare_variations(&before.variations, variations, out);
+    // Serves are compared by the variation that they mean, because reordering the list changes only indices.
     let serve = |b: Serve, a: Serve| {
         let then = usize::try_from(b.select)
             .ok()
@@ -89,11 +90,13 @@ fn compare_rules(
         rules, variations, ..
     } = after;
     let mut pairs = Pairs::new(before.len(), rules.len());
+    // The surest match comes first, so that an edited or renamed rule is one change, not a removal and an addition.
     pairs.by(before, rules, |rule| Some((&rule.name, &rule.conditions)));
     pairs.by(before, rules, |rule| {
         (!rule.name.is_empty()).then_some(&rule.name)
     });
     pairs.by(before, rules, |rule| Some(&rule.conditions));
+    // Empty names do not identify a rule, so they pair last.
     pairs.by(before, rules, |rule| rule.name.is_empty().then_some(()));
     for at in pairs.removed() {
         out.push(format!("{} removed", label(&before[at], at)));
@@ -138,6 +141,7 @@ fn compare_variations(
     out: &mut Vec<String>,
 ) -> Vec<Option<usize>> {
     let mut pairs = Pairs::new(before.len(), after.len());
+    // A variation that moves keeps its name, so the position comes second.
     pairs.by(before, after, |variation| Some(&variation.name));
     pairs.by(&positions(before), &positions(after), Some);
     for at in pairs.removed() {
@@ -201,6 +205,7 @@ fn positions(variations: &[Variation]) -> Vec<(usize, &str, &str)> {
 
 fn compare_conditions(rule: &str, before: &[Condition], after: &[Condition], out: &mut Vec<String>) {
     let mut pairs = Pairs::new(before.len(), after.len());
+    // As with rules, the surest match comes first.
     pairs.by(before, after, Some);
     pairs.by(before, after, |condition| {
         Some((&condition.subject, &condition.predicate))
@@ -228,6 +233,7 @@ fn changed(before: &Condition, after: &Condition) -> String {
         predicate,
         objects,
     } = after;
+    // A change of a long list usually concerns few objects, so only those are shown.
     let is_list = (&before.kind, &before.subject, &before.predicate) == (kind, subject, predicate)
         && before.objects.len().max(objects.len()) > 1;
     if !is_list {

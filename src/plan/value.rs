@@ -174,6 +174,7 @@ impl Plan {
                 change.payload.as_json(),
             ] {
                 hash.update(part);
+                // Without a separator, two different lists could have the same bytes.
                 hash.update([0]);
             }
         }
@@ -194,6 +195,7 @@ impl Plan {
             })
             .collect();
         for lane in &mut lanes {
+            // Toggles that get disabled go first, then path order (DESIGN, section 6, *Order*).
             lane.changes.sort_by(|a, b| {
                 (!a.payload.is_disabled(), &a.path).cmp(&(!b.payload.is_disabled(), &b.path))
             });
@@ -215,6 +217,7 @@ impl Plan {
         let files: std::collections::BTreeSet<&str> = errors.map(|finding| finding.path.as_str()).collect();
         PlanCounts {
             changes: self.changes.len(),
+            // A file with a bad key has no toggle, and two files can claim one, so either count can be the larger one.
             invalid: count(WithheldReason::is_invalid).max(files.len()),
             held: count(WithheldReason::needs_decision).max(self.environment_holds.len()),
             first_pass: count(|reason| matches!(reason, WithheldReason::FirstPass(_))),

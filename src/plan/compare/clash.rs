@@ -16,6 +16,7 @@ pub(super) fn merge(differences: &mut [Difference]) {
         groups.entry(folded).or_default().push(index);
     }
     for group in groups.into_values().filter(|group| group.len() > 1) {
+        // Copied before the first one is extended, so that each file is added once.
         let own: Vec<_> = group
             .iter()
             .map(|index| differences[*index].desired.clone())

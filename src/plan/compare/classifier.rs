@@ -45,6 +45,7 @@ impl<'a> Classifier<'a> {
         for entry in entries.filter(is_file) {
             match std::str::from_utf8(entry.name) {
                 Ok(name) => documents.extend(self.place(join(prefix, name), entry.id)),
+                // No document has a hidden name, so its bytes do not matter.
                 Err(_) if is_hidden(entry.name) => {}
                 Err(_) => self.not_utf8(prefix, entry.name),
             }
@@ -58,6 +59,7 @@ impl<'a> Classifier<'a> {
                 self.found.any_document = true;
                 return Some((toggle, File { path, format, id }));
             }
+            // A mistake outside `--only` must not stop the toggles inside it.
             PathKind::BadKey { claim, .. } if !self.places.scope.contains_text(&claim) => {}
             PathKind::BadKey { component, error, .. } => {
                 let finding = tree::bad_key(&self.shown(&path), &component, &error);
@@ -87,6 +89,7 @@ impl<'a> Classifier<'a> {
     /// the same toggle.
     pub(super) fn environment_folder(&mut self, prefix: &str, ours: &Tree, theirs: &Tree, is_twin: bool) {
         if is_twin {
+            // Every toggle may clash with one of the twin folder, so no file is skipped.
             let recorded = applied_documents(prefix, theirs.entries());
             let desired = self.documents(prefix, ours.entries());
             return self.environment(desired, recorded, theirs.files(), false);
@@ -98,6 +101,7 @@ impl<'a> Classifier<'a> {
                 continue;
             }
             let names = our.into_iter().chain(their).map(|entry| stem(entry.name));
+            // In lower case, because files whose keys differ only in case can clash.
             differing.extend(names.map(<[u8]>::to_ascii_lowercase));
             desired.extend(our);
             recorded.extend(their);
@@ -148,6 +152,7 @@ impl<'a> Classifier<'a> {
         else {
             return;
         };
+        // An environment that loses all of its documents is held, not emptied (DESIGN, section 5).
         if !has_others && desired.is_empty() {
             self.found.lost.insert(environment.clone());
         }
@@ -172,10 +177,12 @@ impl<'a> Classifier<'a> {
         let differences = &mut self.found.differences;
         if self.places.kind == ServiceKind::FeatureProbe {
             clash::merge(differences);
+            // Unchanged toggles were kept only to find clashes.
             differences.retain(|one| !one.is_unchanged() || self.always.contains(&one.id));
         }
         let clashes = clash::duplicates(differences, &self.places);
         self.found.findings.extend(clashes);
+        // An unknown toggle can have neither a file nor an applied document, but is always in the plan.
         let mut nowhere = self.always.clone();
         for found in &self.found.differences {
             nowhere.remove(&found.id);
@@ -205,6 +212,7 @@ impl<'a> Classifier<'a> {
 
     /// Warns of toggles whose ids differ only in case: the documented API does not define whether they are equal.
     fn fold(&mut self, Difference { id, desired, .. }: &Difference) {
+        // FeatureProbe folds keys, so such toggles are errors there, which `clash` finds.
         let path = match (desired.first(), self.places.kind) {
             (Some(file), ServiceKind::Documented) => &file.path,
             _ => return,

@@ -43,6 +43,7 @@ fn search<T: Trees>(
             match (entry.kind(), layout.classify(path.as_bytes())) {
                 (EntryKind::Tree, _) => folders.push((path, entry.id)),
                 (EntryKind::Blob, PathKind::Document { id, .. }) => unmatched.remove_matching(id.as_str()),
+                // A file with an invalid key has an error of its own, so its glob is not called mistyped.
                 (EntryKind::Blob, PathKind::BadKey { claim, .. }) => unmatched.remove_matching(&claim),
                 _ => {}
             }

@@ -38,6 +38,7 @@ pub(crate) struct Difference {
 impl Difference {
     /// Returns whether both sides are the same object.
     pub(super) fn is_unchanged(&self) -> bool {
+        // A file that is renamed from `.json` to `.yaml` keeps its object, but its bytes are parsed differently.
         matches!((self.desired.as_slice(), &self.applied), ([one], Some(other))
             if one.id == other.id && one.format == other.format)
     }

@@ -8,7 +8,6 @@ use super::{CompareError, Comparison, Places, Roots, TooManyFiles, join};
 use crate::document::MOST_FILES;
 use crate::model::{EnvironmentId, ObjectId, ServiceKind, ToggleId, Tree, Trees};
 
-/// The state of a walk.
 pub(super) struct Walk<'a, S, A, E> {
     source: &'a S,
     applied: Option<&'a A>,
@@ -50,7 +49,6 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
         }
     }
 
-    /// Compares the trees under `roots`.
     pub(super) fn run(mut self, roots: Roots) -> Result<Comparison, E> {
         if self.classifier.places.layout.is_default_shape() {
             let sides = Sides {
@@ -72,6 +70,7 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
             is_twin,
         } = sides;
         let is_equal = source.is_some() && source == applied && !is_twin;
+        // A toggle whose last outcome is unknown is a difference even in an equal folder.
         if is_equal && !self.classifier.is_always(prefix) {
             self.classifier.found.any_document = true;
             return Ok(());
@@ -83,6 +82,7 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
             self.classifier
                 .environment_folder(prefix, &ours, &theirs, is_twin);
         } else {
+            // Documents are only in the folders of environments; the call reports misplaced files.
             self.classifier.documents(prefix, ours.entries());
         }
         self.subfolders(prefix, depth, (&ours, &theirs), is_twin)
@@ -95,6 +95,7 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
         (ours, theirs): (&Tree, &Tree),
         is_twin: bool,
     ) -> Result<(), E> {
+        // Deeper folders cannot contain documents, and the walk recurses.
         if depth == DEEPEST_FOLDER {
             return Ok(());
         }
@@ -103,12 +104,14 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
             pairs.entry(entry.name).or_default().0 = Some(entry.id);
         }
         let twins = self.twins(depth, pairs.keys().copied());
+        // The state has the default layout, so it has no deeper folders.
         if depth < ENVIRONMENT_DEPTH {
             for entry in theirs.folders() {
                 pairs.entry(entry.name).or_default().1 = Some(entry.id);
             }
         }
         for (name, (source, applied)) in pairs {
+            // All folders under a twin can contain clashing toggles.
             let is_twin = is_twin || (!twins.is_empty() && twins.contains(&name.to_ascii_lowercase()));
             let sides = Sides {
                 source,
@@ -151,6 +154,7 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
             let inner = tree.folders().filter(|entry| !is_deep && !is_hidden(entry.name));
             left.extend(inner.map(|entry| (join(&prefix, &String::from_utf8_lossy(entry.name)), entry.id)));
         }
+        // The state is read with the default layout, whatever the layout of the source is.
         left.extend(roots.applied.map(|id| (String::new(), id)));
         while let Some((prefix, folder)) = left.pop() {
             let tree = self.applied_tree(Some(folder))?;
@@ -171,14 +175,15 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
         Ok(())
     }
 
-    /// Reads a tree of the source and enforces the limit: one tree that occurs in many places can stand for millions of
-    /// files.
+    /// Reads a tree of the source and enforces the limit.
     fn source_tree(&mut self, tree: Option<ObjectId>) -> Result<Tree, E> {
         let Some(tree) = tree else {
             return Ok(Tree::empty());
         };
         let tree = self.source.tree(tree)?;
+        // Counted during the walk: one tree that occurs in many places can stand for millions of files.
         self.classifier.found.files += tree.files();
+        // A hostile tree can consist of folders alone.
         self.folders += 1;
         match self.classifier.found.files.max(self.folders) > MOST_FILES {
             true => Err(TooManyFiles.into()),
@@ -186,12 +191,13 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
         }
     }
 
-    /// Reads an applied tree, from the source if it is there as the tree of an earlier commit: next to its successor it is
-    /// cheap to read, and the search for commits needs it again.
+    /// Reads an applied tree, from the source if it contains the tree.
     fn applied_tree(&self, tree: Option<ObjectId>) -> Result<Tree, E> {
         let (Some(tree), Some(applied)) = (tree, self.applied) else {
             return Ok(Tree::empty());
         };
+        // Next to its successor, the tree of an earlier commit is cheap to read, and the search for commits needs it
+        // again.
         match self.source.find_tree(tree) {
             Some(found) => Ok(found),
             None => Ok(applied.tree(tree)?),

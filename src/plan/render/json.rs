@@ -93,6 +93,7 @@ struct Each<'a, T, S>(&'a [T], fn(&'a T) -> S);
 
 impl<T, S: Serialize> Serialize for Each<'_, T, S> {
     fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
+        // As a tree of values, a first pass of 100,000 toggles took 2.7 GB and 11 seconds.
         serializer.collect_seq(self.0.iter().map(self.1))
     }
 }

@@ -9,6 +9,7 @@ use crate::plan::{Change, FETCH_ALL, Plan};
 /// users or act as markup.
 #[must_use]
 pub fn markdown(plan: &Plan) -> String {
+    // GitHub refuses comments of more than 65,536 characters.
     const LONGEST: usize = 60_000;
     /// Room for the last notes.
     const RESERVE: usize = 400;
@@ -55,6 +56,7 @@ pub fn markdown(plan: &Plan) -> String {
         let part = defused(&part);
         let length = part.chars().count();
         if used + length > LONGEST - RESERVE {
+            // The loop goes on, because a shorter entry may still fit.
             left_out += 1;
         } else {
             used += length;
@@ -108,6 +110,7 @@ fn annotation(finding: &Diagnostic) -> String {
 }
 
 fn data(text: &str) -> String {
+    // `%` comes first, so that the other escapes are not escaped again.
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
@@ -121,6 +124,7 @@ fn change(change: &Change, state: Option<&str>) -> String {
     let ChangeText { mut sentences, diff } = change_text(change);
     sentences.extend(diff);
     let body = sentences.join("\n");
+    // A fence is longer than any fence inside it (DESIGN, section 3).
     let fence = "`".repeat((longest_run(&body) + 1).max(3));
     let (action, id) = (change.action.as_str(), &change.id);
     let state = state.map_or_else(String::new, |state| format!("<b>{state}</b> "));
@@ -135,6 +139,7 @@ fn change(change: &Change, state: Option<&str>) -> String {
 pub fn code(text: &str) -> String {
     let text = escaped(text).to_string();
     let ticks = "`".repeat(longest_run(&text) + 1);
+    // CommonMark strips one space on each side, so that the text may begin or end with a backtick.
     format!("{ticks} {text} {ticks}")
 }
 

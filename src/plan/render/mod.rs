@@ -17,7 +17,6 @@ use super::{Change, Plan, PublishAttempt, WithheldToggle, sentences};
 use crate::document::print;
 use crate::model::{Action, EnvironmentId, Payload, Targeting, ToggleId, ToggleState, counted, escaped};
 
-/// The description of a change.
 struct ChangeText {
     sentences: Vec<String>,
     /// The escaped lines of a unified diff, each with its sign; empty for a create.
@@ -54,6 +53,7 @@ fn in_words(change: &Change, before: Option<&Targeting>, after: &Targeting) -> V
 }
 
 fn diff(before: &Targeting, after: &Targeting) -> Vec<String> {
+    // A diff can take quadratic time, and a document may have a megabyte.
     const MOST_BYTES: usize = 256 * 1024;
     const MOST_LINES: usize = 80;
     let (before, after) = (print(before), print(after));
@@ -122,7 +122,6 @@ fn notes(plan: &Plan) -> Vec<Note<'_>> {
         .collect()
 }
 
-/// Returns the summary line.
 fn summary(plan: &Plan) -> String {
     let changes = plan.changes();
     let mut kinds = Vec::new();
@@ -162,6 +161,7 @@ fn summary(plan: &Plan) -> String {
 fn defused(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
+        // CI systems recognize `::` after white space at the start of a line, and `##[` anywhere in it.
         if line.trim_start().starts_with("::") {
             out.push('\\');
         }

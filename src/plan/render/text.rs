@@ -72,7 +72,6 @@ pub fn rest(plan: &Plan, color: Color) -> String {
     defused(&out)
 }
 
-/// Warns of guessed comments.
 fn guesses(out: &mut String, plan: &Plan, color: Color) {
     if let Some(guesses) = plan.guesses() {
         let warning = paint("warning", "33", color);
@@ -92,6 +91,7 @@ fn head(out: &mut String, note: &Note<'_>, color: Color) {
 
 /// Renders all errors and the first warnings.
 fn findings(out: &mut String, plan: &Plan, color: Color) {
+    // Very many warnings would hide the plan; errors are never left out.
     const MOST_WARNINGS: usize = 100;
     let mut warnings = 0;
     let shown = plan.findings().iter().filter(|finding| {
