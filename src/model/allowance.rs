@@ -91,6 +91,7 @@ impl Allowance {
     /// Returns whether both answer the same question, so that the later one replaces the earlier one.
     #[must_use]
     pub fn replaces(&self, other: &Self) -> bool {
+        // The two decisions on a first pass contradict each other, so only the later one can be valid.
         let is_same = self.what == other.what || (self.what.is_first_pass() && other.what.is_first_pass());
         is_same && self.environment == other.environment
     }

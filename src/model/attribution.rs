@@ -75,6 +75,7 @@ impl Attribution {
     pub fn trailers(&self, key: &str) -> Vec<String> {
         match self {
             Self::Known(commit) => commit.trailers(key),
+            // A guess may lend its words, never its permissions (DESIGN, section 5).
             Self::Guessed(_) | Self::Uncommitted => Vec::new(),
         }
     }

@@ -57,6 +57,7 @@ impl Commit {
     /// Returns the values of the trailers `key`. [`super::Attribution`] decides whether they count.
     pub(crate) fn trailers(&self, key: &str) -> Vec<String> {
         let text = self.message.replace("\r\n", "\n");
+        // As in Git, trailers are in the last paragraph, and the subject is never one.
         let Some((_, last)) = text.trim().rsplit_once("\n\n") else {
             return Vec::new();
         };

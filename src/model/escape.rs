@@ -42,6 +42,7 @@ impl fmt::Display for Escaped<'_> {
 /// Returns whether `c` is a control character, a Unicode line break, or one that reorders or hides text.
 #[must_use]
 pub fn is_harmful(c: char) -> bool {
+    // Nearly all text is printable ASCII, which needs none of the tests below.
     if matches!(c, ' '..='~') {
         return false;
     }

@@ -50,6 +50,7 @@ fn check_key(text: &str) -> Result<(), KeyError> {
     if !first.is_ascii_alphanumeric() {
         return Err(KeyError::BadStart(first));
     }
+    // All characters are ASCII here, so the length in bytes is the number of characters.
     if text.len() > LONGEST_KEY {
         return Err(KeyError::TooLong(text.len()));
     }
@@ -157,6 +158,7 @@ impl ToggleId {
 
 impl Ord for ToggleId {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        // Not the text: `-` sorts before `/`, so `a-b/x` would come before `a/z`.
         self.parts().cmp(&other.parts())
     }
 }

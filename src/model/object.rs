@@ -9,6 +9,7 @@ pub struct ObjectId(pub [u8; 20]);
 
 impl fmt::Display for ObjectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Every publish writes several ids, and the formatting machinery costs measurably more.
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut text = [0; 40];
         for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
@@ -35,6 +36,7 @@ impl FromStr for ObjectId {
 
     fn from_str(text: &str) -> Result<Self, ObjectIdError> {
         let digits = text.as_bytes();
+        // `from_str_radix` accepts a sign, so the digits are checked first.
         if digits.len() != 40 || !digits.iter().all(u8::is_ascii_hexdigit) {
             return Err(ObjectIdError);
         }

@@ -72,6 +72,7 @@ impl Scope {
     pub fn hopeless(&self) -> impl Iterator<Item = &str> {
         let globs = self.globs.iter().map(String::as_str);
         globs.filter(|glob| {
+            // Braces, brackets and backslashes can contain or hide a slash, so such a glob is not judged.
             let is_plain = !glob.contains("**") && !glob.contains(['{', '[', '\\']);
             is_plain && glob.split('/').count() != 3
         })
@@ -126,6 +127,7 @@ impl Unmatched<'_> {
 
 fn parse(glob: &str) -> Result<Glob, ScopeError> {
     GlobBuilder::new(glob)
+        // Without this, `shop/*` would match `shop/prod/pay`.
         .literal_separator(true)
         .build()
         .map_err(|source| ScopeError {

@@ -49,6 +49,7 @@ impl RequestDigest {
     #[must_use]
     pub fn new(action: Action, payload: &Payload) -> Self {
         let mut hash = Sha256::new();
+        // The action counts, because a refused update must not also park the disable that replaces it.
         hash.update(action.as_str());
         hash.update([0]);
         hash.update(payload.as_json());
@@ -60,6 +61,7 @@ impl RequestDigest {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum Certainty {
     /// It did not.
+    // The words are those of journals on disk, so they stay when a variant is renamed.
     #[serde(rename = "not_applied")]
     NotStored,
     /// It did.

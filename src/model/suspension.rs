@@ -72,10 +72,12 @@ impl FromStr for SuspensionScope {
         if globs.is_empty() {
             return Err(SuspensionScopeError::Empty);
         }
+        // Scopes are equal if their globs are, so everything needs one form.
         if globs.contains(&"**") {
             return Ok(Self::everything());
         }
         let scope = Scope::new(&globs)?;
+        // A glob that cannot match would suspend nothing, and the operator would not notice.
         if let Some(glob) = scope.hopeless().next() {
             return Err(SuspensionScopeError::Hopeless(glob.to_owned()));
         }
@@ -171,6 +173,7 @@ impl Suspensions {
     /// Removes the suspension of `scope`, or all suspensions for everything. Returns the removed scopes.
     pub fn remove(&mut self, scope: &SuspensionScope) -> Vec<SuspensionScope> {
         if scope.is_everything() {
+            // Resuming everything must not leave a part suspended.
             return std::mem::take(&mut self.0).into_keys().collect();
         }
         let removed = self.0.remove_entry(scope);
@@ -198,6 +201,7 @@ impl Suspensions {
     /// Returns the suspension of `toggle` with its scope.
     #[must_use]
     pub fn of(&self, toggle: &ToggleId) -> Option<(&SuspensionScope, &Suspension)> {
+        // The suspension of everything comes first, so the most general reason is shown.
         self.iter().find(|(scope, _)| scope.contains(toggle))
     }
 

@@ -145,6 +145,7 @@ impl Payload {
     /// Returns whether the toggle is disabled.
     #[must_use]
     pub fn is_disabled(&self) -> bool {
+        // `disabled` is the first member of the canonical form.
         self.0.starts_with(r#"{"disabled":true"#)
     }
 
@@ -152,6 +153,7 @@ impl Payload {
     #[must_use]
     pub fn body(&self, comment: &str) -> String {
         let comment = serde_json::to_string(comment).expect("text always has a JSON form");
+        // The stored text is sent as it is, so that a retry repeats the journaled targeting byte for byte.
         format!(r#"{{"comment":{comment},{}"#, &self.0[1..])
     }
 }

@@ -46,6 +46,7 @@ pub fn closest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     let folded = text.to_lowercase();
     candidates
         .into_iter()
+        // A hostile document can have any number of candidates.
         .take(100)
         .filter(|candidate| !candidate.is_empty() && candidate.len() <= 4 * LONGEST)
         .map(|candidate| {
@@ -53,6 +54,7 @@ pub fn closest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) ->
             let distance = strsim::damerau_levenshtein(&folded, &lower);
             (distance, other_letters(&folded, &lower), candidate)
         })
+        // With more edits than a third of its characters, a word is probably another one.
         .filter(|(distance, _, candidate)| *distance <= (candidate.chars().count() / 3).max(1))
         .min_by_key(|(distance, other_letters, _)| (*distance, *other_letters))
         .map(|(_, _, candidate)| candidate)

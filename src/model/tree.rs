@@ -73,6 +73,7 @@ impl Tree {
 
     /// Returns the folders in Git's order. Cheap if there are none.
     pub fn folders(&self) -> impl Iterator<Item = TreeEntry<'_>> {
+        // The folder of an environment contains only files, so a search would parse every entry for nothing.
         let entries = match self.files == self.ends.len() {
             true => Entries(&[]),
             false => self.entries(),
@@ -196,7 +197,6 @@ pub(super) fn split(bytes: &[u8]) -> Option<(TreeEntry<'_>, &[u8])> {
     Some((TreeEntry { mode, name, id }, after))
 }
 
-/// The bounds of the first entry.
 struct EntryBounds {
     mode: u32,
     /// The start of the name.
@@ -208,6 +208,7 @@ struct EntryBounds {
 const ID: usize = 20;
 
 fn first_place(bytes: &[u8]) -> Option<EntryBounds> {
+    // Nearly every entry is a regular file, whose mode needs no parsing.
     let (mode, name) = match bytes.starts_with(b"100644 ") {
         true => (0o100_644, 7),
         false => any_mode(bytes)?,
@@ -216,9 +217,9 @@ fn first_place(bytes: &[u8]) -> Option<EntryBounds> {
     (end <= bytes.len()).then_some(EntryBounds { mode, name, end })
 }
 
-/// Returns the position of the first NUL. Names are short: inlined steps of eight bytes take half as long as a call of
-/// memchr.
+/// Returns the position of the first NUL.
 fn first_nul(bytes: &[u8]) -> Option<usize> {
+    // Names are short: inlined steps of eight bytes take half as long as a call of memchr.
     const LOWEST: u64 = 0x0101_0101_0101_0101;
     let mut at = 0;
     while let Some(word) = bytes[at..].first_chunk() {
@@ -236,6 +237,7 @@ fn first_nul(bytes: &[u8]) -> Option<usize> {
 
 /// Returns the mode and the start of the name.
 fn any_mode(bytes: &[u8]) -> Option<(u32, usize)> {
+    // A mode has at most six digits, so bytes that are not a tree are not searched to their end.
     let space = bytes.iter().take(8).position(|byte| *byte == b' ')?;
     let mode = std::str::from_utf8(&bytes[..space]).ok()?;
     let mode = u32::from_str_radix(mode, 8).ok()?;

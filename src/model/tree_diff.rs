@@ -23,6 +23,7 @@ impl<'a> TreeDiff<'a> {
 
     /// Skips the common prefix of both sides without parsing its entries.
     fn skip_common(&mut self) {
+        // Equal bytes can end within an entry, so only the entries that end before them are skipped.
         let same = common_length(self.a.bytes, self.b.bytes);
         let entries = self.a.entries_within(same);
         self.a.skip(entries);
@@ -35,6 +36,7 @@ impl<'a> Iterator for TreeDiff<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
+            // Most entries of two trees have the same bytes, which are faster to compare than to parse.
             self.skip_common();
             let (a, b) = (self.a.first(), self.b.first());
             let order = match (&a, &b) {
@@ -50,6 +52,7 @@ impl<'a> Iterator for TreeDiff<'a> {
                 self.b.skip(1);
             }
             match order {
+                // Entries can be equal to Git although their modes differ in bytes.
                 Ordering::Equal if a.zip(b).is_some_and(|(a, b)| a.is_same(&b)) => {}
                 Ordering::Equal => return Some((a, b)),
                 Ordering::Less => return Some((a, None)),
