@@ -63,10 +63,13 @@ impl Levels {
     /// Returns whether events of `level` from `target` are logged.
     #[must_use]
     pub fn enables(&self, target: &str, level: &Level) -> bool {
+        // The map is sorted, so the last match is the longest, which is the most specific part.
         let part = self.parts.iter().rfind(|(part, _)| is_under(target, part));
         let allowed = part.map_or(self.usual, |(_, level)| *level);
         match is_ours(target) {
+            // The host, the ref and the revision are shown before the first request (DESIGN, section 3).
             true => *level <= allowed || target == ANNOUNCEMENT,
+            // The other events of the HTTP and TLS crates contain headers, and with them the token.
             false => *level <= self.usual.min(LevelFilter::WARN),
         }
     }
@@ -81,6 +84,7 @@ fn is_ours(target: &str) -> bool {
 }
 
 fn is_under(target: &str, part: &str) -> bool {
+    // `gitoggle_like` is another crate, so a common prefix is not enough.
     target
         .strip_prefix(part)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))

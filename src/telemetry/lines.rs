@@ -118,6 +118,7 @@ fn pretty(metadata: &Metadata<'_>, fields: &Fields, color: Color) -> String {
     for (name, value) in &fields.others {
         let _ = match value {
             Value::String(text) if text.is_empty() || text.contains([' ', '"', '=']) => {
+                // A quote within the value would look like its end.
                 write!(line, " {name}=\"{}\"", escaped(&text.replace('"', "'")))
             }
             Value::String(text) => write!(line, " {name}={}", escaped(text)),
@@ -165,9 +166,9 @@ fn json(metadata: &Metadata<'_>, fields: Fields) -> String {
     harmless(&Value::Object(object).to_string())
 }
 
-/// Returns the explicit name of an event, if any. The default name is a position in the source code, which is not an
-/// interface.
+/// Returns the explicit name of an event, if any.
 fn event_name(metadata: &Metadata<'_>) -> Option<&'static str> {
+    // The default name is a position in the source code, which is not an interface.
     Some(metadata.name()).filter(|name| !name.starts_with("event "))
 }
 

@@ -41,6 +41,7 @@ impl Logging {
         color: ColorChoice,
     ) -> Self {
         let usual = match (command, Stream::Stderr.is_terminal()) {
+            // DESIGN, section 3: only the log of a daemon without a terminal is read by a machine.
             (Command::Run, false) => LogFormat::Json,
             _ => LogFormat::Pretty,
         };

@@ -66,8 +66,10 @@ fn color(choice: ColorChoice, terminal: Color, no_color: Option<&OsStr>) -> Colo
 }
 
 fn print(to: impl Write, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    // The standard library flushes stdout at every line break, and a plan can have very many lines.
     let mut to = BufWriter::new(to);
     match write(&mut to).and_then(|()| to.flush()) {
+        // The reader, such as `head`, has read enough (DESIGN, section 3).
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }
