@@ -151,6 +151,7 @@ impl Error {
     /// Returns the advice for the operator, if there is any.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
+        // No wildcard arm, so that each new error needs a decision.
         Some(match self {
             Self::BrokenJournal { path, .. } => format!(
                 "the journal has the requests that are not recorded yet; move `{}` away, and run `gitoggle apply` with \

@@ -13,6 +13,7 @@ pub(crate) fn replace(path: &Path, content: &[u8], failpoints: &Failpoints) -> R
     let mut file = File::create(&temporary).map_err(Error::io("create", &temporary))?;
     failpoints.at("file: created")?;
     file.write_all(content).map_err(Error::io("write", &temporary))?;
+    // Synced before the rename: after a power cut, the name must not refer to an incomplete file.
     file.sync_all().map_err(Error::io("write", &temporary))?;
     failpoints.at("file: written")?;
     fs::rename(&temporary, path).map_err(Error::io("replace", path))?;
@@ -23,6 +24,7 @@ pub(crate) fn replace(path: &Path, content: &[u8], failpoints: &Failpoints) -> R
 /// Removes `path`, if it exists.
 pub(crate) fn remove(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path) {
+        // Without a sync, a power cut could bring the file back.
         Ok(()) => sync_parent(path),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(Error::io("remove", path)(error)),

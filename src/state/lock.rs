@@ -16,7 +16,6 @@ const POLL: Duration = Duration::from_millis(50);
 /// The time after which a wait is logged.
 const UNLOGGED: Duration = Duration::from_secs(1);
 
-/// Reads the lock file at `path`.
 fn holder(path: &Path) -> Holder {
     let text = fs::read(path).ok();
     text.and_then(|text| serde_json::from_slice(&text).ok())
@@ -49,12 +48,14 @@ impl Lock {
         let path = dir.join("lock");
         let mut file = File::options()
             .create(true)
+            // Until this process has the lock, the content names another holder.
             .truncate(false)
             .read(true)
             .write(true)
             .open(&path)
             .map_err(|error| cannot_write(dir, "open", &path, error))?;
         let (began, mut is_logged) = (Instant::now(), false);
+        // The standard library has no lock with a time limit.
         loop {
             match file.try_lock() {
                 Ok(()) => break,
@@ -86,11 +87,11 @@ impl Lock {
         })
     }
 
-    /// Returns whether the locked file is still the one in the folder. If the folder was moved or removed, another process
-    /// may hold the lock of its replacement.
+    /// Returns whether the locked file is still the one in the folder.
     pub(crate) fn is_in_place(&self) -> bool {
         use std::os::unix::fs::MetadataExt;
 
+        // If the folder was moved or removed, another process may hold the lock of its replacement.
         let id = |found: fs::Metadata| (found.dev(), found.ino());
         let is_same = match (self.file.metadata(), fs::metadata(&self.path)) {
             (Ok(own), Ok(current)) => id(own) == id(current),
@@ -102,6 +103,7 @@ impl Lock {
 
 /// Creates the state folder if it is missing.
 pub(crate) fn create(dir: &Path) -> Result<(), Error> {
+    // `create_dir_all` reports only that the file exists.
     if dir.exists() && !dir.is_dir() {
         return Err(Error::NotAFolder(dir.to_owned()));
     }

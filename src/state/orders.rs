@@ -80,6 +80,7 @@ impl Orders {
         let _changing = changing();
         let mut suspensions = self.replaceable(scope)?;
         let resumed = suspensions.remove(scope);
+        // Writes even if nothing was resumed, because a file that cannot be read counts as empty here.
         if scope.is_everything() || !resumed.is_empty() {
             self.keep_suspensions(suspensions)?;
         }
@@ -112,9 +113,9 @@ impl Orders {
         self.keep_allowances(allowances)
     }
 
-    /// Reads the suspensions. An order for everything replaces a file that cannot be read.
     fn replaceable(&self, scope: &SuspensionScope) -> Result<Suspensions, Error> {
         match suspensions(&self.dir) {
+            // Everything includes the suspensions that cannot be read, so the operator can replace the file.
             Err(_) if scope.is_everything() => Ok(Suspensions::default()),
             read => read,
         }
@@ -150,12 +151,14 @@ pub(crate) fn suspensions(dir: &Path) -> Result<Suspensions, Error> {
     match parse(&text) {
         Ok(Suspended::Parts { suspensions }) => Ok(suspensions),
         Ok(Suspended::Everything(suspension)) => Ok(suspension.into()),
+        // An unreadable suspension must not resume publishing.
         Err(source) => Err(Error::Suspension { path, source }),
     }
 }
 
 /// Reads the allowances in `dir`.
 pub(crate) fn allowances(dir: &Path) -> Vec<Allowance> {
+    // A lost allowance costs the operator a second command, so an unreadable file is not an error.
     or_ignored::<Allowed>(&dir.join(ALLOWED))
         .unwrap_or_default()
         .allowances

@@ -116,6 +116,7 @@ pub(crate) fn write<T: Serialize>(path: &Path, content: T, failpoints: &Failpoin
 }
 
 pub(crate) fn or_ignored<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    // Losing such a file costs less than a failed pass.
     let ignore = |error: &dyn std::fmt::Display| {
         tracing::warn!(name: "unreadable_file", path = %path.display(), %error, "ignored unreadable file");
     };
@@ -127,6 +128,7 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, serde_json::E
     let VersionedFile { version, content } = serde_json::from_slice(text)?;
     match version {
         VERSION => Ok(content),
+        // A file of another version may have another meaning, so it counts as unreadable.
         other => Err(serde::de::Error::custom(format!("unknown version {other}"))),
     }
 }

@@ -65,9 +65,11 @@ impl StateSnapshot {
             // The record is read after the journal, so that an entry that moves to the record is not missed.
             let (repository, tip) = record_in(&dir.join("state.git"))?;
             tries += 1;
+            // The first line changes with each trim: if it changed, the journal and the record do not belong together.
             if tries < TRIES && header_of(dir)? != first_line(&bytes) {
                 continue;
             }
+            // Damage counts only now: a journal that was replaced during the read was read again.
             let Replay { index, header } = replay?;
             // A journal binds the state only while something in it may have been stored.
             let announced = header.filter(|_| !index.is_empty()).map(|header| header.base_url);
@@ -90,6 +92,7 @@ impl StateSnapshot {
     /// # Errors
     /// If the remote or a file cannot be read.
     pub fn fetch(shared: &SharedRemote, dir: &Path) -> Result<Self, Error> {
+        // The journal is read before the ref, so that an outcome that moves to the ref is not missed.
         let bytes = files::read(&dir.join("journal"))?.unwrap_or_default();
         let Replay { mut index, header } = journal::parse(dir, &bytes)?;
         let (path, repository, temporary) = shared.open_to_read()?;
@@ -107,6 +110,7 @@ impl StateSnapshot {
             .as_ref()
             .is_some_and(|found| Some(&found.mark) == mark.as_ref());
         if !is_own {
+            // The process that took over the ref has the confirmations of this folder in its list or tree.
             index.drop_settled();
         }
         let mut view = Self {
@@ -143,6 +147,7 @@ impl StateSnapshot {
     ) {
         self.tip = applied.tip().cloned();
         self.newest = newest.or(self.tip.as_ref().map(|tip| tip.revision));
+        // State is bound to a base URL once something may have been stored there (DESIGN, section 4, *Identity*).
         let is_bound = self.tip.is_some() || !index.is_empty() || !listed.is_empty();
         self.base_url = is_bound.then(|| match &self.tip {
             Some(tip) => tip.base_url.clone(),
@@ -154,6 +159,7 @@ impl StateSnapshot {
     /// Merges the unknown toggles of a shared list and of a journal, whose entries take precedence.
     fn show_index(&mut self, mut listed: BTreeMap<ToggleId, Sent>, index: &JournalIndex) {
         self.requested = index.newest_revision(self.tip.as_ref().map(|tip| tip.commit));
+        // The journal has outcomes that no push has recorded yet.
         index.settled().for_each(|(id, _)| drop(listed.remove(id)));
         listed.extend(index.unknown_requests());
         let unknown = listed.into_iter();
@@ -250,6 +256,7 @@ impl StateSnapshot {
     /// Returns whether any document is applied.
     #[must_use]
     pub fn has_applied(&self) -> bool {
+        // A commit that records only a revision, or forgets the last toggle, has an empty tree.
         self.tip.as_ref().is_some_and(|tip| tip.tree != EMPTY_TREE)
     }
 

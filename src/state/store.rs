@@ -63,12 +63,14 @@ impl Store {
             crash,
         } = options;
         lock::create(dir)?;
+        // Locked first: opening the repository removes temporary files, whose writer must be dead.
         let lock = Arc::new(Lock::take(dir, wait, now)?);
         let failpoints = Failpoints(crash);
         let mut applied = AppliedRepository::open(dir, base_url.clone(), failpoints.clone())?;
         let mut journal = JournalFile::open(dir, base_url, Arc::clone(&lock), failpoints.clone())?;
         let shared = shared.map(|options| SharedSession::new(options, failpoints.clone()));
         match &shared {
+            // On shared state, `refresh` checks the base URL of the state that it finds.
             Some(session) => session.adopt_folder(&mut applied, &mut journal)?,
             None => applied.check_base_url()?,
         }
@@ -108,6 +110,7 @@ impl Store {
     /// [`Error::InUse`] if another process publishes for too long or until `stop`, and the cause if the ref cannot be read
     /// or updated.
     pub fn refresh(&mut self, now: i64, stop: Stop<'_>) -> Result<(), Error> {
+        // A running pass holds the ref already, and its checkpoints update it.
         let Some(session) = self.shared.as_mut().filter(|_| !self.journal.is_running()) else {
             return Ok(());
         };
@@ -123,7 +126,6 @@ impl Store {
         is_idle && self.journal.index().unknown().next().is_some()
     }
 
-    /// Updates the view from the parts.
     fn show(&mut self) {
         let session = self.shared.as_ref();
         let listed = session
@@ -168,8 +170,10 @@ impl Store {
     where
         E: std::error::Error + Send + Sync + 'static,
     {
+        // Removed first: after a crash, the next pass must not take the state for clean.
         sidecar::keep_pass(&self.dir, None, &self.failpoints)?;
         self.view.reload(&self.dir)?;
+        // The documents come first, because recording a confirmed request must not need the source.
         let objects = changes.iter().map(|(_, sent)| sent.object);
         self.applied.keep(objects, documents)?;
         let lease = match &self.shared {
@@ -188,6 +192,7 @@ impl Store {
             lease,
             changes,
         };
+        // After an error, the journal keeps the mark, by which a lookup recognizes an announcement without a verdict.
         if let Err(error) = session.announce(&self.applied, pass, stop) {
             self.journal.close()?;
             return Err(error);
@@ -203,6 +208,7 @@ impl Store {
     pub fn checkpoint(&mut self, head: &PassHead) -> Result<(), Error> {
         let result = self.try_checkpoint(head);
         if result.is_err() {
+            // Lanes must not start requests that this pass cannot record.
             self.journal.end_lease();
         }
         result
@@ -215,6 +221,7 @@ impl Store {
             Some(session) => session.checkpoint(&self.applied, head.now)?,
             None => true,
         };
+        // Trimmed only after the push: the next checkpoint repeats a failed push with all outcomes since.
         if is_pushed {
             self.trim()?;
         }
@@ -230,9 +237,11 @@ impl Store {
         let is_announced = self.shared.as_ref().is_some_and(SharedSession::is_announced);
         let recorded = match is_announced {
             true => self.record(head, &[], unkept, stop),
+            // The next pass takes the outcomes from the journal.
             false => Ok(()),
         };
         let failures = self.view.failures().clone();
+        // The journal is closed even after a failed record, because the next pass needs the confirmed requests.
         recorded.and(self.finish_pass(None, failures))
     }
 
@@ -290,6 +299,7 @@ impl Store {
         let allowances = self.view.allowances();
         let trim = self.applied.commit(head, edits, allowances, skip, documents)?;
         if let Some(session) = &mut self.shared {
+            // A toggle leaves the list only once the tree has its outcome.
             session.record(&toggles);
         }
         self.committed.extend(trim);
@@ -307,9 +317,9 @@ impl Store {
         self.applied.reopen()
     }
 
-    /// Moves the last clean pass to `revision`, at which a pass found no difference, so that the next pass at this revision
-    /// does not read the history.
+    /// Moves the last clean pass to `revision`, at which a pass found no difference.
     pub fn see(&mut self, revision: CommitId) {
+        // The next pass at this revision does not read the history again.
         // Not written to disk: the next process reads the history once.
         self.view.see(revision);
     }
@@ -329,6 +339,7 @@ impl Store {
         if self.shared.is_some() && self.journal.index().is_empty() {
             self.journal.replace(JournalIndex::default())?;
         }
+        // A write costs two syncs, so an unchanged file stays.
         if failures != *self.view.failures() {
             sidecar::keep_failures(&self.dir, failures, &self.failpoints)?;
         }

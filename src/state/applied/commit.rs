@@ -82,6 +82,7 @@ impl CommitOrigin<'_> {
             None => true,
             Some(environment) => toggles.iter().any(|(id, _)| id.is_in(environment)),
         };
+        // An allowance is valid at one revision (DESIGN, section 9.2).
         let valid = self
             .allowances
             .iter()
@@ -130,6 +131,7 @@ pub(crate) fn message(
     let _ = writeln!(
         text,
         "Gitoggle-Base-Url: {}",
+        // A line break would end the trailer and could begin another one.
         origin.base_url.replace(['\r', '\n'], "")
     );
     for allowance in origin.allowed(toggles) {
@@ -168,6 +170,7 @@ pub(crate) fn subject(origin: &CommitOrigin<'_>, toggles: &[(ToggleId, EditReaso
 
 /// Returns the commit object.
 pub(crate) fn commit(tree: ObjectId, parents: &[CommitId], now: i64, message: &str) -> Object {
+    // libgit2 would write the commit as a loose object, but all objects of a commit belong in one pack.
     let mut text = format!("tree {tree}\n");
     for parent in parents {
         let _ = writeln!(text, "parent {parent}");
@@ -195,6 +198,7 @@ pub(crate) fn tip(commit: &git2::Commit<'_>) -> Result<Tip, Error> {
 
 /// Returns the value of the trailer `key` in the last paragraph of `message`.
 pub(crate) fn trailer<'a>(message: &'a str, key: &str) -> Option<&'a str> {
+    // As in Git, only the last paragraph has trailers.
     let last = message.trim_end().rsplit("\n\n").next()?;
     last.lines()
         .find_map(|line| line.strip_prefix(key)?.strip_prefix(": "))

@@ -59,6 +59,7 @@ impl CommitEdits {
             ..
         } = &entry.sent;
         let put = match action {
+            // Without a document, a file that comes back is a create (DESIGN, section 4, *Orphans*).
             Action::Disable => None,
             Action::Create | Action::Update => Some((*format, *object)),
         };

@@ -106,6 +106,7 @@ impl AppliedRepository {
     }
 
     fn move_to(&self, new: CommitId) -> Result<(), Error> {
+        // Compare-and-set detects programs that ignore the lock.
         let expected = self.tip.as_ref().map(|tip| tip.commit);
         match refs::move_ref(&self.repository, APPLIED, expected, new, &self.failpoints)? {
             Moved::Done => Ok(()),
@@ -128,6 +129,7 @@ impl AppliedRepository {
             return Ok(());
         }
         let folder = self.packs();
+        // A pack needs the same few syncs for any number of documents; loose objects need two each.
         let mut pack = PackWriter::new(&folder, missing.len(), &self.failpoints)?;
         for object in missing {
             pack.add(ObjectKind::Blob, &document(object, &mut documents)?)?;
@@ -146,12 +148,14 @@ impl AppliedRepository {
         let mut all = CommitEdits::default();
         let mut bases = HashMap::new();
         for (id, entry) in index.settled() {
+            // The tree has it already; it stays in the journal until the shared ref has it.
             if committed.recorded.contains(&entry.number) {
                 continue;
             }
             if self.is_trusted(entry, &mut bases)? {
                 all.confirmed(id, entry);
             } else {
+                // An outcome whose base is not in the history counts as unknown (DESIGN, section 4, *Journal*).
                 all.trim.doubtful.push(entry.number);
             }
         }
@@ -228,6 +232,7 @@ impl AppliedRepository {
         let commit = commit::commit(root, &parents, head.now, &message);
         let id = CommitId(commit.id);
         objects.push(commit);
+        // The objects are durable before the ref points to them.
         self.write(&objects)?;
         self.move_to(id)?;
         self.tip = Some(Tip {
@@ -280,6 +285,7 @@ where
         object,
         source: Box::new(source),
     })?;
+    // The source may be damaged, but the record must have exactly what was sent.
     match pack::id_of(ObjectKind::Blob, &bytes) == object {
         true => Ok(bytes),
         false => Err(Error::WrongContent { object }),

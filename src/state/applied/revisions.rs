@@ -100,6 +100,7 @@ fn descend(
     let before = before.map_or_else(|| Ok(Tree::empty()), |tree| reader.tree(tree))?;
     let after = reader.tree(after)?;
     for (other, entry) in TreeDiff::new(&before, &after) {
+        // A removed document is not applied, so it has no revision.
         let Some(entry) = entry else {
             continue;
         };

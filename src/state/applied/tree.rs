@@ -50,6 +50,7 @@ pub(crate) fn splice(
 }
 
 fn put_document(toggles: &mut TreeEntries, toggle: &str, put: Option<&(Format, ObjectId)>) {
+    // The extension may have changed, and a toggle has only one document.
     for format in Format::ALL {
         toggles.remove(format!("{toggle}.{}", format.as_str()).as_bytes());
     }
@@ -64,6 +65,7 @@ fn put_document(toggles: &mut TreeEntries, toggle: &str, put: Option<&(Format, O
 fn put_folder(parent: &mut TreeEntries, name: &str, content: &TreeEntries, new: &mut Vec<Object>) {
     let key = format!("{name}/").into_bytes();
     if content.is_empty() {
+        // As in a work tree, a folder without documents does not exist.
         parent.remove(&key);
     } else {
         let id = write(content, new);

@@ -65,6 +65,7 @@ impl JournalAppender {
             let mut next = Some(first);
             let mut batch = Vec::new();
             while let Some(command) = next.take() {
+                // A control command ends the batch, so that it applies to all lines before it.
                 if !matches!(command, JournalCommand::Begin(..) | JournalCommand::Finish(..)) {
                     next = Some(command);
                     break;
@@ -107,6 +108,7 @@ impl JournalAppender {
             return Ok(());
         }
         self.failpoints.at("journal: to be written")?;
+        // Only intents need a sync: a lost outcome costs one request.
         self.write(!waiting.is_empty());
         self.failpoints.at("journal: written")?;
         // Requests may start before the index is updated.
@@ -123,6 +125,7 @@ impl JournalAppender {
                 BatchLine::Intent(entry) if self.failed.is_none() => self.index.intend(entry.0, entry.1),
                 // The lane received the error, so it does not send the request.
                 BatchLine::Intent(_) => {}
+                // The index keeps an outcome that the file lacks, so that the next commit records it.
                 BatchLine::Outcome(number, finish) => self.index.finish(number, finish),
             }
         }
@@ -137,6 +140,7 @@ impl JournalAppender {
             .file
             .write_all(self.text.as_bytes())
             .and_then(|()| match sync {
+                // Syncs the new length of the file but not its times.
                 true => self.file.sync_data(),
                 false => Ok(()),
             });
@@ -181,9 +185,11 @@ impl JournalAppender {
     fn trim(&mut self, trim: &JournalTrim) -> Result<(), Error> {
         let mut index = self.index.clone();
         index.trim(trim);
+        // Readers detect a trim by the id in the first line.
         self.header.id = super::fresh_id();
         self.file = rewrite(&self.path, &self.header, &index, &self.failpoints)?;
         self.index = index;
+        // The new file does not have an incomplete end.
         self.failed = None;
         Ok(())
     }

@@ -62,6 +62,7 @@ impl JournalFile {
             lock,
         };
         if !bytes.is_empty() && !bytes.ends_with(b"\n") {
+            // The next line must not be appended to the incomplete one.
             journal.rewrite()?;
         }
         Ok(journal)
@@ -122,6 +123,7 @@ impl JournalFile {
             let appender = JournalAppender::start(path, header, index, lock, failpoints)?;
             self.writer = Some(JournalWriter::start(
                 appender,
+                // The numbers of earlier entries, which outlive their pass, stay unique.
                 self.index.highest() + 1,
                 base,
                 lease,
@@ -159,6 +161,7 @@ impl JournalFile {
     /// Closes the journal of a pass.
     pub(crate) fn close(&mut self) -> Result<(), Error> {
         let refreshed = self.refresh();
+        // The thread ends even if the refresh failed.
         self.writer = None;
         refreshed
     }
@@ -237,6 +240,7 @@ impl Journal {
     /// # Errors
     /// If the request cannot be recorded. It must not be sent then.
     pub async fn begin(&self, id: &ToggleId, sent: &Sent) -> Result<Option<Begun>, Error> {
+        // Only uniqueness matters, so the relaxed ordering is enough.
         let number = self.common.next.fetch_add(1, Ordering::Relaxed);
         let base = *self.common.base.read().unwrap_or_else(PoisonError::into_inner);
         let line = lines::intent(number, id, base, sent);
@@ -315,6 +319,7 @@ impl JournalWriter {
         lease: Lease,
     ) -> Result<Self, Error> {
         let (commands, queue) = mpsc::channel();
+        // A sync blocks, so it does not run on a thread of the runtime.
         let thread = thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || appender.run(&queue))

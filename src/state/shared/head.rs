@@ -94,6 +94,7 @@ impl SharedHead {
         let parents: Vec<_> = applied
             .map(|tip| tip.commit)
             .into_iter()
+            // The list is a parent, because a fetch copies only objects that the commit reaches.
             .chain([CommitId(list)])
             .collect();
         let wrapper = commit::commit(tree, &parents, now, &self.message(base_url, CommitId(list)));
@@ -111,6 +112,7 @@ impl SharedHead {
         let origin = CommitOrigin {
             revision: self.revision,
             base_url,
+            // The applied commits record the allowances.
             allowances: &[],
         };
         let mut message = commit::message(&origin.subject(&subject), &origin, &self.reasons());
@@ -129,6 +131,7 @@ impl SharedHead {
             let _ = writeln!(message, "Gitoggle-Holder: {}", escaped(holder));
             let _ = writeln!(message, "Gitoggle-Mark: {mark}");
             let _ = writeln!(message, "Gitoggle-Term: {}", term.as_secs());
+            // Rounded up: a successor must not wait for less than the timeout.
             let timeout = timeout.as_secs() + u64::from(timeout.subsec_nanos() > 0);
             let _ = writeln!(message, "Gitoggle-Timeout: {timeout}");
             let _ = writeln!(message, "Gitoggle-Renewals: {renewals}");
@@ -170,6 +173,7 @@ impl SharedHead {
             Some(list) => Self::wrapped(repository, &found, list)?,
         };
         let recorded = trailer(message, "Gitoggle-Base-Url").unwrap_or_default();
+        // State is bound to a base URL once something may have been stored there (DESIGN, section 4, *Identity*).
         let is_bound = head.applied.is_some() || !head.unknown.is_empty();
         if let Some(wanted) = base_url.filter(|_| is_bound) {
             Error::check_base_url(recorded, wanted)?;

@@ -82,6 +82,7 @@ impl Lease {
     pub(crate) async fn granted(&self) -> Result<(), Error> {
         let mut changes = self.state.subscribe();
         loop {
+            // Marked before the check, so that a change during the check ends the wait.
             changes.mark_unchanged();
             match self.permission() {
                 Permission::Granted => return Ok(()),

@@ -35,6 +35,7 @@ impl FoundState {
     ) -> Result<Self, Error> {
         let seen = seen::look_up(applied, &tracked.remote.name)?;
         tracked.fetch(applied, stop)?;
+        // A deleted ref is restored from the last commit that this folder saw.
         let head = match tracked.at.or(seen) {
             Some(commit) => SharedHead::read(applied.repository(), commit, Some(applied.base_url()))?,
             None => SharedHead::default(),
@@ -42,6 +43,7 @@ impl FoundState {
         let origin = match (tracked.at, seen) {
             (Some(_), Some(_)) => StateOrigin::Ref,
             (Some(_), None) => match &head.applied {
+                // The history of the folder contains the tip of the ref, so the folder has at least as much.
                 Some(tip) if applied.descends_from(tip.commit)? => StateOrigin::Local,
                 _ => StateOrigin::Foreign,
             },
@@ -52,6 +54,7 @@ impl FoundState {
             .tip()
             .filter(|_| matches!(origin, StateOrigin::Deleted | StateOrigin::Local));
         if own.is_some() {
+            // The record of this folder becomes the shared one.
             applied.check_base_url()?;
         }
         let tip = own.or(head.applied.as_ref()).cloned();

@@ -87,6 +87,7 @@ impl<T: PartialEq> HolderWatch<T> {
             RefStatus::Own => return QueueStep::End,
             RefStatus::Foreign(silence) => silence,
         };
+        // A new commit proves that its holder is alive.
         if self.seen.as_ref().is_none_or(|(seen, _)| *seen != commit) {
             self.seen = Some((commit, now));
         }
@@ -94,6 +95,7 @@ impl<T: PartialEq> HolderWatch<T> {
         if now.saturating_sub(since) > silence {
             QueueStep::TakeOver
         } else if !owes && now.saturating_sub(self.began) > PATIENCE.max(silence + MARGIN) {
+            // A process that gave up before it could detect a dead holder would never take over.
             QueueStep::GiveUp
         } else {
             QueueStep::Wait

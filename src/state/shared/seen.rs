@@ -33,10 +33,12 @@ pub(super) fn adopt_folder(
         return Ok(());
     };
     if !journal.index().is_empty() {
+        // Only this folder may know these requests, and they belong to the list of the other state.
         return Err(Error::OtherState { other });
     }
     journal.replace(JournalIndex::default())?;
     applied.adopt(None)?;
+    // Removed last, so that the next process repeats an interrupted adoption.
     let found = applied.repository().find_reference(&format!("{SEEN}{other}"));
     found.and_then(|mut seen| seen.delete()).map_err(applied.broken())
 }

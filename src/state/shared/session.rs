@@ -131,10 +131,12 @@ impl SharedSession {
             #[cfg(test)]
             let step = self.mutated(step, applied);
             let age = self.now().saturating_sub(self.opened);
+            // A request that the killed process left open may still be executing.
             let is_early =
                 step == QueueStep::End && journal.index().has_open() && age < open_for(self.timeout);
             if matches!(step, QueueStep::End | QueueStep::TakeOver) && !is_early {
                 match self.take_over(found, step, applied, journal, now, stop) {
+                    // Another process was faster, and may be publishing now.
                     Err(Error::Raced(_)) => continue,
                     result => return result,
                 }
@@ -212,6 +214,7 @@ impl SharedSession {
         } else if let Some(at) = self.tracked.at {
             seen::keep(applied, &self.tracked.remote.name, at)?;
         }
+        // Emptied last: until the push, only the journal has these requests.
         journal.replace(JournalIndex::default())
     }
 
@@ -340,6 +343,7 @@ impl SharedSession {
         let left = self.open.as_ref().and_then(|open| open.lease.left());
         let record = self.compose(applied, revision, None);
         if record != self.tracked.head {
+            // No checkpoint follows that could repeat this push, so it is retried until the holder must give up.
             let limit = left.map_or(RETRY, |left| left.max(RETRY));
             let pushed = self.tracked.push_within(limit, applied, &record, now, stop);
             pushed.inspect_err(|error| self.end_if_raced(error))?;

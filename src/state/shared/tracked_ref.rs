@@ -78,6 +78,7 @@ impl TrackedRef {
         let (objects, new) = head.objects(applied.base_url(), now);
         applied.write(&objects)?;
         loop {
+            // Before the push: another process may see the commit long before this one receives the verdict.
             let began = self.clock.elapsed();
             let pushed = self
                 .remote
@@ -95,6 +96,7 @@ impl TrackedRef {
                 Ok(Pushed::Moved(_)) => return Err(Error::Raced(self.remote.name.clone())),
                 Ok(Pushed::Locked(lock)) => self.await_lock(lock)?,
                 Err(error) => {
+                    // The remote may have moved the ref although no verdict arrived.
                     self.unconfirmed.push(new);
                     return Err(error);
                 }
