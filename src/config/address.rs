@@ -36,6 +36,7 @@ pub(super) fn notify_url(text: &str) -> Result<String, String> {
 pub(super) fn reference(text: &str) -> Result<String, String> {
     let odd = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
     let bad_part = |part: &str| part.is_empty() || part.starts_with('.') || part.ends_with(".lock");
+    // The rules of `git check-ref-format`, and no leading `-`.
     if text.contains(odd)
         || text.contains("..")
         || text.contains("@{")
@@ -50,6 +51,7 @@ pub(super) fn reference(text: &str) -> Result<String, String> {
 
 /// Parses one component of a ref that is also a portable file name.
 pub(super) fn state_name(text: &str) -> Result<String, String> {
+    // The name is one component of `refs/gitoggle/<name>/applied`.
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if text.chars().all(plain) && text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.len() <= 128 {
         return reference(text);

@@ -161,6 +161,7 @@ pub(super) fn setting(name: &'static str, shape: ValueShape, help: &'static str)
         },
         preset: None,
         sources: match shape {
+            // Tokens and passwords are never flags and never in the file (DESIGN, section 3).
             ValueShape::Secret => Sources::Variable,
             _ => Sources::All,
         },
@@ -209,6 +210,7 @@ impl SettingInfo {
     pub(super) fn named(self) -> Self {
         let dashed = self.name.replace('_', "-");
         let no = match (self.shape, self.preset) {
+            // A flag that only confirms the default would be useless, so it turns the switch off.
             (ValueShape::Switch, Some("true")) => "no-",
             _ => "",
         };

@@ -26,6 +26,7 @@ impl ConfigError {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The place and the message may quote a file that a pull request can change.
         write!(f, "{}: {}", escaped(&self.place), escaped(&self.message))
     }
 }

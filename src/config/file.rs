@@ -31,6 +31,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<FileLine>, ConfigError> {
     let name = path.display().to_string();
     let wrong = |why: String| ConfigError::new(name.clone(), why);
     let size = std::fs::metadata(path).map_err(|error| wrong(format!("could not read the file: {error}")))?;
+    // Checked before reading, so that a large file does not fill the memory.
     if size.len() > LARGEST {
         return Err(wrong(format!("the file is larger than {LARGEST} bytes")));
     }
@@ -39,9 +40,10 @@ pub(crate) fn read(path: &Path) -> Result<Vec<FileLine>, ConfigError> {
     parse(&name, &text)
 }
 
-/// Keeps scalars exactly as written, so that YAML's types do not change `0.30` or `no`.
+/// Parses `text`, and keeps scalars exactly as written.
 pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<FileLine>, ConfigError> {
     let mut lines = Vec::new();
+    // Events instead of values, so that YAML's types do not change `0.30` or `no`.
     let mut events = Parser::new_from_str(text.strip_prefix('\u{feff}').unwrap_or(text));
     let mut depth = 0_usize;
     let mut documents = 0_usize;
@@ -70,6 +72,7 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<FileLine>, ConfigError
                     ));
                 }
             }
+            // `0` and `None` stand for no anchor and no tag; the last patterns reject both.
             Event::MappingStart(0, None) if depth == 0 => depth = 1,
             Event::MappingEnd => depth = 0,
             Event::SequenceStart(0, None) if key.is_some() && list.is_none() => list = key.take(),

@@ -78,6 +78,7 @@ pub(crate) fn merge(flags: &Flags, environment: &ProcessEnvironment) -> Merged {
         rejected: BTreeSet::new(),
         warnings: Vec::new(),
     };
+    // In the order of precedence: the first source that sets a value wins.
     merged.read_flags(flags);
     merged.read_variables(&environment.variables);
     merged.read_file(environment);
@@ -93,6 +94,7 @@ impl Merged {
             ([one], _) => one.clone(),
             _ => return self.report(place, "give one value instead of a list"),
         };
+        // A value that a stronger source overrides is checked on a copy, so that its errors are reported too.
         let mut overridden = is_given.then(|| self.settings.clone());
         let target = overridden.as_mut().unwrap_or(&mut self.settings);
         match target.set(setting.name, &text) {
@@ -130,6 +132,7 @@ impl Merged {
         let ours: BTreeMap<String, &OsString> = variables
             .iter()
             .map(|(name, value)| (name.to_string_lossy().into_owned(), value))
+            // An empty variable counts as unset (DESIGN, section 3).
             .filter(|(name, value)| name.starts_with("GITOGGLE_") && !value.is_empty())
             .collect();
         for setting in settings() {
@@ -158,10 +161,12 @@ impl Merged {
         let mut seen = BTreeMap::new();
         let mut rejected = Vec::new();
         for line in &lines {
+            // The event parser does not reject duplicate keys.
             if let Some(first) = seen.insert(line.key.as_str(), &line.place) {
                 let why = format!("`{}` is already set at {first}", line.key);
                 self.report(&line.place, why);
             } else if matches!(trust, Trust::FromSource(_)) && decides_trust(line) {
+                // A pull request could otherwise redirect secrets (DESIGN, section 3).
                 self.rejected.insert(line.key.clone());
                 rejected.push(line);
             } else {

@@ -14,6 +14,7 @@ pub(crate) fn state_dir(home: &Path, repo: &RepoUrl, given: &str, folder: &Path)
         Some(path) => absolute(&folder.join(path)).to_string_lossy().into_owned(),
         None => given.to_owned(),
     };
+    // The hash distinguishes sources with the same last component.
     let hash = hex(&Sha256::digest(source.as_bytes())[..6]);
     home.join("gitoggle")
         .join(format!("{}-{hash}", readable(&source)))
@@ -42,6 +43,7 @@ fn readable(source: &str) -> String {
         }
     };
     let name: String = last.chars().take(40).map(plain).collect();
+    // A leading dot would hide the folder.
     match name.trim_start_matches('.') {
         "" => "source".to_owned(),
         name => name.to_owned(),

@@ -47,6 +47,7 @@ pub fn load(
 
 impl Merged {
     fn require(&mut self, command: Command) {
+        // `plan` and `status` do not contact the service (DESIGN, section 3).
         if !command.publishes() {
             return;
         }
@@ -69,7 +70,6 @@ impl Merged {
         }
     }
 
-    /// Determines the state folder.
     fn set_state_dir(&mut self, command: Command, environment: &ProcessEnvironment) {
         if let Some(dir) = &self.settings.state_dir {
             let tree = work_trees(&environment.folder.join(dir)).into_iter().next();
@@ -97,6 +97,7 @@ impl Merged {
         if !self.given.contains_key("stale_after") {
             settings.stale_after = settings.poll_interval * 10;
         }
+        // A URL source is its own origin (DESIGN, section 3).
         if settings.state_remote == Some(StateRemote::Origin) && settings.repo.local_path().is_none() {
             settings.state_remote = Some(StateRemote::Url(settings.repo.clone()));
         }

@@ -84,6 +84,7 @@ macro_rules! default {
 
 settings! {
     config: Option<PathBuf> {
+        // The file cannot name the file to read.
         "config" => path, Path("FILE"), "Read settings from this flat YAML file"
             .of(Source, ALL).only_from(Sources::FlagAndVariable)
             .more("Flags win over variables, variables over the file. A file in the source's work tree may change the plan, but not where secrets go.") }
@@ -182,6 +183,7 @@ settings! {
             .of(Safety, PLANNING)
             .more("Any author of a merged commit can write these trailers: review them, or turn them off.") }
     allow_mass_change: bool {
+        // Only a flag: a confirmation applies to one invocation, but a variable or a file would outlive it.
         "allow_mass_change" => switch = "false", Switch, "Do not limit how much this pass may change"
             .of(Safety, &[Plan, Apply]).only_from(Sources::Flag) }
     exit_zero_when_held: bool {

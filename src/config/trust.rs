@@ -39,6 +39,7 @@ fn source(repo: &str, folder: &Path) -> Option<PathBuf> {
     let path = folder.join(repo.local_path()?);
     let path = path.canonicalize().unwrap_or(path);
     let path = match path.file_name() {
+        // The `.git` folder is not inside its own work tree, so the search starts beside it.
         Some(name) if name == ".git" => path.parent()?,
         _ => &path,
     };

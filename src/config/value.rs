@@ -50,6 +50,7 @@ pub(super) fn secret(text: &str) -> Result<SecretSource, String> {
 }
 
 pub(super) fn secret_file(text: &str) -> Result<SecretSource, String> {
+    // Only the path is kept, because the file is read again at each use and may be rotated.
     path(text).map(SecretSource::File)
 }
 
@@ -81,6 +82,7 @@ pub fn count(text: &str) -> Result<u64, String> {
 /// # Errors
 /// A sentence for the user.
 pub fn ratio(text: &str) -> Result<f64, String> {
+    // Rejects the other forms that Rust's parser accepts, such as `1e-1`, `+0.3` and `NaN`.
     let plain = text.chars().all(|c| c.is_ascii_digit() || c == '.');
     let number = text.parse::<f64>().ok().filter(|_| plain);
     match number.filter(|number| (0.0..=1.0).contains(number)) {
