@@ -30,6 +30,7 @@ fn log(released: &Released, caller: Caller) {
         what,
         environment,
         revision,
+        // The caller is a field of the log line already.
         by: _,
         at: _,
     } = allowance;

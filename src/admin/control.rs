@@ -46,6 +46,7 @@ pub(super) async fn resume(request: OperatorRequest) -> Result<Response, Respons
         .and_then(|resumption| part(resumption.scope.as_deref()))
         .map_err(|reason| problem(StatusCode::BAD_REQUEST, &reason))?;
     let resumed = request.control().resume(scope.clone()).await?;
+    // A mistyped scope must not look like a success.
     if resumed.is_empty() && !scope.is_everything() {
         return Err(request.shared.not_suspended(&scope));
     }
@@ -72,6 +73,7 @@ impl AdminState {
 }
 
 #[derive(Default, Deserialize)]
+// A misspelled `scope` must not suspend everything.
 #[serde(deny_unknown_fields)]
 struct Order {
     scope: Option<String>,
@@ -81,6 +83,7 @@ struct Order {
 }
 
 #[derive(Default, Deserialize)]
+// A misspelled `scope` must not resume everything.
 #[serde(deny_unknown_fields)]
 struct Resumption {
     scope: Option<String>,

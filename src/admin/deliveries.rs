@@ -101,6 +101,7 @@ impl Deliveries {
             logged_at,
             unlogged: unlogged + 1,
         };
+        // A flood of forged webhooks must not fill the log.
         if logged_at.is_none_or(|at| now.duration_since(at) >= BETWEEN_LINES) {
             unused.log(disposition, reason);
             unused.logged_at = Some(now);

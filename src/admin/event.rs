@@ -31,6 +31,7 @@ impl Watched {
     pub(super) fn new<'a>(addresses: impl IntoIterator<Item = &'a RepoUrl>, reference: Option<&str>) -> Self {
         Self {
             addresses: addresses.into_iter().cloned().collect(),
+            // A push names neither a commit id nor a detached `HEAD`, so every ref counts then.
             reference: reference.filter(|name| is_name(name)).map(str::to_owned),
         }
     }
@@ -49,11 +50,13 @@ impl Watched {
 
     /// Returns the name of the event's repository if it is certainly another one.
     fn other_repository(&self, event: &Value) -> Option<String> {
+        // GitLab also describes the repository in `project`.
         let theirs: Vec<&str> = ["repository", "project"]
             .iter()
             .filter_map(|member| event.get(member))
             .flat_map(addresses)
             .collect();
+        // Only paths are compared, because a forge inside a cluster has two host names (DESIGN, section 9).
         let is_ours = |theirs: &&str| self.addresses.iter().any(|ours| ours.is_same_repository(theirs));
         let in_doubt = self.addresses.is_empty() || theirs.is_empty() || theirs.iter().any(is_ours);
         (!in_doubt).then(|| short(theirs[0]))

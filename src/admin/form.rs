@@ -12,6 +12,7 @@ const FIELD: &[u8] = b"payload=";
 pub(super) fn is_form(headers: &HeaderMap) -> bool {
     headers
         .get(header::CONTENT_TYPE)
+        // Parameters such as `charset` may follow the type.
         .is_some_and(|kind| kind.as_bytes().starts_with(b"application/x-www-form-urlencoded"))
 }
 

@@ -30,6 +30,7 @@ impl Bucket {
     /// The time until a token is available, if the bucket is empty.
     pub(super) fn take(&mut self) -> Result<(), Duration> {
         let now = Instant::now();
+        // Filled on demand, so that an idle bucket needs no timer.
         let gained = now.duration_since(self.filled_at).as_secs_f64() * self.per_second;
         self.filled_at = now;
         self.tokens = (self.tokens + gained).min(self.size);

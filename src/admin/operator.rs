@@ -84,6 +84,7 @@ impl AdminState {
             "this needs `Authorization: Bearer <admin token>`",
         );
         let scheme = HeaderValue::from_static("Bearer");
+        // A 401 must name the scheme (RFC 9110, section 15.5.2).
         refusal.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
         Err(refusal)
     }
@@ -93,6 +94,7 @@ impl AdminState {
 fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = value.split_at_checked(7)?;
     scheme
+        // The scheme is case-insensitive (RFC 9110, section 11.1).
         .eq_ignore_ascii_case(b"bearer ")
         .then(|| token.trim_ascii())
 }

@@ -32,6 +32,7 @@ code { overflow-wrap: anywhere } .bad, .good, .warn { border-left: .4em solid; p
 pub(super) async fn show(State(shared): State<AdminState>) -> Response {
     let page = shared.large_answer(|shared| {
         let readiness = shared.0.admin.readiness();
+        // Cloned, because rendering must not block the driver, which publishes the status.
         let status = shared.0.admin.status.borrow().clone();
         render(&status, &readiness)
     });

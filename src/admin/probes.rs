@@ -25,6 +25,7 @@ impl Admin {
 }
 
 pub(super) async fn health(State(shared): State<AdminState>) -> Response {
+    // Depends on the loop alone, whatever the pass results (DESIGN, section 9).
     match shared.0.admin.heartbeat.stalled_for() {
         None => text(StatusCode::OK, "ok"),
         Some(silence) => {
@@ -79,6 +80,7 @@ pub(super) struct StatusAnswer {
 impl AdminState {
     fn status_answer(&self) -> Bytes {
         let readiness = self.0.admin.readiness();
+        // Cloned, because formatting must not block the driver, which publishes the status.
         let status = self.0.admin.status.borrow().clone();
         let webhooks = self.deliveries();
         let mut last = self
@@ -125,6 +127,7 @@ impl AdminState {
         let shared = self.clone();
         tokio::task::spawn_blocking(move || {
             let answer = make(&shared);
+            // Dropped after the work on this thread, because the client may disconnect before.
             drop(turn);
             answer
         })

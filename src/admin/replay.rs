@@ -29,6 +29,7 @@ impl Replays {
     pub(super) fn record(&mut self, kind: &str, id: &[u8]) -> Delivery {
         let digest = Sha256::new()
             .chain_update(kind)
+            // The zero byte keeps two pairs of kind and id from having the same bytes.
             .chain_update([0])
             .chain_update(id);
         let mark: Mark = digest.finalize().into();

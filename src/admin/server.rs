@@ -47,10 +47,12 @@ pub async fn serve(listener: TcpListener, admin: Admin, shutdown: impl Future<Ou
         let connection = open.watch(http.serve_connection(TokioIo::new(stream), service).into_owned());
         tokio::spawn(async move {
             // An error is the client's: it sent something else, or it hung up.
+            // hyper has no deadline for a client that never reads its response.
             let _ = timeout(LONGEST_CONNECTION, connection).await;
             drop(place);
         });
     }
+    // New connections are refused during the grace period.
     drop(listener);
     // What is still open after the grace period ends with the process.
     let _ = timeout(GRACE_PERIOD, open.shutdown()).await;
@@ -60,6 +62,7 @@ async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
 ) -> (TcpStream, SocketAddr, OwnedSemaphorePermit) {
+    // The limit applies before `accept`, so that waiting connections use no file descriptor.
     let place = Arc::clone(places).acquire_owned().await;
     let place = place.expect("the semaphore is never closed");
     loop {
@@ -83,6 +86,7 @@ fn router(admin: Admin) -> Router {
         .route("/suspend", post(control::suspend))
         .route("/resume", post(control::resume))
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        // After the body limit: webhooks count for themselves, because their sender must receive the 413.
         .merge(webhooks())
         .fallback(async || problem(StatusCode::NOT_FOUND, "not found"))
         .method_not_allowed_fallback(async || problem(StatusCode::METHOD_NOT_ALLOWED, "method not allowed"))
@@ -121,6 +125,7 @@ async fn bounded(request: Request, next: Next) -> Response {
         .await
         .unwrap_or_else(|_| problem(StatusCode::SERVICE_UNAVAILABLE, "request timed out"));
     for (name, value) in [
+        // One request per connection, so that the deadline of the connection is also that of the request.
         (header::CONNECTION, "close"),
         (header::CACHE_CONTROL, "no-store"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),

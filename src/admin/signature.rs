@@ -122,6 +122,7 @@ impl WebhookCheck {
         match self.proof {
             Proof::Header => Ok(Authentic { delivery }),
             Proof::Mac { expected, body, text } => {
+                // Both are verified, so that the time does not depend on which of them matches.
                 let body = body.verify_slice(&expected).is_ok();
                 let text = text.is_some_and(|text| text.verify_slice(&expected).is_ok());
                 match body || text {
@@ -129,6 +130,7 @@ impl WebhookCheck {
                     false => Err(Forged::Signature),
                 }
             }
+            // The signature comes first: only an authentic timestamp is evidence of a late delivery.
             Proof::Standard { check, .. } if !check.is_authentic() => Err(Forged::Signature),
             Proof::Standard { off, .. } if off > TOLERANCE => Err(Forged::Late),
             Proof::Standard { .. } => Ok(Authentic { delivery }),
@@ -182,6 +184,7 @@ fn standard<'a>(headers: &'a HeaderMap, secret: &Secret, now: i64) -> Result<(Pr
 
 /// Returns whether two texts are the same, in a time that depends on neither's content nor on the length of ours.
 pub(super) fn same(given: &[u8], ours: &[u8]) -> bool {
+    // Digests have the same length, so the comparison does not reveal the length of the secret.
     Sha256::digest(given).ct_eq(&Sha256::digest(ours)).into()
 }
 
@@ -191,6 +194,7 @@ pub(super) fn same(given: &[u8], ours: &[u8]) -> bool {
 /// The response with status 503. The reason is logged.
 pub(super) async fn secret(source: &SecretSource, name: &str) -> Result<Secret, Response> {
     let source = source.clone();
+    // A secret on a slow volume must not block the threads that serve requests.
     let read = tokio::task::spawn_blocking(move || source.read()).await;
     let problem = || {
         problem(

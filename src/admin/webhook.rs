@@ -93,8 +93,6 @@ pub(super) async fn receive(
 
 impl AdminState {
     /// Checks the signature while the body arrives, then what the webhook is about.
-    ///
-    /// Reads the body to its end even if the check fails, so that the sender receives the response.
     async fn judge(&self, kind: WebhookKind, head: &Parts, body: Body) -> Result<Verdict, Refusal> {
         let mut check = self.check(kind, &head.headers).await;
         let mut text = Text::new(&head.headers);
@@ -103,8 +101,10 @@ impl AdminState {
                 check.update(chunk, text.add(chunk));
             }
         });
+        // The body is read to its end even if the check fails, so that the sender receives the response.
         read.await?;
         let authentic = check.and_then(|check| check.finish().map_err(Refusal::Forged));
+        // Authentic webhooks are not limited: triggers coalesce, and a flood of forged ones must not keep them out.
         let authentic = authentic.map_err(|refusal| self.limited(refusal))?;
         self.weigh(kind, &head.headers, text, authentic)
     }
@@ -116,8 +116,7 @@ impl AdminState {
         WebhookCheck::new(kind, headers, &secret, super::now()).map_err(Refusal::Forged)
     }
 
-    /// Takes a webhook that failed the check off the limit. Authentic ones are not limited: triggers coalesce, and a
-    /// flood of forged webhooks must not keep the authentic one out.
+    /// Takes a webhook that failed the check off the limit.
     fn limited(&self, refusal: Refusal) -> Refusal {
         match (refusal, lock(&self.0.limit).take()) {
             (Refusal::Forged(_), Err(wait)) => Refusal::TooMany(wait),
@@ -136,6 +135,7 @@ impl AdminState {
         if !kind.is_push(headers) {
             return Ok(Verdict::Ignore("not a push", event_name(kind, headers)));
         }
+        // A text that was too long to keep fires the trigger: forges do not repeat deliveries.
         if let Some(text) = text.kept {
             let event = parse(&text).ok_or(Refusal::NotAnObject)?;
             if !is_push(kind, &event) {
@@ -150,6 +150,7 @@ impl AdminState {
             }
         }
         let delivery = authentic.delivery;
+        // Forged webhooks do not get here, so they cannot use up the id of an authentic one.
         let delivery = delivery.map(|id| lock(&self.0.replays).record(kind.as_str(), &id));
         Ok(match delivery {
             Some(Delivery::Repeated) => Verdict::Ignore("delivered before", None),
@@ -159,6 +160,7 @@ impl AdminState {
 
     fn watched(&self) -> Watched {
         let admin = &self.0.admin;
+        // A repository that was renamed sends its new name.
         let moved = admin.repo.as_ref().and_then(moved_to);
         Watched::new(
             admin.repo.iter().chain(&moved),
@@ -181,9 +183,9 @@ impl Refusal {
         }
     }
 
-    /// The response does not name the problem with a signature; the log does.
     fn response(self) -> Response {
         match self {
+            // The sender does not learn which check failed; the log has the reason.
             Self::Forged(_) => problem(StatusCode::UNAUTHORIZED, "this webhook is not authentic"),
             Self::Incomplete | Self::NotAnObject => problem(StatusCode::BAD_REQUEST, self.reason()),
             Self::NoSecret => problem(StatusCode::NOT_FOUND, self.reason()),
@@ -223,6 +225,7 @@ async fn stream(head: &Parts, mut body: Body, mut sink: impl FnMut(&[u8])) -> Re
 
 fn too_many(wait: Duration) -> Response {
     let mut refusal = problem(StatusCode::TOO_MANY_REQUESTS, "too many webhooks");
+    // Rounded up, because a retry before the bucket has a token is refused again.
     let seconds = HeaderValue::from(wait.as_secs() + 1);
     refusal.headers_mut().insert(header::RETRY_AFTER, seconds);
     refusal

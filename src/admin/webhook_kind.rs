@@ -48,6 +48,7 @@ impl WebhookKind {
             Self::GitLab => &["Push Hook", "System Hook", "Tag Push Hook"],
         };
         let event = self.event_header().and_then(|name| headers.get(name));
+        // A webhook without the header is in doubt, so it fires (DESIGN, section 9).
         event.is_none_or(|event| pushes.iter().any(|push| event == push))
     }
 }
