@@ -74,12 +74,12 @@ enum Trouble {
 }
 
 impl SentNotifications {
-    /// Returns the notification about a pass and records it as sent. Returns `None` after a pass that failed as a whole,
-    /// because the states of its toggles are unknown.
+    /// Returns the notification about a pass and records it as sent; none after a pass that failed as a whole.
     #[must_use]
     pub fn update(&mut self, status: &Status) -> Option<Notification> {
         match &status.last_pass {
             None => return None,
+            // The states of the toggles are unknown after such a pass.
             Some(pass) if matches!(pass.result, PassResult::Failed(_)) => return None,
             Some(_) => {}
         }

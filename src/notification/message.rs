@@ -71,6 +71,7 @@ pub(super) fn slack(notification: &Notification) -> Value {
     if changes.len() > MOST_LINES {
         text.push_str(&format!("\n… and {} more", changes.len() - MOST_LINES));
     }
+    // Without previews: the receiver must not fetch addresses that the text contains.
     json!({ "text": text, "unfurl_links": false, "unfurl_media": false })
 }
 
@@ -78,6 +79,7 @@ pub(super) fn slack(notification: &Notification) -> Value {
 /// mentions, and escapes Slack's control characters by its rules.
 fn code(text: &str, longest: usize) -> String {
     let text = cut(&escaped(text).to_string(), longest)
+        // A backtick would end the code span.
         .replace('`', "'")
         .replace('&', "&amp;")
         .replace('<', "&lt;")

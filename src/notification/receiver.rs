@@ -29,6 +29,7 @@ impl Receiver {
         let url = self.url.read().map_err(DeliveryError::Secret)?;
         url::Url::parse(url.expose().trim())
             .ok()
+            // The URL and the message must not cross a network in plain text.
             .filter(|url| url.scheme() == "https")
             .ok_or(DeliveryError::Url)
     }
@@ -80,6 +81,7 @@ impl DeliveryError {
     /// Returns whether another attempt may succeed.
     pub(super) fn is_transient(&self) -> bool {
         match self {
+            // A request that cannot be built fails the same way every time.
             Self::Http(error) => !error.is_builder(),
             Self::Refused(status) => status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429),
             Self::Key(_) | Self::Network(_) | Self::Secret(_) | Self::Url => false,

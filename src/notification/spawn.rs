@@ -40,6 +40,7 @@ pub fn spawn(
             if now.last_success.is_none() {
                 continue;
             }
+            // Read only as the writer, because another process may have changed the file until then.
             let sent = sent.get_or_insert_with(|| read(&file));
             let Some(notification) = sent.update(&now) else {
                 continue;
@@ -63,6 +64,7 @@ fn read(file: &Path) -> SentNotifications {
 fn write(file: &Path, sent: &SentNotifications) -> std::io::Result<()> {
     let mut new = tempfile::NamedTempFile::new_in(file.parent().unwrap_or(Path::new(".")))?;
     new.write_all(&serde_json::to_vec(sent)?)?;
+    // Synced before the rename, so that a power cut does not leave an empty file.
     new.as_file().sync_all()?;
     new.persist(file)?;
     Ok(())

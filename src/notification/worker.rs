@@ -43,6 +43,7 @@ impl Notifier {
 
     /// Queues a notification without waiting. If the queue is full, drops and counts it.
     pub fn send(&self, notification: Notification) {
+        // A receiver that does not keep up must not delay passes or other receivers.
         if self.queue.try_send(notification).is_err() {
             self.metrics.notification_failed();
             tracing::warn!(name: "notification_dropped", "notification dropped: the receiver does not keep up");
@@ -85,6 +86,7 @@ impl DeliveryTask {
     async fn attempt(&self, notification: &Notification, id: &str) -> Result<(), DeliveryError> {
         let url = self.receiver.url()?;
         let (headers, body) = self.receiver.compose(notification, id, jiff::Timestamp::now())?;
+        // A new client for each attempt reads the CA file again.
         let client = self
             .network
             .client(ATTEMPT_TIMEOUT)
@@ -94,6 +96,7 @@ impl DeliveryTask {
             .into_iter()
             .fold(request, |request, (name, value)| request.header(name, value));
         let answer = request.body(body).send().await;
+        // The URL may be a secret, and the error is logged.
         let answer = answer.map_err(|error| DeliveryError::Http(error.without_url()))?;
         match answer.status() {
             status if status.is_success() => Ok(()),
