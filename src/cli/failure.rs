@@ -43,6 +43,7 @@ impl ExitStatus {
     /// Returns the status that wins.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
+        // The variants are in the order of precedence (DESIGN, section 3), which is not the order of the codes.
         self.max(other)
     }
 }

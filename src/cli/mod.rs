@@ -45,6 +45,7 @@ pub fn main(typed: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let status = run(&invocation).unwrap_or_else(|failure| {
+        // A closed stderr does not change the exit code.
         let _ = Stream::Stderr.print(&failure.to_string());
         failure.status()
     });
@@ -65,6 +66,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
     for warning in &warnings {
         tracing::warn!(name: "settings_warning", "{warning}");
     }
+    // Before the command: a missing secret file is reported at startup (DESIGN, section 3).
     secrets::check(command, &settings)?;
     let result = match args {
         CommandArgs::Allow(args) => remote::allow(&settings, args),
@@ -81,6 +83,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
         CommandArgs::Validate { paths } => validate::run(&settings, paths),
     };
     if let (OutputFormat::Json, Err(failure)) = (settings.output, &result) {
+        // A script that parses stdout needs the error there; stderr has it in words.
         show::json(&failure.json())?;
     }
     result

@@ -41,6 +41,7 @@ impl RunObserver {
     fn novelty(&self, toggle: &ToggleId, result: &ChangeResult) -> Novelty {
         let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
         if *result == ChangeResult::Applied {
+            // The next failure is logged again, even for the same reason.
             logged.remove(toggle);
             return Novelty::New;
         }
@@ -50,7 +51,6 @@ impl RunObserver {
         }
     }
 
-    /// Counts and logs one event.
     pub(super) fn observe(&self, event: &Event<'_>) {
         match event {
             Event::Answered(outcome, took) => self.metrics.published(outcome.kind(), *took),
@@ -63,6 +63,7 @@ impl RunObserver {
     fn ended(&self, change: &Change, result: &ChangeResult) {
         if let (ChangeResult::Applied, Some(commit)) = (result, change.attribution.commit()) {
             let now = jiff::Timestamp::now().as_second();
+            // A commit from a machine whose clock is ahead counts as zero seconds old.
             let since = u64::try_from(now.saturating_sub(commit.committed_at));
             self.metrics
                 .applied_after(Duration::from_secs(since.unwrap_or_default()));

@@ -40,14 +40,15 @@ struct PlanOutput<'a> {
     notes: &'a [String],
 }
 
-/// Returns the exit status of `plan`. An undecided first pass is not an error, so that the pull request that adds an
-/// environment can pass its checks; with `--detailed-exitcode` it counts as a change.
+/// Returns the exit status of `plan`.
 fn status(plan: &Plan, exit: PlanExit) -> ExitStatus {
+    // An undecided first pass counts as a change, because its plan shows content to publish.
     let is_changing = plan.has_changes() || plan.counts().first_pass > 0;
     let changes = match exit {
         PlanExit::Detailed if is_changing => ExitStatus::Changes,
         PlanExit::Detailed | PlanExit::Plain => ExitStatus::Clean,
     };
+    // Undecided first passes are excluded, so that the pull request that adds an environment passes its checks.
     let held = match plan.has_held_besides_first_passes() {
         true => ExitStatus::Held,
         false => ExitStatus::Clean,

@@ -20,6 +20,7 @@ use crate::transport::Network;
 pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
+        // Idle threads keep the memory of what they read, and the daemon rests between passes.
         .thread_keep_alive(Duration::from_millis(500))
         .enable_all()
         .build()
@@ -33,6 +34,7 @@ pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
 async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
     let config = setup::config(settings, CacheMode::Keep)?;
     let stop = signals::stop_on_signal().map_err(Failure::failed)?;
+    // Bound before the first pass, so that a port in use ends the process at startup.
     let listener = listener(settings.listen).await?;
     let (trigger, lookup) = (Trigger::default(), Trigger::default());
     let (control, commands) = Control::new(trigger.clone());
@@ -92,6 +94,7 @@ async fn listener(listen: Listen) -> Result<Option<TcpListener>, Failure> {
             error,
         ))
     })?;
+    // Port 0 selects a free port, which only the listener knows.
     let address = listener.local_addr().unwrap_or(address);
     tracing::info!(name: "listening", %address, "listening");
     Ok(Some(listener))
@@ -101,6 +104,7 @@ async fn listener(listen: Listen) -> Result<Option<TcpListener>, Failure> {
 fn followed(config: &crate::source::SourceConfig) -> Option<RepoUrl> {
     match config.location.local_path() {
         None => Some(config.location.clone()),
+        // A forge sends webhooks about the repository that the checkout was cloned from.
         Some(_) => Source::new(config.clone()).origin_url().ok()??.parse().ok(),
     }
 }

@@ -12,6 +12,7 @@ use crate::transport::SecretSource;
 /// # Errors
 /// If one cannot be read, or the token begins with a scheme.
 pub(super) fn check(command: Command, settings: &Settings) -> Result<(), Failure> {
+    // `plan` and `status` need no token, so they do not read it (DESIGN, section 3).
     if let Some(token) = settings.token.as_ref().filter(|_| command.publishes()) {
         check_token(token)?;
     }
@@ -35,6 +36,7 @@ fn check_token(token: &SecretSource) -> Result<(), Failure> {
     let token = token
         .read()
         .map_err(|error| pass::Error::Service(ClientError::Token(error)))?;
+    // The service expects the token alone (DESIGN, section 6).
     let has_scheme = |text: &str| text.len() > 7 && text.as_bytes()[..7].eq_ignore_ascii_case(b"Bearer ");
     if !has_scheme(token.expose()) {
         return Ok(());

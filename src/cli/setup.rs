@@ -28,6 +28,7 @@ pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Fai
         .state_dir
         .clone()
         .ok_or_else(|| usage("give a folder with `--state-dir`"))?;
+    // A mistyped folder must not be filled with packs (DESIGN, section 3).
     if let Some(name) = state::foreign(&state_dir) {
         let (dir, name) = (state_dir.to_string_lossy(), escaped(&name));
         let message = format!(
@@ -86,7 +87,6 @@ pub(crate) fn service(config: &Config) -> String {
     url.trim_start_matches("https://").to_owned()
 }
 
-/// Builds the configuration of the source.
 pub(crate) fn source(settings: &Settings, mode: CacheMode) -> SourceConfig {
     SourceConfig {
         location: settings.repo.clone(),
@@ -180,6 +180,7 @@ fn shared(
             holder: state::this_process(),
         }),
     };
+    // Without a base URL, `plan` and `status` use the only state that exists (DESIGN, section 4, *Identity*).
     if known.is_none() {
         let mut only = shared.resolve(source)?;
         only.name = only_name(&only.remote, &only.access)?;
@@ -188,9 +189,9 @@ fn shared(
     Ok(Some(shared))
 }
 
-/// Returns the access to the state remote. The Git credentials are sent only to the host of `--repo` or, if that is a
-/// path, to the host of the state remote (DESIGN, section 5).
+/// Returns the access to the state remote.
 fn state_access(settings: &Settings, remote: &RepoUrl) -> GitAccess {
+    // A path has no host: its credentials are for the host of the state remote (DESIGN, section 5).
     let same_host = match settings.repo.host().is_none() || settings.repo.host() == remote.host() {
         true => SameHost::Yes,
         false => SameHost::No,
@@ -211,6 +212,7 @@ fn state_login(settings: &Settings, same_host: SameHost) -> Option<(Option<Strin
     let own = settings.state_git_password.clone();
     let own = own.map(|password| (settings.state_git_username.clone(), password));
     own.or_else(|| match same_host {
+        // Git credentials are sent only to the host they belong to (DESIGN, section 5).
         SameHost::No => None,
         SameHost::Yes => Some((settings.git_username.clone(), settings.git_password.clone()?)),
     })
@@ -230,7 +232,6 @@ fn only_name(remote: &RepoUrl, access: &GitAccess) -> Result<String, Failure> {
     }
 }
 
-/// Returns the receivers of notifications.
 pub(super) fn receivers(settings: &Settings) -> Vec<Receiver> {
     let standard = settings.notify_url.clone().map(|url| Receiver {
         url: SecretSource::Value(Secret::new(url)),

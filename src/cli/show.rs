@@ -44,10 +44,12 @@ impl<W: Write> Write for Harmless<W> {
         let text = std::str::from_utf8(bytes).map_err(io::Error::other)?;
         let mut done = 0;
         for (at, character) in text.char_indices() {
+            // A line break is serde_json's layout, because those in strings are escaped already.
             if !is_harmful(character) || character == '\n' {
                 continue;
             }
             self.0.write_all(&bytes[done..at])?;
+            // JSON escapes a character outside the basic plane as two UTF-16 units (RFC 8259, section 7).
             for unit in character.encode_utf16(&mut [0; 2]) {
                 write!(self.0, "\\u{unit:04x}")?;
             }
@@ -70,6 +72,7 @@ pub(super) fn step_summary(markdown: &str) -> Result<(), Failure> {
             "note: `{VARIABLE}` is not set, so there is no job summary; `-o markdown` prints it\n"
         ));
     };
+    // Earlier commands of the step may have written to the summary.
     let file = std::fs::OpenOptions::new().append(true).create(true).open(&path);
     let written = file.and_then(|mut file| file.write_all(markdown.as_bytes()));
     written.map_err(|error| {

@@ -17,10 +17,12 @@ pub(super) fn stop_on_signal() -> std::io::Result<watch::Receiver<bool>> {
     tokio::spawn(async move {
         for count in 0.. {
             let code = tokio::select! {
+                // 128 plus the number of the signal, as in shells.
                 _ = interrupt.recv() => 130,
                 _ = terminate.recv() => 143,
             };
             if count > 0 {
+                // The second signal does not wait for open requests (DESIGN, section 9).
                 std::process::exit(code);
             }
             let _ = stop.send(true);

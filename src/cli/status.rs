@@ -64,6 +64,7 @@ fn readiness(status: &Status) -> Readiness {
 }
 
 fn text(status: &Status) -> String {
+    // Destructured, so that a new field needs a decision here.
     let Status {
         service: _,
         source,

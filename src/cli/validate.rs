@@ -41,6 +41,7 @@ fn problem(checked: &Checked, settings: &Settings) -> Option<Failure> {
     if let Err(error) = pass::check_scope(&settings.only, &unmatched) {
         return Some(error.into());
     }
+    // A check of nothing must not pass (DESIGN, section 3, *Never green by accident*).
     let is_empty = checked.documents == 0 && !settings.allow_empty;
     is_empty.then(|| {
         Failure::failed("no document was checked").hint(
@@ -50,7 +51,7 @@ fn problem(checked: &Checked, settings: &Settings) -> Option<Failure> {
     })
 }
 
-/// Checks all targets. A glob is unmatched if it matches no toggle of any target.
+/// Checks all targets.
 fn checked(settings: &Settings, targets: &[Target]) -> Result<Checked, Failure> {
     let mut all = Checked {
         unmatched: settings.only.globs().iter().cloned().collect(),
@@ -70,6 +71,7 @@ fn checked(settings: &Settings, targets: &[Target]) -> Result<Checked, Failure> 
         } = pass::check(place, checks)?;
         all.documents += documents;
         all.findings.extend(findings);
+        // A glob that matches a toggle of one target is not an error for the others.
         all.unmatched.retain(|glob| unmatched.contains(glob));
     }
     Ok(all)
@@ -90,6 +92,7 @@ fn targets(settings: &Settings, paths: &[PathBuf]) -> Result<Vec<Target>, Failur
         match (&top, inner) {
             (Some(top), Some(inner)) => {
                 let inner = inner.to_string_lossy().into_owned();
+                // Grouped by repository, so that each one is read once.
                 within.entry(top.clone()).or_default().push(inner);
             }
             _ if full.is_dir() => targets.push(all_of(CheckTarget::Folder(full, String::new()))),

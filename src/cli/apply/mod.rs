@@ -21,6 +21,7 @@ const LOCK_WAIT: Duration = Duration::from_secs(60);
 
 pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
     match (pass(settings), settings.exit_zero_when_held) {
+        // A hold of the whole pass, such as a stale checkout, is an error without a report.
         (Err(failure), true) if failure.status() == ExitStatus::Held => Err(failure.with(ExitStatus::Clean)),
         (result, _) => result,
     }
@@ -47,6 +48,7 @@ fn pass(settings: &Settings) -> Result<ExitStatus, Failure> {
     let observer = Arc::clone(&progress);
     let context = PassContext::new(stop, move |event| observer.observe(event));
     let report = reconciler.pass(&context, &Runtime::Tokio(runtime.handle().clone()));
+    // The bar ends before an error is printed below it.
     progress.clear();
     let report = report?;
     for text in &report.notes {
@@ -57,8 +59,9 @@ fn pass(settings: &Settings) -> Result<ExitStatus, Failure> {
     Ok(status(&report, settings.exit_zero_when_held))
 }
 
-/// Opens the state. Prints the holder of the lock before waiting, so that a CI log explains the delay.
+/// Opens the state. Prints the holder of the lock before waiting for it.
 fn open(config: Config) -> Result<Reconciler, Failure> {
+    // The holder is printed before the wait, so that a CI log explains the delay.
     match Reconciler::open(config.clone(), Duration::ZERO) {
         Err(pass::Error::State(state::Error::Locked { holder, .. })) => {
             note(&format!("waiting for {holder}, which is writing to this state\n"))?;
@@ -75,6 +78,7 @@ fn status(report: &Report, exit_zero_when_held: bool) -> ExitStatus {
     };
     let held = match exit_zero_when_held {
         false => plan::held(&report.plan),
+        // Only holds become a success: invalid documents and failures keep their exit codes (DESIGN, section 3).
         true => plan::invalid(&report.plan),
     };
     held.and(failed)

@@ -44,7 +44,6 @@ impl Progress {
         }
     }
 
-    /// Removes the bar.
     pub(super) fn clear(&self) {
         if let Some(bar) = self.bar.get() {
             bar.finish_and_clear();
@@ -61,6 +60,7 @@ impl Progress {
         let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         let print = || Stream::Stdout.print(&output::line(change, result));
         let done = match self.bar.get() {
+            // A line that is printed while the bar is drawn would be mixed with it.
             Some(bar) => bar.suspend(print),
             None => print(),
         };
@@ -73,6 +73,7 @@ impl Progress {
     fn announce(&self, plan: &Plan) {
         let (source, count) = (plan.source(), plan.changes().len());
         match self.format {
+            // A consumer of JSON log lines cannot read plain text among them.
             Some(LogFormat::Json) => log_begin(&self.host, plan),
             Some(LogFormat::Pretty) | None => {
                 let (host, reference) = (escaped(&self.host), escaped(&source.reference));

@@ -158,6 +158,7 @@ impl Verbosity {
     /// Returns the log level of `command`, given the setting `level`.
     #[must_use]
     pub fn level(self, command: Command, level: Option<LogLevel>) -> Option<LogLevel> {
+        // The default of `run` is already one level higher than that of the other commands.
         let daemon = command == Command::Run;
         match (self, daemon) {
             (Self::Usual, _) => level,
@@ -250,6 +251,7 @@ fn flags(command: Command, matches: &ArgMatches) -> Flags {
     for setting in taken {
         let values: Vec<String> = match setting.shape {
             ValueShape::Switch => switched(setting, matches).into_iter().collect(),
+            // Values stay text, because `config` parses all three sources by the same rules.
             _ => matches
                 .get_many::<String>(setting.name)
                 .into_iter()
@@ -282,6 +284,7 @@ fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
         .long(name)
         .value_name(value)
         .help(help)
+        // The help texts name the defaults themselves.
         .hide_default_value(true)
 }
 

@@ -131,11 +131,12 @@ pub fn program() -> Clap {
                 Some(examples) => subcommand.after_long_help(examples),
                 None => subcommand,
             };
+            // Deferred, so that clap builds only the flags of the command that was typed.
             program.subcommand(subcommand.defer(with_flags))
         })
 }
 
-/// Adds the flags of a command. clap calls this only for the command that was typed.
+/// Adds the flags of a command.
 fn with_flags(clap: Clap) -> Clap {
     let named = COMMANDS.iter().find(|(name, ..)| *name == clap.get_name());
     let Some((_, command, ..)) = named else {
@@ -173,10 +174,12 @@ fn switch(setting: &'static SettingInfo, arg: Arg) -> Vec<Arg> {
     let Some(opposite) = opposite(setting) else {
         return vec![arg];
     };
+    // A flag must be able to override a variable or the file in both directions.
     let other = Arg::new(opposite)
         .long(opposite)
         .hide(true)
         .action(ArgAction::SetTrue)
+        // As in other programs, the last of two opposite flags wins.
         .overrides_with(setting.name);
     vec![arg.overrides_with(opposite), other]
 }

@@ -48,6 +48,7 @@ pub(super) fn own(command: Command) -> Vec<Arg> {
             Arg::new("environment")
                 .value_name("ENVIRONMENT")
                 .help("The environment, written project/environment; history needs none")
+                // Every decision but `history` concerns one environment (DESIGN, section 9.2).
                 .required_if_eq_any(
                     [
                         "first-pass-assert",

@@ -254,6 +254,7 @@ impl Demo {
     /// Makes one pass, as `gitoggle apply` does.
     async fn pass(&self, first_pass: Option<FirstPass>) -> Result<Report, Failure> {
         let (config, runtime) = (self.config(first_pass), Runtime::Tokio(Handle::current()));
+        // A pass blocks, and the sandbox answers its requests on this runtime.
         let pass = tokio::task::spawn_blocking(move || {
             Reconciler::open(config, Duration::from_secs(10))?.pass(&PassContext::default(), &runtime)
         });

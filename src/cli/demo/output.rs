@@ -25,6 +25,7 @@ impl DemoOutput {
 
     /// Begins a step.
     pub(super) async fn step(&self, number: usize, title: &str) -> Result<(), Failure> {
+        // There is nothing to read before the first step.
         if number > 1 {
             tokio::time::sleep(self.pause).await;
         }

@@ -50,6 +50,7 @@ struct SourceReply {
 /// Returns the revision that the daemon refused or, if it refused none, the planned one.
 fn planned(daemon: &Daemon) -> Result<String, Failure> {
     let SourceReply { revision, refused } = daemon.read::<StatusReply>("/api/status")?.source;
+    // `history` releases the refused revision, which has no plan yet.
     refused.or(revision).ok_or_else(|| {
         let failure = Failure::failed("the daemon has not planned yet");
         failure.hint(format!("for the reason, run `curl {}/readyz`", daemon.url()))
@@ -70,6 +71,7 @@ fn released(reply: &Value) -> String {
         .as_array()
         .cloned()
         .unwrap_or_default();
+    // The daemon counts all toggles but names only the first thousand.
     let count = reply["releases"]["count"].as_u64().unwrap_or_default();
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     if count == 0 {

@@ -66,6 +66,7 @@ impl Daemon {
     fn parse<T: DeserializeOwned>(&self, reply: Result<DaemonReply, DaemonError>) -> Result<T, Failure> {
         let reply = reply.map_err(|error| self.unreachable(error))?;
         match reply.status {
+            // A proxy or another server may respond with a success that is not JSON.
             200..=299 => serde_json::from_slice(&reply.body).map_err(|_| self.foreign(&reply)),
             _ => Err(self.refused(&reply)),
         }
@@ -84,6 +85,7 @@ impl Daemon {
     }
 
     fn refused(&self, reply: &DaemonReply) -> Failure {
+        // A redirect could send the admin token to another host.
         if let Some(location) = &reply.location {
             let url = self.url();
             let message = format!(

@@ -15,14 +15,12 @@ use client::Daemon;
 
 pub(super) use allow::run as allow;
 
-/// Requests a pass.
 pub(super) fn reconcile(settings: &Settings) -> Result<ExitStatus, Failure> {
     Daemon::of(settings)?.send("/reconcile", &json!({}))?;
     print("requested a pass, which also retries refused toggles\n")?;
     Ok(ExitStatus::Clean)
 }
 
-/// Suspends publishing.
 pub(super) fn suspend(settings: &Settings, args: &SuspendArgs) -> Result<ExitStatus, Failure> {
     let SuspendArgs { scope, lasts, reason } = args;
     let command = json!({ "scope": scope, "for": lasts, "reason": reason });
@@ -33,12 +31,12 @@ pub(super) fn suspend(settings: &Settings, args: &SuspendArgs) -> Result<ExitSta
         "suspended {}{}; planning continues; to publish again, run `gitoggle resume{}`\n",
         escaped(suspended["scope"].as_str().unwrap_or("everything")),
         escaped(&until.unwrap_or_default()),
+        // The hint names the scope, because `resume` without one ends every suspension.
         escaped(&flag(scope.as_deref()))
     ))?;
     Ok(ExitStatus::Clean)
 }
 
-/// Ends suspensions.
 pub(super) fn resume(settings: &Settings, args: &ResumeArgs) -> Result<ExitStatus, Failure> {
     let reply = Daemon::of(settings)?.send("/resume", &json!({ "scope": args.scope }))?;
     let resumed = reply["resumed"].as_array().cloned().unwrap_or_default();
@@ -57,7 +55,6 @@ fn flag(scope: Option<&str>) -> String {
     scope.map_or_else(String::new, |globs| format!(" --scope '{globs}'"))
 }
 
-/// Returns a text of a reply.
 fn text<'a>(reply: &'a Value, name: &str) -> &'a str {
     reply[name].as_str().unwrap_or_default()
 }
