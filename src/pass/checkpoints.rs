@@ -10,6 +10,7 @@ use super::runtime::{Runtime, Waited};
 use crate::state::{PassHead, Stop, Store};
 
 /// How often a long pass records what it has done so far, and renews its announcement on shared state if that is due.
+// Well below the 20 s within which an announcement must be renewed (DESIGN, section 4, *Announcing*).
 const CHECKPOINT: Duration = Duration::from_secs(5);
 
 /// Sends the requests of `job`, and records every few seconds what was confirmed so far.
@@ -26,7 +27,9 @@ pub(super) fn publish_with_checkpoints(
     let mut summary = loop {
         match runtime.wait(&lanes, CHECKPOINT) {
             Waited::Done(summary) => break summary,
+            // The journal has every outcome, so the next process records them.
             Waited::Cancelled => return Err(Error::Cancelled),
+            // No checkpoint follows a failed one, because the journal keeps later outcomes for the next pass.
             Waited::Elapsed if broken.is_some() => {}
             Waited::Elapsed => {
                 let now = clock.unix();

@@ -59,6 +59,7 @@ pub struct Rules {
 impl Rules {
     /// Returns SHA-256, in hexadecimal, over everything that shapes a plan besides the documents.
     pub(super) fn digest(&self) -> String {
+        // `repo` and `most_shown` only shape the output, and the history guard decides before digests are compared.
         let Self {
             repo: _,
             root,

@@ -199,6 +199,8 @@ impl Error {
     pub fn is_hold(&self) -> bool {
         matches!(
             self,
+            // Another try has the same result until an operator decides (DESIGN, section 4, *Stale checkout*,
+            // *Identity*).
             Self::HistoryCut { .. }
                 | Self::Rewritten { .. }
                 | Self::Stale { .. }
@@ -239,15 +241,16 @@ impl Error {
         match self {
             Self::Source(error) => error.kind() == source::ErrorKind::Vanished,
             Self::State(error) => matches!(error, state::Error::Raced(_)),
+            // The next lookup may find a ref that has moved forward (DESIGN, section 4, *Stale checkout*).
             Self::RefMoved => true,
             _ => false,
         }
     }
 }
 
-/// The source's reader has its own error, so an object error always concerns the state.
 impl From<ObjectError> for Error {
     fn from(error: ObjectError) -> Self {
+        // The source's reader has its own error, so an object error always concerns the state.
         Self::State(error.into())
     }
 }

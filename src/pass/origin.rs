@@ -55,6 +55,7 @@ impl SharedState {
 
 impl OriginState {
     fn at(&self, remote: RepoUrl) -> Result<SharedRemote, Error> {
+        // Credentials are sent to one host only (DESIGN, section 5), and a path has no host.
         let credentials = remote.host().zip(self.login.clone());
         let credentials = credentials.map(|(host, (username, password))| GitCredentials {
             host,

@@ -25,8 +25,8 @@ use crate::service::Client;
 use crate::source::{Snapshot, Source};
 use crate::state::{self, Options, PassHead, SharedOptions, StateSnapshot, Store};
 
-/// How long a pass starts over because the source vanished or another process was faster: as long as it waits for another
-/// process that is publishing to the same shared state.
+/// How long a pass starts over because the source vanished or another process was faster.
+// As long as a pass waits for another process that is publishing to the same shared state.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The pause before a pass starts over.
@@ -74,6 +74,7 @@ impl Reconciler {
             crash: None,
         };
         let store = Store::open(&config.state_dir, options)?;
+        // A request of a killed process may be executed for one more timeout (DESIGN, section 4, *Unknown*).
         let ended_at = config.clock.instant() + timeout;
         Ok(Self {
             inherited: Inherited::new(store.inherited(), ended_at),
@@ -124,6 +125,7 @@ impl Reconciler {
         let (began, mut is_repaired) = (clock.elapsed(), false);
         let mut earlier = None;
         loop {
+            // Requests of an earlier attempt may have left, so its results must not be lost.
             let result = Report::after(earlier.take(), self.attempt(context, runtime));
             let error = match &result {
                 Ok(report) => report.error.as_deref(),
@@ -141,14 +143,14 @@ impl Reconciler {
         }
     }
 
-    /// Puts requests without an outcome on the list of the shared state before a pass ends that lost it. No other process
-    /// knows about those that it sent late, so this waits for the ref as long as it takes.
+    /// Puts requests without an outcome on the list of the shared state before a pass ends that lost it.
     fn hand_over(&mut self, result: Result<Report, Error>, context: &PassContext) -> Result<Report, Error> {
         let has_failed = result.as_ref().map_or(true, |report| report.error.is_some());
         if !has_failed || !self.store.owes() {
             return result;
         }
         let now = self.config.clock.unix();
+        // No other process knows about requests that this one sent late, so this waits for the ref as long as it takes.
         match (self.store.refresh(now, &|| context.is_stopped()), result) {
             // It names the toggles.
             (Err(error @ state::Error::InUse { .. }), Ok(report)) => Ok(Report {
@@ -206,6 +208,7 @@ impl Reconciler {
             true => self.publish(plan, snapshot, context, runtime)?,
             false => PublishSummary::nothing(),
         };
+        // `abandon` has ended the pass already, and the journal keeps its outcomes for the next one.
         if summary.error.is_some() {
             return Ok(summary);
         }

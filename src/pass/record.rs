@@ -26,6 +26,7 @@ pub(crate) fn record(
     let now = head.now;
     let mut edits: Vec<AppliedEdit> = plan.state_edits().iter().map(without_publish).collect();
     let is_allowed = plan.overrides().history.is_some();
+    // The next commit records who allowed the revision and when, even without a change (DESIGN, section 9.2).
     if is_allowed || planning::must_be_recorded(snapshot, store.view())? {
         edits.push(AppliedEdit::Seen);
     }
@@ -47,6 +48,7 @@ pub(crate) fn record(
         refusals: refusals(store, plan, published, &head),
         tries: tries(store, plan, published, now),
     };
+    // After the record, so that a pass that dies before it does not use up the decision.
     store
         .orders()
         .spend(&spent(plan, published, store.view().allowances()))?;

@@ -158,12 +158,14 @@ impl PublishSummary {
         }
     }
 
-    /// Adds an error that ended the pass. Keeps the first one, because later ones follow from it.
+    /// Adds an error that ended the pass. Keeps the first one.
     ///
     /// # Errors
     /// The first error, if no change was sent.
     pub(crate) fn ended_by(mut self, error: impl Into<Error>) -> Result<Self, Error> {
+        // Later errors follow from the first.
         let error = self.error.take().unwrap_or_else(|| error.into());
+        // Once a request has left, there is always a report (DESIGN, section 3).
         if self.results.iter().all(|result| *result == ChangeResult::NotSent) {
             return Err(error);
         }
@@ -233,6 +235,7 @@ impl Report {
         match result {
             Ok(mut report) => {
                 let changes = report.plan.changes();
+                // A change that is planned again has a newer line in this report.
                 let is_planned = |id| changes.binary_search_by(|change| change.id.cmp(id)).is_ok();
                 let confirmed = earlier
                     .lines()
@@ -285,11 +288,11 @@ impl Report {
         self.stopped.is_none() && self.error.is_none() && self.applied() == self.lines().count()
     }
 
-    /// Returns why the service made the pass fail, if it did. An interrupted pass does not show whether it would have
-    /// failed.
+    /// Returns why the service made the pass fail, if it did.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         match &self.stopped {
+            // An interrupted pass does not show whether it would have failed.
             Some(StopReason::Interrupted) => None,
             // The service applied changes, so it works for other toggles.
             Some(StopReason::Breaker { .. }) if self.applied() > 0 => None,

@@ -50,7 +50,9 @@ impl Runtime {
         future: impl Future<Output = T> + Send + 'static,
     ) -> Task<T> {
         let (sender, receiver) = mpsc::channel();
+        // Without this, a panic would drop the sender, and `wait` would take it for a shutdown.
         let future = AssertUnwindSafe(future).catch_unwind().in_current_span();
+        // The send fails only if the pass no longer waits, so the error does not matter.
         let task = async move { drop(sender.send(future.await)) };
         match self {
             Self::Tokio(handle) => drop(handle.spawn(task)),

@@ -8,6 +8,7 @@ use crate::model::Scope;
 /// # Errors
 /// [`Error::NothingMatches`] if no glob matches a toggle.
 pub fn check_scope(scope: &Scope, unmatched: &[String]) -> Result<(), Error> {
+    // A scope that matches nothing would always succeed (DESIGN, section 3, *Never green by accident*).
     if !unmatched.is_empty() && unmatched.len() == scope.globs().len() {
         return Err(Error::NothingMatches(unmatched.to_owned()));
     }

@@ -20,13 +20,16 @@ pub(super) fn spent(plan: &Plan, published: &PublishSummary, allowances: &[Allow
         }
         match (allowance.what, &allowance.environment) {
             (Override::History, _) => published.stopped.is_none(),
+            // Once a toggle of the environment is applied, no first pass is left to decide about.
             (Override::FirstPassAdopt | Override::FirstPassAssert, Some(environment)) => {
                 !is_first_pass(plan, environment) || EnvironmentResult::of(plan, published, environment).any
             }
+            // The allowance is valid until no change is left, so that a later pass can finish an interrupted one.
             (Override::MassChange, Some(environment)) => {
                 let EnvironmentResult { any, all } = EnvironmentResult::of(plan, published, environment);
                 all && (any || !is_held(plan, environment))
             }
+            // `POST /allow` never records one of these.
             (Override::OverwriteDrift, _) | (_, None) => true,
         }
     };

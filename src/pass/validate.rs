@@ -131,7 +131,7 @@ impl Run<'_> {
         }
     }
 
-    /// Returns the number of files. Several differences can share a file.
+    /// Returns the number of files.
     fn documents(&self, found: &Comparison) -> usize {
         let files = found
             .differences
@@ -140,6 +140,7 @@ impl Run<'_> {
         let paths = files.map(|file| join(&self.root, &file.path));
         paths
             .filter(|path| self.is_within(path))
+            // Several differences can share a file.
             .collect::<BTreeSet<_>>()
             .len()
     }

@@ -72,6 +72,7 @@ impl Files {
     fn keep(&mut self, blob: Blob, path: &[u8]) -> ObjectId {
         let id = match &blob {
             Blob::Content(content) => id_of(ObjectKind::Blob, content),
+            // Without content, the path identifies the file, so that two such files stay different.
             Blob::Missing | Blob::TooLarge(_) => path_id(b"file", path),
         };
         self.blobs.insert(id, blob);
@@ -140,6 +141,7 @@ fn could_be_document(name: &[u8]) -> bool {
 fn path_id(kind: &[u8], path: &[u8]) -> ObjectId {
     let digest = Sha256::new()
         .chain_update(kind)
+        // No path contains a zero byte, so a kind and a path have only one reading.
         .chain_update([0])
         .chain_update(path)
         .finalize();

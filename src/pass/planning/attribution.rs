@@ -31,6 +31,7 @@ pub(super) fn attribute(
     };
     let mut attributions = wanted.attributions(snapshot, files)?;
     let evidence = evidence(&draft, snapshot, &mut attributions)?;
+    // Missing history never blocks content that is there (DESIGN, section 5, *Which commit*).
     for path in wanted.payloads.keys() {
         let attribution = attributions.entry((*path).to_owned());
         attribution.or_insert_with(|| Attribution::Guessed(Arc::new(snapshot.commit().clone())));
@@ -38,13 +39,14 @@ pub(super) fn attribute(
     Ok(draft.attribute(&attributions, &evidence))
 }
 
-/// Returns the documents whose commits are needed: if possible only the shown ones, because an undecided first pass holds
-/// many toggles and shows few.
+/// Returns the documents whose commits are needed.
 fn documents<'a>(
     draft: &'a Draft,
     snapshot: &Snapshot,
     rules: &Rules,
 ) -> Result<BTreeMap<&'a str, Option<&'a Payload>>, Error> {
+    // An undecided first pass holds many toggles and shows few, and looking up the commits of all of them would take
+    // longer than the rest of the plan.
     let (shown, all) = (draft.documents(rules.most_shown), draft.documents(usize::MAX));
     // The plan counts all guesses, and a trailer decides only if its commit is attributed to a document.
     let needs_all = || {
@@ -95,6 +97,7 @@ impl WantedDocuments<'_> {
     /// Returns whether a version of the document at `path` has the desired payload.
     fn is_same(&self, path: &str, version: ObjectId) -> Result<bool, source::Error> {
         let (Some(wanted), Some(format)) = (self.wanted(path), Format::of(path)) else {
+            // A document that is gone differs from every version of it (DESIGN, section 5, *Which commit*).
             return Ok(false);
         };
         let blob = self.reader.blob(version, LARGEST_DOCUMENT)?;
@@ -117,6 +120,7 @@ fn evidence(
     for (id, path, object) in draft.orphans_to_disable() {
         let found = snapshot.evidence(&path, object)?;
         if found == HistoryEvidence::Found && !attributions.contains_key(&path) {
+            // The walk for last commits misses a merge that removed the file.
             let removal = snapshot.removal(&path)?;
             attributions.extend(removal.map(|commit| (path, Attribution::Known(Arc::new(commit)))));
         }

@@ -15,12 +15,14 @@ pub(super) fn holds(
     overrides: &Overrides,
 ) -> BTreeMap<EnvironmentId, String> {
     let scope = &rules.policy.scope;
+    // A toggle outside `--only` is never an orphan (DESIGN, section 4), so nothing there needs a hold.
     let is_in_scope = |environment: &EnvironmentId| {
         let in_scope = |one: &Difference| scope.contains(&one.id) && one.id.environment() == *environment;
         scope.is_everything() || differences.iter().any(in_scope)
     };
     match rules.policy.mass_change {
         MassChange::Allowed => BTreeMap::new(),
+        // An environment that loses all documents never means that everything was removed (DESIGN, section 5).
         MassChange::Held => lost
             .into_iter()
             .filter(|environment| is_in_scope(environment) && !overrides.mass_change.contains(environment))

@@ -37,6 +37,7 @@ impl HistoryGuard {
         source: &mut Source,
     ) -> Result<Vec<String>, Error> {
         let found = snapshot.revision();
+        // A pass that was killed has recorded no revision, but an older checkout must not follow its requests either.
         let step = match RevisionStep::back_from_request(snapshot, view)? {
             None => RevisionStep::of(snapshot, view)?,
             step => step,
@@ -57,6 +58,7 @@ impl HistoryGuard {
             None => PassKind::Job,
         };
         let overrides = Overrides::at(found, view.allowances());
+        // An operator's decision about this revision precedes the setting, which would refuse it again.
         let rule = match overrides.history == Some(found) {
             true => Some(HistoryRule::Follow),
             false => config.rules.history,
@@ -75,7 +77,8 @@ impl HistoryGuard {
 pub(crate) struct SeenRevisions(VecDeque<CommitId>);
 
 impl SeenRevisions {
-    /// The number of revisions kept. Only the recorded revision is looked up, which is a recent one.
+    /// The number of revisions kept.
+    // Only the recorded revision is looked up, which is a recent one.
     const MOST: usize = 1_000;
 
     /// Records the found revision. Returns whether the source was seen at the recorded revision before; if the found
@@ -85,6 +88,7 @@ impl SeenRevisions {
             true => RefMove::Seen,
             false => RefMove::Unseen,
         };
+        // A source beyond the recorded revision has passed it, so it does not lag behind if it moves back later.
         if step.is_forward() {
             self.keep(step.recorded);
         }

@@ -155,6 +155,7 @@ pub(crate) fn check_base_url(view: &StateSnapshot, rules: &Rules) -> Result<(), 
             let (recorded, wanted) = (recorded.to_owned(), wanted.clone());
             Err(state::Error::OtherBaseUrl { recorded, wanted }.into())
         }
+        // A plan without `--base-url` uses the state of any service (DESIGN, section 4, *Identity*).
         _ => Ok(()),
     }
 }
@@ -172,8 +173,10 @@ impl Precheck {
         let is_same = view.last_clean_pass().is_some_and(|memory| {
             memory.root_tree == snapshot.root_tree()
                 && memory.policy_digest == rules.digest()
+                // On shared state, another process may have recorded a pass since.
                 && Some(memory.tip) == view.tip().map(|tip| tip.commit)
         });
+        // An unknown toggle is always in the plan (DESIGN, section 4, *Unknown*).
         let is_quiet = view.unknown().is_empty() && view.suspensions().is_empty();
         match is_same && is_quiet && !must_be_recorded(snapshot, view)? {
             true => Ok(Self::Same),
@@ -192,11 +195,11 @@ pub(crate) fn must_be_recorded(snapshot: &Snapshot, view: &StateSnapshot) -> Res
         // Documents that differed at the recorded revision or since then may not have been applied. A checkout of one of
         // those commits must count as stale (DESIGN, section 4, *Stale checkout*).
         Relation::Descends => snapshot.differed_since(step.recorded)?,
+        // A rewrite that was followed is recorded, so that it is not refused again (DESIGN, section 5).
         Relation::Behind | Relation::Diverged | Relation::Missing | Relation::Unclear => true,
     })
 }
 
-/// Plans the committed files.
 pub(crate) fn plan_committed(
     snapshot: &Snapshot,
     view: &StateSnapshot,
@@ -262,6 +265,7 @@ where
         findings: tree_findings,
         ..
     } = comparison;
+    // The rails divide by the number of applied toggles, so a confirmed change counts before it is recorded.
     count_settled(view.settled(), &differences, &mut applied_counts);
     let overrides = Overrides::at(files.snapshot.revision(), view.allowances());
     let environment_holds = emptied::holds(lost, &differences, rules, &overrides);
@@ -297,7 +301,6 @@ where
     })
 }
 
-/// Returns the requests without a known outcome.
 fn unknown(view: &StateSnapshot) -> BTreeMap<ToggleId, Sent> {
     let sent = view.unknown().iter();
     sent.map(|(id, unknown)| (id.clone(), unknown.sent.clone()))
@@ -310,7 +313,6 @@ fn base_url(view: &StateSnapshot, rules: &Rules) -> Option<String> {
     rules.base_url.clone().or_else(recorded)
 }
 
-/// Compares the documents of the source with those that were applied.
 fn compared<S, F>(files: &PlanFiles<'_, F>, view: &StateSnapshot, rules: &Rules) -> Result<Comparison, Error>
 where
     S: Trees<Error = source::Error>,
@@ -355,8 +357,9 @@ fn count_settled(
     }
 }
 
-/// Refuses a source without documents, which would remove every toggle, and a scope that matches nothing.
+/// Refuses a source without documents, and a scope that matches nothing.
 fn check_source(comparison: &Comparison, snapshot: &Snapshot, rules: &Rules) -> Result<(), Error> {
+    // A source without documents never means that everything was removed (DESIGN, section 5).
     if !comparison.any_document {
         let root = match rules.root.as_str() {
             "" => ".",
@@ -385,7 +388,6 @@ pub(crate) fn source_info(snapshot: &Snapshot, rules: &Rules) -> SourceInfo {
     }
 }
 
-/// Returns the active suspensions.
 pub(crate) fn suspensions(view: &StateSnapshot, now: i64) -> Suspensions {
     view.suspensions().at(now)
 }

@@ -52,6 +52,7 @@ impl PassPlan {
                 plan_committed(&snapshot, view, rules, parked, suspensions)?
             }
             Precheck::Same => {
+                // Otherwise each pass would read the history from the last recorded revision to this one again.
                 store.see(snapshot.revision());
                 Plan::nothing(source_info(&snapshot, rules), rules.base_url.clone())
             }

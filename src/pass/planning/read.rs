@@ -33,8 +33,7 @@ pub(crate) struct ReadContext<'a> {
 /// The decision about each toggle, and the findings.
 pub(crate) type Read<T> = (Vec<T>, Vec<Diagnostic>);
 
-/// Reads and checks both sides of each difference in scope. `open` gives each thread its own readers. `decide` is called
-/// immediately for each difference, so that contents that will not be published are dropped.
+/// Reads and checks both sides of each difference in scope. `open` gives each thread its own readers.
 pub(crate) fn read<S, F, D, T>(
     differences: Vec<Difference>,
     context: ReadContext<'_>,
@@ -47,6 +46,7 @@ where
     T: Send,
     F: Fn() -> Result<(S, Option<ObjectReader>), Error> + Sync,
 {
+    // A toggle outside `--only` stays unknown and is reported (DESIGN, section 4, *Unknown*).
     let wanted = |one: &Difference| context.scope.contains(&one.id) || context.unknown.contains_key(&one.id);
     let count = differences.len();
     // Small parts, so that contents are dropped while the rest is still being read. Threads read under the same lock,
@@ -68,6 +68,7 @@ where
                 .take(PART)
                 .map(|difference| reader.load(difference));
             let part = part.collect::<Result<Vec<_>, _>>()?;
+            // Before parsing, so that another thread can read meanwhile.
             drop(parts);
             if part.is_empty() {
                 return Ok(all);
@@ -152,6 +153,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
         } = loaded;
         let desired = self.desired(&difference, desired.as_ref(), &mut into.1);
         let applied = self.applied(&difference, applied.as_ref());
+        // Decided immediately, so that contents that will not be published are dropped.
         into.0.push((self.decide)(Candidate {
             id: difference.id,
             desired,
@@ -168,6 +170,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
         let (file, blob) = match (difference.desired.as_slice(), blob) {
             ([], _) => return self.absent(difference),
             ([file], Some(blob)) => (file, blob),
+            // Two files that claim the same toggle make it invalid (DESIGN, section 2).
             ([first, ..], _) => {
                 return Desired::Invalid {
                     path: first.path.clone(),
@@ -207,6 +210,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
     }
 
     fn applied(&self, difference: &Difference, blob: Option<&Blob>) -> AppliedVersion {
+        // The applied tree cannot be trusted before the outcome of the request is known (DESIGN, section 4, *Unknown*).
         if let Some(sent) = self.context.unknown.get(&difference.id) {
             return AppliedVersion::Unknown { sent: sent.clone() };
         }
@@ -217,6 +221,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
             return AppliedVersion::Nothing;
         };
         let format = file.format;
+        // Findings are dropped, because they would concern a file that is not in the source.
         match parse(file, blob, self.context).0 {
             Some(payload) => AppliedVersion::Document {
                 object: file.id,

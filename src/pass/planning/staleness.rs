@@ -22,7 +22,6 @@ pub(crate) struct RevisionStep {
 /// The kind of process that reads the source.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum PassKind {
-    /// A daemon.
     Daemon(RefMove),
     /// A single pass (`apply`).
     Job,
@@ -47,7 +46,6 @@ pub(crate) struct Case {
     pub(crate) state: StatePlace,
 }
 
-/// The kind of source.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum SourceKind {
     /// A repository at a path, or one commit behind a URL. It may be older than the applied revision.
@@ -63,7 +61,6 @@ pub(crate) enum StatePlace {
     Shared,
 }
 
-/// The decision about a step.
 #[derive(Debug)]
 pub(crate) enum StepDecision {
     /// The pass continues, with an optional note for the operator.
@@ -148,6 +145,7 @@ impl Case {
     pub(crate) fn of(config: &Config, kind: PassKind) -> Self {
         let is_daemon = matches!(kind, PassKind::Daemon(_));
         let is_path = config.source.location.local_path().is_some();
+        // A job that is pinned to a commit may be an old job that runs again, like one with an old checkout.
         let source = match is_path || (config.source.is_pinned() && !is_daemon) {
             true => SourceKind::Checkout,
             false => SourceKind::Remote,
@@ -163,6 +161,8 @@ impl Case {
         match (rule, self.kind) {
             _ if step.is_forward() => StepDecision::Follow(None),
             (Some(HistoryRule::Follow), _) => StepDecision::Follow(Some(step.note())),
+            // A read-only command is never refused, and shows what `apply` would do (DESIGN, section 4, *Never
+            // backwards*).
             (_, PassKind::Reader) => {
                 let job = Self {
                     kind: PassKind::Job,
@@ -179,6 +179,7 @@ impl Case {
         let (recorded, found) = (step.recorded, step.found);
         match step.relation {
             Relation::Unclear => Error::HistoryCut { recorded, found },
+            // An old commit that is checked out is not a rewrite, so the message must not claim one.
             Relation::Behind if self.kind == PassKind::Job && self.source == SourceKind::Checkout => {
                 step.stale(Stale::Older)
             }
@@ -188,6 +189,7 @@ impl Case {
 
     fn by_default(self, step: &RevisionStep) -> StepDecision {
         match (self.source, self.state, self.kind) {
+            // A ref that was just looked up does not lag behind, so it was moved back or rewritten.
             (SourceKind::Remote, StatePlace::Local, _) => StepDecision::Follow(Some(step.note())),
             (SourceKind::Remote, StatePlace::Shared, _) => StepDecision::LookUpAgain(step.note()),
             // In a cut history, an ordinary commit is unclear as well.
@@ -198,9 +200,11 @@ impl Case {
             | (SourceKind::Checkout, StatePlace::Shared, PassKind::Daemon(RefMove::Seen)) => {
                 StepDecision::Follow(Some(step.note()))
             }
+            // The checkout may be a replica that lags behind the process that recorded the revision.
             (SourceKind::Checkout, StatePlace::Shared, PassKind::Daemon(RefMove::Unseen)) => {
                 StepDecision::Refuse(step.stale(Stale::NeverSeen))
             }
+            // With local state, a cut history is reported and not refused (DESIGN, section 4, *Stale checkout*).
             (SourceKind::Checkout, StatePlace::Local, PassKind::Job | PassKind::Reader)
                 if step.is_unclear() =>
             {

@@ -4,10 +4,11 @@ use crate::document::PathKind;
 use crate::pass::config::Config;
 use crate::source::{self, Snapshot};
 
-/// Returns a note about uncommitted documents. Ignores errors, because the plan does not depend on the note.
+/// Returns a note about uncommitted documents.
 pub(super) fn note(config: &Config, snapshot: &Snapshot) -> Option<String> {
     let source = &config.source;
     let folder = source.location.local_path()?;
+    // Errors are ignored, because the plan does not depend on the note.
     let differing = source::uncommitted(folder, snapshot.revision(), &source.root).ok()?;
     let root = match source.root.as_str() {
         "" => String::new(),

@@ -69,13 +69,16 @@ impl Breaker {
     /// Records that a request for the toggle at index `change` was busy or lost.
     pub(crate) fn busy(&mut self, change: usize, number: u64, now: Instant) {
         self.failed.insert(change);
+        // Outcomes arrive in any order, so this request may have been sent before the row was interrupted.
         if number < self.row_from || self.discounted.contains(&change) || self.pause.is_some() {
             return;
         }
+        // A toggle that fails repeatedly counts once, because one toggle is not evidence against the service.
         self.row.insert(change, number);
         if self.row.len() >= ROW {
             let give_up_at = now + self.give_up_after;
             self.pause = Some(Pause {
+                // The last probe is sent at the end of the pause, however short `--give-up-after` is.
                 probe_at: give_up_at.min(now + FIRST_WAIT),
                 give_up_at,
                 wait: FIRST_WAIT,
@@ -88,6 +91,7 @@ impl Breaker {
         self.interrupt(number);
         if self.pause.take().is_some() {
             self.row.clear();
+            // Otherwise the same toggles could pause the pass repeatedly although the service works.
             self.discounted.append(&mut self.failed);
         }
     }

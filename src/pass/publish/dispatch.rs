@@ -114,6 +114,7 @@ impl Dispatcher {
     /// Returns the next step at `now`. A job is open until [`Dispatcher::finish`] or [`Dispatcher::retry`].
     pub(crate) fn next(&mut self, now: Instant) -> Next {
         if self.lanes.admit(now) {
+            // A toggle that is due may refute the verdict, and the pool does not contain it yet.
             (self.pool, self.verdict) = (None, None);
         }
         let room = match self.evidence.is_applied() {
@@ -131,6 +132,7 @@ impl Dispatcher {
         };
         if let Next::Send(job) = next {
             self.last_lane = Some(job.lane);
+            // The pool prefers the longest wait, so this toggle now comes after the others.
             self.items[job.change].age.last_try = THIS_PASS + job.number;
         }
         next
@@ -207,6 +209,7 @@ impl Dispatcher {
             lanes, items, rng, ..
         } = self;
         let has_room = |lane| lanes.has_room(lane);
+        // Queued toggles were not sent in this pass, so their last try is longer ago (DESIGN, section 6, *Order*).
         let queued = Pool::new(lanes.all_queued(), items, rng).pick(self.last_lane, has_room, rng);
         let next = match queued {
             Some(change) => Some(lanes.take(change, items[change].lane, Purpose::Probe)),
@@ -217,6 +220,7 @@ impl Dispatcher {
         match next {
             Some(Next::Send(job)) => {
                 self.probing = Some(job.number);
+                // The pool still contains this toggle.
                 self.pool = None;
                 Next::Send(job)
             }
@@ -243,6 +247,7 @@ impl Dispatcher {
         }
         match response {
             Response::Applied | Response::Refused => self.breaker.useful(job.number),
+            // A toggle that failed alone does not count for the breaker (DESIGN, section 6, *Failed alone*).
             Response::Busy if !item.is_alone => self.breaker.busy(job.change, job.number, now),
             Response::Misrouted => {
                 self.interrupt(job);

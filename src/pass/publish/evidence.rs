@@ -80,6 +80,7 @@ impl ServiceEvidence {
             return None;
         }
         self.misrouted.0 += 1;
+        // A 404 for a toggle that was never applied most likely means that it does not exist yet.
         let may_exist = !item.age.is_new || self.foundation == Foundation::Nothing;
         if may_exist && self.is_chosen(number) {
             self.misrouted.1 += 1;
@@ -101,6 +102,7 @@ impl ServiceEvidence {
             .values()
             .filter(|(_, evidence)| *evidence > 0)
             .count();
+        // With fewer than three environments, all of them must be forbidden (DESIGN, section 6, *Verdict*).
         let is_all = |(lane, total): (&usize, &usize)| evidence_of(lane) >= TRIED_PER_ENVIRONMENT.min(*total);
         let is_enough = lanes >= ENOUGH || self.lanes.iter().all(is_all);
         (!self.is_applied && is_enough).then_some(ServiceVerdict::Forbidden)

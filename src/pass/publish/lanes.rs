@@ -25,7 +25,6 @@ pub(crate) struct Job {
     pub(crate) purpose: Purpose,
 }
 
-/// The purpose of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Purpose {
     /// To check during a pause whether the service works again.
@@ -133,6 +132,7 @@ impl Lanes {
     /// Queues the delayed toggles that may be sent at `now`. Returns whether it queued any.
     pub(crate) fn admit(&mut self, now: Instant) -> bool {
         let due = self.delays.take_due(now);
+        // In reverse, so that the delayed toggles keep their order at the front of the queue.
         for delay in due.iter().rev() {
             let lane = &mut self.lanes[delay.lane];
             lane.queue.push_front(delay.change);
@@ -179,6 +179,7 @@ impl Lanes {
 
     /// Opens a request for a queued toggle out of turn.
     pub(crate) fn take(&mut self, change: usize, lane: usize, purpose: Purpose) -> Next {
+        // The toggle stays in the queue until `pop` skips it, because removing it would search the whole queue.
         self.taken[change] = true;
         self.unqueue(lane);
         self.open(change, lane, 1, purpose)
@@ -232,7 +233,6 @@ impl Lanes {
         self.is_closed = true;
     }
 
-    /// Moves a lane to the end of the lanes.
     pub(crate) fn move_to_end(&mut self, lane: usize) {
         let moved = &mut self.lanes[lane];
         if moved.turn == Turn::InTurn {
@@ -288,6 +288,7 @@ impl Lanes {
     fn queued(&mut self) -> Option<Next> {
         while let Some(lane) = self.ready.pop_front() {
             match self.lanes[lane].turn {
+                // The lane was moved to the end after it had been listed as ready.
                 Turn::Last => self.last.push_back(lane),
                 Turn::InTurn => {
                     if let Some(change) = self.pop(lane) {
@@ -329,6 +330,7 @@ impl Lanes {
     fn due(&mut self, now: Instant) -> Option<Next> {
         let per_lane = self.per_lane;
         let (index, place) = self.lanes.iter().enumerate().find_map(|(index, lane)| {
+            // A toggle that waits for a retry goes to the end of its lane (DESIGN, section 6, *Order*).
             let is_open = lane.in_flight < per_lane && lane.left == 0;
             let place = lane.retries.iter().position(|retry| retry.at <= now);
             place.filter(|_| is_open).map(|place| (index, place))
@@ -377,6 +379,7 @@ impl Lanes {
     }
 
     fn enqueue(&mut self, lane: usize) {
+        // A lane may be listed twice, because `pop` checks its room and its queue again.
         match self.lanes[lane].turn {
             Turn::InTurn => self.ready.push_back(lane),
             Turn::Last => self.last.push_back(lane),

@@ -63,8 +63,7 @@ pub(crate) struct PublishJob {
     pub(crate) context: PassContext,
 }
 
-/// Publishes every change of an approved plan. An error of the journal ends publishing, because no request may be sent
-/// without a record. The open requests end first, and the error is part of the result.
+/// Publishes every change of an approved plan. An error of the journal ends publishing and is part of the result.
 pub(crate) async fn publish(job: PublishJob) -> PublishSummary {
     let count = job.limits.in_flight.min(job.plan.changes().len());
     let (stop, journal) = (job.context.stop.clone(), job.journal.clone());
@@ -81,6 +80,7 @@ pub(crate) async fn publish(job: PublishJob) -> PublishSummary {
         tokio::select! {
             // First, so that a stop that is already requested precedes every request.
             biased;
+            // A future that has ended must not be polled again.
             () = &mut halted, if !is_halted => {
                 is_halted = true;
                 sender.end(StopReason::Interrupted);
@@ -88,6 +88,7 @@ pub(crate) async fn publish(job: PublishJob) -> PublishSummary {
             ended = workers.next() => match ended {
                 None => break,
                 Some(Ok(())) => {}
+                // Not returned here, so that the open requests of the other workers end first.
                 Some(Err(error)) => { failure.get_or_insert(error); }
             },
         }
@@ -102,6 +103,7 @@ pub(crate) async fn publish(job: PublishJob) -> PublishSummary {
 /// Waits until `stop` becomes true. Never returns if its sender is gone.
 async fn stopped(mut stop: watch::Receiver<bool>) {
     if stop.wait_for(|stop| *stop).await.is_err() {
+        // A caller that never stops the pass may have dropped the sender.
         std::future::pending::<()>().await;
     }
 }

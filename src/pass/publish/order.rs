@@ -83,6 +83,7 @@ impl Remembered {
 
     fn item(&self, change: &Change, lane: usize) -> Item {
         let tried = self.tries.get(&change.id);
+        // A changed document counts as never tried (DESIGN, section 6, *Order*).
         let tried = tried.filter(|tried| tried.request == change.request());
         let is_unknown = self
             .unknown
@@ -102,7 +103,6 @@ impl Remembered {
 }
 
 impl Order {
-    /// Orders the changes of a plan.
     pub(crate) fn new(plan: &Plan, remembered: &Remembered) -> Self {
         let changes = plan.changes();
         let mut items = vec![Item::default(); changes.len()];

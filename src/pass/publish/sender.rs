@@ -36,6 +36,7 @@ impl Sender {
     pub(super) fn new(job: PublishJob) -> Self {
         let order = Order::new(&job.plan, &job.remembered);
         let seed = fastrand::u64(..);
+        // The logged seed makes the order of a pass reproducible.
         tracing::info!(name: "order_drawn", seed, "order of the environments drawn");
         let total = job.plan.changes().len();
         log_delays(&order, job.clock.instant());
@@ -91,6 +92,7 @@ impl Sender {
             }
             Err(error) => return Err(self.abandon(job, error)),
         };
+        // Read before the request, so that a token that another worker reads meanwhile counts as newer.
         let generation = self.job.service.token_generation();
         let started = self.now();
         let outcome = self.job.service.publish(&change.id, body(&sent)).await;
@@ -103,6 +105,7 @@ impl Sender {
             },
             Ok(_) => outcome,
             Err(error) => {
+                // Once a request has left, the report has its result (DESIGN, section 3), recorded or not.
                 self.results().results[job.change] = to_change_result(&outcome);
                 return Err(self.abandon(job, error));
             }
@@ -115,6 +118,7 @@ impl Sender {
     async fn begin(&self, toggle: &ToggleId, sent: &Sent) -> Result<Option<Begun>, state::Error> {
         let journal = &self.job.journal;
         loop {
+            // Enabled before the check, so that an end in between is not missed.
             let mut changed = pin!(self.changed.notified());
             changed.as_mut().enable();
             if self.dispatcher().is_closed() {
@@ -143,6 +147,7 @@ impl Sender {
         };
         let decision = retry::decide(outcome, context);
         let (now, response) = (self.now(), Response::of(outcome));
+        // First, so that no other worker sends before it is held back.
         if let PassEffect::EndFor(wait) | PassEffect::HoldBack(wait) = decision.pass {
             self.dispatcher().hold(now + wait);
             self.report(Event::HeldBack(wait));
@@ -218,17 +223,18 @@ impl Sender {
     /// Returns whether the token of a request is outdated. Reads it again if the service rejected it.
     fn token(&self, outcome: &Outcome, generation: u64) -> TokenState {
         let service = &self.job.service;
+        // FeatureProbe also answers 403 for a revoked token (DESIGN, section 6, *Verdict*).
         if !matches!(outcome, Outcome::Forbidden { .. } | Outcome::Unauthorised { .. }) {
             return TokenState::Current;
         }
         let is_changed = service.reload_token() == TokenChange::Changed;
+        // Another worker may have read the new token already.
         match is_changed || service.token_generation() > generation {
             true => TokenState::Outdated,
             false => TokenState::Current,
         }
     }
 
-    /// Stores the result of a change.
     fn settle(&self, change: usize, result: ChangeResult) {
         // Other results are reported at the end of the pass, when it is known which toggles failed alone.
         if matches!(result, ChangeResult::Applied | ChangeResult::Failed { .. }) {

@@ -46,7 +46,6 @@ impl Service {
         }
     }
 
-    /// Reads the token again.
     pub(super) fn reload_token(&self) -> TokenChange {
         match self {
             // The old token stays in use if the new one cannot be read.

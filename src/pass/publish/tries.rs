@@ -20,6 +20,7 @@ pub(crate) fn remember<'a>(
     jitter: f64,
 ) -> BTreeMap<ToggleId, Tried> {
     let pass = 1 + before.values().map(|tried| tried.pass).max().unwrap_or_default();
+    // A held request was not sent, so its earlier tries still count.
     let held = before.iter().filter(|(id, tried)| is_held(id, &tried.request));
     let mut tries: BTreeMap<_, _> = held.map(|(id, tried)| (id.clone(), tried.clone())).collect();
     for (id, request, result) in lines {
