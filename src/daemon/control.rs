@@ -82,6 +82,7 @@ impl Control {
     /// # Errors
     /// [`ControlError::Stopped`] if the driver has ended.
     pub async fn reconcile(&self) -> Result<(), ControlError> {
+        // Before the trigger, so that the pass that it starts tries parked toggles.
         self.commands
             .send(DriverCommand::RetryParked)
             .await

@@ -26,6 +26,7 @@ impl Freshness {
         let fetched_at = fetched.map(|fetched| seconds(fetched.at));
         self.metrics.source_fetched_at(fetched_at);
         let stale = fetched.and_then(|fetched| stale(fetched, now, self.stale_after));
+        // The age is published every second, and each change of the status wakes its readers.
         self.status.send_if_modified(|status| {
             let source = &mut status.source;
             log(source.stale.as_deref(), stale.as_deref());
@@ -46,6 +47,7 @@ fn log(before: Option<&str>, now: Option<&str>) {
 
 /// Describes the age of a source that was last current longer ago than `stale_after`.
 fn stale(fetched: Fetched, now: SystemTime, stale_after: Duration) -> Option<String> {
+    // The fetch is in the future if the clock was set back.
     let age = now.duration_since(fetched.at).unwrap_or_default();
     if age <= stale_after {
         return None;

@@ -135,8 +135,7 @@ impl LoopState {
         );
     }
 
-    /// Logs the toggles that this pass held and the pass before did not. Only counts a large group, such as the first
-    /// pass of an environment, so that exceptional toggles stand out.
+    /// Logs the toggles that this pass held and the pass before did not. Only counts a large group.
     pub(super) fn log_held(before: &[ToggleStatus], after: &[ToggleStatus]) {
         let is_known = |toggle: &ToggleStatus| {
             let place = before.binary_search_by(|known| known.toggle.cmp(&toggle.toggle));
@@ -149,6 +148,7 @@ impl LoopState {
         for toggle in &new {
             *sizes.entry(group(toggle)).or_default() += 1;
         }
+        // Large groups, such as the first pass of an environment, would hide exceptional toggles.
         let is_small = |toggle: &&&ToggleStatus| sizes[&group(toggle)] <= SMALL_GROUP;
         let listed: Vec<_> = new.iter().filter(is_small).take(MOST_HELD).collect();
         for toggle in &listed {
@@ -178,7 +178,7 @@ impl LoopState {
     }
 }
 
-/// Classifies a pass; none if it was interrupted, because the next pass follows immediately.
+/// Classifies a pass; none if it was interrupted.
 pub(super) fn pass_result(result: &Result<Report, String>) -> Option<PassResult> {
     Some(match result {
         Err(reason) => PassResult::Failed(reason.clone()),
@@ -187,6 +187,7 @@ pub(super) fn pass_result(result: &Result<Report, String>) -> Option<PassResult>
         }) => PassResult::Failed(error.in_full()),
         Ok(report) => match report.failure() {
             Some(reason) => PassResult::Failed(reason),
+            // The next pass follows immediately, and its result counts.
             None if report.stopped == Some(StopReason::Interrupted) => return None,
             None if report.is_nothing() => PassResult::Noop,
             None => PassResult::Success,

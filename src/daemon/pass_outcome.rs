@@ -48,6 +48,7 @@ impl PassOutcome {
                         .refused
                         .push((change.id.clone(), Parked { request, reason }));
                 }
+                // A backoff per toggle applies, and readiness is not affected (DESIGN, section 6, *Failed alone*).
                 ChangeResult::FailedAlone { .. } => {}
                 ChangeResult::NotSent | ChangeResult::Pending { .. } => outcome.unfinished = true,
             }

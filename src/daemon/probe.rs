@@ -33,6 +33,7 @@ pub(super) struct HeadProbe {
 impl HeadProbe {
     pub(super) fn new(config: SourceConfig, freshness: Freshness) -> Self {
         let config = SourceConfig {
+            // A lookup runs beside a pass, and only the pass writes the mirror.
             mode: CacheMode::Untouched,
             ..config
         };
@@ -76,6 +77,7 @@ impl HeadProbe {
     pub(super) fn record_lookup(&mut self, at: SystemTime) {
         // `FETCH_HEAD` of a local repository is more exact.
         if !self.is_local() {
+            // A lookup during a pass is newer than the start of the pass, which is recorded later.
             let at = self.fetched.map_or(at, |known| known.at.max(at));
             self.fetched = Some(Fetched { at, problem: None });
             self.freshness.publish(self.fetched, SystemTime::now());

@@ -67,6 +67,7 @@ impl Schedule {
     /// Returns the time before which no pass may use this token: a rejected token is probed every five minutes.
     pub(crate) fn rejected_until(&self, now: Instant, token: Option<&str>) -> Option<Instant> {
         let (rejected, until) = self.rejected.as_ref()?;
+        // Another token is tried immediately (DESIGN, section 6).
         (rejected.as_deref() == token && now < *until).then_some(*until)
     }
 
@@ -136,6 +137,7 @@ impl Schedule {
             false => 0,
         };
         let next = match (outcome.interrupted, self.failures) {
+            // A pass is interrupted for something newer, which must not wait.
             (true, _) => Duration::ZERO,
             (false, 0) => jittered(self.interval, jitter),
             (false, failures) => {
@@ -144,6 +146,7 @@ impl Schedule {
             }
         };
         let due = now + next;
+        // `Retry-After` holds back later passes as well, even for a newer commit (DESIGN, section 6).
         self.due = self.held_until.map_or(due, |until| due.max(until));
         self.on_lookup(now, jitter);
     }

@@ -11,8 +11,7 @@ use crate::source::watch::{Watcher, watch as watch_repository};
 
 /// Fires `lookup` at each file event of the repository at `path`, until the task is aborted.
 ///
-/// A file event only asks for a lookup of the ref, because another process may fetch and collect garbage there all the
-/// time. Without file events, the ref is looked up every second.
+/// Without file events, the ref is looked up every second.
 pub fn watch_source(
     path: PathBuf,
     reference: Option<String>,
@@ -20,6 +19,7 @@ pub fn watch_source(
     lookup: Trigger,
 ) -> JoinHandle<()> {
     tokio::spawn(async move {
+        // A lookup, not a pass, because another process may fetch and collect garbage there all the time.
         match watch_repository(&path, reference.as_deref(), move || lookup.fire()) {
             Ok(watcher) => follow(watcher, status).await,
             Err(error) => {
@@ -34,7 +34,7 @@ pub fn watch_source(
     })
 }
 
-/// Watches the folders that the repository is in after each new revision, because a swapped link leads elsewhere.
+/// Watches the folders that the repository is in after each new revision.
 async fn follow(mut watcher: Watcher, mut status: watch::Receiver<Status>) {
     let mut seen = None;
     let mut is_logged = false;
@@ -44,6 +44,7 @@ async fn follow(mut watcher: Watcher, mut status: watch::Receiver<Status>) {
             continue;
         }
         seen = revision;
+        // A new revision may come from a swapped link, which leads to other folders.
         if let Err(error) = watcher.renew()
             && !is_logged
         {

@@ -11,6 +11,7 @@ use crate::pass::Error;
 impl Driver {
     /// Returns the path of the missing checkout if no repository has existed there since startup.
     pub(super) fn awaited<'e>(&self, error: &'e Error) -> Option<&'e Path> {
+        // A repository that vanishes later is an error, which the pass reports.
         let is_new = self.status.borrow().source.revision.is_none();
         error.missing_checkout().filter(|_| is_new)
     }

@@ -54,6 +54,7 @@ impl Driver {
             self.count(toggles, state);
         }
         self.metrics.suspensions(&suspensions);
+        // In one change, so that no reader combines the results of two passes.
         self.status.send_modify(|status| {
             status.source.refused = refused;
             if let Ok(report) = &result {
@@ -80,12 +81,14 @@ impl Driver {
         self.metrics.toggles(toggles);
         self.metrics.withheld(&withheld);
         state.log_withheld(&withheld);
+        // Before the status is replaced, because the log compares the toggles of both passes.
         LoopState::log_held(&self.status.borrow().toggles, toggles);
     }
 }
 
 /// Schedules the next retry of a toggle, and a pass for the end of the next suspension.
 fn schedule_next(reconciler: &Reconciler, suspensions: &Suspensions, state: &mut LoopState, at: i64) {
+    // After `on_pass_finished`, which sets the time that this only brings forward.
     if let Some(wait) = tries::next_retry(reconciler.view().tries(), at) {
         state.schedule.retry_after(Instant::now(), wait);
     }

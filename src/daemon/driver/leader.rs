@@ -25,6 +25,7 @@ impl Driver {
         stop: &mut watch::Receiver<bool>,
     ) -> Result<Reconciler, Instant> {
         let (config, began) = (self.config.clone(), Instant::now());
+        // The loop waits for the lock instead, so that it answers operators and updates the heartbeat meanwhile.
         let mut opening = tokio::task::spawn_blocking(move || Reconciler::open(config, Duration::ZERO));
         let mut tick = interval(TICK);
         let opened = loop {
@@ -44,6 +45,7 @@ impl Driver {
                 state.schedule.no_later_than(Instant::now());
                 Ok(reconciler)
             }
+            // Another process applies the changes, so this is not a failed pass.
             Err(Error::State(state::Error::Locked { holder, .. })) => {
                 let role = Role::Follower(holder.to_string());
                 if self.status.borrow().role != role {
@@ -85,6 +87,7 @@ impl Driver {
         state.on_pass_finished(&PassOutcome::of(&Err(error.in_full())), self.token_fingerprint());
         state.log_result(&result);
         self.status.send_modify(|status| {
+            // Otherwise `/readyz` would report that the process is starting, not why the state cannot be opened.
             status.role = Role::Writer;
             status.source.awaited = None;
             status.last_pass = Some(LastPass::new(self.config.clock.unix(), result, took));

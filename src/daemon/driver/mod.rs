@@ -90,6 +90,7 @@ impl Driver {
         let probe = HeadProbe::new(self.config.source.clone(), freshness);
         let mut state = LoopState::new(self.poll_interval, probe);
         let mut tick = interval(TICK);
+        // Missed ticks are not made up for, because one lookup finds every move of the ref.
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         self.status.send_modify(|status| {
             status.source.repo.clone_from(&self.config.rules.repo);
@@ -113,6 +114,7 @@ impl Driver {
                 Wakeup::Stop => return,
                 Wakeup::Command(command) => self.carry_out(command, reconciler, &mut state),
                 wakeup if self.is_due(&wakeup, &mut state) => {
+                    // Another process may hold the lock of a folder that has replaced this one.
                     let Some(reconciler) = leader.take().filter(is_usable) else {
                         continue;
                     };
@@ -142,6 +144,7 @@ impl Driver {
         };
         let paused_until = is_wanted.then(|| self.paused_until(state, now)).flatten();
         if let Some(until) = paused_until {
+            // Otherwise the pass would stay due, and every wait of the loop would end immediately.
             state.schedule.defer(now, until);
         }
         is_wanted && paused_until.is_none()
@@ -162,8 +165,10 @@ impl Driver {
     ) -> Wakeup {
         let probe = &mut state.probe;
         let due = state.schedule.due();
+        // The tick looks up a local ref.
         let lookup_due = state.schedule.lookup_due().filter(|_| !probe.is_local());
         tokio::select! {
+            // In this order, so that a stop or an order never waits behind triggers.
             biased;
             () = stopped(stop) => Wakeup::Stop,
             Some(command) = self.commands.recv() => Wakeup::Command(command),
@@ -197,11 +202,14 @@ impl Driver {
             toggles,
         } = self.attend(pass, &mut running, &mut state.probe, stop).await?;
         let took = started.elapsed();
+        // If the pass did not read the source, only a move after its start is a reason for another pass.
         state.seen = running.revision().or(head);
         if state.seen.is_some() || result.is_ok() {
+            // The start of the pass counts, because a commit that was pushed during the pass may be missing.
             state.probe.record_lookup(started_at);
         }
         state.collect(&mut reconciler, revisions);
+        // The pass was planned without the order, and may have read the source before the trigger.
         if running.is_triggered || running.has_orders {
             self.trigger.fire();
         }
@@ -228,6 +236,7 @@ impl Driver {
         let pass = tokio::task::spawn_blocking(move || {
             let _entered = span.entered();
             let result = reconciler.pass(&context, &runtime);
+            // The status is computed from the whole applied tree, which an unchanged status does not need.
             let is_known = |report: &&Report| report.is_nothing() && status.borrow().is_in_sync();
             let report = result.as_ref().ok().filter(|report| !is_known(report));
             let toggles = report.and_then(|report| toggles_after(report, &reconciler, &mut revisions));
@@ -247,6 +256,7 @@ impl Driver {
     /// Returns a digest that distinguishes tokens; none if the token cannot be read.
     fn token_fingerprint(&self) -> Option<String> {
         use sha2::{Digest, Sha256};
+        // Only a digest leaves this function, so that the schedule does not hold the token.
         let secret = self.config.service.as_ref()?.token.read().ok()?;
         Some(crate::model::hex(&Sha256::digest(secret.expose())))
     }

@@ -56,6 +56,7 @@ impl Driver {
             DriverCommand::Resume(scope, reply) => {
                 let resumed = orders.resume(&scope).map_err(|error| chain(&error));
                 let is_recorded = resumed.is_ok();
+                // Before the answer, so that the caller finds the order in the status.
                 self.show_recorded(&orders);
                 let _ = reply.send(resumed);
                 is_recorded
@@ -82,6 +83,7 @@ impl Driver {
     ) -> Result<Released, ControlError> {
         let released = release(request, &self.status.borrow())?;
         let planned = released.allowance.revision;
+        // The status shows the pass before, and a decision must not release a plan that the operator has not seen.
         if let Some(current) = running.filter(|current| *current != planned) {
             let given = request.revision.clone();
             return Err(Rejection::OtherRevision { given, current }.into());
@@ -116,7 +118,6 @@ impl Driver {
         }
     }
 
-    /// Updates the status and the metrics.
     pub(super) fn show(&self, suspensions: Suspensions) {
         self.metrics.suspensions(&suspensions);
         self.status.send_modify(|status| status.suspensions = suspensions);

@@ -15,6 +15,7 @@ use crate::model::CommitId;
 use crate::pass::{Event, PassContext};
 
 /// The time that a pass has to end after a shutdown was requested.
+// The process must exit within this time of a signal (DESIGN, section 9).
 const GRACE: Duration = Duration::from_secs(25);
 
 /// The driver's side of a running pass.
@@ -65,6 +66,7 @@ impl RunningPass {
     /// Stops the pass if `head` is another revision than its own.
     fn compare(&self, head: Option<CommitId>) {
         let revision = self.revision();
+        // A lookup that failed has found no head, which is not a reason to stop.
         if revision.is_some() && head.is_some() && head != revision {
             self.stop();
         }
@@ -74,6 +76,7 @@ impl RunningPass {
         match effect {
             OrderEffect::Recorded => {
                 self.has_orders = true;
+                // The pass was planned without the order, and the next pass follows immediately.
                 self.stop();
             }
             OrderEffect::Rejected => {}
@@ -118,6 +121,7 @@ impl Driver {
                     running.is_triggered = true;
                     probe.start();
                 }
+                // A newer commit takes precedence over the retries of this pass (DESIGN, section 6).
                 _ = poll.tick() => probe.start(),
                 head = probe.finished() => running.compare(head),
             }

@@ -25,6 +25,7 @@ impl Default for SourceAge {
 
 impl SourceAge {
     pub(super) fn set(&self, fetched_at: Option<i64>) {
+        // No other memory depends on this value.
         self.0.store(fetched_at.unwrap_or(NONE), Ordering::Relaxed);
     }
 

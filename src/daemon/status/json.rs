@@ -27,6 +27,7 @@ impl<'a> StatusJson<'a> {
     /// Combines a status with its readiness.
     #[must_use]
     pub fn new(status: &'a Status, readiness: &'a Readiness) -> Self {
+        // Destructured, so that no new field can be forgotten.
         let Status {
             service,
             source,

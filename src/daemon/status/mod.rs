@@ -228,7 +228,6 @@ impl Status {
     }
 }
 
-/// Describes a suspension on one line.
 fn suspended((scope, suspension): (&SuspensionScope, &Suspension)) -> String {
     let Suspension { reason, until } = suspension;
     let globs = scope.globs().map(|globs| format!(" {globs}"));

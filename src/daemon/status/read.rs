@@ -18,6 +18,7 @@ pub struct StatusReport {
 /// # Errors
 /// As for [`plan`](crate::pass::plan).
 pub fn status(config: &Config) -> Result<StatusReport, Error> {
+    // State before source, as in a pass.
     let view = planning::view(config)?;
     planning::with_snapshot(&config.source, |snapshot| {
         let planned = planning::plan_read_only(snapshot, &view, config)?;

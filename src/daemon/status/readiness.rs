@@ -38,6 +38,7 @@ impl Status {
     /// `/readyz`).
     #[must_use]
     pub fn readiness(&self, now: Instant, stale_after: Duration) -> Readiness {
+        // Before the role: with `--state-remote origin`, the state cannot be opened without a checkout either.
         if let Some(path) = &self.source.awaited {
             let path = path.display();
             return Readiness::Unready(format!("waiting for a checkout at `{path}`"));
@@ -51,6 +52,7 @@ impl Status {
         }
         let readiness = self.freshness(now, stale_after);
         match self.waiting.filter(|waiting| now < waiting.until) {
+            // The wait is the cause of the problem; a ready daemon only remarks on it.
             Some(waiting) if readiness != Readiness::Ready => Readiness::Unready(waiting.to_string()),
             _ => readiness,
         }

@@ -63,6 +63,7 @@ pub(super) fn before(plan: &Plan, view: &StateSnapshot, scope: &Scope) -> Result
     }
     for change in plan.changes() {
         let line = match view.refusals().get(&change.id) {
+            // A refusal of another request does not concern this change (DESIGN, section 6).
             Some(refusal) if refusal.request == change.request() => Line::withheld(
                 ToggleState::Failed,
                 format!("refused by the service: {}", refusal.reason),
@@ -160,6 +161,7 @@ fn complete(
     scope: &Scope,
 ) -> Result<Vec<ToggleStatus>, Error> {
     let mut applied = applied(view)?;
+    // Before the confirmed changes are added, because no commit has recorded their revisions yet.
     revisions.update(view, &applied)?;
     for (id, sent) in view.settled() {
         match sent.action {
@@ -190,6 +192,7 @@ fn applied(view: &StateSnapshot) -> Result<BTreeSet<ToggleId>, state::Error> {
     let (Some(tip), Some(reader)) = (view.tip(), view.reader()?) else {
         return Ok(BTreeSet::new());
     };
+    // The applied tree has the default layout, whatever that of the source is (DESIGN, section 4).
     let layout = Layout::default();
     let mut toggles = BTreeSet::new();
     let mut folders = vec![(String::new(), tip.tree)];
