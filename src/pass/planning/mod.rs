@@ -361,10 +361,7 @@ fn count_settled(
 fn check_source(comparison: &Comparison, snapshot: &Snapshot, rules: &Rules) -> Result<(), Error> {
     // A source without documents never means that everything was removed (DESIGN, section 5).
     if !comparison.any_document {
-        let root = match rules.root.as_str() {
-            "" => ".",
-            root => root,
-        };
+        let root = if rules.root.is_empty() { "." } else { &rules.root };
         return Err(Error::NoDocuments {
             revision: snapshot.revision(),
             root: root.to_owned(),
@@ -372,8 +369,7 @@ fn check_source(comparison: &Comparison, snapshot: &Snapshot, rules: &Rules) -> 
             findings: comparison.findings.clone(),
         });
     }
-    super::check_scope(&rules.policy.scope, &comparison.unmatched)?;
-    Ok(())
+    super::check_scope(&rules.policy.scope, &comparison.unmatched)
 }
 
 pub(crate) fn source_info(snapshot: &Snapshot, rules: &Rules) -> SourceInfo {
