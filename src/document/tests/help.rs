@@ -3,8 +3,8 @@
 use super::*;
 
 /// The findings of a document as `severity id: message; help`.
-fn told(document: &Document) -> Vec<String> {
-    let told = |one: &Diagnostic| {
+fn lines(document: &Document) -> Vec<String> {
+    let lines = |one: &Diagnostic| {
         let severity = match one.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
@@ -12,7 +12,7 @@ fn told(document: &Document) -> Vec<String> {
         let help = one.help.as_deref().unwrap_or_default();
         format!("{severity} {}: {}; {help}", one.id, one.message)
     };
-    document.diagnostics.iter().map(told).collect()
+    document.diagnostics.iter().map(lines).collect()
 }
 
 fn of_kind(text: &str, kind: ServiceKind) -> Document {
@@ -67,10 +67,10 @@ fn a_misspelled_type_or_predicate_is_a_warning_unless_the_service_is_known() {
     ] {
         let text = with(from, to);
         let documented = of_kind(&text, ServiceKind::Documented);
-        assert_eq!(told(&documented), [format!("warning {sentence}")]);
+        assert_eq!(lines(&documented), [format!("warning {sentence}")]);
         assert!(documented.payload.is_some());
         let featureprobe = of_kind(&text, ServiceKind::FeatureProbe);
-        assert_eq!(told(&featureprobe), [format!("error {sentence}")]);
+        assert_eq!(lines(&featureprobe), [format!("error {sentence}")]);
         assert!(featureprobe.payload.is_none());
     }
 }
@@ -100,17 +100,17 @@ fn a_percentage_rollout_is_told_what_it_needs() {
     ] {
         for kind in [ServiceKind::Documented, ServiceKind::FeatureProbe] {
             let document = of_kind(&with("{ select: 1 }", rollout), kind);
-            let told = told(&document);
-            assert_eq!(told.len(), 1, "{rollout}: {told:?}");
+            let lines = lines(&document);
+            assert_eq!(lines.len(), 1, "{rollout}: {lines:?}");
             assert!(
-                told[0].contains("percentage rollouts need `service_kind: featureprobe`")
-                    && told[0].contains("does not send them yet"),
-                "{rollout}: {told:?}"
+                lines[0].contains("percentage rollouts need `service_kind: featureprobe`")
+                    && lines[0].contains("does not send them yet"),
+                "{rollout}: {lines:?}"
             );
         }
     }
     let document = yaml(with("  disabledServe", "  prerequisites: []\n  disabledServe"));
-    assert!(told(&document)[0].contains("need `service_kind: featureprobe`"));
+    assert!(lines(&document)[0].contains("need `service_kind: featureprobe`"));
 }
 
 #[test]

@@ -73,8 +73,11 @@ fn two_long_texts_are_shown_from_where_they_part() {
         let disabled = false;
         Targeting { disabled, content }
     };
-    let told = sentences(Some(&targeting("one")), &targeting("two"));
-    assert_eq!(told, ["variation `a` value: `…xxxxxxxxxxone` → `…xxxxxxxxxxtwo`"]);
+    let found = sentences(Some(&targeting("one")), &targeting("two"));
+    assert_eq!(
+        found,
+        ["variation `a` value: `…xxxxxxxxxxone` → `…xxxxxxxxxxtwo`"]
+    );
 }
 
 #[test]
@@ -109,7 +112,7 @@ fn rules_in_another_order_are_told_by_the_fewest_that_moved() {
             ],
         ),
     ] {
-        let told = sentences(Some(&targeting(before)), &targeting(after));
-        assert_eq!(told, expected, "{before} {after}");
+        let found = sentences(Some(&targeting(before)), &targeting(after));
+        assert_eq!(found, expected, "{before} {after}");
     }
 }
