@@ -153,11 +153,16 @@ fn hostile_text_from_the_service_is_escaped() {
         400,
         r#"{"message": "no\u001b[31m\n::error::pwned\u202e"}"#,
     )]);
-    let told = world.apply().exit(1).both();
-    assert!(!told.contains('\u{1b}') && !told.contains('\u{202e}'), "{told:?}");
+    let output = world.apply().exit(1).both();
     assert!(
-        !told.lines().any(|line| line.trim_start().starts_with("::error")),
-        "{told}"
+        !output.contains('\u{1b}') && !output.contains('\u{202e}'),
+        "{output:?}"
+    );
+    assert!(
+        !output
+            .lines()
+            .any(|line| line.trim_start().starts_with("::error")),
+        "{output}"
     );
 }
 
@@ -604,13 +609,13 @@ fn the_target_is_printed_before_the_first_request() {
     world.service.wait_for(1);
     child.kill().unwrap();
     let output = child.wait_with_output().unwrap();
-    let told = format!(
+    let output = format!(
         "{}{}",
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );
     for part in ["127.0.0.1", "refs/heads/main", world.repo.head().as_str()] {
-        assert!(told.contains(part), "{part} in {told}");
+        assert!(output.contains(part), "{part} in {output}");
     }
 }
 

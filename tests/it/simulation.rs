@@ -164,7 +164,7 @@ impl Simulation {
 
     fn run(&mut self) {
         let result = catch_unwind(AssertUnwindSafe(|| self.play()));
-        // What went wrong has been told; this is how it came to that.
+        // The panic message is printed already; the story shows how it came about.
         assert!(
             result.is_ok(),
             "seed {}:\n  {}",
@@ -320,7 +320,7 @@ impl Simulation {
 
     fn pass(&mut self) {
         self.apply().exit_in(&[0, 1, 3]).any_output();
-        self.story.push(format!("pass: {}", self.told()));
+        self.story.push(format!("pass: {}", self.new_requests()));
         self.account(false);
         self.compare_state();
     }
@@ -338,13 +338,14 @@ impl Simulation {
             // Its announcement would be waited for while it is fresh.
             crate::shared::age(remote);
         }
-        self.story.push(format!("killed pass ({count}): {}", self.told()));
+        self.story
+            .push(format!("killed pass ({count}): {}", self.new_requests()));
         self.account(killed);
     }
 
-    fn told(&self) -> String {
+    fn new_requests(&self) -> String {
         let requests = self.world.service.requests();
-        let told: Vec<_> = requests
+        let lines: Vec<_> = requests
             .iter()
             .map(|request| {
                 let word = match (request.stored, request.confirmed) {
@@ -356,7 +357,7 @@ impl Simulation {
                 format!("{}={age}{word}", request.toggle())
             })
             .collect();
-        told.join(", ")
+        lines.join(", ")
     }
 
     /// Checks every request of a pass and notes what came of it.
@@ -437,7 +438,7 @@ impl Simulation {
         }
     }
 
-    /// What is recorded as applied is what the service was last told, or nobody claims to know.
+    /// Checks that the recorded document of each toggle is the last one sent, or that the toggle is unknown.
     fn compare_state(&mut self) {
         let own = Repo::at(&self.world.state().join("state.git"));
         let (state, name) = match &self.remote {
@@ -484,6 +485,6 @@ impl Simulation {
         }
         let broken = self.head().values().any(|file| *file == File::Broken);
         self.apply().exit(if broken { 3 } else { 0 }).any_output();
-        assert_eq!(self.told(), "", "the second pass is silent");
+        assert_eq!(self.new_requests(), "", "the second pass is silent");
     }
 }

@@ -112,7 +112,7 @@ impl History {
         let frost = [0.0, 0.004, 0.03][world.draw(|rng| rng.usize(..3))];
         let death = match exceptions.frozen_requests {
             false => [0.0, 0.004, 0.02][world.draw(|rng| rng.usize(..3))],
-            // A process that sent late and dies with its disk has told nobody.
+            // A process that sent late and loses its disk leaves no record of it.
             true => 0.0,
         };
         let count = [1, 2, 4, 12][world.draw(|rng| rng.usize(..4))];
