@@ -29,7 +29,8 @@ pub(super) fn publish_with_checkpoints(
             Waited::Done(summary) => break summary,
             // The journal has every outcome, so the next process records them.
             Waited::Cancelled => return Err(Error::Cancelled),
-            // No checkpoint follows a failed one, because the journal keeps later outcomes for the next pass.
+            // A push that fails for a moment is not an error, and the next checkpoint repeats it. After any other failure,
+            // the journal keeps the outcomes for the next pass.
             Waited::Elapsed if broken.is_some() => {}
             Waited::Elapsed => {
                 let now = clock.unix();

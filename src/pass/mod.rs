@@ -1,4 +1,4 @@
-//! A pass: compare the source with what was applied, plan the difference, publish it, and record what came of it.
+//! A pass: compare the source with what was applied, plan the difference, publish it, and record the outcomes.
 //!
 //! `apply` makes one pass, the daemon makes one after the other, and `plan`, `status` and `validate` make its first half.
 //!
@@ -23,16 +23,17 @@
 //!    up commits only for what would be published.
 //! 6. *Start.* All documents go into the state as one pack, and shared state announces the changes. From here on, other
 //!    processes know what may have been sent.
-//! 7. *Lanes.* One per environment; for each request: journal, ask the gate, send, journal the outcome (`publish`).
+//! 7. *Lanes.* One per environment; for each request: journal the intent, check the lease, send, journal the outcome
+//!    (`publish`).
 //! 8. *Checkpoints.* Every few seconds while the lanes send, and once at the end, one commit records what was confirmed.
 //!
 //! If the source vanishes or another process is faster before anything was sent, the pass starts over.
 //!
 //! # Threads
 //!
-//! A pass blocks the thread that calls it, because all it does is read and write files and repositories. Only the lanes are
-//! asynchronous: they run on a [`Runtime`] beside that thread, and share nothing with it but the journal, the gate and the
-//! signal to stop. A checkpoint that hangs on a remote therefore delays neither the lanes nor their end. Time, the runtime
+//! A pass blocks the thread that calls it, because it reads and writes files and repositories. Only the lanes are
+//! asynchronous: they run on a [`Runtime`] beside that thread, and share only the journal (with the lease) and the stop
+//! signal with it. A checkpoint that hangs on a remote therefore delays neither the lanes nor their end. Time, the runtime
 //! and the service are enums with a variant for tests, so that a test can run passes in virtual time.
 
 mod checkpoints;

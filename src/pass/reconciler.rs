@@ -38,12 +38,12 @@ pub struct Reconciler {
     config: Config,
     source: Source,
     store: Store,
-    /// The remote that the state was opened on, where it is shared.
+    /// The remote that the state was opened on, if it is shared.
     remote: Option<RepoUrl>,
     inherited: Inherited,
-    /// Toggles that are not tried again yet, with the reason; the driver's to fill.
+    /// Toggles that are not tried again yet, with the reason. The driver sets them before a pass.
     pub(crate) parked: BTreeMap<ToggleId, Parked>,
-    /// What is known about moves of the ref; the driver's to fill.
+    /// The known moves of the ref. The driver keeps them between passes.
     pub(crate) history: HistoryGuard,
     #[cfg(test)]
     pub(super) simulated: Option<Arc<dyn super::publish::service::SimulatedService>>,

@@ -1,11 +1,11 @@
-//! Which commit last changed the meaning of each path: one walk over history for all paths.
+//! Finds the commit that last changed the meaning of each path, in one walk over the history for all paths.
 //!
-//! With git's history simplification a path follows one line only: from a commit to the first parent in which
-//! it is the same, until a commit differs from all its parents. That one is what `git log -1 REVISION -- path`
-//! names. If a parent's version means the same nevertheless, the path follows that parent. Paths on the same line travel
-//! together, and a folder is read only where it differs and still holds an open path.
+//! Git's history simplification follows a path along one line: from a commit to the first parent with the same version,
+//! until a commit differs from all its parents. `git log -1 REVISION -- path` names that commit. If a parent's version
+//! differs but has the same meaning, the walk follows that parent. Paths on the same line share one step, and a folder is
+//! read only if it differs and contains an open path.
 //!
-//! What a document means is not known here: the caller compares.
+//! The caller compares meanings, because this module does not parse documents.
 
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet, btree_map, hash_map};
 

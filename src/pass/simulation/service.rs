@@ -115,13 +115,13 @@ impl ToggleService {
         self.state().is_down = is_down;
     }
 
-    /// Takes in that a process has applied a revision completely.
+    /// Records that a process has applied a revision completely.
     pub(super) fn done(&self, revision: usize) {
         let mut state = self.state();
         state.newest_done = state.newest_done.max(revision);
     }
 
-    /// Takes in that a disk has lost outcomes: what they confirmed may be sent again.
+    /// Records that a disk has lost outcomes, so that confirmed requests may be sent again.
     pub(super) fn forget_confirmations(&self) {
         self.state().confirmed.clear();
     }

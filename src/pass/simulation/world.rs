@@ -128,7 +128,7 @@ impl World {
         low + (high - low) * self.draw(Rng::f64)
     }
 
-    /// Returns whether something goes wrong that does with this probability; nothing does once the world is calm.
+    /// Draws a fault with this probability. Returns `false` after the simulation has ended all faults.
     pub(super) fn trouble(&self, probability: f64) -> bool {
         let mut state = self.state();
         !state.is_calm && state.rng.f64() < probability

@@ -194,13 +194,18 @@ fn a_daemon_that_follows_a_remote_reports_missing_file_descriptors_and_goes_on_o
     daemon.ends_in_peace();
 }
 
+/// Returns whether this machine can set a limit of inotify in a user namespace, which ends with its processes.
+fn can_limit_inotify(script: &str) -> bool {
+    let output = Command::new("unshare")
+        .args(["--user", "--map-root-user", "sh", "-c", script])
+        .output();
+    output.is_ok_and(|output| output.status.success())
+}
+
 #[test]
 fn without_file_events_the_ref_is_looked_up_and_that_is_said_once() {
-    // A user namespace has limits of its own, and they end with it.
-    let inside = ["unshare", "--user", "--map-root-user", "sh", "-c"];
     let none = "echo 0 > /proc/sys/user/max_inotify_instances";
-    let can = Command::new(inside[0]).args(&inside[1..]).arg(none).output();
-    if !can.is_ok_and(|output| output.status.success()) {
+    if !can_limit_inotify(none) {
         return;
     }
     let world = World::with_pay_applied();
@@ -221,10 +226,8 @@ fn without_file_events_the_ref_is_looked_up_and_that_is_said_once() {
 
 #[test]
 fn with_too_few_watches_the_ref_is_looked_up_and_that_is_said_once() {
-    let inside = ["unshare", "--user", "--map-root-user", "sh", "-c"];
     let few = "echo 2 > /proc/sys/user/max_inotify_watches";
-    let can = Command::new(inside[0]).args(&inside[1..]).arg(few).output();
-    if !can.is_ok_and(|output| output.status.success()) {
+    if !can_limit_inotify(few) {
         return;
     }
     let world = World::with_pay_applied();
