@@ -9,7 +9,7 @@ use crate::model::escaped;
 use crate::notification::{Receiver, ReceiverFormat};
 use crate::pass::{Config, Limits, OriginState, Rules, SharedState};
 use crate::plan::render::MOST_SHOWN;
-use crate::plan::{MassChange, Policy, Trailer};
+use crate::plan::{MassChange, OnDrift, Policy, Trailer};
 use crate::service::{BaseUrl, ClientConfig};
 use crate::source::{CacheMode, Parents, SourceConfig};
 use crate::state::{self, Clock, SharedRemote};
@@ -124,6 +124,12 @@ fn policy(settings: &Settings) -> Policy {
             true => MassChange::Allowed,
         },
         comment_max_chars: settings.comment_max_chars,
+        on_drift: match settings.overwrite_drift {
+            false => settings.on_drift,
+            true => OnDrift::Overwrite,
+        },
+        on_approval: settings.on_approval,
+        on_missing: settings.on_missing,
     }
 }
 

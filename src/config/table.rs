@@ -13,13 +13,13 @@ use super::definition::Group::{Daemon, Notifications, Output, Safety, Service, S
 use super::definition::ValueShape::{Choice, Count, Duration, Path, Ratio, Secret, Switch, Text, Texts};
 use super::definition::{SettingInfo, Sources, setting};
 use super::value::{
-    Listen, any_text, count, parsed, path, positive_duration, ratio, root, scope, secret, secret_file, size,
-    switch,
+    Listen, any_text, count, interval, parsed, path, positive_duration, ratio, root, scope, secret,
+    secret_file, size, switch,
 };
 use crate::document::Layout;
 use crate::git::RepoUrl;
 use crate::model::{Scope, ServiceKind};
-use crate::plan::{FirstPass, HistoryRule, OnInvalid, OnRemove};
+use crate::plan::{FirstPass, HistoryRule, OnApproval, OnDrift, OnInvalid, OnMissing, OnRemove};
 use crate::service::BaseUrl;
 use crate::transport::{DaemonUrl, SecretSource};
 
@@ -196,9 +196,30 @@ settings! {
     on_invalid: OnInvalid {
         "on_invalid" => parsed::<OnInvalid> = "hold", Choice(OnInvalid::WORDS), "Choose what an invalid document stops: itself, or everything"
             .of(Safety, PLANNING) }
+    on_drift: OnDrift {
+        "on_drift" => parsed::<OnDrift> = "hold", Choice(OnDrift::WORDS), "Choose what a change that was made on the service causes"
+            .of(Safety, PLANNING)
+            .more("`hold` holds changes to its document, `overwrite` publishes the document again, `ignore` does not read the toggle. Needs `--service-kind featureprobe`.") }
+    overwrite_drift: bool {
+        // Only a flag: a confirmation applies to one invocation, but a variable or a file would outlive it.
+        "overwrite_drift" => switch = "false", Switch, "Overwrite in this pass what was changed on the service"
+            .of(Safety, &[Plan, Apply]).only_from(Sources::Flag)
+            .more("Needs `--service-kind featureprobe`.") }
+    on_approval: OnApproval {
+        "on_approval" => parsed::<OnApproval> = "hold", Choice(OnApproval::WORDS), "Choose what happens where the service requires approvals"
+            .of(Safety, PLANNING)
+            .more("`hold` holds the changes, `bypass` publishes them without an approval. Needs `--service-kind featureprobe`.") }
+    on_missing: OnMissing {
+        "on_missing" => parsed::<OnMissing> = "hold", Choice(OnMissing::WORDS), "Choose what happens if the service does not have the toggle"
+            .of(Safety, PLANNING)
+            .more("`hold` holds it, `create` creates the toggle before its first publish. Needs `--service-kind featureprobe`.") }
     poll_interval: time::Duration {
         "poll_interval" => positive_duration = "30s", Duration, "Poll the source this often".of(Daemon, DAEMON)
             .more("A moved local ref, a webhook, `POST /reconcile` and SIGHUP start a pass sooner.") }
+    drift_interval: time::Duration {
+        "drift_interval" => interval = "10m", Duration, "Compare the service with what was applied this often"
+            .of(Daemon, DAEMON)
+            .more("`0` turns it off. Needs `--service-kind featureprobe`.") }
     stale_after: time::Duration {
         "stale_after" => positive_duration, Duration, "Become unready this long after the last successful pass"
             .of(Daemon, DAEMON).default("10 × the poll interval") }

@@ -104,6 +104,14 @@ pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Parses a duration; `0`, with or without a unit, means never.
+pub(super) fn interval(text: &str) -> Result<Duration, String> {
+    match text == "0" || duration(text) == Ok(Duration::ZERO) {
+        true => Ok(Duration::ZERO),
+        false => positive_duration(text),
+    }
+}
+
 fn digits(text: &str) -> Option<&str> {
     (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())).then_some(text)
 }

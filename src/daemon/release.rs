@@ -217,11 +217,17 @@ fn waiting(
 fn released_by(toggle: &ToggleStatus) -> &'static [Override] {
     match toggle.kind {
         Some(WithheldKind::FirstPass) => &[Override::FirstPassAdopt, Override::FirstPassAssert],
+        Some(WithheldKind::DiffersFromLive | WithheldKind::Drifted) => &[Override::OverwriteDrift],
         Some(WithheldKind::Environment | WithheldKind::Rail) => &[Override::MassChange],
         Some(
-            WithheldKind::FailedAlone
+            WithheldKind::ApprovalRequired
+            | WithheldKind::Archived
+            | WithheldKind::AwaitsApproval
+            | WithheldKind::FailedAlone
             | WithheldKind::Invalid
+            | WithheldKind::Missing
             | WithheldKind::Refused
+            | WithheldKind::ReturnType
             | WithheldKind::Stopped
             | WithheldKind::Suspended
             | WithheldKind::Unknown,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Commit;
+use super::{Commit, Override};
 
 /// The commit of a change. A guessed commit provides the comment only; trailers are read from known commits.
 ///
@@ -61,12 +61,12 @@ impl Attribution {
         }
     }
 
-    /// Returns whether the commit's trailers contain `Gitoggle-Allow: mass-change`.
+    /// Returns whether the commit's trailers contain `Gitoggle-Allow` with the name of `what`.
     #[must_use]
-    pub fn allows_mass_change(&self) -> bool {
+    pub fn allows(&self, what: Override) -> bool {
         self.trailers("Gitoggle-Allow")
             .iter()
-            .any(|value| value == "mass-change")
+            .any(|value| value == what.as_str())
     }
 
     /// Returns the values of the trailers `key` of a known commit. As with `git interpret-trailers`, only the last
@@ -119,7 +119,12 @@ mod tests {
             ),
             (Attribution::Uncommitted, false, "uncommitted", "(not com…"),
         ] {
-            assert_eq!(attribution.allows_mass_change(), is_allowed, "{attribution:?}");
+            assert_eq!(
+                attribution.allows(Override::MassChange),
+                is_allowed,
+                "{attribution:?}"
+            );
+            assert!(!attribution.allows(Override::OverwriteDrift), "{attribution:?}");
             assert_eq!(attribution.label(), label);
             assert_eq!(attribution.comment(9), comment);
         }

@@ -110,7 +110,11 @@ mod tests {
             ("Subject\n\nGitoggle-Allow: everything", false),
         ] {
             let attribution = Attribution::Known(std::sync::Arc::new(commit(message)));
-            assert_eq!(attribution.allows_mass_change(), allowed, "{message:?}");
+            assert_eq!(
+                attribution.allows(crate::model::Override::MassChange),
+                allowed,
+                "{message:?}"
+            );
         }
     }
 

@@ -37,6 +37,9 @@ pub struct Sent {
     pub path: String,
     /// The source revision of the plan.
     pub revision: CommitId,
+    /// The live version that the request replaces, if the service compares it (DESIGN, section 8.5).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_version: Option<u64>,
 }
 
 /// The SHA-256 of an action and its targeting, in hexadecimal digits. Identifies a request for a toggle. The comment is

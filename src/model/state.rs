@@ -7,6 +7,8 @@ super::words! {
     ToggleState {
         /// Refused by the service, or parked.
         Failed = "failed",
+        /// The service has other targeting than was last applied.
+        Drifted = "drifted",
         /// Withheld: invalid, a rail, a first pass.
         Held = "held",
         /// Not published yet: also unknown, busy or suspended.
@@ -18,6 +20,16 @@ super::words! {
     }
     /// The kind of reason for which a toggle is withheld.
     WithheldKind {
+        /// The environment needs approvals, and a publish would bypass them.
+        ApprovalRequired = "approval_required",
+        /// The toggle is archived on the service.
+        Archived = "archived",
+        /// A draft on the service awaits approval.
+        AwaitsApproval = "awaits_approval",
+        /// Nothing is applied for the toggle, and the service has other targeting than the document.
+        DiffersFromLive = "differs_from_live",
+        /// Somebody changed the toggle on the service since it was last applied.
+        Drifted = "drifted",
         /// The whole environment is held: all of its documents were removed.
         Environment = "environment",
         /// The publish failed although others succeeded.
@@ -26,10 +38,14 @@ super::words! {
         FirstPass = "first_pass",
         /// The document is invalid.
         Invalid = "invalid",
+        /// The service has no such toggle.
+        Missing = "missing",
         /// The environment is over a limit.
         Rail = "rail",
         /// The service refused the request.
         Refused = "refused",
+        /// A variation is not of the toggle's return type.
+        ReturnType = "return_type",
         /// Another document is invalid, and `on_invalid: stop` holds everything.
         Stopped = "stopped",
         /// An operator suspended publishing.

@@ -100,7 +100,7 @@ impl SentNotifications {
     fn one(&mut self, before: Option<Trouble>, now: &ToggleStatus) -> Option<ToggleChange> {
         let after = match now.state {
             ToggleState::Failed => Some(Trouble::Failed),
-            ToggleState::Held => Some(Trouble::Held),
+            ToggleState::Drifted | ToggleState::Held => Some(Trouble::Held),
             ToggleState::InSync | ToggleState::Orphan => None,
             // It has neither failed again nor recovered yet.
             ToggleState::Pending => before,

@@ -25,12 +25,12 @@ pub(super) fn spent(plan: &Plan, published: &PublishSummary, allowances: &[Allow
                 !is_first_pass(plan, environment) || EnvironmentResult::of(plan, published, environment).any
             }
             // The allowance is valid until no change is left, so that a later pass can finish an interrupted one.
-            (Override::MassChange, Some(environment)) => {
+            (Override::MassChange | Override::OverwriteDrift, Some(environment)) => {
                 let EnvironmentResult { any, all } = EnvironmentResult::of(plan, published, environment);
                 all && (any || !is_held(plan, environment))
             }
             // `POST /allow` never records one of these.
-            (Override::OverwriteDrift, _) | (_, None) => true,
+            (_, None) => true,
         }
     };
     allowances.iter().filter(is_spent).cloned().collect()

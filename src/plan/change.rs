@@ -1,6 +1,6 @@
 //! Changes: what a pass publishes, what that replaces, and edits of the state that need no publish.
 
-use crate::model::{Action, Attribution, Payload, RequestDigest, ToggleId, Version};
+use crate::model::{Action, Attribution, Payload, RequestDigest, Sent, ToggleId, Version};
 
 /// One publish.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -17,6 +17,8 @@ pub struct Change {
     pub comment: String,
     /// Whether this repeats a request with an unknown outcome.
     pub attempt: PublishAttempt,
+    /// Whether it may replace a change that someone else made on the service.
+    pub overwrite: Overwrite,
 }
 
 impl std::ops::Deref for Change {
@@ -42,18 +44,33 @@ pub enum Before {
     Applied(Payload),
     /// Nothing: the change creates the toggle.
     Nothing,
+    /// The live targeting of a drifted toggle, whose document is published again.
+    Live(Payload),
     /// The targeting of the last request, whose outcome is unknown.
-    Unknown(Payload),
+    Unknown {
+        /// The targeting.
+        payload: Payload,
+        /// The live version that the request replaces, if it is known.
+        base_version: Option<u64>,
+    },
     /// An applied document that the current rules cannot read.
     Unreadable,
 }
 
 impl Before {
+    /// Returns the targeting of a request whose outcome is unknown.
+    pub(super) fn unknown(sent: &Sent) -> Self {
+        Self::Unknown {
+            payload: sent.payload.clone(),
+            base_version: sent.base_version,
+        }
+    }
+
     /// Returns the targeting that was last applied or sent, if it is readable.
     #[must_use]
     pub fn payload(&self) -> Option<&Payload> {
         match self {
-            Self::Applied(payload) | Self::Unknown(payload) => Some(payload),
+            Self::Applied(payload) | Self::Live(payload) | Self::Unknown { payload, .. } => Some(payload),
             Self::Nothing | Self::Unreadable => None,
         }
     }
@@ -66,6 +83,15 @@ pub enum PublishAttempt {
     First,
     /// The same body and comment as the request with the unknown outcome.
     Retry,
+}
+
+/// Whether a change may replace what someone else changed on the service (DESIGN, section 8.4).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Overwrite {
+    /// The settings, an operator, a trailer or an asserted first pass allow it.
+    Allowed,
+    /// The change is held instead.
+    Held,
 }
 
 /// A change of the state without a publish.

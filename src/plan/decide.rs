@@ -147,7 +147,7 @@ fn document(version: Version, applied: AppliedVersion, pass: PassOrder) -> Toggl
         AppliedVersion::Unreadable { .. } => publish(version, Action::Update, Before::Unreadable, None),
         AppliedVersion::Unknown { sent } => {
             let is_same = sent.object == version.object || sent.payload == version.payload;
-            let before = Before::Unknown(sent.payload.clone());
+            let before = Before::unknown(&sent);
             match sent.action {
                 // A `disable` sends other targeting than its blob contains, so a file that returns is a newer one.
                 Action::Disable => publish(version, Action::Update, before, None),
@@ -191,14 +191,10 @@ fn orphan(id: ToggleId, path: String, applied: AppliedVersion, on_remove: OnRemo
             payload,
         } => (object, format, Before::Applied(payload), None),
         AppliedVersion::Unknown { sent } => {
+            let before = Before::unknown(&sent);
             // Only a repeated disable is a retry; after any other request it is a new one.
             let retried_comment = (sent.action == Action::Disable).then_some(sent.comment);
-            (
-                sent.object,
-                sent.format,
-                Before::Unknown(sent.payload),
-                retried_comment,
-            )
+            (sent.object, sent.format, before, retried_comment)
         }
     };
     let Some(payload) = before.payload().map(Payload::disabled) else {

@@ -7,11 +7,13 @@ use super::change::same_environment;
 use super::decide::{DecidedToggle, DraftChange, PassOrder, ToggleDecision};
 use super::first_pass::{FirstPassChoice, FirstPassRules, by_operator};
 use super::{
-    Before, Change, FirstPass, Input, LastOutcome, MassChange, OnInvalid, Orphan, OrphanReason, Plan, Policy,
-    PublishAttempt, Rail, StateEdit, Stopped, Trailer, WithheldReason, WithheldToggle,
+    Before, Change, FirstPass, Input, LastOutcome, MassChange, OnDrift, OnInvalid, Orphan, OrphanReason,
+    Overwrite, Plan, Policy, PublishAttempt, Rail, StateEdit, Stopped, Trailer, WithheldReason,
+    WithheldToggle,
 };
 use crate::model::{
-    Action, Attribution, EnvironmentId, HistoryEvidence, ObjectId, Payload, Suspensions, ToggleId, Version,
+    Action, Attribution, EnvironmentId, HistoryEvidence, ObjectId, Override, Payload, Suspensions, ToggleId,
+    Version,
 };
 
 /// A plan whose changes have no commits yet. The rails apply later, because a commit's trailer can lift them.
@@ -261,7 +263,7 @@ impl Draft {
             action,
             before,
             retried_comment,
-            pass: _,
+            pass,
             withheld: _,
         } = draft;
         let attempt = match retried_comment {
@@ -274,12 +276,29 @@ impl Draft {
             Action::Disable => removal_comment(&attribution, max),
         });
         Change {
+            overwrite: self.overwrite(&version.id, pass, &attribution),
             version,
             action,
             before,
             attribution,
             comment,
             attempt,
+        }
+    }
+
+    /// Returns whether a change may replace what someone else changed on the service.
+    fn overwrite(&self, id: &ToggleId, pass: PassOrder, attribution: &Attribution) -> Overwrite {
+        let by_trailer =
+            || self.policy.trailer == Trailer::Allowed && attribution.allows(Override::OverwriteDrift);
+        let by_operator = || self.plan.overrides.overwrite_drift.contains(&id.environment());
+        // A first pass publishes only if it is asserted, which is a decision about what the service has.
+        match pass == PassOrder::First
+            || self.policy.on_drift == OnDrift::Overwrite
+            || by_trailer()
+            || by_operator()
+        {
+            true => Overwrite::Allowed,
+            false => Overwrite::Held,
         }
     }
 
@@ -294,7 +313,7 @@ impl Draft {
         let (mut all, mut updates) = (0, 0);
         for change in lane {
             let is_allowed =
-                self.policy.trailer == Trailer::Allowed && change.attribution.allows_mass_change();
+                self.policy.trailer == Trailer::Allowed && change.attribution.allows(Override::MassChange);
             // A retry passed the rails before, and a trailer exempts the changes of its commit (DESIGN, section 7).
             if change.attempt == PublishAttempt::First && !is_allowed {
                 all += 1;
@@ -329,8 +348,8 @@ enum DraftOutcome {
 
 fn last_outcome(before: &Before) -> LastOutcome {
     match before {
-        Before::Unknown(_) => LastOutcome::Unknown,
-        Before::Applied(_) | Before::Nothing | Before::Unreadable => LastOutcome::Known,
+        Before::Unknown { .. } => LastOutcome::Unknown,
+        Before::Applied(_) | Before::Live(_) | Before::Nothing | Before::Unreadable => LastOutcome::Known,
     }
 }
 

@@ -41,6 +41,7 @@ mod draft;
 mod first_pass;
 mod guesses;
 mod input;
+mod live;
 mod orphan;
 mod overrides;
 mod pairs;
@@ -54,14 +55,18 @@ mod value;
 mod withheld;
 
 pub use candidate::{AppliedVersion, Candidate, Desired};
-pub use change::{Before, Change, PublishAttempt, StateEdit};
+pub use change::{Before, Change, Overwrite, PublishAttempt, StateEdit};
 pub use decide::{DecidedToggle, DecisionContext};
 pub use draft::Draft;
 pub use guesses::Guesses;
 pub use input::{Input, Parked};
+pub use live::{LiveChange, LiveDecision, LiveHold, Resolution, decide_live, resolve};
 pub use orphan::{LastOutcome, Orphan, OrphanReason};
 pub use overrides::Overrides;
-pub use policy::{FirstPass, HistoryRule, Limit, MassChange, OnInvalid, OnRemove, Policy, Rail, Trailer};
+pub use policy::{
+    FirstPass, HistoryRule, Limit, MassChange, OnApproval, OnDrift, OnInvalid, OnMissing, OnRemove, Policy,
+    Rail, Trailer,
+};
 pub use sentences::sentences;
 pub use source_info::{FETCH_ALL, History, SourceInfo};
 pub use value::{Approved, Lane, Plan, PlanCounts, Stopped};

@@ -14,6 +14,8 @@ pub struct Overrides {
     pub history: Option<CommitId>,
     /// Environments whose rails are lifted.
     pub mass_change: BTreeSet<EnvironmentId>,
+    /// Environments in which changes that were made on the service may be overwritten.
+    pub overwrite_drift: BTreeSet<EnvironmentId>,
 }
 
 impl Overrides {
@@ -34,8 +36,10 @@ impl Overrides {
                     overrides.mass_change.insert(environment);
                 }
                 (Override::History, _) => overrides.history = Some(revision),
-                // Drift is found by reading the live service, which the documented API does not offer.
-                (Override::OverwriteDrift, _) | (_, None) => {}
+                (Override::OverwriteDrift, Some(environment)) => {
+                    overrides.overwrite_drift.insert(environment);
+                }
+                (_, None) => {}
             }
         }
         overrides

@@ -25,6 +25,12 @@ pub struct Policy {
     pub mass_change: MassChange,
     /// The maximum length of a comment, in Unicode scalar values.
     pub comment_max_chars: usize,
+    /// What happens to a toggle that was changed on the service.
+    pub on_drift: OnDrift,
+    /// Whether a publish may bypass the approvals of an environment.
+    pub on_approval: OnApproval,
+    /// What happens to a document whose toggle does not exist on the service.
+    pub on_missing: OnMissing,
 }
 
 words! {
@@ -54,6 +60,35 @@ words! {
         Hold = "hold",
         /// Publish nothing while a document is invalid.
         Stop = "stop",
+    }
+    /// `--on-drift`.
+    #[derive(Default)]
+    OnDrift {
+        /// Hold changes to a toggle that was changed on the service.
+        #[default]
+        Hold = "hold",
+        /// Publish its document again.
+        Overwrite = "overwrite",
+        /// Do not read the toggle before a publish.
+        Ignore = "ignore",
+    }
+    /// `--on-approval`.
+    #[derive(Default)]
+    OnApproval {
+        /// Hold changes in an environment that needs approvals.
+        #[default]
+        Hold = "hold",
+        /// Publish without an approval.
+        Bypass = "bypass",
+    }
+    /// `--on-missing`.
+    #[derive(Default)]
+    OnMissing {
+        /// Hold the document.
+        #[default]
+        Hold = "hold",
+        /// Create the toggle before its first publish.
+        Create = "create",
     }
     /// `--history`.
     HistoryRule {
@@ -97,6 +132,9 @@ impl Default for Policy {
             trailer: Trailer::default(),
             mass_change: MassChange::default(),
             comment_max_chars: 1024,
+            on_drift: OnDrift::default(),
+            on_approval: OnApproval::default(),
+            on_missing: OnMissing::default(),
         }
     }
 }
@@ -117,10 +155,13 @@ impl Policy {
             trailer,
             mass_change,
             comment_max_chars,
+            on_drift,
+            on_approval,
+            on_missing,
         } = self;
         let text = format!(
             "{:?} {first_pass:?} {on_remove:?} {on_invalid:?} {max_change_ratio:?} {max_change_count:?} {trailer:?} \
-             {mass_change:?} {comment_max_chars}",
+             {mass_change:?} {comment_max_chars} {on_drift:?} {on_approval:?} {on_missing:?}",
             scope.globs()
         );
         hex(&Sha256::digest(text))

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Change, Rail, Trailer};
+use super::{Change, LiveHold, Rail, Trailer};
 use crate::model::{EnvironmentId, SuspensionScope, ToggleId, ToggleState, WithheldKind, escaped};
 
 /// A toggle that the pass does not publish.
@@ -28,6 +28,8 @@ pub enum WithheldReason {
     FirstPass(Arc<Undecided>),
     /// The document is invalid.
     Invalid,
+    /// The live state of the toggle does not permit a publish.
+    Live(Box<LiveHold>),
     /// The environment is over a limit.
     Rail(Box<Rail>),
     /// The service refused the request with this error; it is not retried yet.
@@ -59,9 +61,12 @@ impl WithheldReason {
     #[must_use]
     pub fn state(&self) -> ToggleState {
         match self {
-            Self::Environment(_) | Self::FirstPass(_) | Self::Invalid | Self::Rail(_) | Self::Stopped => {
-                ToggleState::Held
-            }
+            Self::Environment(_)
+            | Self::FirstPass(_)
+            | Self::Invalid
+            | Self::Live(_)
+            | Self::Rail(_)
+            | Self::Stopped => ToggleState::Held,
             Self::FailedAlone(_) | Self::Refused(_) => ToggleState::Failed,
             Self::Suspended { .. } | Self::Unknown(_) => ToggleState::Pending,
         }
@@ -75,6 +80,7 @@ impl WithheldReason {
             Self::FailedAlone(_) => WithheldKind::FailedAlone,
             Self::FirstPass(_) => WithheldKind::FirstPass,
             Self::Invalid => WithheldKind::Invalid,
+            Self::Live(hold) => hold.kind(),
             Self::Rail(_) => WithheldKind::Rail,
             Self::Refused(_) => WithheldKind::Refused,
             Self::Stopped => WithheldKind::Stopped,
@@ -94,7 +100,11 @@ impl WithheldReason {
         // `Stopped` is not among them, because the invalid document behind it has its own exit code (3).
         matches!(
             self,
-            Self::Environment(_) | Self::FirstPass(_) | Self::Rail(_) | Self::Suspended { .. }
+            Self::Environment(_)
+                | Self::FirstPass(_)
+                | Self::Live(_)
+                | Self::Rail(_)
+                | Self::Suspended { .. }
         )
     }
 }
@@ -109,6 +119,7 @@ impl fmt::Display for WithheldReason {
             Self::Environment(reason) => escaped(reason).fmt(f),
             Self::FirstPass(undecided) => undecided.fmt(f),
             Self::Invalid => f.write_str("the document is invalid; the last applied version stays"),
+            Self::Live(hold) => hold.fmt(f),
             Self::Rail(rail) => rail.fmt(f),
             Self::Refused(reason) => write!(f, "refused by the service: {}", escaped(reason)),
             Self::Stopped => {

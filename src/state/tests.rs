@@ -78,6 +78,7 @@ pub(super) fn sent(action: Action, text: &str) -> Sent {
         format: Format::Yaml,
         path: "somewhere.yaml".to_owned(),
         revision: CommitId(ObjectId([1; 20])),
+        base_version: (action == Action::Update).then_some(7),
     }
 }
 

@@ -15,9 +15,9 @@ use super::args::DemoArgs;
 use super::failure::{ExitStatus, Failure};
 use super::signals;
 use crate::config::Settings;
-use crate::model::{Color, Commit, Scope, ToggleId, escaped};
+use crate::model::{Color, Commit, ToggleId, escaped};
 use crate::pass::{self, ChangeResult, Config, Files, PassContext, Reconciler, Report, Runtime};
-use crate::plan::{FirstPass, MassChange, OnInvalid, OnRemove, Policy, Trailer, render};
+use crate::plan::{FirstPass, Policy, render};
 use crate::sandbox::{Sandbox, SandboxConfig};
 use crate::service::ClientConfig;
 use crate::source::sample::Sample;
@@ -339,14 +339,7 @@ impl Demo {
 
 fn policy(first_pass: Option<FirstPass>) -> Policy {
     Policy {
-        scope: Scope::default(),
         first_pass,
-        on_remove: OnRemove::Keep,
-        on_invalid: OnInvalid::Hold,
-        max_change_ratio: 0.3,
-        max_change_count: None,
-        trailer: Trailer::Allowed,
-        mass_change: MassChange::Held,
-        comment_max_chars: 1024,
+        ..Policy::default()
     }
 }

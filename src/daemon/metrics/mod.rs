@@ -307,17 +307,25 @@ mod tests {
         gitoggle_source_fetch_duration_seconds_count 1
         gitoggle_source_fetch_duration_seconds_sum 1.0
         gitoggle_suspended 1
+        gitoggle_toggles{state="drifted"} 0
         gitoggle_toggles{state="failed"} 0
         gitoggle_toggles{state="held"} 0
         gitoggle_toggles{state="in_sync"} 0
         gitoggle_toggles{state="orphan"} 0
         gitoggle_toggles{state="pending"} 0
+        gitoggle_withheld{reason="approval_required"} 0
+        gitoggle_withheld{reason="archived"} 0
+        gitoggle_withheld{reason="awaits_approval"} 0
+        gitoggle_withheld{reason="differs_from_live"} 0
+        gitoggle_withheld{reason="drifted"} 0
         gitoggle_withheld{reason="environment"} 0
         gitoggle_withheld{reason="failed_alone"} 0
         gitoggle_withheld{reason="first_pass"} 0
         gitoggle_withheld{reason="invalid"} 0
+        gitoggle_withheld{reason="missing"} 0
         gitoggle_withheld{reason="rail"} 0
         gitoggle_withheld{reason="refused"} 0
+        gitoggle_withheld{reason="return_type"} 0
         gitoggle_withheld{reason="stopped"} 0
         gitoggle_withheld{reason="suspended"} 0
         gitoggle_withheld{reason="unknown"} 0

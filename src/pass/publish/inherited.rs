@@ -49,7 +49,7 @@ mod tests {
 
     use super::*;
     use crate::model::{Action, Attribution, Format, ObjectId, Payload, Version};
-    use crate::plan::Before;
+    use crate::plan::{Before, Overwrite};
 
     fn change(id: &ToggleId, before: Before, attempt: PublishAttempt) -> Change {
         Change {
@@ -65,6 +65,7 @@ mod tests {
             attribution: Attribution::Uncommitted,
             comment: String::new(),
             attempt,
+            overwrite: Overwrite::Held,
         }
     }
 
@@ -78,7 +79,10 @@ mod tests {
         let (now, ended_at) = (Instant::now(), Instant::now() + Duration::from_secs(10));
         let [left, other]: [ToggleId; 2] = ["a/b/left", "a/b/other"].map(|id| id.parse().unwrap());
         let mut inherited = Inherited::new([&left], ended_at);
-        let unknown = || Before::Unknown(payload());
+        let unknown = || Before::Unknown {
+            payload: payload(),
+            base_version: None,
+        };
         inherited.expire(now);
         for (id, before, attempt, expected) in [
             (&left, unknown(), PublishAttempt::First, Some(ended_at)),

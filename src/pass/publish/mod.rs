@@ -119,6 +119,7 @@ pub(crate) fn sent(change: &Change, revision: CommitId) -> Sent {
         format: version.format,
         path: version.path,
         revision,
+        base_version: None,
     }
 }
 

@@ -37,15 +37,16 @@ fn in_words(change: &Change, before: Option<&Targeting>, after: &Targeting) -> V
     use super::Before;
     let mut out = Vec::new();
     match &change.before {
-        Before::Unknown(_) if change.attempt == PublishAttempt::Retry => {
+        Before::Unknown { .. } if change.attempt == PublishAttempt::Retry => {
             out.push("sent before with an unknown outcome: retried unchanged".to_owned());
         }
-        Before::Unknown(_) => {
+        Before::Unknown { .. } => {
             out.push(
                 "the outcome of the last publish is unknown; compared with the last request:".to_owned(),
             );
         }
         Before::Unreadable => out.push("the applied document can no longer be read".to_owned()),
+        Before::Live(_) => out.push("changed on the service; the document is published again".to_owned()),
         Before::Applied(_) | Before::Nothing => {}
     }
     out.extend(sentences(before, after));

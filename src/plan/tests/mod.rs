@@ -199,6 +199,7 @@ impl World {
                     format,
                     path: format!("{id}.yaml"),
                     revision: CommitId(ObjectId([5; 20])),
+                    base_version: None,
                 },
             },
         }

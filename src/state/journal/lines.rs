@@ -113,13 +113,16 @@ pub(crate) fn intent(number: u64, id: &ToggleId, base: Option<CommitId>, sent: &
         format,
         path,
         revision,
+        base_version,
     } = sent;
     // The payload is JSON already, so the line is formatted without parsing it again.
     let text = |text: &str| serde_json::to_string(text).expect("a string is valid JSON");
+    let base_version =
+        base_version.map_or_else(String::new, |version| format!(",\"base_version\":{version}"));
     let base = base.map_or_else(|| "null".to_owned(), |base| format!("\"{base}\""));
     format!(
         "{{\"intent\":{number},\"toggle\":\"{id}\",\"base\":{base},\"sent\":{{\"action\":\"{}\",\"payload\":{},\
-         \"comment\":{},\"object\":\"{object}\",\"format\":\"{}\",\"path\":{},\"revision\":\"{revision}\"}}}}\n",
+         \"comment\":{},\"object\":\"{object}\",\"format\":\"{}\",\"path\":{},\"revision\":\"{revision}\"{base_version}}}}}\n",
         action.as_str(),
         payload.as_json(),
         text(comment),

@@ -1,0 +1,114 @@
+//! The targeting of a toggle as the service reports it (DESIGN, section 8.2).
+
+use super::{Payload, Variation};
+
+super::words! {
+    /// The type of the values that a toggle serves (`featureprobe-behaviour.md`, section 5.1).
+    ReturnType {
+        /// `true` or `false`.
+        Boolean = "boolean",
+        /// A JSON object.
+        Json = "json",
+        /// A decimal number.
+        Number = "number",
+        /// Any text.
+        String = "string",
+    }
+}
+
+impl ReturnType {
+    /// Returns the type of a new toggle with these variations (DESIGN, section 8.6).
+    #[must_use]
+    pub fn of(variations: &[Variation]) -> Self {
+        let all = |test: fn(&str) -> bool| {
+            !variations.is_empty() && variations.iter().all(|variation| test(&variation.value))
+        };
+        let is_object =
+            |value: &str| serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(value).is_ok();
+        // Decimal numbers only: `1e400` and `NaN` parse, but are not numbers to every SDK.
+        let is_number = |value: &str| {
+            value.parse::<f64>().is_ok_and(f64::is_finite)
+                && !value.contains(|c: char| c.is_ascii_alphabetic())
+        };
+        match () {
+            () if all(|value| matches!(value, "true" | "false")) => Self::Boolean,
+            () if all(is_number) => Self::Number,
+            () if all(is_object) => Self::Json,
+            () => Self::String,
+        }
+    }
+}
+
+/// What the service has for a toggle in one environment.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Live {
+    /// The service has no such toggle.
+    Missing,
+    /// The toggle exists.
+    Toggle(Box<LiveToggle>),
+    /// The toggle exists, but without a targeting in this environment.
+    Untargeted,
+}
+
+/// The live state of a toggle. What the service does not report is absent.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct LiveToggle {
+    /// The number of the live version. Never that of a draft.
+    pub version: u64,
+    /// The live targeting. Never that of a draft.
+    pub content: LiveContent,
+    /// The account that made this version.
+    pub modified_by: Option<String>,
+    /// When it did, in seconds since 1970-01-01 UTC. Only for display: the service's dates differ by a second.
+    pub modified_at: Option<i64>,
+    /// The change that awaits approval.
+    pub draft: Option<LiveDraft>,
+    /// Whether the toggle is archived.
+    pub is_archived: bool,
+    /// Whether changes in this environment need an approval.
+    pub needs_approval: bool,
+    /// The type of its values.
+    pub return_type: Option<ReturnType>,
+}
+
+/// A change on the service that awaits approval there.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct LiveDraft {
+    /// The account that submitted it.
+    pub submitted_by: Option<String>,
+}
+
+/// The targeting that the service has.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum LiveContent {
+    /// A document cannot express it, for this reason.
+    Inexpressible(String),
+    /// The targeting.
+    Known(Payload),
+}
+
+impl LiveContent {
+    /// Returns the targeting, if a document can express it.
+    #[must_use]
+    pub fn payload(&self) -> Option<&Payload> {
+        match self {
+            Self::Inexpressible(_) => None,
+            Self::Known(payload) => Some(payload),
+        }
+    }
+}
+
+/// One entry of a toggle's history on the service.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct LiveVersion {
+    /// The number.
+    pub version: u64,
+    /// The targeting.
+    pub content: LiveContent,
+    /// The comment of the publish.
+    pub comment: String,
+    /// The account that published it.
+    pub created_by: Option<String>,
+    /// When it did, in seconds since 1970-01-01 UTC.
+    pub created_at: Option<i64>,
+}
