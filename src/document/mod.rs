@@ -26,6 +26,7 @@ mod render;
 mod resolve;
 mod scalar;
 mod schema;
+mod service_json;
 mod shape;
 #[cfg(test)]
 mod tests;
@@ -39,6 +40,7 @@ pub use layout::{Layout, LayoutError, PathKind};
 pub use print::print;
 pub use render::render;
 pub use schema::schema;
+pub use service_json::{Inexpressible, from_service};
 
 use self::finding::{Finding, LoadedFile, Spot};
 use self::raw::RawDocument;
@@ -175,7 +177,7 @@ impl File<'_> {
         };
         let is_clean = |document: &RawDocument| meaning::check(document, self.kind).is_empty();
         match parsed {
-            Ok(document) if is_plain && is_clean(&document) => match document.complete() {
+            Ok(document) if is_plain && is_clean(&document) => match document.complete(self.kind) {
                 Some(targeting) => self.valid(&targeting),
                 // All fields are optional to serde_yaml, so only the second parse reports a missing one.
                 None => self.with_positions(yaml::load(self.text), None),
@@ -237,8 +239,8 @@ impl File<'_> {
         if is_valid(&findings) {
             // The fast parser's result counts, so that a document has one meaning.
             let targeting = match parsed {
-                None => document.complete().ok_or(None),
-                Some(Ok(document)) => document.complete().ok_or(None),
+                None => document.complete(self.kind).ok_or(None),
+                Some(Ok(document)) => document.complete(self.kind).ok_or(None),
                 Some(Err(error)) => Err(Some(error)),
             };
             let read = targeting

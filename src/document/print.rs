@@ -1,8 +1,11 @@
 //! Prints targeting as canonical YAML, one fact per line.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
-use crate::model::{Condition, Rule, Serve, Targeting, Variation, escaped};
+use crate::model::{
+    Between, Condition, Content, Prerequisite, Rule, Serve, Targeting, Variation, escaped, percent,
+};
 
 /// Returns `targeting` as the text of a document, which parses to the same targeting.
 ///
@@ -11,14 +14,24 @@ use crate::model::{Condition, Rule, Serve, Targeting, Variation, escaped};
 pub fn print(targeting: &Targeting) -> String {
     let Targeting { disabled, content } = targeting;
     let mut out = format!("disabled: {disabled}\ncontent:\n");
-    list(&mut out, "  variations", &content.variations, variation);
-    list(&mut out, "  rules", &content.rules, rule);
-    serve(&mut out, "  disabledServe", content.disabled_serve);
-    serve(&mut out, "  defaultServe", content.default_serve);
+    let Content {
+        rules,
+        disabled_serve,
+        default_serve,
+        variations,
+        prerequisites,
+    } = content;
+    list(&mut out, "  variations", variations, variation);
+    if let Some(prerequisites) = prerequisites.as_deref().filter(|all| !all.is_empty()) {
+        list(&mut out, "  prerequisites", prerequisites, prerequisite);
+    }
+    list(&mut out, "  rules", rules, |out, one| rule(out, one, variations));
+    serve(&mut out, "  disabledServe", disabled_serve, variations);
+    serve(&mut out, "  defaultServe", default_serve, variations);
     out
 }
 
-fn list<T>(out: &mut String, name: &str, items: &[T], item: fn(&mut String, &T)) {
+fn list<T>(out: &mut String, name: &str, items: &[T], item: impl Fn(&mut String, &T)) {
     out.push_str(name);
     if items.is_empty() {
         out.push_str(": []\n");
@@ -41,7 +54,14 @@ fn variation(out: &mut String, variation: &Variation) {
     line(out, "      description", description);
 }
 
-fn rule(out: &mut String, rule: &Rule) {
+fn prerequisite(out: &mut String, prerequisite: &Prerequisite) {
+    let Prerequisite { key, value, kind } = prerequisite;
+    line(out, "    - key", key);
+    line(out, "      value", value);
+    line(out, "      type", kind.as_str());
+}
+
+fn rule(out: &mut String, rule: &Rule, variations: &[Variation]) {
     let Rule {
         name,
         serve: served,
@@ -49,7 +69,7 @@ fn rule(out: &mut String, rule: &Rule) {
     } = rule;
     line(out, "    - name", name);
     list(out, "      conditions", conditions, condition);
-    serve(out, "      serve", *served);
+    serve(out, "      serve", served, variations);
 }
 
 fn condition(out: &mut String, condition: &Condition) {
@@ -58,19 +78,56 @@ fn condition(out: &mut String, condition: &Condition) {
         subject,
         predicate,
         objects,
+        between,
     } = condition;
     line(out, "        - type", kind);
     line(out, "          subject", subject);
     line(out, "          predicate", predicate);
-    list(out, "          objects", objects, |out, object| {
+    let object = |out: &mut String, object: &String| {
         let _ = writeln!(out, "            - {}", scalar(object));
-    });
+    };
+    let Some(between) = between.as_deref() else {
+        return list(out, "          objects", objects, object);
+    };
+    let Between {
+        left_predicate,
+        right_predicate,
+        right_objects,
+    } = between;
+    line(out, "          leftPredicate", left_predicate);
+    list(out, "          objects", objects, object);
+    line(out, "          rightPredicate", right_predicate);
+    list(out, "          rightObjects", right_objects, object);
 }
 
-fn serve(out: &mut String, name: &str, serve: Serve) {
-    let Serve { select } = serve;
+fn serve(out: &mut String, name: &str, serve: &Serve, variations: &[Variation]) {
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "{name}: {{ select: {select} }}");
+    let _ = match serve {
+        Serve::Select(index) => writeln!(out, "{name}: {{ select: {index} }}"),
+        Serve::Split(weights) => writeln!(out, "{name}: {{ split: {} }}", split(weights, variations)),
+        Serve::Nothing => writeln!(out, "{name}: {{}}"),
+    };
+}
+
+/// Returns a split by the names of the variations, or as a list of weights if the names cannot stand for them.
+fn split(weights: &[u32], variations: &[Variation]) -> String {
+    // YAML allows a key of at most 1024 characters, escapes included.
+    const LONGEST_KEY: usize = 1000;
+    let names: Vec<String> = variations
+        .iter()
+        .map(|variation| scalar(&variation.name))
+        .collect();
+    let unique: HashSet<&String> = names.iter().collect();
+    let are_keys = unique.len() == names.len() && names.iter().all(|name| name.len() <= LONGEST_KEY);
+    if !are_keys || weights.len() != names.len() {
+        let weights: Vec<String> = weights.iter().map(u32::to_string).collect();
+        return format!("[{}]", weights.join(", "));
+    }
+    let shares = names.iter().zip(weights).filter(|(_, weight)| **weight > 0);
+    let shares: Vec<String> = shares
+        .map(|(name, weight)| format!("{name}: {}", percent(*weight)))
+        .collect();
+    format!("{{ {} }}", shares.join(", "))
 }
 
 fn line(out: &mut String, name: &str, text: &str) {

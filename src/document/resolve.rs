@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::raw::{RawCondition, RawContent, RawDocument, RawRule, RawServe, RawVariation};
-use crate::model::{Condition, Content, Rule, Serve, Targeting, Variation};
+use crate::model::{Condition, Content, Rule, Serve, ServiceKind, Targeting, Variation};
 
 /// The variations of one document by name.
 pub(super) struct VariationNames<'a> {
@@ -52,7 +52,7 @@ impl<'a> VariationNames<'a> {
     }
 
     fn resolve(&self, serve: &RawServe) -> Option<Serve> {
-        self.find(serve).ok().map(|select| Serve { select })
+        self.find(serve).ok().map(Serve::Select)
     }
 
     pub(super) fn find(&self, serve: &RawServe) -> Result<u32, ServeError> {
@@ -71,7 +71,7 @@ impl<'a> VariationNames<'a> {
 
 impl RawDocument {
     /// Returns the targeting, or `None` if a field is missing or a serve does not resolve.
-    pub(super) fn complete(self) -> Option<Targeting> {
+    pub(super) fn complete(self, kind: ServiceKind) -> Option<Targeting> {
         let Self { disabled, content } = self;
         let RawContent {
             rules,
@@ -99,6 +99,7 @@ impl RawDocument {
                 disabled_serve,
                 default_serve,
                 variations,
+                prerequisites: (kind == ServiceKind::FeatureProbe).then(Vec::new),
             },
         })
     }
@@ -135,6 +136,7 @@ impl RawCondition {
             subject: subject?,
             predicate: predicate?,
             objects: objects?.into_iter().map(|object| object.0).collect(),
+            between: None,
         })
     }
 }

@@ -1,43 +1,6 @@
 //! The targeting of a toggle as the service reports it (DESIGN, section 8.2).
 
-use super::{Payload, Variation};
-
-super::words! {
-    /// The type of the values that a toggle serves (`featureprobe-behaviour.md`, section 5.1).
-    ReturnType {
-        /// `true` or `false`.
-        Boolean = "boolean",
-        /// A JSON object.
-        Json = "json",
-        /// A decimal number.
-        Number = "number",
-        /// Any text.
-        String = "string",
-    }
-}
-
-impl ReturnType {
-    /// Returns the type of a new toggle with these variations (DESIGN, section 8.6).
-    #[must_use]
-    pub fn of(variations: &[Variation]) -> Self {
-        let all = |test: fn(&str) -> bool| {
-            !variations.is_empty() && variations.iter().all(|variation| test(&variation.value))
-        };
-        let is_object =
-            |value: &str| serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(value).is_ok();
-        // Decimal numbers only: `1e400` and `NaN` parse, but are not numbers to every SDK.
-        let is_number = |value: &str| {
-            value.parse::<f64>().is_ok_and(f64::is_finite)
-                && !value.contains(|c: char| c.is_ascii_alphabetic())
-        };
-        match () {
-            () if all(|value| matches!(value, "true" | "false")) => Self::Boolean,
-            () if all(is_number) => Self::Number,
-            () if all(is_object) => Self::Json,
-            () => Self::String,
-        }
-    }
-}
+use super::{Payload, ReturnType};
 
 /// What the service has for a toggle in one environment.
 #[derive(Clone, Debug, Eq, PartialEq)]

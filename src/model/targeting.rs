@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::{ReturnType, Serve};
+
 super::words! {
     /// The kind of service, which determines the features that gitoggle relies on.
     #[derive(Default)]
@@ -39,6 +41,10 @@ pub struct Content {
     pub default_serve: Serve,
     /// The values to choose from.
     pub variations: Vec<Variation>,
+    /// The toggles that must serve a value first. `None` exactly with [`ServiceKind::Documented`], whose payloads do not
+    /// have the member.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prerequisites: Option<Vec<Prerequisite>>,
 }
 
 /// A rule: serves a variation if all conditions match.
@@ -55,25 +61,91 @@ pub struct Rule {
 
 /// A condition on an attribute.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "ConditionMembers")]
 pub struct Condition {
     /// The kind of condition: `number`, `string`, …
     #[serde(rename = "type")]
     pub kind: String,
-    /// The attribute.
+    /// The attribute; empty for a segment.
     pub subject: String,
     /// The comparison.
     pub predicate: String,
     /// The values to compare with, numbers as text.
     pub objects: Vec<String>,
+    /// The rest of a `between` condition, whose left side compares with `objects`. Boxed, because it is rare.
+    #[serde(flatten)]
+    pub between: Option<Box<Between>>,
 }
 
-/// The variation to serve.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+/// The two sides of a `between` condition, which must both match.
+#[derive(Clone, Debug, Eq, Hash, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Between {
+    /// The comparison with the objects of the condition.
+    pub left_predicate: String,
+    /// The comparison with `right_objects`.
+    pub right_predicate: String,
+    /// The values to compare with on the right.
+    pub right_objects: Vec<String>,
+}
+
+/// The members of a condition in JSON. `serde` cannot refuse unknown members of a flattened type.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct ConditionMembers {
+    #[serde(rename = "type")]
+    kind: String,
+    subject: String,
+    predicate: String,
+    objects: Vec<String>,
+    left_predicate: Option<String>,
+    right_predicate: Option<String>,
+    right_objects: Option<Vec<String>>,
+}
+
+impl TryFrom<ConditionMembers> for Condition {
+    type Error = &'static str;
+
+    fn try_from(members: ConditionMembers) -> Result<Self, Self::Error> {
+        let ConditionMembers {
+            kind,
+            subject,
+            predicate,
+            objects,
+            left_predicate,
+            right_predicate,
+            right_objects,
+        } = members;
+        let between = match (left_predicate, right_predicate, right_objects) {
+            (None, None, None) => None,
+            (Some(left_predicate), Some(right_predicate), Some(right_objects)) => Some(Box::new(Between {
+                left_predicate,
+                right_predicate,
+                right_objects,
+            })),
+            _ => return Err("`leftPredicate`, `rightPredicate` and `rightObjects` belong together"),
+        };
+        Ok(Self {
+            kind,
+            subject,
+            predicate,
+            objects,
+            between,
+        })
+    }
+}
+
+/// A toggle that must serve a value to a user; otherwise, the user gets the disabled serve.
+#[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Serve {
-    /// The index, from 0.
-    pub select: u32,
+pub struct Prerequisite {
+    /// The key of the other toggle, in the same project.
+    pub key: String,
+    /// The value that it must serve, as text.
+    pub value: String,
+    /// The type of the value.
+    #[serde(rename = "type")]
+    pub kind: ReturnType,
 }
 
 /// A value that can be served.
@@ -186,21 +258,23 @@ mod tests {
             content: Content {
                 rules: vec![Rule {
                     name: "adults".into(),
-                    serve: Serve { select: 1 },
+                    serve: Serve::Select(1),
                     conditions: vec![Condition {
                         kind: "number".into(),
                         subject: "age".into(),
                         predicate: ">".into(),
                         objects: vec!["18".into()],
+                        between: None,
                     }],
                 }],
-                disabled_serve: Serve { select: 0 },
-                default_serve: Serve { select: 0 },
+                disabled_serve: Serve::Select(0),
+                default_serve: Serve::Select(0),
                 variations: vec![Variation {
                     value: "false".into(),
                     name: "off".into(),
                     description: String::new(),
                 }],
+                prerequisites: None,
             },
         }
     }
@@ -221,5 +295,36 @@ mod tests {
         assert_eq!(payload.content_len(), content.len());
         assert_eq!(payload.disabled().content_len(), content.len());
         assert_eq!(Payload::from_json(payload.as_json()).unwrap(), payload);
+    }
+    #[test]
+    fn the_full_vocabulary_follows_the_documented_members() {
+        let mut full = targeting();
+        let rule = &mut full.content.rules[0];
+        rule.serve = Serve::Split(vec![10_000]);
+        rule.conditions[0].predicate = "between".into();
+        rule.conditions[0].between = Some(Box::new(Between {
+            left_predicate: ">=".into(),
+            right_predicate: "<".into(),
+            right_objects: vec!["65".into()],
+        }));
+        full.content.default_serve = Serve::Nothing;
+        full.content.prerequisites = Some(vec![Prerequisite {
+            key: "other".into(),
+            value: "a".into(),
+            kind: ReturnType::String,
+        }]);
+        let payload = Payload::new(&full);
+        insta::assert_snapshot!(payload.as_json(), @r#"{"disabled":false,"content":{"rules":[{"name":"adults","serve":{"split":[10000]},"conditions":[{"type":"number","subject":"age","predicate":"between","objects":["18"],"leftPredicate":">=","rightPredicate":"<","rightObjects":["65"]}]}],"disabledServe":{"select":0},"defaultServe":{},"variations":[{"value":"false","name":"off","description":""}],"prerequisites":[{"key":"other","value":"a","type":"string"}]}}"#);
+        assert_eq!(payload.targeting(), full);
+        for (from, to) in [
+            (r#""rightObjects":["65"]"#, r#""extra":1"#),
+            (r#","rightObjects":["65"]"#, ""),
+            (r#""type":"string"}"#, r#""type":"text"}"#),
+        ] {
+            assert!(
+                Payload::from_json(&payload.as_json().replacen(from, to, 1)).is_err(),
+                "{to}"
+            );
+        }
     }
 }

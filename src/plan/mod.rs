@@ -53,6 +53,7 @@ mod source_info;
 mod tests;
 mod value;
 mod withheld;
+mod wording;
 
 pub use candidate::{AppliedVersion, Candidate, Desired};
 pub use change::{Before, Change, Overwrite, PublishAttempt, StateEdit};

@@ -1,7 +1,8 @@
 //! Describes changes in sentences.
 
 use super::pairs::Pairs;
-use crate::model::{Condition, Content, Rule, Serve, Targeting, Variation, escaped};
+use super::wording::{condition, conditions, from_to, label, list, prerequisite, quoted, served, subject_of};
+use crate::model::{Condition, Content, Prerequisite, Rule, Serve, Targeting, Variation, escaped};
 
 /// Returns one sentence per difference, each one line of escaped text; for a new toggle, its description.
 ///
@@ -30,6 +31,7 @@ fn summary(targeting: &Targeting) -> Vec<String> {
         disabled_serve,
         default_serve,
         variations,
+        prerequisites,
     } = &targeting.content;
     let mut out = vec![format!("new, {}", state(targeting))];
     out.push(format!(
@@ -40,16 +42,18 @@ fn summary(targeting: &Targeting) -> Vec<String> {
                 .map(|v| format!("{} = {}", quoted(&v.name), quoted(&v.value)))
         )
     ));
+    let required = prerequisites.iter().flatten();
+    out.extend(required.map(|one| format!("prerequisite {}", prerequisite(one))));
     for (at, rule) in rules.iter().enumerate() {
         out.push(format!(
             "{} serves {}: {}",
             label(rule, at),
-            name(rule.serve, variations),
+            served(&rule.serve, variations),
             conditions(rule)
         ));
     }
-    out.push(format!("default serve {}", name(*default_serve, variations)));
-    out.push(format!("disabled serve {}", name(*disabled_serve, variations)));
+    out.push(format!("default serve {}", served(default_serve, variations)));
+    out.push(format!("disabled serve {}", served(disabled_serve, variations)));
     out
 }
 
@@ -59,31 +63,81 @@ fn compare(before: &Content, after: &Content, out: &mut Vec<String>) {
         disabled_serve,
         default_serve,
         variations,
+        prerequisites,
     } = after;
     let map = compare_variations(&before.variations, variations, out);
-    // Serves are compared by the variation that they mean, because reordering the list changes only indices.
-    let serve = |b: Serve, a: Serve| {
-        let then = usize::try_from(b.select)
-            .ok()
-            .and_then(|at| map.get(at).copied())
-            .unwrap_or(Some(b.select as usize));
-        (then != Some(a.select as usize))
-            .then(|| format!("{} → {}", name(b, &before.variations), name(a, variations)))
+    compare_prerequisites(before.prerequisites.as_deref(), prerequisites.as_deref(), out);
+    // Serves are compared by the variations that they mean, because reordering the list changes only indices.
+    let serve = |b: &Serve, a: &Serve| {
+        (!serves_the_same(b, a, &map))
+            .then(|| format!("{} → {}", served(b, &before.variations), served(a, variations)))
     };
     for (what, b, a) in [
-        ("default", before.default_serve, *default_serve),
-        ("disabled", before.disabled_serve, *disabled_serve),
+        ("default", &before.default_serve, default_serve),
+        ("disabled", &before.disabled_serve, disabled_serve),
     ] {
         out.extend(serve(b, a).map(|text| format!("{what} serve: {text}")));
     }
     compare_rules(&before.rules, after, serve, out);
 }
 
+/// Returns whether two serves mean the same. `map` has the new index of each old variation.
+fn serves_the_same(before: &Serve, after: &Serve, map: &[Option<usize>]) -> bool {
+    let new = |old: usize| map.get(old).copied().unwrap_or(Some(old));
+    match (before, after) {
+        (Serve::Select(before), Serve::Select(after)) => new(*before as usize) == Some(*after as usize),
+        (Serve::Split(before), Serve::Split(after)) => {
+            let shares = |weights: &[u32], new: &dyn Fn(usize) -> Option<usize>| {
+                let shares = weights.iter().enumerate().filter(|(_, weight)| **weight > 0);
+                let mut shares: Vec<_> = shares.map(|(at, weight)| (new(at), *weight)).collect();
+                shares.sort_unstable();
+                shares
+            };
+            shares(before, &new) == shares(after, &Some)
+        }
+        (Serve::Nothing, Serve::Nothing) => true,
+        _ => false,
+    }
+}
+
+fn compare_prerequisites(
+    before: Option<&[Prerequisite]>,
+    after: Option<&[Prerequisite]>,
+    out: &mut Vec<String>,
+) {
+    match (before, after) {
+        (None, Some([])) => out.push("prerequisites: as on the service → none".to_owned()),
+        (Some(_), None) => out.push("prerequisites: as on the service from now on".to_owned()),
+        _ => {}
+    }
+    let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+    let mut pairs = Pairs::new(before.len(), after.len());
+    pairs.by(before, after, Some);
+    pairs.by(before, after, |one| Some(&one.key));
+    for at in pairs.removed() {
+        out.push(format!("prerequisite removed: {}", prerequisite(&before[at])));
+    }
+    for (at, now) in after.iter().enumerate() {
+        match pairs.before[at].map(|from| &before[from]) {
+            None => out.push(format!("prerequisite added: {}", prerequisite(now))),
+            Some(old) if old != now => out.push(format!(
+                "prerequisite changed: {} → {}",
+                prerequisite(old),
+                prerequisite(now)
+            )),
+            Some(_) => {}
+        }
+    }
+    if pairs.moved().contains(&true) {
+        out.push("prerequisites reordered".to_owned());
+    }
+}
+
 /// Describes changes of rules. `serve` describes the change of a serve, if there is one.
 fn compare_rules(
     before: &[Rule],
     after: &Content,
-    serve: impl Fn(Serve, Serve) -> Option<String>,
+    serve: impl Fn(&Serve, &Serve) -> Option<String>,
     out: &mut Vec<String>,
 ) {
     let Content {
@@ -107,7 +161,7 @@ fn compare_rules(
         let Some(from) = pairs.before[at] else {
             out.push(format!(
                 "{label} added, serves {}: {}",
-                name(rule.serve, variations),
+                served(&rule.serve, variations),
                 conditions(rule)
             ));
             continue;
@@ -129,7 +183,7 @@ fn compare_rules(
             let place = last.map_or_else(|| "the first".to_owned(), |last| format!("behind {last}"));
             out.push(format!("{label} is now {place}"));
         }
-        out.extend(serve(old.serve, *now).map(|text| format!("{label} serves: {text}")));
+        out.extend(serve(&old.serve, now).map(|text| format!("{label} serves: {text}")));
         compare_conditions(&label, &old.conditions, &rule.conditions, out);
     }
 }
@@ -232,10 +286,11 @@ fn changed(before: &Condition, after: &Condition) -> String {
         subject,
         predicate,
         objects,
+        between,
     } = after;
     // A change of a long list usually concerns few objects, so only those are shown.
-    let is_list = (&before.kind, &before.subject, &before.predicate) == (kind, subject, predicate)
-        && before.objects.len().max(objects.len()) > 1;
+    let same = (&before.kind, &before.subject, &before.predicate, &before.between);
+    let is_list = same == (kind, subject, predicate, between) && before.objects.len().max(objects.len()) > 1;
     if !is_list {
         return format!("{} → {}", condition(before), condition(after));
     }
@@ -262,85 +317,9 @@ fn changed(before: &Condition, after: &Condition) -> String {
         parts.push("reordered".to_owned());
     }
     format!(
-        "{} {} objects: {}",
-        quoted(subject),
+        "{}{} objects: {}",
+        subject_of(after),
         escaped(predicate),
         parts.join(", ")
     )
-}
-
-fn conditions(rule: &Rule) -> String {
-    if rule.conditions.is_empty() {
-        return "everyone".to_owned();
-    }
-    list(rule.conditions.iter().map(condition))
-}
-
-fn condition(condition: &Condition) -> String {
-    let Condition {
-        kind,
-        subject,
-        predicate,
-        objects,
-    } = condition;
-    let objects = list(objects.iter().map(|object| quoted(object)));
-    format!(
-        "{} {} {objects} ({})",
-        quoted(subject),
-        escaped(predicate),
-        escaped(kind)
-    )
-}
-
-/// Joins the first items and counts the others.
-fn list(items: impl ExactSizeIterator<Item = String>) -> String {
-    const SHOWN: usize = 5;
-    let more = items.len().saturating_sub(SHOWN);
-    let shown: Vec<String> = items.take(SHOWN).collect();
-    match more {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
-}
-
-/// The maximum number of characters of a text that are shown.
-const LONGEST: usize = 80;
-
-/// Returns a text in backticks, escaped and cut.
-fn quoted(text: &str) -> String {
-    let short: String = text.chars().take(LONGEST).collect();
-    let more = if short.len() < text.len() { "…" } else { "" };
-    format!("`{}{more}`", escaped(&short))
-}
-
-/// Returns two texts in backticks. Long ones start shortly before the first difference, so that both look different.
-fn from_to(old: &str, word: &str, new: &str) -> String {
-    const BEFORE: usize = 10;
-    let common = old.chars().zip(new.chars()).take_while(|(old, new)| old == new);
-    let common = common.count();
-    if common < LONGEST {
-        return format!("{} {word} {}", quoted(old), quoted(new));
-    }
-    let part = |text: &str| {
-        let rest: String = text.chars().skip(common - BEFORE).collect();
-        quoted(&rest).replacen('`', "`…", 1)
-    };
-    format!("{} {word} {}", part(old), part(new))
-}
-
-fn name(serve: Serve, variations: &[Variation]) -> String {
-    let variation = usize::try_from(serve.select)
-        .ok()
-        .and_then(|at| variations.get(at));
-    variation.map_or_else(
-        || format!("number {}", serve.select),
-        |variation| quoted(&variation.name),
-    )
-}
-
-fn label(rule: &Rule, at: usize) -> String {
-    match rule.name.as_str() {
-        "" => format!("rule {}", at + 1),
-        name => format!("rule {}", quoted(name)),
-    }
 }

@@ -30,35 +30,49 @@ pub(super) fn check(body: &[u8]) -> Result<Accepted, String> {
         disabled,
         content,
     } = request;
-    in_range(&content)?;
+    documented(&content)?;
     Ok(Accepted {
         comment,
         targeting: Targeting { disabled, content },
     })
 }
 
-fn in_range(content: &Content) -> Result<(), String> {
+/// Refuses what the documented API does not have, although it is part of the targeting.
+fn documented(content: &Content) -> Result<(), String> {
     let Content {
         rules,
         disabled_serve,
         default_serve,
         variations,
+        prerequisites,
     } = content;
-    let check = |place: &str, Serve { select }: &Serve| {
-        if (*select as usize) < variations.len() {
-            return Ok(());
-        }
-        Err(format!(
+    if prerequisites.is_some() {
+        return Err("content: unknown field `prerequisites`".to_owned());
+    }
+    let check = |place: &str, serve: &Serve| match serve {
+        Serve::Select(select) if (*select as usize) < variations.len() => Ok(()),
+        Serve::Select(select) => Err(format!(
             "{place}: select {select} is out of range, there are {} variations",
             variations.len()
-        ))
+        )),
+        Serve::Split(_) => Err(format!("{place}: unknown field `split`")),
+        Serve::Nothing => Err(format!("{place}: missing field `select`")),
     };
     check("content.disabledServe", disabled_serve)?;
     check("content.defaultServe", default_serve)?;
-    rules
-        .iter()
-        .enumerate()
-        .try_for_each(|(index, Rule { serve, .. })| check(&format!("content.rules[{index}].serve"), serve))
+    for (
+        index,
+        Rule {
+            serve, conditions, ..
+        },
+    ) in rules.iter().enumerate()
+    {
+        check(&format!("content.rules[{index}].serve"), serve)?;
+        if conditions.iter().any(|condition| condition.between.is_some()) {
+            return Err(format!("content.rules[{index}]: unknown field `leftPredicate`"));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -122,6 +136,21 @@ mod tests {
                 r#""defaultServe":{"select":0}"#,
                 r#""defaultServe":{}"#,
                 "missing field `select`",
+            ),
+            (
+                r#""defaultServe":{"select":0}"#,
+                r#""defaultServe":{"split":[10000]}"#,
+                "unknown field `split`",
+            ),
+            (
+                r#""variations":"#,
+                r#""prerequisites":[],"variations":"#,
+                "unknown field `prerequisites`",
+            ),
+            (
+                r#""objects":["18"]"#,
+                r#""objects":["18"],"leftPredicate":">","rightPredicate":"<","rightObjects":["65"]"#,
+                "unknown field `leftPredicate`",
             ),
             ("}}", "}} x", "trailing characters"),
         ] {

@@ -145,12 +145,18 @@ fn summary(content: &Content) -> String {
         disabled_serve,
         default_serve,
         variations,
+        prerequisites: _,
     } = content;
-    let name = |serve: &Serve| {
+    let code = |index: usize| {
         let name = variations
-            .get(serve.select as usize)
+            .get(index)
             .map_or("?", |variation| variation.name.as_str());
         format!("<code>{}</code>", escape(name))
+    };
+    let name = |serve: &Serve| match serve {
+        Serve::Select(index) => code(*index as usize),
+        Serve::Split(weights) => (0..weights.len()).map(code).collect::<Vec<_>>().join("/"),
+        Serve::Nothing => "nothing".to_owned(),
     };
     format!(
         "{}, {}; serves {} by default and {} when disabled",

@@ -52,7 +52,7 @@ fn object(text: &str) -> ObjectId {
 }
 
 fn payload(text: &str) -> Payload {
-    let serve = Serve { select: 0 };
+    let serve = Serve::Select(0);
     let variation = Variation {
         value: text.to_owned(),
         name: "on".to_owned(),
@@ -62,9 +62,10 @@ fn payload(text: &str) -> Payload {
         disabled: false,
         content: Content {
             rules: Vec::new(),
-            disabled_serve: serve,
+            disabled_serve: serve.clone(),
             default_serve: serve,
             variations: vec![variation],
+            prerequisites: None,
         },
     })
 }

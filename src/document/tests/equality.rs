@@ -71,10 +71,13 @@ impl Value {
     }
 }
 
-fn serve(pen: &mut Pen, serve: Serve, variations: &[Variation], depth: usize) -> Value {
-    let index = usize::try_from(serve.select).unwrap();
+fn serve(pen: &mut Pen, serve: &Serve, variations: &[Variation], depth: usize) -> Value {
+    let Serve::Select(select) = serve else {
+        panic!("the documented API serves one variation")
+    };
+    let index = *select as usize;
     let text = match pen.pick(2) {
-        0 => format!("select: {}", serve.select),
+        0 => format!("select: {select}"),
         _ => format!("variation: {}", pen.text(&variations[index].name)),
     };
     Value(
@@ -98,6 +101,7 @@ fn write(pen: &mut Pen, targeting: &Targeting) -> String {
         disabled_serve,
         default_serve,
         variations,
+        prerequisites: _,
     } = &targeting.content;
     let written_variations: Vec<String> = variations
         .iter()
@@ -137,7 +141,7 @@ fn write(pen: &mut Pen, targeting: &Targeting) -> String {
                 .collect();
             let entries = vec![
                 ("name", Value::scalar(pen.text(&rule.name), 4)),
-                ("serve", serve(pen, rule.serve, variations, 4)),
+                ("serve", serve(pen, &rule.serve, variations, 4)),
                 ("conditions", items(&conditions, 4)),
             ];
             pen.mapping(entries, 3)
@@ -145,8 +149,8 @@ fn write(pen: &mut Pen, targeting: &Targeting) -> String {
         .collect();
     let content = vec![
         ("rules", items(&written_rules, 2)),
-        ("disabledServe", serve(pen, *disabled_serve, variations, 2)),
-        ("defaultServe", serve(pen, *default_serve, variations, 2)),
+        ("disabledServe", serve(pen, disabled_serve, variations, 2)),
+        ("defaultServe", serve(pen, default_serve, variations, 2)),
         ("variations", items(&written_variations, 2)),
     ];
     let content = Value(None, pen.mapping(content, 1));

@@ -9,6 +9,7 @@ mod limits;
 mod pictures;
 mod reading;
 mod schema;
+mod service_json;
 
 use proptest::prelude::*;
 
@@ -154,7 +155,7 @@ prop_compose! {
             "number" => numbers.into_iter().map(str::to_owned).collect(),
             _ => texts,
         };
-        Condition { kind: fill(kind), subject, predicate: fill(predicate), objects }
+        Condition { kind: fill(kind), subject, predicate: fill(predicate), objects, between: None }
     }
 }
 
@@ -163,7 +164,7 @@ fn any_targeting() -> impl Strategy<Value = Targeting> {
     let variations = proptest::collection::btree_map(any_text(), (any_text(), any_text()), 1..4);
     variations.prop_flat_map(|variations| {
         let count = u32::try_from(variations.len()).unwrap();
-        let serve = move || (0..count).prop_map(|select| Serve { select });
+        let serve = move || (0..count).prop_map(Serve::Select);
         let conditions = proptest::collection::vec(any_condition(), 0..3);
         let rule = (any_text(), serve(), conditions).prop_map(|(name, serve, conditions)| Rule {
             name,
@@ -192,6 +193,7 @@ fn any_targeting() -> impl Strategy<Value = Targeting> {
                         disabled_serve,
                         default_serve,
                         variations: variations.clone(),
+                        prerequisites: None,
                     },
                 },
             )

@@ -223,8 +223,13 @@ fn an_index_is_an_integer_of_the_core_schema_however_the_file_is_read() {
             let document = yaml(wording.replace("{ select: 1 }", &format!("{{ select: {number} }}")));
             let select = document
                 .payload
-                .map(|one| one.targeting().content.rules[0].serve.select);
-            assert_eq!(select, index, "{number}: {:?}", document.diagnostics);
+                .map(|one| one.targeting().content.rules[0].serve.clone());
+            assert_eq!(
+                select,
+                index.map(Serve::Select),
+                "{number}: {:?}",
+                document.diagnostics
+            );
         }
     }
 }

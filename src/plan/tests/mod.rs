@@ -39,7 +39,7 @@ impl Doc {
 
     /// An odd meaning is a disabled toggle.
     fn payload(self) -> Payload {
-        let serve = Serve { select: 0 };
+        let serve = Serve::Select(0);
         let variation = |name: &str, value: u8| Variation {
             value: value.to_string(),
             name: name.into(),
@@ -47,9 +47,10 @@ impl Doc {
         };
         let content = Content {
             rules: vec![],
-            disabled_serve: serve,
+            disabled_serve: serve.clone(),
             default_serve: serve,
             variations: vec![variation("a", self.meaning / 2)],
+            prerequisites: None,
         };
         let disabled = self.meaning % 2 == 1;
         Payload::new(&Targeting { disabled, content })

@@ -17,11 +17,12 @@ fn any_targeting() -> impl Strategy<Value = Targeting> {
         subject,
         predicate,
         objects,
+        between: None,
     });
     let rule = ("[rq]?", 0_u32..3, proptest::collection::vec(condition, 0..3)).prop_map(
         |(name, select, conditions)| Rule {
             name,
-            serve: Serve { select },
+            serve: Serve::Select(select),
             conditions,
         },
     );
@@ -33,7 +34,7 @@ fn any_targeting() -> impl Strategy<Value = Targeting> {
         0_u32..3,
     )
         .prop_map(|(disabled, rules, variations, a, b)| {
-            let (disabled_serve, default_serve) = (Serve { select: a }, Serve { select: b });
+            let (disabled_serve, default_serve) = (Serve::Select(a), Serve::Select(b));
             Targeting {
                 disabled,
                 content: Content {
@@ -41,6 +42,7 @@ fn any_targeting() -> impl Strategy<Value = Targeting> {
                     disabled_serve,
                     default_serve,
                     variations,
+                    prerequisites: None,
                 },
             }
         })
@@ -57,7 +59,7 @@ proptest! {
 #[test]
 fn two_long_texts_are_shown_from_where_they_part() {
     let targeting = |end: &str| {
-        let serve = Serve { select: 0 };
+        let serve = Serve::Select(0);
         let value = format!("{}{end}", "x".repeat(200));
         let variation = Variation {
             value,
@@ -66,9 +68,10 @@ fn two_long_texts_are_shown_from_where_they_part() {
         };
         let content = Content {
             rules: vec![],
-            disabled_serve: serve,
+            disabled_serve: serve.clone(),
             default_serve: serve,
             variations: vec![variation],
+            prerequisites: None,
         };
         let disabled = false;
         Targeting { disabled, content }
@@ -83,17 +86,18 @@ fn two_long_texts_are_shown_from_where_they_part() {
 #[test]
 fn rules_in_another_order_are_told_by_the_fewest_that_moved() {
     let targeting = |order: &str| {
-        let serve = Serve { select: 0 };
+        let serve = Serve::Select(0);
         let rules = order.chars().map(|name| Rule {
             name: name.into(),
-            serve,
+            serve: serve.clone(),
             conditions: vec![],
         });
         let content = Content {
             rules: rules.collect(),
-            disabled_serve: serve,
+            disabled_serve: serve.clone(),
             default_serve: serve,
             variations: vec![],
+            prerequisites: None,
         };
         Targeting {
             disabled: false,
