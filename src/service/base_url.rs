@@ -72,15 +72,28 @@ impl BaseUrl {
     /// Returns the URL of a toggle's targeting.
     #[must_use]
     pub fn targeting(&self, toggle: &ToggleId) -> Url {
-        let mut url = self.0.clone();
+        self.below(&[
+            "api",
+            "projects",
+            toggle.project(),
+            "environments",
+            toggle.environment_key(),
+            "toggles",
+            toggle.toggle(),
+            "targeting",
+        ])
+    }
+
+    /// Returns the URL of a path below this one, given by its components.
+    pub(super) fn below(&self, components: &[&str]) -> Url {
         // `Url::join` would replace the last component of the path of the base URL.
-        url.set_path(&format!(
-            "{}/api/projects/{}/environments/{}/toggles/{}/targeting",
-            self.0.path().trim_end_matches('/'),
-            utf8_percent_encode(toggle.project(), ENCODED),
-            utf8_percent_encode(toggle.environment_key(), ENCODED),
-            utf8_percent_encode(toggle.toggle(), ENCODED),
-        ));
+        let mut path = self.0.path().trim_end_matches('/').to_owned();
+        for component in components {
+            path.push('/');
+            path.extend(utf8_percent_encode(component, ENCODED));
+        }
+        let mut url = self.0.clone();
+        url.set_path(&path);
         url
     }
 }

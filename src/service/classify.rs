@@ -140,9 +140,7 @@ fn redirected(status: u16, location: Option<&str>) -> String {
             "the service responded with {status} and redirects to `{location}`, which is not followed; check `--base-url`"
         ),
         None => {
-            format!(
-                "the service responded with {status}, which is not valid for a publish; check `--base-url`"
-            )
+            format!("the service responded with {status}, which is not a valid response; check `--base-url`")
         }
     }
 }

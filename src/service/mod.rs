@@ -1,7 +1,8 @@
-//! Sends one PATCH per toggle to the service and interprets the response.
+//! Sends one PATCH per toggle to the service, reads what the service has, and interprets the responses.
 //!
-//! [`Client`] sends. [`classify()`] turns a response into an [`Outcome`], and [`retry`] decides on the next step; both are
-//! pure functions. The caller decides which toggle is sent when. The client calls only the documented endpoint.
+//! [`Client`] publishes and [`LiveReader`] reads; a reader cannot publish. [`classify()`] turns a response into an
+//! [`Outcome`], and [`retry`] decides on the next step; both are pure functions. The caller decides which toggle is sent
+//! when. The client calls only the documented endpoint; the reader calls those of FeatureProbe.
 //!
 //! Invariants: a toggle counts as applied only if a response confirms it, and the token is sent only to the configured
 //! host.
@@ -9,8 +10,10 @@
 mod base_url;
 mod classify;
 mod client;
+mod connection;
 mod failure;
 mod outcome;
+mod reader;
 mod response;
 pub mod retry;
 mod retry_after;
@@ -18,7 +21,12 @@ mod sanitize;
 
 pub use base_url::{BaseUrl, BaseUrlError, https};
 pub use classify::{ServiceTrust, classify};
-pub use client::{Client, ClientConfig, ClientError, Session, TokenChange};
+pub use client::{Client, Session};
+pub use connection::{ClientConfig, ClientError, TokenChange};
 pub use failure::{SendFailure, classify_failure};
 pub use outcome::Outcome;
+pub use reader::{
+    ByKey, EnvironmentInfo, EnvironmentReader, InvalidKey, ListedToggle, Listing, LiveReader,
+    PayloadVersions, ToggleIndex,
+};
 pub use response::{Body, ServiceResponse};

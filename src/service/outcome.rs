@@ -102,6 +102,30 @@ impl Outcome {
             Self::Untrusted { .. } => PublishOutcome::Untrusted,
         }
     }
+
+    /// Returns the outcome of a read that failed: the service certainly stored nothing, and nothing was lost.
+    pub(super) fn of_read(self) -> Self {
+        let stored_nothing = Certainty::NotStored;
+        match self {
+            Self::Lost { reason } => Self::Busy {
+                status: None,
+                retry_after: None,
+                certainty: stored_nothing,
+                reason,
+            },
+            mut other => {
+                match &mut other {
+                    Self::Busy { certainty, .. }
+                    | Self::Forbidden { certainty, .. }
+                    | Self::Misrouted { certainty, .. }
+                    | Self::Refused { certainty, .. }
+                    | Self::Unauthorised { certainty, .. } => *certainty = stored_nothing,
+                    Self::Applied { .. } | Self::Lost { .. } | Self::Untrusted { .. } => {}
+                }
+                other
+            }
+        }
+    }
 }
 
 #[cfg(test)]

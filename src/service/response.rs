@@ -1,5 +1,6 @@
 //! Reads a response of the service, with limits, and sanitizes its texts.
 
+use std::borrow::Cow;
 use std::io::Read as _;
 use std::time::Duration;
 
@@ -53,7 +54,7 @@ impl Body {
     /// Classifies `bytes`: a whole body, or the first 64 KiB of a longer one.
     #[must_use]
     pub fn new(bytes: &[u8], encoding: Option<&str>, secret: &str) -> Self {
-        let Some((bytes, length)) = decoded(bytes, encoding) else {
+        let Some((bytes, length)) = decoded(bytes, encoding, LARGEST_BODY) else {
             return Self::Other {
                 begins: format!(
                     "(compressed as `{}`)",
@@ -84,7 +85,7 @@ impl Body {
 
 /// Whether a decoded body is complete.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Length {
+pub(super) enum Length {
     Cut,
     Whole,
 }
@@ -124,9 +125,14 @@ fn is_json(bytes: &[u8], length: Length) -> bool {
     }
 }
 
-/// Decodes a `Content-Encoding` that the client did not request. Returns `None` if it is unknown or the data is broken.
-fn decoded<'a>(bytes: &'a [u8], encoding: Option<&str>) -> Option<(std::borrow::Cow<'a, [u8]>, Length)> {
-    let read_to_bound = if bytes.len() >= LARGEST_BODY {
+/// Decodes a `Content-Encoding` that the client did not request, up to `limit` bytes. Returns `None` if it is unknown or
+/// the data is broken.
+pub(super) fn decoded<'a>(
+    bytes: &'a [u8],
+    encoding: Option<&str>,
+    limit: usize,
+) -> Option<(Cow<'a, [u8]>, Length)> {
+    let read_to_bound = if bytes.len() >= limit {
         Length::Cut
     } else {
         Length::Whole
@@ -135,10 +141,10 @@ fn decoded<'a>(bytes: &'a [u8], encoding: Option<&str>) -> Option<(std::borrow::
         None => Some((bytes.into(), read_to_bound)),
         Some(name) if name.eq_ignore_ascii_case("identity") => Some((bytes.into(), read_to_bound)),
         Some(name) if name.eq_ignore_ascii_case("gzip") || name.eq_ignore_ascii_case("x-gzip") => {
-            inflated(flate2::read::MultiGzDecoder::new(bytes), read_to_bound)
+            inflated(flate2::read::MultiGzDecoder::new(bytes), read_to_bound, limit)
         }
         Some(name) if name.eq_ignore_ascii_case("deflate") => {
-            inflated(flate2::read::ZlibDecoder::new(bytes), read_to_bound)
+            inflated(flate2::read::ZlibDecoder::new(bytes), read_to_bound, limit)
         }
         Some(_) => None,
     }
@@ -147,12 +153,13 @@ fn decoded<'a>(bytes: &'a [u8], encoding: Option<&str>) -> Option<(std::borrow::
 fn inflated<'a>(
     decoder: impl std::io::Read,
     compressed: Length,
-) -> Option<(std::borrow::Cow<'a, [u8]>, Length)> {
+    limit: usize,
+) -> Option<(Cow<'a, [u8]>, Length)> {
     let mut text = Vec::new();
     // A small compressed body may expand to gigabytes.
-    let read = decoder.take(LARGEST_BODY as u64).read_to_end(&mut text);
+    let read = decoder.take(limit as u64).read_to_end(&mut text);
     match (read, compressed) {
-        (Ok(_), _) if text.len() >= LARGEST_BODY => Some((text.into(), Length::Cut)),
+        (Ok(_), _) if text.len() >= limit => Some((text.into(), Length::Cut)),
         (Ok(_), _) => Some((text.into(), Length::Whole)),
         // The end of the compressed body was not read, so the error proves nothing.
         (Err(_), Length::Cut) => Some((text.into(), Length::Cut)),

@@ -27,6 +27,7 @@ mod output;
 mod plan;
 mod publish;
 mod rails;
+mod reader;
 mod readme;
 mod recovery;
 mod refusals;

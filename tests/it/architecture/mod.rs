@@ -55,7 +55,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("plan", &["document", "model"]),
     ("transport", &["model"]),
     ("git", &["model", "transport"]),
-    ("service", &["model", "transport"]),
+    ("service", &["document", "model", "transport"]),
     ("source", &["git", "model"]),
     ("state", &["git", "model"]),
     (

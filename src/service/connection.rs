@@ -1,0 +1,330 @@
+//! Sends the requests of the publisher and of the reader, with one set of connections and one token.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use reqwest::header::{
+    ACCEPT, ACCEPT_LANGUAGE, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName,
+    HeaderValue, LOCATION, RETRY_AFTER,
+};
+use reqwest::{RequestBuilder, Response};
+use url::Url;
+
+use super::response::LARGEST_BODY;
+use super::retry_after::retry_after;
+use super::sanitize::sanitized;
+use super::{BaseUrl, Body, Outcome, SendFailure, ServiceResponse, classify_failure};
+use crate::transport::{Network, NetworkError, Secret, SecretError, SecretSource};
+
+/// The configuration of a [`super::Client`] or a [`super::LiveReader`].
+#[derive(Clone, Debug)]
+pub struct ClientConfig {
+    /// The address of the service.
+    pub base_url: BaseUrl,
+    /// The source of the token.
+    pub token: SecretSource,
+    /// CA, proxy and connect settings.
+    pub network: Network,
+    /// The maximum duration of one request, from connecting to the last byte.
+    pub timeout: Duration,
+}
+
+/// The client could not be built, or the token could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// TLS could not be set up.
+    #[error("could not set up the connection to the service")]
+    Network(#[from] NetworkError),
+    /// The token could not be read.
+    #[error("could not read the service's token")]
+    Token(#[from] SecretError),
+    /// The token is not valid in an HTTP header.
+    #[error(
+        "the service's token contains a line break or another character that is not allowed in an HTTP header"
+    )]
+    Unsendable,
+}
+
+impl ClientError {
+    /// Returns how to fix the error, if there is advice.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Network(error) => error.hint(),
+            Self::Token(error) => Some(error.hint()),
+            Self::Unsendable => Some("put only the token into the file or variable, on one line".to_owned()),
+        }
+    }
+}
+
+/// The result of reading the token again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum TokenChange {
+    /// The token is new.
+    Changed,
+    /// The token is the same.
+    Same,
+}
+
+/// Connections to the service, with the token. Clones share both.
+#[derive(Clone)]
+pub(super) struct ServiceConnection {
+    base_url: BaseUrl,
+    source: SecretSource,
+    http: reqwest::Client,
+    token: Arc<RwLock<Arc<Token>>>,
+}
+
+struct Token {
+    authorization: Authorization,
+    generation: u64,
+}
+
+/// A token or SDK key, as a header.
+#[derive(Clone)]
+pub(super) struct Authorization {
+    secret: Secret,
+    header: HeaderValue,
+}
+
+impl Authorization {
+    pub(super) fn new(secret: Secret) -> Result<Self, ClientError> {
+        let mut header = HeaderValue::from_str(secret.expose()).map_err(|_| ClientError::Unsendable)?;
+        // A sensitive header stays out of `Debug` output and of the compression tables of HTTP/2.
+        header.set_sensitive(true);
+        Ok(Self { secret, header })
+    }
+}
+
+impl ServiceConnection {
+    /// See [`super::Client::new`].
+    pub(super) fn new(config: ClientConfig) -> Result<Self, ClientError> {
+        let ClientConfig {
+            base_url,
+            token: source,
+            mut network,
+            timeout,
+        } = config;
+        // Shorter than the total, so that a slow connection fails before the request could have left.
+        network.connect_timeout = network.connect_timeout.min(timeout - timeout / 10);
+        let http = network.client(timeout)?;
+        let token = Token {
+            authorization: Authorization::new(source.read()?)?,
+            generation: 0,
+        };
+        Ok(Self {
+            base_url,
+            source,
+            http,
+            token: Arc::new(RwLock::new(Arc::new(token))),
+        })
+    }
+
+    pub(super) const fn base_url(&self) -> &BaseUrl {
+        &self.base_url
+    }
+
+    /// See [`super::Client::token_generation`].
+    pub(super) fn token_generation(&self) -> u64 {
+        self.token().generation
+    }
+
+    /// See [`super::Client::reload_token`].
+    pub(super) fn reload_token(&self) -> Result<TokenChange, ClientError> {
+        // The file is read before the lock is taken, so that a slow disk does not block requests.
+        let secret = self.source.read()?;
+        let mut current = self.token.write().unwrap_or_else(PoisonError::into_inner);
+        if current.authorization.secret == secret {
+            return Ok(TokenChange::Same);
+        }
+        *current = Arc::new(Token {
+            authorization: Authorization::new(secret)?,
+            generation: current.generation + 1,
+        });
+        Ok(TokenChange::Changed)
+    }
+
+    /// Sends a PATCH with the token.
+    pub(super) async fn patch(&self, url: Url, body: Bytes) -> Result<Received, Outcome> {
+        let request = self.http.patch(url).header(CONTENT_TYPE, "application/json");
+        self.send(request.body(body), self.authorization(), LARGEST_BODY)
+            .await
+    }
+
+    /// Sends a GET and reads up to `limit` bytes of the body.
+    pub(super) async fn get(
+        &self,
+        url: Url,
+        authorization: Authorization,
+        limit: usize,
+    ) -> Result<Received, Outcome> {
+        // FeatureProbe responds in this language by default, but a proxy may add another one.
+        let request = self.http.get(url).header(ACCEPT_LANGUAGE, "en-US");
+        self.send(request, authorization, limit).await
+    }
+
+    /// Returns the token, as a header.
+    pub(super) fn authorization(&self) -> Authorization {
+        self.token().authorization.clone()
+    }
+
+    async fn send(
+        &self,
+        request: RequestBuilder,
+        Authorization { secret, header }: Authorization,
+        limit: usize,
+    ) -> Result<Received, Outcome> {
+        let started = Instant::now();
+        let request = request
+            .header(AUTHORIZATION, header)
+            .header(ACCEPT, "application/json");
+        match request.send().await {
+            Ok(response) => Ok(Received::read(response, secret, started.elapsed(), limit).await),
+            Err(error) => {
+                let failure = SendFailure::new(&error, secret.expose());
+                Err(classify_failure(&failure, self.base_url.host()))
+            }
+        }
+    }
+
+    fn token(&self) -> Arc<Token> {
+        Arc::clone(&self.token.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl fmt::Debug for ServiceConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServiceConnection")
+            .field("base_url", &self.base_url)
+            .field("token", &"***")
+            .finish_non_exhaustive()
+    }
+}
+
+/// A response whose body has been read.
+pub(super) struct Received {
+    pub(super) status: u16,
+    headers: HeaderMap,
+    body: ReceivedBody,
+    secret: Secret,
+    took: Duration,
+}
+
+/// The bytes of a body as they came.
+pub(super) enum ReceivedBody {
+    /// The connection ended before the body did.
+    Broken,
+    /// The first bytes of a body that is longer than the limit.
+    Cut(Vec<u8>),
+    Whole(Vec<u8>),
+}
+
+impl Received {
+    async fn read(mut response: Response, secret: Secret, took: Duration, limit: usize) -> Self {
+        let status = response.status().as_u16();
+        let headers = std::mem::take(response.headers_mut());
+        let body = bounded(&mut response, limit)
+            .await
+            // Without the whole response, even a 2xx does not prove that the service stored the document.
+            .unwrap_or(ReceivedBody::Broken);
+        Self {
+            status,
+            headers,
+            body,
+            secret,
+            took,
+        }
+    }
+
+    /// Returns the response with its body classified.
+    pub(super) fn response(&self) -> ServiceResponse {
+        let body = match &self.body {
+            ReceivedBody::Broken => Body::Broken,
+            ReceivedBody::Cut(bytes) | ReceivedBody::Whole(bytes) => {
+                let beginning = &bytes[..bytes.len().min(LARGEST_BODY)];
+                Body::new(beginning, self.encoding(), self.secret.expose())
+            }
+        };
+        ServiceResponse {
+            status: self.status,
+            location: text(&self.headers, &LOCATION).map(|location| self.sanitized(location)),
+            retry_after: text(&self.headers, &RETRY_AFTER)
+                .and_then(|text| retry_after(text, jiff::Timestamp::now())),
+            body,
+        }
+    }
+
+    pub(super) const fn body(&self) -> &ReceivedBody {
+        &self.body
+    }
+
+    /// Returns the `Content-Encoding`.
+    pub(super) fn encoding(&self) -> Option<&str> {
+        text(&self.headers, &CONTENT_ENCODING)
+    }
+
+    /// Returns `text` for a message, without the secret of the request.
+    pub(super) fn sanitized(&self, text: &str) -> String {
+        sanitized(text, self.secret.expose())
+    }
+
+    /// Returns the request id of the service or a proxy, so that operators can find the request in their logs.
+    pub(super) fn request_id(&self) -> Option<String> {
+        const REQUEST_IDS: [&str; 3] = ["x-request-id", "x-correlation-id", "request-id"];
+        let mut ids = REQUEST_IDS
+            .iter()
+            .filter_map(|name| self.headers.get(*name)?.to_str().ok());
+        ids.next().map(|id| self.sanitized(id))
+    }
+
+    /// Returns the milliseconds until the response began.
+    pub(super) fn took_ms(&self) -> u64 {
+        u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+async fn bounded(response: &mut Response, limit: usize) -> Result<ReceivedBody, reqwest::Error> {
+    let mut bytes = Vec::new();
+    // A service must not fill the memory.
+    while let Some(chunk) = response.chunk().await? {
+        let free = limit - bytes.len();
+        bytes.extend_from_slice(&chunk[..chunk.len().min(free)]);
+        if chunk.len() > free {
+            return Ok(ReceivedBody::Cut(bytes));
+        }
+    }
+    Ok(ReceivedBody::Whole(bytes))
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rotated_token_is_read_again_and_an_invalid_one_is_ignored() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let write = |token: &str| std::fs::write(file.path(), token).unwrap();
+        write("api-old\n");
+        let connection = ServiceConnection::new(ClientConfig {
+            base_url: "https://toggles.example.org".parse().unwrap(),
+            token: SecretSource::File(file.path().to_owned()),
+            network: Network::default(),
+            timeout: Duration::from_secs(1),
+        })
+        .unwrap();
+        assert!(!format!("{connection:?}").contains("api-old"), "{connection:?}");
+        assert_eq!(connection.reload_token().unwrap(), TokenChange::Same);
+        write("api-new\n");
+        assert_eq!(connection.reload_token().unwrap(), TokenChange::Changed);
+        write("api\u{7f}\n");
+        assert!(matches!(connection.reload_token(), Err(ClientError::Unsendable)));
+        assert_eq!(connection.token().authorization.secret.expose(), "api-new");
+        assert_eq!(connection.token_generation(), 1);
+    }
+}

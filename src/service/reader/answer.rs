@@ -1,0 +1,120 @@
+//! Turns the response to a read into the JSON that was asked for, or into an outcome.
+
+use std::borrow::Cow;
+
+use serde::de::DeserializeOwned;
+use serde_json::error::Category;
+
+use super::LARGEST_READ;
+use crate::model::Certainty;
+use crate::service::connection::{Received, ReceivedBody};
+use crate::service::response::{Length, decoded};
+use crate::service::{Body, Outcome, ServiceTrust, classify};
+
+/// Parses the body of a 2xx as `expected`, a noun phrase for messages. Every other response is a failed read.
+pub(super) fn parse<T: DeserializeOwned>(received: &Received, expected: &str) -> Result<T, Outcome> {
+    if !matches!(received.status, 200..=299) {
+        return Err(failed(received));
+    }
+    let text = match text(received) {
+        Text::Broken => return Err(cut_short(received.status, expected)),
+        Text::TooLong => return Err(too_long(received.status, expected)),
+        Text::Undecodable => return Err(not_json(received, expected)),
+        Text::Whole(text) => text,
+    };
+    serde_json::from_slice(&text).map_err(|error| match error.classify() {
+        Category::Data => unexpected(received, expected, &error),
+        Category::Eof if !text.trim_ascii().is_empty() => cut_short(received.status, expected),
+        Category::Eof | Category::Io | Category::Syntax => not_json(received, expected),
+    })
+}
+
+/// Classifies a response that is not a success.
+///
+/// FeatureProbe responds with 400 if something does not exist, so a 404 always means a wrong base URL.
+pub(super) fn failed(received: &Received) -> Outcome {
+    classify(&received.response(), ServiceTrust::Unproven).of_read()
+}
+
+/// The decoded body of a success.
+enum Text<'a> {
+    Broken,
+    TooLong,
+    Undecodable,
+    Whole(Cow<'a, [u8]>),
+}
+
+fn text(received: &Received) -> Text<'_> {
+    let bytes = match received.body() {
+        ReceivedBody::Broken => return Text::Broken,
+        ReceivedBody::Cut(_) => return Text::TooLong,
+        ReceivedBody::Whole(bytes) => bytes,
+    };
+    match decoded(bytes, received.encoding(), LARGEST_READ) {
+        None => Text::Undecodable,
+        Some((_, Length::Cut)) => Text::TooLong,
+        Some((text, Length::Whole)) => Text::Whole(text),
+    }
+}
+
+fn unexpected(received: &Received, expected: &str, error: &serde_json::Error) -> Outcome {
+    let (status, error) = (received.status, error.to_string());
+    // The part before it may quote the body, in which SDK keys may be.
+    let shape = match error.rsplit_once(", expected ") {
+        Some((_, wanted)) => format!("expected {wanted}"),
+        None => error,
+    };
+    refused(
+        status,
+        format!(
+            "the service responded with {status} and JSON that is not {expected}: {}",
+            received.sanitized(&shape)
+        ),
+    )
+}
+
+fn too_long(status: u16, expected: &str) -> Outcome {
+    let limit = LARGEST_READ >> 20;
+    refused(
+        status,
+        format!(
+            "the service responded with {status} and a body of more than {limit} MiB, the limit for {expected}"
+        ),
+    )
+}
+
+pub(super) fn refused(status: u16, reason: String) -> Outcome {
+    Outcome::Refused {
+        status,
+        code: None,
+        certainty: Certainty::NotStored,
+        reason,
+    }
+}
+
+fn cut_short(status: u16, expected: &str) -> Outcome {
+    Outcome::Busy {
+        status: Some(status),
+        retry_after: None,
+        certainty: Certainty::NotStored,
+        reason: format!("the service responded with {status} and only the beginning of {expected}"),
+    }
+}
+
+fn not_json(received: &Received, expected: &str) -> Outcome {
+    let status = received.status;
+    let what = match received.response().body {
+        Body::Empty => "an empty body".to_owned(),
+        // The beginning of broken JSON may contain SDK keys.
+        Body::Other { begins } if !begins.starts_with(['{', '[']) => {
+            format!("a body that is not JSON (`{begins}`)")
+        }
+        Body::Broken | Body::Json { .. } | Body::Other { .. } => "a body that is not JSON".to_owned(),
+    };
+    Outcome::Misrouted {
+        certainty: Certainty::NotStored,
+        reason: format!(
+            "the service responded with {status} and {what} instead of {expected}; check `--base-url`"
+        ),
+    }
+}
