@@ -27,6 +27,6 @@ pub use failure::{SendFailure, classify_failure};
 pub use outcome::Outcome;
 pub use reader::{
     ByKey, EnvironmentInfo, EnvironmentReader, InvalidKey, ListedToggle, Listing, LiveReader,
-    PayloadVersions, ToggleIndex,
+    PayloadVersions, ReadSession, ToggleIndex,
 };
 pub use response::{Body, ServiceResponse};

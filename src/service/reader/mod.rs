@@ -11,6 +11,7 @@ mod by_key;
 mod environment;
 mod lists;
 mod payload;
+mod session;
 mod toggle;
 mod wire;
 
@@ -24,6 +25,7 @@ pub use by_key::ByKey;
 pub use environment::{EnvironmentReader, ToggleIndex};
 pub use lists::{EnvironmentInfo, InvalidKey, ListedToggle, Listing};
 pub use payload::PayloadVersions;
+pub use session::ReadSession;
 
 use super::connection::{Authorization, Received, ServiceConnection};
 use super::{BaseUrl, ClientConfig, ClientError, Outcome, TokenChange};

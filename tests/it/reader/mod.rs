@@ -3,6 +3,7 @@
 mod failures;
 mod lists;
 mod payload;
+mod sessions;
 mod toggles;
 
 use std::path::Path;
