@@ -1,6 +1,7 @@
 //! `gitoggle sandbox`: serves a local toggle service.
 
 use crate::config::Settings;
+use crate::model::{ServiceKind, escaped};
 use crate::sandbox::{Faults, Sandbox, SandboxConfig};
 
 use super::args::SandboxArgs;
@@ -16,6 +17,7 @@ pub(super) fn run(settings: &Settings, args: &SandboxArgs) -> Result<ExitStatus,
 }
 
 async fn serve(settings: &Settings, args: &SandboxArgs) -> Result<ExitStatus, Failure> {
+    let data = data(settings.service_kind, args)?;
     let token = settings.sandbox_token.read().map_err(Failure::failed)?;
     let mut stop = signals::stop_on_signal().map_err(Failure::failed)?;
     let sandbox = Sandbox::start(SandboxConfig {
@@ -23,11 +25,16 @@ async fn serve(settings: &Settings, args: &SandboxArgs) -> Result<ExitStatus, Fa
         ca_file: args.ca_out.clone(),
         faults: faults(args),
         history_file: args.history_file.clone(),
+        kind: settings.service_kind,
+        data,
         ..SandboxConfig::new(token)
     })
     .map_err(Failure::failed)?;
     let url = sandbox.url();
-    let mut text = format!("listening on {url}\nweb page: {url}/\n");
+    let mut text = match settings.service_kind {
+        ServiceKind::Documented => format!("listening on {url}\nweb page: {url}/\n"),
+        ServiceKind::FeatureProbe => format!("listening on {url}\nprojects: {url}/api/projects\n"),
+    };
     if let Some(file) = &args.ca_out {
         text += &format!("certificate authority: {}\n", file.display());
     }
@@ -35,6 +42,28 @@ async fn serve(settings: &Settings, args: &SandboxArgs) -> Result<ExitStatus, Fa
     let _ = stop.wait_for(|stop| *stop).await;
     sandbox.stop().await;
     Ok(ExitStatus::Clean)
+}
+
+/// Reads the initial data, and refuses the options that belong to the other kind of service.
+fn data(kind: ServiceKind, args: &SandboxArgs) -> Result<Option<String>, Failure> {
+    let refused = |text: &str, hint: &str| Err(Failure::new(ExitStatus::Usage, text).hint(hint));
+    match (kind, &args.data, &args.history_file) {
+        (ServiceKind::Documented, Some(_), _) => refused(
+            "--data needs a service that can be read",
+            "add --service-kind featureprobe",
+        ),
+        (ServiceKind::FeatureProbe, _, Some(_)) => refused(
+            "--history-file is not supported with --service-kind featureprobe, which keeps everything in memory",
+            "read the history of a toggle at …/targeting/versions",
+        ),
+        (_, Some(file), _) => std::fs::read_to_string(file).map(Some).map_err(|error| {
+            Failure::failed(format!(
+                "could not read `{}`: {error}",
+                escaped(&file.to_string_lossy())
+            ))
+        }),
+        (_, None, _) => Ok(None),
+    }
 }
 
 fn faults(args: &SandboxArgs) -> Faults {

@@ -26,7 +26,8 @@ use crate::transport::{DaemonUrl, SecretSource};
 const ALL: &[Command] = &[
     Validate, Plan, Apply, Run, Status, Allow, Suspend, Resume, Reconcile, Schema, Sandbox, Demo,
 ];
-const READING: &[Command] = Command::READING;
+/// The commands that know what kind of service it is.
+const KNOWING: &[Command] = &[Validate, Plan, Apply, Run, Status, Sandbox];
 const PLANNING: &[Command] = &[Plan, Apply, Run, Status];
 const PUBLISHING: &[Command] = &[Apply, Run];
 const DAEMON: &[Command] = &[Run];
@@ -132,7 +133,7 @@ settings! {
             .of(Service, CONNECTING).trusted() }
     service_kind: ServiceKind {
         "service_kind" => parsed::<ServiceKind> = "documented", Choice(ServiceKind::WORDS), "Rely on the behavior of this service beyond the documented endpoint"
-            .of(Service, READING) }
+            .of(Service, KNOWING) }
     timeout: time::Duration {
         "timeout" => positive_duration = "10s", Duration, "Time out one publish after this long".of(Service, PUBLISHING)
             .more("Includes connecting and reading the response.") }

@@ -1,9 +1,7 @@
 //! Selects faults at random, but the same ones for the same seed.
 
-use std::hash::{Hash as _, Hasher as _};
+use std::hash::{Hash, Hasher as _};
 use std::time::Duration;
-
-use crate::model::ToggleId;
 
 /// The faults of a sandbox; none by default. Rates are probabilities in `0.0..=1.0`.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,8 +43,8 @@ pub(super) enum Fault {
 }
 
 impl Faults {
-    /// Returns the fault that strikes the `nth` request for `toggle`.
-    pub(super) fn strike(&self, toggle: &ToggleId, nth: u64) -> Fault {
+    /// Returns the fault that strikes the `nth` request for `target`.
+    pub(super) fn strike(&self, target: &impl Hash, nth: u64) -> Fault {
         let Self {
             fail_rate,
             latency: _,
@@ -58,7 +56,7 @@ impl Faults {
         // This hasher has fixed keys, so that a seed selects the same faults in every process.
         let mut hasher = std::hash::DefaultHasher::new();
         // The faults must not depend on the order of arrival, so they are drawn for each request separately.
-        (seed, toggle, nth).hash(&mut hasher);
+        (seed, target, nth).hash(&mut hasher);
         let mut random = fastrand::Rng::with_seed(hasher.finish());
         // One number decides among all faults, so that their rates add up.
         let drawn = random.f64();
@@ -84,7 +82,7 @@ mod tests {
     use super::*;
 
     fn strikes(faults: &Faults) -> Vec<Fault> {
-        let id = "p/e/t".parse().unwrap();
+        let id: crate::model::ToggleId = "p/e/t".parse().unwrap();
         (0..1000).map(|nth| faults.strike(&id, nth)).collect()
     }
 

@@ -1,10 +1,11 @@
-//! A local toggle service with the documented endpoint over HTTPS, for experiments.
+//! A local toggle service over HTTPS, for experiments: with the documented endpoint, or as FeatureProbe.
 //!
-//! It checks the token and, strictly, the body against the service's contract, answers as FeatureProbe does, keeps
-//! every document that was published and shows them on a page. [`Faults`] make it fail at random but repeatably.
-//! All of its documents are readable without a token, so it listens on loopback.
+//! With the documented endpoint, it checks the token and, strictly, the body against the service's contract, answers as
+//! FeatureProbe does, keeps every document that was published and shows them on a page. All of its documents are
+//! readable without a token, so it listens on loopback. `featureprobe` is the other kind, which is not strict.
+//! [`Faults`] make both fail at random but repeatably.
 //!
-//! Invariant: it stores only checked documents, and records every request to the endpoint, including those that it
+//! Invariant: with the documented endpoint, it stores only checked documents, and records every request to the endpoint, including those that it
 //! refuses or drops.
 
 mod answer;
@@ -13,6 +14,7 @@ mod certificate;
 mod document;
 mod endpoint;
 mod faults;
+mod featureprobe;
 mod history_file;
 mod page;
 mod request_log;
@@ -20,6 +22,7 @@ mod server;
 mod shared;
 
 pub use faults::Faults;
+pub use featureprobe::{ApiCall, RequestPattern, ScriptAct, ScriptRequest, ScriptStep};
 pub use request_log::ReceivedRequest;
 pub use server::{Error, Sandbox, SandboxConfig};
 

@@ -13,10 +13,12 @@ use tokio::task::JoinHandle;
 
 use super::certificate::{CertificateError, Identity, write_pem};
 use super::document::StoredDocument;
+use super::featureprobe::{Api, ApiCall, ScriptStep};
 use super::history_file::HistoryFile;
 use super::request_log::RequestLog;
 use super::shared::SandboxState;
-use super::{Faults, ReceivedRequest, endpoint};
+use super::{Faults, ReceivedRequest, endpoint, featureprobe};
+use crate::model::ServiceKind;
 use crate::transport::Secret;
 
 /// The settings of a sandbox.
@@ -30,12 +32,16 @@ pub struct SandboxConfig {
     pub token: Secret,
     /// Its faults.
     pub faults: Faults,
-    /// The file for its history; without one, the history is in memory.
+    /// The file for its history; without one, the history is in memory. Only with the documented endpoint.
     pub history_file: Option<PathBuf>,
+    /// The service that it stands in for.
+    pub kind: ServiceKind,
+    /// The projects that a service of kind `featureprobe` starts with, as JSON; without them, a sample.
+    pub data: Option<String>,
 }
 
 impl SandboxConfig {
-    /// Returns a sandbox without faults on any free port of `127.0.0.1`, with its history in memory.
+    /// Returns a sandbox with the documented endpoint, without faults, on any free port of `127.0.0.1`, with its history in memory.
     #[must_use]
     pub fn new(token: Secret) -> Self {
         Self {
@@ -44,6 +50,8 @@ impl SandboxConfig {
             token,
             faults: Faults::default(),
             history_file: None,
+            kind: ServiceKind::Documented,
+            data: None,
         }
     }
 }
@@ -62,6 +70,9 @@ pub enum Error {
     /// The certificate cannot be made.
     #[error("could not prepare TLS for the sandbox")]
     Certificate(#[from] CertificateError),
+    /// The initial data is malformed, or the service refuses it.
+    #[error("the sandbox's data is not valid: {0}")]
+    Data(String),
     /// The history file is unreadable or malformed.
     #[error("could not read the sandbox's history file `{}`", path.display())]
     History {
@@ -84,6 +95,7 @@ pub enum Error {
 pub struct Sandbox {
     address: SocketAddr,
     state: Arc<SandboxState>,
+    pub(super) api: Option<Arc<Api>>,
     handle: Handle<SocketAddr>,
     task: Option<JoinHandle<std::io::Result<()>>>,
 }
@@ -100,25 +112,37 @@ impl Sandbox {
             token,
             faults,
             history_file,
+            kind,
+            data,
         } = config;
         let Identity { ca_pem, tls } = Identity::new()?;
         let history = history_file.map(open_history).transpose()?;
-        // Bound here and not in the task, so that the caller gets the error and the port.
-        let (listener, address) = bind(listen)?;
-        // A sandbox that cannot listen must not replace the certificate of a running one.
-        if let Some(path) = ca_file {
-            write_pem(&path, &ca_pem).map_err(|source| Error::CaFile { path, source })?;
-        }
         let state = Arc::new(SandboxState {
             request_log: RequestLog::new(history),
             token,
             faults,
             loses_next: AtomicBool::new(false),
         });
+        let api = match kind {
+            ServiceKind::Documented => None,
+            ServiceKind::FeatureProbe => {
+                Some(Api::new(Arc::clone(&state), data.as_deref()).map_err(Error::Data)?)
+            }
+        };
+        // Bound here and not in the task, so that the caller gets the error and the port.
+        let (listener, address) = bind(listen)?;
+        // A sandbox that cannot listen must not replace the certificate of a running one.
+        if let Some(path) = ca_file {
+            write_pem(&path, &ca_pem).map_err(|source| Error::CaFile { path, source })?;
+        }
         let handle = Handle::new();
         // Without `TCP_NODELAY`, requests over HTTP/2 stall for 40 ms (measurements, section 3).
         let acceptor = RustlsAcceptor::new(RustlsConfig::from_config(tls)).acceptor(NoDelayAcceptor::new());
-        let service = endpoint::router(Arc::clone(&state)).into_make_service();
+        let router = match &api {
+            Some(api) => featureprobe::router(Arc::clone(api)),
+            None => endpoint::router(Arc::clone(&state)),
+        };
+        let service = router.into_make_service();
         let server_handle = handle.clone();
         let task = tokio::spawn(async move {
             let server = axum_server::from_tcp(listener)?.acceptor(acceptor);
@@ -127,6 +151,7 @@ impl Sandbox {
         Ok(Self {
             address,
             state,
+            api,
             handle,
             task: Some(task),
         })
@@ -138,7 +163,7 @@ impl Sandbox {
         format!("https://{}", self.address)
     }
 
-    /// Returns all requests to the endpoint, in order of arrival, including those that were refused or dropped.
+    /// Returns all publishes, in order of arrival, including those that were refused or dropped.
     #[must_use]
     pub fn requests(&self) -> Vec<ReceivedRequest> {
         self.state.request_log.received()
@@ -150,7 +175,25 @@ impl Sandbox {
         self.state.request_log.most_open()
     }
 
-    /// Stores the document of the next request, and closes its connection without a response.
+    /// Returns all requests to a service of kind `featureprobe`, in order of arrival.
+    #[must_use]
+    pub fn calls(&self) -> Vec<ApiCall> {
+        self.api.as_ref().map(|api| api.calls()).unwrap_or_default()
+    }
+
+    /// Arranges what happens at a request to a service of kind `featureprobe`.
+    pub fn script(&self, step: ScriptStep) {
+        if let Some(api) = &self.api {
+            api.add_step(step);
+        }
+    }
+
+    /// Carries out the requests that a script held, and returns how many there were.
+    pub fn release_held(&self) -> usize {
+        self.api.as_ref().map_or(0, |api| api.release_held())
+    }
+
+    /// Stores the document of the next publish, and closes its connection without a response.
     pub fn lose_next_response(&self) {
         self.state.loses_next.store(true, Ordering::Relaxed);
     }

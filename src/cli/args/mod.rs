@@ -126,6 +126,8 @@ pub struct SandboxArgs {
     pub ca_out: Option<PathBuf>,
     /// The file to append published documents to, one JSON object per line.
     pub history_file: Option<PathBuf>,
+    /// The file with the projects to start with.
+    pub data: Option<PathBuf>,
     /// The share of requests that get a 500, between 0 and 1.
     pub fail_rate: f64,
     /// The delay of each response.
@@ -234,6 +236,7 @@ fn sandbox_args(matches: &ArgMatches) -> SandboxArgs {
         listen: *matches.get_one("listen").expect("it has a default"),
         ca_out: matches.get_one("ca-out").cloned(),
         history_file: matches.get_one("history-file").cloned(),
+        data: matches.get_one("data").cloned(),
         fail_rate: rate("fail-rate"),
         latency: *matches.get_one("latency").expect("it has a default"),
         drop_rate: rate("drop-rate"),

@@ -82,7 +82,11 @@ const COMMANDS: [(&str, Command, &str, &str); 12] = [
         Command::Sandbox,
         "Serve a local toggle service for experiments",
         "Serves a local toggle service with the documented endpoint, over HTTPS, for experiments and tests. \
-         It accepts the token in GITOGGLE_SANDBOX_TOKEN, by default sandbox-token.",
+         It accepts the token in GITOGGLE_SANDBOX_TOKEN, by default sandbox-token. With --service-kind featureprobe, \
+         it answers as FeatureProbe does, reads included, and keeps everything in memory. It starts with a sample, or \
+         with the projects in the --data file: {\"projects\": [{\"key\", \"environments\": [{\"key\"}], \"segments\": \
+         [{\"key\", \"rules\"}], \"toggles\": [{\"key\", \"returnType\", \"variations\", \"targeting\": {ENVIRONMENT: \
+         {\"comment\", \"disabled\", \"content\"}}}]}]}.",
     ),
     (
         "demo",
@@ -301,6 +305,11 @@ fn sandbox() -> Vec<Arg> {
             "history-file",
             "FILE",
             "Append published documents to this file, one JSON object per line",
+        ),
+        path(
+            "data",
+            "FILE",
+            "Start with the projects in this JSON file (with --service-kind featureprobe) [a sample]",
         ),
         rate("fail-rate", "Answer this share of requests with a 500 [0]"),
         rate("drop-rate", "Store this share of requests without a response [0]"),

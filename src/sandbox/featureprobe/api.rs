@@ -1,0 +1,226 @@
+//! One service: records requests, injects faults, and hands the rest to the router.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::http::{Method, StatusCode};
+use jiff::Timestamp;
+
+use super::call::{Account, ApiCall, Call};
+use super::errors::ApiRefusal;
+use super::reply::ApiReply;
+use super::script::{Script, ScriptAct, ScriptRequest, ScriptStep};
+use super::state::World;
+use super::{data, routes};
+use crate::model::{ToggleId, escaped};
+use crate::sandbox::faults::Fault;
+use crate::sandbox::request_log::OpenRequest;
+use crate::sandbox::shared::SandboxState;
+
+/// A service of kind `featureprobe`.
+pub(in crate::sandbox) struct Api {
+    pub(super) shared: Arc<SandboxState>,
+    /// Contended by the requests, each of which holds it while it is carried out.
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    world: World,
+    calls: Vec<ApiCall>,
+    /// The number of requests so far, by method and path.
+    counts: HashMap<String, u64>,
+    script: Script,
+    held: Vec<Call>,
+    #[cfg(test)]
+    clock: Option<Timestamp>,
+}
+
+/// What the client gets.
+pub(super) enum ApiOutcome {
+    Nothing,
+    Page(String),
+    Reply(ApiReply),
+    TooMany(ApiReply),
+}
+
+impl Api {
+    /// Returns a service with this data, or the sample.
+    ///
+    /// # Errors
+    /// What is wrong with the data.
+    pub(in crate::sandbox) fn new(
+        shared: Arc<SandboxState>,
+        data: Option<&str>,
+    ) -> Result<Arc<Self>, String> {
+        let mut world = World::new();
+        data::load(&mut world, data.unwrap_or(data::SAMPLE), Timestamp::now())?;
+        let account = Account {
+            name: "api:sandbox".to_owned(),
+            ..Account::admin()
+        };
+        world.accounts.insert(shared.token.expose().to_owned(), account);
+        Ok(Arc::new(Self {
+            shared,
+            inner: Mutex::new(Inner {
+                world,
+                calls: Vec::new(),
+                counts: HashMap::new(),
+                script: Script::default(),
+                held: Vec::new(),
+                #[cfg(test)]
+                clock: None,
+            }),
+        }))
+    }
+
+    /// Returns all requests, in order of arrival.
+    pub(in crate::sandbox) fn calls(&self) -> Vec<ApiCall> {
+        self.lock().calls.clone()
+    }
+
+    pub(in crate::sandbox) fn add_step(&self, step: ScriptStep) {
+        self.lock().script.add(step);
+    }
+
+    /// Carries out the requests that were held, and returns how many there were.
+    pub(in crate::sandbox) fn release_held(&self) -> usize {
+        let mut inner = self.lock();
+        let held = std::mem::take(&mut inner.held);
+        let count = held.len();
+        for mut call in held {
+            call.at = inner.now();
+            routes::answer(&mut inner.world, call);
+        }
+        count
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.lock().now()
+    }
+
+    /// Whether the request carries a token of the service.
+    pub(super) fn knows(&self, call: &Call) -> bool {
+        self.lock().world.accounts.contains_key(&call.authorization)
+    }
+
+    #[cfg(test)]
+    pub(super) fn set_clock(&self, at: Timestamp) {
+        self.lock().clock = Some(at);
+    }
+
+    /// Carries out a request of the account `Admin`, now.
+    #[cfg(test)]
+    pub(super) fn as_admin(&self, request: &ScriptRequest) {
+        self.lock().request(request);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records a request, and returns how many there were before with the same method and path.
+    pub(super) fn arrive(&self, call: &Call) -> (u64, Option<OpenRequest>) {
+        let open = published_toggle(call).map(|id| self.shared.request_log.arrive(id, &call.sent.body));
+        let mut inner = self.lock();
+        inner.calls.push(call.sent.clone());
+        let count = inner
+            .counts
+            .entry(format!("{} {}", call.method, call.path()))
+            .or_default();
+        *count += 1;
+        (*count - 1, open)
+    }
+
+    pub(super) fn carry_out(&self, call: Call, nth: u64) -> ApiOutcome {
+        let is_publish = published_toggle(&call).is_some();
+        let loses_response = is_publish && self.shared.loses_next.swap(false, Ordering::Relaxed);
+        let fault = match loses_response {
+            true => Fault::DropAfterStore,
+            false => self
+                .shared
+                .faults
+                .strike(&(call.method.as_str(), call.path()), nth),
+        };
+        let failed = |status| ApiReply::new(Err(ApiRefusal::Framework(status)), &call);
+        match fault {
+            Fault::Internal => return ApiOutcome::Reply(failed(StatusCode::INTERNAL_SERVER_ERROR)),
+            Fault::Unavailable => return ApiOutcome::Reply(failed(StatusCode::SERVICE_UNAVAILABLE)),
+            Fault::TooMany => return ApiOutcome::TooMany(failed(StatusCode::TOO_MANY_REQUESTS)),
+            Fault::DropAfterStore | Fault::None => {}
+        }
+        match self.lock().play(call) {
+            ApiOutcome::Reply(_) if fault == Fault::DropAfterStore => ApiOutcome::Nothing,
+            outcome => outcome,
+        }
+    }
+}
+
+impl Inner {
+    fn now(&self) -> Timestamp {
+        #[cfg(test)]
+        if let Some(at) = self.clock {
+            return at;
+        }
+        Timestamp::now()
+    }
+
+    /// Carries a request out, with what the script arranged for it.
+    fn play(&mut self, mut call: Call) -> ApiOutcome {
+        let acts = self.script.take(&call.sent);
+        let mut after = Vec::new();
+        let mut is_lost = false;
+        for act in acts {
+            match act {
+                ScriptAct::After(request) => after.push(request),
+                ScriptAct::Before(request) => self.request(&request),
+                ScriptAct::Fail => return ApiOutcome::Reply(ApiReply::new(Err(ApiRefusal::INTERNAL), &call)),
+                ScriptAct::Hold => {
+                    self.held.push(call);
+                    return ApiOutcome::Nothing;
+                }
+                ScriptAct::LoseIncrement => self.world.loses_increment = true,
+                ScriptAct::LoseResponse => is_lost = true,
+                ScriptAct::Page(html) => return ApiOutcome::Page(html),
+            }
+        }
+        // The time of its execution counts, not that of its arrival.
+        call.at = self.now();
+        let reply = routes::answer(&mut self.world, call);
+        self.world.loses_increment = false;
+        for request in after {
+            self.request(&request);
+        }
+        if is_lost {
+            ApiOutcome::Nothing
+        } else {
+            ApiOutcome::Reply(reply)
+        }
+    }
+
+    fn request(&mut self, request: &ScriptRequest) {
+        let ScriptRequest { method, path, body } = request;
+        let method = method.parse().unwrap_or(Method::GET);
+        let call = Call::by_admin(method, path.clone(), body, self.now());
+        let components = call.components();
+        let path: Vec<&str> = components.iter().skip(1).map(String::as_str).collect();
+        let answer = routes::as_account(&mut self.world, &call, &path);
+        if let Err(refusal) = answer {
+            tracing::warn!(name: "script_failed", path = %escaped(&call.sent.path), ?refusal, "a scripted request failed");
+        }
+    }
+}
+
+/// Returns the toggle that a request publishes.
+fn published_toggle(call: &Call) -> Option<ToggleId> {
+    let components = call.components();
+    let path: Vec<&str> = components.iter().map(String::as_str).collect();
+    match *path.as_slice() {
+        ["api", "projects", p, "environments", e, "toggles", t, "targeting"]
+            if call.method == Method::PATCH =>
+        {
+            ToggleId::new(p, e, t).ok()
+        }
+        _ => None,
+    }
+}

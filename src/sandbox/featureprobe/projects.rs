@@ -1,0 +1,133 @@
+//! Projects and the approval settings of their environments.
+
+use serde_json::{Value, json};
+
+use super::call::{Call, name_and_key};
+use super::environments;
+use super::errors::{Answer, ApiRefusal};
+use super::shape::Shape;
+use super::state::{Keyed, StoredProject, World, newest_first};
+
+const PROJECT: Shape = Shape::Object(&[
+    ("name", Shape::Text),
+    ("key", Shape::Text),
+    ("description", Shape::Text),
+]);
+
+const SETTINGS: Shape = Shape::Object(&[(
+    "approvalSettings",
+    Shape::List(&Shape::Object(&[
+        ("environmentKey", Shape::Text),
+        ("enable", Shape::Bool),
+        ("reviewers", Shape::List(&Shape::Text)),
+    ])),
+)]);
+
+/// `GET /projects`.
+pub(super) fn list(world: &World, call: &Call) -> Answer {
+    let keyword = call.parameter("keyword").unwrap_or_default().to_lowercase();
+    let is_wanted = |project: &&StoredProject| {
+        let texts = [&project.name, &project.description];
+        texts.iter().any(|text| text.to_lowercase().contains(&keyword))
+    };
+    let mut projects: Vec<_> = world.projects.iter().filter(is_wanted).collect();
+    newest_first(&mut projects, |project| project.created);
+    Ok(projects.into_iter().map(written).collect())
+}
+
+/// `GET /projects/{p}`.
+pub(super) fn read(world: &World, key: &str) -> Answer {
+    world.project(key).map(written)
+}
+
+/// `POST /projects`: the new project has one environment.
+pub(super) fn create(world: &mut World, call: &Call) -> Answer {
+    let request = call.json(&PROJECT)?;
+    let (name, key) = name_and_key(&request)?;
+    if world.projects.get(key).is_some() || world.projects.iter().any(|project| project.name == name) {
+        return Err(ApiRefusal::Conflict);
+    }
+    let project = world.projects.add(
+        key,
+        StoredProject {
+            key: key.to_owned(),
+            name: name.to_owned(),
+            description: request["description"].as_str().unwrap_or_default().to_owned(),
+            created: call.at,
+            environments: Keyed::default(),
+            toggles: Keyed::default(),
+            segments: Keyed::default(),
+        },
+    );
+    environments::add(project, "online", "online", call);
+    Ok(written(project))
+}
+
+/// `PATCH /projects/{p}`.
+pub(super) fn update(world: &mut World, call: &Call, key: &str) -> Answer {
+    let request = call.json(&PROJECT)?;
+    let name = request["name"].as_str().unwrap_or_default().to_owned();
+    let current = &world.project(key)?.name;
+    if name != *current && world.projects.iter().any(|project| project.name == name) {
+        return Err(ApiRefusal::Conflict);
+    }
+    let project = world.project_mut(key)?;
+    if !name.is_empty() {
+        project.name = name;
+    }
+    if let Some(description) = request["description"].as_str() {
+        description.clone_into(&mut project.description);
+    }
+    Ok(written(project))
+}
+
+/// `GET /projects/{p}/approvalSettings`.
+pub(super) fn approval_settings(world: &World, key: &str) -> Answer {
+    let project = world.projects.get(key);
+    let environments = project
+        .into_iter()
+        .flat_map(|project| project.environments.iter());
+    let settings = environments.filter(|one| !one.archived).map(|environment| {
+        json!({
+            "environmentKey": environment.key,
+            "environmentName": environment.name,
+            "enable": environment.approval,
+            "reviewers": environment.reviewers,
+            "locked": environment.targetings.iter().any(|one| one.pending_draft().is_some()),
+        })
+    });
+    Ok(settings.collect())
+}
+
+/// `PATCH /projects/{p}/approvalSettings`: environments that the list leaves out stay as they are.
+pub(super) fn change_approval_settings(world: &mut World, call: &Call, key: &str) -> Answer {
+    let request = call.json(&SETTINGS)?;
+    let settings = request["approvalSettings"]
+        .as_array()
+        .ok_or(ApiRefusal::INTERNAL)?;
+    if let Some(project) = world.projects.get_mut(key) {
+        for setting in settings {
+            let environment = setting["environmentKey"].as_str().unwrap_or_default();
+            let Some(environment) = project.environments.get_mut(environment) else {
+                continue;
+            };
+            environment.approval = setting["enable"].as_bool().unwrap_or(environment.approval);
+            if let Some(reviewers) = setting["reviewers"].as_array() {
+                let names = reviewers.iter().filter_map(Value::as_str);
+                environment.reviewers = names.map(ToOwned::to_owned).collect();
+            }
+        }
+    }
+    approval_settings(world, key)
+}
+
+fn written(project: &StoredProject) -> Value {
+    let mut environments: Vec<_> = project.environments.iter().filter(|one| !one.archived).collect();
+    newest_first(&mut environments, |environment| environment.created);
+    json!({
+        "name": project.name,
+        "key": project.key,
+        "description": project.description,
+        "environments": environments.into_iter().map(environments::written).collect::<Vec<_>>(),
+    })
+}

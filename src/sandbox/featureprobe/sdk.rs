@@ -1,0 +1,242 @@
+//! What SDKs download: the toggles and segments of an environment, in a form of their own.
+
+use axum::http::StatusCode;
+use serde_json::{Map, Number, Value, json};
+
+use super::call::Call;
+use super::errors::{Answer, ApiRefusal};
+use super::state::{StoredEnvironment, StoredProject, StoredTargeting, StoredToggle, World, present};
+
+/// The predicates that the service passes on; others vanish.
+const PREDICATES: &[&str] = &[
+    "is one of",
+    "ends with",
+    "starts with",
+    "contains",
+    "matches regex",
+    "is not any of",
+    "does not end with",
+    "does not start with",
+    "does not contain",
+    "does not match regex",
+    "is in",
+    "is not in",
+    "after",
+    "before",
+    "=",
+    "!=",
+    ">",
+    ">=",
+    "<",
+    "<=",
+];
+
+const CONDITION_TYPES: &[&str] = &["string", "segment", "datetime", "number", "semver"];
+
+/// `GET /internal/server/toggles`, for which the authorization is an SDK key.
+pub(super) fn toggles(world: &World, call: &Call) -> Answer {
+    let known: Option<i64> = call.typed("version")?;
+    let key = call.authorization.as_str();
+    let payload = find(world, key).ok_or(ApiRefusal::Empty(StatusCode::NOT_FOUND))?;
+    let version = match &payload {
+        Found::Current(_, environment) => environment.version,
+        Found::Former(payload) => payload["version"].as_u64().unwrap_or_default(),
+    };
+    if known.is_some_and(|known| u64::try_from(known).is_ok_and(|known| known >= version)) {
+        return Err(ApiRefusal::Empty(StatusCode::NOT_ACCEPTABLE));
+    }
+    Ok(match payload {
+        Found::Current(project, environment) => self::payload(project, environment),
+        Found::Former(payload) => payload.clone(),
+    })
+}
+
+enum Found<'a> {
+    Current(&'a StoredProject, &'a StoredEnvironment),
+    Former(&'a Value),
+}
+
+fn find<'a>(world: &'a World, key: &str) -> Option<Found<'a>> {
+    world.projects.iter().find_map(|project| {
+        let mut environments = project.environments.iter().filter(|one| !one.archived);
+        environments.find_map(|environment| {
+            if environment.server_key == key && environment.is_cached {
+                return Some(Found::Current(project, environment));
+            }
+            environment.former_payloads.get(key).map(Found::Former)
+        })
+    })
+}
+
+/// Returns what SDKs get. Archived toggles are left out, and so are those that cannot be converted.
+pub(super) fn payload(project: &StoredProject, environment: &StoredEnvironment) -> Value {
+    let live = project.toggles.iter().filter(|toggle| !toggle.archived);
+    let toggles: Map<String, Value> = live
+        .filter_map(|toggle| {
+            let targeting = environment.targetings.get(&toggle.key)?;
+            Some((toggle.key.clone(), converted(project, toggle, targeting)?))
+        })
+        .collect();
+    let segments: Map<String, Value> = project
+        .segments
+        .iter()
+        .filter(|segment| !segment.deleted)
+        .filter_map(|segment| {
+            let id = unique_id(project, &segment.key);
+            let rules = segment_rules(&segment.rules, project)?;
+            let segment = json!({ "uniqueId": id, "version": segment.version, "rules": rules });
+            Some((id, segment))
+        })
+        .collect();
+    json!({
+        "version": environment.version,
+        "debugUntilTime": 0,
+        "toggles": toggles,
+        "segments": segments,
+        "events": {},
+    })
+}
+
+fn unique_id(project: &StoredProject, segment: &str) -> String {
+    format!("{}${segment}", project.key)
+}
+
+fn converted(project: &StoredProject, toggle: &StoredToggle, targeting: &StoredTargeting) -> Option<Value> {
+    let content = &targeting.content;
+    let disabled_serve = content.get("disabledServe").map(serve)?;
+    let default_serve = match content.get("defaultServe").map_or(Value::Null, serve) {
+        Value::Null if targeting.disabled => disabled_serve.clone(),
+        Value::Null => return None,
+        serve => serve,
+    };
+    let variations = content["variations"].as_array()?.iter();
+    let variations: Vec<Value> = variations
+        .map(|variation| typed(&toggle.return_type.to_lowercase(), variation["value"].as_str()))
+        .collect::<Option<_>>()?;
+    let prerequisites = content["prerequisites"].as_array().into_iter().flatten();
+    let prerequisites: Vec<Value> = prerequisites
+        .map(|one| {
+            let value = typed(one["type"].as_str()?, one["value"].as_str())?;
+            Some(present(json!({ "key": one["key"], "value": value })))
+        })
+        .collect::<Option<_>>()?;
+    Some(present(json!({
+        "key": toggle.key,
+        "enabled": !targeting.disabled,
+        "trackAccessEvents": targeting.track_access_events,
+        "lastModified": targeting.published.as_millisecond(),
+        "version": targeting.version,
+        "disabledServe": disabled_serve,
+        "defaultServe": default_serve,
+        "rules": toggle_rules(&content["rules"], project)?,
+        "variations": variations,
+        "prerequisites": prerequisites,
+        "forClient": toggle.client_availability,
+    })))
+}
+
+/// Returns a serve as ranges of the hash, or null if it serves nothing.
+fn serve(serve: &Value) -> Value {
+    let Some(split) = serve["split"].as_array().filter(|split| !split.is_empty()) else {
+        return match &serve["select"] {
+            Value::Null => Value::Null,
+            select => json!({ "select": select }),
+        };
+    };
+    let mut end = 0;
+    let ranges: Vec<Value> = split
+        .iter()
+        .map(|weight| {
+            let start = end;
+            end += weight.as_i64().unwrap_or_default();
+            json!([[start, end]])
+        })
+        .collect();
+    json!({ "split": { "distribution": ranges } })
+}
+
+/// Returns the value that SDKs get for a text, or nothing if the text does not have the type.
+fn typed(kind: &str, text: Option<&str>) -> Option<Value> {
+    match kind {
+        "string" => Some(text.into()),
+        "boolean" => Some(text.is_some_and(|text| text.eq_ignore_ascii_case("true")).into()),
+        "number" => {
+            let text = text?;
+            let is_decimal = text
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+            let whole = text.parse::<i64>().ok().map(Number::from);
+            let number = whole.or_else(|| Number::from_f64(text.parse().ok()?));
+            number.filter(|_| is_decimal).map(Value::Number)
+        }
+        "json" => serde_json::from_str(text?).ok().filter(Value::is_object),
+        _ => None,
+    }
+}
+
+fn toggle_rules(rules: &Value, project: &StoredProject) -> Option<Vec<Value>> {
+    let rules = rules.as_array().into_iter().flatten();
+    rules
+        .map(|rule| {
+            let serve = serve(rule.get("serve")?);
+            let conditions = conditions(rule, project)?;
+            Some(present(json!({ "serve": serve, "conditions": conditions })))
+        })
+        .collect()
+}
+
+fn segment_rules(rules: &Value, project: &StoredProject) -> Option<Vec<Value>> {
+    let rules = rules.as_array().into_iter().flatten();
+    rules
+        .map(|rule| Some(json!({ "conditions": conditions(rule, project)? })))
+        .collect()
+}
+
+fn conditions(rule: &Value, project: &StoredProject) -> Option<Vec<Value>> {
+    let conditions = rule["conditions"].as_array()?.iter();
+    let converted = conditions.map(|condition| converted_condition(condition, project));
+    Some(converted.collect::<Option<Vec<_>>>()?.concat())
+}
+
+/// Returns one condition, or the two that `between` stands for.
+fn converted_condition(condition: &Value, project: &StoredProject) -> Option<Vec<Value>> {
+    let known = |value: &Value, all: &[&str]| {
+        let text = value.as_str().filter(|text| all.contains(text));
+        text.map_or(Value::Null, Value::from)
+    };
+    let one = |predicate: &Value, objects: Value| {
+        present(json!({
+            "type": known(&condition["type"], CONDITION_TYPES),
+            "subject": condition["subject"],
+            "predicate": known(predicate, PREDICATES),
+            "objects": objects,
+        }))
+    };
+    let objects = &condition["objects"];
+    if condition["predicate"] == "between" {
+        let left = one(&condition["leftPredicate"], objects.clone());
+        let right = one(&condition["rightPredicate"], condition["rightObjects"].clone());
+        return Some(vec![left, right]);
+    }
+    let objects = match condition["type"].as_str() {
+        Some("segment") => {
+            let ids = objects.as_array()?.iter().map(|key| {
+                let segment = project
+                    .segments
+                    .get(key.as_str()?)
+                    .filter(|segment| !segment.deleted)?;
+                Some(unique_id(project, &segment.key))
+            });
+            json!(ids.collect::<Option<Vec<_>>>()?)
+        }
+        Some("datetime") => {
+            let seconds = objects.as_array()?.iter().map(|text| {
+                let at: jiff::Timestamp = text.as_str()?.parse().ok()?;
+                Some(at.as_second().to_string())
+            });
+            json!(seconds.collect::<Option<Vec<_>>>()?)
+        }
+        _ => objects.clone(),
+    };
+    Some(vec![one(&condition["predicate"], objects)])
+}

@@ -1,0 +1,251 @@
+//! Toggles: their lists, their templates, and archiving.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::call::{Call, name_and_key};
+use super::content::VARIATIONS;
+use super::dates;
+use super::errors::{Answer, ApiRefusal};
+use super::paging::PageRequest;
+use super::shape::Shape;
+use super::state::{StoredEnvironment, StoredProject, StoredToggle, World, newest_first, present};
+use super::targeting;
+
+const TOGGLE: Shape = Shape::Object(&[
+    ("name", Shape::Text),
+    ("key", Shape::Text),
+    ("returnType", Shape::Text),
+    ("disabledServe", Shape::Integer),
+    ("desc", Shape::Text),
+    ("variations", VARIATIONS),
+    ("clientAvailability", Shape::Bool),
+    ("tags", Shape::List(&Shape::Text)),
+    ("permanent", Shape::Bool),
+]);
+
+/// The limit of the columns for keys and names, in characters.
+const LONGEST_NAME: usize = 128;
+
+/// `GET /projects/{p}/toggles`: only with an environment does it filter, and show what is live there.
+pub(super) fn list(world: &World, call: &Call, project: &str) -> Answer {
+    let page = PageRequest::of(call)?;
+    let found = world.projects.get(project);
+    let mut toggles: Vec<_> = found
+        .into_iter()
+        .flat_map(|project| project.toggles.iter())
+        .collect();
+    newest_first(&mut toggles, |toggle| toggle.created);
+    let Some(key) = call.parameter("environmentKey") else {
+        toggles.retain(|toggle| !toggle.archived);
+        return page.of_list(&toggles, |toggle| Ok(present(item(toggle))));
+    };
+    let environment = found.and_then(|project| project.environment(&key));
+    let environment = environment.ok_or_else(|| ApiRefusal::not_found("Environment", key))?;
+    filter(&mut toggles, call, environment)?;
+    page.of_list(&toggles, |toggle| live_item(toggle, environment))
+}
+
+fn filter(
+    toggles: &mut Vec<&StoredToggle>,
+    call: &Call,
+    environment: &StoredEnvironment,
+) -> Result<(), ApiRefusal> {
+    let archived = call.typed("archived")?.unwrap_or(false);
+    let keyword = call.parameter("keyword").unwrap_or_default().to_lowercase();
+    let permanent: Option<bool> = call.typed("permanent")?;
+    let disabled: Option<bool> = call.typed("disabled")?;
+    let statuses = call.parameter("releaseStatusList");
+    // The service intersects the results of these two, but takes the second one if the first is empty.
+    let mut wanted: Option<BTreeSet<&str>> = None;
+    let by_disabled = disabled.map(|disabled| keys(environment, |one| one.disabled == disabled));
+    let by_status = statuses.map(|statuses| {
+        keys(environment, |one| {
+            statuses
+                .split(',')
+                .any(|status| status.trim() == one.release_status)
+        })
+    });
+    for found in [by_disabled, by_status].into_iter().flatten() {
+        wanted = Some(match wanted {
+            Some(earlier) if !earlier.is_empty() => &earlier & &found,
+            _ => found,
+        });
+    }
+    toggles.retain(|toggle| {
+        let texts = [Some(&toggle.name), Some(&toggle.key), toggle.description.as_ref()];
+        toggle.archived == archived
+            && texts
+                .iter()
+                .flatten()
+                .any(|text| text.to_lowercase().contains(&keyword))
+            && permanent.is_none_or(|permanent| toggle.permanent == permanent)
+            && wanted
+                .as_ref()
+                .is_none_or(|wanted| wanted.contains(toggle.key.as_str()))
+    });
+    Ok(())
+}
+
+fn keys(
+    environment: &StoredEnvironment,
+    is_wanted: impl Fn(&super::state::StoredTargeting) -> bool,
+) -> BTreeSet<&str> {
+    let wanted = environment.targetings.iter().filter(|one| is_wanted(one));
+    wanted.map(|one| one.key.as_str()).collect()
+}
+
+fn item(toggle: &StoredToggle) -> Value {
+    json!({
+        "name": toggle.name,
+        "key": toggle.key,
+        "permanent": toggle.permanent,
+        "returnType": toggle.return_type,
+        "desc": toggle.description,
+        "modifiedTime": dates::written(toggle.modified),
+        "modifiedBy": toggle.modified_by,
+        "locked": false,
+    })
+}
+
+fn live_item(toggle: &StoredToggle, environment: &StoredEnvironment) -> Answer {
+    // The service does not expect that there is none.
+    let targeting = environment
+        .targetings
+        .get(&toggle.key)
+        .ok_or(ApiRefusal::INTERNAL)?;
+    let mut item = item(toggle);
+    item["disabled"] = targeting.disabled.into();
+    item["releaseStatus"] = targeting.release_status.into();
+    if let Some(draft) = targeting.pending_draft() {
+        item["locked"] = true.into();
+        item["lockedBy"] = json!(draft.record.submitted_by);
+        item["lockedTime"] = dates::written(draft.record.submitted).into();
+    }
+    Ok(present(item))
+}
+
+/// `GET /projects/{p}/toggles/{t}`, also for an archived one.
+pub(super) fn read(world: &World, project: &str, key: &str) -> Answer {
+    let project = world.projects.get(project);
+    let toggle = project.and_then(|project| project.toggles.get(key));
+    toggle
+        .map(written)
+        .ok_or_else(|| ApiRefusal::not_found("Toggle", key))
+}
+
+/// `POST /projects/{p}/toggles`.
+pub(super) fn create(world: &mut World, call: &Call, project: &str) -> Answer {
+    let request = call.json(&TOGGLE)?;
+    let (name, key) = name_and_key(&request)?;
+    let needed = ["returnType", "clientAvailability", "disabledServe"];
+    let has_variations = request["variations"]
+        .as_array()
+        .is_some_and(|list| !list.is_empty());
+    if !has_variations || needed.iter().any(|name| request[*name].is_null()) {
+        return Err(ApiRefusal::UNREADABLE);
+    }
+    if request["tags"].is_null() {
+        return Err(ApiRefusal::InvalidText(
+            "Parameter value must not be null".to_owned(),
+        ));
+    }
+    let project = world.project_mut(project)?;
+    if project.toggles.get(key).is_some() || project.toggles.iter().any(|toggle| toggle.name == name) {
+        return Err(ApiRefusal::Conflict);
+    }
+    if [name, key].iter().any(|text| text.chars().count() > LONGEST_NAME) {
+        return Err(ApiRefusal::INTERNAL);
+    }
+    let toggle = StoredToggle {
+        key: key.to_owned(),
+        name: name.to_owned(),
+        description: request["desc"].as_str().map(ToOwned::to_owned),
+        return_type: request["returnType"].as_str().unwrap_or_default().to_owned(),
+        variations: request["variations"].clone(),
+        disabled_serve: request["disabledServe"].clone(),
+        permanent: request["permanent"] == true,
+        client_availability: request["clientAvailability"] == true,
+        archived: false,
+        created: call.at,
+        modified: dates::kept(call.at),
+        modified_by: call.account.name.clone(),
+    };
+    targeting::create_everywhere(project, &toggle, call);
+    Ok(written(project.toggles.add(key, toggle)))
+}
+
+/// `PATCH /projects/{p}/toggles/{t}`: changes the template, and no targeting.
+pub(super) fn update(world: &mut World, call: &Call, project: &str, key: &str) -> Answer {
+    let request = call.json(&TOGGLE)?;
+    let missing = || ApiRefusal::not_found("Toggle", key);
+    let project = world.projects.get_mut(project).ok_or_else(missing)?;
+    let toggle = project
+        .toggles
+        .get(key)
+        .filter(|toggle| !toggle.archived)
+        .ok_or_else(missing)?;
+    let name = request["name"].as_str().filter(|name| !name.trim().is_empty());
+    let name = name.unwrap_or(&toggle.name).to_owned();
+    if name != toggle.name && project.toggles.iter().any(|one| one.name == name) {
+        return Err(ApiRefusal::Conflict);
+    }
+    let toggle = project.toggles.get_mut(key).ok_or_else(missing)?;
+    toggle.name = name;
+    // The service takes an absent one for false.
+    toggle.permanent = request["permanent"] == true;
+    if let Some(text) = request["desc"].as_str() {
+        toggle.description = Some(text.to_owned());
+    }
+    if let Some(is_available) = request["clientAvailability"].as_bool() {
+        toggle.client_availability = is_available;
+    }
+    if request["variations"].is_array() {
+        toggle.variations = request["variations"].clone();
+    }
+    if request["disabledServe"].is_number() {
+        toggle.disabled_serve = request["disabledServe"].clone();
+    }
+    touch(toggle, call);
+    Ok(written(toggle))
+}
+
+/// `PATCH /projects/{p}/toggles/{t}/offline` and `/restore`.
+pub(super) fn archive(world: &mut World, call: &Call, project: &str, key: &str, archived: bool) -> Answer {
+    let project: &mut StoredProject = world.project_mut(project)?;
+    let toggle = project
+        .toggles
+        .get_mut(key)
+        .filter(|toggle| toggle.archived != archived);
+    let toggle = toggle.ok_or_else(|| ApiRefusal::not_found("Toggle", key))?;
+    toggle.archived = archived;
+    touch(toggle, call);
+    let answer = written(toggle);
+    project.raise_all();
+    Ok(answer)
+}
+
+fn touch(toggle: &mut StoredToggle, call: &Call) {
+    toggle.modified = dates::kept(call.at);
+    toggle.modified_by.clone_from(&call.account.name);
+}
+
+fn written(toggle: &StoredToggle) -> Value {
+    present(json!({
+        "name": toggle.name,
+        "key": toggle.key,
+        "permanent": toggle.permanent,
+        "returnType": toggle.return_type,
+        "disabledServe": toggle.disabled_serve,
+        "archived": toggle.archived,
+        "desc": toggle.description,
+        "variations": toggle.variations,
+        "clientAvailability": toggle.client_availability,
+        // The sandbox keeps no tags, and the service drops the names that it does not know.
+        "tags": [],
+        "createdTime": dates::written(dates::kept(toggle.created)),
+        "modifiedTime": dates::written(toggle.modified),
+        "modifiedBy": toggle.modified_by,
+    }))
+}

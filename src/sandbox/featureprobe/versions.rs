@@ -1,0 +1,65 @@
+//! The history of a targeting, the only place where comments can be read.
+
+use serde_json::{Value, json};
+
+use super::call::Call;
+use super::dates;
+use super::errors::{Answer, ApiRefusal};
+use super::paging::PageRequest;
+use super::state::{StoredTargeting, StoredVersion, World, newest_first, present};
+use super::targeting::TargetingPath;
+
+/// `GET T/versions`: pages in an order that is arbitrary within a second, or those before a version.
+pub(super) fn page(world: &World, call: &Call, path: TargetingPath) -> Answer {
+    let page = PageRequest::of(call)?;
+    let below: Option<u64> = call.typed("version")?;
+    let targeting = path.find(world);
+    let mut versions: Vec<_> = targeting
+        .into_iter()
+        .flat_map(|targeting| &targeting.versions)
+        .collect();
+    match below {
+        Some(below) => {
+            versions.retain(|version| version.version < below);
+            versions.reverse();
+        }
+        None => newest_first(&mut versions, |version| version.created),
+    }
+    page.of_list(&versions, |version| Ok(written(version, path, targeting)))
+}
+
+/// `GET T/versions/{n}`: this version and all after it, newest first.
+pub(super) fn from(world: &World, path: TargetingPath, version: &str) -> Answer {
+    let from: i64 = version
+        .parse()
+        .map_err(|_| ApiRefusal::InvalidText(format!("For input string: \"{version}\"")))?;
+    let targeting = path.find(world);
+    let all: &[StoredVersion] = targeting.map_or(&[], |targeting| &targeting.versions);
+    let wanted = all
+        .iter()
+        .rev()
+        .filter(|one| i64::try_from(one.version).is_ok_and(|one| one >= from));
+    Ok(json!({
+        "total": all.len(),
+        "versions": wanted.map(|one| written(one, path, targeting)).collect::<Vec<_>>(),
+    }))
+}
+
+fn written(version: &StoredVersion, path: TargetingPath, targeting: Option<&StoredTargeting>) -> Value {
+    let approval = version.approval.as_deref();
+    present(json!({
+        "projectKey": path.project,
+        "environmentKey": path.environment,
+        "toggleKey": targeting.map_or(path.toggle, |targeting| &targeting.key),
+        "comment": version.comment,
+        "content": version.content,
+        "disabled": version.disabled,
+        "version": version.version,
+        "createdTime": dates::written(version.created),
+        "createdBy": version.created_by,
+        "approvalStatus": approval.map(|record| record.status),
+        "approvalBy": approval.map(|record| record.approved_by.as_str()),
+        "approvalTime": approval.map(|record| dates::written(record.modified)),
+        "approvalComment": approval.and_then(|record| record.comment.as_deref()),
+    }))
+}
