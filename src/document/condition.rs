@@ -2,8 +2,9 @@
 
 use super::check::{self, Check};
 use super::finding::{At, Finding, Part, Spot, report, shown, suggest};
-use super::help::quoted;
-use super::raw::RawCondition;
+use super::help::{example, quoted};
+use super::pattern::PatternChecker;
+use super::raw::{RawCondition, Text};
 use super::vocabulary;
 use crate::model::{ServiceKind, listed};
 
@@ -11,6 +12,7 @@ use crate::model::{ServiceKind, listed};
 pub(super) struct ConditionChecker<'a> {
     pub(super) findings: &'a mut Vec<Finding>,
     pub(super) kind: ServiceKind,
+    pub(super) patterns: &'a mut PatternChecker,
 }
 
 impl ConditionChecker<'_> {
@@ -30,46 +32,65 @@ impl ConditionChecker<'_> {
             subject,
             predicate,
             objects,
+            left_predicate: _,
+            right_predicate: _,
+            right_objects,
         } = condition;
         for (name, text) in [("type", kind), ("predicate", predicate)] {
             if text.as_deref() == Some("") {
                 self.empty_text(name, at);
             }
         }
+        let kind = kind.as_deref().unwrap_or_default();
         // A segment condition has no subject: the service's own UI leaves it out (`featureprobe-behaviour.md`, 5.2).
-        let is_nameless = subject.as_deref() == Some("") && kind.as_deref() != Some("segment");
-        if is_nameless && self.kind == ServiceKind::FeatureProbe {
+        if subject.as_deref() == Some("") && kind != "segment" && self.kind == ServiceKind::FeatureProbe {
             self.empty_text("subject", at);
         }
-        self.vocabulary(kind.as_deref(), predicate.as_deref(), at);
-        let Some(objects) = objects else {
-            return;
-        };
+        // The positioned reader requires the subject of all other conditions.
+        if subject.is_none() && kind == "segment" && !condition.has_optional_subject(self.kind) {
+            let help = Some(example("subject").to_owned());
+            self.report(
+                &check::MISSING_FIELD,
+                at.spot(Part::Key),
+                "a condition needs `subject`",
+                help,
+            );
+        }
+        self.vocabulary(kind, predicate.as_deref(), at);
+        self.between(condition, at);
+        for (objects, name) in [(objects, "objects"), (right_objects, "rightObjects")] {
+            if let Some(objects) = objects {
+                self.objects(kind, predicate.as_deref(), objects, &at.key(name));
+            }
+        }
+    }
+
+    fn objects(&mut self, kind: &str, predicate: Option<&str>, objects: &[Text], list: &At<'_>) {
         if objects.is_empty() {
             let help = "list the values to compare with, such as `objects: [\"18\"]`";
-            let spot = at.key("objects").spot(Part::Key);
+            let message = "this condition has no objects to compare with";
             self.report(
                 &check::NO_OBJECTS,
-                spot,
-                "this condition has no objects to compare with",
+                list.spot(Part::Key),
+                message,
                 Some(help.to_owned()),
             );
         }
-        let list = at.key("objects");
-        for (index, object) in objects.iter().enumerate() {
-            let problem = vocabulary::operand(self.kind, kind.as_deref().unwrap_or_default(), &object.0);
-            if let Some((check, help)) = problem {
-                let message = match check.id {
-                    "not-a-number" => format!("`{}` is not a decimal number", shown(&object.0)),
-                    "bad-semver" => format!("`{}` is not a semantic version", shown(&object.0)),
-                    _ => format!("`{}` is not a time that the service can parse", shown(&object.0)),
-                };
-                self.report(
-                    check,
-                    list.item(index).spot(Part::Value),
-                    message,
-                    Some(help.to_owned()),
+        let is_regex = self.kind == ServiceKind::FeatureProbe && vocabulary::is_regex(kind, predicate);
+        for (index, Text(object)) in objects.iter().enumerate() {
+            let spot = || list.item(index).spot(Part::Value);
+            if let Some((check, what, help)) = vocabulary::operand(self.kind, kind, object) {
+                let message = format!("`{}` is not {what}", shown(object));
+                self.report(check, spot(), message, Some(help.to_owned()));
+            }
+            if let Some(Err(reason)) = is_regex.then(|| self.patterns.check(object)) {
+                let message = format!(
+                    "`{}` is not a regular expression: {}",
+                    shown(object),
+                    shown(&reason)
                 );
+                let help = "the service accepts this, but to its SDKs the condition never matches, or, negated, always";
+                self.report(&check::BAD_REGEX, spot(), message, Some(help.to_owned()));
             }
         }
     }
@@ -79,20 +100,18 @@ impl ConditionChecker<'_> {
         self.report(&check::EMPTY_TEXT, spot, format!("`{name}` is empty"), None);
     }
 
-    fn vocabulary(&mut self, kind: Option<&str>, predicate: Option<&str>, at: &At<'_>) {
-        let Some(kind) = kind.filter(|kind| !kind.is_empty()) else {
+    fn vocabulary(&mut self, kind: &str, predicate: Option<&str>, at: &At<'_>) {
+        if kind.is_empty() {
             return;
-        };
+        }
         let Some(predicates) = vocabulary::predicates(kind) else {
             return self.unknown_type(kind, at);
         };
         match predicate {
             // Both were reported already.
             None | Some("") => {}
-            // Documents do not have the fields of `between` yet (DESIGN, section 8.1), so it gets an error of its own.
-            Some("between") if kind == "number" => self.between(at),
             Some(predicate) if predicates.contains(&predicate) => {}
-            Some(predicate) => self.unknown_predicate(kind, predicate, predicates, at),
+            Some(predicate) => self.unknown_predicate(kind, predicate, predicates, &at.key("predicate")),
         }
     }
 
@@ -120,17 +139,67 @@ impl ConditionChecker<'_> {
             "`{}` is not a known predicate of a `{kind}` condition",
             shown(predicate)
         );
-        self.report(check, at.key("predicate").spot(Part::Value), message, Some(help));
+        self.report(check, at.spot(Part::Value), message, Some(help));
     }
 
-    fn between(&mut self, at: &At<'_>) {
-        // `between` is part of the known vocabulary, so the documented kind has nothing to warn about.
-        if self.kind == ServiceKind::Documented {
+    /// Reports fields of `between` that are missing or have no meaning.
+    fn between(&mut self, condition: &RawCondition, at: &At<'_>) {
+        let RawCondition {
+            left_predicate,
+            right_predicate,
+            right_objects,
+            predicate,
+            ..
+        } = condition;
+        let fields = [
+            ("leftPredicate", left_predicate.is_some()),
+            ("rightPredicate", right_predicate.is_some()),
+            ("rightObjects", right_objects.is_some()),
+        ];
+        let is_between = predicate.as_deref() == Some("between");
+        let unwanted = match self.kind {
+            ServiceKind::Documented => Some((
+                &check::UNKNOWN_KEY,
+                "the fields of `between` need `service_kind: featureprobe`",
+            )),
+            ServiceKind::FeatureProbe if is_between => None,
+            ServiceKind::FeatureProbe => Some((
+                &check::SUPERFLUOUS_FIELD,
+                "remove it, or write `predicate: between`",
+            )),
+        };
+        if let Some((check, help)) = unwanted {
+            for (name, _) in fields.into_iter().filter(|(_, is_present)| *is_present) {
+                let message = format!("a condition without `between` has no `{name}`");
+                self.report(
+                    check,
+                    at.key(name).spot(Part::Key),
+                    message,
+                    Some(help.to_owned()),
+                );
+            }
             return;
         }
-        let spot = at.key("predicate").spot(Part::Value);
-        let message = "`between` needs fields that a document does not have";
-        let help = "write two conditions, such as one with `>=` and one with `<=`: all conditions of a rule must match";
-        self.report(&check::UNSUPPORTED_BETWEEN, spot, message, Some(help.to_owned()));
+        let missing: Vec<&str> = fields
+            .into_iter()
+            .filter(|(_, is_present)| !is_present)
+            .map(|(name, _)| name)
+            .collect();
+        if !missing.is_empty() {
+            let help = "write `leftPredicate: \">=\"`, `objects: [\"18\"]`, `rightPredicate: \"<\"` and \
+                        `rightObjects: [\"65\"]`";
+            let message = format!("`between` needs {}", listed(&quoted(&missing)));
+            let spot = at.key("predicate").spot(Part::Value);
+            self.report(&check::BETWEEN_FIELDS, spot, message, Some(help.to_owned()));
+        }
+        for (name, side) in [
+            ("leftPredicate", left_predicate),
+            ("rightPredicate", right_predicate),
+        ] {
+            let side = side.as_deref().unwrap_or("=");
+            if !vocabulary::COMPARISONS.contains(&side) {
+                self.unknown_predicate("number", side, vocabulary::COMPARISONS, &at.key(name));
+            }
+        }
     }
 }

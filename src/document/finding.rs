@@ -1,6 +1,7 @@
 //! Findings before they become diagnostics: a check, a position and a message.
 
 use super::check::{Check, Severity};
+use super::help::consequence;
 use super::node::{Node, PathStep, Span};
 use crate::model::{closest, cut, escaped};
 
@@ -43,6 +44,13 @@ impl At<'_> {
         At {
             parent: Some(self),
             step: PathStep::Key(name),
+        }
+    }
+
+    pub(super) fn entry(&self, index: usize) -> At<'_> {
+        At {
+            parent: Some(self),
+            step: PathStep::Entry(index),
         }
     }
 
@@ -90,6 +98,15 @@ impl Finding {
 
     pub(super) fn maybe_help(self, help: Option<String>) -> Self {
         Self { help, ..self }
+    }
+
+    /// Adds what callers would see to the help, if the service accepts such content.
+    pub(super) fn explain(&mut self) {
+        let help = [self.help.take(), consequence(self.check).map(str::to_owned)];
+        self.help = help
+            .into_iter()
+            .flatten()
+            .reduce(|help, consequence| format!("{help}; {consequence}"));
     }
 
     pub(super) fn related(self, spot: Spot, label: &'static str) -> Self {

@@ -3,7 +3,7 @@
 
 use super::check;
 use super::finding::{At, Finding, Part, Spot, report};
-use super::raw::RawVariation;
+use super::raw::{RawContent, RawVariation};
 use crate::model::Payload;
 
 /// The maximum length of a variation's name, in characters.
@@ -11,7 +11,7 @@ const LONGEST_NAME: usize = 128;
 /// The maximum length of a variation's value, in bytes.
 const LONGEST_VALUE: usize = 65_535;
 /// The maximum size of the content, in bytes of the JSON that is sent.
-const LARGEST_CONTENT: usize = 1024 * 1024;
+pub(super) const LARGEST_CONTENT: usize = 1024 * 1024;
 
 /// Reports names and values that FeatureProbe cannot store.
 pub(super) fn variations(variations: &[RawVariation], list: &At<'_>, findings: &mut Vec<Finding>) {
@@ -46,12 +46,27 @@ pub(super) fn variations(variations: &[RawVariation], list: &At<'_>, findings: &
     }
 }
 
+/// Returns an error if the splits alone make the content too large. As sent, each split has a weight for every
+/// variation, so a small document could take gigabytes.
+pub(super) fn splits(content: &RawContent, variations: usize) -> Option<Finding> {
+    let serves = content.rules.iter().flatten().map(|rule| &rule.serve);
+    let serves = serves
+        .chain([&content.disabled_serve, &content.default_serve])
+        .flatten();
+    let splits = serves.filter(|serve| serve.split.is_some()).count();
+    let size = splits.saturating_mul(variations).saturating_mul("0,".len());
+    (size > LARGEST_CONTENT).then(|| too_large(size, "at least "))
+}
+
 /// Returns an error if the content of `payload` is larger than FeatureProbe accepts.
 pub(super) fn content(payload: &Payload) -> Option<Finding> {
     let size = payload.content_len();
-    (size > LARGEST_CONTENT).then(|| {
-        let message = format!("the content has {size} bytes as sent, over the limit of {LARGEST_CONTENT}");
-        Finding::new(&check::CONTENT_TOO_LARGE, Spot::WholeFile, message)
-            .help("split a long list into several toggles, or compare with a segment")
-    })
+    (size > LARGEST_CONTENT).then(|| too_large(size, ""))
+}
+
+fn too_large(size: usize, at_least: &str) -> Finding {
+    let message =
+        format!("the content has {at_least}{size} bytes as sent, over the limit of {LARGEST_CONTENT}");
+    Finding::new(&check::CONTENT_TOO_LARGE, Spot::WholeFile, message)
+        .help("split a long list into several toggles, or compare with a segment")
 }

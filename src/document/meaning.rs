@@ -7,12 +7,15 @@ use std::collections::HashMap;
 
 use super::check::{self, Check};
 use super::condition::ConditionChecker;
-use super::finding::{At, Finding, Part, Spot, add, report, shown, suggest};
+use super::finding::{At, Finding, Part, Spot, add, report, shown};
 use super::limits;
 use super::node::PathStep;
+use super::pattern::PatternChecker;
+use super::prerequisites::prerequisites;
 use super::raw::{RawContent, RawDocument, RawRule, RawServe, RawVariation};
-use super::resolve::{ServeError, VariationNames};
-use crate::model::ServiceKind;
+use super::resolve::VariationNames;
+use super::serves::{IfEmpty, ServeChecker, served_by};
+use crate::model::{Serve, ServiceKind};
 
 /// Returns all findings on the meaning of `document`.
 pub(super) fn check(document: &RawDocument, kind: ServiceKind) -> Vec<Finding> {
@@ -51,6 +54,9 @@ impl MeaningChecker {
         if let Some(rules) = &content.rules {
             self.rules(rules, &at.key("rules"));
         }
+        if let Some(all) = &content.prerequisites {
+            prerequisites(all, self.kind, &at.key("prerequisites"), &mut self.findings);
+        }
         let Some(variations) = &content.variations else {
             return;
         };
@@ -70,8 +76,11 @@ impl MeaningChecker {
         if self.kind == ServiceKind::FeatureProbe {
             limits::variations(variations, &list, &mut self.findings);
         }
+        if let Some(finding) = limits::splits(content, variations.len()) {
+            return add(&mut self.findings, finding);
+        }
         let names = VariationNames::new(variations);
-        self.serves(content, &names, variations, &at);
+        self.serves(content, disabled, &names, variations, &at);
         self.usage(content, &names, variations, &at);
         if disabled == Some(false) {
             self.same_serve(content, &names, &at);
@@ -96,90 +105,40 @@ impl MeaningChecker {
     fn serves(
         &mut self,
         content: &RawContent,
+        disabled: Option<bool>,
         names: &VariationNames<'_>,
         variations: &[RawVariation],
         at: &At<'_>,
     ) {
+        let mut checker = ServeChecker {
+            findings: &mut self.findings,
+            kind: self.kind,
+            variations,
+            names,
+        };
+        // A toggle that was never configured has no default serve (`featureprobe-behaviour.md`, section 1.2).
+        let default_if_empty = match (self.kind, disabled) {
+            (ServiceKind::FeatureProbe, Some(true)) => IfEmpty::Allowed,
+            _ => IfEmpty::Vanishes,
+        };
         let rules = at.key("rules");
         for (index, rule) in content.rules.iter().flatten().enumerate() {
-            let rule_at = rules.item(index);
-            self.serve(rule.serve.as_ref(), names, variations, &rule_at.key("serve"));
+            if let Some(serve) = &rule.serve {
+                checker.check(serve, IfEmpty::Stops, &rules.item(index).key("serve"));
+            }
         }
-        self.serve(
-            content.disabled_serve.as_ref(),
-            names,
-            variations,
-            &at.key("disabledServe"),
-        );
-        self.serve(
-            content.default_serve.as_ref(),
-            names,
-            variations,
-            &at.key("defaultServe"),
-        );
-    }
-
-    fn serve(
-        &mut self,
-        serve: Option<&RawServe>,
-        names: &VariationNames<'_>,
-        variations: &[RawVariation],
-        at: &At<'_>,
-    ) {
-        let Some((serve, Err(error))) = serve.map(|serve| (serve, names.find(serve))) else {
-            return;
-        };
-        let wanted = shown(serve.variation.as_deref().unwrap_or_default());
-        let candidates = variations
-            .iter()
-            .filter_map(|variation| variation.name.as_deref());
-        match error {
-            ServeError::Ambiguous => {
-                let help = "give each variation a unique name";
-                let message = format!("more than one variation is named `{wanted}`");
-                let spot = at.key("variation").spot(Part::Value);
-                self.report(&check::AMBIGUOUS_VARIATION, spot, message, Some(help.to_owned()));
-            }
-            ServeError::Choice => {
-                let message = "a serve needs exactly one of `select` and `variation`";
-                let help = "write `{ select: 0 }` or `{ variation: \"name\" }`";
-                self.report(
-                    &check::SERVE_CHOICE,
-                    at.spot(Part::Key),
-                    message,
-                    Some(help.to_owned()),
-                );
-            }
-            ServeError::OutOfRange => {
-                let select = serve.select.unwrap_or_default();
-                let last = names.count().saturating_sub(1);
-                let message = format!("`select` is {select}, but the last variation is {last}");
-                let help = "the first variation is 0";
-                let spot = at.key("select").spot(Part::Value);
-                self.report(&check::SELECT_OUT_OF_RANGE, spot, message, Some(help.to_owned()));
-            }
-            ServeError::Unknown => {
-                let name = serve.variation.as_deref().unwrap_or_default();
-                let help = suggest(&self.findings, name, candidates.clone()).unwrap_or_else(|| {
-                    // A hostile document can have any number of names, so the help shows only the first ones.
-                    let names: Vec<String> = candidates
-                        .take(8)
-                        .map(|name| format!("`{}`", shown(name)))
-                        .collect();
-                    format!("the variations begin with {}", names.join(", "))
-                });
-                let spot = at.key("variation").spot(Part::Value);
-                self.report(
-                    &check::UNKNOWN_VARIATION,
-                    spot,
-                    format!("no variation is named `{wanted}`"),
-                    Some(help),
-                );
+        for (serve, if_empty, name) in [
+            (&content.disabled_serve, IfEmpty::Vanishes, "disabledServe"),
+            (&content.default_serve, default_if_empty, "defaultServe"),
+        ] {
+            if let Some(serve) = serve {
+                checker.check(serve, if_empty, &at.key(name));
             }
         }
     }
 
     fn rules(&mut self, rules: &[RawRule], list: &At<'_>) {
+        let mut patterns = PatternChecker::default();
         for (index, rule) in rules.iter().enumerate() {
             let at = list.item(index);
             let conditions = at.key("conditions");
@@ -187,6 +146,7 @@ impl MeaningChecker {
                 let mut checker = ConditionChecker {
                     findings: &mut self.findings,
                     kind: self.kind,
+                    patterns: &mut patterns,
                 };
                 checker.check(condition, &conditions.item(index));
             }
@@ -281,10 +241,12 @@ impl MeaningChecker {
     }
 
     fn same_serve(&mut self, content: &RawContent, names: &VariationNames<'_>, at: &At<'_>) {
-        let all: Option<Vec<u32>> = all_serves(content)
-            .map(|serve| serve.and_then(|serve| names.find(serve).ok()))
+        let all: Option<Vec<Serve>> = all_serves(content)
+            .map(|serve| names.resolve(serve?).ok())
             .collect();
-        if all.is_some_and(|all| all.windows(2).all(|pair| pair[0] == pair[1])) {
+        let mut served = all.iter().flatten().flat_map(served_by);
+        let first = served.next();
+        if first.is_some() && served.all(|index| Some(index) == first) {
             let help = "serve another variation in a rule or by default, or write `disabled: true` until the toggle is in use";
             let spot = at.key("defaultServe").spot(Part::Key);
             self.report(
@@ -304,12 +266,12 @@ fn matches_everyone(rule: &RawRule) -> bool {
 /// Returns the indices of the variations that can be served, or `None` if a serve does not resolve.
 fn served(content: &RawContent, names: &VariationNames<'_>) -> Option<Vec<u32>> {
     // All serves have to resolve, including those of unreachable rules.
-    let all: Vec<u32> = all_serves(content)
-        .map(|serve| names.find(serve?).ok())
+    let all: Vec<Serve> = all_serves(content)
+        .map(|serve| names.resolve(serve?).ok())
         .collect::<Option<_>>()?;
     let rules = content.rules.as_ref()?;
     let (ends, rest) = all.split_at(2.min(all.len()));
-    let &[disabled, default] = ends else {
+    let [disabled, default] = ends else {
         return None;
     };
     // `disabledServe` counts as serving a variation (DESIGN, section 2).
@@ -317,9 +279,9 @@ fn served(content: &RawContent, names: &VariationNames<'_>) -> Option<Vec<u32>> 
     match rules.iter().position(matches_everyone) {
         // The rules after a rule that matches everyone are unreachable, and so is the default serve.
         Some(last) => served.extend(rest.iter().take(last + 1)),
-        None => served.extend(rest.iter().chain([&default])),
+        None => served.extend(rest.iter().chain([default])),
     }
-    Some(served)
+    Some(served.into_iter().flat_map(served_by).collect())
 }
 
 /// Returns all serves: the disabled one, the default one, then those of the rules.

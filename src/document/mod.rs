@@ -19,6 +19,9 @@ mod layout;
 mod limits;
 mod meaning;
 mod node;
+mod parts;
+mod pattern;
+mod prerequisites;
 mod print;
 mod quick;
 mod raw;
@@ -26,8 +29,10 @@ mod render;
 mod resolve;
 mod scalar;
 mod schema;
+mod serves;
 mod service_json;
 mod shape;
+mod split;
 #[cfg(test)]
 mod tests;
 pub mod tree;
@@ -254,6 +259,9 @@ impl File<'_> {
         // The markers cause the other findings, so the conflict replaces them; valid text may contain a marker line.
         if let Some(conflict) = foreign::conflict_marker(self.text).filter(|_| payload.is_none()) {
             findings = vec![conflict];
+        }
+        if self.kind == ServiceKind::FeatureProbe {
+            findings.iter_mut().for_each(Finding::explain);
         }
         Document {
             payload,

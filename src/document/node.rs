@@ -77,6 +77,9 @@ impl Node {
                 .iter()
                 .find(|(key, _)| matches!(&key.kind, NodeKind::Scalar(text, _) if text == name))
                 .map(|(key, value)| (Some(key), value)),
+            (NodeKind::Mapping(entries), PathStep::Entry(index)) => {
+                entries.get(index).map(|(key, value)| (Some(key), value))
+            }
             (NodeKind::Sequence(items), PathStep::Item(index)) => items.get(index).map(|item| (None, item)),
             _ => None,
         }
@@ -86,6 +89,8 @@ impl Node {
 /// One step of a path through a document.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum PathStep {
+    /// An entry of a mapping whose keys are names.
+    Entry(usize),
     Item(usize),
     Key(&'static str),
 }

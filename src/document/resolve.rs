@@ -2,8 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::raw::{RawCondition, RawContent, RawDocument, RawRule, RawServe, RawVariation};
-use crate::model::{Condition, Content, Rule, Serve, ServiceKind, Targeting, Variation};
+use super::raw::{
+    RawCondition, RawContent, RawDocument, RawPrerequisite, RawRule, RawServe, RawVariation, Text,
+};
+use super::split::{self, SplitError};
+use crate::model::{
+    Between, Condition, Content, Prerequisite, Rule, Serve, ServiceKind, Targeting, Variation,
+};
 
 /// The variations of one document by name.
 pub(super) struct VariationNames<'a> {
@@ -19,12 +24,19 @@ pub(super) enum Uniqueness {
 }
 
 /// Why a serve does not resolve to a variation.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum ServeError {
-    Ambiguous,
-    /// Neither `select` nor `variation`, or both.
+    /// More than one of `select`, `variation` and `split`.
     Choice,
     OutOfRange,
+    Split(Vec<SplitError>),
+    Variation(NameError),
+}
+
+/// Why a name is not that of a variation.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum NameError {
+    Ambiguous,
     Unknown,
 }
 
@@ -51,20 +63,35 @@ impl<'a> VariationNames<'a> {
         self.count
     }
 
-    fn resolve(&self, serve: &RawServe) -> Option<Serve> {
-        self.find(serve).ok().map(Serve::Select)
+    /// Returns the index of the variation with this name.
+    pub(super) fn index(&self, name: &str) -> Result<u32, NameError> {
+        match self.by_name.get(name) {
+            Some((index, Uniqueness::Unique)) => Ok(*index),
+            Some((_, Uniqueness::Ambiguous)) => Err(NameError::Ambiguous),
+            None => Err(NameError::Unknown),
+        }
     }
 
-    pub(super) fn find(&self, serve: &RawServe) -> Result<u32, ServeError> {
-        match (serve.select, &serve.variation) {
-            (Some(select), None) if select < self.count => Ok(select),
-            (Some(_), None) => Err(ServeError::OutOfRange),
-            (None, Some(name)) => match self.by_name.get(name.as_str()) {
-                Some((index, Uniqueness::Unique)) => Ok(*index),
-                Some((_, Uniqueness::Ambiguous)) => Err(ServeError::Ambiguous),
-                None => Err(ServeError::Unknown),
-            },
-            (Some(_), Some(_)) | (None, None) => Err(ServeError::Choice),
+    /// Returns what `serve` means. Whether it may serve nothing depends on its place.
+    pub(super) fn resolve(&self, serve: &RawServe) -> Result<Serve, ServeError> {
+        let RawServe {
+            select,
+            variation,
+            split,
+        } = serve;
+        match (select, variation, split) {
+            (Some(select), None, None) if *select < self.count => Ok(Serve::Select(*select)),
+            (Some(_), None, None) => Err(ServeError::OutOfRange),
+            (None, Some(name), None) => {
+                let index = self.index(name).map_err(ServeError::Variation)?;
+                Ok(Serve::Select(index))
+            }
+            (None, None, Some(split)) => {
+                let weights = split::weights(split, self).map_err(ServeError::Split)?;
+                Ok(Serve::Split(weights))
+            }
+            (None, None, None) => Ok(Serve::Nothing),
+            _ => Err(ServeError::Choice),
         }
     }
 }
@@ -78,20 +105,29 @@ impl RawDocument {
             disabled_serve,
             default_serve,
             variations,
+            prerequisites,
         } = content?;
         let raw_variations = variations?;
         // Names become indices before anything is compared or sent (DESIGN, section 2).
         let names = VariationNames::new(&raw_variations);
-        let disabled_serve = names.resolve(&disabled_serve?)?;
-        let default_serve = names.resolve(&default_serve?)?;
+        let disabled_serve = names.resolve(&disabled_serve?).ok()?;
+        let default_serve = names.resolve(&default_serve?).ok()?;
         let rules = rules?
             .into_iter()
-            .map(|rule| rule.complete(&names))
+            .map(|rule| rule.complete(&names, kind))
             .collect::<Option<Vec<_>>>()?;
         let variations = raw_variations
             .into_iter()
             .map(RawVariation::complete)
             .collect::<Option<Vec<_>>>()?;
+        let prerequisites = match kind {
+            ServiceKind::Documented => None,
+            // They are always sent, so that the document is complete (DESIGN, section 8.1).
+            ServiceKind::FeatureProbe => {
+                let all = prerequisites.unwrap_or_default().into_iter();
+                Some(all.map(RawPrerequisite::complete).collect::<Option<Vec<_>>>()?)
+            }
+        };
         Some(Targeting {
             disabled: disabled?,
             content: Content {
@@ -99,14 +135,14 @@ impl RawDocument {
                 disabled_serve,
                 default_serve,
                 variations,
-                prerequisites: (kind == ServiceKind::FeatureProbe).then(Vec::new),
+                prerequisites,
             },
         })
     }
 }
 
 impl RawRule {
-    fn complete(self, names: &VariationNames<'_>) -> Option<Rule> {
+    fn complete(self, names: &VariationNames<'_>, kind: ServiceKind) -> Option<Rule> {
         let Self {
             name,
             serve,
@@ -114,29 +150,62 @@ impl RawRule {
         } = self;
         Some(Rule {
             name: name?,
-            serve: names.resolve(&serve?)?,
+            serve: names.resolve(&serve?).ok()?,
             conditions: conditions?
                 .into_iter()
-                .map(RawCondition::complete)
+                .map(|condition| condition.complete(kind))
                 .collect::<Option<Vec<_>>>()?,
         })
     }
 }
 
 impl RawCondition {
-    fn complete(self) -> Option<Condition> {
+    /// Returns whether a condition of this type needs no subject: FeatureProbe's own UI leaves it out for a segment
+    /// (`featureprobe-behaviour.md`, section 5.2).
+    pub(super) fn has_optional_subject(&self, service: ServiceKind) -> bool {
+        service == ServiceKind::FeatureProbe && self.kind.as_deref() == Some("segment")
+    }
+
+    fn complete(self, service: ServiceKind) -> Option<Condition> {
+        let subject_if_absent = self.has_optional_subject(service).then(String::new);
         let Self {
             kind,
             subject,
             predicate,
             objects,
+            left_predicate,
+            right_predicate,
+            right_objects,
         } = self;
+        let between = match (left_predicate, right_predicate, right_objects) {
+            (None, None, None) => None,
+            (left_predicate, right_predicate, right_objects) => Some(Box::new(Between {
+                left_predicate: left_predicate?,
+                right_predicate: right_predicate?,
+                right_objects: texts(right_objects?),
+            })),
+        };
         Some(Condition {
             kind: kind?,
-            subject: subject?,
+            subject: subject.or(subject_if_absent)?,
             predicate: predicate?,
-            objects: objects?.into_iter().map(|object| object.0).collect(),
-            between: None,
+            objects: texts(objects?),
+            between,
+        })
+    }
+}
+
+fn texts(texts: Vec<Text>) -> Vec<String> {
+    texts.into_iter().map(|text| text.0).collect()
+}
+
+impl RawPrerequisite {
+    fn complete(self) -> Option<Prerequisite> {
+        let Self { key, value, kind } = self;
+        Some(Prerequisite {
+            key: key?,
+            value: value?,
+            kind: kind?.parse().ok()?,
         })
     }
 }

@@ -4,18 +4,13 @@
 
 use super::check::{self, Check};
 use super::finding::{Finding, Spot, add, did_you_mean, shown};
-use super::help::{example, quoted, reserved_key};
+use super::help::{example, quoted};
 use super::node::{Node, NodeKind, Span};
-use super::raw::{RawCondition, RawContent, RawDocument, RawRule, RawServe, RawVariation, Text};
+use super::raw::RawDocument;
 use super::scalar::{self, Problem};
 use crate::model::{closest, listed};
 
 const DOCUMENT: &[&str] = &["disabled", "content"];
-const CONTENT: &[&str] = &["rules", "disabledServe", "defaultServe", "variations"];
-const RULE: &[&str] = &["name", "serve", "conditions"];
-const CONDITION: &[&str] = &["type", "subject", "predicate", "objects"];
-const SERVE: &[&str] = &["select", "variation"];
-const VARIATION: &[&str] = &["value", "name", "description"];
 
 /// Reads `root` as a document. Reports values that cannot be read and leaves them out.
 pub(super) fn document(root: &Node, findings: &mut Vec<Finding>) -> RawDocument {
@@ -63,14 +58,8 @@ fn not_a_document(root: &Node) -> Finding {
     )
 }
 
-/// Returns whether `node` is a mapping with the key `name`.
-fn has_key(node: &Node, name: &str) -> bool {
-    let is_it = |key: &Node| matches!(&key.kind, NodeKind::Scalar(text, _) if text == name);
-    matches!(&node.kind, NodeKind::Mapping(entries) if entries.iter().any(|(key, _)| is_it(key)))
-}
-
 /// Returns the span of a scalar, or of the first key or item of a collection.
-fn first_line_of(node: &Node) -> Span {
+pub(super) fn first_line_of(node: &Node) -> Span {
     // The span of a whole collection can be the rest of the file.
     match &node.kind {
         NodeKind::Mapping(entries) => entries.first().map_or(node.span, |(key, _)| key.span),
@@ -80,28 +69,28 @@ fn first_line_of(node: &Node) -> Span {
 }
 
 /// Reads one document and collects findings.
-struct ShapeReader<'a> {
-    findings: &'a mut Vec<Finding>,
+pub(super) struct ShapeReader<'a> {
+    pub(super) findings: &'a mut Vec<Finding>,
 }
 
 /// The known entries of one mapping, each key once.
-struct Fields<'n> {
-    owner: Span,
+pub(super) struct Fields<'n> {
+    pub(super) owner: Span,
     what: &'static str,
-    entries: Vec<Field<'n>>,
+    pub(super) entries: Vec<Field<'n>>,
 }
 
 /// One entry of a mapping.
 #[derive(Clone, Copy)]
-struct Field<'n> {
-    name: &'n str,
+pub(super) struct Field<'n> {
+    pub(super) name: &'n str,
     /// The position in findings if the value is empty.
-    key: Span,
-    node: &'n Node,
+    pub(super) key: Span,
+    pub(super) node: &'n Node,
 }
 
 impl Field<'_> {
-    fn span(&self) -> Span {
+    pub(super) fn span(&self) -> Span {
         match &self.node.kind {
             // A collection would be underlined as a whole, and an empty value has nothing to underline.
             NodeKind::Scalar(..) | NodeKind::Refused if !self.node.span.is_empty() => self.node.span,
@@ -111,22 +100,28 @@ impl Field<'_> {
 }
 
 impl ShapeReader<'_> {
-    fn report(&mut self, check: &'static Check, span: Span, message: String, help: Option<String>) {
+    pub(super) fn report(
+        &mut self,
+        check: &'static Check,
+        span: Span,
+        message: String,
+        help: Option<String>,
+    ) {
         add(self.findings, Finding::at(check, span, message).maybe_help(help));
     }
 
-    fn wrong_type(&mut self, field: &Field<'_>, wanted: &str, help: Option<&'static str>) {
+    pub(super) fn wrong_type(&mut self, field: &Field<'_>, wanted: &str, help: Option<&'static str>) {
         let problem = scalar::wrong_type(field.name, &field.node.kind, wanted, help);
         self.problem(field, problem);
     }
 
-    fn problem(&mut self, field: &Field<'_>, problem: Option<Problem>) {
+    pub(super) fn problem(&mut self, field: &Field<'_>, problem: Option<Problem>) {
         if let Some(Problem { check, message, help }) = problem {
             self.report(check, field.span(), message, help);
         }
     }
 
-    fn scalar<T>(
+    pub(super) fn scalar<T>(
         &mut self,
         field: &Field<'_>,
         read: fn(&str, &NodeKind) -> Result<T, Option<Problem>>,
@@ -136,12 +131,12 @@ impl ShapeReader<'_> {
             .ok()
     }
 
-    fn text(&mut self, field: &Field<'_>) -> Option<String> {
+    pub(super) fn text(&mut self, field: &Field<'_>) -> Option<String> {
         self.scalar(field, scalar::text)
     }
 
     /// Returns the entries of a mapping. Reports unknown and repeated keys.
-    fn fields<'n>(
+    pub(super) fn fields<'n>(
         &mut self,
         node: &'n Node,
         owner: Span,
@@ -167,14 +162,8 @@ impl ShapeReader<'_> {
                 continue;
             }
             if let Some(first) = entries.iter().find(|field| field.name == name) {
-                let finding = Finding::at(
-                    &check::DUPLICATE_KEY,
-                    key.span,
-                    format!("duplicate key `{}`", shown(name)),
-                )
-                .help("keep one of the two")
-                .related(Spot::Span(first.key), "first here");
-                add(self.findings, finding);
+                let first = first.key;
+                self.duplicate_key(name, key.span, first);
                 continue;
             }
             entries.push(Field {
@@ -184,6 +173,17 @@ impl ShapeReader<'_> {
             });
         }
         Some(Fields { owner, what, entries })
+    }
+
+    pub(super) fn duplicate_key(&mut self, name: &str, span: Span, first: Span) {
+        let finding = Finding::at(
+            &check::DUPLICATE_KEY,
+            span,
+            format!("duplicate key `{}`", shown(name)),
+        )
+        .help("keep one of the two")
+        .related(Spot::Span(first), "first here");
+        add(self.findings, finding);
     }
 
     fn unknown_key(&mut self, name: &str, span: Span, what: &str, known: &[&'static str]) {
@@ -208,9 +208,7 @@ impl ShapeReader<'_> {
                 Some("remove it, and write the reason into the commit message".to_owned()),
             );
         } else {
-            let help = reserved_key(what, name)
-                .map(str::to_owned)
-                .or_else(|| did_you_mean(name, known.iter().copied()))
+            let help = did_you_mean(name, known.iter().copied())
                 .unwrap_or_else(|| format!("{what} has {}", listed(&quoted(known))));
             self.report(
                 &check::UNKNOWN_KEY,
@@ -221,7 +219,7 @@ impl ShapeReader<'_> {
         }
     }
 
-    fn required<'n>(&mut self, fields: &Fields<'n>, name: &'static str) -> Option<Field<'n>> {
+    pub(super) fn required<'n>(&mut self, fields: &Fields<'n>, name: &'static str) -> Option<Field<'n>> {
         let found = fields.optional(name);
         if found.is_none() {
             let (check, message) = match (fields.what, name) {
@@ -233,34 +231,27 @@ impl ShapeReader<'_> {
         found
     }
 
-    fn content(&mut self, field: &Field<'_>) -> Option<RawContent> {
-        let Some(fields) = self.fields(field.node, field.key, "`content`", CONTENT) else {
-            self.wrong_type(field, "a mapping", None);
-            return None;
-        };
-        Some(RawContent {
-            rules: self.list(&fields, "rules", Self::rule),
-            disabled_serve: self
-                .required(&fields, "disabledServe")
-                .and_then(|field| self.serve(&field)),
-            default_serve: self
-                .required(&fields, "defaultServe")
-                .and_then(|field| self.serve(&field)),
-            variations: self.list(&fields, "variations", Self::variation),
-        })
-    }
-
-    /// Reads a list. Replaces an item that cannot be read by the default.
-    fn list<T: Default>(
+    /// Reads a required list. Replaces an item that cannot be read by the default.
+    pub(super) fn list<T: Default>(
         &mut self,
         fields: &Fields<'_>,
         name: &'static str,
         item: fn(&mut Self, &Field<'_>) -> Option<T>,
     ) -> Option<Vec<T>> {
         let field = self.required(fields, name)?;
+        self.items(&field, item)
+    }
+
+    /// Reads the items of a list.
+    pub(super) fn items<T: Default>(
+        &mut self,
+        field: &Field<'_>,
+        item: fn(&mut Self, &Field<'_>) -> Option<T>,
+    ) -> Option<Vec<T>> {
         let NodeKind::Sequence(items) = &field.node.kind else {
-            let help = matches!(name, "rules" | "conditions").then_some("write `[]` for none");
-            self.wrong_type(&field, "a list", help);
+            let help = matches!(field.name, "rules" | "conditions" | "prerequisites")
+                .then_some("write `[]` for none");
+            self.wrong_type(field, "a list", help);
             return None;
         };
         let read = |node| {
@@ -269,97 +260,22 @@ impl ShapeReader<'_> {
                 span => span,
             };
             // An unreadable item keeps its place, so that the items after it keep their indices.
-            item(self, &Field { name, key, node }).unwrap_or_default()
+            item(
+                self,
+                &Field {
+                    name: field.name,
+                    key,
+                    node,
+                },
+            )
+            .unwrap_or_default()
         };
         Some(items.iter().map(read).collect())
-    }
-
-    fn rule(&mut self, field: &Field<'_>) -> Option<RawRule> {
-        let Some(fields) = self.fields(field.node, field.key, "a rule", RULE) else {
-            self.wrong_type(field, "a list of mappings", None);
-            return None;
-        };
-        Some(RawRule {
-            name: self.required(&fields, "name").and_then(|field| self.text(&field)),
-            serve: self
-                .required(&fields, "serve")
-                .and_then(|field| self.serve(&field)),
-            conditions: self.list(&fields, "conditions", Self::condition),
-        })
-    }
-
-    fn condition(&mut self, field: &Field<'_>) -> Option<RawCondition> {
-        let Some(fields) = self.fields(field.node, field.key, "a condition", CONDITION) else {
-            self.wrong_type(field, "a list of mappings", None);
-            return None;
-        };
-        Some(RawCondition {
-            kind: self.required(&fields, "type").and_then(|field| self.text(&field)),
-            subject: self
-                .required(&fields, "subject")
-                .and_then(|field| self.text(&field)),
-            predicate: self
-                .required(&fields, "predicate")
-                .and_then(|field| self.text(&field)),
-            objects: self.list(&fields, "objects", Self::object),
-        })
-    }
-
-    fn object(&mut self, field: &Field<'_>) -> Option<Text> {
-        self.text(field).map(Text)
-    }
-
-    fn serve(&mut self, field: &Field<'_>) -> Option<RawServe> {
-        let Some(fields) = self.fields(field.node, field.key, "a serve", SERVE) else {
-            let help = "write `{ select: 0 }` or `{ variation: \"name\" }`";
-            self.wrong_type(field, "a mapping", Some(help));
-            return None;
-        };
-        // `split` was reported with the help on rollouts, which asking for `select` would contradict.
-        if fields.entries.is_empty() && has_key(field.node, "split") {
-            return None;
-        }
-        if fields.entries.len() != 1 {
-            let message = match fields.entries.len() {
-                0 => "a serve needs `select` or `variation`",
-                _ => "a serve has `select` or `variation`, not both",
-            };
-            let help = "write `{ select: 0 }` or `{ variation: \"name\" }`";
-            self.report(
-                &check::SERVE_CHOICE,
-                fields.owner,
-                message.to_owned(),
-                Some(help.to_owned()),
-            );
-            return None;
-        }
-        let serve = RawServe {
-            select: fields
-                .optional("select")
-                .and_then(|field| self.scalar(&field, scalar::index)),
-            variation: fields.optional("variation").and_then(|field| self.text(&field)),
-        };
-        // A serve without a readable value was reported already.
-        (serve != RawServe::default()).then_some(serve)
-    }
-
-    fn variation(&mut self, field: &Field<'_>) -> Option<RawVariation> {
-        let Some(fields) = self.fields(field.node, field.key, "a variation", VARIATION) else {
-            self.wrong_type(field, "a list of mappings", None);
-            return None;
-        };
-        Some(RawVariation {
-            value: self
-                .required(&fields, "value")
-                .and_then(|field| self.text(&field)),
-            name: self.required(&fields, "name").and_then(|field| self.text(&field)),
-            description: fields.optional("description").and_then(|field| self.text(&field)),
-        })
     }
 }
 
 impl<'n> Fields<'n> {
-    fn optional(&self, name: &str) -> Option<Field<'n>> {
+    pub(super) fn optional(&self, name: &str) -> Option<Field<'n>> {
         self.entries.iter().find(|field| field.name == name).copied()
     }
 }

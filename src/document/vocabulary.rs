@@ -6,7 +6,9 @@ use super::check::{self, Check};
 use super::formats::{is_datetime, is_decimal, is_semver};
 use crate::model::ServiceKind;
 
-const COMPARISONS: &[&str] = &["=", "!=", ">", ">=", "<", "<="];
+pub(super) const COMPARISONS: &[&str] = &["=", "!=", ">", ">=", "<", "<="];
+
+const REGEX: [&str; 2] = ["matches regex", "does not match regex"];
 
 const CONDITIONS: &[(&str, &[&str])] = &[
     (
@@ -20,11 +22,11 @@ const CONDITIONS: &[(&str, &[&str])] = &[
             "does not end with",
             "contains",
             "does not contain",
-            "matches regex",
-            "does not match regex",
+            REGEX[0],
+            REGEX[1],
         ],
     ),
-    ("number", COMPARISONS),
+    ("number", &["=", "!=", ">", ">=", "<", "<=", "between"]),
     ("semver", COMPARISONS),
     ("datetime", &["after", "before"]),
     ("segment", &["is in", "is not in"]),
@@ -43,24 +45,32 @@ pub(super) fn predicates(kind: &str) -> Option<&'static [&'static str]> {
         .map(|(_, predicates)| *predicates)
 }
 
-/// Returns the failed check on an object of a condition of type `kind`, with the help.
+/// Returns whether the objects of such a condition are regular expressions.
+pub(super) fn is_regex(kind: &str, predicate: Option<&str>) -> bool {
+    kind == "string" && predicate.is_some_and(|predicate| REGEX.contains(&predicate))
+}
+
+/// Returns the failed check on an object of a condition of type `kind`, with what the object should be and the help.
 pub(super) fn operand(
     service: ServiceKind,
     kind: &str,
     object: &str,
-) -> Option<(&'static Check, &'static str)> {
+) -> Option<(&'static Check, &'static str, &'static str)> {
     match (kind, service) {
         // DESIGN, section 2, defines decimal numbers for every kind of service.
         ("number", _) if !is_decimal(object) => Some((
             &check::NOT_A_NUMBER,
+            "a decimal number",
             "write digits, with an optional sign, fraction and exponent, such as `-1.5e3`",
         )),
         ("semver", ServiceKind::FeatureProbe) if !is_semver(object) => Some((
             &check::BAD_SEMVER,
+            "a semantic version",
             "write three numbers without a leading `v`, such as `1.2.3`",
         )),
         ("datetime", ServiceKind::FeatureProbe) if !is_datetime(object) => Some((
             &check::BAD_DATETIME,
+            "a time that the service can parse",
             "write it in UTC, such as `2024-12-31T23:59:59+00:00`",
         )),
         _ => None,

@@ -1,6 +1,7 @@
 //! Two documents that mean the same are equal, however they are written.
 
 use super::*;
+use crate::model::{Condition, Prerequisite};
 
 /// How one document is written: a stream of arbitrary choices.
 struct Pen {
@@ -72,18 +73,83 @@ impl Value {
 }
 
 fn serve(pen: &mut Pen, serve: &Serve, variations: &[Variation], depth: usize) -> Value {
-    let Serve::Select(select) = serve else {
-        panic!("the documented API serves one variation")
+    let (name, text) = match (serve, pen.pick(2)) {
+        (Serve::Nothing, _) => return Value::scalar("{}".to_owned(), depth),
+        (Serve::Select(select), 0) => ("select", select.to_string()),
+        (Serve::Select(select), _) => ("variation", pen.text(&variations[*select as usize].name)),
+        (Serve::Split(weights), 0) => {
+            // Zeros at the end may be left out.
+            let last = weights.iter().rposition(|weight| *weight > 0).unwrap();
+            let written = last + 1 + pen.pick(weights.len() - last);
+            ("split", format!("{:?}", &weights[..written]))
+        }
+        (Serve::Split(weights), _) => {
+            let mut shares = Vec::new();
+            for (variation, weight) in variations.iter().zip(weights) {
+                if *weight > 0 || pen.pick(2) == 0 {
+                    let decimals = ["", ".0", ".00"][pen.pick(3)];
+                    let percent = match weight % 100 {
+                        0 => format!("{}{decimals}", weight / 100),
+                        hundredths => format!("{}.{hundredths:02}", weight / 100),
+                    };
+                    shares.push(format!("{}: {percent}", pen.text(&variation.name)));
+                }
+            }
+            ("split", format!("{{ {} }}", shares.join(", ")))
+        }
     };
-    let index = *select as usize;
-    let text = match pen.pick(2) {
-        0 => format!("select: {select}"),
-        _ => format!("variation: {}", pen.text(&variations[index].name)),
-    };
+    let text = format!("{name}: {text}");
     Value(
         Some(format!("{{ {text} }}")),
         format!("{}{text}\n", "  ".repeat(depth)),
     )
+}
+
+/// Writes the prerequisites, which may be left out if there are none.
+fn prerequisites(pen: &mut Pen, all: &[Prerequisite]) -> Value {
+    let mut written = Vec::new();
+    for Prerequisite { key, value, kind } in all {
+        let entries = vec![
+            ("key", Value::scalar(pen.text(key), 4)),
+            ("value", Value::scalar(pen.text(value), 4)),
+            ("type", Value::scalar(pen.text(kind.as_str()), 4)),
+        ];
+        written.push(pen.mapping(entries, 3));
+    }
+    items(&written, 2)
+}
+
+fn condition(pen: &mut Pen, condition: &Condition) -> String {
+    let Condition {
+        kind,
+        subject,
+        predicate,
+        objects,
+        between,
+    } = condition;
+    let mut entries = vec![
+        ("type", Value::scalar(pen.text(kind), 6)),
+        ("predicate", Value::scalar(pen.text(predicate), 6)),
+        ("objects", texts(pen, objects)),
+    ];
+    if !(subject.is_empty() && kind == "segment" && pen.pick(2) == 0) {
+        entries.push(("subject", Value::scalar(pen.text(subject), 6)));
+    }
+    if let Some(between) = between {
+        let left = Value::scalar(pen.text(&between.left_predicate), 6);
+        let right = Value::scalar(pen.text(&between.right_predicate), 6);
+        entries.push(("leftPredicate", left));
+        entries.push(("rightPredicate", right));
+        entries.push(("rightObjects", texts(pen, &between.right_objects)));
+    }
+    pen.mapping(entries, 5)
+}
+
+fn texts(pen: &mut Pen, texts: &[String]) -> Value {
+    let texts: Vec<String> = texts.iter().map(|text| pen.text(text)).collect();
+    let flow = format!("[{}]", texts.join(" ,  "));
+    let block = texts.iter().map(|text| format!("          - {text}\n")).collect();
+    Value(Some(flow), block)
 }
 
 fn items(blocks: &[String], depth: usize) -> Value {
@@ -101,7 +167,7 @@ fn write(pen: &mut Pen, targeting: &Targeting) -> String {
         disabled_serve,
         default_serve,
         variations,
-        prerequisites: _,
+        prerequisites: required,
     } = &targeting.content;
     let written_variations: Vec<String> = variations
         .iter()
@@ -119,26 +185,7 @@ fn write(pen: &mut Pen, targeting: &Targeting) -> String {
     let written_rules: Vec<String> = rules
         .iter()
         .map(|rule| {
-            let conditions: Vec<String> = rule
-                .conditions
-                .iter()
-                .map(|condition| {
-                    let objects: Vec<String> =
-                        condition.objects.iter().map(|object| pen.text(object)).collect();
-                    let flow = format!("[{}]", objects.join(" ,  "));
-                    let block = objects
-                        .iter()
-                        .map(|object| format!("          - {object}\n"))
-                        .collect();
-                    let entries = vec![
-                        ("type", Value::scalar(pen.text(&condition.kind), 6)),
-                        ("subject", Value::scalar(pen.text(&condition.subject), 6)),
-                        ("predicate", Value::scalar(pen.text(&condition.predicate), 6)),
-                        ("objects", Value(Some(flow), block)),
-                    ];
-                    pen.mapping(entries, 5)
-                })
-                .collect();
+            let conditions: Vec<String> = rule.conditions.iter().map(|one| condition(pen, one)).collect();
             let entries = vec![
                 ("name", Value::scalar(pen.text(&rule.name), 4)),
                 ("serve", serve(pen, &rule.serve, variations, 4)),
@@ -147,12 +194,18 @@ fn write(pen: &mut Pen, targeting: &Targeting) -> String {
             pen.mapping(entries, 3)
         })
         .collect();
-    let content = vec![
+    let mut content = vec![
         ("rules", items(&written_rules, 2)),
         ("disabledServe", serve(pen, disabled_serve, variations, 2)),
         ("defaultServe", serve(pen, default_serve, variations, 2)),
         ("variations", items(&written_variations, 2)),
     ];
+    if let Some(all) = required
+        .as_deref()
+        .filter(|all| !(all.is_empty() && pen.pick(2) == 0))
+    {
+        content.push(("prerequisites", prerequisites(pen, all)));
+    }
     let content = Value(None, pen.mapping(content, 1));
     let disabled = Value::scalar(targeting.disabled.to_string(), 1);
     let text = pen.mapping(vec![("disabled", disabled), ("content", content)], 0);
@@ -163,29 +216,88 @@ fn write(pen: &mut Pen, targeting: &Targeting) -> String {
     }
 }
 
+fn any_kind() -> impl Strategy<Value = (ServiceKind, Targeting)> {
+    prop::sample::select(vec![ServiceKind::Documented, ServiceKind::FeatureProbe])
+        .prop_flat_map(|kind| (Just(kind), any_targeting(kind)))
+}
+
+fn read_as(kind: ServiceKind, format: Format, text: &str) -> Document {
+    read("a", format, &Blob::Content(text.as_bytes().to_vec()), kind)
+}
+
 proptest! {
     #[test]
-    fn a_printed_targeting_reads_back(targeting in any_targeting()) {
+    fn a_printed_targeting_reads_back((kind, targeting) in any_kind()) {
         let text = print(&targeting);
-        let document = yaml(&text);
+        let document = read_as(kind, Format::Yaml, &text);
         prop_assert_eq!(document.payload, Some(Payload::new(&targeting)), "{}\n{:?}", text, document.diagnostics);
         prop_assert_eq!(print(&targeting), text);
     }
 
     #[test]
-    fn reformatting_never_changes_the_meaning(targeting in any_targeting(), choices in any::<[u8; 32]>()) {
+    fn reformatting_never_changes_the_meaning((kind, targeting) in any_kind(), choices in any::<[u8; 32]>()) {
         let text = write(&mut Pen { choices: choices.into(), at: 0 }, &targeting);
-        let document = yaml(&text);
+        let document = read_as(kind, Format::Yaml, &text);
         prop_assert_eq!(document.payload, Some(Payload::new(&targeting)), "{}\n{:?}", text, document.diagnostics);
     }
 
     #[test]
-    fn json_means_the_same_as_yaml(targeting in any_targeting()) {
+    fn json_means_the_same_as_yaml((kind, targeting) in any_kind()) {
         let payload = Payload::new(&targeting);
         let pretty = serde_json::to_string_pretty(&targeting).unwrap();
-        prop_assert_eq!(json(payload.as_json()).payload, Some(payload.clone()));
-        prop_assert_eq!(json(&pretty).payload, Some(payload));
+        prop_assert_eq!(read_as(kind, Format::Json, payload.as_json()).payload, Some(payload.clone()));
+        prop_assert_eq!(read_as(kind, Format::Json, &pretty).payload, Some(payload));
     }
+
+    #[test]
+    fn the_service_gives_back_what_was_sent((kind, targeting) in any_kind()) {
+        let payload = Payload::new(&targeting);
+        let content = serde_json::to_value(&targeting.content).unwrap();
+        prop_assert_eq!(from_service(kind, targeting.disabled, &content), Ok(payload));
+    }
+}
+
+#[test]
+fn a_printed_document_has_every_form_of_the_vocabulary() {
+    let text = r#"disabled: true
+content:
+  variations:
+    - name: a b
+      value: "1"
+      description: ""
+    - name: "on"
+      value: "2"
+      description: ""
+    - name: never
+      value: "3"
+      description: ""
+  prerequisites:
+    - key: other
+      value: "true"
+      type: boolean
+  rules:
+    - name: r
+      conditions:
+        - type: number
+          subject: age
+          predicate: between
+          leftPredicate: ">="
+          objects:
+            - "18"
+          rightPredicate: "<"
+          rightObjects:
+            - "65"
+        - type: segment
+          subject: ""
+          predicate: is in
+          objects:
+            - staff
+      serve: { split: { a b: 12.5, "on": 87.5 } }
+  disabledServe: { select: 0 }
+  defaultServe: {}
+"#;
+    let document = read_as(ServiceKind::FeatureProbe, Format::Yaml, text);
+    assert_eq!(print(&document.payload.unwrap().targeting()), text);
 }
 
 #[test]

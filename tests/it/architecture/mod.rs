@@ -39,6 +39,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("notify", &["source"]),
     ("prometheus_client", &["admin", "daemon"]),
     ("rcgen", &["sandbox"]),
+    ("regex", &["document"]),
     // Lent by transport: the others name its types, and make no client.
     ("reqwest", &["git", "notification", "service", "transport"]),
     ("rustls", &["sandbox", "transport"]),

@@ -1,0 +1,234 @@
+//! Reads the parts of a document from nodes: content, rules, conditions, serves, variations and prerequisites.
+
+use std::collections::HashMap;
+
+use super::check;
+use super::help::{ROLLOUT, SERVE_FORMS};
+use super::node::{Node, NodeKind, Span};
+use super::raw::{
+    RawCondition, RawContent, RawPrerequisite, RawRule, RawServe, RawSplit, RawVariation, Text,
+};
+use super::scalar;
+use super::shape::{Field, ShapeReader, first_line_of};
+
+const CONTENT: &[&str] = &[
+    "rules",
+    "disabledServe",
+    "defaultServe",
+    "variations",
+    "prerequisites",
+];
+const RULE: &[&str] = &["name", "serve", "conditions"];
+const CONDITION: &[&str] = &[
+    "type",
+    "subject",
+    "predicate",
+    "objects",
+    "leftPredicate",
+    "rightPredicate",
+    "rightObjects",
+];
+const SERVE: &[&str] = &["select", "variation", "split"];
+const VARIATION: &[&str] = &["value", "name", "description"];
+const PREREQUISITE: &[&str] = &["key", "value", "type"];
+
+impl ShapeReader<'_> {
+    pub(super) fn content(&mut self, field: &Field<'_>) -> Option<RawContent> {
+        let Some(fields) = self.fields(field.node, field.key, "`content`", CONTENT) else {
+            self.wrong_type(field, "a mapping", None);
+            return None;
+        };
+        Some(RawContent {
+            rules: self.list(&fields, "rules", Self::rule),
+            disabled_serve: self
+                .required(&fields, "disabledServe")
+                .and_then(|field| self.serve(&field)),
+            default_serve: self
+                .required(&fields, "defaultServe")
+                .and_then(|field| self.serve(&field)),
+            variations: self.list(&fields, "variations", Self::variation),
+            prerequisites: fields
+                .optional("prerequisites")
+                .and_then(|field| self.items(&field, Self::prerequisite)),
+        })
+    }
+
+    fn rule(&mut self, field: &Field<'_>) -> Option<RawRule> {
+        let Some(fields) = self.fields(field.node, field.key, "a rule", RULE) else {
+            self.wrong_type(field, "a list of mappings", None);
+            return None;
+        };
+        Some(RawRule {
+            name: self.required(&fields, "name").and_then(|field| self.text(&field)),
+            serve: self
+                .required(&fields, "serve")
+                .and_then(|field| self.serve(&field)),
+            conditions: self.list(&fields, "conditions", Self::condition),
+        })
+    }
+
+    fn condition(&mut self, field: &Field<'_>) -> Option<RawCondition> {
+        let Some(fields) = self.fields(field.node, field.key, "a condition", CONDITION) else {
+            self.wrong_type(field, "a list of mappings", None);
+            return None;
+        };
+        let kind = self.required(&fields, "type").and_then(|field| self.text(&field));
+        let subject = match kind.as_deref() {
+            // Whether it needs one depends on the kind of service. The default is not a second report.
+            Some("segment") => fields
+                .optional("subject")
+                .map(|field| self.text(&field).unwrap_or_default()),
+            _ => self
+                .required(&fields, "subject")
+                .and_then(|field| self.text(&field)),
+        };
+        Some(RawCondition {
+            kind,
+            subject,
+            predicate: self
+                .required(&fields, "predicate")
+                .and_then(|field| self.text(&field)),
+            objects: self.list(&fields, "objects", Self::object),
+            left_predicate: fields
+                .optional("leftPredicate")
+                .and_then(|field| self.text(&field)),
+            right_predicate: fields
+                .optional("rightPredicate")
+                .and_then(|field| self.text(&field)),
+            right_objects: fields
+                .optional("rightObjects")
+                .and_then(|field| self.items(&field, Self::object)),
+        })
+    }
+
+    fn object(&mut self, field: &Field<'_>) -> Option<Text> {
+        self.text(field).map(Text)
+    }
+
+    fn serve(&mut self, field: &Field<'_>) -> Option<RawServe> {
+        let Some(fields) = self.fields(field.node, field.key, "a serve", SERVE) else {
+            self.wrong_type(field, "a mapping", Some(SERVE_FORMS));
+            return None;
+        };
+        let serve = RawServe {
+            select: fields
+                .optional("select")
+                .and_then(|field| self.scalar(&field, scalar::index)),
+            variation: fields.optional("variation").and_then(|field| self.text(&field)),
+            split: fields.optional("split").and_then(|field| self.split(&field)),
+        };
+        let RawServe {
+            select,
+            variation,
+            split,
+        } = &serve;
+        let read = [select.is_some(), variation.is_some(), split.is_some()];
+        let is_complete = read.into_iter().filter(|is_read| *is_read).count() == entries(field.node);
+        // A field that is unknown, repeated or cannot be read was reported already.
+        is_complete.then_some(serve)
+    }
+
+    /// Reads the shares of a split. Nothing is returned if one of them cannot be read, because the others would not add
+    /// up.
+    fn split(&mut self, field: &Field<'_>) -> Option<RawSplit> {
+        match &field.node.kind {
+            NodeKind::Mapping(entries) => {
+                let mut first: HashMap<&str, Span> = HashMap::new();
+                let mut shares = Vec::new();
+                for (key, node) in entries {
+                    let name = self.share_name(field, key);
+                    let share = self.share(key.span, node);
+                    let (Some(name), Some(share)) = (name, share) else {
+                        continue;
+                    };
+                    if let Some(first) = first.insert(name, key.span) {
+                        self.duplicate_key(name, key.span, first);
+                        continue;
+                    }
+                    shares.push((name.to_owned(), share));
+                }
+                (shares.len() == entries.len()).then_some(RawSplit::ByName(shares))
+            }
+            NodeKind::Sequence(items) => {
+                let weights: Vec<Text> = items
+                    .iter()
+                    .filter_map(|node| self.share(field.key, node))
+                    .collect();
+                (weights.len() == items.len()).then_some(RawSplit::ByIndex(weights))
+            }
+            _ => {
+                self.wrong_type(field, "percentages by name, or a list of weights", Some(ROLLOUT));
+                None
+            }
+        }
+    }
+
+    fn share_name<'n>(&mut self, field: &Field<'_>, key: &'n Node) -> Option<&'n str> {
+        match &key.kind {
+            NodeKind::Scalar(name, _) if !key.is_null() => Some(name),
+            NodeKind::Refused => None,
+            _ => {
+                let span = if key.span.is_empty() {
+                    field.key
+                } else {
+                    first_line_of(key)
+                };
+                let message = "a key of a split is the name of a variation".to_owned();
+                let help = "quote the name, such as `\"null\"`".to_owned();
+                self.report(&check::NULL_TEXT, span, message, Some(help));
+                None
+            }
+        }
+    }
+
+    fn share(&mut self, key: Span, node: &Node) -> Option<Text> {
+        let field = Field {
+            name: "split",
+            key,
+            node,
+        };
+        match &node.kind {
+            NodeKind::Scalar(text, _) if !node.is_null() => Some(Text(text.clone())),
+            _ => {
+                self.wrong_type(&field, "made of numbers", None);
+                None
+            }
+        }
+    }
+
+    fn prerequisite(&mut self, field: &Field<'_>) -> Option<RawPrerequisite> {
+        let Some(fields) = self.fields(field.node, field.key, "a prerequisite", PREREQUISITE) else {
+            self.wrong_type(field, "a list of mappings", None);
+            return None;
+        };
+        Some(RawPrerequisite {
+            key: self.required(&fields, "key").and_then(|field| self.text(&field)),
+            value: self
+                .required(&fields, "value")
+                .and_then(|field| self.text(&field)),
+            kind: self.required(&fields, "type").and_then(|field| self.text(&field)),
+        })
+    }
+
+    fn variation(&mut self, field: &Field<'_>) -> Option<RawVariation> {
+        let Some(fields) = self.fields(field.node, field.key, "a variation", VARIATION) else {
+            self.wrong_type(field, "a list of mappings", None);
+            return None;
+        };
+        Some(RawVariation {
+            value: self
+                .required(&fields, "value")
+                .and_then(|field| self.text(&field)),
+            name: self.required(&fields, "name").and_then(|field| self.text(&field)),
+            description: fields.optional("description").and_then(|field| self.text(&field)),
+        })
+    }
+}
+
+/// Returns the number of entries of a mapping.
+fn entries(node: &Node) -> usize {
+    match &node.kind {
+        NodeKind::Mapping(entries) => entries.len(),
+        _ => 0,
+    }
+}
