@@ -108,7 +108,7 @@ fn code(body: &Body) -> Option<&str> {
 }
 
 /// Describes the response in one sentence.
-fn description(status: u16, body: &Body) -> String {
+pub(super) fn description(status: u16, body: &Body) -> String {
     match body {
         Body::Json {
             code: Some(code),

@@ -7,6 +7,7 @@ use serde_json::error::Category;
 
 use super::LARGEST_READ;
 use crate::model::Certainty;
+use crate::service::classify::description;
 use crate::service::connection::{Received, ReceivedBody};
 use crate::service::response::{Length, decoded};
 use crate::service::{Body, Outcome, ServiceTrust, classify};
@@ -33,7 +34,18 @@ pub(super) fn parse<T: DeserializeOwned>(received: &Received, expected: &str) ->
 ///
 /// FeatureProbe responds with 400 if something does not exist, so a 404 always means a wrong base URL.
 pub(super) fn failed(received: &Received) -> Outcome {
-    classify(&received.response(), ServiceTrust::Unproven).of_read()
+    let response = received.response();
+    match classify(&response, ServiceTrust::Unproven).of_read() {
+        // The reason for a publish also names a missing toggle.
+        Outcome::Misrouted { certainty, .. } if matches!(response.status, 404 | 405) => Outcome::Misrouted {
+            certainty,
+            reason: format!(
+                "{}; check `--base-url`",
+                description(response.status, &response.body)
+            ),
+        },
+        other => other,
+    }
 }
 
 /// The decoded body of a success.

@@ -29,7 +29,7 @@ async fn a_failed_read_is_classified_like_a_publish_and_stored_nothing() {
         (
             Answer::json(404, &wrong_path),
             "misrouted",
-            "the service responded with 404: Not Found; check `--base-url`, and that the toggle exists on the service",
+            "the service responded with 404: Not Found; check `--base-url`",
         ),
         (
             Answer::status(302).header("Location", "https://login.example"),
