@@ -17,9 +17,11 @@
 //!         git, transport
 //!                ▼
 //!  plan ──► document ──► model           pure: no clock, no disk, no network, no async
+//!  evaluate ──► model
 //! ```
 //!
-//! * [`model`], [`document`] and [`plan`] are pure functions of their input. [`plan::Plan`] is complete and immutable.
+//! * [`model`], [`document`], [`evaluate`] and [`plan`] are pure functions of their input. [`plan::Plan`] is complete and
+//!   immutable.
 //!   Publishing requires a [`plan::Approved`], which only the rails create.
 //! * [`transport`] contains TLS, proxies, and secrets; [`git`] contains Git remotes, objects, and URLs. The edges
 //!   [`source`], [`service`] and [`state`] use them.
@@ -34,6 +36,7 @@ pub mod cli;
 pub mod config;
 pub mod daemon;
 pub mod document;
+pub mod evaluate;
 pub mod git;
 pub mod model;
 pub mod notification;

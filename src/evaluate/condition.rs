@@ -1,0 +1,264 @@
+//! Conditions, compiled: each is one or two tests of an attribute (`featureprobe-behaviour.md`, section 6.2).
+
+use std::cmp::Ordering;
+use std::str::FromStr;
+
+use regex::Regex;
+use semver::Version;
+
+use super::datetime;
+use super::person::Person;
+use super::slots::Slots;
+use super::truth::{Doubt, Truth};
+use crate::model::Condition;
+
+/// A test of one attribute.
+#[derive(Debug)]
+pub(super) enum Test {
+    Number(usize, OrderTest<f64>),
+    Semver(usize, OrderTest<Version>),
+    Text(usize, TextTest, Polarity),
+    Time(usize, TimeTest),
+    Undecidable(Doubt),
+}
+
+/// Whether a text condition wants a match or none.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Polarity {
+    Negative,
+    Positive,
+}
+
+#[derive(Debug)]
+pub(super) enum TextTest {
+    Contains(Vec<String>),
+    EndsWith(Vec<String>),
+    /// The texts as words of the slot, sorted.
+    IsOneOf(Vec<u32>),
+    /// An invalid pattern matches nothing, so it is left out.
+    Regex(Vec<Regex>),
+    StartsWith(Vec<String>),
+}
+
+/// A comparison with any of several objects, reduced to what decides it.
+#[derive(Debug)]
+pub(super) enum OrderTest<T> {
+    AtLeast(Option<T>),
+    AtMost(Option<T>),
+    Above(Option<T>),
+    Below(Option<T>),
+    Equal(Vec<T>),
+    NoneEqual(Vec<T>),
+}
+
+#[derive(Debug)]
+pub(super) struct TimeTest {
+    /// The earliest object of `after`, the latest one of `before`.
+    bound: Option<u128>,
+    is_after: bool,
+    /// Whether an object is not in the service's format.
+    is_unsure: bool,
+}
+
+/// Compiles a condition to tests that must all match.
+pub(super) fn compile(condition: &Condition, slots: &mut Slots) -> Vec<Test> {
+    let Condition {
+        kind,
+        subject,
+        predicate,
+        objects,
+        between,
+    } = condition;
+    match between {
+        // The service sends SDKs a `between` as two conditions (section 6.1).
+        Some(between) if predicate == "between" => vec![
+            test(kind, subject, &between.left_predicate, objects, slots),
+            test(
+                kind,
+                subject,
+                &between.right_predicate,
+                &between.right_objects,
+                slots,
+            ),
+        ],
+        _ => vec![test(kind, subject, predicate, objects, slots)],
+    }
+}
+
+fn test(kind: &str, subject: &str, predicate: &str, objects: &[String], slots: &mut Slots) -> Test {
+    let undocumented = Test::Undecidable(Doubt::Undocumented);
+    let slot = match kind {
+        "number" | "string" | "semver" | "datetime" => slots.intern(subject),
+        "segment" if matches!(predicate, "is in" | "is not in") => return Test::Undecidable(Doubt::Segment),
+        _ => return undocumented,
+    };
+    let kinds = &mut slots.slots[slot];
+    let test = match kind {
+        "number" => {
+            kinds.is_number = true;
+            OrderTest::new(predicate, objects).map(|test| Test::Number(slot, test))
+        }
+        "semver" => {
+            kinds.is_semver = true;
+            OrderTest::new(predicate, objects).map(|test| Test::Semver(slot, test))
+        }
+        "datetime" => {
+            kinds.is_time = true;
+            TimeTest::new(predicate, objects).map(|test| Test::Time(slot, test))
+        }
+        _ => {
+            let mut word = |object: &String| kinds.intern(object);
+            text_test(predicate, objects, &mut word).map(|(test, polarity)| Test::Text(slot, test, polarity))
+        }
+    };
+    test.unwrap_or(undocumented)
+}
+
+fn text_test(
+    predicate: &str,
+    objects: &[String],
+    word: &mut dyn FnMut(&String) -> u32,
+) -> Option<(TextTest, Polarity)> {
+    let polarity = match predicate {
+        "is not any of"
+        | "does not contain"
+        | "does not end with"
+        | "does not start with"
+        | "does not match regex" => Polarity::Negative,
+        _ => Polarity::Positive,
+    };
+    let test = match predicate {
+        "is one of" | "is not any of" => {
+            let mut words: Vec<u32> = objects.iter().map(word).collect();
+            words.sort_unstable();
+            TextTest::IsOneOf(words)
+        }
+        "contains" | "does not contain" => TextTest::Contains(objects.to_vec()),
+        "ends with" | "does not end with" => TextTest::EndsWith(objects.to_vec()),
+        "starts with" | "does not start with" => TextTest::StartsWith(objects.to_vec()),
+        "matches regex" | "does not match regex" => {
+            let patterns = objects.iter().filter_map(|object| Regex::new(object).ok());
+            TextTest::Regex(patterns.collect())
+        }
+        _ => return None,
+    };
+    Some((test, polarity))
+}
+
+impl TextTest {
+    fn matches(&self, text: &str, word: Option<u32>) -> bool {
+        match self {
+            Self::Contains(parts) => parts.iter().any(|part| text.contains(part.as_str())),
+            Self::EndsWith(ends) => ends.iter().any(|end| text.ends_with(end.as_str())),
+            Self::IsOneOf(words) => word.is_some_and(|word| words.binary_search(&word).is_ok()),
+            Self::Regex(patterns) => patterns.iter().any(|pattern| pattern.is_match(text)),
+            Self::StartsWith(starts) => starts.iter().any(|start| text.starts_with(start.as_str())),
+        }
+    }
+}
+
+impl<T: FromStr + PartialOrd> OrderTest<T> {
+    /// Returns the comparison `predicate`; `None` if it is not in the vocabulary. Objects that cannot be parsed are
+    /// skipped.
+    fn new(predicate: &str, objects: &[String]) -> Option<Self> {
+        let parsed = objects.iter().filter_map(|object| object.parse::<T>().ok());
+        // NaN compares with nothing, itself included.
+        let parsed = parsed.filter(|object| object.partial_cmp(object).is_some());
+        // Any object may match, so the lowest one decides `>`, and the highest one `<`.
+        let lower = |a: T, b: T| if b < a { b } else { a };
+        let higher = |a: T, b: T| if b > a { b } else { a };
+        Some(match predicate {
+            "=" => Self::Equal(parsed.collect()),
+            "!=" => Self::NoneEqual(parsed.collect()),
+            ">" => Self::Above(parsed.reduce(lower)),
+            ">=" => Self::AtLeast(parsed.reduce(lower)),
+            "<" => Self::Below(parsed.reduce(higher)),
+            "<=" => Self::AtMost(parsed.reduce(higher)),
+            _ => return None,
+        })
+    }
+
+    fn matches(&self, value: &T) -> bool {
+        let is = |bound: &Option<T>, wanted: &[Ordering]| {
+            let order = bound.as_ref().and_then(|bound| value.partial_cmp(bound));
+            order.is_some_and(|order| wanted.contains(&order))
+        };
+        match self {
+            Self::Above(bound) => is(bound, &[Ordering::Greater]),
+            Self::AtLeast(bound) => is(bound, &[Ordering::Greater, Ordering::Equal]),
+            Self::AtMost(bound) => is(bound, &[Ordering::Less, Ordering::Equal]),
+            Self::Below(bound) => is(bound, &[Ordering::Less]),
+            Self::Equal(objects) => objects.contains(value),
+            Self::NoneEqual(objects) => !objects.contains(value),
+        }
+    }
+}
+
+impl TimeTest {
+    fn new(predicate: &str, objects: &[String]) -> Option<Self> {
+        let is_after = match predicate {
+            "after" => true,
+            "before" => false,
+            _ => return None,
+        };
+        let seconds: Vec<Option<i64>> = objects.iter().map(|object| datetime::seconds(object)).collect();
+        // The SDK reads seconds as an unsigned number, so it skips times before 1970.
+        let times = seconds
+            .iter()
+            .flatten()
+            .filter_map(|time| u128::try_from(*time).ok());
+        Some(Self {
+            bound: match is_after {
+                false => times.max(),
+                true => times.min(),
+            },
+            is_after,
+            is_unsure: seconds.contains(&None),
+        })
+    }
+
+    fn truth(&self, time: u128) -> Truth {
+        let matches = self.bound.is_some_and(|bound| match self.is_after {
+            false => time < bound,
+            true => time >= bound,
+        });
+        match matches {
+            // Any object may match, so a known match decides.
+            false if self.is_unsure => Truth::Unknown(Doubt::NotATime),
+            _ => matches.into(),
+        }
+    }
+}
+
+impl Test {
+    /// Returns whether the test matches a user.
+    pub(super) fn truth(&self, person: &Person<'_>) -> Truth {
+        match self {
+            Self::Undecidable(doubt) => Truth::Unknown(*doubt),
+            // A missing attribute matches no condition, not even a negative one.
+            Self::Text(slot, test, polarity) => person
+                .value(*slot)
+                .is_some_and(|value| {
+                    test.matches(&value.text, value.word) == (*polarity == Polarity::Positive)
+                })
+                .into(),
+            Self::Number(slot, comparison) => person
+                .value(*slot)
+                .and_then(|value| value.number.as_ref())
+                .is_some_and(|number| comparison.matches(number))
+                .into(),
+            Self::Semver(slot, comparison) => person
+                .value(*slot)
+                .and_then(|value| value.version.as_ref())
+                .is_some_and(|version| comparison.matches(version))
+                .into(),
+            Self::Time(slot, test) => match person.value(*slot) {
+                Some(value) => value.time.map_or(Truth::False, |time| test.truth(time)),
+                None => match person.now() {
+                    Some(now) => u128::try_from(now).map_or(Truth::False, |now| test.truth(now)),
+                    None => Truth::Unknown(Doubt::CurrentTime),
+                },
+            },
+        }
+    }
+}

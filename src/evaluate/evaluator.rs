@@ -1,0 +1,243 @@
+//! Evaluates compiled toggles (`featureprobe-behaviour.md`, section 6.2).
+
+use super::bucket::bucket;
+use super::compiled::{CompiledPrerequisite, CompiledRule, CompiledServe, CompiledToggle};
+use super::person::Person;
+use super::slots::Slots;
+use super::truth::{Doubt, Served, Truth, Verdict};
+
+/// The number of toggles in a chain of prerequisites that the SDK evaluates.
+const DEEPEST: u32 = 20;
+
+/// The number of toggles that one evaluation visits. Toggles that share prerequisites could otherwise take time that is
+/// exponential in the depth.
+const MOST_VISITS: u32 = 1_000;
+
+/// Compiled toggles, created by [`Compiler`](super::Compiler).
+#[derive(Debug)]
+pub struct Evaluator {
+    pub(super) slots: Slots,
+    pub(super) toggles: Vec<CompiledToggle>,
+}
+
+/// The possible results of a toggle for one user.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answer {
+    possible: Possible,
+    /// The reason why the evaluation may end with the disabled serve of the outermost toggle, as it does if a
+    /// prerequisite's toggle does not exist.
+    may_end: Option<Doubt>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Possible {
+    None,
+    One(Served),
+    Several(Doubt),
+}
+
+impl Answer {
+    const END: Self = Self {
+        possible: Possible::None,
+        may_end: None,
+    };
+
+    /// Adds a possible result. `doubt` is the first reason why the result is not certain.
+    fn add(&mut self, verdict: Verdict, doubt: Option<Doubt>) {
+        self.possible = match (self.possible, verdict) {
+            (Possible::None, Verdict::Known(served)) => Possible::One(served),
+            (Possible::One(known), Verdict::Known(served)) if known == served => Possible::One(known),
+            (Possible::Several(doubt), _) => Possible::Several(doubt),
+            (_, Verdict::CannotSay(own)) => Possible::Several(doubt.unwrap_or(own)),
+            // Two results are possible only after a doubt.
+            (Possible::One(_), Verdict::Known(_)) => {
+                Possible::Several(doubt.unwrap_or(Doubt::UnknownPrerequisite))
+            }
+        };
+    }
+}
+
+impl Evaluator {
+    /// Returns a user without attributes and key. `now` is the time of evaluation in seconds since 1970-01-01 UTC; without
+    /// it, what depends on the current time is unknown.
+    #[must_use]
+    pub fn person(&self, now: Option<i64>) -> Person<'_> {
+        Person::new(&self.slots, now)
+    }
+
+    /// Returns what the toggle with this index serves to a user.
+    ///
+    /// # Panics
+    /// If the index is not one that the compiler returned.
+    #[must_use]
+    pub fn evaluate(&self, toggle: usize, person: &Person<'_>) -> Verdict {
+        let compiled = &self.toggles[toggle];
+        if !compiled.is_delivered {
+            return Verdict::Known(Served::CallerDefault);
+        }
+        let answer = Visit {
+            evaluator: self,
+            person,
+            left: MOST_VISITS,
+        }
+        .toggle(compiled, DEEPEST);
+        conclude(compiled, answer, person)
+    }
+
+    /// Returns whether a prerequisite is met, and what its toggle serves if it exists.
+    pub(super) fn prerequisite(
+        &self,
+        prerequisite: &CompiledPrerequisite,
+        person: &Person<'_>,
+    ) -> (Truth, Option<Verdict>) {
+        let mut visit = Visit {
+            evaluator: self,
+            person,
+            left: MOST_VISITS,
+        };
+        let met = visit.prerequisite(prerequisite, DEEPEST);
+        let verdict = prerequisite.toggle.map(|toggle| self.evaluate(toggle, person));
+        let truth = match (met.truth, met.may_end) {
+            // If a toggle further down does not exist, the disabled serve is next, as if the prerequisite were not met.
+            (Truth::True, Some(doubt)) => Truth::Unknown(doubt),
+            (truth, _) => truth,
+        };
+        (truth, verdict)
+    }
+}
+
+/// Returns the verdict of the outermost toggle.
+fn conclude(toggle: &CompiledToggle, mut answer: Answer, person: &Person<'_>) -> Verdict {
+    let ends = matches!(answer.possible, Possible::None);
+    if ends || answer.may_end.is_some() {
+        answer.add(pick(toggle, &toggle.disabled_serve, person), answer.may_end);
+    }
+    match answer.possible {
+        Possible::One(served) => Verdict::Known(served),
+        Possible::Several(doubt) => Verdict::CannotSay(doubt),
+        Possible::None => unreachable!("the disabled serve was added"),
+    }
+}
+
+/// Returns what a serve of `toggle` gives a user.
+pub(super) fn pick(toggle: &CompiledToggle, serve: &CompiledServe, person: &Person<'_>) -> Verdict {
+    match (serve, person.key()) {
+        (CompiledServe::Always(served), _) => Verdict::Known(*served),
+        (CompiledServe::Split(_), None) => Verdict::CannotSay(Doubt::NoKey),
+        (CompiledServe::Split(ends), Some(key)) => {
+            let bucket = u64::from(bucket(key, &toggle.key));
+            let range = ends.iter().find(|(end, _)| bucket < *end);
+            Verdict::Known(range.map_or(Served::CallerDefault, |(_, served)| *served))
+        }
+    }
+}
+
+/// Returns whether all tests of a rule match.
+pub(super) fn rule_truth(rule: &CompiledRule, person: &Person<'_>) -> Truth {
+    let mut truth = Truth::True;
+    for (_, test) in &rule.tests {
+        truth = truth.and(test.truth(person));
+        if truth == Truth::False {
+            break;
+        }
+    }
+    truth
+}
+
+struct Visit<'a> {
+    evaluator: &'a Evaluator,
+    person: &'a Person<'a>,
+    left: u32,
+}
+
+/// The result of a prerequisite.
+struct Met {
+    truth: Truth,
+    /// Whether the evaluation of the outermost toggle certainly ends here.
+    ends: bool,
+    may_end: Option<Doubt>,
+}
+
+impl Visit<'_> {
+    fn toggle(&mut self, toggle: &CompiledToggle, depth: u32) -> Answer {
+        let mut answer = Answer::END;
+        if toggle.is_disabled {
+            answer.add(pick(toggle, &toggle.disabled_serve, self.person), None);
+            return answer;
+        }
+        if depth == 0 {
+            return answer;
+        }
+        let mut doubt = None;
+        for prerequisite in &toggle.prerequisites {
+            let Met { truth, ends, may_end } = self.prerequisite(prerequisite, depth);
+            answer.may_end = answer.may_end.or(may_end);
+            if ends {
+                // What was possible before this prerequisite stays possible, and so does the end.
+                if !matches!(answer.possible, Possible::None) {
+                    answer.may_end = answer.may_end.or(doubt);
+                }
+                return answer;
+            }
+            if truth != Truth::True {
+                if let Truth::Unknown(reason) = truth {
+                    doubt = doubt.or(Some(reason));
+                }
+                answer.add(pick(toggle, &toggle.disabled_serve, self.person), doubt);
+            }
+            if truth == Truth::False {
+                return answer;
+            }
+        }
+        self.rules(toggle, &mut answer, doubt);
+        answer
+    }
+
+    fn rules(&self, toggle: &CompiledToggle, answer: &mut Answer, mut doubt: Option<Doubt>) {
+        for rule in &toggle.rules {
+            let truth = rule_truth(rule, self.person);
+            match truth {
+                Truth::False => continue,
+                Truth::True => {}
+                Truth::Unknown(reason) => doubt = doubt.or(Some(reason)),
+            }
+            answer.add(pick(toggle, &rule.serve, self.person), doubt);
+            if truth == Truth::True {
+                return;
+            }
+        }
+        answer.add(pick(toggle, &toggle.default_serve, self.person), doubt);
+    }
+
+    fn prerequisite(&mut self, prerequisite: &CompiledPrerequisite, depth: u32) -> Met {
+        let unknown = |doubt| Met {
+            truth: Truth::Unknown(doubt),
+            ends: false,
+            may_end: Some(doubt),
+        };
+        let Some(toggle) = prerequisite.toggle else {
+            return unknown(Doubt::UnknownToggle);
+        };
+        if self.left == 0 {
+            return unknown(Doubt::TooManyPrerequisites);
+        }
+        self.left -= 1;
+        let toggle = &self.evaluator.toggles[toggle];
+        // The SDK does not have such a toggle at all.
+        let answer = match toggle.is_delivered {
+            false => Answer::END,
+            true => self.toggle(toggle, depth - 1),
+        };
+        let truth = match answer.possible {
+            Possible::None => Truth::False,
+            Possible::One(Served::CallerDefault) => Truth::False,
+            Possible::One(Served::Variation(index)) => prerequisite.matches[index as usize],
+            Possible::Several(doubt) => Truth::Unknown(doubt),
+        };
+        Met {
+            truth,
+            ends: matches!(answer.possible, Possible::None),
+            may_end: answer.may_end,
+        }
+    }
+}
