@@ -39,3 +39,5 @@ pub use script::{RequestPattern, ScriptAct, ScriptRequest, ScriptStep};
 
 #[cfg(test)]
 mod replay_tests;
+#[cfg(test)]
+mod tests;

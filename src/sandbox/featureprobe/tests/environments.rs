@@ -1,0 +1,184 @@
+//! Projects, environments and segments.
+
+use serde_json::{Value, json};
+
+use super::{Service, T, message};
+
+const ENVIRONMENTS: &str = "/api/projects/p/environments";
+
+#[test]
+fn an_archived_environment_is_not_found_and_gets_no_targeting_of_new_toggles() {
+    let service = Service::new();
+    service.done("PATCH", &format!("{ENVIRONMENTS}/e/offline"), Value::Null);
+    for (method, path) in [("GET", T), ("PATCH", T)] {
+        let (status, answer) = service.send(super::TOKEN, method, path, &json!({ "disabled": false }));
+        assert_eq!(
+            (status, message(&answer)),
+            (400, "Environment p-e not found"),
+            "{method}"
+        );
+    }
+    let new = json!({ "key": "u", "name": "U", "returnType": "string", "clientAvailability": false,
+        "disabledServe": 0, "variations": [{ "name": "a", "value": "a" }], "tags": [] });
+    service.done("POST", "/api/projects/p/toggles", new);
+    service.done("PATCH", &format!("{ENVIRONMENTS}/e/restore"), Value::Null);
+    let targeting = format!("{ENVIRONMENTS}/e/toggles/u/targeting");
+    assert_eq!(service.get(&targeting).0, 500);
+    assert_eq!(service.get("/api/projects/p/toggles?environmentKey=e").0, 500);
+    let (status, answer) = service.patch(&targeting, json!({ "disabled": true }));
+    assert_eq!((status, message(&answer)), (400, "Targeting p-e-u not found"));
+}
+
+#[test]
+fn a_new_environment_has_every_toggle_or_a_copy_of_another_environment() {
+    let service = Service::new();
+    service.done(
+        "PATCH",
+        T,
+        json!({ "disabled": false, "content": { "defaultServe": { "select": 1 } } }),
+    );
+    for (body, disabled, default_serve) in [
+        (json!({ "key": "new", "name": "new" }), true, json!({})),
+        (
+            json!({ "key": "copy", "name": "copy", "copyFrom": "e" }),
+            false,
+            json!({ "select": 1 }),
+        ),
+    ] {
+        service.done("POST", ENVIRONMENTS, body.clone());
+        let path = format!(
+            "{ENVIRONMENTS}/{}/toggles/t/targeting",
+            body["key"].as_str().unwrap()
+        );
+        let targeting = service.get(&path).1;
+        assert_eq!(
+            (
+                &targeting["disabled"],
+                &targeting["content"]["defaultServe"],
+                &targeting["version"]
+            ),
+            (&disabled.into(), &default_serve, &1.into())
+        );
+    }
+    let taken = json!({ "key": "new", "name": "again" });
+    assert_eq!(service.send(super::TOKEN, "POST", ENVIRONMENTS, &taken).0, 500);
+}
+
+#[test]
+fn projects_and_environments_keep_their_names_apart() {
+    let service = Service::new();
+    let project = |name: &str, key: &str| {
+        service.send(
+            super::TOKEN,
+            "POST",
+            "/api/projects",
+            &json!({ "name": name, "key": key }),
+        )
+    };
+    assert_eq!(project("q", "q").0, 200);
+    for (name, key) in [("q", "other"), ("other", "Q")] {
+        assert_eq!(project(name, key).1["code"], "conflict");
+    }
+    assert_eq!(project("", "r").0, 400);
+    assert_eq!(
+        service.patch("/api/projects/q", json!({ "name": "p" })).1["code"],
+        "conflict"
+    );
+    service.done(
+        "PATCH",
+        "/api/projects/q",
+        json!({ "name": "Q", "description": "d" }),
+    );
+    assert_eq!(service.get("/api/projects/q").1["description"], "d");
+    let (status, answer) = service.get("/api/projects/nothing");
+    assert_eq!((status, message(&answer)), (400, "Project nothing not found"));
+    assert_eq!(
+        service
+            .patch(&format!("{ENVIRONMENTS}/e"), json!({ "name": "f" }))
+            .1["code"],
+        "conflict"
+    );
+    assert_eq!(
+        service.get(&format!("{ENVIRONMENTS}?archived=true")).1[0]["key"],
+        "online"
+    );
+    assert_eq!(
+        service.send(super::TOKEN, "DELETE", "/api/projects/p", &Value::Null),
+        (401, Value::Null)
+    );
+}
+
+#[test]
+fn a_segment_in_use_cannot_be_deleted() {
+    let service = Service::new();
+    let segments = "/api/projects/p/segments";
+    let condition = json!({ "type": "segment", "predicate": "is in", "objects": ["s"] });
+    let rule = json!({ "serve": { "select": 0 }, "conditions": [condition] });
+    service.done("PATCH", T, json!({ "content": { "rules": [rule] } }));
+    let delete = || service.send(super::TOKEN, "DELETE", &format!("{segments}/s"), &Value::Null);
+    assert_eq!(message(&delete().1), "This resource is being used");
+    service.done("PATCH", T, json!({ "content": { "rules": [] } }));
+    assert_eq!(delete().0, 200);
+    assert_eq!(message(&delete().1), "Segment s not found");
+    let taken = json!({ "key": "S", "name": "other" });
+    assert_eq!(
+        service.send(super::TOKEN, "POST", segments, &taken).1["code"],
+        "conflict"
+    );
+}
+
+#[test]
+fn publishing_a_segment_without_rules_clears_them() {
+    let service = Service::new();
+    let publish = "/api/projects/p/segments/s/publish";
+    let rules = json!([{ "conditions": [{ "type": "string", "subject": "a", "predicate": "contains", "objects": ["x"] }] }]);
+    let first = service.done("PATCH", publish, json!({ "rules": rules, "baseVersion": 1 }));
+    assert_eq!((&first["version"], &first["rules"]), (&2.into(), &rules));
+    assert_eq!(
+        service.done("PATCH", publish, json!({ "rules": rules }))["version"],
+        2,
+        "unchanged"
+    );
+    let stale = service.patch(publish, json!({ "baseVersion": 1 }));
+    assert_eq!(message(&stale.1), "Request conflict, please try again");
+    assert_eq!(service.done("PATCH", publish, json!({}))["rules"], json!([]));
+}
+
+#[test]
+fn unknown_paths_and_verbs_are_errors_of_the_framework() {
+    let service = Service::new();
+    for (method, path, status) in [
+        ("GET", "/api/nothing", 404),
+        ("PATCH", "/elsewhere/api/projects", 404),
+        ("GET", "/", 404),
+        ("POST", "/internal/server/toggles", 405),
+        ("DELETE", "/api/projects", 405),
+        ("POST", "/api/projects/p/toggles/t/offline", 405),
+        (
+            "PUT",
+            "/api/projects/p/environments/e/toggles/t/targeting/versions/1",
+            405,
+        ),
+        (
+            "GET",
+            "/api/projects/p/environments/e/toggles/t/targeting/other",
+            404,
+        ),
+    ] {
+        let (got, answer) = service.send(super::TOKEN, method, path, &Value::Null);
+        assert_eq!(
+            (got, &answer["status"], &answer["path"]),
+            (status, &status.into(), &path.into())
+        );
+        assert!(answer["code"].is_null());
+    }
+    let (status, answer) = service.get(&format!("{T}/versions/latest"));
+    assert_eq!((status, message(&answer)), (400, "For input string: \"latest\""));
+    assert_eq!(service.get(&T.replace("/t/", "/other/")).0, 500);
+    assert_eq!(
+        service
+            .get(&format!("{}/versions/1", T.replace("/t/", "/other/")))
+            .1["total"],
+        0
+    );
+}
