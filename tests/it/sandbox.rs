@@ -15,18 +15,28 @@ struct Sandbox {
 impl Sandbox {
     fn start(faults: &str) -> Self {
         let world = World::new();
+        let history = world.path("history.jsonl");
+        Self::with(world, |sandbox| sandbox.set("history-file", history).args(faults))
+    }
+
+    /// Starts a sandbox that answers as FeatureProbe does.
+    fn readable() -> Self {
+        Self::with(World::new(), |sandbox| {
+            sandbox.set("service-kind", "featureprobe")
+        })
+    }
+
+    fn with(world: World, options: impl FnOnce(Gitoggle) -> Gitoggle) -> Self {
         let port = std::net::TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
             .expect("loopback has ports")
             .port();
-        let running = world
+        let sandbox = world
             .bare("sandbox")
             .set("listen", format!("127.0.0.1:{port}"))
             .set("ca-out", world.path("ca.pem"))
-            .set("history-file", world.path("history.jsonl"))
-            .args(faults)
-            .env("GITOGGLE_SANDBOX_TOKEN", "for-this-test")
-            .start();
+            .env("GITOGGLE_SANDBOX_TOKEN", "for-this-test");
+        let running = options(sandbox).start();
         eventually("the sandbox to listen", || {
             std::net::TcpStream::connect(("127.0.0.1", port)).ok()?;
             std::fs::read_to_string(world.path("ca.pem"))
@@ -122,6 +132,52 @@ fn every_document_arrives_despite_the_faults_of_the_sandbox() {
     }
     assert!(silent, "it ends: {:?}", sandbox.history());
     sandbox.apply().exit(0).any_output();
+}
+
+#[test]
+fn the_readable_sandbox_accepts_publishes_to_the_toggles_it_has() {
+    let sandbox = Sandbox::readable();
+    for toggle in ["banner", "unknown"] {
+        let path = format!("shop/production/{toggle}.yaml");
+        sandbox.world.repo.file(&path, doc(18));
+    }
+    sandbox.world.repo.commit("Add two");
+    let ran = sandbox.apply().set("first-pass", "assert").exit(1);
+    ran.stdout_contains(&["Targeting shop-production-unknown not found"])
+        .any_output();
+    sandbox.apply().exit(1).any_output();
+}
+
+#[test]
+fn options_of_the_other_kind_of_sandbox_are_refused() {
+    let world = World::new();
+    let data = world.write("data.json", "{}");
+    let sandbox = || world.bare("sandbox").set("listen", "127.0.0.1:0");
+    let readable = || sandbox().set("service-kind", "featureprobe");
+    for (run, code, text) in [
+        (
+            sandbox().set("data", &data),
+            64,
+            "--data needs a service that can be read",
+        ),
+        (
+            readable().set("history-file", world.path("history.jsonl")),
+            64,
+            "--history-file is not supported with --service-kind featureprobe",
+        ),
+        (
+            readable().set("data", world.path("missing.json")),
+            1,
+            "missing.json`: ",
+        ),
+        (
+            readable().set("data", &data),
+            1,
+            "the sandbox's data is not valid: missing field `projects`",
+        ),
+    ] {
+        run.exit(code).stderr_contains(&[text]).any_output();
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod approvals;
 mod data;
 mod environments;
+mod http;
 mod lists;
 mod publishes;
 mod scripts;
