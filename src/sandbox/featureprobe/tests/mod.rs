@@ -1,5 +1,10 @@
 //! The service without HTTP: what `replay_tests` does not cover.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "bodies are written where they are sent"
+)]
+
 mod approvals;
 mod data;
 mod environments;
