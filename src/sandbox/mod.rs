@@ -22,7 +22,7 @@ mod server;
 mod shared;
 
 pub use faults::Faults;
-pub use featureprobe::{ApiCall, RequestPattern, ScriptAct, ScriptRequest, ScriptStep};
+pub use featureprobe::{ApiCall, RequestPattern, ScriptAct, ScriptRequest, ScriptStep, ScriptToggle};
 pub use request_log::ReceivedRequest;
 pub use server::{Error, Sandbox, SandboxConfig};
 

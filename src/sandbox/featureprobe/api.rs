@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::call::{Account, ApiCall, Call};
 use super::errors::ApiRefusal;
 use super::reply::ApiReply;
-use super::script::{Script, ScriptAct, ScriptRequest, ScriptStep};
+use super::script::{Script, ScriptAct, ScriptRequest, ScriptStep, ScriptToggle};
 use super::state::World;
 use super::{data, routes};
 use crate::model::{ToggleId, escaped};
@@ -169,11 +169,13 @@ impl Inner {
     fn play(&mut self, mut call: Call) -> ApiOutcome {
         let acts = self.script.take(&call.sent);
         let mut after = Vec::new();
+        let mut deleted = None;
         let mut is_lost = false;
         for act in acts {
             match act {
                 ScriptAct::After(request) => after.push(request),
                 ScriptAct::Before(request) => self.request(&request),
+                ScriptAct::DeleteAfter(toggle) => deleted = Some(toggle),
                 ScriptAct::Fail => return ApiOutcome::Reply(ApiReply::new(Err(ApiRefusal::INTERNAL), &call)),
                 ScriptAct::Hold => {
                     self.held.push(call);
@@ -190,6 +192,11 @@ impl Inner {
         self.world.loses_increment = false;
         for request in after {
             self.request(&request);
+        }
+        if let Some(ScriptToggle { project, toggle }) = deleted
+            && let Some(project) = self.world.projects.get_mut(&project)
+        {
+            project.delete_toggle(&toggle);
         }
         if is_lost {
             ApiOutcome::Nothing

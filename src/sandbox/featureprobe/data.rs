@@ -1,4 +1,7 @@
-//! The data that a service starts with.
+//! The data that a service starts with, as in `sample.json`.
+//!
+//! Names default to keys, and everything but keys, return types and variations may be left out. `targeting` has, for
+//! each environment, the body of a publish or a list of them. A project without environments has one, `online`.
 
 use std::collections::BTreeMap;
 

@@ -2,8 +2,12 @@
 //!
 //! It stores what the service stores and refuses what the service refuses, which is little: content is JSON that is
 //! never compared, and mistakes surface as they do there, often as a 500. `replay_tests` sends it requests that were
-//! recorded from a running service and compares the answers. State is in memory. [`ScriptStep`]s arrange failures and
-//! changes by others at exact requests.
+//! recorded from a running service and compares the answers. State is in memory.
+//!
+//! Other writers: `POST /api/login` with any account and the sandbox's token as the password is a session of a person
+//! (`Authorization: Bearer …`), and `POST /api/tokens` makes a token of another application. [`ScriptStep`]s arrange
+//! failures and changes by others at exact requests, in the process or with `POST /api/sandbox/script`.
+//! `GET /api/sandbox/requests` lists what arrived.
 //!
 //! Invariant: a request that is refused changes nothing.
 
@@ -35,7 +39,7 @@ mod versions;
 pub(super) use api::Api;
 pub use call::ApiCall;
 pub(super) use http::router;
-pub use script::{RequestPattern, ScriptAct, ScriptRequest, ScriptStep};
+pub use script::{RequestPattern, ScriptAct, ScriptRequest, ScriptStep, ScriptToggle};
 
 #[cfg(test)]
 mod replay_tests;

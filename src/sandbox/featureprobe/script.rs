@@ -6,6 +6,9 @@ use serde_json::Value;
 use super::call::ApiCall;
 
 /// One step: the next request that matches `on` meets `act`. It happens once.
+///
+/// As JSON, for `POST /api/sandbox/script`: `{"on": {"method": "PATCH", "path": "/toggles/pay/targeting"}, "do":
+/// "lose_response"}`, or with `"do": {"before": {"method": "PATCH", "path": "/api/projects/…", "body": {…}}}`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptStep {
@@ -34,6 +37,8 @@ pub enum ScriptAct {
     After(ScriptRequest),
     /// Another request is carried out before this one.
     Before(ScriptRequest),
+    /// After it, this toggle is gone, as if someone had removed it from the database: the service itself only archives.
+    DeleteAfter(ScriptToggle),
     /// It is answered with a 500 and not carried out, as the loser of a true race is.
     Fail,
     /// It is not answered, and carried out only when the held requests are released.
@@ -57,6 +62,16 @@ pub struct ScriptRequest {
     /// The body.
     #[serde(default)]
     pub body: Value,
+}
+
+/// A toggle of a project.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptToggle {
+    /// The key of the project.
+    pub project: String,
+    /// The key of the toggle.
+    pub toggle: String,
 }
 
 /// The steps that have not happened yet.

@@ -44,6 +44,15 @@ impl<T> Keyed<T> {
         self.items.last_mut().expect("an item was just added")
     }
 
+    pub(super) fn remove(&mut self, key: &str) {
+        if let Some(place) = self.places.remove(&folded(key)) {
+            self.items.remove(place);
+            for later in self.places.values_mut().filter(|other| **other > place) {
+                *later -= 1;
+            }
+        }
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         self.items.iter()
     }
@@ -215,6 +224,15 @@ impl StoredProject {
             .filter(|environment| !environment.archived)
     }
 
+    /// Removes a toggle with its targetings.
+    pub(super) fn delete_toggle(&mut self, key: &str) {
+        self.toggles.remove(key);
+        for environment in self.environments.iter_mut() {
+            environment.targetings.remove(key);
+        }
+        self.raise_all();
+    }
+
     /// Raises the version of every environment.
     pub(super) fn raise_all(&mut self) {
         self.environments.iter_mut().for_each(StoredEnvironment::raise);
@@ -259,4 +277,25 @@ pub(super) fn present(mut object: Value) -> Value {
         members.retain(|_, value| !value.is_null());
     }
     object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_remains_after_a_removal_is_found() {
+        let mut keyed = Keyed::default();
+        for key in ["a", "B", "c"] {
+            keyed.add(key, key);
+        }
+        keyed.remove("b");
+        keyed.remove("nothing");
+        assert_eq!(
+            (keyed.get("A"), keyed.get("b"), keyed.get("C")),
+            (Some(&"a"), None, Some(&"c"))
+        );
+        keyed.add("b", "again");
+        assert_eq!(keyed.iter().copied().collect::<Vec<_>>(), ["a", "c", "again"]);
+    }
 }

@@ -82,6 +82,30 @@ fn a_list_can_change_between_two_pages() {
 }
 
 #[test]
+fn a_toggle_can_be_deleted_between_reading_and_writing() {
+    let service = Service::new();
+    arrange(
+        &service,
+        "GET",
+        T,
+        json!({ "delete_after": { "project": "p", "toggle": "T" } }),
+    );
+    assert_eq!(service.get(T).0, 200);
+    let (status, answer) = service.patch(T, enable());
+    assert_eq!(
+        (status, super::message(&answer)),
+        (400, "Targeting p-e-t not found")
+    );
+    assert_eq!(service.get(T).0, 500);
+    assert_eq!(
+        service.get("/api/projects/p/toggles?environmentKey=e").1["totalElements"],
+        0
+    );
+    let payload = service.sdk(&service.sdk_key("e"), 0).1;
+    assert_eq!(payload["toggles"], json!({}));
+}
+
+#[test]
 fn a_page_of_a_proxy_replaces_an_answer() {
     let service = Service::new();
     arrange(&service, "GET", T, json!({ "page": "<html>Sign in</html>" }));
