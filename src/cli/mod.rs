@@ -77,7 +77,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
         CommandArgs::Resume(args) => remote::resume(&settings, args),
         CommandArgs::Run => run::run(&settings),
         CommandArgs::Sandbox(args) => sandbox::run(&settings, args),
-        CommandArgs::Schema => schema(),
+        CommandArgs::Schema => schema(&settings),
         CommandArgs::Status => status::run(&settings),
         CommandArgs::Suspend(args) => remote::suspend(&settings, args),
         CommandArgs::Validate { paths } => validate::run(&settings, paths),
@@ -89,8 +89,9 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
     result
 }
 
-fn schema() -> Result<ExitStatus, Failure> {
-    let text = serde_json::to_string_pretty(&document::schema()).map_err(Failure::failed)?;
+fn schema(settings: &Settings) -> Result<ExitStatus, Failure> {
+    let text =
+        serde_json::to_string_pretty(&document::schema(settings.service_kind)).map_err(Failure::failed)?;
     print(&format!("{text}\n"))?;
     Ok(ExitStatus::Clean)
 }

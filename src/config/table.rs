@@ -27,7 +27,7 @@ const ALL: &[Command] = &[
     Validate, Plan, Apply, Run, Status, Allow, Suspend, Resume, Reconcile, Schema, Sandbox, Demo,
 ];
 /// The commands that know what kind of service it is.
-const KNOWING: &[Command] = &[Validate, Plan, Apply, Run, Status, Sandbox];
+const KNOWING: &[Command] = &[Validate, Plan, Apply, Run, Status, Schema, Sandbox];
 const PLANNING: &[Command] = &[Plan, Apply, Run, Status];
 const PUBLISHING: &[Command] = &[Apply, Run];
 const DAEMON: &[Command] = &[Run];

@@ -160,17 +160,19 @@ impl ConditionChecker<'_> {
         let unwanted = match self.kind {
             ServiceKind::Documented => Some((
                 &check::UNKNOWN_KEY,
+                "a condition",
                 "the fields of `between` need `service_kind: featureprobe`",
             )),
             ServiceKind::FeatureProbe if is_between => None,
             ServiceKind::FeatureProbe => Some((
                 &check::SUPERFLUOUS_FIELD,
+                "a condition without `between`",
                 "remove it, or write `predicate: between`",
             )),
         };
-        if let Some((check, help)) = unwanted {
+        if let Some((check, what, help)) = unwanted {
             for (name, _) in fields.into_iter().filter(|(_, is_present)| *is_present) {
-                let message = format!("a condition without `between` has no `{name}`");
+                let message = format!("{what} has no `{name}`");
                 self.report(
                     check,
                     at.key(name).spot(Part::Key),

@@ -2,13 +2,16 @@
 
 use serde_json::{Value, json};
 
-/// Returns the JSON Schema (2020-12) of a document.
+use super::vocabulary;
+use crate::model::{ReturnType, ServiceKind, WHOLE};
+
+/// Returns the JSON Schema (2020-12) of a document for one kind of service.
 ///
 /// It accepts everything that [`read`](super::read) accepts. It cannot express that `select` is the index of a
-/// variation, that names are unique, or how a YAML scalar was written.
+/// variation, that names are unique, that the shares of a split add up, or how a YAML scalar was written.
 #[must_use]
-pub fn schema() -> Value {
-    json!({
+pub fn schema(kind: ServiceKind) -> Value {
+    let mut schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "gitoggle document",
         "description": "The targeting of one toggle in one environment of one project",
@@ -18,30 +21,58 @@ pub fn schema() -> Value {
         "properties": {
             "disabled": { "type": "boolean", "description": "Whether the toggle is disabled in this environment" },
             "content": { "$ref": "#/$defs/content" }
-        },
-        "$defs": {
-            "content": content(),
-            "rule": rule(),
-            "condition": condition(),
-            "serve": serve(),
-            "variation": variation(),
-            // An editor sees a plain YAML scalar as a number or a boolean, but a document takes it as text.
-            "text": {
-                "description": "Text, taken exactly as it is written: 1.10 stays \"1.10\"",
-                "type": ["string", "number", "boolean"]
-            },
-            "word": {
-                "description": "Text that is not empty",
-                "type": ["string", "number", "boolean"],
-                "minLength": 1
-            },
-            "number": {
-                "description": "A decimal number, quoted or not",
-                "type": ["string", "number"],
-                "pattern": "^[+-]?[0-9]+(\\.[0-9]+)?([eE][+-]?[0-9]+)?$"
-            }
         }
-    })
+    });
+    let mut definitions = json!({
+        "rule": rule(),
+        "variation": variation(),
+        // An editor sees a plain YAML scalar as a number or a boolean, but a document takes it as text.
+        "text": {
+            "description": "Text, taken exactly as it is written: 1.10 stays \"1.10\"",
+            "type": ["string", "number", "boolean"]
+        },
+        "word": {
+            "description": "Text that is not empty",
+            "type": ["string", "number", "boolean"],
+            "minLength": 1
+        },
+        "number": {
+            "description": "A decimal number, quoted or not",
+            "type": ["string", "number"],
+            "pattern": "^[+-]?[0-9]+(\\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+        }
+    });
+    let mut content = content();
+    match kind {
+        ServiceKind::Documented => {
+            definitions["condition"] = documented_condition();
+            definitions["serve"] = serve();
+        }
+        ServiceKind::FeatureProbe => {
+            definitions["condition"] = known_condition();
+            let mut serve = serve();
+            serve["properties"]["split"] = split();
+            // Only the default serve may be empty, and only while the toggle is disabled.
+            let mut default_serve = serve.clone();
+            default_serve["minProperties"] = json!(0);
+            definitions["serve"] = serve;
+            definitions["defaultServe"] = default_serve;
+            content["properties"]["defaultServe"]["$ref"] = json!("#/$defs/defaultServe");
+            schema["if"] = json!({ "properties": { "disabled": { "const": true } } });
+            schema["else"] = json!({
+                "properties": { "content": { "properties": { "defaultServe": { "minProperties": 1 } } } }
+            });
+            definitions["prerequisite"] = prerequisite();
+            content["properties"]["prerequisites"] = json!({
+                "description": "Toggles that must serve a value to a user before any rule is tried; [] for none",
+                "type": "array",
+                "items": { "$ref": "#/$defs/prerequisite" }
+            });
+        }
+    }
+    definitions["content"] = content;
+    schema["$defs"] = definitions;
+    schema
 }
 
 fn content() -> Value {
@@ -92,31 +123,77 @@ fn rule() -> Value {
     })
 }
 
-fn condition() -> Value {
+/// Returns the members of a condition that every kind of service has.
+fn condition(required: &[&str]) -> Value {
     json!({
         "description": "Compares an attribute with values",
         "type": "object",
         "additionalProperties": false,
-        "required": ["type", "subject", "predicate", "objects"],
+        "required": required,
         "properties": {
             "type": { "$ref": "#/$defs/word" },
             "subject": { "$ref": "#/$defs/text" },
             "predicate": { "$ref": "#/$defs/word" },
-            "objects": {
-                "type": "array",
-                "minItems": 1,
-                "items": { "$ref": "#/$defs/text" }
-            }
-        },
-        // The schema is the same for every kind of service, so it checks only the objects that all of them check.
-        "if": { "properties": { "type": { "const": "number" } }, "required": ["type"] },
-        "then": { "properties": { "objects": { "items": { "$ref": "#/$defs/number" } } } }
+            "objects": objects("text")
+        }
     })
+}
+
+fn objects(item: &str) -> Value {
+    json!({ "type": "array", "minItems": 1, "items": { "$ref": format!("#/$defs/{item}") } })
+}
+
+fn documented_condition() -> Value {
+    let mut condition = condition(&["type", "subject", "predicate", "objects"]);
+    // The documented API does not list its types, so only the objects that every service compares are checked.
+    condition["if"] = is("type", "number");
+    condition["then"] = json!({ "properties": { "objects": objects("number") } });
+    condition
+}
+
+fn known_condition() -> Value {
+    let mut condition = condition(&["type", "predicate", "objects"]);
+    let comparison = json!({ "enum": vocabulary::COMPARISONS });
+    for (name, schema) in [
+        ("leftPredicate", comparison.clone()),
+        ("rightPredicate", comparison),
+        ("rightObjects", objects("number")),
+        ("type", json!({ "enum": vocabulary::types().collect::<Vec<_>>() })),
+    ] {
+        condition["properties"][name] = schema;
+    }
+    let mut rules = vec![
+        json!({
+            "if": is("type", "number"),
+            "then": { "properties": { "objects": objects("number") } }
+        }),
+        // A segment has no subject.
+        json!({
+            "if": is("type", "segment"),
+            "else": { "required": ["subject"], "properties": { "subject": { "$ref": "#/$defs/word" } } }
+        }),
+        json!({
+            "if": is("predicate", "between"),
+            "then": { "required": ["leftPredicate", "rightPredicate", "rightObjects"] },
+            "else": { "properties": { "leftPredicate": false, "rightPredicate": false, "rightObjects": false } }
+        }),
+    ];
+    rules.extend(vocabulary::types().map(|kind| {
+        let predicates = vocabulary::predicates(kind).unwrap_or_default();
+        json!({ "if": is("type", kind), "then": { "properties": { "predicate": { "enum": predicates } } } })
+    }));
+    condition["allOf"] = Value::Array(rules);
+    condition
+}
+
+/// Returns the condition that the member `name` is this text.
+fn is(name: &str, text: &str) -> Value {
+    json!({ "properties": { name: { "const": text } }, "required": [name] })
 }
 
 fn serve() -> Value {
     json!({
-        "description": "A variation, by index or by name",
+        "description": "What is served: a variation, by index or by name",
         "type": "object",
         "additionalProperties": false,
         "minProperties": 1,
@@ -124,6 +201,47 @@ fn serve() -> Value {
         "properties": {
             "select": { "type": "integer", "minimum": 0, "maximum": u32::MAX },
             "variation": { "$ref": "#/$defs/text" }
+        }
+    })
+}
+
+fn split() -> Value {
+    json!({
+        "description": "A percentage rollout: percentages by name, or hundredths of a percent by index",
+        "anyOf": [
+            {
+                "type": "object",
+                "additionalProperties": {
+                    "type": ["string", "number"],
+                    // A multiple of 0.01 is not checked: 0.29 is none to many validators.
+                    "minimum": 0,
+                    "maximum": 100,
+                    "pattern": "^[0-9]+(\\.[0-9]{1,2})?$"
+                }
+            },
+            {
+                "type": "array",
+                "items": {
+                    "type": ["string", "integer"],
+                    "minimum": 0,
+                    "maximum": WHOLE,
+                    "pattern": "^[0-9]+$"
+                }
+            }
+        ]
+    })
+}
+
+fn prerequisite() -> Value {
+    json!({
+        "description": "A toggle of the same project and the value that it must serve; otherwise, the disabled serve is served",
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["key", "value", "type"],
+        "properties": {
+            "key": { "$ref": "#/$defs/word" },
+            "value": { "$ref": "#/$defs/text" },
+            "type": { "enum": ReturnType::WORDS }
         }
     })
 }

@@ -29,15 +29,17 @@ pub fn from_service(kind: ServiceKind, disabled: bool, content: &Value) -> Resul
     let mut members = Members::new("content", content)?;
     let variations = members.list("variations", &variation)?;
     let count = variations.len();
-    let rules = members
-        .peek("rules")
-        .and_then(Value::as_array)
-        .map_or(0, Vec::len);
-    // Each split gets a weight for every variation, so small content could take gigabytes.
-    if rules.saturating_mul(count).saturating_mul("0,".len()) > LARGEST_CONTENT {
-        return Err(Inexpressible(
-            "`content` has too many rules and variations".to_owned(),
-        ));
+    if let Some(rules) = members.peek("rules").and_then(Value::as_array) {
+        let splits = rules
+            .iter()
+            .filter(|rule| rule["serve"]["split"].is_array())
+            .count();
+        // Each split gets a weight for every variation, so small content could take gigabytes.
+        if splits.saturating_mul(count).saturating_mul("0,".len()) > LARGEST_CONTENT {
+            return Err(Inexpressible(
+                "`content` has too many splits over too many variations".to_owned(),
+            ));
+        }
     }
     let content = Content {
         rules: members.list("rules", &|at, value| rule(at, value, count))?,

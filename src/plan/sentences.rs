@@ -107,7 +107,7 @@ fn compare_prerequisites(
 ) {
     match (before, after) {
         (None, Some([])) => out.push("prerequisites: as on the service → none".to_owned()),
-        (Some(_), None) => out.push("prerequisites: as on the service from now on".to_owned()),
+        (Some(_), None) => return out.push("prerequisites: as on the service from now on".to_owned()),
         _ => {}
     }
     let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());

@@ -48,3 +48,4 @@ mod state;
 mod status;
 mod support;
 mod validate;
+mod vocabulary;

@@ -2,14 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::super::formats::is_decimal;
 use super::*;
 
 /// Evaluates the keywords that the schema uses; panics at any other, so that none goes untested.
 fn accepts(root: &Value, schema: &Value, value: &Value) -> bool {
+    if let Value::Bool(is_accepted) = schema {
+        return *is_accepted;
+    }
     let keywords = schema.as_object().unwrap();
     keywords.iter().all(|(keyword, argument)| match keyword.as_str() {
-        "$schema" | "$defs" | "title" | "description" | "then" => true,
+        "$schema" | "$defs" | "title" | "description" | "then" | "else" => true,
         "$ref" => accepts(
             root,
             root.pointer(&argument.as_str().unwrap()[1..]).unwrap(),
@@ -27,9 +29,13 @@ fn accepts(root: &Value, schema: &Value, value: &Value) -> bool {
                 .all(|key| keys.contains(&key.as_str().unwrap()))
         }),
         "additionalProperties" => {
-            assert_eq!(argument, &json!(false));
-            let known = schema["properties"].as_object().unwrap();
-            keys(value).is_none_or(|keys| keys.iter().all(|key| known.contains_key(*key)))
+            let empty = serde_json::Map::new();
+            let known = schema
+                .get("properties")
+                .and_then(Value::as_object)
+                .unwrap_or(&empty);
+            let is_accepted = |key: &str| known.contains_key(key) || accepts(root, argument, &value[key]);
+            keys(value).is_none_or(|keys| keys.iter().all(|key| is_accepted(key)))
         }
         "properties" => argument
             .as_object()
@@ -48,17 +54,37 @@ fn accepts(root: &Value, schema: &Value, value: &Value) -> bool {
         "minProperties" => keys(value).is_none_or(|keys| keys.len() as u64 >= argument.as_u64().unwrap()),
         "maxProperties" => keys(value).is_none_or(|keys| keys.len() as u64 <= argument.as_u64().unwrap()),
         "minimum" => value
-            .as_i64()
-            .is_none_or(|number| number >= argument.as_i64().unwrap()),
+            .as_f64()
+            .is_none_or(|number| number >= argument.as_f64().unwrap()),
         "maximum" => value
-            .as_u64()
-            .is_none_or(|number| number <= argument.as_u64().unwrap()),
+            .as_f64()
+            .is_none_or(|number| number <= argument.as_f64().unwrap()),
         "const" => value == argument,
+        "enum" => argument.as_array().unwrap().contains(value),
+        "allOf" => argument
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|one| accepts(root, one, value)),
+        "anyOf" => argument
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|one| accepts(root, one, value)),
         "pattern" => {
-            assert_eq!(argument, "^[+-]?[0-9]+(\\.[0-9]+)?([eE][+-]?[0-9]+)?$");
-            value.as_str().is_none_or(is_decimal)
+            let pattern = regex::Regex::new(argument.as_str().unwrap()).unwrap();
+            value.as_str().is_none_or(|text| pattern.is_match(text))
         }
-        "if" => !accepts(root, argument, value) || accepts(root, &schema["then"], value),
+        "if" => {
+            let branch = if accepts(root, argument, value) {
+                "then"
+            } else {
+                "else"
+            };
+            schema
+                .get(branch)
+                .is_none_or(|branch| accepts(root, branch, value))
+        }
         other => panic!("`{other}` is not evaluated"),
     })
 }
@@ -89,9 +115,16 @@ const BEYOND: [&str; 4] = [
     "unknown-variation",
 ];
 
-fn check(value: &Value) -> Result<(), TestCaseError> {
-    let schema = schema();
-    let document = json(&value.to_string());
+/// What a schema can see in part.
+const PARTLY: [&str; 3] = ["prerequisite-value", "split-share", "split-sum"];
+
+fn check(kind: ServiceKind, value: &Value) -> Result<(), TestCaseError> {
+    let schema = schema(kind);
+    let content = Blob::Content(value.to_string().into_bytes());
+    let document = read("a.json", Format::Json, &content, kind);
+    if document.diagnostics.iter().any(|one| PARTLY.contains(&one.id)) {
+        return Ok(());
+    }
     let errors: Vec<&str> = document
         .diagnostics
         .iter()
@@ -143,6 +176,28 @@ fn full() -> Value {
     })
 }
 
+/// A document with everything in it that only FeatureProbe has.
+fn full_featureprobe() -> Value {
+    let mut full = full();
+    let content = &mut full["content"];
+    content["prerequisites"] = json!([{ "key": "other", "value": true, "type": "boolean" }]);
+    content["defaultServe"] = json!({ "split": { "off": 12.5, "on": 87.5 } });
+    content["rules"][0]["serve"] = json!({ "split": [2500, 7500] });
+    content["rules"][0]["conditions"] = json!([
+        {
+            "type": "number", "subject": "age", "predicate": "between", "leftPredicate": ">", "objects": [18],
+            "rightPredicate": "<", "rightObjects": ["65"]
+        },
+        { "type": "segment", "predicate": "is in", "objects": ["staff"] },
+        { "type": "string", "subject": "city", "predicate": "is one of", "objects": ["Paris", 1] }
+    ]);
+    full
+}
+
+fn any_kind() -> impl Strategy<Value = ServiceKind> {
+    prop::sample::select(vec![ServiceKind::Documented, ServiceKind::FeatureProbe])
+}
+
 fn strange() -> impl Strategy<Value = Value> {
     prop::sample::select(vec![
         json!(null),
@@ -161,6 +216,11 @@ fn strange() -> impl Strategy<Value = Value> {
         json!([[]]),
         json!({}),
         json!({ "select": 0 }),
+        json!({ "split": [10000] }),
+        json!({ "split": { "on": 100 } }),
+        json!("between"),
+        json!("segment"),
+        json!("boolean"),
         json!({ "variation": "on" }),
         json!({ "select": 0, "variation": "on" }),
     ])
@@ -168,15 +228,21 @@ fn strange() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn the_schema_accepts_what_the_parser_accepts(targeting in any_targeting(ServiceKind::Documented)) {
-        check(&serde_json::to_value(&targeting).unwrap())?;
+    fn the_schema_accepts_what_the_parser_accepts(
+        (kind, targeting) in any_kind().prop_flat_map(|kind| (Just(kind), any_targeting(kind))),
+    ) {
+        check(kind, &serde_json::to_value(&targeting).unwrap())?;
     }
 
     #[test]
     fn the_schema_refuses_what_the_parser_refuses(
+        kind in any_kind(),
         changes in proptest::collection::vec((any::<prop::sample::Index>(), strange(), 0..3_u8), 1..3),
     ) {
-        let mut value = full();
+        let mut value = match kind {
+            ServiceKind::Documented => full(),
+            ServiceKind::FeatureProbe => full_featureprobe(),
+        };
         for (place, strange, how) in changes {
             let mut all = Vec::new();
             places(&value, "", &mut all);
@@ -192,12 +258,39 @@ proptest! {
                 (_, at) => *at = strange,
             }
         }
-        check(&value)?;
+        check(kind, &value)?;
     }
 }
 
 #[test]
 fn a_full_document_is_accepted() {
-    check(&full()).unwrap();
+    check(ServiceKind::Documented, &full()).unwrap();
     assert!(json(&full().to_string()).payload.is_some());
+    let full = full_featureprobe();
+    let schema = schema(ServiceKind::FeatureProbe);
+    assert!(accepts(&schema, &schema, &full));
+    let content = Blob::Content(full.to_string().into_bytes());
+    let document = read("a.json", Format::Json, &content, ServiceKind::FeatureProbe);
+    assert!(document.payload.is_some(), "{:?}", document.diagnostics);
+}
+
+#[test]
+fn only_the_schema_of_a_disabled_toggle_accepts_an_empty_default_serve() {
+    for (kind, disabled, is_accepted) in [
+        (ServiceKind::Documented, true, false),
+        (ServiceKind::FeatureProbe, true, true),
+        (ServiceKind::FeatureProbe, false, false),
+    ] {
+        let mut value = full();
+        value["disabled"] = json!(disabled);
+        value["content"]["rules"] = json!([]);
+        value["content"]["defaultServe"] = json!({});
+        check(kind, &value).unwrap();
+        let schema = schema(kind);
+        assert_eq!(
+            accepts(&schema, &schema, &value),
+            is_accepted,
+            "{kind:?} {disabled}"
+        );
+    }
 }

@@ -204,3 +204,18 @@ fn the_documented_kind_reads_only_what_its_api_has() {
     let read = documented(&plain).unwrap();
     assert_eq!(read.targeting().content.prerequisites, None);
 }
+
+#[test]
+fn many_splits_over_many_variations_take_bounded_memory() {
+    let mut content = recorded();
+    content["variations"] = json!(vec![json!({ "value": "x" }); 10_000]);
+    content["rules"] = json!(vec![
+        json!({ "conditions": [], "serve": { "split": [10_000] } });
+        5000
+    ]);
+    let error = from_service(ServiceKind::FeatureProbe, false, &content).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`content` has too many splits over too many variations"
+    );
+}

@@ -35,7 +35,7 @@ fn the_vocabulary_needs_the_kind_of_service() {
         (
             NUMBER,
             r#"type: number, subject: age, predicate: ">", objects: ["18"], leftPredicate: ">=""#,
-            "a condition without `between` has no `leftPredicate`",
+            "a condition has no `leftPredicate`",
         ),
         (
             DEFAULT,

@@ -2,8 +2,40 @@
 
 use proptest::prelude::*;
 
-use crate::model::{Condition, Content, Rule, Serve, Targeting, Variation};
+use crate::model::{
+    Between, Condition, Content, Prerequisite, ReturnType, Rule, Serve, Targeting, Variation,
+};
 use crate::plan::sentences;
+
+fn any_condition() -> impl Strategy<Value = Condition> {
+    let objects = || proptest::collection::vec("[12]", 0..3);
+    let between = ("[<>]", "[<>]", objects()).prop_map(|(left_predicate, right_predicate, right_objects)| {
+        Box::new(Between {
+            left_predicate,
+            right_predicate,
+            right_objects,
+        })
+    });
+    let kind = prop::sample::select(vec!["number", "segment"]);
+    (kind, "[st]?", "[<>]", objects(), proptest::option::of(between)).prop_map(
+        |(kind, subject, predicate, objects, between)| Condition {
+            kind: kind.into(),
+            subject,
+            predicate,
+            objects,
+            between,
+        },
+    )
+}
+
+/// A serve of a toggle with `count` variations. A split has one weight for each.
+fn any_serve(count: usize) -> impl Strategy<Value = Serve> {
+    prop_oneof![
+        (0_u32..3).prop_map(Serve::Select),
+        proptest::collection::vec(0_u32..3, count).prop_map(Serve::Split),
+        Just(Serve::Nothing),
+    ]
+}
 
 fn any_targeting() -> impl Strategy<Value = Targeting> {
     let variation = ("[ab]", "[xy]", "[d]?").prop_map(|(name, value, description)| Variation {
@@ -11,41 +43,33 @@ fn any_targeting() -> impl Strategy<Value = Targeting> {
         name,
         description,
     });
-    let objects = proptest::collection::vec("[12]", 0..3);
-    let condition = ("[st]", "[<>]", objects).prop_map(|(subject, predicate, objects)| Condition {
-        kind: "number".into(),
-        subject,
-        predicate,
-        objects,
-        between: None,
-    });
-    let rule = ("[rq]?", 0_u32..3, proptest::collection::vec(condition, 0..3)).prop_map(
-        |(name, select, conditions)| Rule {
+    let kinds = prop::sample::select(vec![ReturnType::String, ReturnType::Number]);
+    let prerequisite =
+        ("[kl]", "[12]", kinds).prop_map(|(key, value, kind)| Prerequisite { key, value, kind });
+    let prerequisites = proptest::option::of(proptest::collection::vec(prerequisite, 0..3));
+    let variations = proptest::collection::vec(variation, 0..4);
+    (any::<bool>(), variations, prerequisites).prop_flat_map(|(disabled, variations, prerequisites)| {
+        let count = variations.len();
+        let conditions = proptest::collection::vec(any_condition(), 0..3);
+        let rule = ("[rq]?", any_serve(count), conditions).prop_map(|(name, serve, conditions)| Rule {
             name,
-            serve: Serve::Select(select),
+            serve,
             conditions,
-        },
-    );
-    (
-        any::<bool>(),
-        proptest::collection::vec(rule, 0..4),
-        proptest::collection::vec(variation, 0..4),
-        0_u32..3,
-        0_u32..3,
-    )
-        .prop_map(|(disabled, rules, variations, a, b)| {
-            let (disabled_serve, default_serve) = (Serve::Select(a), Serve::Select(b));
+        });
+        let rules = proptest::collection::vec(rule, 0..4);
+        (rules, any_serve(count), any_serve(count)).prop_map(move |(rules, disabled_serve, default_serve)| {
             Targeting {
                 disabled,
                 content: Content {
                     rules,
                     disabled_serve,
                     default_serve,
-                    variations,
-                    prerequisites: None,
+                    variations: variations.clone(),
+                    prerequisites: prerequisites.clone(),
                 },
             }
         })
+    })
 }
 
 proptest! {
@@ -119,4 +143,138 @@ fn rules_in_another_order_are_told_by_the_fewest_that_moved() {
         let found = sentences(Some(&targeting(before)), &targeting(after));
         assert_eq!(found, expected, "{before} {after}");
     }
+}
+
+/// A toggle with everything that FeatureProbe has.
+fn full() -> Targeting {
+    let variation = |name: &str| Variation {
+        value: name.to_uppercase(),
+        name: name.into(),
+        description: String::new(),
+    };
+    let condition = |kind: &str, subject: &str, predicate: &str, object: &str| Condition {
+        kind: kind.into(),
+        subject: subject.into(),
+        predicate: predicate.into(),
+        objects: vec![object.into()],
+        between: None,
+    };
+    let between = Between {
+        left_predicate: ">=".into(),
+        right_predicate: "<".into(),
+        right_objects: vec!["65".into()],
+    };
+    let rule = Rule {
+        name: "r".into(),
+        serve: Serve::Split(vec![1250, 8750]),
+        conditions: vec![
+            Condition {
+                between: Some(Box::new(between)),
+                ..condition("number", "age", "between", "18")
+            },
+            condition("segment", "", "is in", "staff"),
+        ],
+    };
+    Targeting {
+        disabled: true,
+        content: Content {
+            rules: vec![rule],
+            disabled_serve: Serve::Select(0),
+            default_serve: Serve::Nothing,
+            variations: vec![variation("a"), variation("b")],
+            prerequisites: Some(vec![Prerequisite {
+                key: "other".into(),
+                value: "true".into(),
+                kind: ReturnType::Boolean,
+            }]),
+        },
+    }
+}
+
+#[test]
+fn a_new_toggle_is_described_with_its_splits_and_prerequisites() {
+    assert_eq!(
+        sentences(None, &full()),
+        [
+            "new, DISABLED",
+            "variations `a` = `A`, `b` = `B`",
+            "prerequisite `other` must serve `true` (boolean)",
+            "rule `r` serves split `a` 12.5%, `b` 87.5%: `age` between >= `18` and < `65` (number), is in `staff` (segment)",
+            "default serve nothing",
+            "disabled serve `a`",
+        ]
+    );
+}
+
+#[test]
+fn each_change_of_the_vocabulary_has_its_sentence() {
+    type Change = fn(&mut Content);
+    let changes: [(Change, &[&str]); 7] = [
+        (
+            |content| content.rules[0].serve = Serve::Split(vec![5000, 5000]),
+            &["rule `r` serves: split `a` 12.5%, `b` 87.5% → split `a` 50%, `b` 50%"],
+        ),
+        (
+            |content| content.default_serve = Serve::Select(1),
+            &["default serve: nothing → `b`"],
+        ),
+        (
+            |content| {
+                content.variations.reverse();
+                content.rules[0].serve = Serve::Split(vec![8750, 1250]);
+                content.disabled_serve = Serve::Select(1);
+            },
+            &["variations reordered: `b`, `a`"],
+        ),
+        (
+            |content| {
+                content
+                    .prerequisites
+                    .iter_mut()
+                    .flatten()
+                    .for_each(|one| one.value = "false".into());
+            },
+            &[
+                "prerequisite changed: `other` must serve `true` (boolean) → `other` must serve `false` (boolean)",
+            ],
+        ),
+        (
+            |content| content.prerequisites = Some(vec![]),
+            &["prerequisite removed: `other` must serve `true` (boolean)"],
+        ),
+        (
+            |content| {
+                let between = content.rules[0].conditions[0].between.as_mut().unwrap();
+                between.right_objects = vec!["60".into()];
+            },
+            &[
+                "rule `r`: condition changed: `age` between >= `18` and < `65` (number) → `age` between >= `18` and < `60` (number)",
+            ],
+        ),
+        (
+            |content| content.rules[0].conditions[1].objects.push("beta".into()),
+            &["rule `r`: condition changed: is in objects: 1 added (`beta`)"],
+        ),
+    ];
+    for (change, expected) in changes {
+        let mut after = full();
+        change(&mut after.content);
+        assert_eq!(sentences(Some(&full()), &after), expected);
+    }
+}
+
+#[test]
+fn a_change_of_the_kind_of_service_is_told_by_its_effect_on_prerequisites() {
+    let mut documented = full();
+    documented.content.prerequisites = None;
+    let mut none = full();
+    none.content.prerequisites = Some(vec![]);
+    assert_eq!(
+        sentences(Some(&documented), &none),
+        ["prerequisites: as on the service → none"]
+    );
+    assert_eq!(
+        sentences(Some(&none), &documented),
+        ["prerequisites: as on the service from now on"]
+    );
 }
