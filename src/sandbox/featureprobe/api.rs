@@ -213,7 +213,7 @@ impl Inner {
         let path: Vec<&str> = components.iter().skip(1).map(String::as_str).collect();
         let answer = routes::as_account(&mut self.world, &call, &path);
         if let Err(refusal) = answer {
-            tracing::warn!(name: "script_failed", path = %escaped(&call.sent.path), ?refusal, "a scripted request failed");
+            tracing::warn!(name: "answered", path = %escaped(&call.sent.path), ?refusal, "a scripted request failed");
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::call::{AccountRole, Call};
 use super::content::CONTENT;
 use super::dates;
-use super::errors::{Answer, ApiRefusal};
+use super::errors::{ApiAnswer, ApiRefusal};
 use super::shape::Shape;
 use super::state::{ApprovalRecord, StoredDraft, StoredTargeting, World, present};
 use super::targeting::{TargetingPath, raise, response, store, touch};
@@ -22,7 +22,7 @@ const PROPOSAL: Shape = Shape::Object(&[
 const DECISION: Shape = Shape::Object(&[("status", Shape::Text), ("comment", Shape::Text)]);
 
 /// `POST T/approval`: proposes content, which is not merged with what is stored.
-pub(super) fn submit(world: &mut World, call: &Call, path: TargetingPath) -> Answer {
+pub(super) fn submit(world: &mut World, call: &Call, path: TargetingPath) -> ApiAnswer {
     let request = call.json(&PROPOSAL)?;
     let content = &request["content"];
     if let Some(project) = world.projects.get(path.project) {
@@ -70,7 +70,7 @@ pub(super) fn submit(world: &mut World, call: &Call, path: TargetingPath) -> Ans
 }
 
 /// `PATCH T/approvalStatus`: a decision about the draft.
-pub(super) fn decide(world: &mut World, call: &Call, path: TargetingPath) -> Answer {
+pub(super) fn decide(world: &mut World, call: &Call, path: TargetingPath) -> ApiAnswer {
     let request = call.json(&DECISION)?;
     let targeting = path.find_mut(world)?;
     let Some(draft) = &mut targeting.draft else {
@@ -110,7 +110,7 @@ pub(super) fn decide(world: &mut World, call: &Call, path: TargetingPath) -> Ans
 }
 
 /// `PATCH T/sketch/publish`: publishes the newest draft if its record allows that, even once more.
-pub(super) fn publish(world: &mut World, call: &Call, path: TargetingPath) -> Answer {
+pub(super) fn publish(world: &mut World, call: &Call, path: TargetingPath) -> ApiAnswer {
     world.environment(path.project, path.environment)?;
     let draft = path.find(world).and_then(|targeting| targeting.draft.as_ref());
     let Some(draft) = draft.filter(|draft| ["PASS", "JUMP"].contains(&draft.record.status)) else {
@@ -134,7 +134,7 @@ pub(super) fn publish(world: &mut World, call: &Call, path: TargetingPath) -> An
 }
 
 /// `PATCH T/sketch/cancel`: drops the newest draft.
-pub(super) fn cancel(world: &mut World, call: &Call, path: TargetingPath) -> Answer {
+pub(super) fn cancel(world: &mut World, call: &Call, path: TargetingPath) -> ApiAnswer {
     call.json(&DECISION)?;
     let targeting = path.find_mut(world)?;
     let Some(draft) = &mut targeting.draft else {
@@ -147,7 +147,7 @@ pub(super) fn cancel(world: &mut World, call: &Call, path: TargetingPath) -> Ans
 }
 
 /// `GET T/diff`: the newest draft and the live values.
-pub(super) fn difference(world: &World, path: TargetingPath) -> Answer {
+pub(super) fn difference(world: &World, path: TargetingPath) -> ApiAnswer {
     let targeting = path.find(world);
     let Some((targeting, draft)) = targeting.and_then(|one| Some((one, one.draft.as_ref()?))) else {
         return Ok(json!({}));
@@ -160,7 +160,7 @@ pub(super) fn difference(world: &World, path: TargetingPath) -> Answer {
     }))
 }
 
-fn described(targeting: &StoredTargeting, call: &Call, path: TargetingPath) -> Answer {
+fn described(targeting: &StoredTargeting, call: &Call, path: TargetingPath) -> ApiAnswer {
     let draft = targeting.draft.as_ref().ok_or(ApiRefusal::INTERNAL)?;
     let record = &draft.record;
     Ok(present(json!({

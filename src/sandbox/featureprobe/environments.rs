@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::call::{Call, name_and_key};
-use super::errors::{Answer, ApiRefusal};
+use super::errors::{ApiAnswer, ApiRefusal};
 use super::shape::Shape;
 use super::state::{Keyed, StoredEnvironment, StoredProject, World};
 use super::{content, sdk, targeting, tokens};
@@ -23,7 +23,7 @@ const UPDATE: Shape = Shape::Object(&[
 ]);
 
 /// `GET /projects/{p}/environments`: empty for an unknown project.
-pub(super) fn list(world: &World, call: &Call, project: &str) -> Answer {
+pub(super) fn list(world: &World, call: &Call, project: &str) -> ApiAnswer {
     let archived = call.typed("archived")?.unwrap_or(false);
     let project = world.projects.get(project);
     let environments = project
@@ -36,7 +36,7 @@ pub(super) fn list(world: &World, call: &Call, project: &str) -> Answer {
 }
 
 /// `GET /projects/{p}/environments/{e}`.
-pub(super) fn read(world: &World, project: &str, key: &str) -> Answer {
+pub(super) fn read(world: &World, project: &str, key: &str) -> ApiAnswer {
     let environment = world
         .project(project)
         .ok()
@@ -47,7 +47,7 @@ pub(super) fn read(world: &World, project: &str, key: &str) -> Answer {
 }
 
 /// `POST /projects/{p}/environments`: every toggle gets a targeting in the new one.
-pub(super) fn create(world: &mut World, call: &Call, project: &str) -> Answer {
+pub(super) fn create(world: &mut World, call: &Call, project: &str) -> ApiAnswer {
     let request = call.json(&NEW)?;
     let (name, key) = name_and_key(&request)?;
     // Neither case is expected by the service.
@@ -101,7 +101,7 @@ pub(super) fn add<'a>(
 }
 
 /// `PATCH /projects/{p}/environments/{e}`.
-pub(super) fn update(world: &mut World, call: &Call, project: &str, key: &str) -> Answer {
+pub(super) fn update(world: &mut World, call: &Call, project: &str, key: &str) -> ApiAnswer {
     let request = call.json(&UPDATE)?;
     let missing = || ApiRefusal::not_found("Environment", key);
     let found = world.projects.get_mut(project).ok_or_else(missing)?;
@@ -126,7 +126,7 @@ pub(super) fn update(world: &mut World, call: &Call, project: &str, key: &str) -
 }
 
 /// `PATCH …/environments/{e}/offline` and `/restore`.
-pub(super) fn archive(world: &mut World, project: &str, key: &str, archived: bool) -> Answer {
+pub(super) fn archive(world: &mut World, project: &str, key: &str, archived: bool) -> ApiAnswer {
     let project = world.projects.get_mut(project);
     let environment = project
         .and_then(|project| project.environments.get_mut(key))

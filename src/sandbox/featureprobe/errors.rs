@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use serde_json::Value;
 
 /// What a request to the API comes to. An empty success is null.
-pub(super) type Answer = Result<Value, ApiRefusal>;
+pub(super) type ApiAnswer = Result<Value, ApiRefusal>;
 
 /// Why a request is not carried out.
 #[derive(Clone, Debug, PartialEq)]

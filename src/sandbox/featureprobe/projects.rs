@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::call::{Call, name_and_key};
 use super::environments;
-use super::errors::{Answer, ApiRefusal};
+use super::errors::{ApiAnswer, ApiRefusal};
 use super::shape::Shape;
 use super::state::{Keyed, StoredProject, World, newest_first};
 
@@ -24,7 +24,7 @@ const SETTINGS: Shape = Shape::Object(&[(
 )]);
 
 /// `GET /projects`.
-pub(super) fn list(world: &World, call: &Call) -> Answer {
+pub(super) fn list(world: &World, call: &Call) -> ApiAnswer {
     let keyword = call.parameter("keyword").unwrap_or_default().to_lowercase();
     let is_wanted = |project: &&StoredProject| {
         let texts = [&project.name, &project.description];
@@ -36,12 +36,12 @@ pub(super) fn list(world: &World, call: &Call) -> Answer {
 }
 
 /// `GET /projects/{p}`.
-pub(super) fn read(world: &World, key: &str) -> Answer {
+pub(super) fn read(world: &World, key: &str) -> ApiAnswer {
     world.project(key).map(written)
 }
 
 /// `POST /projects`: the new project has one environment.
-pub(super) fn create(world: &mut World, call: &Call) -> Answer {
+pub(super) fn create(world: &mut World, call: &Call) -> ApiAnswer {
     let request = call.json(&PROJECT)?;
     let (name, key) = name_and_key(&request)?;
     if world.projects.get(key).is_some() || world.projects.iter().any(|project| project.name == name) {
@@ -64,7 +64,7 @@ pub(super) fn create(world: &mut World, call: &Call) -> Answer {
 }
 
 /// `PATCH /projects/{p}`.
-pub(super) fn update(world: &mut World, call: &Call, key: &str) -> Answer {
+pub(super) fn update(world: &mut World, call: &Call, key: &str) -> ApiAnswer {
     let request = call.json(&PROJECT)?;
     let name = request["name"].as_str().unwrap_or_default().to_owned();
     let current = &world.project(key)?.name;
@@ -82,7 +82,7 @@ pub(super) fn update(world: &mut World, call: &Call, key: &str) -> Answer {
 }
 
 /// `GET /projects/{p}/approvalSettings`.
-pub(super) fn approval_settings(world: &World, key: &str) -> Answer {
+pub(super) fn approval_settings(world: &World, key: &str) -> ApiAnswer {
     let project = world.projects.get(key);
     let environments = project
         .into_iter()
@@ -100,7 +100,7 @@ pub(super) fn approval_settings(world: &World, key: &str) -> Answer {
 }
 
 /// `PATCH /projects/{p}/approvalSettings`: environments that the list leaves out stay as they are.
-pub(super) fn change_approval_settings(world: &mut World, call: &Call, key: &str) -> Answer {
+pub(super) fn change_approval_settings(world: &mut World, call: &Call, key: &str) -> ApiAnswer {
     let request = call.json(&SETTINGS)?;
     let settings = request["approvalSettings"]
         .as_array()

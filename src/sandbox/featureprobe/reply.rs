@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::call::Call;
 use super::dates;
-use super::errors::{Answer, ApiRefusal};
+use super::errors::{ApiAnswer, ApiRefusal};
 
 /// An answer as it is sent.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct ApiReply {
 }
 
 impl ApiReply {
-    pub(super) fn new(answer: Answer, call: &Call) -> Self {
+    pub(super) fn new(answer: ApiAnswer, call: &Call) -> Self {
         match answer {
             Ok(Value::Null) => Self::empty(StatusCode::OK),
             Ok(value) => Self {

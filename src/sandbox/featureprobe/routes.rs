@@ -3,7 +3,7 @@
 use axum::http::{Method, StatusCode};
 
 use super::call::Call;
-use super::errors::{Answer, ApiRefusal};
+use super::errors::{ApiAnswer, ApiRefusal};
 use super::reply::ApiReply;
 use super::state::World;
 use super::targeting::TargetingPath;
@@ -64,7 +64,7 @@ fn authenticate(world: &World, call: &mut Call, path: &[&str]) -> Result<(), Box
 }
 
 /// Carries out a request of the account in `call`. The path is without `api`.
-pub(super) fn as_account(world: &mut World, call: &Call, path: &[&str]) -> Answer {
+pub(super) fn as_account(world: &mut World, call: &Call, path: &[&str]) -> ApiAnswer {
     let is = |method: Method| call.method == method;
     let (get, post, patch, delete) = (
         is(Method::GET),
@@ -119,7 +119,7 @@ pub(super) fn as_account(world: &mut World, call: &Call, path: &[&str]) -> Answe
     }
 }
 
-fn of_targeting(world: &mut World, call: &Call, path: TargetingPath, rest: &[&str]) -> Answer {
+fn of_targeting(world: &mut World, call: &Call, path: TargetingPath, rest: &[&str]) -> ApiAnswer {
     match (call.method.as_str(), rest) {
         ("GET", []) => targeting::read(world, path),
         ("PATCH", []) => targeting::publish(world, call, path),

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use serde_json::{Map, Number, Value, json};
 
 use super::call::Call;
-use super::errors::{Answer, ApiRefusal};
+use super::errors::{ApiAnswer, ApiRefusal};
 use super::state::{StoredEnvironment, StoredProject, StoredTargeting, StoredToggle, World, present};
 
 /// The predicates that the service passes on; others vanish.
@@ -34,7 +34,7 @@ const PREDICATES: &[&str] = &[
 const CONDITION_TYPES: &[&str] = &["string", "segment", "datetime", "number", "semver"];
 
 /// `GET /internal/server/toggles`, for which the authorization is an SDK key.
-pub(super) fn toggles(world: &World, call: &Call) -> Answer {
+pub(super) fn toggles(world: &World, call: &Call) -> ApiAnswer {
     let known: Option<i64> = call.typed("version")?;
     let key = call.authorization.as_str();
     let payload = find(world, key).ok_or(ApiRefusal::Empty(StatusCode::NOT_FOUND))?;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::call::{Call, name_and_key};
 use super::content::SEGMENT_RULES;
 use super::dates;
-use super::errors::{Answer, ApiRefusal};
+use super::errors::{ApiAnswer, ApiRefusal};
 use super::paging::PageRequest;
 use super::shape::Shape;
 use super::state::{StoredProject, StoredSegment, World};
@@ -23,7 +23,7 @@ const PUBLISH: Shape = Shape::Object(&[
 ]);
 
 /// `GET /projects/{p}/segments`.
-pub(super) fn list(world: &World, call: &Call, project: &str) -> Answer {
+pub(super) fn list(world: &World, call: &Call, project: &str) -> ApiAnswer {
     let page = PageRequest::of(call)?;
     let keyword = call.parameter("keyword").unwrap_or_default().to_lowercase();
     let project = world.projects.get(project);
@@ -38,7 +38,7 @@ pub(super) fn list(world: &World, call: &Call, project: &str) -> Answer {
 }
 
 /// `GET /projects/{p}/segments/{s}`.
-pub(super) fn read(world: &World, project: &str, key: &str) -> Answer {
+pub(super) fn read(world: &World, project: &str, key: &str) -> ApiAnswer {
     let found = world.projects.get(project).and_then(|project| {
         let segment = project.segments.get(key).filter(|segment| !segment.deleted)?;
         Some(written(project, segment))
@@ -47,7 +47,7 @@ pub(super) fn read(world: &World, project: &str, key: &str) -> Answer {
 }
 
 /// `POST /projects/{p}/segments`: a segment without rules.
-pub(super) fn create(world: &mut World, call: &Call, project: &str) -> Answer {
+pub(super) fn create(world: &mut World, call: &Call, project: &str) -> ApiAnswer {
     let request = call.json(&SEGMENT)?;
     let (name, key) = name_and_key(&request)?;
     let found = world.project_mut(project)?;
@@ -70,7 +70,7 @@ pub(super) fn create(world: &mut World, call: &Call, project: &str) -> Answer {
 }
 
 /// `PATCH /projects/{p}/segments/{s}/publish`: absent rules clear them.
-pub(super) fn publish(world: &mut World, call: &Call, project: &str, key: &str) -> Answer {
+pub(super) fn publish(world: &mut World, call: &Call, project: &str, key: &str) -> ApiAnswer {
     let request = call.json(&PUBLISH)?;
     let found = world.project_mut(project)?;
     let segment = found.segments.get_mut(key).filter(|segment| !segment.deleted);
@@ -91,7 +91,7 @@ pub(super) fn publish(world: &mut World, call: &Call, project: &str, key: &str) 
 }
 
 /// `DELETE /projects/{p}/segments/{s}`, unless a targeting refers to it.
-pub(super) fn delete(world: &mut World, project: &str, key: &str) -> Answer {
+pub(super) fn delete(world: &mut World, project: &str, key: &str) -> ApiAnswer {
     let answer = read(world, project, key)?;
     let project = world.project_mut(project)?;
     let mut targetings = project.environments.iter().flat_map(|one| one.targetings.iter());

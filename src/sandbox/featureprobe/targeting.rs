@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::call::Call;
 use super::content::{CONTENT, initial, merged};
 use super::dates;
-use super::errors::{Answer, ApiRefusal};
+use super::errors::{ApiAnswer, ApiRefusal};
 use super::shape::Shape;
 use super::state::{
     ApprovalRecord, StoredEnvironment, StoredProject, StoredTargeting, StoredToggle, World, present,
@@ -60,7 +60,7 @@ impl TargetingPath<'_> {
 }
 
 /// `PATCH T`: publishes at once, whether or not there are approvals and drafts.
-pub(super) fn publish(world: &mut World, call: &Call, path: TargetingPath) -> Answer {
+pub(super) fn publish(world: &mut World, call: &Call, path: TargetingPath) -> ApiAnswer {
     let request = call.json(&PUBLISH)?;
     let prerequisites = request["content"]["prerequisites"].as_array();
     if let Some(prerequisites) = prerequisites.filter(|sent| !sent.is_empty()) {
@@ -149,7 +149,7 @@ pub(super) fn response(targeting: &StoredTargeting) -> Value {
 }
 
 /// `GET T`: live values, or those of a pending draft.
-pub(super) fn read(world: &World, path: TargetingPath) -> Answer {
+pub(super) fn read(world: &World, path: TargetingPath) -> ApiAnswer {
     let environment = world.environment(path.project, path.environment)?;
     // The service does not expect that there is none.
     let targeting = environment

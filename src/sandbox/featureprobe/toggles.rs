@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::call::{Call, name_and_key};
 use super::content::VARIATIONS;
 use super::dates;
-use super::errors::{Answer, ApiRefusal};
+use super::errors::{ApiAnswer, ApiRefusal};
 use super::paging::PageRequest;
 use super::shape::Shape;
 use super::state::{StoredEnvironment, StoredProject, StoredToggle, World, newest_first, present};
@@ -29,7 +29,7 @@ const TOGGLE: Shape = Shape::Object(&[
 const LONGEST_NAME: usize = 128;
 
 /// `GET /projects/{p}/toggles`: only with an environment does it filter, and show what is live there.
-pub(super) fn list(world: &World, call: &Call, project: &str) -> Answer {
+pub(super) fn list(world: &World, call: &Call, project: &str) -> ApiAnswer {
     let page = PageRequest::of(call)?;
     let found = world.projects.get(project);
     let mut toggles: Vec<_> = found
@@ -109,7 +109,7 @@ fn item(toggle: &StoredToggle) -> Value {
     })
 }
 
-fn live_item(toggle: &StoredToggle, environment: &StoredEnvironment) -> Answer {
+fn live_item(toggle: &StoredToggle, environment: &StoredEnvironment) -> ApiAnswer {
     // The service does not expect that there is none.
     let targeting = environment
         .targetings
@@ -127,7 +127,7 @@ fn live_item(toggle: &StoredToggle, environment: &StoredEnvironment) -> Answer {
 }
 
 /// `GET /projects/{p}/toggles/{t}`, also for an archived one.
-pub(super) fn read(world: &World, project: &str, key: &str) -> Answer {
+pub(super) fn read(world: &World, project: &str, key: &str) -> ApiAnswer {
     let project = world.projects.get(project);
     let toggle = project.and_then(|project| project.toggles.get(key));
     toggle
@@ -136,7 +136,7 @@ pub(super) fn read(world: &World, project: &str, key: &str) -> Answer {
 }
 
 /// `POST /projects/{p}/toggles`.
-pub(super) fn create(world: &mut World, call: &Call, project: &str) -> Answer {
+pub(super) fn create(world: &mut World, call: &Call, project: &str) -> ApiAnswer {
     let request = call.json(&TOGGLE)?;
     let (name, key) = name_and_key(&request)?;
     let needed = ["returnType", "clientAvailability", "disabledServe"];
@@ -177,7 +177,7 @@ pub(super) fn create(world: &mut World, call: &Call, project: &str) -> Answer {
 }
 
 /// `PATCH /projects/{p}/toggles/{t}`: changes the template, and no targeting.
-pub(super) fn update(world: &mut World, call: &Call, project: &str, key: &str) -> Answer {
+pub(super) fn update(world: &mut World, call: &Call, project: &str, key: &str) -> ApiAnswer {
     let request = call.json(&TOGGLE)?;
     let missing = || ApiRefusal::not_found("Toggle", key);
     let project = world.projects.get_mut(project).ok_or_else(missing)?;
@@ -212,7 +212,7 @@ pub(super) fn update(world: &mut World, call: &Call, project: &str, key: &str) -
 }
 
 /// `PATCH /projects/{p}/toggles/{t}/offline` and `/restore`.
-pub(super) fn archive(world: &mut World, call: &Call, project: &str, key: &str, archived: bool) -> Answer {
+pub(super) fn archive(world: &mut World, call: &Call, project: &str, key: &str, archived: bool) -> ApiAnswer {
     let project: &mut StoredProject = world.project_mut(project)?;
     let toggle = project
         .toggles

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::call::{Account, AccountRole, Call};
-use super::errors::{Answer, ApiRefusal};
+use super::errors::{ApiAnswer, ApiRefusal};
 use super::shape::Shape;
 use super::state::World;
 
@@ -19,7 +19,7 @@ const LOGIN: Shape = Shape::Object(&[("account", Shape::Text), ("password", Shap
 pub(super) struct Denied;
 
 /// `POST /tokens`: a token of the caller, or of a new account.
-pub(super) fn create(world: &mut World, call: &Call) -> Answer {
+pub(super) fn create(world: &mut World, call: &Call) -> ApiAnswer {
     let request = call.json(&TOKEN)?;
     let text = |name: &str| request[name].as_str().unwrap_or_default();
     let role = match text("role") {
@@ -47,7 +47,7 @@ pub(super) fn create(world: &mut World, call: &Call) -> Answer {
 }
 
 /// `POST /login`: a session of a person. Every name is known, and the password is the sandbox's token.
-pub(super) fn log_in(world: &mut World, call: &Call) -> Result<Answer, Denied> {
+pub(super) fn log_in(world: &mut World, call: &Call) -> Result<ApiAnswer, Denied> {
     let request = match call.json(&LOGIN) {
         Ok(request) => request,
         Err(refusal) => return Ok(Err(refusal)),

@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use super::call::Call;
 use super::dates;
-use super::errors::{Answer, ApiRefusal};
+use super::errors::{ApiAnswer, ApiRefusal};
 use super::paging::PageRequest;
 use super::state::{StoredTargeting, StoredVersion, World, newest_first, present};
 use super::targeting::TargetingPath;
 
 /// `GET T/versions`: pages in an order that is arbitrary within a second, or those before a version.
-pub(super) fn page(world: &World, call: &Call, path: TargetingPath) -> Answer {
+pub(super) fn page(world: &World, call: &Call, path: TargetingPath) -> ApiAnswer {
     let page = PageRequest::of(call)?;
     let below: Option<u64> = call.typed("version")?;
     let targeting = path.find(world);
@@ -29,7 +29,7 @@ pub(super) fn page(world: &World, call: &Call, path: TargetingPath) -> Answer {
 }
 
 /// `GET T/versions/{n}`: this version and all after it, newest first.
-pub(super) fn from(world: &World, path: TargetingPath, version: &str) -> Answer {
+pub(super) fn from(world: &World, path: TargetingPath, version: &str) -> ApiAnswer {
     let from: i64 = version
         .parse()
         .map_err(|_| ApiRefusal::InvalidText(format!("For input string: \"{version}\"")))?;
