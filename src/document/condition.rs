@@ -198,10 +198,13 @@ impl ConditionChecker<'_> {
             ("leftPredicate", left_predicate),
             ("rightPredicate", right_predicate),
         ] {
-            let side = side.as_deref().unwrap_or("=");
-            if !vocabulary::COMPARISONS.contains(&side) {
-                self.unknown_predicate("number", side, vocabulary::COMPARISONS, &at.key(name));
-            }
+            self.side(name, side.as_deref(), at);
+        }
+    }
+
+    fn side(&mut self, name: &'static str, predicate: Option<&str>, at: &At<'_>) {
+        if let Some(predicate) = predicate.filter(|one| !vocabulary::COMPARISONS.contains(one)) {
+            self.unknown_predicate("number", predicate, vocabulary::COMPARISONS, &at.key(name));
         }
     }
 }

@@ -23,25 +23,7 @@ pub fn schema(kind: ServiceKind) -> Value {
             "content": { "$ref": "#/$defs/content" }
         }
     });
-    let mut definitions = json!({
-        "rule": rule(),
-        "variation": variation(),
-        // An editor sees a plain YAML scalar as a number or a boolean, but a document takes it as text.
-        "text": {
-            "description": "Text, taken exactly as it is written: 1.10 stays \"1.10\"",
-            "type": ["string", "number", "boolean"]
-        },
-        "word": {
-            "description": "Text that is not empty",
-            "type": ["string", "number", "boolean"],
-            "minLength": 1
-        },
-        "number": {
-            "description": "A decimal number, quoted or not",
-            "type": ["string", "number"],
-            "pattern": "^[+-]?[0-9]+(\\.[0-9]+)?([eE][+-]?[0-9]+)?$"
-        }
-    });
+    let mut definitions = definitions();
     let mut content = content();
     match kind {
         ServiceKind::Documented => {
@@ -73,6 +55,29 @@ pub fn schema(kind: ServiceKind) -> Value {
     definitions["content"] = content;
     schema["$defs"] = definitions;
     schema
+}
+
+/// Returns the definitions that every kind of service has.
+fn definitions() -> Value {
+    json!({
+        "rule": rule(),
+        "variation": variation(),
+        // An editor sees a plain YAML scalar as a number or a boolean, but a document takes it as text.
+        "text": {
+            "description": "Text, taken exactly as it is written: 1.10 stays \"1.10\"",
+            "type": ["string", "number", "boolean"]
+        },
+        "word": {
+            "description": "Text that is not empty",
+            "type": ["string", "number", "boolean"],
+            "minLength": 1
+        },
+        "number": {
+            "description": "A decimal number, quoted or not",
+            "type": ["string", "number"],
+            "pattern": "^[+-]?[0-9]+(\\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+        }
+    })
 }
 
 fn content() -> Value {

@@ -24,9 +24,13 @@ pub(super) fn weights(split: &RawSplit, names: &VariationNames<'_>) -> Result<Ve
     match split {
         RawSplit::ByName(shares) => {
             for (at, (name, share)) in shares.iter().enumerate() {
-                match (names.index(name), percentage(&share.0)) {
+                let (index, weight) = (names.index(name), percentage(&share.0));
+                if let Err(error) = index {
+                    errors.push(SplitError::Variation(at, error));
+                }
+                match (index, weight) {
                     (Ok(index), Some(weight)) => weights[index as usize] = weight,
-                    (Err(error), _) => errors.push(SplitError::Variation(at, error)),
+                    (Err(_), Some(_)) => {}
                     (_, None) => errors.push(SplitError::Share(at)),
                 }
             }
