@@ -45,6 +45,12 @@ impl ReadSession {
         &self.reader
     }
 
+    /// Returns the outcome that ended the session, if it has ended.
+    #[must_use]
+    pub fn ended(&self) -> Option<Outcome> {
+        self.state().ended.clone()
+    }
+
     /// Calls `read` until it succeeds or the policy gives it up.
     ///
     /// # Errors
