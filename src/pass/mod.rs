@@ -40,6 +40,7 @@ mod checkpoints;
 mod config;
 mod context;
 mod error;
+pub mod import;
 mod origin;
 pub(crate) mod planning;
 pub(crate) mod publish;

@@ -101,7 +101,7 @@ pub(crate) async fn publish(job: PublishJob) -> PublishSummary {
 }
 
 /// Waits until `stop` becomes true. Never returns if its sender is gone.
-async fn stopped(mut stop: watch::Receiver<bool>) {
+pub(super) async fn stopped(mut stop: watch::Receiver<bool>) {
     if stop.wait_for(|stop| *stop).await.is_err() {
         // A caller that never stops the pass may have dropped the sender.
         std::future::pending::<()>().await;

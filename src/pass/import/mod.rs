@@ -1,0 +1,263 @@
+//! Writes the documents of toggles that exist, on a service or in its JSON, into a work tree (DESIGN, section 8.3).
+//!
+//! One task reads and sends what it finds to the caller's thread, which writes. Nothing is committed, no state is
+//! changed, and a document is replaced only on request. What exists counts as *unchanged* if it means the same, so an
+//! import that was interrupted continues when it is run again.
+//!
+//! Invariant: a pass reads each written document as exactly the targeting that was found. Each document is parsed before
+//! it is written, and a toggle for which this fails is skipped with the reason.
+
+mod existing;
+mod folder;
+#[cfg(test)]
+mod folder_tests;
+mod found;
+mod input;
+mod reading;
+mod report;
+mod scope;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, watch};
+
+pub use report::{ImportReport, ImportResult, ImportStop, SkipReason};
+pub use scope::ImportScope;
+
+use existing::ExistingDocuments;
+use folder::{Existing, TargetFolder};
+use found::Found;
+use input::InputReading;
+use reading::ToggleReading;
+use writer::DocumentWriter;
+
+use crate::document::Layout;
+use crate::model::{ServiceKind, chain};
+use crate::service::{ClientConfig, ClientError, LiveReader, ReadSession};
+use crate::source;
+use crate::source::worktree::{self, WorkTree};
+
+/// The settings of an import.
+#[derive(Clone, Debug)]
+pub struct ImportConfig {
+    /// A folder of the work tree.
+    pub repo: PathBuf,
+    /// The folder of the documents, relative to the top of the work tree.
+    pub root: String,
+    /// The layout below the root.
+    pub layout: Layout,
+    /// The kind of service, which decides on the checks of documents.
+    pub kind: ServiceKind,
+    /// The toggles to import.
+    pub scope: ImportScope,
+    /// What happens to a document that means something else.
+    pub on_different: OnDifferent,
+    /// Where the toggles come from.
+    pub from: ImportSource,
+}
+
+/// What happens to a document that exists and means something else.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum OnDifferent {
+    /// It stays, and is reported.
+    Keep,
+    /// It is replaced.
+    Overwrite,
+}
+
+/// Where the toggles of an import come from.
+#[derive(Clone, Debug)]
+pub enum ImportSource {
+    /// The service's JSON in files below a folder.
+    Folder(PathBuf),
+    /// A service, with this many open requests.
+    Service(ClientConfig, usize),
+    /// The service's JSON in lines of the standard input.
+    Stdin,
+}
+
+/// Why an import could not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// The work tree cannot be used.
+    #[error(transparent)]
+    Source(#[from] source::Error),
+    /// Connections to the service could not be set up.
+    #[error(transparent)]
+    Service(#[from] ClientError),
+    /// Another import is running, or the work tree could not be opened.
+    #[error("{0}")]
+    WorkTree(String),
+    /// The root contains more files than a tree of documents may have.
+    #[error("the root contains too many files")]
+    TooManyFiles,
+}
+
+impl ImportError {
+    /// Returns the way out, if one is known.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Source(source::Error::NoRepository(_) | source::Error::NoWorkTree(_)) => Some(
+                "an import writes into a work tree: create one with `git init`, or clone the repository and pass the \
+                 clone as `--repo`"
+                    .to_owned(),
+            ),
+            Self::Source(_) => None,
+            Self::Service(error) => error.hint(),
+            Self::WorkTree(_) => None,
+            Self::TooManyFiles => Some("select one of the folders with `--root`".to_owned()),
+        }
+    }
+}
+
+/// A step of an import.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ImportEvent {
+    /// This many toggles are going to be read.
+    Begins(usize),
+    /// One of them has its result.
+    Done,
+}
+
+/// Imports toggles until all are imported or `stop` becomes true.
+///
+/// # Errors
+/// If the import could not begin. Every later failure is part of the report.
+pub async fn import(
+    config: ImportConfig,
+    stop: watch::Receiver<bool>,
+    observe: impl Fn(ImportEvent),
+) -> Result<ImportReport, ImportError> {
+    let top = top(&config.repo)?;
+    let writer = writer(&config, &top)?;
+    let (sender, found) = mpsc::channel(64);
+    start(&config, sender)?;
+    let mut collection = Collection {
+        report: ImportReport {
+            top,
+            ..ImportReport::default()
+        },
+        writer,
+    };
+    let unmatched = collection.run(&config.scope, found, stop, observe).await;
+    let mut report = collection.report;
+    // What was not read cannot be missing.
+    if report.stopped.is_none() {
+        (report.unmatched, report.unmatched_only) = unmatched;
+    }
+    Ok(report)
+}
+
+fn writer(config: &ImportConfig, top: &Path) -> Result<DocumentWriter, ImportError> {
+    let folder =
+        TargetFolder::open(top, &config.root).map_err(|error| ImportError::WorkTree(chain(&error)))?;
+    Ok(DocumentWriter {
+        folder,
+        existing: ExistingDocuments::of(top, &config.root, &config.layout, config.kind)?,
+        layout: config.layout.clone(),
+        kind: config.kind,
+        on_different: match config.on_different {
+            OnDifferent::Keep => Existing::Keep,
+            OnDifferent::Overwrite => Existing::Replace,
+        },
+        seen: HashMap::new(),
+    })
+}
+
+/// Returns the top of the work tree that contains `repo`.
+fn top(repo: &Path) -> Result<PathBuf, source::Error> {
+    if !repo.is_dir() {
+        return Err(source::Error::NoFolder(repo.to_owned()));
+    }
+    if let Some(top) = worktree::top_of(repo) {
+        return Ok(top);
+    }
+    // Reports a bare repository as such.
+    WorkTree::open(repo, "")?;
+    Err(source::Error::NoRepository(repo.to_owned()))
+}
+
+/// Starts to read.
+fn start(config: &ImportConfig, found: mpsc::Sender<Found>) -> Result<(), ImportError> {
+    let input = InputReading {
+        kind: config.kind,
+        scope: config.scope.clone(),
+        found: found.clone(),
+    };
+    match &config.from {
+        // A thread that is not the runtime's, because nothing can interrupt a read from a terminal.
+        ImportSource::Stdin => {
+            std::thread::spawn(move || input.lines(std::io::stdin().lock()));
+        }
+        ImportSource::Folder(folder) => {
+            let folder = folder.clone();
+            std::thread::spawn(move || input.folder(&folder));
+        }
+        ImportSource::Service(client, in_flight) => {
+            let reader = LiveReader::new(client.clone())?;
+            let reading = ToggleReading {
+                session: Arc::new(ReadSession::new(reader)),
+                scope: Arc::new(config.scope.clone()),
+                in_flight: *in_flight,
+                found,
+            };
+            tokio::spawn(reading.run());
+        }
+    }
+    Ok(())
+}
+
+/// Writes what is found, and collects the results.
+struct Collection {
+    report: ImportReport,
+    writer: DocumentWriter,
+}
+
+impl Collection {
+    /// Returns the globs that match no toggle: those of the command, and those of `--only`.
+    async fn run(
+        &mut self,
+        scope: &ImportScope,
+        mut found: mpsc::Receiver<Found>,
+        stop: watch::Receiver<bool>,
+        observe: impl Fn(ImportEvent),
+    ) -> (Vec<String>, Vec<String>) {
+        let (mut globs, mut only) = (scope.globs.unmatched(), scope.only.unmatched());
+        let mut stopped = std::pin::pin!(super::publish::stopped(stop));
+        while self.report.stopped.is_none() {
+            let next = tokio::select! {
+                biased;
+                () = &mut stopped => Some(Found::Stopped(ImportStop::Interrupted)),
+                next = found.recv() => next,
+            };
+            match next {
+                None => break,
+                Some(Found::Listed(count)) => observe(ImportEvent::Begins(count)),
+                Some(Found::Seen(name)) => {
+                    globs.remove_matching(&name);
+                    only.remove_matching(&name);
+                }
+                Some(Found::Result(name, result)) => {
+                    self.report.results.insert(name, result);
+                    observe(ImportEvent::Done);
+                }
+                Some(Found::Stopped(reason)) => self.report.stopped = Some(reason),
+                Some(Found::Targeting(id, payload)) => {
+                    match self.writer.import(&id, &payload) {
+                        Ok(Some(result)) => drop(self.report.results.insert(id.to_string(), result)),
+                        Ok(None) => {}
+                        Err(reason) => self.report.stopped = Some(reason),
+                    }
+                    observe(ImportEvent::Done);
+                }
+            }
+        }
+        (globs.globs(), only.globs())
+    }
+}

@@ -1,0 +1,162 @@
+//! Writes the documents of toggles, and leaves those alone that exist.
+
+use std::collections::HashMap;
+
+use super::existing::{ExistingDocument, ExistingDocuments, folded};
+use super::folder::{Existing, FolderError, TargetFolder, WriteResult};
+use super::report::{ImportResult, ImportStop, SkipReason};
+use crate::document::{self, Layout, PathKind, Severity};
+use crate::git::is_full;
+use crate::model::{Blob, Format, Payload, ServiceKind, ToggleId, chain, escaped, listed};
+
+/// Writes documents into a work tree.
+#[derive(Debug)]
+pub(super) struct DocumentWriter {
+    pub(super) folder: TargetFolder,
+    pub(super) existing: ExistingDocuments,
+    pub(super) layout: Layout,
+    pub(super) kind: ServiceKind,
+    pub(super) on_different: Existing,
+    /// The toggles of this import.
+    pub(super) seen: HashMap<String, Payload>,
+}
+
+impl DocumentWriter {
+    /// Imports one toggle. Returns nothing if it was imported already.
+    ///
+    /// # Errors
+    /// If no other toggle could be written either.
+    pub(super) fn import(
+        &mut self,
+        id: &ToggleId,
+        payload: &Payload,
+    ) -> Result<Option<ImportResult>, ImportStop> {
+        let folded = folded(id, self.kind);
+        match self.seen.get(&folded) {
+            Some(earlier) if earlier == payload => return Ok(None),
+            Some(_) => {
+                let reason =
+                    "the input has this toggle twice, with different contents; the first one was imported";
+                return Ok(Some(ImportResult::Failed(reason.to_owned())));
+            }
+            None => {}
+        }
+        self.seen.insert(folded, payload.clone());
+        let done = match self.existing.of_toggle(id) {
+            [] => self.create(id, payload),
+            [one] => self.compare(id, payload, one),
+            several => Ok(clash(several.iter().map(|one| self.folder.shown(&one.path)))),
+        };
+        match done {
+            Ok(result) => Ok(Some(result)),
+            Err(FolderError::Io { source, .. }) if is_full(&source) => {
+                Err(ImportStop::Disk(source.to_string()))
+            }
+            Err(error) => Ok(Some(ImportResult::Failed(chain(&error)))),
+        }
+    }
+
+    fn create(&self, id: &ToggleId, payload: &Payload) -> Result<ImportResult, FolderError> {
+        let format = self.format(id);
+        let path = self.layout.path(id, format);
+        let text = match self.document(payload, format, &path) {
+            Ok(text) => text,
+            Err(skipped) => return Ok(skipped),
+        };
+        match self.folder.write(&path, &text, Existing::Keep)? {
+            WriteResult::Written => Ok(ImportResult::Written {
+                path: self.folder.shown(&path),
+            }),
+            // Git ignores the file, or another process created it.
+            WriteResult::Exists => {
+                let id = id.clone();
+                self.compare(
+                    &id,
+                    payload,
+                    &ExistingDocument {
+                        id: id.clone(),
+                        format,
+                        path,
+                    },
+                )
+            }
+        }
+    }
+
+    /// Compares a document with `payload`, and replaces it if that is wanted.
+    fn compare(
+        &self,
+        id: &ToggleId,
+        payload: &Payload,
+        existing: &ExistingDocument,
+    ) -> Result<ImportResult, FolderError> {
+        let path = self.folder.shown(&existing.path);
+        let content = self.folder.read(&existing.path)?;
+        let read = document::read(&path, existing.format, &content, self.kind).payload;
+        let spelling = (existing.id != *id).then(|| existing.id.clone());
+        if read.as_ref() == Some(payload) {
+            return Ok(ImportResult::Unchanged { path, spelling });
+        }
+        if self.on_different == Existing::Keep {
+            let reason = match read {
+                None => "the document is invalid",
+                Some(_) => "the document has another meaning",
+            };
+            return Ok(ImportResult::Different {
+                path,
+                reason,
+                spelling,
+            });
+        }
+        let text = match self.document(payload, existing.format, &existing.path) {
+            Ok(text) => text,
+            Err(skipped) => return Ok(skipped),
+        };
+        self.folder.write(&existing.path, &text, Existing::Replace)?;
+        Ok(ImportResult::Replaced { path, spelling })
+    }
+
+    /// Returns the text of the document of `payload`, which a pass reads as `payload`.
+    fn document(&self, payload: &Payload, format: Format, path: &str) -> Result<String, ImportResult> {
+        let targeting = payload.targeting();
+        let text = match format {
+            Format::Json => {
+                let json = serde_json::to_string_pretty(&targeting);
+                json.expect("text, numbers and lists always have a JSON form") + "\n"
+            }
+            Format::Yaml | Format::Yml => document::print(&targeting),
+        };
+        let content = Blob::Content(text.clone().into_bytes());
+        let read = document::read(path, format, &content, self.kind);
+        // An invalid document would be held by every pass, so that the import would only look complete.
+        if read.payload.as_ref() == Some(payload) {
+            return Ok(text);
+        }
+        let errors = read.diagnostics.iter();
+        let mut errors = errors.filter(|finding| finding.severity == Severity::Error);
+        let reason = match errors.next() {
+            Some(error) => format!("its document would be invalid: {} ({})", error.message, error.id),
+            None => "its document would have another meaning".to_owned(),
+        };
+        Err(ImportResult::Skipped(SkipReason::Inexpressible, reason))
+    }
+
+    /// Returns the format of a new document.
+    fn format(&self, id: &ToggleId) -> Format {
+        // The path of the toggle `pay.test` would be `pay.test.yaml`, which is reserved (DESIGN, section 2).
+        let is_document = |format: &Format| {
+            matches!(
+                self.layout.classify(self.layout.path(id, *format).as_bytes()),
+                PathKind::Document { .. }
+            )
+        };
+        let formats = [Format::Yaml, Format::Yml];
+        formats.into_iter().find(is_document).unwrap_or(Format::Yaml)
+    }
+}
+
+fn clash(paths: impl Iterator<Item = String>) -> ImportResult {
+    let paths: Vec<String> = paths.map(|path| format!("`{}`", escaped(&path))).collect();
+    let reason = format!("{} claim it; keep one of them", listed(&paths));
+    ImportResult::Skipped(SkipReason::Duplicate, reason)
+}
