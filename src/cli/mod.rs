@@ -7,6 +7,7 @@ pub mod failure;
 
 mod apply;
 mod demo;
+mod import;
 mod observer;
 mod plan;
 mod remote;
@@ -72,6 +73,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
         CommandArgs::Allow(args) => remote::allow(&settings, args),
         CommandArgs::Apply => apply::run(&settings),
         CommandArgs::Demo(args) => demo::run(&settings, args),
+        CommandArgs::Import { globs } => import::run(&settings, globs, flags),
         CommandArgs::Plan { files, exit } => plan::run(&settings, *files, *exit),
         CommandArgs::Reconcile => remote::reconcile(&settings),
         CommandArgs::Resume(args) => remote::resume(&settings, args),

@@ -53,14 +53,7 @@ pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Fai
             OutputFormat::Github | OutputFormat::Json | OutputFormat::Markdown => usize::MAX,
         },
     };
-    let service = base_url
-        .zip(settings.token.clone())
-        .map(|(base_url, token)| ClientConfig {
-            base_url,
-            token,
-            network: network(settings),
-            timeout: settings.timeout,
-        });
+    let service = client(settings);
     let limits = Limits {
         in_flight: settings.max_in_flight,
         in_flight_per_environment: settings.max_in_flight_per_environment,
@@ -74,6 +67,16 @@ pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Fai
         service,
         limits,
         clock: Clock::System,
+    })
+}
+
+/// Returns the settings of connections to the service, if its address and a token are known.
+pub(super) fn client(settings: &Settings) -> Option<ClientConfig> {
+    Some(ClientConfig {
+        base_url: settings.base_url.clone()?,
+        token: settings.token.clone()?,
+        network: network(settings),
+        timeout: settings.timeout,
     })
 }
 

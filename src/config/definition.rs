@@ -9,6 +9,8 @@ pub enum Command {
     Apply,
     /// Demonstrates the whole loop on loopback.
     Demo,
+    /// Writes the documents of toggles that exist on the service.
+    Import,
     /// Prints what would be published, and why.
     Plan,
     /// Requests a pass from a running daemon.
@@ -32,6 +34,15 @@ pub enum Command {
 impl Command {
     /// The commands that read documents.
     pub(super) const READING: &[Self] = &[Self::Validate, Self::Plan, Self::Apply, Self::Run, Self::Status];
+    /// The commands that read or write documents.
+    pub(super) const PLACING: &[Self] = &[
+        Self::Validate,
+        Self::Plan,
+        Self::Apply,
+        Self::Run,
+        Self::Status,
+        Self::Import,
+    ];
 
     /// Returns whether this command makes a plan, which needs source, state and policy.
     #[must_use]
@@ -152,7 +163,7 @@ pub(super) fn setting(name: &'static str, shape: ValueShape, help: &'static str)
         help,
         more: "",
         group: Group::Source,
-        commands: Command::READING,
+        commands: Command::PLACING,
         decides_trust: false,
         opposite: None,
         words: match shape {

@@ -45,11 +45,28 @@ pub fn load(
     }
 }
 
+impl Settings {
+    /// Returns whether `command` sends requests to the service, for which it needs the address and a token.
+    #[must_use]
+    pub fn uses_service(&self, command: Command) -> bool {
+        // `plan` and `status` do not contact the service (DESIGN, section 3).
+        command.publishes() || (command == Command::Import && self.from.is_none())
+    }
+}
+
 impl Merged {
     fn require(&mut self, command: Command) {
-        // `plan` and `status` do not contact the service (DESIGN, section 3).
-        if !command.publishes() {
+        if !self.settings.uses_service(command) {
             return;
+        }
+        if command == Command::Import && self.settings.service_kind == ServiceKind::Documented {
+            // The other settings are not missing if the answer is `--from`.
+            let why = "`import` reads the service only with `--service-kind featureprobe`; otherwise, give its JSON with \
+                       `--from`";
+            let place = self
+                .place("service_kind")
+                .unwrap_or_else(|| "service kind".to_owned());
+            return self.report(place, why);
         }
         for (names, message) in [
             (

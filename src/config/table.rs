@@ -7,7 +7,8 @@ use std::time;
 use super::address::{StateRemote, notify_url, reference, state_name};
 use super::choices::{ColorChoice, LogFormat, LogLevel, OutputFormat};
 use super::definition::Command::{
-    self, Allow, Apply, Demo, Plan, Reconcile, Resume, Run, Sandbox, Schema, Status, Suspend, Validate,
+    self, Allow, Apply, Demo, Import, Plan, Reconcile, Resume, Run, Sandbox, Schema, Status, Suspend,
+    Validate,
 };
 use super::definition::Group::{Daemon, Notifications, Output, Safety, Service, Source, State};
 use super::definition::ValueShape::{Choice, Count, Duration, Path, Ratio, Secret, Switch, Text, Texts};
@@ -24,18 +25,26 @@ use crate::service::BaseUrl;
 use crate::transport::{DaemonUrl, SecretSource};
 
 const ALL: &[Command] = &[
-    Validate, Plan, Apply, Run, Status, Allow, Suspend, Resume, Reconcile, Schema, Sandbox, Demo,
+    Validate, Plan, Apply, Run, Status, Import, Allow, Suspend, Resume, Reconcile, Schema, Sandbox, Demo,
 ];
 /// The commands that know what kind of service it is.
-const KNOWING: &[Command] = &[Validate, Plan, Apply, Run, Status, Schema, Sandbox];
+const KNOWING: &[Command] = &[Validate, Plan, Apply, Run, Status, Import, Schema, Sandbox];
+const READING: &[Command] = Command::READING;
 const PLANNING: &[Command] = &[Plan, Apply, Run, Status];
 const PUBLISHING: &[Command] = &[Apply, Run];
+const IMPORT: &[Command] = &[Import];
+/// The commands that know the service's address.
+const ADDRESSING: &[Command] = &[Plan, Apply, Run, Status, Import];
+/// The commands that send requests to the service.
+const REQUESTING: &[Command] = &[Apply, Run, Import];
 const DAEMON: &[Command] = &[Run];
 /// The commands that a running daemon executes.
 const REMOTE: &[Command] = &[Allow, Suspend, Resume, Reconcile];
 const ADMIN: &[Command] = &[Run, Allow, Suspend, Resume, Reconcile];
-const CONNECTING: &[Command] = &[Plan, Apply, Run, Status, Allow, Suspend, Resume, Reconcile];
-const REPORTING: &[Command] = &[Validate, Plan, Apply, Status];
+const CONNECTING: &[Command] = &[
+    Plan, Apply, Run, Status, Import, Allow, Suspend, Resume, Reconcile,
+];
+const REPORTING: &[Command] = &[Validate, Plan, Apply, Status, Import];
 
 /// Declares the settings: `field: type { "name" => parser = default, shape, help … }`.
 macro_rules! settings {
@@ -93,7 +102,8 @@ settings! {
         "repo" => parsed::<RepoUrl> = ".", Text("URL|PATH"), "Read documents from this Git repository".trusted()
             .more("An https or ssh URL is mirrored into the state folder; a path or file URL is opened in place and never fetched.") }
     reference: Option<String> {
-        "ref" => reference, Text("REF"), "Follow this branch, tag, commit or full ref".default("the source's `HEAD`") }
+        "ref" => reference, Text("REF"), "Follow this branch, tag, commit or full ref"
+            .of(Source, READING).default("the source's `HEAD`") }
     root: String {
         "root" => root, Text("DIR"), "Read documents below this folder of the repository".default("the top") }
     layout: Layout {
@@ -102,6 +112,15 @@ settings! {
     only: Scope {
         "only" => scope, Texts("GLOB"), "Manage only the toggles that this glob matches".default("everything")
             .more("Matches the whole `project/environment/toggle`; `*` does not cross `/`, `**` does. Repeat it, or separate globs by spaces.") }
+    from: Option<PathBuf> {
+        "from" => path, Path("DIR|-"), "Import the service's own JSON instead of reading the service".of(Source, IMPORT)
+            .only_from(Sources::Flag)
+            .more("DIR contains files `project/environment/toggle.json`, `-` is the standard input with one `{\"toggle\": …, \"disabled\": …, \"content\": …}` per line.") }
+    overwrite: bool {
+        // Only a flag: a confirmation applies to one invocation, but a variable or a file would outlive it.
+        "overwrite" => switch = "false", Switch, "Replace documents that have another meaning".of(Source, IMPORT)
+            .only_from(Sources::Flag)
+            .more("Their comments are lost. Commit or stash your own changes before.") }
     allow_empty: bool {
         "allow_empty" => switch = "false", Switch, "Succeed even if no document was checked".of(Source, &[Validate]) }
     first_parent: bool {
@@ -121,12 +140,12 @@ settings! {
             .more("Or give it in GITOGGLE_GIT_PASSWORD. It is sent only to the host of --repo, and is read again at every attempt.") }
     base_url: Option<BaseUrl> {
         "base_url" => parsed::<BaseUrl>, Text("URL"), "Publish to the service at this https URL"
-            .of(Service, PLANNING).trusted()
+            .of(Service, ADDRESSING).trusted()
             .more("It may have a path, but no user, query or fragment.") }
     token: Option<SecretSource> {
-        "token" => secret, Secret, "The service's token".of(Service, PUBLISHING);
+        "token" => secret, Secret, "The service's token".of(Service, REQUESTING);
         "token_file" => secret_file, Path("FILE"), "Read the service's token from this file"
-            .of(Service, PUBLISHING).trusted()
+            .of(Service, REQUESTING).trusted()
             .more("Or give it in GITOGGLE_TOKEN. The file is read again at every pass and after the service rejects the token.") }
     ca_file: Option<PathBuf> {
         "ca_file" => path, Path("PEM"), "Trust these certificate authorities as well as the system's"
@@ -135,10 +154,10 @@ settings! {
         "service_kind" => parsed::<ServiceKind> = "documented", Choice(ServiceKind::WORDS), "Rely on the behavior of this service beyond the documented endpoint"
             .of(Service, KNOWING) }
     timeout: time::Duration {
-        "timeout" => positive_duration = "10s", Duration, "Time out one publish after this long".of(Service, PUBLISHING)
+        "timeout" => positive_duration = "10s", Duration, "Time out one request after this long".of(Service, REQUESTING)
             .more("Includes connecting and reading the response.") }
     max_in_flight: usize {
-        "max_in_flight" => size = "16", Count, "Send at most this many requests at once".of(Service, PUBLISHING) }
+        "max_in_flight" => size = "16", Count, "Send at most this many requests at once".of(Service, REQUESTING) }
     max_in_flight_per_environment: usize {
         "max_in_flight_per_environment" => size = "1", Count, "Send at most this many at once within an environment"
             .of(Service, PUBLISHING) }

@@ -78,10 +78,11 @@ impl Case {
     }
 }
 
-const COMMANDS: [Command; 12] = [
+const COMMANDS: [Command; 13] = [
     Command::Allow,
     Command::Apply,
     Command::Demo,
+    Command::Import,
     Command::Plan,
     Command::Reconcile,
     Command::Resume,
@@ -98,10 +99,12 @@ fn every_command_loads_with_only_its_required_settings() {
     for command in COMMANDS {
         let needed = Case::new(command)
             .variable("GITOGGLE_BASE_URL", "https://t.example")
-            .variable("GITOGGLE_TOKEN", "hunter2");
+            .variable("GITOGGLE_TOKEN", "hunter2")
+            .variable("GITOGGLE_SERVICE_KIND", "featureprobe");
         assert!(needed.load().is_ok(), "{command:?}");
         let bare = Case::new(command).load();
-        assert_eq!(bare.is_ok(), !command.publishes(), "{command:?}");
+        let needs_service = command.publishes() || command == Command::Import;
+        assert_eq!(bare.is_ok(), !needs_service, "{command:?}");
     }
     assert_eq!(
         Case::new(Command::Apply).errors(),

@@ -19,6 +19,7 @@ mod daemon;
 mod deploy;
 mod first_pass;
 mod history;
+mod import;
 mod isolation;
 mod network;
 mod orphans;

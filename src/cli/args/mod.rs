@@ -1,6 +1,7 @@
 //! Parses arguments. The flags of settings come from the table in `config`; arguments of single commands are defined
 //! here.
 
+mod import;
 mod program;
 mod remote;
 #[cfg(test)]
@@ -41,6 +42,11 @@ pub enum CommandArgs {
     Apply,
     /// Demonstrates the whole loop on loopback.
     Demo(DemoArgs),
+    /// Writes the documents of toggles that exist on the service.
+    Import {
+        /// Valid globs over the toggles to import; none means everything.
+        globs: Vec<String>,
+    },
     /// Prints what would be published, and why.
     Plan {
         /// The files to plan.
@@ -77,6 +83,7 @@ impl CommandArgs {
             Self::Allow(_) => Command::Allow,
             Self::Apply => Command::Apply,
             Self::Demo(_) => Command::Demo,
+            Self::Import { .. } => Command::Import,
             Self::Plan { .. } => Command::Plan,
             Self::Reconcile => Command::Reconcile,
             Self::Resume(_) => Command::Resume,
@@ -207,6 +214,9 @@ fn command_args(name: &str, matches: &ArgMatches) -> CommandArgs {
                 (false, None) => DemoPause::OnTerminal,
             },
         }),
+        Command::Import => CommandArgs::Import {
+            globs: matches.get_many("globs").into_iter().flatten().cloned().collect(),
+        },
         Command::Plan => CommandArgs::Plan {
             files: match matches.get_flag("worktree") {
                 true => Files::WorkTree,

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Command as Clap, value_parser};
 
-use super::{option, remote};
+use super::{import, option, remote};
 use crate::config::{Command, SettingInfo, ValueShape, count, ratio, settings};
 use crate::model::duration;
 
-const COMMANDS: [(&str, Command, &str, &str); 12] = [
+const COMMANDS: [(&str, Command, &str, &str); 13] = [
     (
         "validate",
         Command::Validate,
@@ -43,6 +43,16 @@ const COMMANDS: [(&str, Command, &str, &str); 12] = [
         "Show the state of every toggle",
         "Shows for every toggle the applied revision and whether it is in sync, pending, held, failed or an \
          orphan, and why. Has no side effects, like plan.",
+    ),
+    (
+        "import",
+        Command::Import,
+        "Write the documents of toggles that exist on the service",
+        "Writes the documents of toggles that exist on the service into the work tree of --repo, in canonical form, at \
+         the path that the layout gives: everything that the token can read, or the toggles that a GLOB over \
+         project/environment/toggle matches. Commits nothing. A document that means the same stays as it is; one that \
+         means something else stays too, unless --overwrite is given, and does not change the exit code. Run it again \
+         to continue after an interruption. Needs --service-kind featureprobe, or --from.",
     ),
     (
         "allow",
@@ -131,7 +141,7 @@ pub fn program() -> Clap {
                 .about(*short)
                 .long_about(*long)
                 .after_help("For details, use --help; for a summary, -h");
-            let subcommand = match remote::examples(*command) {
+            let subcommand = match import::examples(*command).or_else(|| remote::examples(*command)) {
                 Some(examples) => subcommand.after_long_help(examples),
                 None => subcommand,
             };
@@ -260,6 +270,7 @@ fn own(command: Command) -> Vec<Arg> {
             toggle("worktree", "Read uncommitted files"),
             toggle("detailed-exitcode", "Exit with 2 if there are changes"),
         ],
+        Command::Import => import::own(),
         Command::Sandbox => sandbox(),
         Command::Demo => vec![
             path(

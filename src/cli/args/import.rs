@@ -1,0 +1,46 @@
+//! Arguments of `import`.
+
+use clap::Arg;
+
+use crate::config::Command;
+use crate::model::Scope;
+
+/// Returns the arguments that are not settings.
+pub(super) fn own() -> Vec<Arg> {
+    vec![
+        Arg::new("globs")
+            .value_name("GLOB")
+            .help("Import only the toggles that this glob matches [everything]")
+            .num_args(0..)
+            .value_parser(glob),
+    ]
+}
+
+fn glob(text: &str) -> Result<String, String> {
+    let scope = Scope::new(&[text]).map_err(|error| error.to_string())?;
+    match scope.hopeless().next() {
+        None => Ok(text.to_owned()),
+        Some(_) => Err(
+            "it matches no toggle: globs match the whole `project/environment/toggle`, and `*` does not cross a slash; \
+             use `**`"
+                .to_owned(),
+        ),
+    }
+}
+
+/// Returns examples for the help of `command`.
+pub(super) fn examples(command: Command) -> Option<&'static str> {
+    (command == Command::Import).then_some(
+        "\
+Examples:
+  gitoggle import                                everything that the token can read
+  gitoggle import 'shop/**'                      all environments of a project
+  gitoggle import 'shop/production/*'            one environment
+  gitoggle import shop/production/pay --overwrite
+                                                 accept what was changed on the service
+  gitoggle import --from exported                files exported/PROJECT/ENVIRONMENT/TOGGLE.json
+  gitoggle import --from - < toggles.jsonl       lines {\"toggle\": …, \"disabled\": …, \"content\": …}
+
+Then: git add, git commit, gitoggle plan --live, and gitoggle apply --first-pass adopt.",
+    )
+}

@@ -1,0 +1,107 @@
+//! The commands that follow an import.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use crate::config::{Command, Flags, Settings, ValueShape, settings};
+use crate::model::ServiceKind;
+use crate::pass::import::{ImportReport, ImportResult};
+
+/// The most folders that `git add` names.
+const MOST_FOLDERS: usize = 8;
+
+/// Returns the commands that follow, with the flags of this one, or nothing if no document was written.
+pub(super) fn commands(report: &ImportReport, all: &Settings, flags: &Flags) -> String {
+    let written = report.results.values().filter_map(|result| match result {
+        ImportResult::Replaced { path, .. } | ImportResult::Written { path } => Some(path.as_str()),
+        _ => None,
+    });
+    let folders: BTreeSet<&str> = written.filter_map(|path| path.split('/').next()).collect();
+    if folders.is_empty() {
+        return String::new();
+    }
+    let folders = match folders.len() {
+        ..=MOST_FOLDERS => folders.into_iter().map(word).collect::<Vec<_>>().join(" "),
+        _ => ".".to_owned(),
+    };
+    let git = git(report);
+    let mut text = format!("next:\n  {git} add {folders}\n  {git} commit -m 'Import toggles'\n");
+    let mut then = |command, words: &str| {
+        let _ = writeln!(text, "  gitoggle {words}{}", with_flags(command, flags));
+    };
+    match (&all.base_url, all.service_kind) {
+        // Without an address, a plan knows nothing to compare with.
+        (None, _) => then(Command::Validate, "validate"),
+        (Some(_), ServiceKind::Documented) => {
+            then(Command::Plan, "plan --first-pass adopt");
+            then(Command::Apply, "apply --first-pass adopt");
+        }
+        (Some(_), ServiceKind::FeatureProbe) => {
+            then(Command::Plan, "plan --live --first-pass adopt");
+            then(Command::Apply, "apply --first-pass adopt");
+        }
+    }
+    text
+}
+
+fn git(report: &ImportReport) -> String {
+    let top = report.top.canonicalize().unwrap_or_else(|_| report.top.clone());
+    match std::env::current_dir().is_ok_and(|folder| folder.canonicalize().is_ok_and(|folder| folder == top))
+    {
+        true => "git".to_owned(),
+        false => format!("git -C {}", word(&top.to_string_lossy())),
+    }
+}
+
+/// Returns the flags of this invocation that `command` takes, too. Variables and the file apply to it anyway.
+fn with_flags(command: Command, flags: &Flags) -> String {
+    let mut text = String::new();
+    let common = settings().iter().filter(|setting| {
+        setting.commands.contains(&command)
+            && !["color", "log_format", "log_level", "output"].contains(&setting.name)
+    });
+    for setting in common {
+        let (Some(values), Some(flag)) = (flags.get(setting.name), &setting.flag) else {
+            continue;
+        };
+        for value in values {
+            match setting.shape {
+                ValueShape::Switch => {}
+                _ => text.push_str(&format!(" {flag} {}", word(value))),
+            }
+        }
+    }
+    text
+}
+
+/// Quotes `text` for a POSIX shell if that is necessary.
+fn word(text: &str) -> String {
+    let is_plain = |c: char| {
+        c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':' | ',' | '=' | '@' | '%')
+    };
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_quoted_if_the_shell_would_change_it() {
+        for (text, quoted) in [
+            ("https://t.example:8443/a", "https://t.example:8443/a"),
+            ("shop/**", "'shop/**'"),
+            (
+                "{project}/{environment}/{toggle}.yaml",
+                "'{project}/{environment}/{toggle}.yaml'",
+            ),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+        ] {
+            assert_eq!(word(text), quoted);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `gitoggle import` writes the documents of toggles that exist into the work tree, and nothing else.
+
+mod from;
+mod input;
+mod live;
+mod live_service;
+mod meaning;
+mod recorded;
+mod worktree;
+
+use serde_json::{Value, json};
+
+use crate::support::{Gitoggle, World, content};
+
+/// Begins `gitoggle import` into the repository of `world`.
+fn import(world: &World) -> Gitoggle {
+    world.bare("import").set("repo", world.repo.path())
+}
+
+/// Begins `gitoggle import --from -` with `lines` as its input.
+fn import_lines(world: &World, lines: &str) -> Gitoggle {
+    let path = world.write("input.jsonl", lines);
+    import(world)
+        .arg("--from=-")
+        .after(&format!("exec < '{}'", path.display()))
+}
+
+/// Returns a line of input: the toggle is enabled for people older than `age`.
+fn line(toggle: &str, age: u32) -> String {
+    record(toggle, false, &content(age))
+}
+
+fn record(toggle: &str, disabled: bool, content: &Value) -> String {
+    json!({ "toggle": toggle, "disabled": disabled, "content": content }).to_string() + "\n"
+}
+
+/// Returns the canonical document of `line(_, age)`.
+fn canonical(age: u32) -> String {
+    format!(
+        r#"disabled: false
+content:
+  variations:
+    - name: "off"
+      value: "false"
+      description: ""
+    - name: "on"
+      value: "true"
+      description: New payment page
+  rules:
+    - name: adults
+      conditions:
+        - type: number
+          subject: age
+          predicate: ">"
+          objects:
+            - "{age}"
+      serve: {{ select: 1 }}
+  disabledServe: {{ select: 0 }}
+  defaultServe: {{ select: 0 }}
+"#
+    )
+}
+
+/// Returns the text of a file of the repository.
+fn file(world: &World, path: &str) -> String {
+    std::fs::read_to_string(world.repo.path().join(path)).unwrap()
+}
+
+/// Returns the paths of the files in the work tree, sorted.
+fn files(world: &World) -> Vec<String> {
+    let top = world.repo.path();
+    let listed = crate::support::files::listing(top).into_keys();
+    let files = listed.filter(|path| !path.is_dir() || path.is_symlink());
+    let files = files.map(|path| path.strip_prefix(top).unwrap().display().to_string());
+    files.filter(|path| !path.starts_with(".git/")).collect()
+}

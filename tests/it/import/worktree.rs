@@ -1,0 +1,258 @@
+//! What an import does to a work tree, and what it refuses to do.
+
+use super::{canonical, file, files, import, import_lines, line};
+use crate::support::files::listing;
+use crate::support::{Repo, SmallDisk, World, doc};
+
+#[test]
+fn a_second_import_changes_nothing() {
+    let world = World::new();
+    let lines = line("shop/prod/pay", 18) + &line("shop/prod/old", 21);
+    import_lines(&world, &lines).exit(0).any_output();
+    let before = listing(&world.repo.path().join("shop"));
+    for flag in ["--overwrite", "--color=never"] {
+        import_lines(&world, &lines)
+            .arg(flag)
+            .exit(0)
+            .stdout("0 written, 2 unchanged, 0 different\n")
+            .stderr("");
+        assert_eq!(listing(&world.repo.path().join("shop")), before);
+    }
+}
+
+#[test]
+fn a_file_that_git_ignores_is_compared_as_well() {
+    let world = World::new();
+    world.repo.write(".gitignore", "*.yaml\n");
+    world.repo.write("shop/prod/old.yaml", doc(1));
+    let lines = line("shop/prod/pay", 18) + &line("shop/prod/old", 21);
+    import_lines(&world, &lines)
+        .exit(0)
+        .stdout_contains(&["1 written, 0 unchanged, 1 different"])
+        .any_stderr();
+    assert_eq!(file(&world, "shop/prod/old.yaml"), doc(1));
+    import_lines(&world, &lines)
+        .exit(0)
+        .stdout_contains(&["0 written, 1 unchanged, 1 different"])
+        .any_stderr();
+}
+
+#[test]
+fn folders_are_created_below_the_root_by_the_layout() {
+    let world = World::new();
+    import_lines(&world, &line("shop/prod/pay", 18))
+        .set("root", "config/toggles/")
+        .set("layout", "live/{environment}/{project}/{toggle}.yaml")
+        .exit(0)
+        .stdout("1 written, 0 unchanged, 0 different\n")
+        .any_stderr();
+    assert_eq!(files(&world), ["config/toggles/live/prod/shop/pay.yaml"]);
+}
+
+#[test]
+fn an_import_in_a_subfolder_writes_below_the_top_of_the_work_tree() {
+    let world = World::new();
+    world.repo.write("docs/README.md", "");
+    import_lines(&world, &line("shop/prod/pay", 18))
+        .set("repo", world.repo.path().join("docs"))
+        .exit(0)
+        .any_output();
+    assert_eq!(files(&world), ["docs/README.md", "shop/prod/pay.yaml"]);
+}
+
+#[test]
+fn a_toggle_whose_path_would_be_reserved_gets_another_extension() {
+    let world = World::new();
+    import_lines(&world, &line("shop/prod/pay.test", 18))
+        .exit(0)
+        .any_output();
+    assert_eq!(files(&world), ["shop/prod/pay.test.yml"]);
+    world
+        .validate()
+        .exit(0)
+        .stdout("checked 1 document: no findings\n");
+    import_lines(&world, &line("shop/prod/pay.test", 18))
+        .exit(0)
+        .stdout("0 written, 1 unchanged, 0 different\n");
+}
+
+#[test]
+fn links_and_nested_repositories_are_refused_and_the_rest_is_written() {
+    let world = World::new();
+    let elsewhere = world.path("elsewhere");
+    std::fs::create_dir_all(elsewhere.join("prod")).unwrap();
+    let before = listing(&elsewhere);
+    let link = |target: &std::path::Path, path: &str| {
+        std::fs::create_dir_all(world.repo.path().join(path).parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(target, world.repo.path().join(path)).unwrap();
+    };
+    link(&elsewhere, "linked");
+    link(&elsewhere.join("prod"), "shop/linked");
+    link(&elsewhere.join("target.yaml"), "shop/prod/linked.yaml");
+    Repo::new(&world.repo.path().join("nested"));
+    let ids = [
+        "linked/prod/pay",
+        "shop/linked/pay",
+        "shop/prod/linked",
+        "nested/prod/pay",
+        "shop/prod/pay",
+    ];
+    let lines = ids.map(|id| line(id, 18)).concat();
+    for flag in ["--color=never", "--overwrite"] {
+        import_lines(&world, &lines)
+            .arg(flag)
+            .exit(1)
+            .stdout_contains(&[
+                "failed linked/prod/pay: `linked` is a symbolic link, and an import does not write there\n",
+                "failed nested/prod/pay: `nested` is a repository of its own, and an import does not write there\n",
+                "failed shop/linked/pay: `shop/linked` is a symbolic link, and an import does not write there\n",
+                "failed shop/prod/linked: `shop/prod/linked.yaml` is a symbolic link, and an import does not write \
+                 there\n",
+                "4 failed\n",
+            ])
+            .any_stderr();
+    }
+    assert_eq!(file(&world, "shop/prod/pay.yaml"), canonical(18));
+    assert_eq!(listing(&elsewhere), before);
+    assert!(!world.repo.path().join("nested/prod").exists());
+}
+
+#[test]
+fn a_work_tree_without_write_permission_is_reported_for_each_toggle() {
+    let world = World::new();
+    world.repo.write("shop/prod/old.yaml", doc(18));
+    let exported = world.path("exported/shop/prod");
+    std::fs::create_dir_all(&exported).unwrap();
+    for name in ["old.json", "pay.json"] {
+        std::fs::write(exported.join(name), line("ignored", 18)).unwrap();
+    }
+    let _protected = crate::support::files::protect(&world.repo.path().join("shop"));
+    import(&world)
+        .set("from", world.path("exported"))
+        .by_nobody()
+        .exit(1)
+        .stdout(
+            "failed shop/prod/pay: could not write `shop/prod/pay.yaml`: Permission denied (os error 13)\n\
+             \n\
+             0 written, 1 unchanged, 0 different, 1 failed\n",
+        )
+        .any_stderr();
+}
+
+#[test]
+fn a_full_disk_ends_the_import() {
+    let world = World::new();
+    std::fs::create_dir(world.state()).unwrap();
+    let Some(disk) = SmallDisk::over(&world) else {
+        return;
+    };
+    let repo = Repo::new(&world.state().join("repo"));
+    disk.fill_up_to(8);
+    let lines: String = (0..20)
+        .map(|number| line(&format!("shop/prod/t{number}"), number))
+        .collect();
+    let run = || import_lines(&world, &lines).set("repo", repo.path());
+    run()
+        .exit(1)
+        .stdout_contains(&[" written, 0 unchanged, 0 different\n"])
+        .stderr(
+            "error: the import ended early: No space left on device (os error 28)\n\
+             hint: free some space, then run the command again\n",
+        );
+    disk.make_room();
+    run().exit(0).any_output();
+    world
+        .bare("validate")
+        .set("repo", repo.path())
+        .exit(0)
+        .stdout("checked 20 documents: no findings\n");
+}
+
+#[test]
+fn a_target_that_is_not_a_work_tree_is_an_error() {
+    let world = World::new();
+    let lines = line("shop/prod/pay", 18);
+    import_lines(&world, &lines)
+        .set("repo", "https://git.example.org/team/toggles")
+        .exit(64)
+        .stderr(
+            "error: `import` writes into a work tree, and `--repo` is a URL\n\
+             hint: clone it, and pass the clone as `--repo`\n",
+        );
+    let bare = Repo::bare(&world.path("bare"));
+    std::fs::create_dir(world.path("plain")).unwrap();
+    for (path, reason) in [
+        (bare.path().to_owned(), "is bare and has no work tree"),
+        (world.path("plain"), "could not find a repository at `$TMP/plain`"),
+        (world.path("nowhere"), "could not find the folder `$TMP/nowhere`"),
+    ] {
+        import_lines(&world, &lines)
+            .set("repo", &path)
+            .exit(1)
+            .stderr_contains(&[reason]);
+    }
+    assert_eq!(std::fs::read_dir(world.path("plain")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_killed_import_leaves_complete_documents_and_the_next_one_continues() {
+    let world = World::new();
+    let lines: String = (0..3_000)
+        .map(|number| line(&format!("shop/prod/t{number}"), number))
+        .collect();
+    let run = import_lines(&world, &lines).start();
+    let folder = world.repo.path().join("shop/prod");
+    crate::support::eventually("the first documents", || {
+        std::fs::read_dir(&folder)
+            .ok()
+            .filter(|entries| entries.size_hint().0 > 0 || folder.join("t9.yaml").exists())
+    });
+    run.kill();
+    let written = files(&world)
+        .into_iter()
+        .filter(|path| path.ends_with(".yaml"))
+        .count();
+    world.validate().exit(0).any_output();
+    let ran = import_lines(&world, &lines).exit(0).any_stderr();
+    ran.stdout(&format!(
+        "{} written, {written} unchanged, 0 different\n",
+        3_000 - written
+    ));
+    assert_eq!(files(&world).len(), 3_000, "no temporary file is left");
+}
+
+#[test]
+fn an_interrupted_import_counts_what_it_did() {
+    let world = World::new();
+    let fifo = world.path("input");
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let log = world.path("log");
+    let run = import(&world)
+        .arg("--from=-")
+        .after(&format!("exec < '{}'", fifo.display()))
+        .start_logged(&log);
+    let mut input = std::fs::OpenOptions::new().write(true).open(&fifo).unwrap();
+    std::io::Write::write_all(&mut input, line("shop/prod/pay", 18).as_bytes()).unwrap();
+    crate::support::eventually("the first document", || {
+        world
+            .repo
+            .path()
+            .join("shop/prod/pay.yaml")
+            .exists()
+            .then_some(())
+    });
+    run.terminate();
+    assert_eq!(run.wait(), Some(1));
+    assert_eq!(
+        world.printed(&log),
+        "1 written, 0 unchanged, 0 different\n\
+         error: the import ended early: interrupted\n\
+         hint: run the command again to continue; documents that were written count as unchanged\n"
+    );
+}
