@@ -13,11 +13,13 @@
 //!   that must be set before its first use. Nothing in a repository's configuration is executed, the configuration of the
 //!   user and the machine is not read, and the repository may belong to another user. Opening costs some fifty system
 //!   calls, so a [`RepositoryPool`] keeps one handle for the next reader. An [`ObjectReader`] reads trees and blobs with
-//!   limits, and reports an object that is missing, malformed, or of the wrong type. The caller decides on the meaning: a source
-//!   checks its path again or clones again, and a state is broken.
+//!   limits. It opens the packs itself (`packs`, `unpack`) once it has read many, because libgit2 takes longer to find and
+//!   unpack a document than this crate to parse it. The reader reports an object that is missing, malformed, or of the wrong
+//!   type. The caller decides on the meaning: a source checks its path again or clones again, and a state is broken.
 //! * *Writing.* [`fetch`] writes the objects that a server sends. The state writes its own objects: objects that belong
-//!   together become one `pack`, so that a thousand documents cost one sync. A ref moves by Git's own protocol (`refs`):
-//!   lock, compare, write, sync, rename. `repack` merges packs before they accumulate. Each step syncs its files before the
+//!   together become one `pack`, so that a thousand documents cost one sync. A document is copied as the source has packed
+//!   it, after its content was compared with its id. A ref moves by Git's own protocol (`refs`): lock, compare, write, sync,
+//!   rename. `repack` merges packs before they accumulate. Each step syncs its files before the
 //!   next one relies on them: objects first, then the ref that names them. [`FailpointHook`] lets a test stop between any
 //!   two steps.
 //!
@@ -32,6 +34,10 @@ mod libgit2;
 mod objects;
 mod os_error;
 pub(crate) mod pack;
+mod pack_index;
+#[cfg(test)]
+mod pack_tests;
+mod packs;
 mod pool;
 pub(crate) mod refs;
 mod remote;
@@ -40,6 +46,7 @@ mod repository;
 mod ssh_address;
 #[cfg(test)]
 pub(crate) mod testing;
+mod unpack;
 mod url;
 mod url_error;
 

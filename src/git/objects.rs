@@ -1,19 +1,34 @@
 //! Reads trees and blobs, and translates between libgit2's object ids and ours.
 
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use git2::{ObjectType, Odb, OdbLookupFlags, Oid, Repository};
 
 use super::error::{ObjectError, ObjectFault};
+use super::pack::{ObjectKind, PackedObject};
 use super::pool::{PooledRepository, RepositoryPool};
-use crate::model::{Blob, ObjectId, Tree, Trees};
+use super::unpack::Unpacker;
+use crate::model::{Blob, ObjectId, StoredAt, Tree, Trees};
 
 /// Reads the objects of one repository through its own handle. Each thread needs its own reader.
+///
+/// libgit2 reads the first objects, because a few are not worth opening the packs for. Then an [`Unpacker`] reads those that
+/// it can.
 pub struct ObjectReader {
     repository: PooledRepository,
+    /// The number of objects that libgit2 read before the packs were opened.
+    count: Cell<usize>,
+    unpacker: RefCell<Option<Unpacker>>,
 }
 
 impl ObjectReader {
+    /// The number of objects that libgit2 reads before the packs are opened.
+    const FEW: usize = 64;
+
+    /// The most bytes of an object that is not read by libgit2. It bounds the memory that a damaged pack can ask for.
+    const LARGEST: usize = 16 << 20;
+
     /// Opens the repository.
     ///
     /// # Errors
@@ -28,7 +43,31 @@ impl ObjectReader {
     }
 
     pub(crate) const fn new(repository: PooledRepository) -> Self {
-        Self { repository }
+        Self {
+            repository,
+            count: Cell::new(0),
+            unpacker: RefCell::new(None),
+        }
+    }
+
+    /// Returns the bytes of an object that is in a pack, if it is of that kind and not over the limit.
+    fn packed(&self, id: ObjectId, kind: ObjectKind, limit: usize) -> Option<Arc<Vec<u8>>> {
+        let found = self.with_unpacker(|unpacker| unpacker.read(id, limit));
+        found.filter(|(found, _)| *found == kind).map(|(_, bytes)| bytes)
+    }
+
+    /// Returns a blob as it is in its pack, if it is in a pack and not over the limit.
+    pub(crate) fn packed_blob(&self, id: ObjectId, limit: usize) -> Option<PackedObject> {
+        self.with_unpacker(|unpacker| unpacker.copy(id, limit))
+    }
+
+    fn with_unpacker<T>(&self, take: impl FnOnce(&mut Unpacker) -> Option<T>) -> Option<T> {
+        if self.count.get() < Self::FEW {
+            self.count.update(|count| count + 1);
+            return None;
+        }
+        let mut unpacker = self.unpacker.borrow_mut();
+        take(unpacker.get_or_insert_with(|| Unpacker::new(self.repository.packs())))
     }
 
     pub(crate) fn repository(&self) -> &Repository {
@@ -56,7 +95,10 @@ impl Trees for ObjectReader {
     type Error = ObjectError;
 
     fn tree(&self, id: ObjectId) -> Result<Tree, ObjectError> {
-        tree(&self.repository, id)
+        match self.packed(id, ObjectKind::Tree, Self::LARGEST) {
+            Some(bytes) => Tree::parse(bytes).map_err(|_| self.error(ObjectFault::Malformed(id))),
+            None => tree(&self.repository, id),
+        }
     }
 
     fn find_tree(&self, id: ObjectId) -> Option<Tree> {
@@ -68,6 +110,9 @@ impl Trees for ObjectReader {
     }
 
     fn blob(&self, id: ObjectId, limit: usize) -> Result<Blob, ObjectError> {
+        if let Some(bytes) = self.packed(id, ObjectKind::Blob, limit) {
+            return Ok(Blob::Content(bytes.to_vec()));
+        }
         // The header comes first, so that a blob above the limit is never in memory (DESIGN section 2, *Limits*).
         let header = self.odb()?.read_header(oid(id));
         let (size, _) = header.map_err(|error| self.error(ObjectFault::of(id, error)))?;
@@ -76,10 +121,15 @@ impl Trees for ObjectReader {
             false => blob(&self.repository, id).map(Blob::Content),
         }
     }
+
+    fn place(&self, id: ObjectId) -> Option<StoredAt> {
+        self.count.set(Self::FEW);
+        self.with_unpacker(|unpacker| unpacker.find(id))
+    }
 }
 
 pub(crate) fn tree(repository: &Repository, id: ObjectId) -> Result<Tree, ObjectError> {
-    let parse = |bytes: &[u8]| Tree::parse(bytes).map_err(|_| ObjectFault::Malformed(id));
+    let parse = |bytes: &[u8]| Tree::parse(bytes.to_vec()).map_err(|_| ObjectFault::Malformed(id));
     read(repository, id, ObjectType::Tree, parse).map_err(|fault| error(repository, fault))
 }
 

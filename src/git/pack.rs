@@ -1,18 +1,25 @@
 //! Writes objects as one pack, so that a thousand documents cost one sync instead of two thousand.
 
-use std::collections::HashSet;
-use std::fs::File;
-use std::io::Write;
+use std::collections::{HashMap, HashSet};
+use std::fs::Permissions;
+use std::io::{BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::Arc;
 
-use flate2::{Compress, Compression, FlushCompress, Status};
-use git2::{Indexer, Odb, OdbLookupFlags};
+use flate2::{Compress, Compression, Crc, FlushCompress, Status};
+use git2::{Odb, OdbLookupFlags};
 use sha1::{Digest, Sha1};
+use tempfile::NamedTempFile;
 
 use super::objects::oid;
+use super::pack_index::{self, IndexEntry};
 use super::repository::sync_folder;
 use super::{Failpoints, RepositoryError};
-use crate::model::ObjectId;
+use crate::model::{ObjectId, StoredAt};
+
+/// The type of a delta whose base is at a distance in the same pack.
+const DELTA: u8 = 6;
 
 /// The type of an object; the value is its number in a pack.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -64,19 +71,56 @@ pub(crate) fn missing(odb: &Odb<'_>, ids: impl IntoIterator<Item = ObjectId>) ->
     // A refresh would list the packs again for each missing object.
     let absent = |id: &ObjectId| !odb.exists_ext(oid(*id), OdbLookupFlags::NO_REFRESH);
     ids.into_iter()
-        // The indexer rejects a pack that contains an object twice.
+        // A pack must not contain an object twice.
         .filter(|id| seen.insert(*id))
         .filter(absent)
         .collect()
 }
 
+/// The content of a document, and how the source stores it.
+#[derive(Clone, Debug)]
+pub struct PackedObject {
+    pub(super) bytes: Arc<Vec<u8>>,
+    pub(super) copy: Option<PackedCopy>,
+}
+
+impl PackedObject {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl From<Vec<u8>> for PackedObject {
+    fn from(bytes: Vec<u8>) -> Self {
+        let bytes = bytes.into();
+        Self { bytes, copy: None }
+    }
+}
+
+/// A blob as it is in another pack: its deflated bytes, or a deflated delta.
+#[derive(Clone, Debug)]
+pub(super) struct PackedCopy {
+    /// Where it is in the other pack.
+    pub(super) at: StoredAt,
+    /// The base of the delta.
+    pub(super) base: Option<StoredAt>,
+    /// The size of the object or delta.
+    pub(super) size: usize,
+    pub(super) deflated: Vec<u8>,
+}
+
 /// Writes a pack to `folder` (`objects/pack`).
 pub(crate) struct PackWriter<'a> {
     folder: &'a Path,
-    indexer: Indexer<'a>,
+    file: BufWriter<NamedTempFile>,
     hash: Sha1,
     // Shared by all objects, because its setup takes longer than compressing a document.
     deflate: Compress,
+    entries: Vec<IndexEntry>,
+    /// The length of the pack so far.
+    length: u64,
+    /// The offsets of copied objects, by where they were copied from.
+    copies: HashMap<StoredAt, u64>,
     /// The number of objects that are still to be added.
     left: usize,
     failpoints: &'a Failpoints,
@@ -89,13 +133,14 @@ impl<'a> PackWriter<'a> {
         count: usize,
         failpoints: &'a Failpoints,
     ) -> Result<Self, RepositoryError> {
-        // The indexer must not check connectivity, because the objects refer to others outside of the pack.
-        let indexer = Indexer::new(None, folder, 0o444, false).map_err(RepositoryError::git(folder))?;
         let mut pack = Self {
             folder,
-            indexer,
+            file: BufWriter::with_capacity(1 << 16, temporary(folder)?),
             hash: Sha1::new(),
             deflate: Compress::new(Compression::fast(), true),
+            entries: Vec::with_capacity(count),
+            length: 0,
+            copies: HashMap::new(),
             left: count,
             failpoints,
         };
@@ -105,9 +150,14 @@ impl<'a> PackWriter<'a> {
         Ok(pack)
     }
 
-    pub(crate) fn add(&mut self, kind: ObjectKind, bytes: &[u8]) -> Result<(), RepositoryError> {
-        self.left = self.left.checked_sub(1).expect("the count is fixed at the start");
-        let mut packed = head(kind, bytes.len());
+    /// Adds the object `id`, whose content is `bytes`.
+    pub(crate) fn add(
+        &mut self,
+        id: ObjectId,
+        kind: ObjectKind,
+        bytes: &[u8],
+    ) -> Result<(), RepositoryError> {
+        let mut packed = head(kind as u8, bytes.len());
         self.deflate.reset();
         let mut left = bytes;
         loop {
@@ -121,37 +171,102 @@ impl<'a> PackWriter<'a> {
             let taken = usize::try_from(self.deflate.total_in() - before).expect("it is in memory");
             left = &left[taken..];
             if status == Status::StreamEnd {
-                return self.put(&packed);
+                return self.put_entry(id, &packed);
             }
         }
+    }
+
+    /// Adds the document `id`. Copies it as the source stores it, unless the base of its delta was not copied before it:
+    /// compressing a hundred thousand documents takes longer than planning them.
+    pub(crate) fn add_document(
+        &mut self,
+        id: ObjectId,
+        document: &PackedObject,
+    ) -> Result<(), RepositoryError> {
+        let offset = self.length;
+        let Some(copy) = &document.copy else {
+            return self.add(id, ObjectKind::Blob, &document.bytes);
+        };
+        let base = copy.base.map(|base| self.copies.get(&base).copied());
+        self.copies.insert(copy.at, offset);
+        let mut packed = match base {
+            Some(None) => return self.add(id, ObjectKind::Blob, &document.bytes),
+            None => head(ObjectKind::Blob as u8, copy.size),
+            Some(Some(base)) => [head(DELTA, copy.size), distance(offset - base)].concat(),
+        };
+        packed.extend_from_slice(&copy.deflated);
+        self.put_entry(id, &packed)
     }
 
     /// Completes the pack durably and returns its name.
     pub(crate) fn finish(mut self) -> Result<String, RepositoryError> {
         assert_eq!(self.left, 0, "the count is fixed at the start");
         let trailer: [u8; 20] = std::mem::take(&mut self.hash).finalize().into();
-        // The checksum does not cover itself, so it bypasses `put`.
-        self.indexer
-            .write_all(&trailer)
-            .map_err(pack_error(self.folder))?;
+        // The checksum does not cover itself.
+        self.put(&trailer)?;
+        let write = RepositoryError::io("write a pack in", self.folder);
+        let pack = self
+            .file
+            .into_inner()
+            .map_err(|error| write(error.into_error()))?;
         self.failpoints.at("pack: written")?;
-        let name = self.indexer.commit().map_err(RepositoryError::git(self.folder))?;
-        self.failpoints.at("pack: named")?;
-        // Refs and the journal name these objects later, so that their files and then the folder must be durable now.
-        for extension in ["pack", "idx"] {
+        let mut index = temporary(self.folder)?;
+        let written = index.write_all(&pack_index::index(self.entries, &trailer));
+        written.map_err(RepositoryError::io("write a pack in", self.folder))?;
+        let name = ObjectId(trailer).to_string();
+        // Refs and the journal name these objects later, so that their files and then the folder must be durable now. The
+        // index comes last, because it makes the pack visible.
+        for (file, extension) in [(pack, "pack"), (index, "idx")] {
             let path = self.folder.join(format!("pack-{name}.{extension}"));
-            let sync = File::open(&path).and_then(|file| file.sync_all());
-            sync.map_err(RepositoryError::io("sync", &path))?;
+            let synced = file.as_file().sync_all();
+            synced.map_err(RepositoryError::io("sync", &path))?;
+            let named = file.persist(&path).map_err(|error| error.error);
+            named.map_err(RepositoryError::io("create", &path))?;
         }
+        self.failpoints.at("pack: named")?;
         sync_folder(self.folder)?;
         self.failpoints.at("pack: synced")?;
         Ok(name)
     }
 
+    fn put_entry(&mut self, id: ObjectId, bytes: &[u8]) -> Result<(), RepositoryError> {
+        self.left = self.left.checked_sub(1).expect("the count is fixed at the start");
+        let mut checksum = Crc::new();
+        checksum.update(bytes);
+        self.entries.push(IndexEntry {
+            id,
+            checksum: checksum.sum(),
+            offset: self.length,
+        });
+        self.put(bytes)
+    }
+
     fn put(&mut self, bytes: &[u8]) -> Result<(), RepositoryError> {
         self.hash.update(bytes);
-        self.indexer.write_all(bytes).map_err(pack_error(self.folder))
+        self.length += bytes.len() as u64;
+        let written = self.file.write_all(bytes);
+        written.map_err(RepositoryError::io("write a pack in", self.folder))
     }
+}
+
+/// Creates a file that is removed if it is not renamed.
+fn temporary(folder: &Path) -> Result<NamedTempFile, RepositoryError> {
+    let mut file = tempfile::Builder::new();
+    // The name is one that the next start of this crate removes after a crash, and the mode that of Git's packs.
+    file.prefix("tmp_pack_")
+        .permissions(Permissions::from_mode(0o444));
+    file.tempfile_in(folder)
+        .map_err(RepositoryError::io("create a pack in", folder))
+}
+
+/// Returns the `objects` that are not in `odb`, each once.
+pub(crate) fn absent<'o>(odb: &Odb<'_>, objects: &'o [Object]) -> Vec<&'o Object> {
+    let wanted = missing(odb, objects.iter().map(|object| object.id));
+    let mut wanted: HashSet<ObjectId> = wanted.into_iter().collect();
+    objects
+        .iter()
+        .filter(|object| wanted.remove(&object.id))
+        .collect()
 }
 
 /// Writes the `objects` that are missing as one pack; writes nothing if none is.
@@ -161,27 +276,21 @@ pub(crate) fn write(
     objects: &[Object],
     failpoints: &Failpoints,
 ) -> Result<(), RepositoryError> {
-    let wanted: HashSet<ObjectId> = missing(odb, objects.iter().map(|object| object.id))
-        .into_iter()
-        .collect();
-    if wanted.is_empty() {
+    let objects = absent(odb, objects);
+    if objects.is_empty() {
         return Ok(());
     }
-    let mut pack = PackWriter::new(folder, wanted.len(), failpoints)?;
-    let mut done = HashSet::new();
+    let mut pack = PackWriter::new(folder, objects.len(), failpoints)?;
     for object in objects {
-        if wanted.contains(&object.id) && done.insert(object.id) {
-            pack.add(object.kind, &object.bytes)?;
-        }
+        pack.add(object.id, object.kind, &object.bytes)?;
     }
     pack.finish().map(drop)
 }
 
-/// Returns the head of an object in a pack: three bits of type, then the size in groups of seven bits.
-fn head(kind: ObjectKind, size: usize) -> Vec<u8> {
-    let low = |value: usize, bits: u32| u8::try_from(value & ((1 << bits) - 1)).expect("at most seven bits");
-    let mut byte = (kind as u8) << 4 | low(size, 4);
-    let mut rest = size >> 4;
+/// Returns the head of an entry: three bits of type, then the size in groups of seven bits, the lowest first.
+fn head(kind: u8, size: usize) -> Vec<u8> {
+    let mut byte = kind << 4 | low(size as u64, 4);
+    let mut rest = size as u64 >> 4;
     let mut head = Vec::with_capacity(16 + size / 2);
     while rest > 0 {
         head.push(byte | 0x80);
@@ -192,11 +301,17 @@ fn head(kind: ObjectKind, size: usize) -> Vec<u8> {
     head
 }
 
-/// Converts an error of writing a pack in `folder`, which may wrap an error of libgit2.
-fn pack_error(folder: &Path) -> impl FnOnce(std::io::Error) -> RepositoryError + use<> {
-    let folder = folder.to_owned();
-    move |error| match error.downcast::<git2::Error>() {
-        Ok(error) => RepositoryError::git(&folder)(error),
-        Err(error) => RepositoryError::io("write a pack in", &folder)(error),
+/// Returns the distance to the base of a delta: groups of seven bits, the highest first, each but the last minus one.
+fn distance(mut distance: u64) -> Vec<u8> {
+    let mut bytes = vec![low(distance, 7)];
+    while distance >> 7 > 0 {
+        distance = (distance >> 7) - 1;
+        bytes.push(0x80 | low(distance, 7));
     }
+    bytes.reverse();
+    bytes
+}
+
+fn low(value: u64, bits: u32) -> u8 {
+    u8::try_from(value & ((1 << bits) - 1)).expect("at most seven bits")
 }

@@ -2,26 +2,33 @@
 //! configuration that this crate does not use.
 
 use std::fmt;
+use std::fs;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use git2::Repository;
 
+use super::packs::Packs;
 use super::repository::open_bare;
 
-/// The handles of one repository. Keeps the handle that was dropped last.
+/// The handles of one repository. Keeps the handle that was dropped last, and the packs while their folder is unchanged.
 pub struct RepositoryPool {
     folder: PathBuf,
     idle: Mutex<Option<Repository>>,
+    packs: Mutex<Option<(Option<SystemTime>, Arc<Packs>)>>,
 }
 
 impl RepositoryPool {
     /// Creates an empty pool for the repository whose objects and refs are in exactly `folder`.
     #[must_use]
     pub fn new(folder: PathBuf) -> Self {
-        let idle = Mutex::new(None);
-        Self { folder, idle }
+        Self {
+            folder,
+            idle: Mutex::default(),
+            packs: Mutex::default(),
+        }
     }
 
     /// Creates a pool with the handle `repository`.
@@ -29,8 +36,11 @@ impl RepositoryPool {
     pub fn of(repository: Repository) -> Self {
         let folder = repository.commondir().to_owned();
         // The handle of a linked work tree becomes unusable when the work tree is removed.
-        let idle = Mutex::new((repository.path() == folder).then_some(repository));
-        Self { folder, idle }
+        let idle = (repository.path() == folder).then_some(repository);
+        Self {
+            idle: Mutex::new(idle),
+            ..Self::new(folder)
+        }
     }
 
     /// Returns the folder of the objects and refs.
@@ -56,9 +66,21 @@ impl RepositoryPool {
         })
     }
 
-    /// Closes the idle handle.
+    /// Closes the idle handle and the packs.
     pub fn close(&self) {
         *self.idle() = None;
+        *self.packs.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Returns the packs as of the last change of their folder.
+    fn packs(&self) -> Arc<Packs> {
+        let folder = self.folder.join("objects/pack");
+        let changed = fs::metadata(&folder).and_then(|folder| folder.modified()).ok();
+        let mut packs = self.packs.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*packs {
+            Some((known, packs)) if *known == changed => Arc::clone(packs),
+            _ => Arc::clone(&packs.insert((changed, Arc::new(Packs::open(&folder)))).1),
+        }
     }
 
     fn idle(&self) -> MutexGuard<'_, Option<Repository>> {
@@ -76,6 +98,13 @@ impl fmt::Debug for RepositoryPool {
 pub struct PooledRepository {
     repository: Option<Repository>,
     pool: Arc<RepositoryPool>,
+}
+
+impl PooledRepository {
+    /// Returns the packs of the repository, which all its handles share.
+    pub(super) fn packs(&self) -> Arc<Packs> {
+        self.pool.packs()
+    }
 }
 
 impl Deref for PooledRepository {

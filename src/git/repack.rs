@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use git2::{ObjectType, Repository};
 
 use super::objects::oid;
-use super::pack::{ObjectKind, PackWriter};
+use super::pack::{ObjectKind, PackWriter, id_of};
 use super::repository::sync_folder;
 use super::{Failpoints, RepositoryError};
 use crate::model::ObjectId;
@@ -47,7 +47,12 @@ pub(crate) fn repack(repository: &Repository, failpoints: &Failpoints) -> Result
                 return Err(broken()(error));
             }
         };
-        pack.add(kind, object.data())?;
+        // An object with other content than its id must not replace the last copy that may be sound.
+        if id_of(kind, object.data()) != *id {
+            let error = git2::Error::from_str(&format!("object {id} is damaged"));
+            return Err(broken()(error));
+        }
+        pack.add(*id, kind, object.data())?;
     }
     let name = pack.finish()?;
     let new = folder.join(format!("pack-{name}.pack"));

@@ -45,6 +45,6 @@ pub use text::{chain, closest, counted, cut, hex, html, listed};
 pub use time::{duration, rfc3339};
 pub use tree::{Entries, EntryKind, MalformedTree, Tree, TreeEntry};
 pub use tree_diff::TreeDiff;
-pub use trees::{Blob, Trees};
+pub use trees::{Blob, StoredAt, Trees};
 pub use version::{Format, Version};
 pub(crate) use words::{not_a_word, words};

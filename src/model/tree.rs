@@ -8,7 +8,7 @@ use super::ObjectId;
 /// One tree: the entries of a folder in Git's encoding. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    pub(super) bytes: Arc<[u8]>,
+    pub(super) bytes: Arc<Vec<u8>>,
     /// The end of each entry.
     pub(super) ends: Arc<[usize]>,
     files: usize,
@@ -24,8 +24,9 @@ impl Tree {
     ///
     /// # Errors
     /// If `bytes` is not a tree.
-    pub fn parse(bytes: &[u8]) -> Result<Self, MalformedTree> {
-        let (mut rest, mut files) = (bytes, 0);
+    pub fn parse(bytes: impl Into<Arc<Vec<u8>>>) -> Result<Self, MalformedTree> {
+        let bytes = bytes.into();
+        let (mut rest, mut files) = (bytes.as_slice(), 0);
         let mut ends = Vec::with_capacity(bytes.len() / 32);
         while let Some(EntryBounds { mode, end, .. }) = first_place(rest) {
             files += usize::from(kind(mode) == EntryKind::Blob);
@@ -35,7 +36,7 @@ impl Tree {
         if !rest.is_empty() {
             return Err(MalformedTree);
         }
-        let (bytes, ends) = (bytes.into(), ends.into());
+        let ends = ends.into();
         Ok(Self { bytes, ends, files })
     }
 
@@ -263,9 +264,9 @@ mod tests {
         assert_eq!(tree.files(), 1);
         let bytes = tree.bytes();
         for end in (1..bytes.len()).filter(|end| *end != 29) {
-            assert!(Tree::parse(&bytes[..end]).is_err(), "{end}");
+            assert!(Tree::parse(bytes[..end].to_vec()).is_err(), "{end}");
         }
-        assert_eq!(Tree::parse(bytes).unwrap().files(), 1);
+        assert_eq!(Tree::parse(bytes.to_vec()).unwrap().files(), 1);
     }
 
     proptest! {

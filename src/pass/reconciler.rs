@@ -244,9 +244,7 @@ impl Reconciler {
         let documents = Documents::new(snapshot)?;
         let started = self
             .store
-            .start(&head, &changes, |object| documents.read(object), &|| {
-                context.is_stopped()
-            });
+            .start(&head, &changes, documents, &|| context.is_stopped());
         let journal = started.map_err(record::unread)?;
         context.report(Event::Begins(plan));
         self.inherited.expire(clock.instant());

@@ -8,10 +8,11 @@ use super::report::{ChangeResult, PublishSummary};
 use super::spent::spent;
 use super::{Error, planning};
 use crate::document::LARGEST_DOCUMENT;
+use crate::git::pack::PackedObject;
 use crate::model::{Blob, ObjectId, RequestDigest, ToggleId, Trees};
 use crate::plan::{self, Plan};
 use crate::source::{self, Snapshot};
-use crate::state::{self, AppliedEdit, Failures, PassHead, Refusal, Stop, Store, Tried};
+use crate::state::{self, AppliedEdit, DocumentReader, Failures, PassHead, Refusal, Stop, Store, Tried};
 
 /// Records outcomes and what needs no publish, and remembers a pass that left nothing to do.
 pub(crate) fn record(
@@ -31,7 +32,7 @@ pub(crate) fn record(
         edits.push(AppliedEdit::Seen);
     }
     let documents = Documents::new(snapshot)?;
-    let recorded = store.record(&head, &edits, |object| documents.read(object), stop);
+    let recorded = store.record(&head, &edits, documents, stop);
     recorded.map_err(match published.results.is_empty() {
         true => unread,
         false => Error::State,
@@ -108,6 +109,9 @@ fn tries(store: &Store, plan: &Plan, published: &PublishSummary, now: i64) -> BT
     tries::remember(store.view().tries(), unconfirmed, is_held, now, fastrand::f64())
 }
 
+/// The number of documents that are read in any order.
+const FEW: usize = 64;
+
 /// The bytes of the source's documents, for the state to keep.
 pub(crate) struct Documents(source::Reader);
 
@@ -141,11 +145,25 @@ impl Documents {
     pub(crate) fn new(snapshot: &Snapshot) -> Result<Self, Error> {
         Ok(Self(snapshot.reader()?))
     }
+}
 
-    pub(crate) fn read(&self, object: ObjectId) -> Result<Vec<u8>, Unreadable> {
+impl DocumentReader for Documents {
+    type Error = Unreadable;
+
+    fn read(&mut self, object: ObjectId) -> Result<PackedObject, Unreadable> {
+        if let Some(packed) = self.0.packed(object, LARGEST_DOCUMENT) {
+            return Ok(packed);
+        }
         match self.0.blob(object, LARGEST_DOCUMENT)? {
-            Blob::Content(bytes) => Ok(bytes),
+            Blob::Content(bytes) => Ok(bytes.into()),
             Blob::Missing | Blob::TooLarge(_) => Err(Unreadable::Absent(object)),
+        }
+    }
+
+    fn arrange(&self, objects: &mut [ObjectId]) {
+        // A few are not worth opening the packs for.
+        if objects.len() > FEW {
+            objects.sort_by_cached_key(|object| self.0.place(*object));
         }
     }
 }

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::error::{Error, cannot_open};
 use super::place::RepositoryPlace;
+use crate::git::pack::PackedObject;
 use crate::git::{ObjectError, ObjectFault, ObjectReader, Repository, RepositoryPool};
-use crate::model::{Blob, ObjectId, Tree, Trees};
+use crate::model::{Blob, ObjectId, StoredAt, Tree, Trees};
 
 /// The open repositories and the trees that the readers of one snapshot share. Contended only for one lookup at a time.
 #[derive(Debug)]
@@ -77,6 +78,11 @@ impl Reader {
         is_partial(self.folder())
     }
 
+    /// Returns a blob as it is in its pack, if it is in a pack and not over the limit.
+    pub(crate) fn packed(&self, id: ObjectId, limit: usize) -> Option<PackedObject> {
+        self.objects.packed_blob(id, limit)
+    }
+
     /// Returns why `id` could not be read: the repository vanished, or is a partial clone or damaged.
     pub(super) fn missing(&self, id: ObjectId, error: git2::Error) -> Error {
         self.fault(ObjectFault::of(id, error))
@@ -128,6 +134,10 @@ impl Trees for Reader {
                 error => Err(error),
             },
         }
+    }
+
+    fn place(&self, id: ObjectId) -> Option<StoredAt> {
+        self.objects.place(id)
     }
 }
 

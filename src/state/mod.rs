@@ -45,7 +45,7 @@ mod snapshot;
 mod store;
 
 pub use crate::git::FailpointHook;
-pub use applied::{AppliedEdit, PassHead, Revisions, Tip};
+pub use applied::{AppliedEdit, DocumentReader, PassHead, Revisions, Tip};
 #[cfg(test)]
 pub use clock::SimulatedClock;
 pub use clock::{Clock, Stop};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::applied::{AppliedEdit, AppliedRepository, PassHead, SkipIfUnchanged, unkept};
+use super::applied::{AppliedEdit, AppliedRepository, DocumentReader, PassHead, SkipIfUnchanged, unkept};
 use super::error::Error;
 use super::journal::index::{JournalIndex, JournalTrim};
 use super::journal::{Journal, JournalFile, fresh_id};
@@ -15,7 +15,7 @@ use super::shared::session::{PassAnnouncement, SharedSession};
 use super::sidecar::{self, CleanPass, Failures};
 use super::{Clock, SharedOptions, StateSnapshot, Stop};
 use crate::git::{self, FailpointHook, Failpoints};
-use crate::model::{CommitId, ObjectId, Sent, ToggleId};
+use crate::model::{CommitId, Sent, ToggleId};
 
 /// How to open a [`Store`].
 #[derive(Clone)]
@@ -160,16 +160,13 @@ impl Store {
     ///
     /// # Errors
     /// If something cannot be recorded. No request may be sent then.
-    pub fn start<E>(
+    pub fn start(
         &mut self,
         head: &PassHead,
         changes: &[(ToggleId, Sent)],
-        documents: impl FnMut(ObjectId) -> Result<Vec<u8>, E>,
+        documents: impl DocumentReader,
         stop: Stop<'_>,
-    ) -> Result<Journal, Error>
-    where
-        E: std::error::Error + Send + Sync + 'static,
-    {
+    ) -> Result<Journal, Error> {
         // Removed first: after a crash, the next pass must not take the state for clean.
         sidecar::keep_pass(&self.dir, None, &self.failpoints)?;
         self.view.reload(&self.dir)?;
@@ -249,16 +246,13 @@ impl Store {
     ///
     /// # Errors
     /// If something cannot be recorded. The journal keeps all entries that are not recorded.
-    pub fn record<E>(
+    pub fn record(
         &mut self,
         head: &PassHead,
         edits: &[AppliedEdit],
-        documents: impl FnMut(ObjectId) -> Result<Vec<u8>, E>,
+        documents: impl DocumentReader,
         stop: Stop<'_>,
-    ) -> Result<(), Error>
-    where
-        E: std::error::Error + Send + Sync + 'static,
-    {
+    ) -> Result<(), Error> {
         self.journal.refresh()?;
         let index = self.journal.index();
         let is_withdrawn = self
@@ -284,16 +278,13 @@ impl Store {
     }
 
     /// Commits confirmed requests and `edits`.
-    fn commit<E>(
+    fn commit(
         &mut self,
         head: &PassHead,
         edits: &[AppliedEdit],
         skip: SkipIfUnchanged,
-        documents: impl FnMut(ObjectId) -> Result<Vec<u8>, E>,
-    ) -> Result<(), Error>
-    where
-        E: std::error::Error + Send + Sync + 'static,
-    {
+        documents: impl DocumentReader,
+    ) -> Result<(), Error> {
         let edits = self.applied.edits(self.journal.index(), &self.committed, edits)?;
         let toggles: Vec<ToggleId> = edits.outcomes().cloned().collect();
         let allowances = self.view.allowances();

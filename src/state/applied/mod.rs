@@ -2,6 +2,7 @@
 //! documents.
 
 pub(crate) mod commit;
+mod documents;
 pub(crate) mod edit;
 mod revisions;
 mod tree;
@@ -13,14 +14,17 @@ use git2::Repository;
 
 use super::Error;
 use super::journal::index::{JournalEntry, JournalIndex, JournalTrim};
-use crate::git::pack::{self, Object, ObjectKind, PackWriter};
+use crate::git::pack::{self, Object, PackWriter};
 use crate::git::refs::{self, Moved};
 use crate::git::{self, Failpoints};
 use crate::model::{Allowance, CommitId, ObjectId, ToggleId};
 use commit::{APPLIED, CommitOrigin, EditReason};
+use documents::document;
 use edit::CommitEdits;
 
 pub use commit::Tip;
+pub use documents::DocumentReader;
+pub(crate) use documents::unkept;
 pub use edit::AppliedEdit;
 pub use revisions::Revisions;
 
@@ -115,27 +119,12 @@ impl AppliedRepository {
     }
 
     /// Writes missing documents as one synced pack.
-    pub(crate) fn keep<E>(
+    pub(crate) fn keep(
         &self,
         objects: impl Iterator<Item = ObjectId>,
-        mut documents: impl FnMut(ObjectId) -> Result<Vec<u8>, E>,
-    ) -> Result<(), Error>
-    where
-        E: std::error::Error + Send + Sync + 'static,
-    {
-        let odb = self.repository.odb().map_err(self.broken())?;
-        let missing = pack::missing(&odb, objects);
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let folder = self.packs();
-        // A pack needs the same few syncs for any number of documents; loose objects need two each.
-        let mut pack = PackWriter::new(&folder, missing.len(), &self.failpoints)?;
-        for object in missing {
-            pack.add(ObjectKind::Blob, &document(object, &mut documents)?)?;
-        }
-        pack.finish()?;
-        odb.refresh().map_err(self.broken())
+        documents: impl DocumentReader,
+    ) -> Result<(), Error> {
+        self.write_pack(&[], objects, documents)
     }
 
     /// Returns the changes for the confirmed requests of `index` that are not in `committed`, and for `edits`.
@@ -190,17 +179,14 @@ impl AppliedRepository {
     }
 
     /// Writes the commit and moves the ref. Returns the entries that may leave the journal.
-    pub(crate) fn commit<E>(
+    pub(crate) fn commit(
         &mut self,
         head: &PassHead,
         edits: CommitEdits,
         allowances: &[Allowance],
         skip: SkipIfUnchanged,
-        mut documents: impl FnMut(ObjectId) -> Result<Vec<u8>, E>,
-    ) -> Result<JournalTrim, Error>
-    where
-        E: std::error::Error + Send + Sync + 'static,
-    {
+        documents: impl DocumentReader,
+    ) -> Result<JournalTrim, Error> {
         let CommitEdits {
             changes,
             reasons,
@@ -215,12 +201,6 @@ impl AppliedRepository {
         if !seen && skip == SkipIfUnchanged::Yes && before.is_some_and(|(_, tree)| tree == root) {
             return Ok(trim);
         }
-        let odb = self.repository.odb().map_err(self.broken())?;
-        let wanted = changes.values().flatten().map(|(_, object)| *object);
-        for object in pack::missing(&odb, wanted) {
-            objects.push(Object::new(ObjectKind::Blob, document(object, &mut documents)?));
-        }
-        drop(odb);
         let origin = CommitOrigin {
             revision: Some(head.revision),
             base_url: &self.base_url,
@@ -233,7 +213,8 @@ impl AppliedRepository {
         let id = CommitId(commit.id);
         objects.push(commit);
         // The objects are durable before the ref points to them.
-        self.write(&objects)?;
+        let wanted = changes.values().flatten().map(|(_, object)| *object);
+        self.write_pack(&objects, wanted, documents)?;
         self.move_to(id)?;
         self.tip = Some(Tip {
             commit: id,
@@ -246,13 +227,34 @@ impl AppliedRepository {
 
     /// Writes objects as one synced pack.
     pub(crate) fn write(&self, objects: &[Object]) -> Result<(), Error> {
-        let odb = self.repository.odb().map_err(self.broken())?;
-        pack::write(&odb, &self.packs(), objects, &self.failpoints)?;
-        odb.refresh().map_err(self.broken())
+        self.write_pack(objects, std::iter::empty(), unkept)
     }
 
-    fn packs(&self) -> PathBuf {
-        self.repository.path().join("objects/pack")
+    /// Writes the missing ones of `objects` and `documents` as one synced pack.
+    fn write_pack(
+        &self,
+        objects: &[Object],
+        documents: impl Iterator<Item = ObjectId>,
+        mut reader: impl DocumentReader,
+    ) -> Result<(), Error> {
+        let odb = self.repository.odb().map_err(self.broken())?;
+        let objects = pack::absent(&odb, objects);
+        let mut documents = pack::missing(&odb, documents);
+        if objects.is_empty() && documents.is_empty() {
+            return Ok(());
+        }
+        reader.arrange(&mut documents);
+        let folder = self.repository.path().join("objects/pack");
+        // A pack needs the same few syncs for any number of documents; loose objects need two each.
+        let mut pack = PackWriter::new(&folder, objects.len() + documents.len(), &self.failpoints)?;
+        for id in documents {
+            pack.add_document(id, &document(id, &mut reader)?)?;
+        }
+        for object in objects {
+            pack.add(object.id, object.kind, &object.bytes)?;
+        }
+        pack.finish()?;
+        odb.refresh().map_err(self.broken())
     }
 
     /// Refuses a tip that belongs to another service.
@@ -265,29 +267,5 @@ impl AppliedRepository {
 
     pub(crate) fn broken(&self) -> impl FnOnce(git2::Error) -> Error + use<> {
         Error::repository(self.repository.path())
-    }
-}
-
-/// Fails: the repository has the document of a confirmed request since before the request.
-pub(crate) fn unkept(object: ObjectId) -> Result<Vec<u8>, std::io::Error> {
-    Err(std::io::Error::other(format!("document {object} was not kept")))
-}
-
-/// Returns the bytes of `object`, which must have that id.
-fn document<E>(
-    object: ObjectId,
-    documents: &mut impl FnMut(ObjectId) -> Result<Vec<u8>, E>,
-) -> Result<Vec<u8>, Error>
-where
-    E: std::error::Error + Send + Sync + 'static,
-{
-    let bytes = documents(object).map_err(|source| Error::Document {
-        object,
-        source: Box::new(source),
-    })?;
-    // The source may be damaged, but the record must have exactly what was sent.
-    match pack::id_of(ObjectKind::Blob, &bytes) == object {
-        true => Ok(bytes),
-        false => Err(Error::WrongContent { object }),
     }
 }
