@@ -22,7 +22,11 @@ pub struct Draft {
     policy: Policy,
     applied_counts: BTreeMap<EnvironmentId, usize>,
     suspensions: Suspensions,
-    changes: Vec<DraftChange>,
+    #[expect(
+        clippy::vec_box,
+        reason = "each is freed before its change is made, so a large plan is in memory once"
+    )]
+    changes: Vec<Box<DraftChange>>,
     plan: Plan,
 }
 
@@ -42,7 +46,7 @@ impl Draft {
             mut findings,
         } = input;
         // The same input yields the same plan byte for byte, whatever its order is.
-        decided.sort_by(|a, b| a.id.cmp(&b.id));
+        decided.sort_unstable_by(|a, b| a.id.cmp(&b.id));
         findings.sort();
         let mut draft = Self {
             policy: policy.clone(),
@@ -82,7 +86,7 @@ impl Draft {
                         // The reason of a whole environment is more general, so it stays.
                         change.withheld.get_or_insert_with(|| parked.reason.clone());
                     }
-                    draft.changes.push(*change);
+                    draft.changes.push(change);
                 }
             }
         }
@@ -128,7 +132,8 @@ impl Draft {
         let changes = self.changes.iter();
         let disables = changes.filter(|change| change.action == Action::Disable && change.withheld.is_none());
         disables
-            .map(|DraftChange { version, .. }| (version.id.clone(), version.path.clone(), version.object))
+            .map(|change| &change.version)
+            .map(|version| (version.id.clone(), version.path.clone(), version.object))
             .collect()
     }
 
@@ -162,9 +167,9 @@ impl Draft {
                         outcome,
                     });
                 }
-                DraftOutcome::Publish => changes.push(self.change(draft, attributions)),
+                DraftOutcome::Publish => changes.push(self.change(*draft, attributions)),
                 DraftOutcome::Withhold(reason) => {
-                    let change = self.change(draft, attributions);
+                    let change = self.change(*draft, attributions);
                     self.plan.withheld.push(withheld(reason, change));
                 }
             }

@@ -29,7 +29,7 @@ pub(super) struct FirstPassRules<'a> {
 
 impl FirstPassRules<'_> {
     /// Decides on every environment with a first pass. `changes` is sorted by toggle.
-    pub(super) fn choices(&self, changes: &[DraftChange]) -> BTreeMap<EnvironmentId, FirstPassChoice> {
+    pub(super) fn choices(&self, changes: &[Box<DraftChange>]) -> BTreeMap<EnvironmentId, FirstPassChoice> {
         let lanes = changes.chunk_by(|a, b| same_environment(&a.version.id, &b.version.id));
         lanes
             .filter_map(|lane| {
@@ -40,7 +40,7 @@ impl FirstPassRules<'_> {
             .collect()
     }
 
-    fn choice(&self, environment: EnvironmentId, lane: &[DraftChange]) -> FirstPassChoice {
+    fn choice(&self, environment: EnvironmentId, lane: &[Box<DraftChange>]) -> FirstPassChoice {
         if let Some(decided) = by_operator(self.policy, self.overrides, &environment) {
             return FirstPassChoice::Decided(decided);
         }
@@ -59,7 +59,7 @@ impl FirstPassRules<'_> {
     }
 
     /// Returns the distinct decisions that the trailers of an environment's commits request.
-    fn requested(&self, lane: &[DraftChange]) -> Vec<FirstPass> {
+    fn requested(&self, lane: &[Box<DraftChange>]) -> Vec<FirstPass> {
         if self.policy.trailer == Trailer::Ignored {
             return Vec::new();
         }

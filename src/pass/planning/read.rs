@@ -1,8 +1,9 @@
 //! Reads, parses and checks the documents that differ by object id, and decides about each, on all cores.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::num::NonZero;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use crate::document::{self, Diagnostic, LARGEST_DOCUMENT, Layout};
@@ -13,8 +14,8 @@ use crate::plan::compare::{Difference, File, join};
 use crate::plan::{AppliedVersion, Candidate, Desired};
 use crate::source;
 
-/// The number of documents that a thread takes at a time.
-const PART: usize = 64;
+/// The number of documents that a thread takes at a time: several times as many as a chain of deltas has.
+const PART: usize = 256;
 
 /// The settings and the state that reading depends on.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +36,7 @@ pub(crate) type Read<T> = (Vec<T>, Vec<Diagnostic>);
 
 /// Reads and checks both sides of each difference in scope. `open` gives each thread its own readers.
 pub(crate) fn read<S, F, D, T>(
-    differences: Vec<Difference>,
+    mut differences: Vec<Difference>,
     context: ReadContext<'_>,
     decide: D,
     open: F,
@@ -48,12 +49,29 @@ where
 {
     // A toggle outside `--only` stays unknown and is reported (DESIGN, section 4, *Unknown*).
     let wanted = |one: &Difference| context.scope.contains(&one.id) || context.unknown.contains_key(&one.id);
+    differences.retain(wanted);
     let count = differences.len();
-    // Small parts, so that contents are dropped while the rest is still being read. Threads read under the same lock,
-    // because libgit2 locks so often that two readers are slower than one. The other threads parse meanwhile.
-    let parts = Mutex::new(differences.into_iter().filter(wanted));
-    let work = || -> Result<Read<T>, Error> {
-        let mut all = Read::default();
+    if count == 0 {
+        return Ok(Read::default());
+    }
+    // The first one to read is the last.
+    if count <= PART {
+        differences.reverse();
+    } else {
+        // Neighbors in a pack are read together, and a delta after its base.
+        let (source, _) = open()?;
+        let place = |one: &Difference| one.desired.first().and_then(|file| source.place(file.id));
+        differences.sort_by_cached_key(|one| Reverse(place(one)));
+    }
+    // Counting the cores takes ten system calls, too many for a few differences.
+    let threads = match count.div_ceil(PART) {
+        1 => 1,
+        parts => thread::available_parallelism().map_or(1, NonZero::get).min(parts),
+    };
+    // Differences are taken from the end, so that they leave the memory that the decisions need.
+    let parts = Mutex::new(differences);
+    let all = Mutex::new((Vec::with_capacity(count), Vec::new()));
+    let work = || -> Result<(), Error> {
         let (source, applied) = open()?;
         let reader = Reader {
             source,
@@ -62,52 +80,49 @@ where
             decide: &decide,
         };
         loop {
-            let mut parts = parts.lock().unwrap_or_else(PoisonError::into_inner);
-            let part = parts
-                .by_ref()
-                .take(PART)
-                .map(|difference| reader.load(difference));
-            let part = part.collect::<Result<Vec<_>, _>>()?;
-            // Before parsing, so that another thread can read meanwhile.
-            drop(parts);
+            let part = last_part(&mut lock(&parts));
             if part.is_empty() {
-                return Ok(all);
+                return Ok(());
             }
-            for loaded in part {
-                reader.read(loaded, &mut all);
+            let mut read = Read::default();
+            for difference in part {
+                reader.read(reader.load(difference)?, &mut read);
             }
+            let mut all = lock(&all);
+            all.0.append(&mut read.0);
+            all.1.append(&mut read.1);
         }
-    };
-    if count == 0 {
-        return Ok(Read::default());
-    }
-    // Counting the cores takes ten system calls, too many for a few differences.
-    let threads = match count.div_ceil(PART) {
-        1 => 1,
-        parts => thread::available_parallelism().map_or(1, NonZero::get).min(parts),
     };
     match threads {
-        1 => work(),
-        _ => in_threads(threads, work),
+        1 => work()?,
+        _ => in_threads(threads, work)?,
     }
+    Ok(all.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Runs `work` in several threads and joins the results.
-fn in_threads<T: Send>(
-    threads: usize,
-    work: impl Fn() -> Result<Read<T>, Error> + Sync,
-) -> Result<Read<T>, Error> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes the last differences, the last one first.
+fn last_part(differences: &mut Vec<Difference>) -> Vec<Difference> {
+    let mut part = differences.split_off(differences.len().saturating_sub(PART));
+    part.reverse();
+    if differences.len() < differences.capacity() / 2 {
+        differences.shrink_to_fit();
+    }
+    part
+}
+
+/// Runs `work` in several threads.
+fn in_threads(threads: usize, work: impl Fn() -> Result<(), Error> + Sync) -> Result<(), Error> {
     thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
-        let mut all = Read::default();
-        for worker in workers {
-            let (decided, findings) = worker
+        workers.into_iter().try_for_each(|worker| {
+            worker
                 .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-            all.0.extend(decided);
-            all.1.extend(findings);
-        }
-        Ok(all)
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
     })
 }
 
