@@ -1,5 +1,6 @@
 //! `gitoggle import` writes the documents of toggles that exist into the work tree, and nothing else.
 
+mod faults;
 mod from;
 mod input;
 mod live;
@@ -10,7 +11,7 @@ mod worktree;
 
 use serde_json::{Value, json};
 
-use crate::support::{Gitoggle, World, content};
+use crate::support::{Gitoggle, TOKEN, World, content};
 
 /// Begins `gitoggle import` into the repository of `world`.
 fn import(world: &World) -> Gitoggle {
@@ -23,6 +24,15 @@ fn import_lines(world: &World, lines: &str) -> Gitoggle {
     import(world)
         .arg("--from=-")
         .after(&format!("exec < '{}'", path.display()))
+}
+
+/// Begins `gitoggle import` from the service of `world`.
+fn import_live(world: &World) -> Gitoggle {
+    import(world)
+        .set("base-url", world.service.url())
+        .set("ca-file", world.ca())
+        .set("service-kind", "featureprobe")
+        .env("GITOGGLE_TOKEN", TOKEN)
 }
 
 /// Returns a line of input: the toggle is enabled for people older than `age`.
