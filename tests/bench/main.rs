@@ -7,6 +7,7 @@
 
 mod daemon;
 mod fixture;
+mod import;
 mod measure;
 mod sandbox;
 
@@ -60,6 +61,11 @@ fn main() {
         for (_, measure) in measures.iter().filter(|(name, _)| wants(name)) {
             measure(&bench);
         }
+    }
+    if wants("import") {
+        let folder = folder.path().join("import");
+        std::fs::create_dir(&folder).expect("a folder can be made");
+        import::measure(&folder);
     }
     if wants("daemon") {
         let folder = folder.path().join("daemon");
