@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::config::{Command, Flags, Settings, ValueShape, settings};
-use crate::model::ServiceKind;
 use crate::pass::import::{ImportReport, ImportResult};
 
 /// The most folders that `git add` names.
@@ -29,15 +28,11 @@ pub(super) fn commands(report: &ImportReport, all: &Settings, flags: &Flags) -> 
     let mut then = |command, words: &str| {
         let _ = writeln!(text, "  gitoggle {words}{}", with_flags(command, flags));
     };
-    match (&all.base_url, all.service_kind) {
-        // Without an address, a plan knows nothing to compare with.
-        (None, _) => then(Command::Validate, "validate"),
-        (Some(_), ServiceKind::Documented) => {
+    match all.base_url {
+        // Without the address of a service, nothing can be adopted.
+        None => then(Command::Validate, "validate"),
+        Some(_) => {
             then(Command::Plan, "plan --first-pass adopt");
-            then(Command::Apply, "apply --first-pass adopt");
-        }
-        (Some(_), ServiceKind::FeatureProbe) => {
-            then(Command::Plan, "plan --live --first-pass adopt");
             then(Command::Apply, "apply --first-pass adopt");
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{canonical, file, files, import, import_lines, line, record};
+use super::{canonical, file, files, import, import_lines, line, record, run_copied};
 use crate::support::{World, content, doc};
 
 #[test]
@@ -203,25 +203,7 @@ fn the_next_commands_work_when_copied() {
             &format!("gitoggle apply --first-pass adopt --repo $REPO {root}"),
         ]
     );
-    let program = std::path::Path::new(env!("CARGO_BIN_EXE_gitoggle"));
-    let script = commands.join(" &&\n");
-    let script = script
-        .replace("$REPO", &world.repo.path().display().to_string())
-        .replace("$SERVICE", &format!("127.0.0.1:{}", world.service.port()));
-    let path = std::env::var("PATH").unwrap();
-    let output = std::process::Command::new("sh")
-        .args(["-ec", &script])
-        .env("PATH", format!("{}:{path}", program.parent().unwrap().display()))
-        .env("HOME", world.path("home"))
-        .env("GITOGGLE_TOKEN", "t")
-        .env("GIT_AUTHOR_NAME", "a")
-        .env("GIT_AUTHOR_EMAIL", "a@example.org")
-        .env("GIT_COMMITTER_NAME", "a")
-        .env("GIT_COMMITTER_EMAIL", "a@example.org")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{output:?}");
-    let stdout = String::from_utf8(output.stdout).unwrap();
+    let stdout = run_copied(&world, &commands);
     assert!(
         stdout.contains("recorded without publishing: 2 toggles"),
         "{stdout}"

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::live_service::{LiveService, project, toggle};
-use super::{canonical, file, files};
+use super::{canonical, file, files, run_copied};
 use crate::support::{World, content};
 
 /// A project with two environments and two toggles, of which one was never configured, and a second project.
@@ -29,8 +29,8 @@ fn everything_that_the_token_can_read_is_imported_with_get_requests_only() {
         .exit(0)
         .stdout("5 written, 0 unchanged, 0 different\n")
         .stderr_contains(&[
-            "next:\n  git -C $REPO add shop web\n  git -C $REPO commit -m 'Import toggles'\n  gitoggle plan --live \
-             --first-pass adopt --repo $REPO --base-url https://127.0.0.1:",
+            "next:\n  git -C $REPO add shop web\n  git -C $REPO commit -m 'Import toggles'\n",
+            "  gitoggle plan --first-pass adopt --repo $REPO --base-url https://127.0.0.1:",
         ])
         .never_says(&["server-", "client-"]);
     assert_eq!(
@@ -62,6 +62,28 @@ fn everything_that_the_token_can_read_is_imported_with_get_requests_only() {
         .exit(0)
         .stdout("0 written, 5 unchanged, 0 different\n")
         .stderr("");
+}
+
+#[test]
+fn after_an_import_the_printed_commands_adopt_everything_and_the_next_plan_is_empty() {
+    let world = World::new();
+    let service = shops(&world);
+    let printed = service.import(&world).exit(0).both();
+    let commands: Vec<&str> = printed
+        .lines()
+        .filter_map(|line| line.strip_prefix("  "))
+        .collect();
+    assert_eq!(commands.len(), 4, "{printed}");
+    let stdout = run_copied(&world, &commands);
+    assert!(
+        stdout.contains("recorded without publishing: 5 toggles"),
+        "{stdout}"
+    );
+    let plan = run_copied(&world, &[&commands[2].replacen("plan", "plan --output json", 1)]);
+    let plan: Value = serde_json::from_str(&plan).unwrap();
+    assert_eq!((&plan["changes"], &plan["held"]), (&json!([]), &json!([])));
+    // Nothing was published.
+    service.paths();
 }
 
 #[test]

@@ -84,3 +84,28 @@ fn files(world: &World) -> Vec<String> {
     let files = files.map(|path| path.strip_prefix(top).unwrap().display().to_string());
     files.filter(|path| !path.starts_with(".git/")).collect()
 }
+
+/// Runs commands that the program printed in a shell, and returns what they print.
+fn run_copied(world: &World, commands: &[&str]) -> String {
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_gitoggle"));
+    let script = commands.join(" &&\n");
+    let script = script
+        .replace("$REPO", &world.repo.path().display().to_string())
+        .replace("$TMP", &world.root().display().to_string())
+        .replace("$SERVICE", &format!("127.0.0.1:{}", world.service.port()));
+    let path = std::env::var("PATH").unwrap();
+    let output = std::process::Command::new("sh")
+        .args(["-ec", &script])
+        .env_remove("XDG_STATE_HOME")
+        .env("PATH", format!("{}:{path}", program.parent().unwrap().display()))
+        .env("HOME", world.path("home"))
+        .env("GITOGGLE_TOKEN", TOKEN)
+        .env("GIT_AUTHOR_NAME", "a")
+        .env("GIT_AUTHOR_EMAIL", "a@example.org")
+        .env("GIT_COMMITTER_NAME", "a")
+        .env("GIT_COMMITTER_EMAIL", "a@example.org")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
