@@ -4,14 +4,14 @@
 //! part of a pass, and the daemon repeats it.
 //!
 //! ```text
-//! cli ──► config, telemetry, admin, notification, sandbox
+//! cli ──► config, telemetry, admin, notification, sandbox, forge
 //!  │                      │
 //!  ▼                      ▼
 //! daemon ──► pass ◄── cli (apply, plan, validate)
 //!             │
 //!    ┌────────┼────────┐
 //!    ▼        ▼        ▼
-//!  source  service   state               edges: never import each other
+//!  source  service   state   (forge)     edges: never import each other
 //!    └────────┴──┬─────┘
 //!                ▼
 //!         git, transport
@@ -25,6 +25,7 @@
 //!   Publishing requires a [`plan::Approved`], which only the rails create.
 //! * [`transport`] contains TLS, proxies, and secrets; [`git`] contains Git remotes, objects, and URLs. The edges
 //!   [`source`], [`service`] and [`state`] use them.
+//! * [`forge`] knows the services that host repositories and run CI jobs.
 //! * [`pass`] is the only module that uses every edge; [`daemon`] runs passes in a loop.
 //! * [`admin`] and [`notification`] read the daemon's status and send it commands; they cannot publish.
 //! * [`sandbox`] is a local stand-in for the service.
@@ -37,6 +38,7 @@ pub mod config;
 pub mod daemon;
 pub mod document;
 pub mod evaluate;
+pub mod forge;
 pub mod git;
 pub mod model;
 pub mod notification;

@@ -1,0 +1,201 @@
+//! Tests of the variables of each CI system.
+
+use std::collections::BTreeMap;
+
+use super::{Forge, PullRequest};
+
+const EVENT: &str = r#"{"action":"synchronize","number":7,"pull_request":{"number":7,
+    "head":{"sha":"1111111111111111111111111111111111111111","ref":"feature/x"},
+    "base":{"sha":"2222222222222222222222222222222222222222","ref":"main"}}}"#;
+
+const HEAD: &str = "1111111111111111111111111111111111111111";
+const MERGE: &str = "3333333333333333333333333333333333333333";
+
+/// Returns the pull request of a job with these variables, and the event file `/event.json`.
+fn found(variables: &[(&str, &str)]) -> Option<PullRequest> {
+    let variables: BTreeMap<&str, &str> = variables.iter().copied().collect();
+    PullRequest::of_job(
+        &|name| variables.get(name).map(|value| (*value).to_owned()),
+        &|path| (path == "/event.json").then(|| EVENT.to_owned()),
+    )
+}
+
+fn expected(forge: Forge, head: Option<&str>) -> PullRequest {
+    PullRequest {
+        forge,
+        target: "main".to_owned(),
+        source: Some("feature/x".to_owned()),
+        head: head.map(str::to_owned),
+        number: Some("7".to_owned()),
+        repository: Some("shop/toggles".to_owned()),
+        api_url: None,
+    }
+}
+
+const GITHUB: &[(&str, &str)] = &[
+    ("GITHUB_ACTIONS", "true"),
+    ("GITHUB_API_URL", "https://api.github.com"),
+    ("GITHUB_BASE_REF", "main"),
+    ("GITHUB_EVENT_NAME", "pull_request"),
+    ("GITHUB_EVENT_PATH", "/event.json"),
+    ("GITHUB_HEAD_REF", "feature/x"),
+    ("GITHUB_REF", "refs/pull/7/merge"),
+    ("GITHUB_REPOSITORY", "shop/toggles"),
+    ("GITHUB_SHA", MERGE),
+];
+
+#[test]
+fn github_names_the_head_in_the_event() {
+    let api_url = Some("https://api.github.com".to_owned());
+    let full = expected(Forge::GitHub, Some(HEAD));
+    let full = PullRequest { api_url, ..full };
+    assert_eq!(found(GITHUB), Some(full.clone()));
+    let without_event: Vec<_> = GITHUB
+        .iter()
+        .copied()
+        .filter(|(name, _)| *name != "GITHUB_EVENT_PATH")
+        .collect();
+    assert_eq!(
+        found(&without_event),
+        Some(PullRequest { head: None, ..full }),
+        "the ref names the number"
+    );
+}
+
+#[test]
+fn gitea_and_forgejo_have_the_variables_of_github() {
+    for name in ["GITEA_ACTIONS", "FORGEJO_ACTIONS"] {
+        let mut variables = GITHUB.to_vec();
+        variables.extend([
+            (name, "true"),
+            ("GITHUB_API_URL", "https://git.example.com/api/v1"),
+            ("GITHUB_REF", "refs/pull/7/head"),
+        ]);
+        let expected = PullRequest {
+            api_url: Some("https://git.example.com/api/v1".to_owned()),
+            ..expected(Forge::Gitea, Some(HEAD))
+        };
+        assert_eq!(found(&variables), Some(expected), "{name}");
+    }
+}
+
+#[test]
+fn gitlab_names_the_branch_in_another_variable_for_merged_results() {
+    let mut variables = vec![
+        ("GITLAB_CI", "true"),
+        ("CI_API_V4_URL", "https://gitlab.com/api/v4"),
+        ("CI_COMMIT_SHA", HEAD),
+        (
+            "CI_MERGE_REQUEST_DIFF_BASE_SHA",
+            "2222222222222222222222222222222222222222",
+        ),
+        ("CI_MERGE_REQUEST_IID", "7"),
+        ("CI_MERGE_REQUEST_PROJECT_PATH", "shop/toggles"),
+        ("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME", "feature/x"),
+        ("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", ""),
+        ("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main"),
+    ];
+    let expected = PullRequest {
+        api_url: Some("https://gitlab.com/api/v4".to_owned()),
+        ..expected(Forge::GitLab, Some(HEAD))
+    };
+    assert_eq!(found(&variables), Some(expected.clone()), "detached");
+    variables.extend([
+        ("CI_COMMIT_SHA", MERGE),
+        ("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", HEAD),
+    ]);
+    assert_eq!(found(&variables), Some(expected), "merged results");
+}
+
+#[test]
+fn bitbucket_azure_and_jenkins_are_recognized() {
+    let bitbucket = [
+        ("BITBUCKET_BRANCH", "feature/x"),
+        ("BITBUCKET_COMMIT", HEAD),
+        ("BITBUCKET_PR_DESTINATION_BRANCH", "main"),
+        ("BITBUCKET_PR_DESTINATION_COMMIT", "222222222222"),
+        ("BITBUCKET_PR_ID", "7"),
+        ("BITBUCKET_REPO_FULL_NAME", "shop/toggles"),
+    ];
+    assert_eq!(found(&bitbucket), Some(expected(Forge::Bitbucket, Some(HEAD))));
+    let azure = [
+        ("TF_BUILD", "True"),
+        ("BUILD_REPOSITORY_NAME", "shop/toggles"),
+        ("BUILD_SOURCEBRANCH", "refs/pull/7/merge"),
+        ("BUILD_SOURCEVERSION", MERGE),
+        ("SYSTEM_COLLECTIONURI", "https://dev.azure.com/shop/"),
+        ("SYSTEM_PULLREQUEST_PULLREQUESTID", "7"),
+        ("SYSTEM_PULLREQUEST_SOURCEBRANCH", "refs/heads/feature/x"),
+        ("SYSTEM_PULLREQUEST_SOURCECOMMITID", HEAD),
+        ("SYSTEM_PULLREQUEST_TARGETBRANCH", "refs/heads/main"),
+    ];
+    let api_url = Some("https://dev.azure.com/shop/".to_owned());
+    let expected_azure = expected(Forge::Azure, Some(HEAD));
+    assert_eq!(
+        found(&azure),
+        Some(PullRequest {
+            api_url,
+            ..expected_azure
+        })
+    );
+    let jenkins = [
+        ("CHANGE_BRANCH", "feature/x"),
+        ("CHANGE_ID", "7"),
+        ("CHANGE_TARGET", "main"),
+        ("GIT_COMMIT", MERGE),
+    ];
+    let repository = None;
+    let expected_jenkins = expected(Forge::Jenkins, None);
+    assert_eq!(
+        found(&jenkins),
+        Some(PullRequest {
+            repository,
+            ..expected_jenkins
+        })
+    );
+}
+
+#[test]
+fn a_job_for_a_push_is_not_one_for_a_pull_request() {
+    for variables in [
+        &[][..],
+        &[
+            ("GITHUB_ACTIONS", "true"),
+            ("GITHUB_BASE_REF", ""),
+            ("GITHUB_REF", "refs/heads/main"),
+        ],
+        &[
+            ("GITLAB_CI", "true"),
+            ("CI_COMMIT_SHA", HEAD),
+            ("CI_COMMIT_BRANCH", "main"),
+        ],
+        &[("BITBUCKET_COMMIT", HEAD), ("BITBUCKET_BRANCH", "main")],
+        &[("TF_BUILD", "True"), ("BUILD_SOURCEVERSION", HEAD)],
+        &[("GIT_COMMIT", HEAD), ("BRANCH_NAME", "main")],
+    ] {
+        assert_eq!(found(variables), None, "{variables:?}");
+    }
+}
+
+#[test]
+fn an_event_file_that_is_not_readable_is_as_none() {
+    let variables: BTreeMap<&str, &str> = GITHUB.iter().copied().collect();
+    for text in [
+        None,
+        Some(""),
+        Some("{"),
+        Some("[1]"),
+        Some(r#"{"pull_request":{"head":{"sha":5}}}"#),
+    ] {
+        let found = PullRequest::of_job(
+            &|name| variables.get(name).map(|value| (*value).to_owned()),
+            &|_| text.map(str::to_owned),
+        );
+        let found = found.unwrap();
+        assert_eq!(
+            (found.head, found.number.as_deref()),
+            (None, Some("7")),
+            "{text:?}"
+        );
+    }
+}
