@@ -77,6 +77,13 @@ pub fn bad_key(path: &str, component: &str, error: &KeyError) -> Diagnostic {
         .help("rename it, or begin its name with `_` if it is not a toggle")
 }
 
+/// Returns whether a finding is about nothing but the path of one file.
+#[must_use]
+pub fn is_about_path(finding: &Diagnostic) -> bool {
+    let checks = [&check::ELSEWHERE, &check::EXTENSION_CASE, &check::BAD_KEY];
+    checks.iter().any(|check| check.id == finding.id)
+}
+
 /// Returns the error that the tree `root` has more files or folders than the limit.
 #[must_use]
 pub fn too_many_files(root: &str) -> Diagnostic {

@@ -43,6 +43,7 @@ pub(crate) mod refs;
 mod remote;
 mod repack;
 mod repository;
+pub(crate) mod revision;
 mod ssh_address;
 #[cfg(test)]
 pub(crate) mod testing;

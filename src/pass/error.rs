@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::planning::range::RangeError;
 use crate::document::{Diagnostic, MOST_FILES};
 use crate::git::{ObjectError, RepoUrlError};
 use crate::model::{CommitId, chain, counted, escaped};
@@ -58,6 +59,9 @@ pub enum Error {
         /// The revision found now.
         found: CommitId,
     },
+    /// Two revisions cannot be compared.
+    #[error(transparent)]
+    Range(#[from] RangeError),
     /// The ref of a URL was moved between two lookups.
     #[error("the ref moved while it was looked up")]
     RefMoved,
@@ -175,6 +179,7 @@ impl Error {
             Self::Stale { why, .. } => Some(why.hint().into()),
             Self::Source(error) => error.hint(),
             Self::State(error) => error.hint(),
+            Self::Range(error) => Some(error.hint()),
             Self::BadOrigin(_) | Self::NoOrigin => Some("pass the URL of the repository as `--state-remote`".into()),
             Self::NothingMatches(_) => {
                 Some("check the spelling; a glob is compared with the whole of `project/environment/toggle`".into())

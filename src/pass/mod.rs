@@ -59,6 +59,9 @@ pub use config::{Config, Rules};
 pub use context::{Event, Observe, PassContext};
 pub use error::{Error, Stale};
 pub use origin::{OriginState, SharedState};
+pub use planning::range::{
+    BranchRange, FetchHints, FindingScope, Range, RangeError, TargetOrigin, plan_range,
+};
 pub use planning::{Files, Planned, plan};
 pub use publish::Limits;
 pub use reconciler::Reconciler;

@@ -11,8 +11,8 @@ use crate::document::{Diagnostic, Layout, tree};
 use crate::git::ObjectReader;
 use crate::model::{ObjectId, Scope, ServiceKind, Trees};
 use crate::plan::Candidate;
-use crate::plan::compare::{Comparison, Difference, Places, Roots, compare, join};
-use crate::source::{self, SourceConfig};
+use crate::plan::compare::{AppliedTree, Comparison, Difference, Places, Roots, compare, join};
+use crate::source::{self, Snapshot, SourceConfig};
 
 /// The documents to check.
 #[derive(Clone, Debug)]
@@ -68,12 +68,15 @@ pub fn check(target: &CheckTarget, checks: Checks<'_>) -> Result<Checked, Error>
             run(root).check(files.root_tree(), || Ok(files.clone()))
         }
         CheckTarget::Revision(config) => {
-            let run = run(&config.root);
-            with_snapshot(config, |snapshot| {
-                run.check(snapshot.root_tree(), || Ok(snapshot.reader()?))
-            })
+            with_snapshot(config, |snapshot| check_snapshot(snapshot, &config.root, checks))
         }
     }
+}
+
+/// Checks every document of a snapshot in scope.
+pub(super) fn check_snapshot(snapshot: &Snapshot, root: &str, checks: Checks<'_>) -> Result<Checked, Error> {
+    let root = root.to_owned();
+    Run { checks, root }.check(snapshot.root_tree(), || Ok(snapshot.reader()?))
 }
 
 struct Run<'a> {
@@ -99,6 +102,7 @@ impl Run<'_> {
             root: &self.root,
             scope,
             kind,
+            side: AppliedTree::State,
         };
         let mut found =
             match compare::<S, ObjectReader, Error>(&open()?, None, roots, &places, &BTreeSet::new()) {

@@ -112,10 +112,12 @@ impl Draft {
                     Some(FirstPass::Adopt) if change.awaits_first_pass() => continue,
                     // The text shows only the first ones, and finding the commit of each took more than half of a cold
                     // plan.
-                    None if change.awaits_first_pass() => match undecided.checked_sub(1) {
-                        Some(left) => undecided = left,
-                        None => continue,
-                    },
+                    None if change.awaits_first_pass() && self.plan.source.base.is_none() => {
+                        match undecided.checked_sub(1) {
+                            Some(left) => undecided = left,
+                            None => continue,
+                        }
+                    }
                     _ => {}
                 }
                 let payload = (change.action != Action::Disable).then_some(&change.version.payload);
@@ -151,6 +153,7 @@ impl Draft {
             policy: &self.policy,
             overrides: &self.plan.overrides,
             attributions,
+            compares_revisions: self.plan.source.base.is_some(),
         };
         // A first pass is decided for a whole environment, so all decisions come before the first change.
         let choices = rules.choices(&drafts);

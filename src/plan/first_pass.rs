@@ -25,6 +25,8 @@ pub(super) struct FirstPassRules<'a> {
     pub(super) overrides: &'a Overrides,
     /// The commits of the documents, by path. Trailers of guessed commits do not count.
     pub(super) attributions: &'a BTreeMap<String, Attribution>,
+    /// Whether the plan compares revisions. An environment without documents at the base is then new, not unknown.
+    pub(super) compares_revisions: bool,
 }
 
 impl FirstPassRules<'_> {
@@ -47,6 +49,7 @@ impl FirstPassRules<'_> {
         let requested = self.requested(lane);
         let dispute = match requested.as_slice() {
             [one] => return FirstPassChoice::Decided(*one),
+            [] if self.compares_revisions => return FirstPassChoice::Decided(FirstPass::Assert),
             [] => Dispute::None,
             // Two contradicting trailers decide nothing, because only one of them can be right.
             _ => Dispute::Trailers,

@@ -69,6 +69,6 @@ pub use policy::{
     Rail, Trailer,
 };
 pub use sentences::sentences;
-pub use source_info::{FETCH_ALL, History, SourceInfo};
+pub use source_info::{Base, FETCH_ALL, History, SourceInfo};
 pub use value::{Approved, Lane, Plan, PlanCounts, Stopped};
 pub use withheld::{Dispute, FIRST_PASS_TRAILER, NotRetried, Undecided, WithheldReason, WithheldToggle};

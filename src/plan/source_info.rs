@@ -15,8 +15,43 @@ pub struct SourceInfo {
     pub reference: String,
     /// The commit.
     pub revision: CommitId,
+    /// The revision that the documents are compared with; none if it is the applied state.
+    pub base: Option<Base>,
     /// How much of its history is available.
     pub history: History,
+}
+
+/// The revision whose documents a plan compares with.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Base {
+    /// The branch or revision as it was given.
+    pub reference: String,
+    /// The commit; several if a branch was merged in both directions and has several merge bases with its target.
+    pub revisions: Vec<CommitId>,
+}
+
+impl SourceInfo {
+    /// Returns the ref, or both ends of a comparison of revisions, as `from..to`.
+    #[must_use]
+    pub fn references(&self) -> String {
+        match &self.base {
+            None => self.reference.clone(),
+            Some(base) => format!("{}..{}", base.reference, self.reference),
+        }
+    }
+
+    /// Returns the short id of the commit, or of both ends of a comparison of revisions.
+    #[must_use]
+    pub fn short_revisions(&self) -> String {
+        let to = self.revision.short();
+        match &self.base {
+            None => to,
+            Some(base) => {
+                let from: Vec<_> = base.revisions.iter().map(CommitId::short).collect();
+                format!("{}..{to}", from.join("+"))
+            }
+        }
+    }
 }
 
 /// How much history a source has.

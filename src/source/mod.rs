@@ -15,6 +15,7 @@ mod mirror;
 mod place;
 mod reader;
 mod resolve;
+mod revisions;
 pub mod sample;
 mod search;
 mod snapshot;
@@ -29,6 +30,7 @@ use std::time::Duration;
 pub use error::{Error, ErrorKind, HeadKind};
 pub use fetch_head::{FetchProblem, Fetched};
 pub use reader::Reader;
+pub use revisions::{NamedCommit, RevisionError, RevisionLookup};
 pub use snapshot::{Relation, Snapshot};
 pub use uncommitted::uncommitted;
 
@@ -177,6 +179,16 @@ impl Source {
             Some(path) => local::origin_url(path),
             None => Ok(Some(self.config.location.to_string())),
         }
+    }
+
+    /// Opens the repository, whose revisions are then looked up by name; `None` if it is behind a URL.
+    ///
+    /// # Errors
+    /// If the repository cannot be opened.
+    pub fn revisions(&self) -> Result<Option<RevisionLookup>, Error> {
+        let path = self.config.location.local_path();
+        path.map(|path| RevisionLookup::open(&self.config, path))
+            .transpose()
     }
 }
 

@@ -8,7 +8,7 @@ use super::history::{self, FoundCommit};
 use super::reader::{Reader, ReaderCache};
 use super::resolve::Resolved;
 use super::{Parents, message, search};
-use crate::git::{object_id, oid};
+use crate::git::{object_id, oid, revision};
 use crate::model::{Attribution, Commit, CommitId, EntryKind, HistoryEvidence, ObjectId, Trees};
 
 /// One commit of the source and its history. Cheap to clone.
@@ -90,6 +90,29 @@ impl Snapshot {
     #[must_use]
     pub fn reference(&self) -> &str {
         &self.reference
+    }
+
+    /// Returns the tree of the root folder at another commit; `None` if the commit has no such folder.
+    ///
+    /// # Errors
+    /// If the commit cannot be read.
+    pub fn root_tree_at(&self, other: CommitId) -> Result<Option<ObjectId>, Error> {
+        self.query(|reader, _| {
+            let commit = reader.repository().find_commit(oid(other.0));
+            let commit = commit.map_err(|error| reader.missing(other.0, error))?;
+            match root_tree(reader, object_id(commit.tree_id()), &self.root, other.0) {
+                Err(Error::NoRoot { .. } | Error::RootNotFolder { .. }) => Ok(None),
+                found => found.map(Some),
+            }
+        })
+    }
+
+    /// Returns the best common ancestors of the commits in `others` and `one`, newest first.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn merge_bases(&self, one: CommitId, others: &[CommitId]) -> Result<Vec<CommitId>, Error> {
+        self.query(|reader, _| Ok(revision::merge_bases(reader.repository(), one, others)?))
     }
 
     /// Returns the tree of the root folder.

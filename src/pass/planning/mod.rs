@@ -1,25 +1,27 @@
 //! Plans a pass from a snapshot of the source and the state, for `plan`, `apply` and `run`. Writes nothing.
 
+mod applied;
 mod attribution;
 mod emptied;
 pub(crate) mod history_guard;
 pub(super) mod pass_plan;
+mod plan_files;
+pub(super) mod range;
 pub(super) mod read;
 mod staleness;
 mod uncommitted;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::Error;
 use super::config::{Config, Rules};
 use super::worktree::Folder;
-use crate::model::{Action, CommitId, EnvironmentId, ObjectId, Sent, Suspensions, ToggleId, Trees};
-use crate::plan::compare::{Comparison, Difference, Places, Roots, compare};
-use crate::plan::{DecisionContext, Draft, History, Input, Overrides, Parked, Plan, SourceInfo};
-use crate::source::{self, Relation, Snapshot, Source, SourceConfig};
+use crate::model::{CommitId, Suspensions, ToggleId};
+use crate::plan::{History, Parked, Plan, SourceInfo};
+use crate::source::{Relation, Snapshot, Source, SourceConfig};
 use crate::state::{self, CleanPass, StateSnapshot};
-use attribution::attribute;
-use read::{ReadContext, read};
+use applied::AppliedSide;
+use plan_files::{PlanFiles, plan_files};
 use staleness::{Case, PassKind, RevisionStep, StepDecision};
 
 /// A plan with its notes.
@@ -29,6 +31,8 @@ pub struct Planned {
     pub plan: Plan,
     /// Facts for the operator that are not about one document.
     pub notes: Vec<String>,
+    /// Whether the source descends from the recorded revision, or nothing is compared with the state.
+    pub is_forward: bool,
 }
 
 /// The files that a plan compares with the applied state.
@@ -60,7 +64,7 @@ pub fn plan(config: &Config, files: Files) -> Result<Planned, Error> {
 fn plan_work_tree(snapshot: &Snapshot, view: &StateSnapshot, config: &Config) -> Result<Planned, Error> {
     let rules = &config.rules;
     check_base_url(view, rules)?;
-    let notes = notes(snapshot, view, config)?;
+    let (is_forward, notes) = step_notes(snapshot, view, config)?;
     let source = &config.source;
     let folder = source.location.local_path().ok_or(Error::NoWorkTree)?;
     let folder = Folder::open(folder, &source.root)?;
@@ -72,12 +76,16 @@ fn plan_work_tree(snapshot: &Snapshot, view: &StateSnapshot, config: &Config) ->
     };
     let plan = plan_files(
         &files,
-        view,
+        AppliedSide::State(view),
         rules,
         &BTreeMap::new(),
         suspensions(view, config.clock.unix()),
     )?;
-    Ok(Planned { plan, notes })
+    Ok(Planned {
+        plan,
+        notes,
+        is_forward,
+    })
 }
 
 /// Reads the source and returns the result of `work` on its snapshot. Clones a damaged mirror again, once.
@@ -112,7 +120,7 @@ pub(crate) fn plan_read_only(
 ) -> Result<Planned, Error> {
     let rules = &config.rules;
     check_base_url(view, rules)?;
-    let notes = notes(snapshot, view, config)?;
+    let (is_forward, notes) = step_notes(snapshot, view, config)?;
     let plan = match notes.is_empty() && Precheck::of(snapshot, view, rules)? == Precheck::Same {
         true => Plan::nothing(source_info(snapshot, rules), rules.base_url.clone()),
         false => {
@@ -120,13 +128,23 @@ pub(crate) fn plan_read_only(
             plan_committed(snapshot, view, rules, &BTreeMap::new(), suspensions)?
         }
     };
-    Ok(Planned { plan, notes })
+    Ok(Planned {
+        plan,
+        notes,
+        is_forward,
+    })
 }
 
-/// Returns the notes of a read-only command about the step from the recorded revision.
-fn notes(snapshot: &Snapshot, view: &StateSnapshot, config: &Config) -> Result<Vec<String>, Error> {
+/// Returns whether the step from the recorded revision leads forward, and the notes of a read-only command about it.
+fn step_notes(
+    snapshot: &Snapshot,
+    view: &StateSnapshot,
+    config: &Config,
+) -> Result<(bool, Vec<String>), Error> {
     let case = Case::of(config, PassKind::Reader);
-    let decision = RevisionStep::of(snapshot, view)?.map(|step| case.decide(&step, config.rules.history));
+    let step = RevisionStep::of(snapshot, view)?;
+    let is_forward = step.is_none_or(|step| step.is_forward());
+    let decision = step.map(|step| case.decide(&step, config.rules.history));
     let holder = view.holder().map(|holder| {
         format!("{holder} has announced a pass on the shared state; the changes that it sends are shown as unknown until they are recorded")
     });
@@ -134,7 +152,7 @@ fn notes(snapshot: &Snapshot, view: &StateSnapshot, config: &Config) -> Result<V
         .and_then(StepDecision::into_note)
         .into_iter()
         .chain(holder);
-    Ok(notes.chain(deleted_ref(view, config)).collect())
+    Ok((is_forward, notes.chain(deleted_ref(view, config)).collect()))
 }
 
 /// Returns a warning about a first pass on shared state: the ref may have been deleted.
@@ -213,163 +231,7 @@ pub(crate) fn plan_committed(
         root_tree: snapshot.root_tree(),
         open: || Ok(snapshot.reader()?),
     };
-    plan_files(&files, view, rules, parked, suspensions)
-}
-
-/// The files of a plan. The plan is attributed to the commits of `snapshot` even if the files are not committed.
-struct PlanFiles<'a, F> {
-    files: Files,
-    snapshot: &'a Snapshot,
-    root_tree: ObjectId,
-    /// Opens the files, once per thread.
-    open: F,
-}
-
-fn plan_files<S, F>(
-    files: &PlanFiles<'_, F>,
-    view: &StateSnapshot,
-    rules: &Rules,
-    parked: &BTreeMap<ToggleId, Parked>,
-    suspensions: Suspensions,
-) -> Result<Plan, Error>
-where
-    S: Trees<Error = source::Error>,
-    F: Fn() -> Result<S, Error> + Sync,
-{
-    let comparison = compared(files, view, rules)?;
-    check_source(&comparison, files.snapshot, rules)?;
-    let input = Input {
-        parked: parked.clone(),
-        suspensions,
-        ..decided(files, view, rules, comparison)?
-    };
-    let draft = Draft::new(input, &rules.policy);
-    attribute(draft, files.snapshot, files.files, rules)
-}
-
-/// Reads the differing documents and decides about each toggle.
-fn decided<S, F>(
-    files: &PlanFiles<'_, F>,
-    view: &StateSnapshot,
-    rules: &Rules,
-    comparison: Comparison,
-) -> Result<Input, Error>
-where
-    S: Trees<Error = source::Error>,
-    F: Fn() -> Result<S, Error> + Sync,
-{
-    let Comparison {
-        differences,
-        mut applied_counts,
-        lost,
-        findings: tree_findings,
-        ..
-    } = comparison;
-    // The rails divide by the number of applied toggles, so a confirmed change counts before it is recorded.
-    count_settled(view.settled(), &differences, &mut applied_counts);
-    let overrides = Overrides::at(files.snapshot.revision(), view.allowances());
-    let environment_holds = emptied::holds(lost, &differences, rules, &overrides);
-    let deciding = DecisionContext {
-        policy: &rules.policy,
-        applied_counts: &applied_counts,
-        environment_holds: &environment_holds,
-    };
-    let open = || Ok(((files.open)()?, view.reader()?));
-    let decide = |candidate| deciding.decide(candidate);
-    let unknown = unknown(view);
-    let context = ReadContext {
-        kind: rules.kind,
-        root: &rules.root,
-        scope: &rules.policy.scope,
-        layout: &rules.layout,
-        unknown: &unknown,
-        settled: view.settled(),
-    };
-    let (decided, mut findings) = read(differences, context, decide, open)?;
-    findings.extend(tree_findings);
-    findings.sort();
-    Ok(Input {
-        source: source_info(files.snapshot, rules),
-        base_url: base_url(view, rules),
-        decided,
-        applied_counts,
-        environment_holds,
-        parked: BTreeMap::new(),
-        suspensions: Suspensions::default(),
-        overrides,
-        findings,
-    })
-}
-
-fn unknown(view: &StateSnapshot) -> BTreeMap<ToggleId, Sent> {
-    let sent = view.unknown().iter();
-    sent.map(|(id, unknown)| (id.clone(), unknown.sent.clone()))
-        .collect()
-}
-
-/// Returns the configured base URL, or else the recorded one.
-fn base_url(view: &StateSnapshot, rules: &Rules) -> Option<String> {
-    let recorded = || view.tip().map(|tip| tip.base_url.clone());
-    rules.base_url.clone().or_else(recorded)
-}
-
-fn compared<S, F>(files: &PlanFiles<'_, F>, view: &StateSnapshot, rules: &Rules) -> Result<Comparison, Error>
-where
-    S: Trees<Error = source::Error>,
-    F: Fn() -> Result<S, Error> + Sync,
-{
-    let roots = Roots {
-        source: files.root_tree,
-        applied: view.tip().map(|tip| tip.tree),
-    };
-    let places = Places {
-        layout: &rules.layout,
-        root: &rules.root,
-        scope: &rules.policy.scope,
-        kind: rules.kind,
-    };
-    // The applied tree does not show these toggles correctly, so they are compared even if both trees are equal.
-    let always: BTreeSet<ToggleId> = view
-        .unknown()
-        .keys()
-        .chain(view.settled().keys())
-        .cloned()
-        .collect();
-    let (source, applied) = ((files.open)()?, view.reader()?);
-    compare(&source, applied.as_ref(), roots, &places, &always)
-}
-
-/// Adds the confirmed changes that are not in the applied tree yet to the numbers of applied toggles.
-fn count_settled(
-    settled: &BTreeMap<ToggleId, Sent>,
-    differences: &[Difference],
-    applied_counts: &mut BTreeMap<EnvironmentId, usize>,
-) {
-    for (id, sent) in settled {
-        let found = differences.binary_search_by(|one| one.id.cmp(id));
-        let is_applied = found.is_ok_and(|at| differences[at].applied.is_some());
-        let count = applied_counts.entry(id.environment()).or_default();
-        match (sent.action, is_applied) {
-            (Action::Create | Action::Update, false) => *count += 1,
-            (Action::Disable, true) => *count -= 1,
-            _ => {}
-        }
-    }
-}
-
-/// Refuses a source without documents, and a scope that matches nothing.
-fn check_source(comparison: &Comparison, snapshot: &Snapshot, rules: &Rules) -> Result<(), Error> {
-    // A source without documents never means that everything was removed (DESIGN, section 5).
-    if !comparison.any_document {
-        let root = if rules.root.is_empty() { "." } else { &rules.root };
-        return Err(Error::NoDocuments {
-            revision: snapshot.revision(),
-            root: root.to_owned(),
-            files: comparison.files,
-            findings: comparison.findings.clone(),
-        });
-    }
-    super::check_scope(&rules.policy.scope, &comparison.unmatched)
+    plan_files(&files, AppliedSide::State(view), rules, parked, suspensions)
 }
 
 pub(crate) fn source_info(snapshot: &Snapshot, rules: &Rules) -> SourceInfo {
@@ -377,6 +239,7 @@ pub(crate) fn source_info(snapshot: &Snapshot, rules: &Rules) -> SourceInfo {
         repo: rules.repo.clone(),
         reference: snapshot.reference().to_owned(),
         revision: snapshot.revision(),
+        base: None,
         history: match snapshot.is_cut() {
             true => History::Cut,
             false => History::Complete,

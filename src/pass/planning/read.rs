@@ -6,8 +6,8 @@ use std::num::NonZero;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use super::applied::AppliedTrees;
 use crate::document::{self, Diagnostic, LARGEST_DOCUMENT, Layout};
-use crate::git::ObjectReader;
 use crate::model::{Action, Blob, Payload, Scope, Sent, ServiceKind, ToggleId, Trees, Version};
 use crate::pass::Error;
 use crate::plan::compare::{Difference, File, join};
@@ -45,7 +45,7 @@ where
     S: Trees<Error = source::Error>,
     D: Fn(Candidate) -> T + Sync,
     T: Send,
-    F: Fn() -> Result<(S, Option<ObjectReader>), Error> + Sync,
+    F: Fn() -> Result<(S, Option<AppliedTrees>), Error> + Sync,
 {
     // A toggle outside `--only` stays unknown and is reported (DESIGN, section 4, *Unknown*).
     let wanted = |one: &Difference| context.scope.contains(&one.id) || context.unknown.contains_key(&one.id);
@@ -128,7 +128,7 @@ fn in_threads(threads: usize, work: impl Fn() -> Result<(), Error> + Sync) -> Re
 
 struct Reader<'a, S, D> {
     source: S,
-    applied: Option<ObjectReader>,
+    applied: Option<AppliedTrees>,
     context: ReadContext<'a>,
     decide: &'a D,
 }
@@ -146,8 +146,8 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
             [file] => Some(self.source.blob(file.id, LARGEST_DOCUMENT)?),
             _ => None,
         };
-        let applied = match (&difference.applied, &self.applied) {
-            (Some(file), Some(trees)) => Some(trees.blob(file.id, LARGEST_DOCUMENT)?),
+        let applied = match (difference.applied.as_slice(), &self.applied) {
+            ([file], Some(trees)) => Some(trees.blob(file.id, LARGEST_DOCUMENT)?),
             _ => None,
         };
         Ok(Loaded {
@@ -216,7 +216,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
             .map(|sent| sent.path.clone());
         // The path in the source. The applied tree always has the default layout.
         let applied = || {
-            let file = difference.applied.as_ref()?;
+            let file = difference.applied.first()?;
             Some(self.context.layout.path(&difference.id, file.format))
         };
         Desired::Absent {
@@ -232,8 +232,16 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
         if let Some(sent) = self.context.settled.get(&difference.id) {
             return settled(sent);
         }
-        let (Some(file), Some(blob)) = (&difference.applied, blob) else {
-            return AppliedVersion::Nothing;
+        let (file, blob) = match (difference.applied.as_slice(), blob) {
+            ([file], Some(blob)) => (file, blob),
+            // Files that clash at a revision are as invalid there as they are in the source.
+            ([file, _, ..], _) => {
+                return AppliedVersion::Unreadable {
+                    object: file.id,
+                    format: file.format,
+                };
+            }
+            _ => return AppliedVersion::Nothing,
         };
         let format = file.format;
         // Findings are dropped, because they would concern a file that is not in the source.

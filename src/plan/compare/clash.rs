@@ -2,16 +2,26 @@
 
 use std::collections::HashMap;
 
-use super::{Difference, Places, join};
+use super::{AppliedTree, Difference, File, Places, join};
 use crate::document::{Diagnostic, PathKind, tree};
 use crate::model::ToggleId;
 
 /// Adds to each toggle the files of all toggles whose keys differ from its own only in case. FeatureProbe folds all
 /// three keys, so each of these files claims all of these toggles.
-pub(super) fn merge(differences: &mut [Difference]) {
+pub(super) fn merge(differences: &mut [Difference], side: AppliedTree) {
+    merge_side(differences, |difference| &mut difference.desired);
+    // Otherwise, a clash that the revision had already would look new.
+    if side == AppliedTree::Revision {
+        merge_side(differences, |difference| &mut difference.applied);
+    }
+}
+
+fn merge_side(differences: &mut [Difference], side: fn(&mut Difference) -> &mut Vec<File>) {
     let mut groups: HashMap<String, Vec<usize>> = HashMap::new();
-    let claimed = differences.iter().enumerate();
-    for (index, difference) in claimed.filter(|(_, difference)| !difference.desired.is_empty()) {
+    for (index, difference) in differences.iter_mut().enumerate() {
+        if side(difference).is_empty() {
+            continue;
+        }
         let folded = difference.id.as_str().to_ascii_lowercase();
         groups.entry(folded).or_default().push(index);
     }
@@ -19,12 +29,12 @@ pub(super) fn merge(differences: &mut [Difference]) {
         // Copied before the first one is extended, so that each file is added once.
         let own: Vec<_> = group
             .iter()
-            .map(|index| differences[*index].desired.clone())
+            .map(|index| side(&mut differences[*index]).clone())
             .collect();
         for (at, index) in group.into_iter().enumerate() {
             let others = own.iter().enumerate().filter(|(other, _)| *other != at);
             let others = others.flat_map(|(_, files)| files.iter().cloned());
-            differences[index].desired.extend(others);
+            side(&mut differences[index]).extend(others);
         }
     }
 }

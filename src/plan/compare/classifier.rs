@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry as Seen;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::{Comparison, Difference, File, Places, clash, join};
+use super::{AppliedTree, Comparison, Difference, File, Places, clash, join};
 use crate::document::{Layout, PathKind, tree};
 use crate::model::{EntryKind, ObjectId, ServiceKind, ToggleId, Tree, TreeDiff, TreeEntry};
 
@@ -16,8 +16,8 @@ pub(super) struct Classifier<'a> {
     /// The toggles that are differences even if both sides are equal.
     always: &'a BTreeSet<ToggleId>,
     pub(super) found: Comparison,
-    /// All toggles so far, by id in lower case.
-    folded: HashMap<String, ToggleId>,
+    /// All toggles so far, by id in lower case, and whether a finding about the toggle is wanted.
+    folded: HashMap<String, (ToggleId, bool)>,
 }
 
 impl<'a> Classifier<'a> {
@@ -51,6 +51,24 @@ impl<'a> Classifier<'a> {
             }
         }
         documents
+    }
+
+    /// Returns the documents among `entries` of one folder of the applied tree.
+    pub(super) fn applied_documents<'e>(
+        &self,
+        prefix: &str,
+        entries: impl Iterator<Item = TreeEntry<'e>>,
+    ) -> ToggleFiles {
+        documents_among(&self.places.side.layout(self.places.layout), prefix, entries)
+    }
+
+    /// Returns the number of documents in one folder of the applied tree.
+    fn count(&self, prefix: &str, tree: &Tree) -> usize {
+        match self.places.side {
+            AppliedTree::Revision => self.applied_documents(prefix, tree.entries()).len(),
+            // It contains nothing else.
+            AppliedTree::State => tree.files(),
+        }
     }
 
     fn place(&mut self, path: String, id: ObjectId) -> Option<(ToggleId, File)> {
@@ -88,11 +106,12 @@ impl<'a> Classifier<'a> {
     /// Compares the folder of one environment. Skips files that are equal on both sides unless another file could claim
     /// the same toggle.
     pub(super) fn environment_folder(&mut self, prefix: &str, ours: &Tree, theirs: &Tree, is_twin: bool) {
+        let count = self.count(prefix, theirs);
         if is_twin {
             // Every toggle may clash with one of the twin folder, so no file is skipped.
-            let recorded = applied_documents(prefix, theirs.entries());
+            let recorded = self.applied_documents(prefix, theirs.entries());
             let desired = self.documents(prefix, ours.entries());
-            return self.environment(desired, recorded, theirs.files(), false);
+            return self.environment(desired, recorded, count, false);
         }
         let (mut desired, mut recorded, mut differing) = (Vec::new(), Vec::new(), HashSet::new());
         for (our, their) in TreeDiff::new(ours, theirs) {
@@ -112,7 +131,12 @@ impl<'a> Classifier<'a> {
             .iter()
             .filter_map(|id| id.as_str().strip_prefix(folder.as_str()));
         differing.extend(always.map(|toggle| toggle.to_ascii_lowercase().into_bytes()));
-        let same = ours.files() - desired.len();
+        let same = match self.places.side {
+            AppliedTree::State => ours.files() - desired.len(),
+            AppliedTree::Revision => {
+                self.count(prefix, ours) - self.applied_documents(prefix, desired.iter().copied()).len()
+            }
+        };
         self.found.any_document |= same > 0;
         if differing.is_empty() {
             return;
@@ -128,10 +152,10 @@ impl<'a> Classifier<'a> {
             entries.sort_by_key(|entry: &TreeEntry<'_>| entry.name);
             entries.into_iter()
         };
-        let recorded = applied_documents(prefix, with_siblings(recorded));
+        let recorded = self.applied_documents(prefix, with_siblings(recorded));
         let desired = with_siblings(desired);
         let desired = self.documents(prefix, desired);
-        self.environment(desired, recorded, theirs.files(), same > 0);
+        self.environment(desired, recorded, count, same > 0);
     }
 
     /// Compares documents of one environment, in which `count` toggles are applied. `has_others` is set if the source has
@@ -143,7 +167,7 @@ impl<'a> Classifier<'a> {
         count: usize,
         has_others: bool,
     ) {
-        let mut sides: BTreeMap<ToggleId, (Vec<File>, Option<File>)> = BTreeMap::new();
+        let mut sides: BTreeMap<ToggleId, (Vec<File>, Vec<File>)> = BTreeMap::new();
         let Some(environment) = desired
             .iter()
             .chain(&applied)
@@ -161,7 +185,7 @@ impl<'a> Classifier<'a> {
             sides.entry(id).or_default().0.push(file);
         }
         for (id, file) in applied {
-            sides.entry(id).or_default().1 = Some(file);
+            sides.entry(id).or_default().1.push(file);
         }
         for (id, (desired, applied)) in sides {
             let difference = Difference { id, desired, applied };
@@ -176,7 +200,7 @@ impl<'a> Classifier<'a> {
     pub(super) fn finish(mut self) -> Comparison {
         let differences = &mut self.found.differences;
         if self.places.kind == ServiceKind::FeatureProbe {
-            clash::merge(differences);
+            clash::merge(differences, self.places.side);
             // Unchanged toggles were kept only to find clashes.
             differences.retain(|one| !one.is_unchanged() || self.always.contains(&one.id));
         }
@@ -190,7 +214,7 @@ impl<'a> Classifier<'a> {
         let nowhere = nowhere.into_iter().map(|id| Difference {
             id,
             desired: Vec::new(),
-            applied: None,
+            applied: Vec::new(),
         });
         self.found.differences.extend(nowhere);
         self.found.differences.sort_by(|a, b| a.id.cmp(&b.id));
@@ -211,18 +235,22 @@ impl<'a> Classifier<'a> {
     }
 
     /// Warns of toggles whose ids differ only in case: the documented API does not define whether they are equal.
-    fn fold(&mut self, Difference { id, desired, .. }: &Difference) {
+    fn fold(&mut self, difference: &Difference) {
+        let id = &difference.id;
         // FeatureProbe folds keys, so such toggles are errors there, which `clash` finds.
-        let path = match (desired.first(), self.places.kind) {
+        let path = match (difference.desired.first(), self.places.kind) {
             (Some(file), ServiceKind::Documented) => &file.path,
             _ => return,
         };
+        // The findings of a comparison of revisions are about what changed.
+        let is_new = self.places.side == AppliedTree::State || !difference.is_unchanged();
         match self.folded.entry(id.as_str().to_ascii_lowercase()) {
-            Seen::Vacant(free) => drop(free.insert(id.clone())),
-            Seen::Occupied(taken) => {
-                let finding = tree::case_fold(id, &join(self.places.root, path), taken.get());
+            Seen::Vacant(free) => drop(free.insert((id.clone(), is_new))),
+            Seen::Occupied(taken) if is_new || taken.get().1 => {
+                let finding = tree::case_fold(id, &join(self.places.root, path), &taken.get().0);
                 self.found.findings.push(finding);
             }
+            Seen::Occupied(_) => {}
         }
     }
 }
@@ -234,12 +262,12 @@ fn stem(name: &[u8]) -> &[u8] {
         .map_or(name, |dot| &name[..dot])
 }
 
-/// Returns the documents among `entries` of one folder of the state, which always has the default layout.
-pub(super) fn applied_documents<'e>(
+/// Returns the documents among `entries` of one folder.
+fn documents_among<'e>(
+    layout: &Layout,
     prefix: &str,
     entries: impl Iterator<Item = TreeEntry<'e>>,
 ) -> ToggleFiles {
-    let layout = Layout::default();
     entries
         .filter(is_file)
         .filter_map(|entry| {

@@ -10,10 +10,12 @@ mod matched;
 mod tests;
 mod walk;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::document::{Diagnostic, Layout};
 use crate::model::{EnvironmentId, Format, ObjectId, Scope, ServiceKind, ToggleId, Trees};
+pub(crate) use matched::has_document;
 use matched::unmatched;
 use walk::Walk;
 
@@ -32,15 +34,21 @@ pub(crate) struct Difference {
     pub(crate) id: ToggleId,
     /// The files that claim it: none if it was removed, several if they clash.
     pub(crate) desired: Vec<File>,
-    pub(crate) applied: Option<File>,
+    /// The applied files: several only at a revision where they clash.
+    pub(crate) applied: Vec<File>,
 }
 
 impl Difference {
     /// Returns whether both sides are the same object.
     pub(super) fn is_unchanged(&self) -> bool {
         // A file that is renamed from `.json` to `.yaml` keeps its object, but its bytes are parsed differently.
-        matches!((self.desired.as_slice(), &self.applied), ([one], Some(other))
-            if one.id == other.id && one.format == other.format)
+        let is_applied = |one: &File| {
+            let same = |other: &File| one.id == other.id && one.format == other.format;
+            self.applied.iter().any(same)
+        };
+        !self.desired.is_empty()
+            && self.desired.len() == self.applied.len()
+            && self.desired.iter().all(is_applied)
     }
 }
 
@@ -73,6 +81,26 @@ pub(crate) struct Places<'a> {
     pub(crate) scope: &'a Scope,
     /// To FeatureProbe, keys that differ only in case are equal.
     pub(crate) kind: ServiceKind,
+    pub(crate) side: AppliedTree,
+}
+
+/// The tree that the source is compared with.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum AppliedTree {
+    /// The tree of a revision: documents in the layout of the source, among other files.
+    Revision,
+    /// The tree of the state: nothing but documents, in the default layout.
+    State,
+}
+
+impl AppliedTree {
+    /// Returns the layout of the tree, given that of the source.
+    fn layout(self, source: &Layout) -> Cow<'_, Layout> {
+        match self {
+            Self::Revision => Cow::Borrowed(source),
+            Self::State => Cow::Owned(Layout::default()),
+        }
+    }
 }
 
 /// The two trees.

@@ -70,6 +70,21 @@ impl From<TooManyFiles> for Fault {
 }
 
 fn compared(layout: &str, source: &[(&str, &str)], applied: &[(&str, &str)], always: &[&str]) -> Comparison {
+    compared_with(AppliedTree::State, layout, source, applied, always)
+}
+
+/// Compares two revisions.
+fn between(layout: &str, source: &[(&str, &str)], base: &[(&str, &str)]) -> Comparison {
+    compared_with(AppliedTree::Revision, layout, source, base, &[])
+}
+
+fn compared_with(
+    side: AppliedTree,
+    layout: &str,
+    source: &[(&str, &str)],
+    applied: &[(&str, &str)],
+    always: &[&str],
+) -> Comparison {
     let mut trees = Memory::default();
     let roots = Roots {
         source: trees.keep(source),
@@ -81,6 +96,7 @@ fn compared(layout: &str, source: &[(&str, &str)], applied: &[(&str, &str)], alw
         root: "",
         scope: &Scope::default(),
         kind: ServiceKind::Documented,
+        side,
     };
     compare::<_, _, Fault>(&trees, Some(&trees), roots, &places, &always).unwrap()
 }
@@ -97,10 +113,7 @@ fn shown(found: &Comparison) -> Vec<String> {
             .collect::<Vec<_>>()
             .join("+")
     };
-    let line = |one: &Difference| {
-        let applied = one.applied.as_ref().map_or("", |file| &file.path);
-        format!("{}: {} <- {applied}", one.id, paths(&one.desired))
-    };
+    let line = |one: &Difference| format!("{}: {} <- {}", one.id, paths(&one.desired), paths(&one.applied));
     found.differences.iter().map(line).collect()
 }
 
@@ -203,4 +216,58 @@ fn odd_paths_are_told_about_and_hidden_ones_are_not() {
         ("p/stray.yml", "elsewhere"),
     ];
     assert_eq!(findings, expected);
+}
+
+#[test]
+fn the_other_files_of_a_revision_are_not_counted_as_documents() {
+    let base = [
+        ("README.md", "1"),
+        (".github/workflows/a.yaml", "1"),
+        ("p/e/README.md", "1"),
+        ("p/e/a.yaml", "1"),
+        ("p/e/b.yaml", "1"),
+        ("q/e/a.yaml", "1"),
+        ("q/e/README.md", "1"),
+    ];
+    let head = [
+        ("README.md", "2"),
+        (".github/workflows/a.yaml", "2"),
+        ("p/e/README.md", "2"),
+        ("p/e/a.yaml", "2"),
+        ("p/e/b.yaml", "1"),
+        ("q/e/README.md", "1"),
+    ];
+    let found = between(DEFAULT, &head, &base);
+    assert_eq!(
+        shown(&found),
+        ["p/e/a: p/e/a.yaml <- p/e/a.yaml", "q/e/a:  <- q/e/a.yaml"]
+    );
+    assert_eq!(found.applied_counts[&"p/e".parse().unwrap()], 2);
+    let lost: Vec<_> = found.lost.iter().map(ToString::to_string).collect();
+    assert_eq!(lost, ["q/e"], "the file that stays is not a document");
+    assert!(!between(DEFAULT, &base[..3], &base[..3]).any_document);
+}
+
+#[test]
+fn a_revision_has_the_layout_of_the_source() {
+    let base = [("e/p/a.yaml", "1"), ("e/p/b.yaml", "1"), ("p/e/x.yaml", "1")];
+    let head = [("e/p/a.yaml", "2"), ("e/p/b.yaml", "1"), ("p/e/x.yaml", "1")];
+    let found = between(OTHER, &head, &base);
+    assert_eq!(shown(&found), ["p/e/a: e/p/a.yaml <- e/p/a.yaml"]);
+    assert_eq!(found.applied_counts[&"p/e".parse().unwrap()], 2);
+}
+
+#[test]
+fn only_a_clash_that_a_revision_did_not_have_is_a_difference() {
+    let base = [("p/e/a.json", "1"), ("p/e/a.yaml", "1"), ("p/e/b.yaml", "1")];
+    for layout in [DEFAULT, OTHER] {
+        let head = [base[0], base[1], ("p/e/b.yaml", "2"), ("p/e/b.json", "3")];
+        let found = between(layout, &head, &base);
+        let differing: Vec<_> = found.differences.iter().map(|one| one.id.toggle()).collect();
+        assert_eq!(differing, ["b"], "{layout}");
+        assert_eq!(found.findings.len(), 2, "{layout}: {:?}", found.findings);
+        let resolved = between(layout, &base[1..], &base);
+        let applied: Vec<_> = resolved.differences.iter().map(|one| one.applied.len()).collect();
+        assert_eq!(applied, [2], "{layout}");
+    }
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 
-use super::classifier::{Classifier, ToggleFiles, applied_documents, is_hidden};
-use super::{CompareError, Comparison, Places, Roots, TooManyFiles, join};
+use super::classifier::{Classifier, ToggleFiles, is_hidden};
+use super::{AppliedTree, CompareError, Comparison, Places, Roots, TooManyFiles, join};
 use crate::document::MOST_FILES;
 use crate::model::{EnvironmentId, ObjectId, ServiceKind, ToggleId, Tree, Trees};
 
@@ -14,6 +14,8 @@ pub(super) struct Walk<'a, S, A, E> {
     classifier: Classifier<'a>,
     /// The number of source folders that were read.
     folders: usize,
+    /// The number of applied folders that were read.
+    applied_folders: usize,
     error: PhantomData<E>,
 }
 
@@ -45,6 +47,7 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
             applied,
             classifier: Classifier::new(places, always),
             folders: 0,
+            applied_folders: 0,
             error: PhantomData,
         }
     }
@@ -72,7 +75,8 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
         let is_equal = source.is_some() && source == applied && !is_twin;
         // A toggle whose last outcome is unknown is a difference even in an equal folder.
         if is_equal && !self.classifier.is_always(prefix) {
-            self.classifier.found.any_document = true;
+            // The folders of the state contain documents only, but those of a revision may contain none.
+            self.classifier.found.any_document |= self.classifier.places.side == AppliedTree::State;
             return Ok(());
         }
         // The applied tree first: Git stores it as a delta against the newer one, which is then in the cache.
@@ -106,7 +110,7 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
         let twins = self.twins(depth, pairs.keys().copied());
         // The state has the default layout, so it has no deeper folders.
         if depth < ENVIRONMENT_DEPTH {
-            for entry in theirs.folders() {
+            for entry in theirs.folders().filter(|entry| !is_hidden(entry.name)) {
                 pairs.entry(entry.name).or_default().1 = Some(entry.id);
             }
         }
@@ -150,22 +154,22 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
                     .0
                     .push((id, file));
             }
-            let is_deep = prefix.bytes().filter(|byte| *byte == b'/').count() >= DEEPEST_FOLDER;
+            let is_deep = is_deep(&prefix);
             let inner = tree.folders().filter(|entry| !is_deep && !is_hidden(entry.name));
             left.extend(inner.map(|entry| (join(&prefix, &String::from_utf8_lossy(entry.name)), entry.id)));
         }
-        // The state is read with the default layout, whatever the layout of the source is.
         left.extend(roots.applied.map(|id| (String::new(), id)));
         while let Some((prefix, folder)) = left.pop() {
             let tree = self.applied_tree(Some(folder))?;
-            for (id, file) in applied_documents(&prefix, tree.entries()) {
+            for (id, file) in self.classifier.applied_documents(&prefix, tree.entries()) {
                 environments
                     .entry(id.environment())
                     .or_default()
                     .1
                     .push((id, file));
             }
-            let inner = tree.folders();
+            let is_deep = is_deep(&prefix);
+            let inner = tree.folders().filter(|entry| !is_deep && !is_hidden(entry.name));
             left.extend(inner.map(|entry| (join(&prefix, &String::from_utf8_lossy(entry.name)), entry.id)));
         }
         for (desired, applied) in environments.into_values() {
@@ -192,10 +196,15 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
     }
 
     /// Reads an applied tree, from the source if it contains the tree.
-    fn applied_tree(&self, tree: Option<ObjectId>) -> Result<Tree, E> {
+    fn applied_tree(&mut self, tree: Option<ObjectId>) -> Result<Tree, E> {
         let (Some(tree), Some(applied)) = (tree, self.applied) else {
             return Ok(Tree::empty());
         };
+        // A hostile revision can repeat one folder in many places. The state cannot.
+        self.applied_folders += 1;
+        if self.applied_folders > MOST_FILES {
+            return Err(TooManyFiles.into());
+        }
         // Next to its successor, the tree of an earlier commit is cheap to read, and the search for commits needs it
         // again.
         match self.source.find_tree(tree) {
@@ -203,4 +212,9 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
             None => Ok(applied.tree(tree)?),
         }
     }
+}
+
+/// Returns whether the folder at `prefix` is as deep as folders are read.
+fn is_deep(prefix: &str) -> bool {
+    prefix.bytes().filter(|byte| *byte == b'/').count() >= DEEPEST_FOLDER
 }

@@ -24,6 +24,10 @@ pub fn json(plan: &Plan) -> PlanJson<'_> {
             repo: &source.repo,
             reference: &source.reference,
             revision: source.revision,
+            base: source.base.as_ref().map(|base| BaseJson {
+                reference: &base.reference,
+                revisions: &base.revisions,
+            }),
             shallow: source.history == History::Cut,
             history_note: plan.guesses().map(|guesses| format!("{guesses}; {FETCH_ALL}")),
             base_url: plan.base_url(),
@@ -66,10 +70,20 @@ struct Source<'a> {
     #[serde(rename = "ref")]
     reference: &'a str,
     revision: CommitId,
+    /// The revision that the documents are compared with; absent if it is the applied state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base: Option<BaseJson<'a>>,
     shallow: bool,
     /// The effect of a cut history on comments, if there is one.
     history_note: Option<String>,
     base_url: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+struct BaseJson<'a> {
+    #[serde(rename = "ref")]
+    reference: &'a str,
+    revisions: &'a [CommitId],
 }
 
 #[derive(Debug, Serialize)]

@@ -18,8 +18,8 @@ pub fn markdown(plan: &Plan) -> String {
         "### gitoggle plan\n\n{}\n\n{} {} {}\n\n",
         summary(plan),
         code(&source.repo),
-        code(&source.reference),
-        code(&source.revision.short())
+        code(&source.references()),
+        code(&source.short_revisions())
     )];
     parts.extend(
         plan.guesses()

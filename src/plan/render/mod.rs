@@ -45,7 +45,7 @@ fn in_words(change: &Change, before: Option<&Targeting>, after: &Targeting) -> V
                 "the outcome of the last publish is unknown; compared with the last request:".to_owned(),
             );
         }
-        Before::Unreadable => out.push("the applied document can no longer be read".to_owned()),
+        Before::Unreadable => out.push("the document that it replaces cannot be read".to_owned()),
         Before::Live(_) => out.push("changed on the service; the document is published again".to_owned()),
         Before::Applied(_) | Before::Nothing => {}
     }

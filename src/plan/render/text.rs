@@ -20,10 +20,14 @@ pub fn text(plan: &Plan, color: Color) -> String {
     let service = plan
         .base_url()
         .map_or_else(String::new, |url| format!(" → {}", escaped(url)));
-    let (repo, reference) = (escaped(&source.repo), escaped(&source.reference));
+    let references = source.references();
+    let (repo, references) = (escaped(&source.repo), escaped(&references));
     line(
         &mut out,
-        &format!("Plan for {repo} {reference} {}{service}", source.revision.short()),
+        &format!(
+            "Plan for {repo} {references} {}{service}",
+            source.short_revisions()
+        ),
     );
     if plan.is_empty() {
         return defused(&(out + "Nothing to do.\n"));

@@ -79,6 +79,7 @@ struct World {
     parked: BTreeMap<ToggleId, Parked>,
     suspensions: Suspensions,
     overrides: Overrides,
+    base: Option<Base>,
     findings: Vec<Diagnostic>,
     /// Of every commit.
     message: String,
@@ -95,6 +96,7 @@ impl Default for World {
             parked: BTreeMap::new(),
             suspensions: Suspensions::default(),
             overrides: Overrides::default(),
+            base: None,
             findings: Vec::new(),
             message: String::new(),
             attribution: |commit| Attribution::Known(Arc::new(commit)),
@@ -233,6 +235,7 @@ impl World {
                 repo: "https://git.example.com/toggles".into(),
                 reference: "refs/heads/main".into(),
                 revision: CommitId(ObjectId([3; 20])),
+                base: self.base.clone(),
                 history: History::Complete,
             },
             base_url: Some("https://toggles.example.com".into()),

@@ -1,0 +1,177 @@
+//! The side that the source is compared with: the recorded state, or the documents of another revision.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use crate::git::ObjectReader;
+use crate::model::{Blob, CommitId, ObjectId, Sent, ToggleId, Tree, Trees};
+use crate::pass::Error;
+use crate::plan::compare::AppliedTree;
+use crate::plan::{Base, Overrides};
+use crate::source::{self, Reader, Snapshot};
+use crate::state::StateSnapshot;
+
+/// The documents that take the place of the applied ones.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum AppliedSide<'a> {
+    State(&'a StateSnapshot),
+    Revision(&'a BaseRevision),
+}
+
+/// The documents of a revision.
+#[derive(Clone, Debug)]
+pub(super) struct BaseRevision {
+    pub(super) base: Base,
+    /// The repository.
+    pub(super) snapshot: Snapshot,
+    /// The tree of the root; none without a document.
+    pub(super) tree: Option<ObjectId>,
+    /// Trees that no commit has: a merge of several merge bases.
+    pub(super) merged: Arc<HashMap<ObjectId, Tree>>,
+}
+
+impl<'a> AppliedSide<'a> {
+    pub(super) fn tree(self) -> Option<ObjectId> {
+        match self {
+            Self::State(view) => view.tip().map(|tip| tip.tree),
+            Self::Revision(base) => base.tree,
+        }
+    }
+
+    pub(super) fn kind(self) -> AppliedTree {
+        match self {
+            Self::State(_) => AppliedTree::State,
+            Self::Revision(_) => AppliedTree::Revision,
+        }
+    }
+
+    /// Opens the documents; none if there are none.
+    pub(super) fn trees(self) -> Result<Option<AppliedTrees>, Error> {
+        Ok(match self {
+            Self::State(view) => view.reader()?.map(AppliedTrees::State),
+            Self::Revision(base) => Some(AppliedTrees::Revision(base.trees()?)),
+        })
+    }
+
+    /// Returns the requests without a known outcome. A revision has none.
+    pub(super) fn unknown(self) -> BTreeMap<ToggleId, Sent> {
+        let Self::State(view) = self else {
+            return BTreeMap::new();
+        };
+        let sent = view.unknown().iter();
+        sent.map(|(id, unknown)| (id.clone(), unknown.sent.clone()))
+            .collect()
+    }
+
+    /// Returns the confirmed requests that are not in the tree yet. A revision has none.
+    pub(super) fn settled(self) -> Option<&'a BTreeMap<ToggleId, Sent>> {
+        match self {
+            Self::State(view) => Some(view.settled()),
+            Self::Revision(_) => None,
+        }
+    }
+
+    /// Returns the decisions of operators that are valid at `revision`.
+    pub(super) fn overrides(self, revision: CommitId) -> Overrides {
+        match self {
+            Self::State(view) => Overrides::at(revision, view.allowances()),
+            Self::Revision(_) => Overrides::default(),
+        }
+    }
+
+    /// Returns the recorded base URL.
+    pub(super) fn base_url(self) -> Option<String> {
+        match self {
+            Self::State(view) => view.tip().map(|tip| tip.base_url.clone()),
+            Self::Revision(_) => None,
+        }
+    }
+
+    /// Returns the revision that takes the place of the state.
+    pub(super) fn base(self) -> Option<Base> {
+        match self {
+            Self::State(_) => None,
+            Self::Revision(base) => Some(base.base.clone()),
+        }
+    }
+}
+
+impl BaseRevision {
+    pub(super) fn trees(&self) -> Result<RevisionTrees, source::Error> {
+        Ok(RevisionTrees {
+            reader: self.snapshot.reader()?,
+            merged: Arc::clone(&self.merged),
+        })
+    }
+}
+
+/// Reads the documents that take the place of the applied ones. Each thread needs its own.
+#[derive(Debug)]
+pub(crate) enum AppliedTrees {
+    State(ObjectReader),
+    Revision(RevisionTrees),
+}
+
+/// Reads the documents of a revision.
+#[derive(Debug)]
+pub(crate) struct RevisionTrees {
+    reader: Reader,
+    merged: Arc<HashMap<ObjectId, Tree>>,
+}
+
+impl Trees for AppliedTrees {
+    type Error = Error;
+
+    fn tree(&self, id: ObjectId) -> Result<Tree, Error> {
+        Ok(match self {
+            Self::State(trees) => trees.tree(id)?,
+            Self::Revision(trees) => trees.tree(id)?,
+        })
+    }
+
+    fn find_tree(&self, id: ObjectId) -> Option<Tree> {
+        match self {
+            Self::State(trees) => trees.find_tree(id),
+            Self::Revision(trees) => trees.find_tree(id),
+        }
+    }
+
+    fn blob(&self, id: ObjectId, limit: usize) -> Result<Blob, Error> {
+        Ok(match self {
+            Self::State(trees) => trees.blob(id, limit)?,
+            Self::Revision(trees) => trees.blob(id, limit)?,
+        })
+    }
+}
+
+impl Trees for RevisionTrees {
+    type Error = source::Error;
+
+    fn tree(&self, id: ObjectId) -> Result<Tree, source::Error> {
+        match self.merged.get(&id) {
+            Some(tree) => Ok(tree.clone()),
+            None => self.reader.tree(id),
+        }
+    }
+
+    fn find_tree(&self, id: ObjectId) -> Option<Tree> {
+        self.merged
+            .get(&id)
+            .cloned()
+            .or_else(|| self.reader.find_tree(id))
+    }
+
+    fn blob(&self, id: ObjectId, limit: usize) -> Result<Blob, source::Error> {
+        Self::present(id, self.reader.blob(id, limit)?)
+    }
+}
+
+impl RevisionTrees {
+    /// Refuses a document that a partial clone lacks. It would look like a change of all of its content.
+    pub(super) fn present(id: ObjectId, blob: Blob) -> Result<Blob, source::Error> {
+        match blob {
+            Blob::Missing => Err(source::Error::PartialClone(id)),
+            blob => Ok(blob),
+        }
+    }
+}

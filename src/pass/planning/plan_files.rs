@@ -1,0 +1,192 @@
+//! Plans the files of a source: compares them with the applied side, decides about each toggle, and attributes the
+//! changes. The side is the recorded state or another revision; everything else is the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::applied::AppliedSide;
+use super::attribution::attribute;
+use super::read::{ReadContext, read};
+use super::{Files, emptied, source_info};
+use crate::model::{Action, EnvironmentId, ObjectId, Sent, Suspensions, ToggleId, Trees};
+use crate::pass::config::Rules;
+use crate::pass::{Error, check_scope};
+use crate::plan::compare::{AppliedTree, Comparison, Difference, Places, Roots, compare, has_document};
+use crate::plan::{DecisionContext, Draft, Input, Parked, Plan, SourceInfo};
+use crate::source::{self, Snapshot};
+
+/// The files of a plan. The plan is attributed to the commits of `snapshot` even if the files are not committed.
+pub(super) struct PlanFiles<'a, F> {
+    pub(super) files: Files,
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) root_tree: ObjectId,
+    /// Opens the files, once per thread.
+    pub(super) open: F,
+}
+
+/// Compares, decides, and attributes.
+pub(super) fn plan_files<S, F>(
+    files: &PlanFiles<'_, F>,
+    applied: AppliedSide<'_>,
+    rules: &Rules,
+    parked: &BTreeMap<ToggleId, Parked>,
+    suspensions: Suspensions,
+) -> Result<Plan, Error>
+where
+    S: Trees<Error = source::Error>,
+    F: Fn() -> Result<S, Error> + Sync,
+{
+    let input = Input {
+        parked: parked.clone(),
+        suspensions,
+        ..input(files, applied, rules)?
+    };
+    let draft = Draft::new(input, &rules.policy);
+    attribute(draft, files.snapshot, files.files, rules)
+}
+
+/// Compares the files with the applied side, and decides about each toggle.
+///
+/// # Errors
+/// If the files contain no document, or the scope matches nothing.
+pub(super) fn input<S, F>(
+    files: &PlanFiles<'_, F>,
+    applied: AppliedSide<'_>,
+    rules: &Rules,
+) -> Result<Input, Error>
+where
+    S: Trees<Error = source::Error>,
+    F: Fn() -> Result<S, Error> + Sync,
+{
+    let comparison = compared(files, applied, rules)?;
+    check_source(&comparison, files.snapshot, rules)?;
+    decided(files, applied, rules, comparison)
+}
+
+/// Reads the differing documents and decides about each toggle.
+fn decided<S, F>(
+    files: &PlanFiles<'_, F>,
+    applied: AppliedSide<'_>,
+    rules: &Rules,
+    comparison: Comparison,
+) -> Result<Input, Error>
+where
+    S: Trees<Error = source::Error>,
+    F: Fn() -> Result<S, Error> + Sync,
+{
+    let Comparison {
+        differences,
+        mut applied_counts,
+        lost,
+        findings: tree_findings,
+        ..
+    } = comparison;
+    // The rails divide by the number of applied toggles, so a confirmed change counts before it is recorded.
+    let nothing = BTreeMap::new();
+    let settled = applied.settled().unwrap_or(&nothing);
+    count_settled(settled, &differences, &mut applied_counts);
+    let overrides = applied.overrides(files.snapshot.revision());
+    let environment_holds = emptied::holds(lost, &differences, rules, &overrides);
+    let deciding = DecisionContext {
+        policy: &rules.policy,
+        applied_counts: &applied_counts,
+        environment_holds: &environment_holds,
+    };
+    let open = || Ok(((files.open)()?, applied.trees()?));
+    let decide = |candidate| deciding.decide(candidate);
+    let unknown = applied.unknown();
+    let context = ReadContext {
+        kind: rules.kind,
+        root: &rules.root,
+        scope: &rules.policy.scope,
+        layout: &rules.layout,
+        unknown: &unknown,
+        settled,
+    };
+    let (decided, mut findings) = read(differences, context, decide, open)?;
+    findings.extend(match applied {
+        AppliedSide::Revision(base) => base.new_findings(tree_findings, files.root_tree, rules)?,
+        AppliedSide::State(_) => tree_findings,
+    });
+    findings.sort();
+    Ok(Input {
+        source: SourceInfo {
+            base: applied.base(),
+            ..source_info(files.snapshot, rules)
+        },
+        // The configured base URL, or else the recorded one.
+        base_url: rules.base_url.clone().or_else(|| applied.base_url()),
+        decided,
+        applied_counts,
+        environment_holds,
+        parked: BTreeMap::new(),
+        suspensions: Suspensions::default(),
+        overrides,
+        findings,
+    })
+}
+
+fn compared<S, F>(
+    files: &PlanFiles<'_, F>,
+    applied: AppliedSide<'_>,
+    rules: &Rules,
+) -> Result<Comparison, Error>
+where
+    S: Trees<Error = source::Error>,
+    F: Fn() -> Result<S, Error> + Sync,
+{
+    let roots = Roots {
+        source: files.root_tree,
+        applied: applied.tree(),
+    };
+    let places = Places {
+        layout: &rules.layout,
+        root: &rules.root,
+        scope: &rules.policy.scope,
+        kind: rules.kind,
+        side: applied.kind(),
+    };
+    // The applied tree does not show these toggles correctly, so they are compared even if both trees are equal.
+    let (unknown, settled) = (applied.unknown(), applied.settled());
+    let settled = settled.into_iter().flat_map(BTreeMap::keys);
+    let always: BTreeSet<ToggleId> = unknown.keys().chain(settled).cloned().collect();
+    let (source, trees) = ((files.open)()?, applied.trees()?);
+    let mut found: Comparison = compare::<_, _, Error>(&source, trees.as_ref(), roots, &places, &always)?;
+    // Folders that are equal at both revisions are not read, and may contain no document.
+    if applied.kind() == AppliedTree::Revision && !found.any_document {
+        found.any_document = has_document(&source, files.root_tree, &rules.layout)?;
+    }
+    Ok(found)
+}
+
+/// Adds the confirmed changes that are not in the applied tree yet to the numbers of applied toggles.
+fn count_settled(
+    settled: &BTreeMap<ToggleId, Sent>,
+    differences: &[Difference],
+    applied_counts: &mut BTreeMap<EnvironmentId, usize>,
+) {
+    for (id, sent) in settled {
+        let found = differences.binary_search_by(|one| one.id.cmp(id));
+        let is_applied = found.is_ok_and(|at| !differences[at].applied.is_empty());
+        let count = applied_counts.entry(id.environment()).or_default();
+        match (sent.action, is_applied) {
+            (Action::Create | Action::Update, false) => *count += 1,
+            (Action::Disable, true) => *count -= 1,
+            _ => {}
+        }
+    }
+}
+
+/// Refuses a source without documents, and a scope that matches nothing.
+fn check_source(comparison: &Comparison, snapshot: &Snapshot, rules: &Rules) -> Result<(), Error> {
+    // A source without documents never means that everything was removed (DESIGN, section 5).
+    if !comparison.any_document {
+        let root = if rules.root.is_empty() { "." } else { &rules.root };
+        return Err(Error::NoDocuments {
+            revision: snapshot.revision(),
+            root: root.to_owned(),
+            files: comparison.files,
+            findings: comparison.findings.clone(),
+        });
+    }
+    check_scope(&rules.policy.scope, &comparison.unmatched)
+}

@@ -1,0 +1,192 @@
+//! Plans the step from one revision to another: the documents at the base take the place of what was applied. Needs no
+//! state, and is otherwise the same as any plan.
+//!
+//! The base of a pull request is the merge base of its branches, so that a commit that the target branch has already is
+//! neither a change nor a revert.
+
+mod ancestor;
+mod error;
+mod resolve;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::applied::{AppliedSide, BaseRevision};
+use super::attribution::attribute;
+use super::plan_files::{PlanFiles, input};
+use super::{Files, Planned, uncommitted};
+use crate::document::{Diagnostic, tree};
+use crate::model::{EntryKind, EnvironmentId, ObjectId, Trees};
+use crate::pass::Error;
+use crate::pass::config::Rules;
+use crate::pass::validate::{Checks, check_snapshot};
+use crate::plan::{Base, Draft, FIRST_PASS_TRAILER, Plan, Trailer};
+use crate::source::{self, Snapshot, Source, SourceConfig};
+use ancestor::Ancestor;
+pub use error::RangeError;
+use resolve::Ends;
+pub use resolve::{BranchRange, FetchHints, Range, TargetOrigin};
+
+/// The files whose findings a comparison of revisions reports.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum FindingScope {
+    /// All files at the newer revision.
+    All,
+    /// The files that differ between the revisions.
+    Changed,
+}
+
+/// Plans the step between two revisions of a repository at a path. Reads no state, writes nothing, and connects to no
+/// host.
+///
+/// # Errors
+/// If a revision or the base of a pull request cannot be found, or the repository cannot be read.
+pub fn plan_range(
+    source: &SourceConfig,
+    rules: &Rules,
+    range: &Range,
+    findings: FindingScope,
+) -> Result<Planned, Error> {
+    let revisions = Source::new(source.clone()).revisions()?;
+    let revisions = revisions.ok_or(RangeError::Remote)?;
+    let Ends { base, head } = range.resolve(&revisions)?;
+    // The work tree of another commit differs from the planned one in any case.
+    let is_checked_out = revisions
+        .find("HEAD")
+        .is_ok_and(|found| found.commit == head.commit);
+    let snapshot = revisions.snapshot(head)?;
+    let base = BaseRevision::of(base, &snapshot, rules)?;
+    let files = PlanFiles {
+        files: Files::Committed,
+        snapshot: &snapshot,
+        root_tree: snapshot.root_tree(),
+        open: || Ok(snapshot.reader()?),
+    };
+    let mut input = input(&files, AppliedSide::Revision(&base), rules)?;
+    if findings == FindingScope::All {
+        input.findings = all_findings(&snapshot, rules)?;
+    }
+    let has_base =
+        |environment: &EnvironmentId| input.applied_counts.get(environment).is_some_and(|n| *n > 0);
+    let new: Vec<EnvironmentId> = input
+        .applied_counts
+        .keys()
+        .filter(|environment| !has_base(environment))
+        .cloned()
+        .collect();
+    let plan = attribute(Draft::new(input, &rules.policy), &snapshot, files.files, rules)?;
+    let uncommitted = is_checked_out.then(|| uncommitted::range_note(source, rules, &snapshot));
+    let notes = first_pass_note(&new, &plan, rules)
+        .into_iter()
+        .chain(uncommitted.flatten());
+    Ok(Planned {
+        notes: notes.collect(),
+        plan,
+        is_forward: true,
+    })
+}
+
+fn all_findings(snapshot: &Snapshot, rules: &Rules) -> Result<Vec<Diagnostic>, Error> {
+    let checks = Checks {
+        layout: &rules.layout,
+        kind: rules.kind,
+        scope: &rules.policy.scope,
+        within: &[],
+    };
+    Ok(check_snapshot(snapshot, &rules.root, checks)?.findings)
+}
+
+/// Returns a note that `apply` holds what the plan shows for these environments until an operator decides.
+fn first_pass_note(new: &[EnvironmentId], plan: &Plan, rules: &Rules) -> Option<String> {
+    if rules.policy.first_pass.is_some() {
+        return None;
+    }
+    let is_decided = |environment: &&EnvironmentId| {
+        let changes = plan.changes().iter();
+        let mut own = changes.filter(|change| change.id.environment() == **environment);
+        let decides = |trailer: &str| trailer.parse::<crate::plan::FirstPass>().is_ok();
+        rules.policy.trailer == Trailer::Allowed
+            && own.any(|change| {
+                let trailers = change.attribution.trailers(FIRST_PASS_TRAILER);
+                trailers.iter().any(|trailer| decides(trailer))
+            })
+    };
+    let is_planned = |environment: &&EnvironmentId| {
+        plan.changes()
+            .iter()
+            .any(|change| change.id.environment() == **environment)
+    };
+    let open = new
+        .iter()
+        .filter(is_planned)
+        .filter(|environment| !is_decided(environment));
+    let open: Vec<String> = open.map(|environment| format!("`{environment}`")).collect();
+    (!open.is_empty()).then(|| {
+        format!(
+            "no document existed in {} before: if nothing is applied there either, `apply` holds these changes until \
+             `--first-pass` or a `{FIRST_PASS_TRAILER}` trailer decides",
+            open.join(", ")
+        )
+    })
+}
+
+impl BaseRevision {
+    fn of(base: Base, snapshot: &Snapshot, rules: &Rules) -> Result<Self, Error> {
+        let (tree, merged) = match base.revisions.as_slice() {
+            [one] => (snapshot.root_tree_at(*one)?, HashMap::new()),
+            several => Ancestor::of(several, snapshot, rules)?,
+        };
+        Ok(Self {
+            base,
+            snapshot: snapshot.clone(),
+            tree,
+            merged: Arc::new(merged),
+        })
+    }
+
+    /// Returns `findings` without those about the path of a file that the base has, too.
+    pub(super) fn new_findings(
+        &self,
+        mut findings: Vec<Diagnostic>,
+        head: ObjectId,
+        rules: &Rules,
+    ) -> Result<Vec<Diagnostic>, source::Error> {
+        if findings.is_empty() {
+            return Ok(findings);
+        }
+        let trees = self.trees()?;
+        let mut kept = Vec::new();
+        for finding in findings.drain(..) {
+            let path = finding
+                .path
+                .strip_prefix(rules.root.as_str())
+                .unwrap_or(&finding.path);
+            let is_old = tree::is_about_path(&finding) && {
+                let now = file_at(&trees, Some(head), path)?;
+                now.is_some() && now == file_at(&trees, self.tree, path)?
+            };
+            if !is_old {
+                kept.push(finding);
+            }
+        }
+        Ok(kept)
+    }
+}
+
+/// Returns the blob at `path` below `root`.
+fn file_at<T: Trees>(trees: &T, root: Option<ObjectId>, path: &str) -> Result<Option<ObjectId>, T::Error> {
+    let (mut folder, mut file) = (root, None);
+    for part in path.split('/').filter(|part| !part.is_empty()) {
+        let Some(id) = folder.take() else {
+            return Ok(None);
+        };
+        let tree = trees.tree(id)?;
+        let entry = tree.get(part).map(|entry| (entry.kind(), entry.id));
+        (folder, file) = match entry {
+            Some((EntryKind::Tree, id)) => (Some(id), None),
+            Some((_, id)) => (None, Some(id)),
+            None => (None, None),
+        };
+    }
+    Ok(file)
+}

@@ -1,0 +1,179 @@
+//! Looks up revisions of a repository on this machine, to compare two of them.
+
+use std::path::Path;
+
+use super::error::Error;
+use super::place::RepositoryPlace;
+use super::reader::ReaderCache;
+use super::resolve::{Resolved, resolve};
+use super::{Snapshot, SourceConfig, local};
+use crate::git::revision::{self, NamedObject};
+use crate::git::{Repository, RepositoryPool};
+use crate::model::CommitId;
+
+/// An open repository on this machine.
+pub struct RevisionLookup {
+    config: SourceConfig,
+    repository: Repository,
+    place: RepositoryPlace,
+}
+
+/// A commit, and the name that it was looked up by.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct NamedCommit {
+    /// The name, the short id for a full id, or the branch of `HEAD`.
+    pub name: String,
+    /// The commit.
+    pub commit: CommitId,
+}
+
+/// Why a name is not the name of a commit.
+#[derive(Debug)]
+pub enum RevisionError {
+    /// A short id that matches several objects.
+    Ambiguous,
+    /// The name of an object of this kind, such as `blob`.
+    NotACommit(&'static str),
+    /// The repository could not be read.
+    Source(Error),
+    /// No object has the name. Contains similar names of refs, best first.
+    Unknown(Vec<String>),
+}
+
+impl RevisionLookup {
+    pub(super) fn open(config: &SourceConfig, path: &Path) -> Result<Self, Error> {
+        let place = RepositoryPlace::at(path);
+        let repository = local::open(path).map_err(|error| place.explain(error))?;
+        Ok(Self {
+            config: config.clone(),
+            repository,
+            place,
+        })
+    }
+
+    /// Returns the commit that `name` names: a branch, tag, commit or full ref, as for `--ref`, or any other expression
+    /// of `git rev-parse`.
+    ///
+    /// # Errors
+    /// If no commit has the name.
+    pub fn find(&self, name: &str) -> Result<NamedCommit, RevisionError> {
+        let (near, error) = match resolve(&self.repository, Some(name)) {
+            Ok(found) => {
+                let branch = found.reference.strip_prefix("refs/heads/");
+                // A branch says more than `HEAD`.
+                let shown = branch.filter(|_| name == "HEAD").unwrap_or(name);
+                return Ok(named(shown, found.commit));
+            }
+            Err(Error::AmbiguousId(_)) => return Err(RevisionError::Ambiguous),
+            Err(Error::UnknownRef { near, .. }) => (near, None),
+            // The second lookup finds out the kind of the object.
+            Err(error @ Error::NotACommit(_)) => (Vec::new(), Some(error)),
+            Err(error) => return Err(RevisionError::Source(self.place.explain(error))),
+        };
+        let found = revision::find(&self.repository, name);
+        match found.map_err(|error| RevisionError::Source(self.place.explain(error.into())))? {
+            NamedObject::Ambiguous => Err(RevisionError::Ambiguous),
+            NamedObject::Commit(commit) if error.is_none() => Ok(named(name, commit)),
+            NamedObject::Other(kind) => Err(RevisionError::NotACommit(kind)),
+            NamedObject::Commit(_) | NamedObject::Unknown => Err(match error {
+                Some(error) => RevisionError::Source(error),
+                None => RevisionError::Unknown(near),
+            }),
+        }
+    }
+
+    /// Returns the commit of the branch `name`: that of `origin`, of another remote, or of this repository, in this order.
+    ///
+    /// # Errors
+    /// If the refs cannot be read.
+    pub fn branch(&self, name: &str) -> Result<Option<NamedCommit>, Error> {
+        let name = name.strip_prefix("refs/heads/").unwrap_or(name);
+        let mut candidates = vec![format!("origin/{name}")];
+        candidates.extend(self.remote_branches(name)?);
+        for candidate in candidates {
+            if let Some(found) = self.at(&format!("refs/remotes/{candidate}"), &candidate) {
+                return Ok(Some(found));
+            }
+        }
+        Ok(self.at(&format!("refs/heads/{name}"), name))
+    }
+
+    /// Returns `REMOTE/NAME` for each remote that has the branch `name`, sorted.
+    fn remote_branches(&self, name: &str) -> Result<Vec<String>, Error> {
+        let references = self.repository.references_glob("refs/remotes/*")?;
+        let mut found = Vec::new();
+        for reference in references.flatten() {
+            let remote = reference.shorthand().ok().and_then(|full| full.split_once('/'));
+            if let Some((remote, _)) = remote.filter(|(_, branch)| *branch == name) {
+                found.push(format!("{remote}/{name}"));
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+
+    /// Returns the commit of a full ref, if it exists.
+    fn at(&self, full: &str, name: &str) -> Option<NamedCommit> {
+        let Resolved { commit, .. } = resolve(&self.repository, Some(full)).ok()?;
+        Some(named(name, commit))
+    }
+
+    /// Returns the parents of a commit; `None` if the repository lacks the commit.
+    #[must_use]
+    pub fn parents(&self, commit: CommitId) -> Option<Vec<CommitId>> {
+        revision::parents(&self.repository, commit)
+    }
+
+    /// Returns the best common ancestors of two commits, newest first; several if branches were merged in both
+    /// directions, none if the histories are unrelated. The result is `None` if the clone is shallow and lacks commits
+    /// that could be ancestors, too.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn merge_bases(&self, one: CommitId, other: CommitId) -> Result<Option<Vec<CommitId>>, Error> {
+        let find = || {
+            let bases = revision::merge_bases(&self.repository, one, &[other])?;
+            let is_complete = revision::is_complete(&self.repository, &[one, other], &bases)?;
+            Ok::<_, Error>(is_complete.then_some(bases))
+        };
+        find().map_err(|error| self.place.explain(error))
+    }
+
+    /// Returns whether the repository lacks the beginning of its history.
+    #[must_use]
+    pub fn is_shallow(&self) -> bool {
+        self.repository.is_shallow()
+    }
+
+    /// Takes a snapshot at `head`.
+    ///
+    /// # Errors
+    /// As [`Source::snapshot`](super::Source::snapshot).
+    pub fn snapshot(self, head: NamedCommit) -> Result<Snapshot, Error> {
+        let resolved = Resolved {
+            reference: head.name,
+            commit: head.commit,
+        };
+        let SourceConfig {
+            root, first_parent, ..
+        } = &self.config;
+        let cache = ReaderCache::new(RepositoryPool::of(self.repository), Some(self.place));
+        Snapshot::take(cache, resolved, root, *first_parent, None)
+    }
+}
+
+impl std::fmt::Debug for RevisionLookup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("RevisionLookup")
+            .field(&self.repository.path())
+            .finish()
+    }
+}
+
+fn named(name: &str, commit: CommitId) -> NamedCommit {
+    let name = match name == commit.to_string() {
+        true => commit.short(),
+        false => name.to_owned(),
+    };
+    NamedCommit { name, commit }
+}
