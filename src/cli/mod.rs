@@ -10,6 +10,7 @@ mod demo;
 mod import;
 mod observer;
 mod plan;
+mod pull_request;
 mod remote;
 mod run;
 mod sandbox;

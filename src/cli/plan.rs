@@ -4,15 +4,31 @@ use serde::Serialize;
 
 use super::args::PlanExit;
 use super::failure::{ExitStatus, Failure};
-use super::{color, note, print, setup, show};
+use super::{color, note, print, pull_request, setup, show};
 use crate::config::{OutputFormat, Settings};
-use crate::pass;
+use crate::pass::{self, FindingScope};
 use crate::plan::{Plan, render};
 use crate::source::CacheMode;
 
 pub(super) fn run(settings: &Settings, files: pass::Files, exit: PlanExit) -> Result<ExitStatus, Failure> {
-    let config = setup::config(settings, CacheMode::Untouched)?;
-    let pass::Planned { plan, notes } = pass::plan(&config, files)?;
+    let pass::Planned { plan, notes, .. } = match pull_request::range(settings)? {
+        Some(range) => {
+            let findings = match settings.all_findings {
+                false => FindingScope::Changed,
+                true => FindingScope::All,
+            };
+            let source = setup::source(settings, CacheMode::Untouched);
+            pass::plan_range(&source, &setup::rules(settings), &range, findings)?
+        }
+        None => {
+            let config = setup::config(settings, CacheMode::Untouched)?;
+            let mut planned = pass::plan(&config, files)?;
+            if !planned.is_forward {
+                planned.notes.extend(pull_request::hint());
+            }
+            planned
+        }
+    };
     for text in &notes {
         note(&format!("note: {text}\n"))?;
     }

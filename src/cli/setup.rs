@@ -40,19 +40,7 @@ pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Fai
     let base_url = settings.base_url.clone();
     let source = source(settings, mode);
     let shared = shared(settings, &source, base_url.as_ref())?;
-    let rules = Rules {
-        repo: settings.repo.to_string(),
-        root: settings.root.clone(),
-        layout: settings.layout.clone(),
-        kind: settings.service_kind,
-        policy: policy(settings),
-        history: settings.history,
-        base_url: base_url.as_ref().map(ToString::to_string),
-        most_shown: match settings.output {
-            OutputFormat::Human => MOST_SHOWN,
-            OutputFormat::Github | OutputFormat::Json | OutputFormat::Markdown => usize::MAX,
-        },
-    };
+    let rules = rules(settings);
     let service = client(settings);
     let limits = Limits {
         in_flight: settings.max_in_flight,
@@ -78,6 +66,23 @@ pub(super) fn client(settings: &Settings) -> Option<ClientConfig> {
         network: network(settings),
         timeout: settings.timeout,
     })
+}
+
+/// Returns what shapes a plan, besides the documents.
+pub(super) fn rules(settings: &Settings) -> Rules {
+    Rules {
+        repo: settings.repo.to_string(),
+        root: settings.root.clone(),
+        layout: settings.layout.clone(),
+        kind: settings.service_kind,
+        policy: policy(settings),
+        history: settings.history,
+        base_url: settings.base_url.as_ref().map(ToString::to_string),
+        most_shown: match settings.output {
+            OutputFormat::Human => MOST_SHOWN,
+            OutputFormat::Github | OutputFormat::Json | OutputFormat::Markdown => usize::MAX,
+        },
+    }
 }
 
 /// Returns the service's address without its scheme, for messages.

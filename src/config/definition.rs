@@ -149,6 +149,8 @@ pub struct SettingInfo {
     words: String,
     /// The default as a value.
     pub(crate) preset: Option<&'static str>,
+    /// The word of the flag, if it is not the name. Two commands may have different settings with one flag.
+    spelling: Option<&'static str>,
     sources: Sources,
 }
 
@@ -171,6 +173,7 @@ pub(super) fn setting(name: &'static str, shape: ValueShape, help: &'static str)
             _ => String::new(),
         },
         preset: None,
+        spelling: None,
         sources: match shape {
             // Tokens and passwords are never flags and never in the file (DESIGN, section 3).
             ValueShape::Secret => Sources::Variable,
@@ -210,6 +213,11 @@ impl SettingInfo {
         Self { sources, ..self }
     }
 
+    pub(super) fn spelled(self, word: &'static str) -> Self {
+        let spelling = Some(word);
+        Self { spelling, ..self }
+    }
+
     pub(super) fn trusted(self) -> Self {
         Self {
             decides_trust: true,
@@ -219,7 +227,7 @@ impl SettingInfo {
 
     /// Adds the flag, variable and key.
     pub(super) fn named(self) -> Self {
-        let dashed = self.name.replace('_', "-");
+        let dashed = self.spelling.unwrap_or(self.name).replace('_', "-");
         let no = match (self.shape, self.preset) {
             // A flag that only confirms the default would be useless, so it turns the switch off.
             (ValueShape::Switch, Some("true")) => "no-",

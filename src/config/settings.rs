@@ -31,6 +31,7 @@ pub fn load(
     merged.require(command);
     merged.set_state_dir(command, environment);
     merged.set_dependent_defaults();
+    merged.reject_half_ranges();
     merged.reject_hopeless_globs();
     merged.reject_long_comments();
     let Merged {
@@ -51,6 +52,12 @@ impl Settings {
     pub fn uses_service(&self, command: Command) -> bool {
         // `plan` and `status` do not contact the service (DESIGN, section 3).
         command.publishes() || (command == Command::Import && self.from.is_none())
+    }
+
+    /// Returns whether the plan compares two revisions, and not the source with the state.
+    #[must_use]
+    pub fn compares_revisions(&self) -> bool {
+        self.from_revision.is_some() || self.pull_request
     }
 }
 
@@ -87,7 +94,64 @@ impl Merged {
         }
     }
 
+    /// Rejects flags about revisions that contradict each other.
+    fn reject_half_ranges(&mut self) {
+        let settings = &self.settings;
+        let (from, request) = (settings.from_revision.is_some(), settings.pull_request);
+        let (to, target) = (settings.to.is_some(), settings.target.is_some());
+        let compares = settings.compares_revisions();
+        // A variable or the file sets the ref of `apply`, which a comparison does not use.
+        let reference = self.place("ref").filter(|place| place.starts_with("--"));
+        let is_url = settings.repo.local_path().is_none();
+        for (is_wrong, flag, why) in [
+            (
+                from && request,
+                "--from",
+                "cannot be used with --pull-request, which finds both revisions",
+            ),
+            (
+                to && request,
+                "--to",
+                "cannot be used with --pull-request, which finds both revisions",
+            ),
+            (
+                to && !from && !request,
+                "--to",
+                "needs --from, the revision to compare with",
+            ),
+            (target && !request, "--target", "needs --pull-request"),
+            (
+                settings.all_findings && !compares,
+                "--all-findings",
+                "needs --from or --pull-request; `gitoggle validate` checks all files",
+            ),
+            (
+                from && reference.is_some(),
+                "--ref",
+                "cannot be used with --from; pass the revision as --to",
+            ),
+            (
+                request && reference.is_some(),
+                "--ref",
+                "cannot be used with --pull-request, which plans the commit of the job",
+            ),
+            (
+                compares && is_url,
+                "--repo",
+                "only a repository on this machine can be compared at two revisions; clone it, and pass the folder",
+            ),
+        ] {
+            if is_wrong {
+                self.report(flag, why);
+            }
+        }
+    }
+
     fn set_state_dir(&mut self, command: Command, environment: &ProcessEnvironment) {
+        // A comparison of revisions needs no state, so it also works without a home folder.
+        if self.settings.compares_revisions() {
+            return;
+        }
         if let Some(dir) = &self.settings.state_dir {
             let tree = work_trees(&environment.folder.join(dir)).into_iter().next();
             if let Some(tree) = tree.filter(|_| command.plans()) {

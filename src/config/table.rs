@@ -14,7 +14,7 @@ use super::definition::Group::{Daemon, Notifications, Output, Safety, Service, S
 use super::definition::ValueShape::{Choice, Count, Duration, Path, Ratio, Secret, Switch, Text, Texts};
 use super::definition::{SettingInfo, Sources, setting};
 use super::value::{
-    Listen, any_text, count, interval, parsed, path, positive_duration, ratio, root, scope, secret,
+    Listen, any_text, count, interval, parsed, path, positive_duration, ratio, revision, root, scope, secret,
     secret_file, size, switch,
 };
 use crate::document::Layout;
@@ -104,6 +104,24 @@ settings! {
     reference: Option<String> {
         "ref" => reference, Text("REF"), "Follow this branch, tag, commit or full ref"
             .of(Source, READING).default("the source's `HEAD`") }
+    from_revision: Option<String> {
+        "from_revision" => revision, Text("REV"), "Compare with this revision, not with the state".of(Source, &[Plan])
+            .only_from(Sources::Flag).spelled("from")
+            .more("A branch, a tag, a commit or an expression such as `HEAD~2`. Needs no state.") }
+    to: Option<String> {
+        "to" => revision, Text("REV"), "Plan this revision with --from".of(Source, &[Plan])
+            .only_from(Sources::Flag).default("`HEAD`") }
+    pull_request: bool {
+        "pull_request" => switch = "false", Switch, "Plan what the pull request of this CI job changes".of(Source, &[Plan])
+            .only_from(Sources::Flag)
+            .more("Compares the merge base of the target branch with the newest commit. Needs no state.") }
+    target: Option<String> {
+        "target" => revision, Text("BRANCH"), "Compare with this target branch with --pull-request".of(Source, &[Plan])
+            .only_from(Sources::Flag).default("that of the CI job") }
+    all_findings: bool {
+        "all_findings" => switch = "false", Switch, "Report the findings of unchanged files as well".of(Source, &[Plan])
+            .only_from(Sources::Flag)
+            .more("Needs --from or --pull-request.") }
     root: String {
         "root" => root, Text("DIR"), "Read documents below this folder of the repository".default("the top") }
     layout: Layout {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::model::{Scope, duration};
+use crate::model::{Scope, duration, escaped};
 use crate::transport::{Secret, SecretSource};
 
 /// The address on which the daemon listens, if any.
@@ -126,6 +126,17 @@ pub(super) fn any_text(text: &str) -> Result<String, String> {
 pub(super) fn scope(text: &str) -> Result<Scope, String> {
     let globs: Vec<&str> = text.split_whitespace().collect();
     Scope::new(&globs).map_err(|error| error.to_string())
+}
+
+/// Parses an expression that names a commit. Rejects ranges and what Git would read as an option.
+pub(super) fn revision(text: &str) -> Result<String, String> {
+    if text.starts_with('-') || text.contains("..") || text.chars().any(char::is_control) {
+        return Err(format!(
+            "`{}` is not one revision, such as `main` or `HEAD~2`",
+            escaped(text)
+        ));
+    }
+    Ok(text.to_owned())
 }
 
 /// Parses a folder of the repository, with `/` between its components; the empty text is the top folder.

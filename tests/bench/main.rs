@@ -43,6 +43,7 @@ fn main() {
     let measures = [
         ("noop pass", Bench::noop_pass as fn(&Bench)),
         ("small plan", Bench::small_plan),
+        ("range plan", Bench::range_plan),
         ("cold plan", Bench::cold_plan),
         ("adopt", Bench::adopt),
         ("commits", Bench::commits),
@@ -104,6 +105,31 @@ impl Bench {
             "a plan with 10 changed documents",
             ours.median,
             "git diff --name-only A B",
+            theirs.median,
+            1.0,
+        );
+    }
+
+    /// The plan of a branch that changes ten documents, without any state, against `git diff` over the same commit.
+    fn range_plan(&self) {
+        let ours = || {
+            let mut command = Command::new(GITOGGLE);
+            command
+                .args(["plan", "--from", "main~1", "--to", "main"])
+                .args(["--repo".as_ref(), self.fixture.repo.as_os_str()]);
+            command
+        };
+        let theirs = || {
+            let mut command = Command::new("git");
+            command.arg("-C").arg(&self.fixture.repo);
+            command.args(["diff", "main~1", "main"]);
+            command
+        };
+        let (ours, theirs) = side_by_side(21, ours, theirs);
+        report(
+            "a plan of two revisions, 10 changed documents",
+            ours.median,
+            "git diff A B",
             theirs.median,
             1.0,
         );

@@ -27,6 +27,7 @@ mod outcomes;
 mod output;
 mod plan;
 mod publish;
+mod pull_request;
 mod rails;
 mod reader;
 mod readme;

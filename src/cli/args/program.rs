@@ -22,7 +22,8 @@ const COMMANDS: [(&str, Command, &str, &str); 13] = [
         Command::Plan,
         "Show what would be published, and why",
         "Shows what would be published, and why. Needs no token, never contacts the service, takes no lock and \
-         writes nothing. May contact the Git hosts.",
+         writes nothing. May contact the Git hosts. With --pull-request, or with --from, compares two revisions of a \
+         local repository instead of the source with the state, and needs neither state nor network.",
     ),
     (
         "apply",
@@ -267,7 +268,12 @@ fn own(command: Command) -> Vec<Arg> {
                 .value_parser(value_parser!(PathBuf)),
         ],
         Command::Plan => vec![
-            toggle("worktree", "Read uncommitted files"),
+            toggle("worktree", "Read uncommitted files").conflicts_with_all([
+                "from_revision",
+                "to",
+                "pull_request",
+                "target",
+            ]),
             toggle("detailed-exitcode", "Exit with 2 if there are changes"),
         ],
         Command::Import => import::own(),

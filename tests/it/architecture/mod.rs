@@ -59,6 +59,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("transport", &["model"]),
     ("git", &["model", "transport"]),
     ("service", &["document", "model", "transport"]),
+    ("forge", &[]),
     ("source", &["git", "model"]),
     ("state", &["git", "model"]),
     (
@@ -93,6 +94,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "config",
             "daemon",
             "document",
+            "forge",
             "git",
             "model",
             "notification",
