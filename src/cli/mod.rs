@@ -6,7 +6,9 @@ pub mod args;
 pub mod failure;
 
 mod apply;
+mod commands;
 mod demo;
+mod drift;
 mod import;
 mod observer;
 mod plan;
@@ -74,6 +76,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
         CommandArgs::Allow(args) => remote::allow(&settings, args),
         CommandArgs::Apply => apply::run(&settings),
         CommandArgs::Demo(args) => demo::run(&settings, args),
+        CommandArgs::Drift(args) => drift::run(&settings, args, flags),
         CommandArgs::Import { globs } => import::run(&settings, globs, flags),
         CommandArgs::Plan { files, exit } => plan::run(&settings, *files, *exit),
         CommandArgs::Reconcile => remote::reconcile(&settings),

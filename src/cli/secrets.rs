@@ -12,7 +12,7 @@ use crate::transport::SecretSource;
 /// # Errors
 /// If one cannot be read, or the token begins with a scheme.
 pub(super) fn check(command: Command, settings: &Settings) -> Result<(), Failure> {
-    // `plan` and `status` need no token, so they do not read it (DESIGN, section 3).
+    // Without `--live`, `plan` and `status` need no token, so they do not read it (DESIGN, section 3).
     if let Some(token) = settings.token.as_ref().filter(|_| settings.uses_service(command)) {
         check_token(token)?;
     }

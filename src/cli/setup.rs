@@ -258,6 +258,16 @@ pub(super) fn receivers(settings: &Settings) -> Vec<Receiver> {
     standard.into_iter().chain(slack).collect()
 }
 
+/// Starts the runtime of a command that sends requests from its main thread.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(Failure::failed)
+}
+
 fn usage(message: &str) -> Failure {
     Failure::new(ExitStatus::Usage, message.to_owned())
 }

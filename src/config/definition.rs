@@ -9,6 +9,8 @@ pub enum Command {
     Apply,
     /// Demonstrates the whole loop on loopback.
     Demo,
+    /// Compares the service with what was last applied.
+    Drift,
     /// Writes the documents of toggles that exist on the service.
     Import,
     /// Prints what would be published, and why.
@@ -33,7 +35,14 @@ pub enum Command {
 
 impl Command {
     /// The commands that read documents.
-    pub(super) const READING: &[Self] = &[Self::Validate, Self::Plan, Self::Apply, Self::Run, Self::Status];
+    pub(super) const READING: &[Self] = &[
+        Self::Validate,
+        Self::Plan,
+        Self::Apply,
+        Self::Run,
+        Self::Status,
+        Self::Drift,
+    ];
     /// The commands that read or write documents.
     pub(super) const PLACING: &[Self] = &[
         Self::Validate,
@@ -41,19 +50,23 @@ impl Command {
         Self::Apply,
         Self::Run,
         Self::Status,
+        Self::Drift,
         Self::Import,
     ];
 
     /// Returns whether this command makes a plan, which needs source, state and policy.
     #[must_use]
     pub fn plans(self) -> bool {
-        matches!(self, Self::Apply | Self::Plan | Self::Run | Self::Status)
+        matches!(
+            self,
+            Self::Apply | Self::Drift | Self::Plan | Self::Run | Self::Status
+        )
     }
 
-    /// Returns whether this command sends requests to the service.
+    /// Returns whether this command always sends requests to the service.
     #[must_use]
-    pub fn publishes(self) -> bool {
-        matches!(self, Self::Apply | Self::Run)
+    pub fn contacts_service(self) -> bool {
+        matches!(self, Self::Apply | Self::Drift | Self::Run)
     }
 }
 

@@ -34,6 +34,7 @@ pub fn load(
     merged.reject_half_ranges();
     merged.reject_hopeless_globs();
     merged.reject_long_comments();
+    merged.reject_blind_reads(command);
     let Merged {
         settings,
         errors,
@@ -50,8 +51,8 @@ impl Settings {
     /// Returns whether `command` sends requests to the service, for which it needs the address and a token.
     #[must_use]
     pub fn uses_service(&self, command: Command) -> bool {
-        // `plan` and `status` do not contact the service (DESIGN, section 3).
-        command.publishes() || (command == Command::Import && self.from.is_none())
+        // Without `--live`, `plan` and `status` do not contact the service (DESIGN, section 3).
+        command.contacts_service() || self.live || (command == Command::Import && self.from.is_none())
     }
 
     /// Returns whether the plan compares two revisions, and not the source with the state.
@@ -194,6 +195,19 @@ impl Merged {
                  cross a slash; use `**`"
             );
             self.report(&place, why);
+        }
+    }
+
+    /// Rejects a read of a service that offers no way to read it.
+    fn reject_blind_reads(&mut self, command: Command) {
+        let place = match (command, self.settings.live) {
+            (Command::Drift, _) => "drift",
+            (_, true) => "--live",
+            (_, false) => return,
+        };
+        if self.settings.service_kind == ServiceKind::Documented {
+            let why = "a service with only the documented endpoint cannot be read; needs `--service-kind featureprobe`";
+            self.report(place, why);
         }
     }
 

@@ -7,7 +7,7 @@ use std::time;
 use super::address::{StateRemote, notify_url, reference, state_name};
 use super::choices::{ColorChoice, LogFormat, LogLevel, OutputFormat};
 use super::definition::Command::{
-    self, Allow, Apply, Demo, Import, Plan, Reconcile, Resume, Run, Sandbox, Schema, Status, Suspend,
+    self, Allow, Apply, Demo, Drift, Import, Plan, Reconcile, Resume, Run, Sandbox, Schema, Status, Suspend,
     Validate,
 };
 use super::definition::Group::{Daemon, Notifications, Output, Safety, Service, Source, State};
@@ -25,34 +25,35 @@ use crate::service::BaseUrl;
 use crate::transport::{DaemonUrl, SecretSource};
 
 const ALL: &[Command] = &[
-    Validate, Plan, Apply, Run, Status, Import, Allow, Suspend, Resume, Reconcile, Schema, Sandbox, Demo,
+    Validate, Plan, Apply, Run, Status, Drift, Import, Allow, Suspend, Resume, Reconcile, Schema, Sandbox,
+    Demo,
 ];
 /// The commands that know what kind of service it is.
-const KNOWING: &[Command] = &[Validate, Plan, Apply, Run, Status, Import, Schema, Sandbox];
+const KNOWING: &[Command] = &[Validate, Plan, Apply, Run, Status, Drift, Import, Schema, Sandbox];
 const READING: &[Command] = Command::READING;
 const PLANNING: &[Command] = &[Plan, Apply, Run, Status];
 const PUBLISHING: &[Command] = &[Apply, Run];
 const IMPORT: &[Command] = &[Import];
-/// The commands that know the service's address.
-const ADDRESSING: &[Command] = &[Plan, Apply, Run, Status, Import];
-/// The commands that send requests to the service.
-const REQUESTING: &[Command] = &[Apply, Run, Import];
+/// The commands that know the service's address, and may send requests to it.
+const ADDRESSING: &[Command] = &[Plan, Apply, Run, Status, Drift, Import];
+/// The commands that need the recorded state.
+const STATEFUL: &[Command] = &[Plan, Apply, Run, Status, Drift];
 const DAEMON: &[Command] = &[Run];
 /// The commands that a running daemon executes.
 const REMOTE: &[Command] = &[Allow, Suspend, Resume, Reconcile];
 const ADMIN: &[Command] = &[Run, Allow, Suspend, Resume, Reconcile];
 const CONNECTING: &[Command] = &[
-    Plan, Apply, Run, Status, Import, Allow, Suspend, Resume, Reconcile,
+    Plan, Apply, Run, Status, Drift, Import, Allow, Suspend, Resume, Reconcile,
 ];
-const REPORTING: &[Command] = &[Validate, Plan, Apply, Status, Import];
+const REPORTING: &[Command] = &[Validate, Plan, Apply, Status, Drift, Import];
 
 /// Declares the settings: `field: type { "name" => parser = default, shape, help … }`.
 macro_rules! settings {
     ($($field:ident: $type:ty {
         $($name:literal => $parse:path $(= $default:literal)?, $shape:expr, $help:literal $(.$method:ident($($value:expr),*))*);+
     })+) => {
-        /// The settings of one invocation, complete and consistent. `token` and `base_url` are always set for `apply`
-        /// and `run`, and `state_dir` for the commands that plan. `Debug` does not print secrets.
+        /// The settings of one invocation, complete and consistent. `token` and `base_url` are always set for `apply`,
+        /// `run`, `drift`, and with `--live`, and `state_dir` for the commands that plan. `Debug` does not print secrets.
         #[derive(Clone, Debug)]
         pub struct Settings { $($(#[doc = $help])+ pub $field: $type,)+ }
 
@@ -149,21 +150,21 @@ settings! {
             .more("If given explicitly, `follow` also accepts a commit older than the one in the shared state.") }
     git_username: Option<String> {
         "git_username" => any_text, Text("NAME"), "Sign in to the source's host as this user"
-            .of(Source, PLANNING).trusted() }
+            .of(Source, STATEFUL).trusted() }
     git_password: Option<SecretSource> {
         "git_password" => secret, Secret, "The password or token for the source's host"
-            .of(Source, PLANNING);
+            .of(Source, STATEFUL);
         "git_password_file" => secret_file, Path("FILE"), "Read the Git password or token from this file"
-            .of(Source, PLANNING).trusted()
+            .of(Source, STATEFUL).trusted()
             .more("Or give it in GITOGGLE_GIT_PASSWORD. It is sent only to the host of --repo, and is read again at every attempt.") }
     base_url: Option<BaseUrl> {
         "base_url" => parsed::<BaseUrl>, Text("URL"), "Publish to the service at this https URL"
             .of(Service, ADDRESSING).trusted()
             .more("It may have a path, but no user, query or fragment.") }
     token: Option<SecretSource> {
-        "token" => secret, Secret, "The service's token".of(Service, REQUESTING);
+        "token" => secret, Secret, "The service's token".of(Service, ADDRESSING);
         "token_file" => secret_file, Path("FILE"), "Read the service's token from this file"
-            .of(Service, REQUESTING).trusted()
+            .of(Service, ADDRESSING).trusted()
             .more("Or give it in GITOGGLE_TOKEN. The file is read again at every pass and after the service rejects the token.") }
     ca_file: Option<PathBuf> {
         "ca_file" => path, Path("PEM"), "Trust these certificate authorities as well as the system's"
@@ -172,10 +173,10 @@ settings! {
         "service_kind" => parsed::<ServiceKind> = "documented", Choice(ServiceKind::WORDS), "Rely on the behavior of this service beyond the documented endpoint"
             .of(Service, KNOWING) }
     timeout: time::Duration {
-        "timeout" => positive_duration = "10s", Duration, "Time out one request after this long".of(Service, REQUESTING)
+        "timeout" => positive_duration = "10s", Duration, "Time out one request after this long".of(Service, ADDRESSING)
             .more("Includes connecting and reading the response.") }
     max_in_flight: usize {
-        "max_in_flight" => size = "16", Count, "Send at most this many requests at once".of(Service, REQUESTING) }
+        "max_in_flight" => size = "16", Count, "Send at most this many requests at once".of(Service, ADDRESSING) }
     max_in_flight_per_environment: usize {
         "max_in_flight_per_environment" => size = "1", Count, "Send at most this many at once within an environment"
             .of(Service, PUBLISHING) }
@@ -187,23 +188,23 @@ settings! {
             .more("Unicode scalar values, ellipsis included.") }
     state_dir: Option<PathBuf> {
         "state_dir" => path, Path("DIR"), "Keep state and clones in this folder"
-            .of(State, PLANNING).default("the platform's state folder, by source").trusted()
+            .of(State, STATEFUL).default("the platform's state folder, by source").trusted()
             .more("By default `gitoggle/<source>-<hash>` in the platform's state folder, with the hash of the source's absolute path or URL, links not resolved.") }
     state_remote: Option<StateRemote> {
         "state_remote" => parsed::<StateRemote>, Text("URL|origin"), "Share state with other runs through this Git remote"
-            .of(State, PLANNING).default("none: state stays local").trusted()
+            .of(State, STATEFUL).default("none: state stays local").trusted()
             .more("`origin` means the source's own remote; for a URL source, that URL.") }
     state_name: Option<String> {
         "state_name" => state_name, Text("NAME"), "Keep shared state under this name"
-            .of(State, PLANNING).default("host of the base URL plus a short hash of it").trusted() }
+            .of(State, STATEFUL).default("host of the base URL plus a short hash of it").trusted() }
     state_git_username: Option<String> {
         "state_git_username" => any_text, Text("NAME"), "Sign in to the state remote's host as this user"
-            .of(State, PLANNING).trusted() }
+            .of(State, STATEFUL).trusted() }
     state_git_password: Option<SecretSource> {
         "state_git_password" => secret, Secret, "The password or token for the state remote's host"
-            .of(State, PLANNING);
+            .of(State, STATEFUL);
         "state_git_password_file" => secret_file, Path("FILE"), "Read the state remote's password or token from this file"
-            .of(State, PLANNING).trusted()
+            .of(State, STATEFUL).trusted()
             .more("Or give it in GITOGGLE_STATE_GIT_PASSWORD. Only needed if the remote is on another host than the source.") }
     first_pass: Option<FirstPass> {
         "first_pass" => parsed::<FirstPass>, Choice(FirstPass::WORDS), "Choose how to start an environment with nothing applied yet"
@@ -251,6 +252,10 @@ settings! {
         "on_missing" => parsed::<OnMissing> = "hold", Choice(OnMissing::WORDS), "Choose what happens if the service does not have the toggle"
             .of(Safety, PLANNING)
             .more("`hold` holds it, `create` creates the toggle before its first publish. Needs `--service-kind featureprobe`.") }
+    live: bool {
+        "live" => switch = "false", Switch, "Also read what the service has now".of(Safety, &[Plan, Status])
+            .only_from(Sources::Flag)
+            .more("Needs a token and `--service-kind featureprobe`.") }
     poll_interval: time::Duration {
         "poll_interval" => positive_duration = "30s", Duration, "Poll the source this often".of(Daemon, DAEMON)
             .more("A moved local ref, a webhook, `POST /reconcile` and SIGHUP start a pass sooner.") }

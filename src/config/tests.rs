@@ -78,10 +78,11 @@ impl Case {
     }
 }
 
-const COMMANDS: [Command; 13] = [
+const COMMANDS: [Command; 14] = [
     Command::Allow,
     Command::Apply,
     Command::Demo,
+    Command::Drift,
     Command::Import,
     Command::Plan,
     Command::Reconcile,
@@ -103,7 +104,7 @@ fn every_command_loads_with_only_its_required_settings() {
             .variable("GITOGGLE_SERVICE_KIND", "featureprobe");
         assert!(needed.load().is_ok(), "{command:?}");
         let bare = Case::new(command).load();
-        let needs_service = command.publishes() || command == Command::Import;
+        let needs_service = command.contacts_service() || command == Command::Import;
         assert_eq!(bare.is_ok(), !needs_service, "{command:?}");
     }
     assert_eq!(

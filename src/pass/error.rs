@@ -39,6 +39,12 @@ pub enum Error {
     /// The source has no `origin`, and the state is to be shared there.
     #[error("the source has no remote `origin`")]
     NoOrigin,
+    /// The service cannot be compared, because nothing was applied yet.
+    #[error("nothing is applied yet, so there is nothing to compare the service with")]
+    NothingApplied,
+    /// Globs of a comparison that match no applied toggle.
+    #[error("no applied toggle matches {}", quoted(.0))]
+    NothingAppliedMatches(Vec<String>),
     /// Globs of `--only` that match no toggle, neither in the source nor applied.
     #[error("no toggle matches `--only` {}", quoted(.0))]
     NothingMatches(Vec<String>),
@@ -181,7 +187,12 @@ impl Error {
             Self::State(error) => error.hint(),
             Self::Range(error) => Some(error.hint()),
             Self::BadOrigin(_) | Self::NoOrigin => Some("pass the URL of the repository as `--state-remote`".into()),
-            Self::NothingMatches(_) => {
+            Self::NothingApplied => Some(
+                "record the documents of existing toggles with `gitoggle apply --first-pass adopt`, or publish them with \
+                 `--first-pass assert`"
+                    .into(),
+            ),
+            Self::NothingAppliedMatches(_) | Self::NothingMatches(_) => {
                 Some("check the spelling; a glob is compared with the whole of `project/environment/toggle`".into())
             }
             Self::NoService => Some("pass `--base-url` and a token".into()),

@@ -39,6 +39,7 @@
 mod checkpoints;
 mod config;
 mod context;
+pub mod drift;
 mod error;
 pub mod import;
 mod origin;

@@ -38,6 +38,7 @@ mod change;
 pub(crate) mod compare;
 mod decide;
 mod draft;
+mod drift;
 mod first_pass;
 mod guesses;
 mod input;
@@ -59,6 +60,10 @@ pub use candidate::{AppliedVersion, Candidate, Desired};
 pub use change::{Before, Change, Overwrite, PublishAttempt, StateEdit};
 pub use decide::{DecidedToggle, DecisionContext};
 pub use draft::Draft;
+pub use drift::{
+    DraftedToggle, DriftFact, DriftJson, DriftReport, DriftedToggle, Lack, MissingToggle, UnreadToggle,
+    drift_json, drift_markdown, drift_text,
+};
 pub use guesses::Guesses;
 pub use input::{Input, Parked};
 pub use live::{LiveChange, LiveDecision, LiveHold, Resolution, decide_live, resolve};

@@ -37,6 +37,7 @@ mod files;
 mod folder;
 mod holder;
 mod journal;
+mod live_versions;
 mod lock;
 mod orders;
 mod shared;
@@ -53,6 +54,7 @@ pub use error::Error;
 pub use folder::foreign;
 pub use holder::{Holder, this_process};
 pub use journal::{Begun, Journal};
+pub use live_versions::{EqualVersion, LiveVersions};
 pub use orders::Orders;
 #[cfg(test)]
 pub(crate) use shared::head::SharedHead;

@@ -17,6 +17,7 @@ mod commands_remote;
 mod crash;
 mod daemon;
 mod deploy;
+mod drift;
 mod first_pass;
 mod history;
 mod import;

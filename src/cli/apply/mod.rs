@@ -31,16 +31,12 @@ fn pass(settings: &Settings) -> Result<ExitStatus, Failure> {
     let config = setup::config(settings, CacheMode::Keep)?;
     let host = setup::service(&config);
     let mut reconciler = open(config)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build();
+    let runtime = setup::runtime()?;
     let results = match settings.output {
         OutputFormat::Human => ResultTiming::AsTheyEnd,
         OutputFormat::Github | OutputFormat::Json | OutputFormat::Markdown => ResultTiming::AtTheEnd,
     };
     let progress = Arc::new(Progress::new(host, settings.log_format, results));
-    let runtime = runtime.map_err(Failure::failed)?;
     let stop = {
         let _entered = runtime.enter();
         signals::stop_on_signal().map_err(Failure::failed)?

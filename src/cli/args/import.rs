@@ -16,7 +16,7 @@ pub(super) fn own() -> Vec<Arg> {
     ]
 }
 
-fn glob(text: &str) -> Result<String, String> {
+pub(super) fn glob(text: &str) -> Result<String, String> {
     let scope = Scope::new(&[text]).map_err(|error| error.to_string())?;
     match scope.hopeless().next() {
         None => Ok(text.to_owned()),

@@ -1,12 +1,14 @@
 //! Parses arguments. The flags of settings come from the table in `config`; arguments of single commands are defined
 //! here.
 
+mod drift;
 mod import;
 mod program;
 mod remote;
 #[cfg(test)]
 mod tests;
 
+pub use drift::DriftArgs;
 pub use program::program;
 pub use remote::{AllowArgs, ResumeArgs, SuspendArgs};
 
@@ -16,7 +18,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Arg, ArgMatches};
+use clap::{Arg, ArgAction, ArgMatches};
 
 use crate::config::{Command, Flags, LogLevel, SettingInfo, ValueShape, settings};
 use crate::pass::Files;
@@ -42,6 +44,8 @@ pub enum CommandArgs {
     Apply,
     /// Demonstrates the whole loop on loopback.
     Demo(DemoArgs),
+    /// Compares the service with what was last applied.
+    Drift(DriftArgs),
     /// Writes the documents of toggles that exist on the service.
     Import {
         /// Valid globs over the toggles to import; none means everything.
@@ -83,6 +87,7 @@ impl CommandArgs {
             Self::Allow(_) => Command::Allow,
             Self::Apply => Command::Apply,
             Self::Demo(_) => Command::Demo,
+            Self::Drift(_) => Command::Drift,
             Self::Import { .. } => Command::Import,
             Self::Plan { .. } => Command::Plan,
             Self::Reconcile => Command::Reconcile,
@@ -214,6 +219,7 @@ fn command_args(name: &str, matches: &ArgMatches) -> CommandArgs {
                 (false, None) => DemoPause::OnTerminal,
             },
         }),
+        Command::Drift => CommandArgs::Drift(drift::args(matches)),
         Command::Import => CommandArgs::Import {
             globs: matches.get_many("globs").into_iter().flatten().cloned().collect(),
         },
@@ -222,10 +228,7 @@ fn command_args(name: &str, matches: &ArgMatches) -> CommandArgs {
                 true => Files::WorkTree,
                 false => Files::Committed,
             },
-            exit: match matches.get_flag("detailed-exitcode") {
-                true => PlanExit::Detailed,
-                false => PlanExit::Plain,
-            },
+            exit: plan_exit(matches),
         },
         Command::Reconcile => CommandArgs::Reconcile,
         Command::Resume => CommandArgs::Resume(remote::resume(matches)),
@@ -237,6 +240,13 @@ fn command_args(name: &str, matches: &ArgMatches) -> CommandArgs {
         Command::Validate => CommandArgs::Validate {
             paths: matches.get_many("paths").into_iter().flatten().cloned().collect(),
         },
+    }
+}
+
+fn plan_exit(matches: &ArgMatches) -> PlanExit {
+    match matches.get_flag("detailed-exitcode") {
+        true => PlanExit::Detailed,
+        false => PlanExit::Plain,
     }
 }
 
@@ -299,6 +309,10 @@ fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
         .help(help)
         // The help texts name the defaults themselves.
         .hide_default_value(true)
+}
+
+fn toggle(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).help(help).action(ArgAction::SetTrue)
 }
 
 fn verbosity(matches: &ArgMatches) -> Verbosity {

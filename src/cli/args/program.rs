@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Command as Clap, value_parser};
 
-use super::{import, option, remote};
+use super::{drift, import, option, remote, toggle};
 use crate::config::{Command, SettingInfo, ValueShape, count, ratio, settings};
 use crate::model::duration;
 
-const COMMANDS: [(&str, Command, &str, &str); 13] = [
+const COMMANDS: [(&str, Command, &str, &str); 14] = [
     (
         "validate",
         Command::Validate,
@@ -21,9 +21,10 @@ const COMMANDS: [(&str, Command, &str, &str); 13] = [
         "plan",
         Command::Plan,
         "Show what would be published, and why",
-        "Shows what would be published, and why. Needs no token, never contacts the service, takes no lock and \
-         writes nothing. May contact the Git hosts. With --pull-request, or with --from, compares two revisions of a \
-         local repository instead of the source with the state, and needs neither state nor network.",
+        "Shows what would be published, and why. Takes no lock and writes nothing. May contact the Git hosts, but \
+         contacts the service only with --live, and needs no token otherwise. With --pull-request, or with --from, \
+         compares two revisions of a local repository instead of the source with the state, and needs neither state nor \
+         network.",
     ),
     (
         "apply",
@@ -44,6 +45,14 @@ const COMMANDS: [(&str, Command, &str, &str); 13] = [
         "Show the state of every toggle",
         "Shows for every toggle the applied revision and whether it is in sync, pending, held, failed or an \
          orphan, and why. Has no side effects, like plan.",
+    ),
+    (
+        "drift",
+        Command::Drift,
+        "Show what was changed on the service",
+        "Compares the service with what was last applied, and shows what differs: which toggles were changed there, by \
+         whom, when and how, and what to do. Also lists toggles without a document, documents without a toggle, drafts \
+         that await approval, and archived toggles. Writes nothing. Needs --service-kind featureprobe.",
     ),
     (
         "import",
@@ -117,7 +126,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
    0  success
    1  failure, or interruption before all work was done
-   2  plan --detailed-exitcode: there are changes
+   2  plan --detailed-exitcode: there are changes; drift --detailed-exitcode: there is drift
    3  at least one document is invalid
    4  at least one change is held: rail, first pass (not for plan), suspension or stale checkout
   64  an unknown flag, or a missing or malformed setting";
@@ -142,7 +151,11 @@ pub fn program() -> Clap {
                 .about(*short)
                 .long_about(*long)
                 .after_help("For details, use --help; for a summary, -h");
-            let subcommand = match import::examples(*command).or_else(|| remote::examples(*command)) {
+            let examples = match command {
+                Command::Drift => Some(drift::EXAMPLES),
+                command => import::examples(*command).or_else(|| remote::examples(*command)),
+            };
+            let subcommand = match examples {
                 Some(examples) => subcommand.after_long_help(examples),
                 None => subcommand,
             };
@@ -276,6 +289,7 @@ fn own(command: Command) -> Vec<Arg> {
             ]),
             toggle("detailed-exitcode", "Exit with 2 if there are changes"),
         ],
+        Command::Drift => drift::own(),
         Command::Import => import::own(),
         Command::Sandbox => sandbox(),
         Command::Demo => vec![
@@ -344,10 +358,6 @@ fn sandbox() -> Vec<Arg> {
             .value_parser(count)
             .help_heading("Faults"),
     ]
-}
-
-fn toggle(name: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).help(help).action(ArgAction::SetTrue)
 }
 
 fn path(name: &'static str, value: &'static str, help: &'static str) -> Arg {

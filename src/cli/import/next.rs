@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use crate::config::{Command, Flags, Settings, ValueShape, settings};
+use crate::cli::commands::{with_flags, word};
+use crate::config::{Command, Flags, Settings};
 use crate::pass::import::{ImportReport, ImportResult};
 
 /// The most folders that `git add` names.
@@ -26,7 +27,7 @@ pub(super) fn commands(report: &ImportReport, all: &Settings, flags: &Flags) -> 
     let git = git(report);
     let mut text = format!("next:\n  {git} add {folders}\n  {git} commit -m 'Import toggles'\n");
     let mut then = |command, words: &str| {
-        let _ = writeln!(text, "  gitoggle {words}{}", with_flags(command, flags));
+        let _ = writeln!(text, "  gitoggle {words}{}", with_flags(command, flags, &[]));
     };
     match all.base_url {
         // Without the address of a service, nothing can be adopted.
@@ -45,58 +46,5 @@ fn git(report: &ImportReport) -> String {
     {
         true => "git".to_owned(),
         false => format!("git -C {}", word(&top.to_string_lossy())),
-    }
-}
-
-/// Returns the flags of this invocation that `command` takes, too. Variables and the file apply to it anyway.
-fn with_flags(command: Command, flags: &Flags) -> String {
-    let mut text = String::new();
-    let common = settings().iter().filter(|setting| {
-        setting.commands.contains(&command)
-            && !["color", "log_format", "log_level", "output"].contains(&setting.name)
-    });
-    for setting in common {
-        let (Some(values), Some(flag)) = (flags.get(setting.name), &setting.flag) else {
-            continue;
-        };
-        for value in values {
-            match setting.shape {
-                ValueShape::Switch => {}
-                _ => text.push_str(&format!(" {flag} {}", word(value))),
-            }
-        }
-    }
-    text
-}
-
-/// Quotes `text` for a POSIX shell if that is necessary.
-fn word(text: &str) -> String {
-    let is_plain = |c: char| {
-        c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':' | ',' | '=' | '@' | '%')
-    };
-    match !text.is_empty() && text.chars().all(is_plain) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', r"'\''")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_word_is_quoted_if_the_shell_would_change_it() {
-        for (text, quoted) in [
-            ("https://t.example:8443/a", "https://t.example:8443/a"),
-            ("shop/**", "'shop/**'"),
-            (
-                "{project}/{environment}/{toggle}.yaml",
-                "'{project}/{environment}/{toggle}.yaml'",
-            ),
-            ("it's", r"'it'\''s'"),
-            ("", "''"),
-        ] {
-            assert_eq!(word(text), quoted);
-        }
     }
 }

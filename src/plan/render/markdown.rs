@@ -9,10 +9,6 @@ use crate::plan::{Change, FETCH_ALL, Plan};
 /// users or act as markup.
 #[must_use]
 pub fn markdown(plan: &Plan) -> String {
-    // GitHub refuses comments of more than 65,536 characters.
-    const LONGEST: usize = 60_000;
-    /// Room for the last notes.
-    const RESERVE: usize = 400;
     let source = plan.source();
     let mut parts = vec![format!(
         "### gitoggle plan\n\n{}\n\n{} {} {}\n\n",
@@ -44,14 +40,23 @@ pub fn markdown(plan: &Plan) -> String {
         )
     }));
     parts.push("\n".to_owned());
-    let mut out = String::new();
-    let (mut used, mut left_out) = (0, 0);
     let changes = plan.changes().iter().map(|item| change(item, None));
     let withheld = plan.withheld().iter().filter_map(|withheld| {
         let state = withheld.reason.state().as_str();
         Some(change(withheld.change.as_deref()?, Some(state)))
     });
-    for part in parts.into_iter().chain(changes).chain(withheld) {
+    fitting(parts.into_iter().chain(changes).chain(withheld))
+}
+
+/// Joins the parts that fit into a comment, and counts the others.
+pub(in crate::plan) fn fitting(parts: impl IntoIterator<Item = String>) -> String {
+    // GitHub refuses comments of more than 65,536 characters.
+    const LONGEST: usize = 60_000;
+    /// Room for the last notes.
+    const RESERVE: usize = 400;
+    let mut out = String::new();
+    let (mut used, mut left_out) = (0, 0);
+    for part in parts {
         // Defusing may add characters, so it comes before the count.
         let part = defused(&part);
         let length = part.chars().count();
@@ -123,15 +128,21 @@ fn change(change: &Change, state: Option<&str>) -> String {
     let commit = change.attribution.label();
     let ChangeText { mut sentences, diff } = change_text(change);
     sentences.extend(diff);
-    let body = sentences.join("\n");
-    // A fence is longer than any fence inside it (DESIGN, section 3).
-    let fence = "`".repeat((longest_run(&body) + 1).max(3));
     let (action, id) = (change.action.as_str(), &change.id);
     let state = state.map_or_else(String::new, |state| format!("<b>{state}</b> "));
     format!(
-        "<details><summary>{state}{action} <code>{id}</code></summary>\n\n{}\n\n{fence}diff\n{body}\n{fence}\n\n</details>\n\n",
-        code(&commit)
+        "<details><summary>{state}{action} <code>{id}</code></summary>\n\n{}\n\n{}\n</details>\n\n",
+        code(&commit),
+        block(&sentences)
     )
+}
+
+/// Returns lines as a block of code that they cannot close.
+pub(in crate::plan) fn block(lines: &[String]) -> String {
+    let body = lines.join("\n");
+    // A fence is longer than any fence inside it (DESIGN, section 3).
+    let fence = "`".repeat((longest_run(&body) + 1).max(3));
+    format!("{fence}diff\n{body}\n{fence}\n")
 }
 
 /// Returns `text`, escaped, as a code span that it cannot close.

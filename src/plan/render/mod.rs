@@ -9,7 +9,9 @@ mod text;
 
 pub use json::{PlanJson, json};
 pub use markdown::{annotations, code, github, markdown};
+pub(super) use markdown::{block, fitting};
 pub use text::{MOST_SHOWN, rest, text};
+pub(super) use text::{paint, painted};
 
 use std::collections::BTreeMap;
 
@@ -53,7 +55,8 @@ fn in_words(change: &Change, before: Option<&Targeting>, after: &Targeting) -> V
     out
 }
 
-fn diff(before: &Targeting, after: &Targeting) -> Vec<String> {
+/// Returns the escaped lines of a unified diff, each with its sign.
+pub(super) fn diff(before: &Targeting, after: &Targeting) -> Vec<String> {
     // A diff can take quadratic time, and a document may have a megabyte.
     const MOST_BYTES: usize = 256 * 1024;
     const MOST_LINES: usize = 80;
@@ -159,7 +162,7 @@ fn summary(plan: &Plan) -> String {
 }
 
 /// Defuses text that a CI system would execute as a command.
-fn defused(text: &str) -> String {
+pub(super) fn defused(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         // CI systems recognize `::` after white space at the start of a line, and `##[` anywhere in it.

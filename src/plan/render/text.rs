@@ -168,17 +168,21 @@ fn change(out: &mut String, change: &Change, is_full: bool, color: Color) {
         line(out, &format!("      {sentence}"));
     }
     for text in diff {
-        let painted = match text.chars().next() {
-            Some('+') => paint(&text, "32", color),
-            Some('-') => paint(&text, "31", color),
-            Some('@') => paint(&text, "36", color),
-            _ => text,
-        };
-        line(out, &format!("      {painted}"));
+        line(out, &format!("      {}", painted(text, color)));
     }
 }
 
-fn paint(text: &str, code: &str, color: Color) -> String {
+/// Colors a line of a diff.
+pub(in crate::plan) fn painted(text: String, color: Color) -> String {
+    match text.chars().next() {
+        Some('+') => paint(&text, "32", color),
+        Some('-') => paint(&text, "31", color),
+        Some('@') => paint(&text, "36", color),
+        _ => text,
+    }
+}
+
+pub(in crate::plan) fn paint(text: &str, code: &str, color: Color) -> String {
     match color {
         Color::Always => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
         Color::Never => text.to_owned(),

@@ -54,6 +54,12 @@ impl Gitoggle {
         self
     }
 
+    /// Also replaces `text` in the outputs.
+    pub(crate) fn also(mut self, text: &str, with: &str) -> Self {
+        self.normaliser = self.normaliser.text(text, with);
+        self
+    }
+
     /// Gives a setting as `--name=value`, in place of what it was.
     pub(crate) fn set(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self = self.unset(name);

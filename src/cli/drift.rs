@@ -1,0 +1,87 @@
+//! `gitoggle drift`: shows what was changed on the service since it was last applied.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::args::{DriftArgs, PlanExit};
+use super::commands::{with_flags, word};
+use super::failure::{ExitStatus, Failure};
+use super::{color, note, print, setup, show, signals};
+use crate::config::{Command, Flags, OutputFormat, Settings};
+use crate::model::Scope;
+use crate::pass::drift::DriftCheck;
+use crate::pass::{PassContext, Runtime};
+use crate::plan::{DriftReport, drift_json, drift_markdown, drift_text};
+use crate::source::CacheMode;
+
+pub(super) fn run(settings: &Settings, args: &DriftArgs, flags: &Flags) -> Result<ExitStatus, Failure> {
+    let config = setup::config(settings, CacheMode::Untouched)?;
+    let globs = Scope::new(&args.globs).map_err(Failure::failed)?;
+    let runtime = setup::runtime()?;
+    let stop = {
+        let _entered = runtime.enter();
+        signals::stop_on_signal().map_err(Failure::failed)?
+    };
+    let context = PassContext::new(stop, |_| {});
+    let check = DriftCheck {
+        globs: &globs,
+        depth: args.depth,
+    };
+    let scan = check.run(&config, &context, &Runtime::Tokio(runtime.handle().clone()))?;
+    let report = &scan.report;
+    match settings.output {
+        OutputFormat::Github => show::step_summary(&drift_markdown(report)),
+        OutputFormat::Human => {
+            print(&drift_text(report, color(settings)))?;
+            print(&commands(report, flags))
+        }
+        OutputFormat::Json => show::json(&drift_json(report)),
+        OutputFormat::Markdown => print(&drift_markdown(report)),
+    }?;
+    if scan.is_interrupted {
+        note("error: interrupted before every toggle was compared\n")?;
+    }
+    Ok(status(report, args.exit, scan.is_interrupted))
+}
+
+fn status(report: &DriftReport, exit: PlanExit, is_interrupted: bool) -> ExitStatus {
+    match (exit, report.has_drift()) {
+        _ if is_interrupted || !report.unread.is_empty() => ExitStatus::Failed,
+        (PlanExit::Detailed, true) => ExitStatus::Changes,
+        (PlanExit::Detailed | PlanExit::Plain, _) => ExitStatus::Clean,
+    }
+}
+
+/// Returns what to do about drift, with commands to copy.
+fn commands(report: &DriftReport, flags: &Flags) -> String {
+    // A longer command is not copied by hand; a glob serves better.
+    const MOST_NAMED: usize = 8;
+    let ids: Vec<_> = report.drifted.iter().map(|drifted| &drifted.applied.id).collect();
+    if ids.is_empty() {
+        return String::new();
+    }
+    let globs: BTreeSet<String> = match ids.len() {
+        ..=MOST_NAMED => ids.iter().map(ToString::to_string).collect(),
+        _ => ids.iter().map(|id| format!("{}/*", id.environment())).collect(),
+    };
+    let globs: Vec<String> = globs.iter().map(|glob| word(glob)).collect();
+    let only: Vec<String> = globs.iter().map(|glob| format!("--only {glob}")).collect();
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "\nTo keep what is on the service, import it and commit:\n  gitoggle import --overwrite {}{}",
+        globs.join(" "),
+        with_flags(Command::Import, flags, &["only"]),
+    );
+    let _ = writeln!(
+        text,
+        "To publish the documents over it:\n  gitoggle apply --overwrite-drift {}{}",
+        only.join(" "),
+        with_flags(Command::Apply, flags, &["only"]),
+    );
+    text.push_str(
+        "To publish the next change of a document over it, put this trailer on the commit:\n  Gitoggle-Allow: \
+         overwrite-drift\n",
+    );
+    text
+}

@@ -1,0 +1,119 @@
+//! The documents that were last applied, as a scan compares them with the service.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::document::{self, LARGEST_DOCUMENT, Layout, PathKind};
+use crate::git::ObjectReader;
+use crate::model::{Action, EntryKind, Format, ObjectId, Scope, ToggleId, Trees, Version};
+use crate::pass::{Error, Rules};
+use crate::plan::compare::join;
+use crate::state::StateSnapshot;
+
+/// The applied documents in scope.
+#[derive(Debug)]
+pub(super) struct AppliedDocuments<'a> {
+    view: &'a StateSnapshot,
+    rules: &'a Rules,
+    reader: Option<ObjectReader>,
+    /// The toggles with a trusted document.
+    documents: BTreeMap<ToggleId, (ObjectId, Format)>,
+    /// The toggles whose last outcome is unknown.
+    pub(super) unknown: BTreeSet<ToggleId>,
+}
+
+impl<'a> AppliedDocuments<'a> {
+    /// Lists the applied documents of the toggles that match all of `scopes`.
+    pub(super) fn of(view: &'a StateSnapshot, rules: &'a Rules, scopes: &[&Scope]) -> Result<Self, Error> {
+        let is_wanted = |id: &ToggleId| scopes.iter().all(|scope| scope.contains(id));
+        let reader = view.reader()?;
+        let mut documents = listed(view, reader.as_ref())?;
+        for (id, sent) in view.settled() {
+            match sent.action {
+                Action::Disable => documents.remove(id),
+                Action::Create | Action::Update => documents.insert(id.clone(), (sent.object, sent.format)),
+            };
+        }
+        // The tree cannot be trusted before the outcome of the request is known (DESIGN, section 4, *Unknown*).
+        documents.retain(|id, _| !view.unknown().contains_key(id) && is_wanted(id));
+        let unknown = view.unknown().keys().filter(|id| is_wanted(id));
+        Ok(Self {
+            view,
+            rules,
+            reader,
+            documents,
+            unknown: unknown.cloned().collect(),
+        })
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&ToggleId, ObjectId)> {
+        self.documents.iter().map(|(id, (object, _))| (id, *object))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.documents.len() + self.unknown.len()
+    }
+
+    /// Returns the blob of the applied document of a toggle.
+    pub(super) fn object(&self, id: &ToggleId) -> Option<ObjectId> {
+        self.documents.get(id).map(|(object, _)| *object)
+    }
+
+    /// Returns whether a document of the toggle is applied, or may be.
+    pub(super) fn contains(&self, id: &ToggleId) -> bool {
+        self.documents.contains_key(id) || self.unknown.contains(id)
+    }
+
+    /// Reads the applied document of a toggle; none if there is none, or if the current rules cannot read it.
+    pub(super) fn version(&self, id: &ToggleId) -> Result<Option<Version>, Error> {
+        let Some((object, format)) = self.documents.get(id).copied() else {
+            return Ok(None);
+        };
+        let path = self.rules.layout.path(id, format);
+        let version = |payload| Version {
+            id: id.clone(),
+            path: path.clone(),
+            format,
+            object,
+            payload,
+        };
+        if let Some(sent) = self.view.settled().get(id) {
+            return Ok(Some(version(sent.payload.clone())));
+        }
+        let Some(reader) = &self.reader else {
+            return Ok(None);
+        };
+        let blob = reader.blob(object, LARGEST_DOCUMENT)?;
+        let name = join(&self.rules.root, &path);
+        let read = document::read(&name, format, &blob, self.rules.kind);
+        Ok(read.payload.map(version))
+    }
+}
+
+/// Returns the documents in the applied tree.
+fn listed(
+    view: &StateSnapshot,
+    reader: Option<&ObjectReader>,
+) -> Result<BTreeMap<ToggleId, (ObjectId, Format)>, Error> {
+    let (Some(tip), Some(reader)) = (view.tip(), reader) else {
+        return Ok(BTreeMap::new());
+    };
+    // The applied tree has the default layout, whatever that of the source is (DESIGN, section 4).
+    let layout = Layout::default();
+    let mut documents = BTreeMap::new();
+    let mut folders = vec![(String::new(), tip.tree)];
+    while let Some((prefix, folder)) = folders.pop() {
+        for entry in reader.tree(folder)?.entries() {
+            let path = join(&prefix, &String::from_utf8_lossy(entry.name));
+            match entry.kind() {
+                EntryKind::Tree => folders.push((path, entry.id)),
+                EntryKind::Blob => {
+                    if let PathKind::Document { id, format } = layout.classify(path.as_bytes()) {
+                        documents.insert(id, (entry.id, format));
+                    }
+                }
+                EntryKind::Other => {}
+            }
+        }
+    }
+    Ok(documents)
+}

@@ -1,0 +1,55 @@
+//! Compares the service with what was applied once, for `gitoggle drift`. Writes nothing.
+
+use std::collections::BTreeSet;
+
+use super::request::{DriftScan, ScanDepth, ScanRequest};
+use super::scanner::DriftScanner;
+use crate::model::{Scope, ToggleId};
+use crate::pass::{Config, Error, PassContext, Runtime, planning};
+use crate::plan::Plan;
+
+/// A comparison of the service with what was applied.
+#[derive(Clone, Copy, Debug)]
+pub struct DriftCheck<'a> {
+    /// The toggles to compare, of those that match `--only`.
+    pub globs: &'a Scope,
+    /// The toggles to read.
+    pub depth: ScanDepth,
+}
+
+impl DriftCheck<'_> {
+    /// Reads the state, the source and the service. Blocks; must not be called on a thread of `runtime`.
+    ///
+    /// # Errors
+    /// If the source or the state cannot be read, if nothing is applied, or if no applied toggle matches.
+    pub fn run(&self, config: &Config, context: &PassContext, runtime: &Runtime) -> Result<DriftScan, Error> {
+        // State before source, as in a pass.
+        let view = planning::view(config)?;
+        if !view.has_applied() && view.settled().is_empty() {
+            return Err(Error::NothingApplied);
+        }
+        let planned = planning::with_snapshot(&config.source, |snapshot| {
+            planning::plan_read_only(snapshot, &view, config)
+        })?;
+        let scopes = [&config.rules.policy.scope, self.globs];
+        let request = ScanRequest {
+            view: &view,
+            scopes: &scopes,
+            depth: self.depth,
+            documents: Some(&documents(&planned.plan)),
+            wanted: &BTreeSet::new(),
+        };
+        let scan = DriftScanner::open(config)?.scan(config, request, context, runtime)?;
+        match scan.report.applied {
+            0 => Err(Error::NothingAppliedMatches(self.globs.globs().to_owned())),
+            _ => Ok(scan),
+        }
+    }
+}
+
+/// Returns the toggles with documents that are not applied yet.
+fn documents(plan: &Plan) -> BTreeSet<ToggleId> {
+    let changes = plan.changes().iter().map(|change| change.id.clone());
+    let withheld = plan.withheld().iter().map(|withheld| withheld.id.clone());
+    changes.chain(withheld).collect()
+}

@@ -1,0 +1,109 @@
+//! What scans have found out, for the next ones.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::applied::AppliedDocuments;
+use super::reading::ExpectedLive;
+use crate::model::{EnvironmentId, ObjectId, Scope, ToggleId};
+use crate::plan::{DriftReport, DriftedToggle, MissingToggle, StateEdit};
+use crate::state::LiveVersions;
+
+/// The findings of earlier scans. Only `versions` outlives the process.
+#[derive(Debug, Default)]
+pub(super) struct ScanMemory {
+    pub(super) versions: LiveVersions,
+    /// The differences that scans have found and no scan or pass has ended.
+    pub(super) known: BTreeMap<ToggleId, KnownDifference>,
+    /// The toggles that the next scan reads, whatever their versions are.
+    pub(super) unread: BTreeSet<ToggleId>,
+    /// The toggles that a scan of everything has compared before it was interrupted.
+    pub(super) compared: BTreeSet<ToggleId>,
+    /// The environments whose payload for SDKs could not be read last.
+    pub(super) without_payload: BTreeSet<EnvironmentId>,
+}
+
+/// A difference between the service and what was applied.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum KnownDifference {
+    Drifted(Box<DriftedToggle>),
+    Missing(MissingToggle),
+}
+
+impl ScanMemory {
+    pub(super) fn new(versions: LiveVersions) -> Self {
+        Self {
+            versions,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the known differences as a report.
+    pub(super) fn differences(&self) -> DriftReport {
+        let mut report = DriftReport::default();
+        for difference in self.known.values() {
+            match difference {
+                KnownDifference::Drifted(drifted) => report.drifted.push((**drifted).clone()),
+                KnownDifference::Missing(missing) => report.missing.push(missing.clone()),
+            }
+        }
+        report
+    }
+
+    /// Ends the differences of toggles that a pass has applied or recorded.
+    pub(super) fn settle<'a>(
+        &mut self,
+        applied: impl IntoIterator<Item = &'a ToggleId>,
+        edits: impl IntoIterator<Item = &'a StateEdit>,
+    ) {
+        for id in applied {
+            self.known.remove(id);
+        }
+        for edit in edits {
+            match (edit, self.known.get_mut(edit.id())) {
+                // What it means has not changed, so it still differs.
+                (StateEdit::SameMeaning(version), Some(KnownDifference::Drifted(drifted))) => {
+                    drifted.applied = version.clone();
+                }
+                (StateEdit::SameMeaning(version), Some(KnownDifference::Missing(missing))) => {
+                    missing.applied = Some(version.object);
+                }
+                (StateEdit::SameMeaning(_), None) => {}
+                _ => drop(self.known.remove(edit.id())),
+            }
+        }
+    }
+
+    /// Forgets what was found out about documents that are not applied anymore.
+    pub(super) fn forget(&mut self, applied: &AppliedDocuments<'_>, scopes: &[&Scope]) {
+        let is_in_scope = |id: &ToggleId| scopes.iter().all(|scope| scope.contains(id));
+        let is_applied = |id: &ToggleId, object| !is_in_scope(id) || applied.object(id) == Some(object);
+        self.versions
+            .toggles
+            .retain(|id, equal| is_applied(id, equal.object));
+        self.known.retain(|id, known| is_applied(id, known.object()));
+        self.unread.retain(|id| !is_in_scope(id) || applied.contains(id));
+    }
+
+    /// Returns what is known of the toggle whose applied document is `object`.
+    pub(super) fn expected(&self, id: &ToggleId, object: ObjectId) -> ExpectedLive {
+        if self.unread.contains(id) {
+            return ExpectedLive::Unknown;
+        }
+        match (self.known.get(id), self.versions.toggles.get(id)) {
+            (Some(KnownDifference::Drifted(drifted)), _) => ExpectedLive::Version(drifted.live.version),
+            (Some(KnownDifference::Missing(_)), _) => ExpectedLive::Lacking,
+            (None, Some(equal)) if equal.object == object => ExpectedLive::Version(equal.version),
+            (None, _) => ExpectedLive::Unknown,
+        }
+    }
+}
+
+impl KnownDifference {
+    /// Returns the blob of the applied document.
+    fn object(&self) -> ObjectId {
+        match self {
+            Self::Drifted(drifted) => drifted.applied.object,
+            Self::Missing(missing) => missing.applied.unwrap_or(ObjectId([0; 20])),
+        }
+    }
+}

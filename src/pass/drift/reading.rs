@@ -1,0 +1,194 @@
+//! Reads what a scan needs from the service: one request for an environment without changes, else its list and the
+//! toggles that may have changed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+use futures_util::{StreamExt as _, stream};
+use tokio::sync::{Semaphore, watch};
+
+use crate::model::{EnvironmentId, Key, Live, ToggleId};
+use crate::service::{
+    ByKey, EnvironmentReader, LiveReader, Outcome, PayloadVersions, ReadSession, ToggleIndex,
+};
+
+/// What a scan reads in one environment.
+#[derive(Debug)]
+pub(super) struct EnvironmentPlan {
+    pub(super) environment: EnvironmentId,
+    /// The version of the payload for SDKs that the last scan read.
+    pub(super) payload: Option<u64>,
+    pub(super) toggles: BTreeMap<ToggleId, ExpectedLive>,
+    /// Whether the list is read even if nothing has changed.
+    pub(super) lists: bool,
+}
+
+/// What earlier scans found out about a toggle.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum ExpectedLive {
+    /// The service did not have it.
+    Lacking,
+    /// Nothing, so the toggle is read.
+    Unknown,
+    /// The targeting of this version.
+    Version(u64),
+}
+
+/// A result of reading. The result of an environment comes before those of its toggles.
+#[derive(Debug)]
+pub(super) enum ScanFound {
+    Environment(EnvironmentFound),
+    Live(ToggleId, Result<Live, Outcome>),
+}
+
+/// What was read about a whole environment.
+#[derive(Debug)]
+pub(super) struct EnvironmentFound {
+    pub(super) environment: EnvironmentId,
+    /// The new version of the payload for SDKs; none if it has not changed.
+    pub(super) payload: Result<Option<u64>, Outcome>,
+    /// The toggles whose versions are not the expected ones.
+    pub(super) outdated: Vec<ToggleId>,
+    /// The toggles that are not archived; none if the list was not read.
+    pub(super) listed: Option<Vec<Key>>,
+}
+
+/// Reads several environments. Clones share everything.
+#[derive(Clone)]
+pub(super) struct Reading {
+    session: Arc<ReadSession>,
+    // With its own breaker, because a service may be reachable where its SDK endpoint is not.
+    sdk_session: Arc<ReadSession>,
+    open: Arc<Semaphore>,
+    in_flight: usize,
+    found: Sender<ScanFound>,
+}
+
+impl Reading {
+    pub(super) fn new(reader: &LiveReader, in_flight: usize, found: Sender<ScanFound>) -> Self {
+        Self {
+            session: Arc::new(ReadSession::new(reader.clone())),
+            sdk_session: Arc::new(ReadSession::new(reader.clone())),
+            open: Arc::new(Semaphore::new(in_flight)),
+            in_flight,
+            found,
+        }
+    }
+
+    /// Reads until everything is read or `stop` becomes true.
+    pub(super) async fn run(self, environments: Vec<EnvironmentPlan>, stop: watch::Receiver<bool>) {
+        let mut reads = stream::iter(environments)
+            .map(|plan| self.environment(plan))
+            .buffer_unordered(self.in_flight);
+        let all = async { while reads.next().await.is_some() {} };
+        tokio::select! {
+            () = all => {}
+            () = crate::pass::publish::stopped(stop) => {}
+        }
+    }
+
+    async fn environment(&self, plan: EnvironmentPlan) {
+        let EnvironmentPlan {
+            environment,
+            payload,
+            toggles,
+            lists,
+        } = plan;
+        let versions = self.limited(&self.sdk_session, || {
+            self.sdk_session.reader().payload_versions(&environment, payload)
+        });
+        let versions = versions.await;
+        let due = due(&toggles, versions.as_ref().ok());
+        let is_unchanged = matches!(versions, Ok(PayloadVersions::Unchanged));
+        let reader = EnvironmentReader::new(self.session.reader().clone(), environment.clone());
+        let mut reads = due.clone();
+        let index = match lists || !is_unchanged || !due.is_empty() {
+            true => Some(self.limited(&self.session, || reader.index()).await),
+            false => None,
+        };
+        let (listed, failure) = match index {
+            None => (None, None),
+            Some(Err(failure)) => (None, Some(failure)),
+            Some(Ok(index)) => {
+                let is_listed = |id: &&ToggleId| index.toggles.get(id.toggle()).is_some();
+                reads.extend(locked(&toggles, index));
+                reads.extend(toggles.keys().filter(|id| !is_listed(id)).cloned());
+                reads.sort();
+                reads.dedup();
+                let keys = index.toggles.iter().map(|(key, _)| key.clone());
+                (Some(keys.collect()), None)
+            }
+        };
+        let (payload, outdated) = match versions {
+            Ok(PayloadVersions::Unchanged) => (Ok(None), Vec::new()),
+            Ok(PayloadVersions::Versions { version, .. }) => (Ok(Some(version)), due),
+            Err(failure) => (Err(failure), Vec::new()),
+        };
+        self.send(ScanFound::Environment(EnvironmentFound {
+            environment,
+            payload,
+            outdated,
+            listed,
+        }));
+        if let Some(failure) = failure {
+            // Without the list, no toggle can be read.
+            reads
+                .into_iter()
+                .for_each(|id| self.send(ScanFound::Live(id, Err(failure.clone()))));
+            return;
+        }
+        let mut reads = stream::iter(reads)
+            .map(|id| self.toggle(&reader, id))
+            .buffer_unordered(self.in_flight);
+        while reads.next().await.is_some() {}
+    }
+
+    async fn toggle(&self, reader: &EnvironmentReader, id: ToggleId) {
+        let live = self.limited(&self.session, || reader.live(&id)).await;
+        self.send(ScanFound::Live(id, live));
+    }
+
+    /// Reads with retries, within the limit of open requests.
+    async fn limited<T, F>(&self, session: &ReadSession, read: impl Fn() -> F) -> Result<T, Outcome>
+    where
+        F: Future<Output = Result<T, Outcome>>,
+    {
+        let permit = self.open.acquire().await;
+        let result = session.read(read).await;
+        drop(permit);
+        result
+    }
+
+    fn send(&self, found: ScanFound) {
+        // The receiver is gone only if the scan has failed, so nothing is lost.
+        let _ = self.found.send(found);
+    }
+}
+
+/// Returns the toggles whose versions are not the expected ones.
+fn due(toggles: &BTreeMap<ToggleId, ExpectedLive>, versions: Option<&PayloadVersions>) -> Vec<ToggleId> {
+    let is_due = |id: &ToggleId, expected: ExpectedLive| match versions {
+        None => true,
+        Some(PayloadVersions::Unchanged) => expected == ExpectedLive::Unknown,
+        Some(PayloadVersions::Versions { toggles, .. }) => !is_same(toggles, id, expected),
+    };
+    let due = toggles.iter().filter(|(id, expected)| is_due(id, **expected));
+    due.map(|(id, _)| id.clone()).collect()
+}
+
+fn is_same(versions: &ByKey<u64>, id: &ToggleId, expected: ExpectedLive) -> bool {
+    match (expected, versions.get(id.toggle())) {
+        (ExpectedLive::Version(expected), Some(version)) => expected == *version,
+        _ => false,
+    }
+}
+
+/// Returns the toggles with a draft. Their version numbers prove nothing (`featureprobe-behaviour.md`, *Drafts*).
+fn locked(toggles: &BTreeMap<ToggleId, ExpectedLive>, index: &ToggleIndex) -> Vec<ToggleId> {
+    let is_locked = |id: &&ToggleId| {
+        let listed = index.toggles.get(id.toggle());
+        listed.is_some_and(|listed| listed.is_locked == Some(true))
+    };
+    toggles.keys().filter(is_locked).cloned().collect()
+}

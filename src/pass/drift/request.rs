@@ -1,0 +1,42 @@
+//! What a scan reads, and its result.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::model::{Live, Scope, ToggleId};
+use crate::plan::DriftReport;
+use crate::state::StateSnapshot;
+
+/// The toggles that a scan reads.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ScanDepth {
+    /// Those that may have changed; every toggle if the last such scan is long ago.
+    Changes,
+    /// Every toggle.
+    Everything,
+}
+
+/// What to scan.
+#[derive(Clone, Copy, Debug)]
+pub struct ScanRequest<'a> {
+    /// What was applied.
+    pub view: &'a StateSnapshot,
+    /// The toggles to compare: those that match all of these.
+    pub scopes: &'a [&'a Scope],
+    /// The toggles to read.
+    pub depth: ScanDepth,
+    /// The toggles with documents. If given, all lists are read, so that toggles without one are found.
+    pub documents: Option<&'a BTreeSet<ToggleId>>,
+    /// Further toggles to read, applied or not.
+    pub wanted: &'a BTreeSet<ToggleId>,
+}
+
+/// The result of a scan.
+#[derive(Clone, Debug)]
+pub struct DriftScan {
+    /// The differences.
+    pub report: DriftReport,
+    /// The live states of the wanted toggles that could be read.
+    pub live: BTreeMap<ToggleId, Live>,
+    /// Whether the scan was stopped before its end.
+    pub is_interrupted: bool,
+}

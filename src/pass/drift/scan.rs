@@ -1,0 +1,343 @@
+//! One scan: receives what is read, and compares it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, stream};
+
+use super::applied::AppliedDocuments;
+use super::memory::{KnownDifference, ScanMemory};
+use super::reading::{EnvironmentFound, EnvironmentPlan, Reading, ScanFound};
+use super::request::{DriftScan, ScanRequest};
+use crate::model::{EnvironmentId, Live, LiveToggle, ToggleId};
+use crate::pass::runtime::Waited;
+use crate::pass::{Error, PassContext, Rules, Runtime};
+use crate::plan::{DraftedToggle, DriftReport, DriftedToggle, Lack, LiveChange, MissingToggle, UnreadToggle};
+use crate::service::{LiveReader, Outcome, ReadSession};
+use crate::state::{EqualVersion, StateSnapshot};
+
+/// The time between looks at what was received.
+const TURN: Duration = Duration::from_millis(20);
+
+/// A scan that is running.
+pub(super) struct Scan<'a> {
+    reader: LiveReader,
+    memory: &'a mut ScanMemory,
+    applied: &'a AppliedDocuments<'a>,
+    request: ScanRequest<'a>,
+    is_interrupted: bool,
+    environments: BTreeSet<EnvironmentId>,
+    /// The differences that this scan has found and the last one did not know.
+    new: BTreeSet<ToggleId>,
+    live: BTreeMap<ToggleId, Live>,
+    report: DriftReport,
+}
+
+impl<'a> Scan<'a> {
+    pub(super) fn new(
+        reader: LiveReader,
+        memory: &'a mut ScanMemory,
+        applied: &'a AppliedDocuments<'a>,
+        request: ScanRequest<'a>,
+    ) -> Self {
+        Self {
+            reader,
+            memory,
+            applied,
+            request,
+            is_interrupted: false,
+            environments: BTreeSet::new(),
+            new: BTreeSet::new(),
+            live: BTreeMap::new(),
+            report: DriftReport::default(),
+        }
+    }
+
+    /// Reads and compares everything, unless it is stopped.
+    pub(super) fn run(
+        &mut self,
+        environments: Vec<EnvironmentPlan>,
+        in_flight: usize,
+        context: &PassContext,
+        runtime: &Runtime,
+    ) -> Result<(), Error> {
+        self.environments = environments.iter().map(|plan| plan.environment.clone()).collect();
+        let (sender, found) = mpsc::channel();
+        let reading = Reading::new(&self.reader, in_flight, sender);
+        let task = runtime.spawn(reading.run(environments, context.stop.clone()));
+        loop {
+            let waited = runtime.wait(&task, TURN);
+            self.receive(&found)?;
+            match waited {
+                Waited::Done(()) => break,
+                Waited::Elapsed => {}
+                Waited::Cancelled => return Err(Error::Cancelled),
+            }
+        }
+        // Whatever was sent before the end has been received.
+        self.is_interrupted = context.is_stopped();
+        Ok(())
+    }
+
+    fn receive(&mut self, found: &Receiver<ScanFound>) -> Result<(), Error> {
+        for found in found.try_iter() {
+            match found {
+                ScanFound::Environment(environment) => self.environment(environment),
+                ScanFound::Live(id, Ok(live)) => self.toggle(id, live)?,
+                ScanFound::Live(id, Err(failure)) => self.unread(id, failure.to_string()),
+            }
+        }
+        Ok(())
+    }
+
+    fn environment(&mut self, found: EnvironmentFound) {
+        let EnvironmentFound {
+            environment,
+            payload,
+            outdated,
+            listed,
+        } = found;
+        match payload {
+            Ok(version) => {
+                self.memory.without_payload.remove(&environment);
+                let payloads = &mut self.memory.versions.payloads;
+                version.map(|version| payloads.insert(environment.clone(), version));
+            }
+            Err(failure) if self.memory.without_payload.insert(environment.clone()) => {
+                let reason = failure.to_string();
+                tracing::info!(name: "payload_unread", %environment, reason, "the environment's payload for SDKs could not be read; reading every toggle");
+            }
+            Err(_) => {}
+        }
+        // The next scan finds the same payload, so it would not read them if this one fails or is interrupted.
+        for id in outdated {
+            self.memory.versions.toggles.remove(&id);
+            self.memory.unread.insert(id);
+        }
+        let Some(listed) = listed else { return };
+        let id = |key: &str| {
+            ToggleId::new(
+                environment.project.as_str(),
+                environment.environment.as_str(),
+                key,
+            )
+        };
+        let ids = listed.iter().filter_map(|key| id(key.as_str()).ok());
+        if let Some(documents) = self.request.documents {
+            let folded: BTreeSet<String> = documents.iter().map(|id| id.as_str().to_lowercase()).collect();
+            let is_extra = |id: &ToggleId| {
+                self.request.scopes.iter().all(|scope| scope.contains(id))
+                    && !self.applied.contains(id)
+                    && !folded.contains(&id.as_str().to_lowercase())
+            };
+            self.report.undocumented.extend(ids.filter(is_extra));
+        }
+    }
+
+    /// Compares the live state of a toggle with the applied document.
+    fn toggle(&mut self, id: ToggleId, live: Live) -> Result<(), Error> {
+        self.memory.unread.remove(&id);
+        self.memory.compared.insert(id.clone());
+        if self.request.wanted.contains(&id) {
+            self.live.insert(id.clone(), live.clone());
+        }
+        if self.applied.object(&id).is_none() {
+            self.not_applied(id, &live);
+            return Ok(());
+        }
+        let lack = match live {
+            Live::Missing => Lack::Toggle,
+            Live::Untargeted => Lack::Targeting,
+            Live::Toggle(live) => return self.compare(id, &live),
+        };
+        let applied = self.applied.object(&id);
+        let missing = MissingToggle {
+            id: id.clone(),
+            lack,
+            applied,
+        };
+        self.differs(id, KnownDifference::Missing(missing));
+        Ok(())
+    }
+
+    /// Reports what is known of a wanted toggle that is not applied.
+    fn not_applied(&mut self, id: ToggleId, live: &Live) {
+        let lack = match live {
+            Live::Missing => Lack::Toggle,
+            Live::Untargeted => Lack::Targeting,
+            Live::Toggle(live) => return self.notice(&id, live),
+        };
+        self.report.missing.push(MissingToggle {
+            id,
+            lack,
+            applied: None,
+        });
+    }
+
+    fn compare(&mut self, id: ToggleId, live: &LiveToggle) -> Result<(), Error> {
+        self.notice(&id, live);
+        let Some(applied) = self.applied.version(&id)? else {
+            self.unread(id, "the applied document can no longer be read".to_owned());
+            return Ok(());
+        };
+        if live.content.payload() == Some(&applied.payload) {
+            let equal = EqualVersion {
+                version: live.version,
+                object: applied.object,
+            };
+            self.memory.known.remove(&id);
+            self.memory.versions.toggles.insert(id, equal);
+            return Ok(());
+        }
+        let drifted = DriftedToggle {
+            applied,
+            live: LiveChange::of(live),
+            comment: None,
+        };
+        self.differs(id, KnownDifference::Drifted(Box::new(drifted)));
+        Ok(())
+    }
+
+    /// Reports a draft, and an archived toggle.
+    fn notice(&mut self, id: &ToggleId, live: &LiveToggle) {
+        if let Some(draft) = &live.draft {
+            self.report.drafts.push(DraftedToggle {
+                id: id.clone(),
+                by: draft.submitted_by.clone(),
+            });
+        }
+        if live.is_archived {
+            self.report.archived.push(id.clone());
+        }
+    }
+
+    fn differs(&mut self, id: ToggleId, difference: KnownDifference) {
+        self.memory.versions.toggles.remove(&id);
+        // Without the date, which differs by a second (`featureprobe-behaviour.md`, section 0).
+        let version = |known: &KnownDifference| match known {
+            KnownDifference::Drifted(drifted) => Some((drifted.live.version, drifted.live.content.clone())),
+            KnownDifference::Missing(_) => None,
+        };
+        let known = self.memory.known.get(&id);
+        if known.is_some_and(|known| version(known) == version(&difference)) {
+            return;
+        }
+        self.new.insert(id.clone());
+        self.memory.known.insert(id, difference);
+    }
+
+    fn unread(&mut self, id: ToggleId, reason: String) {
+        self.report.unread.push(UnreadToggle { id, reason });
+    }
+
+    pub(super) fn has_new_differences(&self) -> bool {
+        !self.new.is_empty()
+    }
+
+    /// Reads the comments of the changes that this scan has found.
+    pub(super) fn read_comments(
+        &mut self,
+        in_flight: usize,
+        context: &PassContext,
+        runtime: &Runtime,
+    ) -> Result<(), Error> {
+        let changes = self.new.iter().filter_map(|id| match self.memory.known.get(id) {
+            Some(KnownDifference::Drifted(drifted)) => Some((id.clone(), drifted.live.version)),
+            _ => None,
+        });
+        let changes: Vec<_> = changes.collect();
+        if changes.is_empty() || self.is_interrupted {
+            return Ok(());
+        }
+        let session = Arc::new(ReadSession::new(self.reader.clone()));
+        let stop = context.stop.clone();
+        let task = runtime.spawn(async move {
+            let reads = stream::iter(changes)
+                .map(|(id, version)| {
+                    let session = Arc::clone(&session);
+                    async move { (comment(&session, &id, version).await, id) }
+                })
+                .buffer_unordered(in_flight);
+            tokio::select! {
+                comments = reads.collect::<Vec<_>>() => comments,
+                () = crate::pass::publish::stopped(stop) => Vec::new(),
+            }
+        });
+        let comments = loop {
+            match runtime.wait(&task, TURN) {
+                Waited::Done(comments) => break comments,
+                Waited::Elapsed => {}
+                Waited::Cancelled => return Err(Error::Cancelled),
+            }
+        };
+        for (comment, id) in comments {
+            if let Some(KnownDifference::Drifted(drifted)) = self.memory.known.get_mut(&id) {
+                drifted.comment = comment.ok().flatten();
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves out the differences of toggles that were applied while they were read.
+    pub(super) fn leave_out_published(&mut self, view: &StateSnapshot, rules: &Rules) -> Result<(), Error> {
+        let now = AppliedDocuments::of(view, rules, self.request.scopes)?;
+        for id in std::mem::take(&mut self.new) {
+            if now.object(&id) != self.applied.object(&id) {
+                self.memory.known.remove(&id);
+                self.memory.unread.insert(id.clone());
+                self.unread(id, "it was applied while it was read; scan again".to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// Completes the report.
+    pub(super) fn finish(self, rules: &Rules) -> DriftScan {
+        let Self {
+            reader: _,
+            memory,
+            applied,
+            request: _,
+            is_interrupted,
+            environments,
+            live,
+            mut report,
+            new: _,
+        } = self;
+        for id in &applied.unknown {
+            report.unread.push(UnreadToggle {
+                id: id.clone(),
+                reason: "the outcome of the last publish is unknown".to_owned(),
+            });
+        }
+        let is_unread: BTreeSet<&ToggleId> = report.unread.iter().map(|unread| &unread.id).collect();
+        let is_shown = |id: &ToggleId| applied.object(id).is_some() && !is_unread.contains(id);
+        let known = memory.differences();
+        let drifted = known.drifted.into_iter();
+        let missing = known.missing.into_iter();
+        let drifted: Vec<_> = drifted.filter(|drifted| is_shown(&drifted.applied.id)).collect();
+        let missing: Vec<_> = missing.filter(|missing| is_shown(&missing.id)).collect();
+        report.drifted = drifted;
+        report.missing.extend(missing);
+        report.service = rules.base_url.clone().unwrap_or_default();
+        report.applied = applied.len();
+        report.environments = environments;
+        report.sort();
+        DriftScan {
+            report,
+            live,
+            is_interrupted,
+        }
+    }
+}
+
+/// Returns the comment of a version; none if the service does not have it anymore.
+async fn comment(session: &ReadSession, id: &ToggleId, version: u64) -> Result<Option<String>, Outcome> {
+    let versions = session
+        .read(|| session.reader().versions_from(id, version))
+        .await?;
+    let found = versions.into_iter().find(|found| found.version == version);
+    Ok(found.map(|found| found.comment))
+}

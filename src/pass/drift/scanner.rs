@@ -1,0 +1,132 @@
+//! Runs scans, one after the other.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::applied::AppliedDocuments;
+use super::memory::ScanMemory;
+use super::reading::{EnvironmentPlan, ExpectedLive};
+use super::request::{DriftScan, ScanDepth, ScanRequest};
+use super::scan::Scan;
+use crate::model::{EnvironmentId, ToggleId};
+use crate::pass::{Config, Error, PassContext, Runtime, planning};
+use crate::plan::{DriftFact, StateEdit};
+use crate::service::{ClientConfig, LiveReader};
+use crate::state::LiveVersions;
+
+/// The interval between scans that read every toggle.
+const FULL_EVERY: u32 = 20;
+
+/// Compares one service with one state. Keeps SDK keys and differences in memory, so one scanner is used for many scans.
+#[derive(Debug)]
+pub struct DriftScanner {
+    reader: LiveReader,
+    memory: ScanMemory,
+}
+
+impl DriftScanner {
+    /// Creates a scanner of the service of `config`. Reads the cache in the state folder.
+    ///
+    /// # Errors
+    /// [`Error::NoService`], or that connections cannot be set up.
+    pub fn open(config: &Config) -> Result<Self, Error> {
+        let service = config.service.clone().ok_or(Error::NoService)?;
+        let ClientConfig { base_url, .. } = &service;
+        let versions = LiveVersions::open(&config.state_dir, &base_url.to_string());
+        Ok(Self {
+            memory: ScanMemory::new(versions),
+            reader: LiveReader::new(service)?,
+        })
+    }
+
+    /// Compares the service with what was applied. Blocks; must not be called on a thread of `runtime`.
+    ///
+    /// # Errors
+    /// If the state cannot be read. A failed read of the service is part of the report.
+    pub fn scan(
+        &mut self,
+        config: &Config,
+        request: ScanRequest<'_>,
+        context: &PassContext,
+        runtime: &Runtime,
+    ) -> Result<DriftScan, Error> {
+        // The old token stays in use if the new one cannot be read.
+        let _ = self.reader.reload_token();
+        let applied = AppliedDocuments::of(request.view, &config.rules, request.scopes)?;
+        self.memory.forget(&applied, request.scopes);
+        let is_full = request.depth == ScanDepth::Everything || self.memory.versions.scans + 1 >= FULL_EVERY;
+        let environments = self.environments(&applied, request, is_full);
+        let mut scan = Scan::new(self.reader.clone(), &mut self.memory, &applied, request);
+        scan.run(environments, config.limits.in_flight, context, runtime)?;
+        scan.read_comments(config.limits.in_flight, context, runtime)?;
+        if scan.has_new_differences() {
+            scan.leave_out_published(&planning::view(config)?, &config.rules)?;
+        }
+        let result = scan.finish(&config.rules);
+        if !result.is_interrupted {
+            self.memory.compared.clear();
+            // One toggle that cannot be read must not make every scan a full one, but an outage is no full scan.
+            let is_outage = result.report.unread.len() * 2 > result.report.applied;
+            self.memory.versions.scans = match is_full && !is_outage {
+                true => 0,
+                false => (self.memory.versions.scans + 1).min(FULL_EVERY),
+            };
+        }
+        Ok(result)
+    }
+
+    /// Writes what was found equal into the state folder, for the next process.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn keep(&self, dir: &Path) -> Result<(), Error> {
+        Ok(self.memory.versions.keep(dir)?)
+    }
+
+    /// Returns why each toggle counts as drifted, as far as scans have found out.
+    #[must_use]
+    pub fn facts(&self) -> BTreeMap<ToggleId, DriftFact> {
+        self.memory.differences().facts()
+    }
+
+    /// Ends the differences of toggles that a pass has applied or recorded.
+    pub fn settle<'a>(
+        &mut self,
+        applied: impl IntoIterator<Item = &'a ToggleId>,
+        edits: impl IntoIterator<Item = &'a StateEdit>,
+    ) {
+        self.memory.settle(applied, edits);
+    }
+
+    fn environments(
+        &self,
+        applied: &AppliedDocuments<'_>,
+        request: ScanRequest<'_>,
+        is_full: bool,
+    ) -> Vec<EnvironmentPlan> {
+        let mut toggles: BTreeMap<EnvironmentId, BTreeMap<ToggleId, ExpectedLive>> = BTreeMap::new();
+        for (id, object) in applied.iter() {
+            let expected = match is_full && !self.memory.compared.contains(id) {
+                true => ExpectedLive::Unknown,
+                false => self.memory.expected(id, object),
+            };
+            toggles
+                .entry(id.environment())
+                .or_default()
+                .insert(id.clone(), expected);
+        }
+        for id in request.wanted {
+            toggles
+                .entry(id.environment())
+                .or_default()
+                .insert(id.clone(), ExpectedLive::Unknown);
+        }
+        let plans = toggles.into_iter().map(|(environment, toggles)| EnvironmentPlan {
+            payload: self.memory.versions.payloads.get(&environment).copied(),
+            environment,
+            toggles,
+            lists: request.documents.is_some(),
+        });
+        plans.collect()
+    }
+}

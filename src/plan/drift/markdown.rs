@@ -1,0 +1,48 @@
+//! Renders a drift report as Markdown.
+
+use super::DriftReport;
+use super::text::{changes, compared, names, others, summary, who};
+use crate::model::counted;
+use crate::plan::render::{block, code, fitting};
+
+/// Returns the report as Markdown of at most 60,000 characters. Foreign text is inside code only.
+#[must_use]
+pub fn drift_markdown(report: &DriftReport) -> String {
+    let mut parts = vec![format!(
+        "### gitoggle drift\n\n{}\n\n{} {}\n\n",
+        summary(report),
+        code(&report.service),
+        compared(report)
+    )];
+    for (word, groups) in others(report) {
+        for ((environment, reason), toggles) in groups {
+            let subject = match toggles.as_slice() {
+                [one] => code(one.as_str()),
+                some => format!(
+                    "{} in {} ({})",
+                    counted(some.len(), "toggle"),
+                    code(&environment.to_string()),
+                    code(&names(some))
+                ),
+            };
+            parts.push(format!("* **{word}** {subject}: {}\n", code(&reason)));
+        }
+    }
+    parts.push("\n".to_owned());
+    parts.extend(report.drifted.iter().map(|drifted| {
+        let id = &drifted.applied.id;
+        let comment = drifted.comment.as_deref().map(str::trim).unwrap_or_default();
+        let comment = match comment {
+            "" => String::new(),
+            comment => format!("\n\ncomment: {}", code(comment)),
+        };
+        let mut lines = drifted.sentences();
+        lines.extend(changes(drifted));
+        format!(
+            "<details><summary><b>drifted</b> <code>{id}</code></summary>\n\n{}{comment}\n\n{}\n</details>\n\n",
+            code(&who(drifted)),
+            block(&lines)
+        )
+    }));
+    fitting(parts)
+}

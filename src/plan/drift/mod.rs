@@ -1,0 +1,198 @@
+//! What differs between the service and what was last applied (DESIGN, section 8.4), and its renderings.
+
+mod json;
+mod markdown;
+mod text;
+
+pub use json::{DriftJson, drift_json};
+pub use markdown::drift_markdown;
+pub use text::drift_text;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use super::LiveChange;
+use crate::model::{
+    EnvironmentId, LiveContent, ObjectId, Payload, Targeting, ToggleId, Version, WithheldKind, escaped,
+};
+
+/// The differences, each list sorted by toggle.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct DriftReport {
+    /// The address of the service.
+    pub service: String,
+    /// The number of applied toggles in scope.
+    pub applied: usize,
+    /// The environments that were scanned.
+    pub environments: BTreeSet<EnvironmentId>,
+    /// The toggles with other targeting than was last applied.
+    pub drifted: Vec<DriftedToggle>,
+    /// The documents whose toggles the service does not have.
+    pub missing: Vec<MissingToggle>,
+    /// The toggles on the service without a document.
+    pub undocumented: Vec<ToggleId>,
+    /// The toggles with a document and a draft that awaits approval.
+    pub drafts: Vec<DraftedToggle>,
+    /// The toggles with a document that are archived.
+    pub archived: Vec<ToggleId>,
+    /// The toggles that could not be compared.
+    pub unread: Vec<UnreadToggle>,
+}
+
+/// A toggle with other targeting than was last applied.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DriftedToggle {
+    /// The applied document.
+    pub applied: Version,
+    /// The newest change on the service.
+    pub live: LiveChange,
+    /// The comment of that change, if it could be read.
+    pub comment: Option<String>,
+}
+
+/// A document whose toggle the service does not have.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct MissingToggle {
+    /// The toggle.
+    pub id: ToggleId,
+    /// What the service lacks.
+    pub lack: Lack,
+    /// The blob of the applied document; none if the document was not applied yet.
+    pub applied: Option<ObjectId>,
+}
+
+/// What the service lacks of a toggle.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Lack {
+    /// Its targeting in this environment.
+    Targeting,
+    /// The toggle.
+    Toggle,
+}
+
+/// A toggle with a draft that awaits approval.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DraftedToggle {
+    /// The toggle.
+    pub id: ToggleId,
+    /// The account that submitted the draft.
+    pub by: Option<String>,
+}
+
+/// A toggle that could not be compared.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct UnreadToggle {
+    /// The toggle.
+    pub id: ToggleId,
+    /// The reason.
+    pub reason: String,
+}
+
+impl DriftReport {
+    /// Returns whether the service differs from what was applied.
+    #[must_use]
+    pub fn has_drift(&self) -> bool {
+        !self.drifted.is_empty() || self.missing.iter().any(|missing| missing.applied.is_some())
+    }
+
+    /// Returns the number of toggles that were found equal.
+    #[must_use]
+    pub fn in_sync(&self) -> usize {
+        let missing = self.missing.iter().filter(|missing| missing.applied.is_some());
+        let others = self.drifted.len() + missing.count() + self.unread.len();
+        self.applied.saturating_sub(others)
+    }
+
+    /// Sorts every list by toggle.
+    pub fn sort(&mut self) {
+        self.drifted.sort_by(|a, b| a.applied.id.cmp(&b.applied.id));
+        self.missing.sort_by(|a, b| a.id.cmp(&b.id));
+        self.undocumented.sort();
+        self.drafts.sort_by(|a, b| a.id.cmp(&b.id));
+        self.archived.sort();
+        self.unread.sort_by(|a, b| a.id.cmp(&b.id));
+    }
+
+    /// Returns the facts on toggles that differ from what was applied, by toggle.
+    #[must_use]
+    pub fn facts(&self) -> BTreeMap<ToggleId, DriftFact> {
+        let drifted = self.drifted.iter().map(|drifted| {
+            let fact = DriftFact {
+                kind: WithheldKind::Drifted,
+                reason: drifted.to_string(),
+            };
+            (drifted.applied.id.clone(), fact)
+        });
+        let missing = self.missing.iter().filter(|missing| missing.applied.is_some());
+        let missing = missing.map(|missing| {
+            let fact = DriftFact {
+                kind: WithheldKind::Missing,
+                reason: missing.lack.to_string(),
+            };
+            (missing.id.clone(), fact)
+        });
+        drifted.chain(missing).collect()
+    }
+}
+
+/// Why a toggle counts as drifted.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DriftFact {
+    /// The kind of reason.
+    pub kind: WithheldKind,
+    /// The reason, as one line of escaped text.
+    pub reason: String,
+}
+
+impl DriftedToggle {
+    /// Returns the live targeting, if a document can express it.
+    #[must_use]
+    pub fn targeting(&self) -> Option<Targeting> {
+        self.live.content.payload().map(Payload::targeting)
+    }
+
+    /// Returns one sentence per difference, from what was applied to what is live.
+    #[must_use]
+    pub fn sentences(&self) -> Vec<String> {
+        match &self.live.content {
+            LiveContent::Inexpressible(reason) => {
+                vec![format!("a document cannot express it: {}", escaped(reason))]
+            }
+            LiveContent::Known(live) => {
+                super::sentences(Some(&self.applied.payload.targeting()), &live.targeting())
+            }
+        }
+    }
+}
+
+impl fmt::Display for DriftedToggle {
+    /// Formats who changed the toggle and when, with the comment.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "changed on the service: {}", self.live)?;
+        match self.comment.as_deref().map(str::trim) {
+            None | Some("") => Ok(()),
+            Some(comment) => write!(f, ", with the comment \"{}\"", escaped(comment)),
+        }
+    }
+}
+
+impl fmt::Display for Lack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Targeting => "the toggle exists on the service, but has no targeting in this environment",
+            Self::Toggle => "the service has no such toggle",
+        })
+    }
+}
+
+/// Groups of toggles in one environment with the same text.
+type Groups<'a> = BTreeMap<(EnvironmentId, String), Vec<&'a ToggleId>>;
+
+/// Groups toggles by environment and text, so that an outage is one entry.
+fn grouped<'a>(toggles: impl Iterator<Item = (&'a ToggleId, String)>) -> Groups<'a> {
+    let mut groups = Groups::new();
+    for (id, text) in toggles {
+        groups.entry((id.environment(), text)).or_default().push(id);
+    }
+    groups
+}

@@ -1,0 +1,100 @@
+//! Keeps which versions on the service were compared with which applied documents, and found equal. Losing this cache
+//! costs one scan that reads every toggle.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::Error;
+use super::sidecar;
+use crate::git::Failpoints;
+use crate::model::{EnvironmentId, ObjectId, ToggleId};
+
+const FILE: &str = "live.json";
+
+/// What earlier scans for drift found out.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct LiveVersions {
+    /// The service that was scanned.
+    pub base_url: String,
+    /// The number of scans since the last one that read every toggle.
+    pub scans: u32,
+    /// The version of each environment's payload for SDKs.
+    pub payloads: BTreeMap<EnvironmentId, u64>,
+    /// The toggles whose live targeting was the applied one. At most one entry for each applied toggle.
+    pub toggles: BTreeMap<ToggleId, EqualVersion>,
+}
+
+/// A version on the service with the targeting of an applied document.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct EqualVersion {
+    /// The number of the version.
+    #[serde(rename = "v")]
+    pub version: u64,
+    /// The blob of the document.
+    #[serde(rename = "o")]
+    pub object: ObjectId,
+}
+
+impl LiveVersions {
+    /// Reads the cache in `dir`. It is empty if it is missing, unreadable or about another service.
+    #[must_use]
+    pub fn open(dir: &Path, base_url: &str) -> Self {
+        let kept: Option<Self> = sidecar::or_ignored(&dir.join(FILE));
+        let kept = kept.filter(|kept| kept.base_url == base_url);
+        kept.unwrap_or_else(|| Self {
+            base_url: base_url.to_owned(),
+            ..Self::default()
+        })
+    }
+
+    /// Replaces the cache in `dir`.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn keep(&self, dir: &Path) -> Result<(), Error> {
+        sidecar::write(&dir.join(FILE), self, &Failpoints::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn versions() -> LiveVersions {
+        let mut versions = LiveVersions::open(Path::new("/nowhere"), "https://a");
+        let toggle = EqualVersion {
+            version: 7,
+            object: ObjectId([1; 20]),
+        };
+        versions.scans = 3;
+        versions.toggles.insert("shop/prod/pay".parse().unwrap(), toggle);
+        versions.payloads.insert("shop/prod".parse().unwrap(), 41);
+        versions
+    }
+
+    #[test]
+    fn the_cache_is_read_as_it_was_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        versions().keep(dir.path()).unwrap();
+        assert_eq!(LiveVersions::open(dir.path(), "https://a"), versions());
+    }
+
+    #[test]
+    fn a_cache_of_another_service_or_a_damaged_one_counts_as_empty() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(FILE);
+        versions().keep(dir.path()).unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        let empty = |url: &str| LiveVersions {
+            base_url: url.to_owned(),
+            ..LiveVersions::default()
+        };
+        assert_eq!(LiveVersions::open(dir.path(), "https://b"), empty("https://b"));
+        for damaged in [&whole[..whole.len() / 2], b"", b"{\"version\":2}"] {
+            std::fs::write(&path, damaged).unwrap();
+            assert_eq!(LiveVersions::open(dir.path(), "https://a"), empty("https://a"));
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! `gitoggle drift`.
+
+use serde_json::{Value, json};
+
+use super::stand::{Stand, targeting};
+use crate::support::{World, body, doc};
+
+const IN_SYNC: &str = "Drift on https://$LIVE · 3 applied toggles in 1 environment
+
+no drift: 3 in sync
+";
+
+#[test]
+fn no_drift_is_reported_as_such_and_nothing_is_written() {
+    let stand = Stand::applied();
+    let files = || std::fs::read_dir(stand.world.state()).unwrap().count();
+    let before = files();
+    stand
+        .drift()
+        .arg("--detailed-exitcode")
+        .exit(0)
+        .stdout(IN_SYNC)
+        .stderr("");
+    assert_eq!(files(), before);
+    let reads = stand.reads();
+    let expected = [
+        "/api/projects/shop/environments",
+        "/internal/server/toggles",
+        "/api/projects/shop/toggles?environmentKey=prod&pageIndex=0&pageSize=1000",
+        &targeting("cart"),
+        &targeting("pay"),
+        &targeting("ship"),
+    ];
+    assert_eq!(sorted(reads), sorted(expected.map(str::to_owned).to_vec()));
+}
+
+fn sorted(mut list: Vec<String>) -> Vec<String> {
+    list.sort();
+    list
+}
+
+#[test]
+fn a_change_on_the_service_is_shown_with_author_comment_and_what_to_do() {
+    let stand = Stand::with(&["extra"]);
+    stand.changes("pay", 21, "hotfix\n::error");
+    let text = stand.drift().arg("--detailed-exitcode").exit(2).both();
+    let (head, rest) = text.split_once("version 3 by Admin at 20").unwrap();
+    let (_, rest) = rest.split_once('\n').unwrap();
+    assert_eq!(
+        format!("{head}…\n{rest}"),
+        r#"Drift on https://$LIVE · 3 applied toggles in 1 environment
+
+shop/prod
+  ~ drifted shop/prod/pay  …
+      comment: hotfix\n::error
+      rule `adults`: condition changed: `age` > `18` (number) → `age` > `21` (number)
+      @@ -14,7 +14,7 @@
+                 subject: age
+                 predicate: ">"
+                 objects:
+      -            - "18"
+      +            - "21"
+             serve: { select: 1 }
+         disabledServe: { select: 0 }
+         defaultServe: { select: 0 }
+
+no document shop/prod/extra
+    on the service without a document
+
+1 drifted · 1 without a document · 2 in sync
+
+To keep what is on the service, import it and commit:
+  gitoggle import --overwrite shop/prod/pay --repo $REPO --base-url https://$LIVE --ca-file $TMP/sandbox-ca.pem --service-kind featureprobe
+To publish the documents over it:
+  gitoggle apply --overwrite-drift --only shop/prod/pay --repo $REPO --base-url https://$LIVE --ca-file $TMP/sandbox-ca.pem --service-kind featureprobe --state-dir $TMP/state
+To publish the next change of a document over it, put this trailer on the commit:
+  Gitoggle-Allow: overwrite-drift
+"#
+    );
+    stand.drift().exit(0).any_output();
+    stand
+        .drift()
+        .arg("shop/prod/ship")
+        .arg("--detailed-exitcode")
+        .exit(0)
+        .any_output();
+}
+
+#[test]
+fn the_json_has_every_list() {
+    let stand = Stand::with(&["extra"]);
+    stand.changes("pay", 21, "hotfix");
+    stand.before(
+        "/",
+        "PATCH",
+        "/api/projects/shop/toggles/cart/offline",
+        Value::Null,
+    );
+    stand
+        .world
+        .repo
+        .file("shop/prod/new.yaml", doc(18))
+        .commit("Add new");
+    stand.drift().set("output", "json").exit(0).stdout_json(|json| {
+        assert_eq!(json["version"], 1);
+        let summary = &json["summary"];
+        assert_eq!(summary["has_drift"], true);
+        let counts = [
+            "applied",
+            "environments",
+            "drifted",
+            "archived",
+            "undocumented",
+            "in_sync",
+        ];
+        assert_eq!(
+            counts.map(|name| summary[name].as_u64().unwrap()),
+            [3, 1, 1, 1, 1, 2],
+            "{json}"
+        );
+        let drifted = &json["drifted"][0];
+        assert_eq!(drifted["toggle"], "shop/prod/pay");
+        assert_eq!(
+            (&drifted["version"], &drifted["by"]),
+            (&json!(3), &json!("Admin"))
+        );
+        assert_eq!(drifted["comment"], "hotfix");
+        assert_eq!(
+            drifted["content"]["rules"][0]["conditions"][0]["objects"],
+            json!(["21"])
+        );
+        assert_eq!(
+            drifted["applied"]["content"]["rules"][0]["conditions"][0]["objects"],
+            json!(["18"])
+        );
+        assert_eq!(json["archived"], json!(["shop/prod/cart"]));
+        assert_eq!(json["undocumented"], json!(["shop/prod/extra"]));
+    });
+    stand.drift().set("output", "markdown").exit(0).stdout_contains(&[
+        "### gitoggle drift",
+        "<b>drifted</b> <code>shop/prod/pay</code>",
+        "` hotfix `",
+    ]);
+}
+
+#[test]
+fn a_documented_service_cannot_be_read() {
+    let world = World::with_pay_applied();
+    world
+        .bare("drift")
+        .set("repo", world.repo.path())
+        .exit(64)
+        .stderr_contains(&["cannot be read", "--service-kind featureprobe"]);
+    world.plan().arg("--live").exit(64).stderr_contains(&[
+        "--live",
+        "cannot be read",
+        "--service-kind featureprobe",
+    ]);
+}
+
+#[test]
+fn without_anything_applied_there_is_nothing_to_compare() {
+    let stand = Stand::unapplied(&[]);
+    stand.drift().exit(1).stderr(
+        "error: nothing is applied yet, so there is nothing to compare the service with
+hint: record the documents of existing toggles with `gitoggle apply --first-pass adopt`, or publish them with \
+`--first-pass assert`
+",
+    );
+    assert!(stand.requests().is_empty());
+    let stand = Stand::applied();
+    stand
+        .drift()
+        .arg("shop/test/*")
+        .exit(1)
+        .stderr_contains(&["no applied toggle matches `shop/test/*`"]);
+    stand
+        .drift()
+        .arg("pay")
+        .exit(64)
+        .stderr_contains(&["matches no toggle"]);
+}
+
+#[test]
+fn documents_in_another_notation_and_dates_are_no_drift() {
+    let stand = Stand::applied();
+    // The same content without descriptions, published again: another version and another date.
+    let mut same = body(18, "again");
+    for variation in same["content"]["variations"].as_array_mut().unwrap() {
+        if variation["description"] == "" {
+            variation.as_object_mut().unwrap().remove("description");
+        }
+    }
+    stand.before("/", "PATCH", &targeting("pay"), same);
+    stand.drift().exit(0).stdout(IN_SYNC);
+}

@@ -1,0 +1,104 @@
+//! Scans of a service that fails, and toggles that change while they are read.
+
+use serde_json::{Value, json};
+
+use super::stand::{Stand, targeting};
+use crate::support::TOKEN;
+
+fn on(path: &str, act: Value) -> Value {
+    json!({ "on": { "method": "GET", "path": path }, "do": act })
+}
+
+#[test]
+fn a_toggle_that_is_deleted_between_list_and_read_is_missing() {
+    let stand = Stand::applied();
+    let gone = json!({ "delete_after": { "project": "shop", "toggle": "pay" } });
+    stand.script(on("environmentKey=prod", gone));
+    stand.drift().arg("--detailed-exitcode").exit(2).stdout(
+        "Drift on https://$LIVE · 3 applied toggles in 1 environment
+
+missing shop/prod/pay
+    the service has no such toggle
+
+1 missing · 2 in sync
+",
+    );
+}
+
+#[test]
+fn an_archived_toggle_is_listed_and_not_drifted() {
+    let stand = Stand::applied();
+    stand.before(
+        "/",
+        "PATCH",
+        "/api/projects/shop/toggles/pay/offline",
+        Value::Null,
+    );
+    stand.drift().arg("--detailed-exitcode").exit(0).stdout(
+        "Drift on https://$LIVE · 3 applied toggles in 1 environment
+
+archived shop/prod/pay
+    SDKs do not get an archived toggle
+
+no drift: 1 archived · 3 in sync
+",
+    );
+}
+
+#[test]
+fn a_page_of_a_proxy_instead_of_the_service_is_an_error() {
+    let stand = Stand::applied();
+    for _ in 0..9 {
+        stand.script(on("/", json!({ "page": "<title>Sign in</title>" })));
+    }
+    stand
+        .drift()
+        .arg("--detailed-exitcode")
+        .exit(1)
+        .stdout_contains(&[
+            "not compared shop/prod: 3 toggles",
+            "check `--base-url`",
+            "no drift: 3 not compared",
+        ]);
+}
+
+#[test]
+fn a_token_without_access_is_an_error_and_is_never_shown() {
+    let stand = Stand::applied();
+    stand
+        .drift()
+        .env("GITOGGLE_TOKEN", "another-token")
+        .exit(1)
+        .never_says(&["another-token", TOKEN])
+        .stdout_contains(&["not compared shop/prod: 3 toggles", "3 not compared"]);
+    assert!(stand.requests().len() < 10);
+}
+
+#[test]
+fn one_toggle_that_cannot_be_read_counts_as_neither_in_sync_nor_drifted() {
+    let stand = Stand::applied();
+    for _ in 0..9 {
+        let page = json!({ "page": "<title>Oops</title>" });
+        stand.script(on(&targeting("pay"), page));
+    }
+    stand.changes("ship", 30, "hotfix");
+    stand.drift().exit(1).stdout_contains(&[
+        "~ drifted shop/prod/ship",
+        "not compared shop/prod/pay",
+        "1 drifted · 1 not compared · 1 in sync",
+    ]);
+}
+
+#[test]
+fn without_the_sdk_endpoint_every_toggle_is_read() {
+    let stand = Stand::applied();
+    for _ in 0..3 {
+        stand.script(on("/internal/", json!({ "page": "<title>Blocked</title>" })));
+    }
+    stand.changes("ship", 30, "hotfix");
+    stand.drift().exit(0).stdout_contains(&["1 drifted · 2 in sync"]);
+    let reads = stand.reads();
+    for toggle in super::stand::TOGGLES {
+        assert!(reads.contains(&targeting(toggle)), "{reads:#?}");
+    }
+}
