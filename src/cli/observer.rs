@@ -40,7 +40,7 @@ impl RunObserver {
     /// Compares `result` with the last one of the toggle, and stores it.
     fn novelty(&self, toggle: &ToggleId, result: &ChangeResult) -> Novelty {
         let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
-        if *result == ChangeResult::Applied {
+        if result.is_recorded() {
             // The next failure is logged again, even for the same reason.
             logged.remove(toggle);
             return Novelty::New;
@@ -70,7 +70,7 @@ impl RunObserver {
         }
         match (self.novelty(&change.id, result), result.reason()) {
             (Novelty::Known, Some(reason)) => {
-                tracing::debug!(name: "unchanged", toggle = %change.id, reason, "not applied, as before");
+                tracing::debug!(name: "unchanged", toggle = %change.id, reason = &*reason, "not applied, as before");
             }
             _ => log_result(change, result),
         }
@@ -104,6 +104,13 @@ pub(super) fn log_result(change: &Change, result: &ChangeResult) {
             tracing::warn!(name: "failed", %toggle, reason, "failed");
         }
         ChangeResult::Pending { reason } => tracing::warn!(name: "pending", %toggle, reason, "pending"),
+        ChangeResult::Converged => {
+            tracing::info!(name: "converged", %toggle, "the service had this targeting already, recorded");
+        }
+        ChangeResult::Held(hold) => {
+            let (kind, reason) = (hold.kind().as_str(), hold.to_string());
+            tracing::warn!(name: "live_hold", %toggle, kind, reason, "held because of its live state");
+        }
         ChangeResult::NotSent => {}
     }
 }

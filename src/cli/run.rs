@@ -68,6 +68,7 @@ async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
     let driver = Driver {
         config,
         poll_interval: settings.poll_interval,
+        drift_interval: settings.drift_interval,
         observe: Arc::new(move |event| observer.observe(event)),
         trigger,
         lookup,

@@ -5,11 +5,11 @@ use std::time::Duration;
 use super::failure::{ExitStatus, Failure};
 use crate::config::{OutputFormat, Settings, StateRemote};
 use crate::git::{GitAccess, GitCredentials, RepoUrl};
-use crate::model::escaped;
+use crate::model::{ServiceKind, escaped};
 use crate::notification::{Receiver, ReceiverFormat};
 use crate::pass::{Config, Limits, OriginState, Rules, SharedState};
 use crate::plan::render::MOST_SHOWN;
-use crate::plan::{MassChange, OnDrift, Policy, Trailer};
+use crate::plan::{LiveAccess, MassChange, OnDrift, Policy, Trailer};
 use crate::service::{BaseUrl, ClientConfig};
 use crate::source::{CacheMode, Parents, SourceConfig};
 use crate::state::{self, Clock, SharedRemote};
@@ -138,6 +138,10 @@ fn policy(settings: &Settings) -> Policy {
         },
         on_approval: settings.on_approval,
         on_missing: settings.on_missing,
+        live_access: match settings.service_kind {
+            ServiceKind::Documented => LiveAccess::WriteOnly,
+            ServiceKind::FeatureProbe => LiveAccess::Readable,
+        },
     }
 }
 

@@ -6,7 +6,7 @@ use super::error::ConfigErrors;
 use super::merge::{Flags, Merged, ProcessEnvironment, merge};
 use super::place::state_dir;
 use super::repository::work_trees;
-use super::table::Settings;
+use super::table::{Settings, settings};
 use crate::model::ServiceKind;
 
 /// Settings with their warnings.
@@ -35,6 +35,7 @@ pub fn load(
     merged.reject_hopeless_globs();
     merged.reject_long_comments();
     merged.reject_blind_reads(command);
+    merged.reject_decisions_about_live_state();
     let Merged {
         settings,
         errors,
@@ -219,6 +220,22 @@ impl Merged {
             let place = self.place("comment_max_chars").unwrap_or_default();
             let why = format!("must be at most {LONGEST} with `service_kind: featureprobe`");
             self.report(place, why);
+        }
+    }
+
+    /// Rejects settings about the live state of toggles, which a documented service does not report.
+    fn reject_decisions_about_live_state(&mut self) {
+        if self.settings.service_kind == ServiceKind::FeatureProbe {
+            return;
+        }
+        for name in ["on_drift", "overwrite_drift", "on_approval", "on_missing"] {
+            let preset = settings().iter().find(|setting| setting.name == name);
+            let preset = preset.and_then(|setting| setting.preset);
+            let given = self.given.get(name).filter(|given| Some(given.text.as_str()) != preset);
+            if let Some(place) = given.map(|given| given.place.clone()) {
+                let why = "needs `--service-kind featureprobe`: with `documented`, the service cannot be read";
+                self.report(place, why);
+            }
         }
     }
 }

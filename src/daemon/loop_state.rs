@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::pass_outcome::PassOutcome;
 use super::probe::HeadProbe;
-use super::schedule::Schedule;
+use super::schedule::{DriftScans, Schedule};
 use super::status::{PassResult, ToggleStatus, Withheld};
 use crate::model::{CommitId, ToggleState, WithheldKind};
 use crate::pass::planning::history_guard::HistoryGuard;
@@ -41,9 +41,9 @@ pub(super) struct LoopState {
 }
 
 impl LoopState {
-    pub(super) fn new(interval: Duration, probe: HeadProbe) -> Self {
+    pub(super) fn new(interval: Duration, scans: DriftScans, probe: HeadProbe) -> Self {
         Self {
-            schedule: Schedule::new(interval),
+            schedule: Schedule::new(interval, scans),
             probe,
             seen: None,
             history_guard: HistoryGuard::of_daemon(),
@@ -125,6 +125,7 @@ impl LoopState {
             .collect();
         tracing::warn!(
             name: "withheld",
+            drifted = count(ToggleState::Drifted),
             held = count(ToggleState::Held),
             failed = count(ToggleState::Failed),
             pending = count(ToggleState::Pending),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::model::ToggleId;
 use crate::pass::{ChangeResult, Report, StopReason};
-use crate::plan::{Parked, Plan, WithheldReason};
+use crate::plan::{Change, Parked, Plan, WithheldReason};
 
 /// The result of a pass, as far as the next one depends on it.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +19,8 @@ pub(crate) struct PassOutcome {
     pub(super) unfinished: bool,
     pub(super) applied: Vec<ToggleId>,
     pub(super) refused: Vec<(ToggleId, Parked)>,
+    /// The changes that the live state of their toggles held.
+    pub(super) held: Vec<(ToggleId, Parked)>,
     /// The plan, if the pass made one.
     pub(super) plan: Option<Arc<Plan>>,
 }
@@ -41,12 +43,13 @@ impl PassOutcome {
         };
         for (change, result) in report.lines() {
             match result {
-                ChangeResult::Applied => outcome.applied.push(change.id.clone()),
+                ChangeResult::Applied | ChangeResult::Converged => outcome.applied.push(change.id.clone()),
                 ChangeResult::Failed { reason } => {
-                    let (request, reason) = (change.request(), WithheldReason::Refused(reason.clone()));
-                    outcome
-                        .refused
-                        .push((change.id.clone(), Parked { request, reason }));
+                    let reason = WithheldReason::Refused(reason.clone());
+                    outcome.refused.push(parked(change, reason));
+                }
+                ChangeResult::Held(hold) => {
+                    outcome.held.push(parked(change, WithheldReason::Live(hold.clone())));
                 }
                 // A backoff per toggle applies, and readiness is not affected (DESIGN, section 6, *Failed alone*).
                 ChangeResult::FailedAlone { .. } => {}
@@ -65,10 +68,18 @@ impl PassOutcome {
     pub(super) fn is_wanted(&self, id: &ToggleId) -> bool {
         let Some(plan) = &self.plan else { return false };
         let held = plan.withheld();
-        let is_parked = |index: usize| matches!(held[index].reason, WithheldReason::Refused(_));
+        let is_parked = |index: usize| matches!(
+            held[index].reason,
+            WithheldReason::Live(_) | WithheldReason::Refused(_)
+        );
         plan.changes()
             .binary_search_by(|change| change.id.cmp(id))
             .is_ok()
             || held.binary_search_by(|held| held.id.cmp(id)).is_ok_and(is_parked)
     }
+}
+
+fn parked(change: &Change, reason: WithheldReason) -> (ToggleId, Parked) {
+    let request = change.request();
+    (change.id.clone(), Parked { request, reason })
 }

@@ -4,7 +4,7 @@
 //! operator has not seen.
 
 use super::status::{Status, ToggleStatus};
-use crate::model::{Allowance, CommitId, EnvironmentId, Override, ToggleId, WithheldKind, closest};
+use crate::model::{Allowance, CommitId, EnvironmentId, Override, ServiceKind, ToggleId, WithheldKind, closest};
 
 /// A request of `POST /allow`.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -105,9 +105,13 @@ impl Rejection {
 }
 
 /// Returns the toggles of `status` that `request` releases.
-pub(super) fn release(request: &AllowRequest, status: &Status) -> Result<Released, Rejection> {
+pub(super) fn release(
+    request: &AllowRequest,
+    status: &Status,
+    kind: ServiceKind,
+) -> Result<Released, Rejection> {
     let what = request.what;
-    if what == Override::OverwriteDrift {
+    if what == Override::OverwriteDrift && kind == ServiceKind::Documented {
         return Err(Rejection::NotSupported(what));
     }
     let refused = status.source.refused;

@@ -20,6 +20,9 @@ pub(crate) struct Schedule {
     failures: u32,
     /// The requests that the service refused.
     parked: BTreeMap<ToggleId, Parked>,
+    /// The requests that the live state of their toggles held.
+    held: BTreeMap<ToggleId, Parked>,
+    scans: DriftScans,
     /// Whether the next pass tries every request, because an operator ordered it.
     is_unparked: bool,
     /// The end of the wait that the service asked for.
@@ -28,9 +31,17 @@ pub(crate) struct Schedule {
     rejected: Option<(Option<String>, Instant)>,
 }
 
+/// Whether the daemon scans the service for drift, which also releases held requests.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum DriftScans {
+    /// Every pass reads held toggles again.
+    Off,
+    On,
+}
+
 impl Schedule {
     /// Creates a schedule whose first pass is due immediately.
-    pub(crate) fn new(interval: Duration) -> Self {
+    pub(crate) fn new(interval: Duration, scans: DriftScans) -> Self {
         let now = Instant::now();
         Self {
             interval,
@@ -38,6 +49,8 @@ impl Schedule {
             lookup_due: now,
             failures: 0,
             parked: BTreeMap::new(),
+            held: BTreeMap::new(),
+            scans,
             is_unparked: false,
             held_until: None,
             rejected: None,
@@ -90,18 +103,28 @@ impl Schedule {
         }
     }
 
-    /// Returns the requests that the next pass does not send: refused ones, and `alone`, whose retry is not due yet. None
+    /// Returns the requests that the next pass does not send: refused and held ones, and `alone`, whose retry is not due yet. None
     /// if an operator ordered to try every request.
     pub(crate) fn parked(&mut self, alone: BTreeMap<ToggleId, Parked>) -> BTreeMap<ToggleId, Parked> {
         match std::mem::take(&mut self.is_unparked) {
             true => BTreeMap::new(),
-            false => self.parked.clone().into_iter().chain(alone).collect(),
+            false => {
+                let parked = self.parked.iter().chain(&self.held);
+                let parked = parked.map(|(id, parked)| (id.clone(), parked.clone()));
+                parked.chain(alone).collect()
+            }
         }
+    }
+
+    /// Lets the next pass read the held toggles again, because the service may have changed.
+    pub(crate) fn release_held(&mut self) {
+        self.held.clear();
     }
 
     /// Lets the next pass try every request.
     pub(crate) fn unpark_all(&mut self) {
         self.parked.clear();
+        self.release_held();
         self.is_unparked = true;
     }
 
@@ -116,13 +139,18 @@ impl Schedule {
     ) {
         for id in &outcome.applied {
             self.parked.remove(id);
+            self.held.remove(id);
         }
         if outcome.is_planned() {
             // A change that was reverted is a new one when it returns.
             self.parked.retain(|id, _| outcome.is_wanted(id));
+            self.held.retain(|id, _| outcome.is_wanted(id));
             self.rejected = None;
         }
         self.parked.extend(outcome.refused.iter().cloned());
+        if self.scans == DriftScans::On {
+            self.held.extend(outcome.held.iter().cloned());
+        }
         if let Some(wait) = outcome.held_back {
             self.held_until = Some(now + wait);
         }
@@ -181,7 +209,7 @@ mod tests {
     #[test]
     fn after_a_success_the_interval_applies_and_after_failures_a_growing_backoff() {
         let now = Instant::now();
-        let mut schedule = Schedule::new(INTERVAL);
+        let mut schedule = Schedule::new(INTERVAL, DriftScans::On);
         schedule.on_pass_finished(&PassOutcome::default(), None, now, 0.5);
         assert_eq!(schedule.due(), now + INTERVAL);
         let failed = PassOutcome {
@@ -201,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_pass_requested_during_an_outage_does_not_extend_the_backoff() {
-        let mut schedule = Schedule::new(INTERVAL);
+        let mut schedule = Schedule::new(INTERVAL, DriftScans::On);
         let failed = PassOutcome {
             failed: true,
             ..PassOutcome::default()
@@ -221,7 +249,7 @@ mod tests {
     #[test]
     fn while_a_failed_pass_waits_for_its_retry_the_source_is_looked_up_at_its_interval() {
         let now = Instant::now();
-        let mut schedule = Schedule::new(INTERVAL);
+        let mut schedule = Schedule::new(INTERVAL, DriftScans::On);
         schedule.on_pass_finished(&PassOutcome::default(), None, now, 0.5);
         assert_eq!(schedule.lookup_due(), None, "the pass itself looks up the source");
         let failed = PassOutcome {
@@ -247,7 +275,7 @@ mod tests {
     #[test]
     fn a_pass_can_become_due_sooner_and_never_later() {
         let now = Instant::now();
-        let mut schedule = Schedule::new(INTERVAL);
+        let mut schedule = Schedule::new(INTERVAL, DriftScans::On);
         schedule.on_pass_finished(&PassOutcome::default(), None, now, 0.5);
         schedule.no_later_than(now + INTERVAL * 2);
         assert_eq!(schedule.due(), now + INTERVAL);
@@ -258,7 +286,7 @@ mod tests {
     #[test]
     fn a_refused_toggle_is_parked_until_an_operator_unparks_it_or_it_is_applied() {
         let now = Instant::now();
-        let mut schedule = Schedule::new(INTERVAL);
+        let mut schedule = Schedule::new(INTERVAL, DriftScans::On);
         let refused = PassOutcome {
             refused: vec![(id("a/b/c"), parked())],
             ..PassOutcome::default()
@@ -283,7 +311,7 @@ mod tests {
     #[test]
     fn a_toggle_that_failed_alone_is_due_after_its_backoff_unless_passes_fail() {
         let now = Instant::now();
-        let mut schedule = Schedule::new(INTERVAL);
+        let mut schedule = Schedule::new(INTERVAL, DriftScans::On);
         schedule.on_pass_finished(&PassOutcome::default(), None, now, 0.5);
         schedule.retry_after(now, Duration::from_secs(7));
         assert_eq!(schedule.due(), now + Duration::from_secs(7));
@@ -301,7 +329,7 @@ mod tests {
 
     #[test]
     fn unparking_applies_to_one_pass() {
-        let mut schedule = Schedule::new(INTERVAL);
+        let mut schedule = Schedule::new(INTERVAL, DriftScans::On);
         let alone = BTreeMap::from([(id("a/b/c"), parked())]);
         assert_eq!(schedule.parked(alone.clone()).len(), 1);
         schedule.unpark_all();
@@ -312,7 +340,7 @@ mod tests {
     #[test]
     fn a_rejected_token_is_probed_every_five_minutes_and_a_new_one_immediately() {
         let now = Instant::now();
-        let mut schedule = Schedule::new(INTERVAL);
+        let mut schedule = Schedule::new(INTERVAL, DriftScans::On);
         let rejected = PassOutcome {
             failed: true,
             token_rejected: true,
@@ -335,7 +363,7 @@ mod tests {
         let now = Instant::now();
         let wait = Duration::from_secs(40);
         for (failed, interrupted) in [(true, false), (false, true), (false, false)] {
-            let mut schedule = Schedule::new(INTERVAL);
+            let mut schedule = Schedule::new(INTERVAL, DriftScans::On);
             let outcome = PassOutcome {
                 failed,
                 interrupted,
@@ -353,7 +381,7 @@ mod tests {
     #[test]
     fn an_interrupted_pass_is_followed_immediately_by_another_over_everything() {
         let now = Instant::now();
-        let mut schedule = Schedule::new(INTERVAL);
+        let mut schedule = Schedule::new(INTERVAL, DriftScans::On);
         let interrupted = PassOutcome {
             interrupted: true,
             applied: vec![id("a/b/d")],

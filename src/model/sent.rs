@@ -11,6 +11,8 @@ super::words! {
     #[derive(Deserialize)]
     #[serde(rename_all = "lowercase")]
     Action {
+        /// The document is recorded as applied if the service has the same targeting, and held if not. Never sent.
+        Adopt = "adopt",
         /// The toggle is not applied yet.
         Create = "create",
         /// Its file was removed, and `on_remove: disable` applies.

@@ -204,9 +204,9 @@ impl Reconciler {
         context: &PassContext,
         runtime: &Runtime,
     ) -> Result<PublishSummary, Error> {
-        let summary = match plan.has_changes() {
-            true => self.publish(plan, snapshot, context, runtime)?,
-            false => PublishSummary::nothing(),
+        let summary = match plan.changes().is_empty() {
+            false => self.publish(plan, snapshot, context, runtime)?,
+            true => PublishSummary::nothing(),
         };
         // `abandon` has ended the pass already, and the journal keeps its outcomes for the next one.
         if summary.error.is_some() {
@@ -250,6 +250,7 @@ impl Reconciler {
         self.inherited.expire(clock.instant());
         let job = PublishJob {
             plan: plan.clone(),
+            policy: self.config.rules.policy.clone(),
             remembered: Remembered::of(self.store.view(), self.inherited.clone()),
             service,
             journal,

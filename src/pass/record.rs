@@ -38,10 +38,7 @@ pub(crate) fn record(
         false => Error::State,
     })?;
     let done = published.stopped.is_none()
-        && published
-            .results
-            .iter()
-            .all(|sending| *sending == ChangeResult::Applied)
+        && published.results.iter().all(ChangeResult::is_recorded)
         && plan.leaves_nothing();
     let tip = store.view().tip().filter(|_| done);
     let memory = tip.map(|tip| planning::memory(snapshot, tip.commit, rules, now));
@@ -99,7 +96,7 @@ fn refusals(
 /// What is remembered of the requests that the service has not confirmed.
 fn tries(store: &Store, plan: &Plan, published: &PublishSummary, now: i64) -> BTreeMap<ToggleId, Tried> {
     let lines = plan.changes().iter().zip(&published.results);
-    let unconfirmed = lines.filter(|(_, sending)| **sending != ChangeResult::Applied);
+    let unconfirmed = lines.filter(|(_, sending)| !sending.is_recorded());
     let unconfirmed = unconfirmed.map(|(change, sending)| (&change.id, change.request(), sending));
     let is_held = |id: &ToggleId, request: &RequestDigest| {
         let held = plan.withheld().binary_search_by(|held| held.id.cmp(id));

@@ -1,11 +1,12 @@
 //! Reports the result of a pass: one line per change.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::Error;
 use crate::model::ToggleId;
-use crate::plan::{Change, Plan};
+use crate::plan::{Change, LiveHold, Plan};
 use crate::service::Outcome;
 
 /// The result of publishing one change.
@@ -13,6 +14,8 @@ use crate::service::Outcome;
 pub enum ChangeResult {
     /// The service confirmed it.
     Applied,
+    /// The service had the desired targeting already. It was recorded, and nothing was sent.
+    Converged,
     /// The service refused it.
     Failed {
         /// The reason that the service gave.
@@ -24,6 +27,8 @@ pub enum ChangeResult {
         /// The outcome of the last attempt.
         reason: String,
     },
+    /// The live state of the toggle does not permit it. Nothing was sent.
+    Held(Box<LiveHold>),
     /// The pass ended before it was sent.
     NotSent,
     /// It was sent, and the service has not confirmed it.
@@ -39,19 +44,30 @@ impl ChangeResult {
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Applied => "applied",
+            Self::Converged => "converged",
             Self::Failed { .. } | Self::FailedAlone { .. } => "failed",
+            Self::Held(_) => "held",
             Self::NotSent => "not_sent",
             Self::Pending { .. } => "pending",
         }
     }
 
-    /// Returns why a change that was sent was not confirmed.
+    /// Returns why a change was held, or was sent and not confirmed.
     #[must_use]
-    pub fn reason(&self) -> Option<&str> {
+    pub fn reason(&self) -> Option<Cow<'_, str>> {
         match self {
-            Self::Applied | Self::NotSent => None,
-            Self::Failed { reason } | Self::FailedAlone { reason } | Self::Pending { reason } => Some(reason),
+            Self::Applied | Self::Converged | Self::NotSent => None,
+            Self::Failed { reason } | Self::FailedAlone { reason } | Self::Pending { reason } => {
+                Some(Cow::Borrowed(reason))
+            }
+            Self::Held(hold) => Some(Cow::Owned(hold.to_string())),
         }
+    }
+
+    /// Returns whether the service has the desired targeting, and the state records it.
+    #[must_use]
+    pub fn is_recorded(&self) -> bool {
+        matches!(self, Self::Applied | Self::Converged)
     }
 }
 
@@ -179,8 +195,8 @@ impl PublishSummary {
 pub struct Report {
     /// The plan it followed.
     pub plan: Arc<Plan>,
-    /// Changes that the service confirmed before the pass started over and that are not in the plan any more.
-    pub earlier: Vec<Change>,
+    /// Changes that were recorded before the pass started over and that are not in the plan any more.
+    pub earlier: Vec<(Change, ChangeResult)>,
     /// The result of each change of the plan, in the plan's order; empty if the plan was not approved.
     pub results: Vec<ChangeResult>,
     /// Why the pass ended early, if it did.
@@ -237,13 +253,10 @@ impl Report {
                 let changes = report.plan.changes();
                 // A change that is planned again has a newer line in this report.
                 let is_planned = |id| changes.binary_search_by(|change| change.id.cmp(id)).is_ok();
-                let confirmed = earlier
-                    .lines()
-                    .filter(|(_, result)| **result == ChangeResult::Applied);
-                let confirmed = confirmed.map(|(change, _)| change);
-                report.earlier = confirmed
-                    .filter(|change| !is_planned(&change.id))
-                    .cloned()
+                let recorded = earlier.lines().filter(|(_, result)| result.is_recorded());
+                let recorded = recorded.filter(|(change, _)| !is_planned(&change.id));
+                report.earlier = recorded
+                    .map(|(change, result)| (change.clone(), result.clone()))
                     .collect();
                 Ok(report)
             }
@@ -263,10 +276,10 @@ impl Report {
             && self.plan.is_empty()
     }
 
-    /// Returns every change with its result: first those confirmed before the pass started over, then the others in the
+    /// Returns every change with its result: first those recorded before the pass started over, then the others in the
     /// plan's order.
     pub fn lines(&self) -> impl Iterator<Item = (&Change, &ChangeResult)> {
-        let earlier = self.earlier.iter().map(|change| (change, &ChangeResult::Applied));
+        let earlier = self.earlier.iter().map(|(change, result)| (change, result));
         earlier.chain(self.plan.changes().iter().zip(&self.results))
     }
 
@@ -282,10 +295,17 @@ impl Report {
         self.count(|result| *result == ChangeResult::Applied)
     }
 
-    /// Returns whether every change was confirmed and the pass ran to its end.
+    /// Returns whether a change was held because of the live state of its toggle.
+    #[must_use]
+    pub fn has_held(&self) -> bool {
+        self.count(|result| matches!(result, ChangeResult::Held(_))) > 0
+    }
+
+    /// Returns whether every change was recorded or held, and the pass ran to its end.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.stopped.is_none() && self.error.is_none() && self.applied() == self.lines().count()
+        let is_settled = |result: &ChangeResult| result.is_recorded() || matches!(result, ChangeResult::Held(_));
+        self.stopped.is_none() && self.error.is_none() && self.lines().all(|(_, result)| is_settled(result))
     }
 
     /// Returns why the service made the pass fail, if it did.
@@ -295,17 +315,18 @@ impl Report {
             // An interrupted pass does not show whether it would have failed.
             Some(StopReason::Interrupted) => None,
             // The service applied changes, so it works for other toggles.
-            Some(StopReason::Breaker { .. }) if self.applied() > 0 => None,
+            Some(StopReason::Breaker { .. }) if self.count(ChangeResult::is_recorded) > 0 => None,
             Some(reason) => Some(reason.to_string()),
             None => self.fruitless(),
         }
     }
 
-    /// Returns the failure of a pass whose requests were neither applied nor refused, apart from toggles that failed alone
+    /// Returns the failure of a pass whose requests had no useful response, apart from toggles that failed alone
     /// (DESIGN, section 6).
     fn fruitless(&self) -> Option<String> {
-        let is_useful =
-            |result: &ChangeResult| matches!(result, ChangeResult::Applied | ChangeResult::Failed { .. });
+        let is_useful = |result: &ChangeResult| {
+            result.is_recorded() || matches!(result, ChangeResult::Failed { .. } | ChangeResult::Held(_))
+        };
         let pending = self.lines().filter_map(|(_, result)| match result {
             ChangeResult::Pending { reason } => Some(reason),
             _ => None,

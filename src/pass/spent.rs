@@ -25,9 +25,14 @@ pub(super) fn spent(plan: &Plan, published: &PublishSummary, allowances: &[Allow
                 !is_first_pass(plan, environment) || EnvironmentResult::of(plan, published, environment).any
             }
             // The allowance is valid until no change is left, so that a later pass can finish an interrupted one.
-            (Override::MassChange | Override::OverwriteDrift, Some(environment)) => {
-                let EnvironmentResult { any, all } = EnvironmentResult::of(plan, published, environment);
+            (Override::MassChange, Some(environment)) => {
+                let EnvironmentResult { any, all, .. } = EnvironmentResult::of(plan, published, environment);
                 all && (any || !is_held(plan, environment))
+            }
+            // Once every change was tried, what is changed on the service later is another drift.
+            (Override::OverwriteDrift, Some(environment)) => {
+                let result = EnvironmentResult::of(plan, published, environment);
+                !result.has_untried && (result.has_tried || !is_held(plan, environment))
             }
             // `POST /allow` never records one of these.
             (_, None) => true,
@@ -42,6 +47,10 @@ struct EnvironmentResult {
     any: bool,
     /// Whether no change is left.
     all: bool,
+    /// Whether the pass decided on a change.
+    has_tried: bool,
+    /// Whether a change may still be sent.
+    has_untried: bool,
 }
 
 impl EnvironmentResult {
@@ -56,14 +65,20 @@ impl EnvironmentResult {
         let mut result = Self {
             any: recorded,
             all: !plan.withheld().iter().any(is_waiting),
+            has_tried: false,
+            has_untried: false,
         };
         for (_, change) in changes {
             match change {
-                ChangeResult::Applied => result.any = true,
-                ChangeResult::Failed { .. }
-                | ChangeResult::FailedAlone { .. }
-                | ChangeResult::NotSent
-                | ChangeResult::Pending { .. } => result.all = false,
+                ChangeResult::Applied | ChangeResult::Converged => {
+                    (result.any, result.has_tried) = (true, true);
+                }
+                ChangeResult::Failed { .. } | ChangeResult::Held(_) => {
+                    (result.all, result.has_tried) = (false, true);
+                }
+                ChangeResult::FailedAlone { .. } | ChangeResult::NotSent | ChangeResult::Pending { .. } => {
+                    (result.all, result.has_untried) = (false, true);
+                }
             }
         }
         result

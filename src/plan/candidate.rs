@@ -47,7 +47,9 @@ pub enum AppliedVersion {
     /// A request whose outcome is unknown.
     Unknown {
         /// The request.
-        sent: Sent,
+        sent: Box<Sent>,
+        /// The targeting that was applied before it, if the current rules can read it.
+        applied: Option<Payload>,
     },
     /// A document that the current rules cannot read.
     Unreadable {

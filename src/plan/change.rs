@@ -48,29 +48,22 @@ pub enum Before {
     Live(Payload),
     /// The targeting of the last request, whose outcome is unknown.
     Unknown {
-        /// The targeting.
-        payload: Payload,
-        /// The live version that the request replaces, if it is known.
-        base_version: Option<u64>,
+        /// The request.
+        sent: Box<Sent>,
+        /// What was applied before it, if that is known.
+        applied: Option<Payload>,
     },
     /// An applied document that the current rules cannot read.
     Unreadable,
 }
 
 impl Before {
-    /// Returns the targeting of a request whose outcome is unknown.
-    pub(super) fn unknown(sent: &Sent) -> Self {
-        Self::Unknown {
-            payload: sent.payload.clone(),
-            base_version: sent.base_version,
-        }
-    }
-
     /// Returns the targeting that was last applied or sent, if it is readable.
     #[must_use]
     pub fn payload(&self) -> Option<&Payload> {
         match self {
-            Self::Applied(payload) | Self::Live(payload) | Self::Unknown { payload, .. } => Some(payload),
+            Self::Applied(payload) | Self::Live(payload) => Some(payload),
+            Self::Unknown { sent, .. } => Some(&sent.payload),
             Self::Nothing | Self::Unreadable => None,
         }
     }

@@ -145,9 +145,12 @@ fn document(version: Version, applied: AppliedVersion, pass: PassOrder) -> Toggl
         }
         // An unreadable document cannot be compared, so the desired one is published.
         AppliedVersion::Unreadable { .. } => publish(version, Action::Update, Before::Unreadable, None),
-        AppliedVersion::Unknown { sent } => {
+        AppliedVersion::Unknown { sent, applied } => {
             let is_same = sent.object == version.object || sent.payload == version.payload;
-            let before = Before::unknown(&sent);
+            let before = Before::Unknown {
+                sent: sent.clone(),
+                applied,
+            };
             match sent.action {
                 // A `disable` sends other targeting than its blob contains, so a file that returns is a newer one.
                 Action::Disable => publish(version, Action::Update, before, None),
@@ -190,11 +193,16 @@ fn orphan(id: ToggleId, path: String, applied: AppliedVersion, on_remove: OnRemo
             format,
             payload,
         } => (object, format, Before::Applied(payload), None),
-        AppliedVersion::Unknown { sent } => {
-            let before = Before::unknown(&sent);
+        AppliedVersion::Unknown { sent, applied } => {
             // Only a repeated disable is a retry; after any other request it is a new one.
-            let retried_comment = (sent.action == Action::Disable).then_some(sent.comment);
-            (sent.object, sent.format, before, retried_comment)
+            let retried_comment = (sent.action == Action::Disable).then(|| sent.comment.clone());
+            let (object, format) = (sent.object, sent.format);
+            (
+                object,
+                format,
+                Before::Unknown { sent, applied },
+                retried_comment,
+            )
         }
     };
     let Some(payload) = before.payload().map(Payload::disabled) else {

@@ -159,7 +159,13 @@ impl Draft {
         let choices = rules.choices(&drafts);
         let mut changes = Vec::with_capacity(drafts.len());
         for mut draft in drafts {
-            match self.outcome(&mut draft, &choices, evidence) {
+            match self.outcome(&mut draft, &choices, attributions, evidence) {
+                // The live state decides, so the change goes through the lanes.
+                DraftOutcome::Adopt if self.policy.reads_live() => {
+                    draft.action = Action::Adopt;
+                    let change = self.change(draft, attributions);
+                    self.plan.changes.push(change);
+                }
                 DraftOutcome::Adopt => self.plan.state_edits.push(StateEdit::Adopt(draft.version)),
                 DraftOutcome::List(reason, outcome) => {
                     let Version { id, path, .. } = draft.version;
@@ -181,6 +187,7 @@ impl Draft {
         self.limit(changes);
         // Comes last, so that the plan still shows the changes that an invalid document stops.
         self.stop_if_invalid();
+        self.plan.changes.sort_by(|a, b| a.id.cmp(&b.id));
         self.plan.withheld.sort_by(|a, b| a.id.cmp(&b.id));
         self.plan.orphans.sort_by(|a, b| a.id.cmp(&b.id));
         self.plan.state_edits.sort_by(|a, b| a.id().cmp(b.id()));
@@ -192,6 +199,7 @@ impl Draft {
         &self,
         draft: &mut DraftChange,
         choices: &BTreeMap<EnvironmentId, FirstPassChoice>,
+        attributions: &BTreeMap<String, Attribution>,
         evidence: &BTreeMap<ToggleId, HistoryEvidence>,
     ) -> DraftOutcome {
         let reason = draft.withheld.take();
@@ -210,7 +218,13 @@ impl Draft {
         }
         // A first pass hides a parked request for the same reason.
         if let Some(reason) = reason {
-            return DraftOutcome::Withhold(reason);
+            let attribution = attributions.get(&draft.version.path);
+            let overwrite = self.overwrite(&draft.version.id, draft.pass, attribution);
+            match reason {
+                // The permission was given after the change was held.
+                WithheldReason::Live(hold) if hold.is_drift() && overwrite == Overwrite::Allowed => {}
+                reason => return DraftOutcome::Withhold(reason),
+            }
         }
         // Every published targeting comes from a commit (DESIGN, section 4), and the file of a disabled toggle is gone.
         match unseen(evidence.get(&draft.version.id)).filter(|_| draft.action == Action::Disable) {
@@ -280,11 +294,11 @@ impl Draft {
         };
         // A retry repeats the journaled comment, so that the service cannot end up with a third version.
         let comment = retried_comment.unwrap_or_else(|| match action {
-            Action::Create | Action::Update => attribution.comment(max),
+            Action::Adopt | Action::Create | Action::Update => attribution.comment(max),
             Action::Disable => removal_comment(&attribution, max),
         });
         Change {
-            overwrite: self.overwrite(&version.id, pass, &attribution),
+            overwrite: self.overwrite(&version.id, pass, Some(&attribution)),
             version,
             action,
             before,
@@ -295,9 +309,9 @@ impl Draft {
     }
 
     /// Returns whether a change may replace what someone else changed on the service.
-    fn overwrite(&self, id: &ToggleId, pass: PassOrder, attribution: &Attribution) -> Overwrite {
-        let by_trailer =
-            || self.policy.trailer == Trailer::Allowed && attribution.allows(Override::OverwriteDrift);
+    fn overwrite(&self, id: &ToggleId, pass: PassOrder, attribution: Option<&Attribution>) -> Overwrite {
+        let is_allowed = |attribution: &Attribution| attribution.allows(Override::OverwriteDrift);
+        let by_trailer = || self.policy.trailer == Trailer::Allowed && attribution.is_some_and(is_allowed);
         let by_operator = || self.plan.overrides.overwrite_drift.contains(&id.environment());
         // A first pass publishes only if it is asserted, which is a decision about what the service has.
         match pass == PassOrder::First

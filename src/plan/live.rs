@@ -5,14 +5,17 @@
 
 use std::fmt;
 
-use super::{Before, Change, OnApproval, OnMissing, Overwrite, Policy};
+use super::{Before, Change, OnApproval, OnMissing, Overwrite, Policy, PublishAttempt};
 use crate::model::{
-    Action, Live, LiveContent, LiveToggle, LiveVersion, Payload, ReturnType, WithheldKind, escaped, rfc3339,
+    Action, Live, LiveContent, LiveToggle, LiveVersion, Payload, ReturnType, ToggleState, WithheldKind,
+    escaped, rfc3339, variation_fits,
 };
 
 /// What the live state of a toggle means for a change to it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LiveDecision {
+    /// The service stored the earlier request, whose outcome was unknown: record it, and send nothing.
+    Confirmed,
     /// The service has the desired targeting already: record it, and send nothing.
     Converged,
     /// Create the toggle, then read it again.
@@ -23,6 +26,11 @@ pub enum LiveDecision {
     Publish {
         /// The version that the service must still have.
         base_version: u64,
+    },
+    /// Read the versions after this one, and decide with [`decide_by_versions`].
+    ReadVersions {
+        /// The number of a version; 0 for all of them.
+        after: u64,
     },
 }
 
@@ -93,6 +101,21 @@ impl fmt::Display for LiveChange {
 }
 
 impl LiveHold {
+    /// Returns the state of the toggle.
+    #[must_use]
+    pub const fn state(&self) -> ToggleState {
+        match self {
+            Self::Drifted(_) => ToggleState::Drifted,
+            _ => ToggleState::Held,
+        }
+    }
+
+    /// Returns whether the permission to overwrite drift releases the change.
+    #[must_use]
+    pub const fn is_drift(&self) -> bool {
+        matches!(self, Self::DiffersFromLive(_) | Self::Drifted(_))
+    }
+
     /// Returns the kind of reason.
     #[must_use]
     pub const fn kind(&self) -> WithheldKind {
@@ -151,7 +174,7 @@ pub fn decide_live(change: &Change, live: &Live, policy: &Policy) -> LiveDecisio
     let live = match live {
         // There is nothing left to disable.
         Live::Missing if change.action == Action::Disable => return LiveDecision::Converged,
-        Live::Missing if policy.on_missing == OnMissing::Create => {
+        Live::Missing if policy.on_missing == OnMissing::Create && change.action != Action::Adopt => {
             return LiveDecision::Create(ReturnType::of(&change.payload.targeting().content.variations));
         }
         Live::Missing => return LiveDecision::Hold(LiveHold::Missing),
@@ -161,17 +184,76 @@ pub fn decide_live(change: &Change, live: &Live, policy: &Policy) -> LiveDecisio
     if live.content.payload() == Some(&change.payload) {
         return LiveDecision::Converged;
     }
-    match hold(change, live, policy) {
-        Some(hold) => LiveDecision::Hold(hold),
-        None => LiveDecision::Publish {
-            base_version: live.version,
+    let of = || LiveChange::of(live);
+    let is_live = |payload: &Payload| live.content.payload() == Some(payload);
+    if change.action == Action::Adopt {
+        return LiveDecision::Hold(LiveHold::DiffersFromLive(of()));
+    }
+    if let Some(hold) = hold(change, live, policy) {
+        return LiveDecision::Hold(hold);
+    }
+    let publish = LiveDecision::Publish {
+        base_version: live.version,
+    };
+    if change.overwrite == Overwrite::Allowed {
+        return publish;
+    }
+    let drifted = LiveDecision::Hold(LiveHold::Drifted(of()));
+    match &change.before {
+        Before::Applied(before) | Before::Live(before) if is_live(before) => publish,
+        // The first version is the one that the creation of the toggle makes, so nobody has configured it yet.
+        Before::Nothing if live.version <= 1 => publish,
+        Before::Nothing => LiveDecision::Hold(LiveHold::DiffersFromLive(of())),
+        // The request was either the last one, or it has not arrived.
+        Before::Unknown { sent, .. }
+            if is_live(&sent.payload) || sent.base_version == Some(live.version) =>
+        {
+            publish
+        }
+        Before::Unknown { sent, .. } => LiveDecision::ReadVersions {
+            after: sent.base_version.unwrap_or(0),
         },
+        // What was applied is not known, so it cannot be compared.
+        Before::Applied(_) | Before::Live(_) | Before::Unreadable => drifted,
     }
 }
 
+/// Decides on `change` with the versions that [`LiveDecision::ReadVersions`] asks for: the service has neither the base
+/// version of the earlier request nor its targeting.
+#[must_use]
+pub fn decide_by_versions(change: &Change, live: &LiveToggle, newer: &[LiveVersion]) -> LiveDecision {
+    let drifted = LiveDecision::Hold(LiveHold::Drifted(LiveChange::of(live)));
+    let Before::Unknown { sent, applied } = &change.before else {
+        return drifted;
+    };
+    match resolve(&sent.payload, &sent.comment, newer) {
+        // The change on top of it is drift, which concerns the next change.
+        Resolution::Confirmed if change.attempt == PublishAttempt::Retry => LiveDecision::Confirmed,
+        Resolution::Confirmed => drifted,
+        // The request was planned, but the process died before it read the toggle.
+        Resolution::Conflict | Resolution::NotStored if sent.base_version.is_none() => {
+            let is_ours = match applied {
+                Some(applied) => live.content.payload() == Some(applied),
+                None => live.version <= 1,
+            };
+            match is_ours {
+                true => LiveDecision::Publish {
+                    base_version: live.version,
+                },
+                false => drifted,
+            }
+        }
+        Resolution::Conflict | Resolution::NotStored => drifted,
+    }
+}
+
+/// Returns why `change` may not be sent, whatever the toggle's targeting is.
 fn hold(change: &Change, live: &LiveToggle, policy: &Policy) -> Option<LiveHold> {
     if live.is_archived {
         return Some(LiveHold::Archived);
+    }
+    if let Some(reason) = live.return_type.and_then(|kind| misfit(change, kind)) {
+        return Some(LiveHold::ReturnType(reason));
     }
     // The service publishes over drafts and approvals without a question (`featureprobe-behaviour.md`, section 1.1).
     if policy.on_approval == OnApproval::Hold {
@@ -182,29 +264,16 @@ fn hold(change: &Change, live: &LiveToggle, policy: &Policy) -> Option<LiveHold>
             return Some(LiveHold::ApprovalRequired);
         }
     }
-    if change.overwrite == Overwrite::Allowed {
-        return None;
-    }
-    let is_ours = match &change.before {
-        Before::Applied(applied) => live.content.payload() == Some(applied),
-        // The first version is the one that the creation of the toggle makes, so nobody has configured it yet.
-        Before::Nothing => live.version <= 1,
-        Before::Unknown {
-            payload,
-            base_version,
-        } => {
-            // Either the request has not arrived, or it was the last one.
-            *base_version == Some(live.version) || live.content.payload() == Some(payload)
-        }
-        Before::Live(payload) => live.content.payload() == Some(payload),
-        // What was applied is not known, so it cannot be compared.
-        Before::Unreadable => false,
-    };
-    match (is_ours, &change.before) {
-        (true, _) => None,
-        (false, Before::Nothing) => Some(LiveHold::DiffersFromLive(LiveChange::of(live))),
-        (false, _) => Some(LiveHold::Drifted(LiveChange::of(live))),
-    }
+    None
+}
+
+/// Returns why a variation is not of the toggle's type.
+fn misfit(change: &Change, kind: ReturnType) -> Option<String> {
+    let variations = change.payload.targeting().content.variations;
+    variations.into_iter().find_map(|variation| {
+        let reason = variation_fits(kind, &variation.value).err()?;
+        Some(format!("the value of the variation `{}` {reason}", variation.name))
+    })
 }
 
 /// The fate of a request whose response does not say whether the service stored it.
@@ -235,8 +304,8 @@ pub fn resolve(payload: &Payload, comment: &str, newer: &[LiveVersion]) -> Resol
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Attribution, Format, LiveDraft, ObjectId, Version};
-    use crate::plan::{OnDrift, PublishAttempt};
+    use crate::model::{Attribution, CommitId, Format, LiveDraft, ObjectId, Sent, Version};
+    use crate::plan::OnDrift;
 
     const SECOND: i64 = 1_795_274_755;
 
@@ -288,15 +357,14 @@ mod tests {
             LiveDecision::Create(kind) => format!("create {}", kind.as_str()),
             LiveDecision::Hold(hold) => hold.kind().as_str().to_owned(),
             LiveDecision::Publish { base_version } => format!("publish on {base_version}"),
+            LiveDecision::Confirmed => "confirmed".to_owned(),
+            LiveDecision::ReadVersions { after } => format!("read versions after {after}"),
         }
     }
 
     #[test]
     fn a_change_is_sent_only_over_what_was_applied_or_never_configured() {
-        let unknown = |base_version| Before::Unknown {
-            payload: payload("sent"),
-            base_version,
-        };
+        let unknown = |base_version| unknown(base_version, None);
         for (before, version, value, expected) in [
             (Before::Applied(payload("old")), 7, "old", "publish on 7"),
             (Before::Applied(payload("old")), 7, "desired", "converged"),
@@ -306,8 +374,8 @@ mod tests {
             (Before::Nothing, 2, "desired", "converged"),
             (unknown(Some(7)), 7, "old", "publish on 7"),
             (unknown(Some(7)), 8, "sent", "publish on 8"),
-            (unknown(Some(7)), 8, "other", "drifted"),
-            (unknown(None), 8, "other", "drifted"),
+            (unknown(Some(7)), 8, "other", "read versions after 7"),
+            (unknown(None), 8, "other", "read versions after 0"),
             (Before::Live(payload("other")), 8, "other", "publish on 8"),
             (Before::Live(payload("other")), 9, "newer", "drifted"),
             (Before::Unreadable, 3, "old", "drifted"),
@@ -321,7 +389,93 @@ mod tests {
                 ..change
             };
             let decision = decide_live(&allowed, &toggle(live(version, value)), &Policy::default());
-            assert!(!matches!(decision, LiveDecision::Hold(_)), "{decision:?}");
+            assert!(
+                matches!(decision, LiveDecision::Publish { .. } | LiveDecision::Converged),
+                "{decision:?}"
+            );
+        }
+    }
+
+    fn unknown(base_version: Option<u64>, applied: Option<&str>) -> Before {
+        Before::Unknown {
+            sent: Box::new(Sent {
+                action: Action::Update,
+                payload: payload("sent"),
+                comment: "c".to_owned(),
+                object: ObjectId([1; 20]),
+                format: Format::Yaml,
+                path: "shop/prod/a.yaml".to_owned(),
+                revision: CommitId(ObjectId([2; 20])),
+                base_version,
+            }),
+            applied: applied.map(payload),
+        }
+    }
+
+    fn version(version: u64, value: &str, comment: &str) -> LiveVersion {
+        LiveVersion {
+            version,
+            content: LiveContent::Known(payload(value)),
+            comment: comment.to_owned(),
+            created_by: None,
+            created_at: None,
+        }
+    }
+
+    #[test]
+    fn an_unknown_request_is_found_among_the_versions() {
+        let ours = || version(8, "sent", "c");
+        let other = || version(9, "other", "d");
+        for (base_version, applied, newer, live_value, retry, first) in [
+            (Some(7), None, vec![other(), ours()], "other", "confirmed", "drifted"),
+            (Some(7), Some("old"), vec![other()], "old", "drifted", "drifted"),
+            (None, Some("old"), vec![other()], "old", "publish on 9", "publish on 9"),
+            (None, Some("old"), vec![other(), ours()], "old", "confirmed", "drifted"),
+            (None, Some("old"), vec![other()], "other", "drifted", "drifted"),
+            (None, None, vec![other()], "other", "drifted", "drifted"),
+        ] {
+            for (attempt, expected) in [(PublishAttempt::Retry, retry), (PublishAttempt::First, first)] {
+                let change = Change {
+                    attempt,
+                    ..change(unknown(base_version, applied))
+                };
+                let decision = decide_by_versions(&change, &live(9, live_value), &newer);
+                assert_eq!(word(&decision), expected, "{base_version:?} {applied:?} {newer:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_not_of_the_toggles_type_is_held_with_the_reason() {
+        let typed = LiveToggle {
+            return_type: Some(ReturnType::Number),
+            ..live(7, "old")
+        };
+        let change = change(Before::Applied(payload("old")));
+        let decision = decide_live(&change, &toggle(typed), &Policy::default());
+        let LiveDecision::Hold(hold) = decision else {
+            panic!("{decision:?}")
+        };
+        insta::assert_snapshot!(hold, @"");
+    }
+
+    #[test]
+    fn an_adopted_document_is_recorded_or_held_but_never_sent() {
+        let create = Policy {
+            on_missing: OnMissing::Create,
+            ..Policy::default()
+        };
+        let adopt = Change {
+            action: Action::Adopt,
+            overwrite: Overwrite::Allowed,
+            ..change(Before::Nothing)
+        };
+        for (live, expected) in [
+            (toggle(live(1, "desired")), "converged"),
+            (toggle(live(1, "other")), "differs_from_live"),
+            (Live::Missing, "missing"),
+        ] {
+            assert_eq!(word(&decide_live(&adopt, &live, &create)), expected);
         }
     }
 
@@ -408,13 +562,6 @@ mod tests {
 
     #[test]
     fn a_lost_request_is_resolved_by_the_newer_versions() {
-        let version = |version, value: &str, comment: &str| LiveVersion {
-            version,
-            content: LiveContent::Known(payload(value)),
-            comment: comment.to_owned(),
-            created_by: None,
-            created_at: None,
-        };
         for (newer, expected) in [
             (vec![], Resolution::NotStored),
             (vec![version(8, "desired", "c")], Resolution::Confirmed),

@@ -66,11 +66,11 @@ pub use drift::{
 };
 pub use guesses::Guesses;
 pub use input::{Input, Parked};
-pub use live::{LiveChange, LiveDecision, LiveHold, Resolution, decide_live, resolve};
+pub use live::{LiveChange, LiveDecision, LiveHold, Resolution, decide_by_versions, decide_live, resolve};
 pub use orphan::{LastOutcome, Orphan, OrphanReason};
 pub use overrides::Overrides;
 pub use policy::{
-    FirstPass, HistoryRule, Limit, MassChange, OnApproval, OnDrift, OnInvalid, OnMissing, OnRemove, Policy,
+    FirstPass, HistoryRule, Limit, LiveAccess, MassChange, OnApproval, OnDrift, OnInvalid, OnMissing, OnRemove, Policy,
     Rail, Trailer,
 };
 pub use sentences::sentences;

@@ -31,6 +31,8 @@ pub struct Policy {
     pub on_approval: OnApproval,
     /// What happens to a document whose toggle does not exist on the service.
     pub on_missing: OnMissing,
+    /// Whether the service can be read.
+    pub live_access: LiveAccess,
 }
 
 words! {
@@ -109,6 +111,16 @@ pub enum Trailer {
     Ignored,
 }
 
+/// Whether the live state of toggles can be read.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum LiveAccess {
+    /// It can (`service_kind: featureprobe`).
+    Readable,
+    /// The service only stores (`service_kind: documented`).
+    #[default]
+    WriteOnly,
+}
+
 /// Whether the rails are lifted for this pass.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum MassChange {
@@ -135,11 +147,18 @@ impl Default for Policy {
             on_drift: OnDrift::default(),
             on_approval: OnApproval::default(),
             on_missing: OnMissing::default(),
+            live_access: LiveAccess::default(),
         }
     }
 }
 
 impl Policy {
+    /// Returns whether a toggle is read before it is published (DESIGN, sections 8.4 and 8.5).
+    #[must_use]
+    pub fn reads_live(&self) -> bool {
+        self.live_access == LiveAccess::Readable && self.on_drift != OnDrift::Ignore
+    }
+
     /// Returns the SHA-256 of all settings in hexadecimal. A pass with another digest than the last one has to compare
     /// again even if the repository did not change.
     #[must_use]
@@ -158,10 +177,12 @@ impl Policy {
             on_drift,
             on_approval,
             on_missing,
+            live_access,
         } = self;
         let text = format!(
             "{:?} {first_pass:?} {on_remove:?} {on_invalid:?} {max_change_ratio:?} {max_change_count:?} {trailer:?} \
-             {mass_change:?} {comment_max_chars} {on_drift:?} {on_approval:?} {on_missing:?}",
+             {mass_change:?} {comment_max_chars} {on_drift:?} {on_approval:?} {on_missing:?} \
+             {live_access:?}",
             scope.globs()
         );
         hex(&Sha256::digest(text))

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use super::change::same_environment;
 use super::{Change, Orphan, Overrides, SourceInfo, StateEdit, WithheldReason, WithheldToggle};
 use crate::document::{Diagnostic, Severity};
-use crate::model::{EnvironmentId, counted, hex};
+use crate::model::{Action, EnvironmentId, counted, hex};
 
 /// Everything that one pass would do. All lists are sorted by toggle.
 #[derive(Clone, Debug)]
@@ -120,7 +120,7 @@ impl Plan {
         self.base_url.as_deref()
     }
 
-    /// Returns the changes to publish, by toggle.
+    /// Returns the changes to publish and the documents to adopt after a comparison with the service, by toggle.
     #[must_use]
     pub fn changes(&self) -> &[Change] {
         &self.changes
@@ -167,7 +167,7 @@ impl Plan {
     #[must_use]
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
-        for change in &self.changes {
+        for change in self.requests() {
             for part in [
                 change.id.as_str(),
                 change.action.as_str(),
@@ -216,7 +216,7 @@ impl Plan {
             .filter(|finding| finding.severity == Severity::Error);
         let files: std::collections::BTreeSet<&str> = errors.map(|finding| finding.path.as_str()).collect();
         PlanCounts {
-            changes: self.changes.len(),
+            changes: self.requests().count(),
             // A file with a bad key has no toggle, and two files can claim one, so either count can be the larger one.
             invalid: count(WithheldReason::is_invalid).max(files.len()),
             held: count(WithheldReason::needs_decision).max(self.environment_holds.len()),
@@ -225,10 +225,21 @@ impl Plan {
         }
     }
 
+    /// Returns the changes that are sent to the service.
+    fn requests(&self) -> impl Iterator<Item = &Change> {
+        self.changes.iter().filter(|change| change.action != Action::Adopt)
+    }
+
+    /// Returns the number of documents that are recorded if the service has the same targeting.
+    #[must_use]
+    pub fn adoptions(&self) -> usize {
+        self.changes.len() - self.requests().count()
+    }
+
     /// Returns whether there is a change to publish.
     #[must_use]
     pub fn has_changes(&self) -> bool {
-        !self.changes.is_empty()
+        self.requests().next().is_some()
     }
 
     /// Returns whether a document is invalid.

@@ -61,10 +61,10 @@ impl WithheldReason {
     #[must_use]
     pub fn state(&self) -> ToggleState {
         match self {
+            Self::Live(hold) => hold.state(),
             Self::Environment(_)
             | Self::FirstPass(_)
             | Self::Invalid
-            | Self::Live(_)
             | Self::Rail(_)
             | Self::Stopped => ToggleState::Held,
             Self::FailedAlone(_) | Self::Refused(_) => ToggleState::Failed,

@@ -3,6 +3,7 @@
 //! Text has one line per change, printed when the change ends. The other formats are printed at the end. Every format
 //! includes an error that ended the pass after it had sent requests.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde::Serialize;
@@ -20,7 +21,7 @@ pub(crate) fn line(change: &Change, result: &ChangeResult) -> String {
     let (id, action) = (&change.id, change.action.as_str());
     let mut text = format!("{word} {id} ({action}) {}\n", escaped(&commit));
     if let Some(reason) = result.reason() {
-        let _ = writeln!(text, "  {}", escaped(reason));
+        let _ = writeln!(text, "  {}", escaped(&reason));
     }
     text
 }
@@ -49,12 +50,20 @@ fn total(report: &Report) -> String {
     }
     let changes = report.lines().count();
     if changes > 0 {
-        let _ = writeln!(
+        let _ = write!(
             text,
             "applied {} of {}",
             report.applied(),
             counted(changes, "change")
         );
+        let converged = report.count(|result| *result == ChangeResult::Converged);
+        let held = report.count(|result| matches!(result, ChangeResult::Held(_)));
+        for (count, word) in [(converged, "converged"), (held, "held")] {
+            if count > 0 {
+                let _ = write!(text, ", {count} {word}");
+            }
+        }
+        text.push('\n');
     }
     text
 }
@@ -83,7 +92,7 @@ pub(super) fn markdown(report: &Report, plan: &str) -> String {
             change.action.as_str()
         );
         if let Some(reason) = result.reason() {
-            let _ = write!(text, ": {}", code(reason));
+            let _ = write!(text, ": {}", code(&reason));
         }
         text.push('\n');
     }
@@ -110,7 +119,10 @@ pub(super) struct ReportJson<'a> {
 struct ResultLine<'a> {
     toggle: &'a ToggleId,
     result: &'static str,
-    reason: Option<&'a str>,
+    /// The kind of reason of a held change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    reason: Option<Cow<'a, str>>,
 }
 
 impl<'a> ReportJson<'a> {
@@ -118,6 +130,10 @@ impl<'a> ReportJson<'a> {
         let results = report.lines().map(|(change, result)| ResultLine {
             toggle: &change.id,
             result: result.as_str(),
+            kind: match result {
+                ChangeResult::Held(hold) => Some(hold.kind().as_str()),
+                _ => None,
+            },
             reason: result.reason(),
         });
         Self {

@@ -21,6 +21,7 @@ use tracing::Span;
 use super::freshness::Freshness;
 use super::loop_state::LoopState;
 use super::probe::HeadProbe;
+use super::schedule::DriftScans;
 use super::status::{Status, ToggleStatus, toggles};
 use super::{DriverCommand, Heartbeat, Metrics, Trigger};
 use crate::model::{CommitId, chain};
@@ -38,6 +39,8 @@ pub struct Driver {
     pub config: Config,
     /// The interval between passes if nothing triggers one.
     pub poll_interval: Duration,
+    /// The interval between scans for drift; zero for none.
+    pub drift_interval: Duration,
     /// Observes every pass.
     pub observe: Observe,
     /// Requests passes.
@@ -88,7 +91,11 @@ impl Driver {
             stale_after: self.stale_after,
         };
         let probe = HeadProbe::new(self.config.source.clone(), freshness);
-        let mut state = LoopState::new(self.poll_interval, probe);
+        let scans = match self.drift_interval.is_zero() {
+            true => DriftScans::Off,
+            false => DriftScans::On,
+        };
+        let mut state = LoopState::new(self.poll_interval, scans, probe);
         let mut tick = interval(TICK);
         // Missed ticks are not made up for, because one lookup finds every move of the ref.
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);

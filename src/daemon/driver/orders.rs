@@ -81,7 +81,7 @@ impl Driver {
         request: &AllowRequest,
         running: Option<CommitId>,
     ) -> Result<Released, ControlError> {
-        let released = release(request, &self.status.borrow())?;
+        let released = release(request, &self.status.borrow(), self.config.rules.kind)?;
         let planned = released.allowance.revision;
         // The status shows the pass before, and a decision must not release a plan that the operator has not seen.
         if let Some(current) = running.filter(|current| *current != planned) {

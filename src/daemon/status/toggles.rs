@@ -115,7 +115,8 @@ pub(crate) fn after(
     let mut lines = planned(&report.plan);
     for (change, result) in report.lines() {
         let line = match result {
-            ChangeResult::Applied => Line::new(ToggleState::InSync, None),
+            ChangeResult::Applied | ChangeResult::Converged => Line::new(ToggleState::InSync, None),
+            ChangeResult::Held(hold) => Line::withheld(hold.state(), hold.to_string(), hold.kind()),
             ChangeResult::Failed { reason } => {
                 Line::withheld(ToggleState::Failed, reason.clone(), WithheldKind::Refused)
             }
@@ -165,7 +166,7 @@ fn complete(
     revisions.update(view, &applied)?;
     for (id, sent) in view.settled() {
         match sent.action {
-            Action::Create | Action::Update => applied.insert(id.clone()),
+            Action::Adopt | Action::Create | Action::Update => applied.insert(id.clone()),
             Action::Disable => applied.remove(id),
         };
     }

@@ -24,13 +24,18 @@ pub struct WithheldGroup {
     pub count: usize,
 }
 
-/// All groups: held toggles first, then failed ones, then those that stay pending; by environment within a state.
+/// All groups: drifted toggles first, then held ones, then failed ones, then those that stay pending; by environment within a state.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Withheld(Vec<WithheldGroup>);
 
 /// The states of withheld toggles, in the order in which they are reported.
-const STATES: [ToggleState; 3] = [ToggleState::Held, ToggleState::Failed, ToggleState::Pending];
+const STATES: [ToggleState; 4] = [
+    ToggleState::Drifted,
+    ToggleState::Held,
+    ToggleState::Failed,
+    ToggleState::Pending,
+];
 
 impl Withheld {
     /// Groups the toggles that have a [`ToggleStatus::kind`].

@@ -169,7 +169,7 @@ fn count_settled(
         let is_applied = found.is_ok_and(|at| !differences[at].applied.is_empty());
         let count = applied_counts.entry(id.environment()).or_default();
         match (sent.action, is_applied) {
-            (Action::Create | Action::Update, false) => *count += 1,
+            (Action::Adopt | Action::Create | Action::Update, false) => *count += 1,
             (Action::Disable, true) => *count -= 1,
             _ => {}
         }

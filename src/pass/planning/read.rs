@@ -227,8 +227,18 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
     fn applied(&self, difference: &Difference, blob: Option<&Blob>) -> AppliedVersion {
         // The applied tree cannot be trusted before the outcome of the request is known (DESIGN, section 4, *Unknown*).
         if let Some(sent) = self.context.unknown.get(&difference.id) {
-            return AppliedVersion::Unknown { sent: sent.clone() };
+            let applied = match self.recorded(difference, blob) {
+                AppliedVersion::Document { payload, .. } => Some(payload),
+                _ => None,
+            };
+            let sent = Box::new(sent.clone());
+            return AppliedVersion::Unknown { sent, applied };
         }
+        self.recorded(difference, blob)
+    }
+
+    /// Returns the version that was confirmed last.
+    fn recorded(&self, difference: &Difference, blob: Option<&Blob>) -> AppliedVersion {
         if let Some(sent) = self.context.settled.get(&difference.id) {
             return settled(sent);
         }
@@ -263,7 +273,7 @@ fn settled(sent: &Sent) -> AppliedVersion {
     match sent.action {
         // A file that returns after a confirmed `disable` is a create.
         Action::Disable => AppliedVersion::Nothing,
-        Action::Create | Action::Update => AppliedVersion::Document {
+        Action::Adopt | Action::Create | Action::Update => AppliedVersion::Document {
             object: sent.object,
             format: sent.format,
             payload: sent.payload.clone(),

@@ -4,6 +4,7 @@
 //! [`retry`](crate::service::retry) whether to try again. Invariant: no request is sent without an intent in the journal,
 //! and the pass reports each outcome.
 
+mod attempt;
 mod breaker;
 mod delays;
 #[cfg(test)]
@@ -21,6 +22,7 @@ mod sender;
 pub(super) mod service;
 pub(crate) mod tries;
 
+use std::fmt::Write as _;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -33,8 +35,8 @@ use super::Error;
 use super::context::PassContext;
 use super::report::{PublishSummary, StopReason};
 use super::runtime::Runtime;
-use crate::model::{CommitId, Sent};
-use crate::plan::{Approved, Change};
+use crate::model::{Action, CommitId, Sent};
+use crate::plan::{Approved, Before, Change, Policy};
 use crate::state::{Clock, Journal};
 use order::Remembered;
 use sender::Sender;
@@ -54,6 +56,7 @@ pub struct Limits {
 /// The plan to publish and the services that publishing uses.
 pub(crate) struct PublishJob {
     pub(crate) plan: Approved,
+    pub(crate) policy: Policy,
     pub(crate) remembered: Remembered,
     pub(crate) service: Service,
     pub(crate) journal: Journal,
@@ -112,19 +115,31 @@ pub(super) async fn stopped(mut stop: watch::Receiver<bool>) {
 pub(crate) fn sent(change: &Change, revision: CommitId) -> Sent {
     let version = change.version.clone();
     Sent {
-        action: change.action,
+        // An adopted document counts as applied from then on.
+        action: match change.action {
+            Action::Adopt => Action::Create,
+            action => action,
+        },
         payload: version.payload,
         comment: change.comment.clone(),
         object: version.object,
         format: version.format,
         path: version.path,
         revision,
-        base_version: None,
+        base_version: match &change.before {
+            Before::Unknown { sent, .. } => sent.base_version,
+            _ => None,
+        },
     }
 }
 
 pub(super) fn body(sent: &Sent) -> Bytes {
-    sent.payload.body(&sent.comment).into()
+    let mut body = sent.payload.body(&sent.comment);
+    if let Some(version) = sent.base_version {
+        body.truncate(body.len() - 1);
+        let _ = write!(body, r#","baseVersion":{version}}}"#);
+    }
+    body.into()
 }
 
 #[cfg(test)]
@@ -135,6 +150,7 @@ mod tests {
     fn plan_of(job: PublishJob) -> Approved {
         let PublishJob {
             plan,
+            policy: Policy { .. },
             remembered: Remembered { .. },
             service: _,
             journal: Journal { .. },

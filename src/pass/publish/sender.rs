@@ -1,35 +1,39 @@
 //! Carries out the decisions of the dispatcher with several workers, which share one [`Dispatcher`] and one set of results.
 
+use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::PublishJob;
+use super::attempt::Attempt;
 use super::dispatch::{Dispatcher, Effect, Pace, Response};
 use super::evidence::ServiceVerdict;
 use super::lanes::{Job, Next};
 use super::order::Order;
-use super::{PublishJob, body, sent};
-use crate::model::{Certainty, Sent, ToggleId};
 use crate::pass::context::Event;
 use crate::pass::report::{ChangeResult, PublishSummary, StopReason};
 use crate::service::retry::{self, Again, PassEffect, RetryContext, TokenState};
 use crate::service::{Outcome, TokenChange};
-use crate::state::{self, Begun};
+use crate::state;
 
 /// The shared state of all workers. A mutex is locked for a few instructions, never across an `.await`.
 pub(super) struct Sender {
-    job: PublishJob,
+    pub(super) job: PublishJob,
     dispatcher: Mutex<Dispatcher>,
     results: Mutex<Results>,
-    changed: Notify,
+    /// Notified when a worker may have a new next step.
+    pub(super) changed: Notify,
 }
 
 /// The results so far.
 struct Results {
     results: Vec<ChangeResult>,
     stopped: Option<StopReason>,
+    /// The version that the last request of each change was sent on top of.
+    base_versions: BTreeMap<usize, u64>,
 }
 
 impl Sender {
@@ -48,6 +52,7 @@ impl Sender {
             results: Mutex::new(Results {
                 results: vec![ChangeResult::NotSent; total],
                 stopped: None,
+                base_versions: BTreeMap::new(),
             }),
             changed: Notify::new(),
         }
@@ -81,62 +86,26 @@ impl Sender {
     }
 
     async fn send(&self, job: Job) -> Result<(), state::Error> {
-        let plan = &self.job.plan;
-        let change = &plan.changes()[job.change];
-        let sent = sent(change, plan.source().revision);
-        let begun = match self.begin(&change.id, &sent).await {
-            Ok(Some(begun)) => begun,
-            Ok(None) => {
-                self.dispatcher().finish(job, Response::Void, self.now());
-                return Ok(());
-            }
-            Err(error) => return Err(self.abandon(job, error)),
-        };
         // Read before the request, so that a token that another worker reads meanwhile counts as newer.
         let generation = self.job.service.token_generation();
-        let started = self.now();
-        let outcome = self.job.service.publish(&change.id, body(&sent)).await;
-        let took = self.now().saturating_duration_since(started);
-        self.report(Event::Answered(&outcome, took));
-        let outcome = match self.job.journal.finish(begun, outcome.certainty()) {
-            Ok(Certainty::Unknown) if outcome.certainty() == Certainty::Stored => Outcome::Lost {
-                reason: "confirmed so late that another process may have taken over the shared state"
-                    .to_owned(),
-            },
-            Ok(_) => outcome,
-            Err(error) => {
-                // Once a request has left, the report has its result (DESIGN, section 3), recorded or not.
-                self.results().results[job.change] = to_change_result(&outcome);
-                return Err(self.abandon(job, error));
+        match self.attempt(job).await {
+            Ok(Attempt::Ended(outcome)) => self.decide(job, &outcome, generation),
+            Ok(Attempt::Converged) => self.settle_without_request(job, ChangeResult::Converged, Response::Applied),
+            Ok(Attempt::Held(hold)) => {
+                self.settle_without_request(job, ChangeResult::Held(Box::new(hold)), Response::Refused);
             }
-        };
-        self.decide(job, &outcome, generation);
+            Ok(Attempt::Void) => drop(self.dispatcher().finish(job, Response::Void, self.now())),
+            Err(error) => return Err(self.abandon(job, error)),
+        }
         Ok(())
     }
 
-    /// Waits until the request may start, and journals it. Returns nothing if the pass ends first.
-    async fn begin(&self, toggle: &ToggleId, sent: &Sent) -> Result<Option<Begun>, state::Error> {
-        let journal = &self.job.journal;
-        loop {
-            // Enabled before the check, so that an end in between is not missed.
-            let mut changed = pin!(self.changed.notified());
-            changed.as_mut().enable();
-            if self.dispatcher().is_closed() {
-                return Ok(None);
-            }
-            tokio::select! {
-                // First, so that a permitted request starts.
-                biased;
-                granted = journal.granted() => {
-                    granted?;
-                    let begun = journal.begin(toggle, sent);
-                    if let Some(begun) = self.job.runtime.recorded(begun).await? {
-                        return Ok(Some(begun));
-                    }
-                }
-                () = changed => {}
-            }
-        }
+    /// Ends a change that needed no publish. The read had a useful response.
+    fn settle_without_request(&self, job: Job, result: ChangeResult, response: Response) {
+        self.settle(job.change, result);
+        let (now, read) = (self.now(), Outcome::Applied { status: 200 });
+        let effect = self.conclude(&read, |dispatcher| dispatcher.finish(job, response, now));
+        self.take_effect(&read, effect);
     }
 
     fn decide(&self, job: Job, outcome: &Outcome, generation: u64) {
@@ -237,17 +206,50 @@ impl Sender {
 
     fn settle(&self, change: usize, result: ChangeResult) {
         // Other results are reported at the end of the pass, when it is known which toggles failed alone.
-        if matches!(result, ChangeResult::Applied | ChangeResult::Failed { .. }) {
+        if !matches!(
+            result,
+            ChangeResult::FailedAlone { .. } | ChangeResult::NotSent | ChangeResult::Pending { .. }
+        ) {
             self.report(Event::Ended(&self.job.plan.changes()[change], &result));
         }
         self.results().results[change] = result;
     }
 
-    fn report(&self, event: Event<'_>) {
+    /// Keeps the result of a request that the journal could not record.
+    pub(super) fn keep_result(&self, change: usize, outcome: &Outcome) {
+        self.results().results[change] = to_change_result(outcome);
+    }
+
+    pub(super) fn changes(&self) -> &[Change] {
+        self.job.plan.changes()
+    }
+
+    pub(super) fn policy(&self) -> &Policy {
+        &self.job.policy
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.dispatcher().is_closed()
+    }
+
+    /// Returns the version that the last request for a change was sent on top of in this pass.
+    pub(super) fn base_version(&self, change: usize) -> Option<u64> {
+        self.results().base_versions.get(&change).copied()
+    }
+
+    pub(super) fn set_base_version(&self, change: usize, version: Option<u64>) {
+        let mut results = self.results();
+        match version {
+            Some(version) => results.base_versions.insert(change, version),
+            None => results.base_versions.remove(&change),
+        };
+    }
+
+    pub(super) fn report(&self, event: Event<'_>) {
         self.job.context.report(event);
     }
 
-    fn now(&self) -> Instant {
+    pub(super) fn now(&self) -> Instant {
         self.job.clock.instant()
     }
 
@@ -317,7 +319,7 @@ pub(super) fn park_lone_failures(
 ) {
     // A stopped pass shows nothing about toggles that had tries left.
     let ran_to_its_end = matches!(stopped, None | Some(StopReason::Breaker { .. }));
-    let is_applied = ran_to_its_end && results.contains(&ChangeResult::Applied);
+    let is_applied = ran_to_its_end && results.iter().any(ChangeResult::is_recorded);
     for (change, result) in results.iter_mut().enumerate() {
         if let ChangeResult::Pending { reason } = result
             && (is_applied || dispatcher.is_alone(change))

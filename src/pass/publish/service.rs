@@ -5,7 +5,9 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 
-use crate::model::ToggleId;
+use super::creation::creation;
+use crate::model::{Live, LiveVersion, ReturnType, ToggleId};
+use crate::plan::Change;
 use crate::service::{Client, Outcome, Session, TokenChange};
 
 /// The receiver of requests.
@@ -17,11 +19,21 @@ pub(crate) enum Service {
     Simulated(std::sync::Arc<dyn SimulatedService>),
 }
 
+/// The response of a simulated service.
+#[cfg(test)]
+pub(crate) type Simulated<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
 /// A service that a test simulates.
 #[cfg(test)]
 pub(crate) trait SimulatedService: std::fmt::Debug + Send + Sync {
     /// Handles a request to store `body` for `toggle`.
-    fn publish(&self, toggle: &ToggleId, body: Bytes) -> Pin<Box<dyn Future<Output = Outcome> + Send>>;
+    fn publish(&self, toggle: &ToggleId, body: Bytes) -> Simulated<Outcome>;
+
+    /// Handles a read of the live state of `toggle`.
+    fn read(&self, toggle: &ToggleId) -> Simulated<Result<Live, Outcome>>;
+
+    /// Handles a read of the versions of `toggle` from `first` on.
+    fn versions_from(&self, toggle: &ToggleId, first: u64) -> Simulated<Result<Vec<LiveVersion>, Outcome>>;
 }
 
 impl Service {
@@ -34,6 +46,40 @@ impl Service {
             Self::Http(client, session) => client.publish(toggle, body, session).await,
             #[cfg(test)]
             Self::Simulated(service) => service.publish(toggle, body).await,
+        }
+    }
+
+    /// Returns the live state of a toggle.
+    pub(super) async fn read(&self, toggle: &ToggleId) -> Result<Live, Outcome> {
+        match self {
+            Self::Http(..) => todo!(),
+            #[cfg(test)]
+            Self::Simulated(service) => service.read(toggle).await,
+        }
+    }
+
+    /// Returns the versions of a toggle from `first` on, newest first.
+    pub(super) async fn versions_from(
+        &self,
+        toggle: &ToggleId,
+        first: u64,
+    ) -> Result<Vec<LiveVersion>, Outcome> {
+        match self {
+            Self::Http(..) => todo!(),
+            #[cfg(test)]
+            Self::Simulated(service) => service.versions_from(toggle, first).await,
+        }
+    }
+
+    /// Creates the toggle of `change` with values of this type.
+    pub(super) async fn create(&self, change: &Change, return_type: ReturnType) -> Outcome {
+        match self {
+            Self::Http(client, session) => {
+                let body = creation(change, return_type);
+                client.create(&change.id, body, session).await
+            }
+            #[cfg(test)]
+            Self::Simulated(_) => unreachable!("a simulated toggle exists"),
         }
     }
 

@@ -26,7 +26,7 @@ pub(crate) fn remember<'a>(
     for (id, request, result) in lines {
         let earlier = before.get(id).filter(|tried| tried.request == request);
         let tried = match result {
-            ChangeResult::Applied => None,
+            ChangeResult::Applied | ChangeResult::Converged | ChangeResult::Held(_) => None,
             ChangeResult::NotSent => earlier.cloned(),
             ChangeResult::Failed { reason } | ChangeResult::Pending { reason } => Some(Tried {
                 request,

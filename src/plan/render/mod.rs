@@ -127,19 +127,31 @@ fn notes(plan: &Plan) -> Vec<Note<'_>> {
 }
 
 fn summary(plan: &Plan) -> String {
-    let changes = plan.changes();
+    let adopted = plan.adoptions();
+    let changes = plan.counts().changes;
     let mut kinds = Vec::new();
     for action in [Action::Create, Action::Update, Action::Disable] {
-        let number = changes.iter().filter(|change| change.action == action).count();
+        let number = plan.changes().iter();
+        let number = number.filter(|change| change.action == action).count();
         if number > 0 {
             kinds.push(counted(number, action.as_str()));
         }
     }
-    let mut parts = match changes.len() {
+    let mut parts = match changes {
         0 => vec!["nothing to publish".to_owned()],
         number => vec![format!("{number} to publish: {}", kinds.join(", "))],
     };
-    for state in [ToggleState::Held, ToggleState::Pending, ToggleState::Failed] {
+    if adopted > 0 {
+        parts.push(format!(
+            "{adopted} to record if the service has the same targeting"
+        ));
+    }
+    for state in [
+        ToggleState::Drifted,
+        ToggleState::Held,
+        ToggleState::Pending,
+        ToggleState::Failed,
+    ] {
         let number = plan
             .withheld()
             .iter()

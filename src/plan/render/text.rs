@@ -150,6 +150,7 @@ fn line(out: &mut String, text: &str) {
 
 fn change(out: &mut String, change: &Change, is_full: bool, color: Color) {
     let (sign, code) = match change.action {
+        Action::Adopt => ("=", "36"),
         Action::Create => ("+", "32"),
         Action::Disable => ("-", "31"),
         Action::Update => ("~", "33"),

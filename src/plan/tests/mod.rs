@@ -194,7 +194,8 @@ impl World {
                 payload: doc.payload(),
             },
             Some(Known::Unknown(action, doc)) => AppliedVersion::Unknown {
-                sent: Sent {
+                applied: None,
+                sent: Box::new(Sent {
                     action: *action,
                     payload: doc.payload(),
                     comment: "as journalled".into(),
@@ -203,7 +204,7 @@ impl World {
                     path: format!("{id}.yaml"),
                     revision: CommitId(ObjectId([5; 20])),
                     base_version: None,
-                },
+                }),
             },
         }
     }
@@ -277,7 +278,7 @@ impl World {
             let id = change.id.clone();
             match change.action {
                 Action::Disable => drop(self.applied.remove(&id)),
-                Action::Create | Action::Update => drop(self.applied.insert(id, document(&change.id))),
+                Action::Adopt | Action::Create | Action::Update => drop(self.applied.insert(id, document(&change.id))),
             }
         }
         for record in plan.state_edits() {

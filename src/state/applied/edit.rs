@@ -61,7 +61,7 @@ impl CommitEdits {
         let put = match action {
             // Without a document, a file that comes back is a create (DESIGN, section 4, *Orphans*).
             Action::Disable => None,
-            Action::Create | Action::Update => Some((*format, *object)),
+            Action::Adopt | Action::Create | Action::Update => Some((*format, *object)),
         };
         self.changes.insert(id.clone(), put);
         self.reasons.insert(id.clone(), EditReason::Sent(*action));

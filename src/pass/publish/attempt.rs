@@ -1,0 +1,268 @@
+//! One attempt at a change: read the toggle, decide, publish on top of the version that was read, and resolve a response
+//! that leaves doubt by reading again (DESIGN, sections 8.4 to 8.6).
+//!
+//! Without `service_kind: featureprobe`, or with `on_drift: ignore`, an attempt is one PATCH. Invariant: with it, no PATCH
+//! leaves without the base version that the decision was made on, and a repeated PATCH has the same base version, so that
+//! the service stores at most one of them.
+
+use std::pin::pin;
+
+use super::lanes::Job;
+use super::sender::Sender;
+use super::{body, sent};
+use crate::model::{Certainty, Live, LiveVersion, ReturnType, Sent, ToggleId};
+use crate::pass::context::Event;
+use crate::plan::{
+    Change, LiveDecision, LiveHold, Resolution, decide_by_versions, decide_live, resolve,
+};
+use crate::service::Outcome;
+use crate::state::{self, Begun};
+
+/// The number of decisions in one attempt. Each follows a change that someone else made meanwhile.
+const ROUNDS: usize = 4;
+
+/// How an attempt ended.
+#[derive(Debug)]
+pub(super) enum Attempt {
+    /// The service has the desired targeting, and the journal records it. Nothing was sent.
+    Converged,
+    /// The last request, a read or a publish, ended like this.
+    Ended(Outcome),
+    /// The live state does not permit the change. Nothing was sent.
+    Held(LiveHold),
+    /// The pass ended first.
+    Void,
+}
+
+/// How a PATCH ended.
+enum Patched {
+    /// Another version was published on top of its base version, so the service will never store it.
+    Conflict,
+    Ended(Outcome),
+    /// The pass ended first.
+    Void,
+}
+
+impl Sender {
+    /// Makes one attempt.
+    ///
+    /// # Errors
+    /// If the journal cannot record it. The pass must not send any more requests then.
+    pub(super) async fn attempt(&self, job: Job) -> Result<Attempt, state::Error> {
+        match self.policy().reads_live() {
+            true => self.compare_and_set(job).await,
+            false => Ok(match self.patch(job, None).await? {
+                Patched::Conflict | Patched::Void => Attempt::Void,
+                Patched::Ended(outcome) => Attempt::Ended(outcome),
+            }),
+        }
+    }
+
+    async fn compare_and_set(&self, job: Job) -> Result<Attempt, state::Error> {
+        let change = &self.changes()[job.change];
+        // An earlier try of this pass was sent on top of this version, and may have been stored.
+        let mut decided = self.base_version(job.change).map(|base_version| LiveDecision::Publish { base_version });
+        let mut conflict = None;
+        for _ in 0..ROUNDS {
+            if self.is_closed() {
+                return Ok(Attempt::Void);
+            }
+            let decision = match decided.take() {
+                Some(decision) => decision,
+                None => match self.look(change).await {
+                    Ok(decision) => decision,
+                    Err(failed) => return Ok(Attempt::Ended(failed)),
+                },
+            };
+            match decision {
+                LiveDecision::Confirmed => {
+                    return self.record(change, Attempt::Ended(Outcome::Applied { status: 200 })).await;
+                }
+                LiveDecision::Converged => return self.record(change, Attempt::Converged).await,
+                LiveDecision::Hold(hold) => return Ok(Attempt::Held(hold)),
+                // The service says that the toggle exists, but does not show it.
+                LiveDecision::Create(_) if conflict.is_some() => break,
+                LiveDecision::Create(return_type) => match self.create(change, return_type).await? {
+                    None => return Ok(Attempt::Void),
+                    Some(Outcome::Applied { .. }) => {}
+                    Some(exists) if has_code(&exists, "conflict") => conflict = Some(exists),
+                    Some(failed) => return Ok(Attempt::Ended(failed)),
+                },
+                LiveDecision::Publish { base_version } => match self.patch(job, Some(base_version)).await? {
+                    Patched::Conflict => self.set_base_version(job.change, None),
+                    Patched::Ended(outcome) => return Ok(Attempt::Ended(outcome)),
+                    Patched::Void => return Ok(Attempt::Void),
+                },
+                LiveDecision::ReadVersions { .. } => unreachable!("`look` reads the versions"),
+            }
+        }
+        Ok(Attempt::Ended(conflict.unwrap_or_else(contended)))
+    }
+
+    /// Reads the toggle and decides on the change.
+    async fn look(&self, change: &Change) -> Result<LiveDecision, Outcome> {
+        let service = &self.job.service;
+        let live = service.read(&change.id).await?;
+        let decision = decide_live(change, &live, self.policy());
+        match (decision, &live) {
+            (LiveDecision::ReadVersions { after }, Live::Toggle(live)) => {
+                let newer = service.versions_from(&change.id, after + 1).await?;
+                Ok(decide_by_versions(change, live, &newer))
+            }
+            (decision, _) => Ok(decision),
+        }
+    }
+
+    /// Records a change that needs no request.
+    async fn record(&self, change: &Change, attempt: Attempt) -> Result<Attempt, state::Error> {
+        let sent = sent(change, self.job.plan.source().revision);
+        let Some(begun) = self.begin(&change.id, &sent).await? else {
+            return Ok(Attempt::Void);
+        };
+        Ok(match self.job.journal.finish(begun, Certainty::Stored)? {
+            Certainty::Stored => attempt,
+            _ => Attempt::Ended(too_late()),
+        })
+    }
+
+    /// Journals the change and sends it, on top of `base_version` if there is one.
+    async fn patch(&self, job: Job, base_version: Option<u64>) -> Result<Patched, state::Error> {
+        let change = &self.changes()[job.change];
+        let sent = Sent {
+            base_version,
+            ..sent(change, self.job.plan.source().revision)
+        };
+        let Some(begun) = self.begin(&change.id, &sent).await? else {
+            return Ok(Patched::Void);
+        };
+        if base_version.is_some() {
+            self.set_base_version(job.change, base_version);
+        }
+        let started = self.now();
+        let outcome = self.job.service.publish(&change.id, body(&sent)).await;
+        let took = self.now().saturating_duration_since(started);
+        self.report(Event::Answered(&outcome, took));
+        let (patched, certainty) = match sent.base_version.filter(|_| is_doubtful(&outcome)) {
+            None => {
+                let certainty = outcome.certainty();
+                (Patched::Ended(outcome), certainty)
+            }
+            Some(base) => {
+                let newer = self.job.service.versions_from(&change.id, base + 1).await;
+                resolved(outcome, &sent, newer)
+            }
+        };
+        match self.job.journal.finish(begun, certainty) {
+            Ok(Certainty::Unknown) if certainty == Certainty::Stored => Ok(Patched::Ended(too_late())),
+            Ok(_) => Ok(patched),
+            Err(error) => {
+                // Once a request has left, the report has its result (DESIGN, section 3), recorded or not.
+                if let Patched::Ended(outcome) = &patched {
+                    self.keep_result(job.change, outcome);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Creates the toggle. Returns nothing if the pass ends first.
+    async fn create(&self, change: &Change, return_type: ReturnType) -> Result<Option<Outcome>, state::Error> {
+        // Not journaled: the service creates a toggle once, however often it is asked to.
+        match self.granted().await? {
+            false => Ok(None),
+            true => Ok(Some(self.job.service.create(change, return_type).await)),
+        }
+    }
+
+    /// Waits until the request may start, and journals it. Returns nothing if the pass ends first.
+    async fn begin(&self, toggle: &ToggleId, sent: &Sent) -> Result<Option<Begun>, state::Error> {
+        while self.granted().await? {
+            let begun = self.job.journal.begin(toggle, sent);
+            if let Some(begun) = self.job.runtime.recorded(begun).await? {
+                return Ok(Some(begun));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Waits until a request may start. Returns `false` if the pass ends first.
+    async fn granted(&self) -> Result<bool, state::Error> {
+        loop {
+            // Enabled before the check, so that an end in between is not missed.
+            let mut changed = pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if self.is_closed() {
+                return Ok(false);
+            }
+            tokio::select! {
+                // First, so that a permitted request starts.
+                biased;
+                granted = self.job.journal.granted() => {
+                    granted?;
+                    return Ok(true);
+                }
+                () = changed => {}
+            }
+        }
+    }
+}
+
+/// Returns whether the versions of the toggle may show what the response does not.
+fn is_doubtful(outcome: &Outcome) -> bool {
+    match outcome {
+        // The service asked for a pause, so the next try finds out.
+        Outcome::Busy {
+            retry_after: Some(_), ..
+        } => false,
+        Outcome::Busy { certainty, .. } => *certainty == Certainty::Unknown,
+        Outcome::Lost { .. } => true,
+        // A stale base version and an invalid document have the same code (`featureprobe-behaviour.md`, section 1.1).
+        Outcome::Refused { status, .. } => *status == 409 || has_code(outcome, "invalid_request"),
+        Outcome::Applied { .. }
+        | Outcome::Forbidden { .. }
+        | Outcome::Misrouted { .. }
+        | Outcome::Unauthorised { .. }
+        | Outcome::Untrusted { .. } => false,
+    }
+}
+
+fn has_code(outcome: &Outcome, expected: &str) -> bool {
+    matches!(outcome, Outcome::Refused { code: Some(code), .. } if code == expected)
+}
+
+/// Resolves a response that leaves doubt by the versions that are newer than the base version of the request.
+fn resolved(
+    outcome: Outcome,
+    sent: &Sent,
+    newer: Result<Vec<LiveVersion>, Outcome>,
+) -> (Patched, Certainty) {
+    let newer = match newer {
+        Ok(newer) => newer,
+        // An earlier try may have been stored, even if the service has refused this one.
+        Err(failed) => return (Patched::Ended(failed), Certainty::Unknown),
+    };
+    match resolve(&sent.payload, &sent.comment, &newer) {
+        Resolution::Confirmed => (Patched::Ended(Outcome::Applied { status: 200 }), Certainty::Stored),
+        Resolution::Conflict => (Patched::Conflict, Certainty::NotStored),
+        Resolution::NotStored => {
+            // The service may still execute a request whose response was lost.
+            let certainty = outcome.certainty();
+            (Patched::Ended(outcome), certainty)
+        }
+    }
+}
+
+fn too_late() -> Outcome {
+    Outcome::Lost {
+        reason: "confirmed so late that another process may have taken over the shared state".to_owned(),
+    }
+}
+
+fn contended() -> Outcome {
+    Outcome::Busy {
+        status: None,
+        retry_after: None,
+        certainty: Certainty::NotStored,
+        reason: format!("the toggle was changed on the service {ROUNDS} times while it was being published"),
+    }
+}
