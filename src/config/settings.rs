@@ -231,9 +231,13 @@ impl Merged {
         for name in ["on_drift", "overwrite_drift", "on_approval", "on_missing"] {
             let preset = settings().iter().find(|setting| setting.name == name);
             let preset = preset.and_then(|setting| setting.preset);
-            let given = self.given.get(name).filter(|given| Some(given.text.as_str()) != preset);
+            let given = self
+                .given
+                .get(name)
+                .filter(|given| Some(given.text.as_str()) != preset);
             if let Some(place) = given.map(|given| given.place.clone()) {
-                let why = "needs `--service-kind featureprobe`: with `documented`, the service cannot be read";
+                let why =
+                    "needs `--service-kind featureprobe`: with `documented`, the service cannot be read";
                 self.report(place, why);
             }
         }

@@ -52,7 +52,7 @@ pub use metrics::Metrics;
 pub(crate) use pass_outcome::PassOutcome;
 pub use release::{AllowRequest, Rejection, Released};
 #[cfg(test)]
-pub(crate) use schedule::Schedule;
+pub(crate) use schedule::{DriftScans, Schedule};
 pub use status::{
     LastPass, PassResult, Readiness, Role, ScopedSuspensionJson, ServiceWait, SourceStatus, Status,
     StatusJson, StatusReport, Success, SuspensionJson, ToggleStatus, Withheld, WithheldGroup, status,

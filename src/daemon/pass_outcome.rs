@@ -49,7 +49,9 @@ impl PassOutcome {
                     outcome.refused.push(parked(change, reason));
                 }
                 ChangeResult::Held(hold) => {
-                    outcome.held.push(parked(change, WithheldReason::Live(hold.clone())));
+                    outcome
+                        .held
+                        .push(parked(change, WithheldReason::Live(hold.clone())));
                 }
                 // A backoff per toggle applies, and readiness is not affected (DESIGN, section 6, *Failed alone*).
                 ChangeResult::FailedAlone { .. } => {}
@@ -68,10 +70,12 @@ impl PassOutcome {
     pub(super) fn is_wanted(&self, id: &ToggleId) -> bool {
         let Some(plan) = &self.plan else { return false };
         let held = plan.withheld();
-        let is_parked = |index: usize| matches!(
-            held[index].reason,
-            WithheldReason::Live(_) | WithheldReason::Refused(_)
-        );
+        let is_parked = |index: usize| {
+            matches!(
+                held[index].reason,
+                WithheldReason::Live(_) | WithheldReason::Refused(_)
+            )
+        };
         plan.changes()
             .binary_search_by(|change| change.id.cmp(id))
             .is_ok()

@@ -4,7 +4,9 @@
 //! operator has not seen.
 
 use super::status::{Status, ToggleStatus};
-use crate::model::{Allowance, CommitId, EnvironmentId, Override, ServiceKind, ToggleId, WithheldKind, closest};
+use crate::model::{
+    Allowance, CommitId, EnvironmentId, Override, ServiceKind, ToggleId, WithheldKind, closest,
+};
 
 /// A request of `POST /allow`.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -298,7 +300,7 @@ mod tests {
             ),
             (Override::MassChange, "shop/test", &["shop/test/a"]),
         ] {
-            let released = release(&request(what, environment), &status()).unwrap();
+            let released = release(&request(what, environment), &status(), ServiceKind::Documented).unwrap();
             let found: Vec<_> = released.toggles.iter().map(ToggleId::as_str).collect();
             assert_eq!(found, toggles, "{what} {environment}");
             assert_eq!(released.allowance.revision, REVISION);
@@ -338,18 +340,30 @@ mod tests {
             ),
         ];
         for (request, reason, hint) in cases {
-            let rejection = release(&request, &status()).unwrap_err();
+            let rejection = release(&request, &status(), ServiceKind::Documented).unwrap_err();
             assert_eq!(rejection.to_string(), reason);
             assert_eq!(rejection.hint().as_deref(), Some(hint), "{reason}");
         }
-        let no_environment = release(&request(Override::MassChange, ""), &status());
+        let no_environment = release(
+            &request(Override::MassChange, ""),
+            &status(),
+            ServiceKind::Documented,
+        );
         assert_eq!(
             no_environment,
             Err(Rejection::NoEnvironment(Override::MassChange))
         );
-        let drift = release(&request(Override::OverwriteDrift, "shop/prod"), &status());
+        let drift = release(
+            &request(Override::OverwriteDrift, "shop/prod"),
+            &status(),
+            ServiceKind::Documented,
+        );
         assert_eq!(drift, Err(Rejection::NotSupported(Override::OverwriteDrift)));
-        let nothing = release(&request(Override::History, ""), &Status::default());
+        let nothing = release(
+            &request(Override::History, ""),
+            &Status::default(),
+            ServiceKind::Documented,
+        );
         assert_eq!(nothing, Err(Rejection::NothingPlanned));
     }
 
@@ -358,7 +372,7 @@ mod tests {
         let mut status = status();
         status.source.revision = Some(CommitId(ObjectId([1; 20])));
         status.source.refused = Some(REVISION);
-        let released = release(&request(Override::History, ""), &status).unwrap();
+        let released = release(&request(Override::History, ""), &status, ServiceKind::Documented).unwrap();
         assert_eq!(
             (released.allowance.revision, released.toggles.len()),
             (REVISION, 0)

@@ -231,7 +231,7 @@ impl Reconciler {
         context: &PassContext,
         runtime: &Runtime,
     ) -> Result<PublishSummary, Error> {
-        let service = self.service()?;
+        let service = self.service(plan)?;
         let clock = self.config.clock.clone();
         let head = PassHead {
             revision: snapshot.revision(),
@@ -262,12 +262,13 @@ impl Reconciler {
         publish_with_checkpoints(&mut self.store, job, head, runtime)
     }
 
-    fn service(&self) -> Result<Service, Error> {
+    fn service(&self, plan: &Approved) -> Result<Service, Error> {
         #[cfg(test)]
         if let Some(simulated) = &self.simulated {
             return Ok(Service::Simulated(Arc::clone(simulated)));
         }
         let config = self.config.service.clone().ok_or(Error::NoService)?;
-        Ok(Service::http(Client::new(config)?))
+        let environments = plan.lanes().into_iter().map(|lane| lane.environment);
+        Ok(Service::http(Client::new(config)?, environments))
     }
 }

@@ -304,7 +304,8 @@ impl Report {
     /// Returns whether every change was recorded or held, and the pass ran to its end.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        let is_settled = |result: &ChangeResult| result.is_recorded() || matches!(result, ChangeResult::Held(_));
+        let is_settled =
+            |result: &ChangeResult| result.is_recorded() || matches!(result, ChangeResult::Held(_));
         self.stopped.is_none() && self.error.is_none() && self.lines().all(|(_, result)| is_settled(result))
     }
 

@@ -197,12 +197,7 @@ fn orphan(id: ToggleId, path: String, applied: AppliedVersion, on_remove: OnRemo
             // Only a repeated disable is a retry; after any other request it is a new one.
             let retried_comment = (sent.action == Action::Disable).then(|| sent.comment.clone());
             let (object, format) = (sent.object, sent.format);
-            (
-                object,
-                format,
-                Before::Unknown { sent, applied },
-                retried_comment,
-            )
+            (object, format, Before::Unknown { sent, applied }, retried_comment)
         }
     };
     let Some(payload) = before.payload().map(Payload::disabled) else {

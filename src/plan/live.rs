@@ -205,9 +205,7 @@ pub fn decide_live(change: &Change, live: &Live, policy: &Policy) -> LiveDecisio
         Before::Nothing if live.version <= 1 => publish,
         Before::Nothing => LiveDecision::Hold(LiveHold::DiffersFromLive(of())),
         // The request was either the last one, or it has not arrived.
-        Before::Unknown { sent, .. }
-            if is_live(&sent.payload) || sent.base_version == Some(live.version) =>
-        {
+        Before::Unknown { sent, .. } if is_live(&sent.payload) || sent.base_version == Some(live.version) => {
             publish
         }
         Before::Unknown { sent, .. } => LiveDecision::ReadVersions {
@@ -272,7 +270,10 @@ fn misfit(change: &Change, kind: ReturnType) -> Option<String> {
     let variations = change.payload.targeting().content.variations;
     variations.into_iter().find_map(|variation| {
         let reason = variation_fits(kind, &variation.value).err()?;
-        Some(format!("the value of the variation `{}` {reason}", variation.name))
+        Some(format!(
+            "the value of the variation `{}` {reason}",
+            variation.name
+        ))
     })
 }
 
@@ -427,10 +428,31 @@ mod tests {
         let ours = || version(8, "sent", "c");
         let other = || version(9, "other", "d");
         for (base_version, applied, newer, live_value, retry, first) in [
-            (Some(7), None, vec![other(), ours()], "other", "confirmed", "drifted"),
+            (
+                Some(7),
+                None,
+                vec![other(), ours()],
+                "other",
+                "confirmed",
+                "drifted",
+            ),
             (Some(7), Some("old"), vec![other()], "old", "drifted", "drifted"),
-            (None, Some("old"), vec![other()], "old", "publish on 9", "publish on 9"),
-            (None, Some("old"), vec![other(), ours()], "old", "confirmed", "drifted"),
+            (
+                None,
+                Some("old"),
+                vec![other()],
+                "old",
+                "publish on 9",
+                "publish on 9",
+            ),
+            (
+                None,
+                Some("old"),
+                vec![other(), ours()],
+                "old",
+                "confirmed",
+                "drifted",
+            ),
             (None, Some("old"), vec![other()], "other", "drifted", "drifted"),
             (None, None, vec![other()], "other", "drifted", "drifted"),
         ] {
@@ -440,7 +462,11 @@ mod tests {
                     ..change(unknown(base_version, applied))
                 };
                 let decision = decide_by_versions(&change, &live(9, live_value), &newer);
-                assert_eq!(word(&decision), expected, "{base_version:?} {applied:?} {newer:?}");
+                assert_eq!(
+                    word(&decision),
+                    expected,
+                    "{base_version:?} {applied:?} {newer:?}"
+                );
             }
         }
     }
@@ -456,7 +482,7 @@ mod tests {
         let LiveDecision::Hold(hold) = decision else {
             panic!("{decision:?}")
         };
-        insta::assert_snapshot!(hold, @"");
+        insta::assert_snapshot!(hold, @"the value of the variation `v` is not a decimal number, but the toggle's type is `number`");
     }
 
     #[test]

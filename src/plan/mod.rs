@@ -70,8 +70,8 @@ pub use live::{LiveChange, LiveDecision, LiveHold, Resolution, decide_by_version
 pub use orphan::{LastOutcome, Orphan, OrphanReason};
 pub use overrides::Overrides;
 pub use policy::{
-    FirstPass, HistoryRule, Limit, LiveAccess, MassChange, OnApproval, OnDrift, OnInvalid, OnMissing, OnRemove, Policy,
-    Rail, Trailer,
+    FirstPass, HistoryRule, Limit, LiveAccess, MassChange, OnApproval, OnDrift, OnInvalid, OnMissing,
+    OnRemove, Policy, Rail, Trailer,
 };
 pub use sentences::sentences;
 pub use source_info::{Base, FETCH_ALL, History, SourceInfo};

@@ -227,7 +227,9 @@ impl Plan {
 
     /// Returns the changes that are sent to the service.
     fn requests(&self) -> impl Iterator<Item = &Change> {
-        self.changes.iter().filter(|change| change.action != Action::Adopt)
+        self.changes
+            .iter()
+            .filter(|change| change.action != Action::Adopt)
     }
 
     /// Returns the number of documents that are recorded if the service has the same targeting.

@@ -62,11 +62,9 @@ impl WithheldReason {
     pub fn state(&self) -> ToggleState {
         match self {
             Self::Live(hold) => hold.state(),
-            Self::Environment(_)
-            | Self::FirstPass(_)
-            | Self::Invalid
-            | Self::Rail(_)
-            | Self::Stopped => ToggleState::Held,
+            Self::Environment(_) | Self::FirstPass(_) | Self::Invalid | Self::Rail(_) | Self::Stopped => {
+                ToggleState::Held
+            }
             Self::FailedAlone(_) | Self::Refused(_) => ToggleState::Failed,
             Self::Suspended { .. } | Self::Unknown(_) => ToggleState::Pending,
         }

@@ -75,17 +75,33 @@ impl Client {
     /// Sends `body` for `toggle` once and returns the outcome. Records a success in `session`. Does not retry; see
     /// [`super::retry`].
     pub async fn publish(&self, toggle: &ToggleId, body: Bytes, session: &Session) -> Outcome {
-        let url = self.base_url().targeting(toggle);
-        let outcome = match self.connection.patch(url, body).await {
-            Ok(received) => {
-                log(toggle, &received);
-                classify(&received.response(), session.trust())
-            }
-            Err(failure) => failure,
-        };
-        session.record(&outcome);
-        outcome
+        let received = self
+            .connection
+            .patch(self.base_url().targeting(toggle), body)
+            .await;
+        outcome(toggle, received, session)
     }
+
+    /// Creates `toggle` with `body` in its project and in each of its environments. Otherwise like [`Client::publish`].
+    pub async fn create(&self, toggle: &ToggleId, body: Bytes, session: &Session) -> Outcome {
+        let url = self
+            .base_url()
+            .below(&["api", "projects", toggle.project(), "toggles"]);
+        let received = self.connection.post(url, body).await;
+        outcome(toggle, received, session)
+    }
+}
+
+fn outcome(toggle: &ToggleId, received: Result<Received, Outcome>, session: &Session) -> Outcome {
+    let outcome = received.map_or_else(
+        |failure| failure,
+        |received| {
+            log(toggle, &received);
+            classify(&received.response(), session.trust())
+        },
+    );
+    session.record(&outcome);
+    outcome
 }
 
 fn log(toggle: &ToggleId, received: &Received) {

@@ -148,7 +148,16 @@ impl ServiceConnection {
 
     /// Sends a PATCH with the token.
     pub(super) async fn patch(&self, url: Url, body: Bytes) -> Result<Received, Outcome> {
-        let request = self.http.patch(url).header(CONTENT_TYPE, "application/json");
+        self.write(self.http.patch(url), body).await
+    }
+
+    /// Sends a POST with the token.
+    pub(super) async fn post(&self, url: Url, body: Bytes) -> Result<Received, Outcome> {
+        self.write(self.http.post(url), body).await
+    }
+
+    async fn write(&self, request: RequestBuilder, body: Bytes) -> Result<Received, Outcome> {
+        let request = request.header(CONTENT_TYPE, "application/json");
         self.send(request.body(body), self.authorization(), LARGEST_BODY)
             .await
     }

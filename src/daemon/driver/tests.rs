@@ -63,6 +63,7 @@ impl RunningDriver {
         let (sender, status) = watch::channel(Status::default());
         let heartbeat = Heartbeat::new(INTERVAL);
         let driver = Driver {
+            drift_interval: Duration::ZERO,
             config: settings(repo.path(), state, first_pass),
             poll_interval: INTERVAL,
             observe: Arc::new(|_| {}),

@@ -12,9 +12,7 @@ use super::sender::Sender;
 use super::{body, sent};
 use crate::model::{Certainty, Live, LiveVersion, ReturnType, Sent, ToggleId};
 use crate::pass::context::Event;
-use crate::plan::{
-    Change, LiveDecision, LiveHold, Resolution, decide_by_versions, decide_live, resolve,
-};
+use crate::plan::{Change, LiveDecision, LiveHold, Resolution, decide_by_versions, decide_live, resolve};
 use crate::service::Outcome;
 use crate::state::{self, Begun};
 
@@ -61,7 +59,9 @@ impl Sender {
     async fn compare_and_set(&self, job: Job) -> Result<Attempt, state::Error> {
         let change = &self.changes()[job.change];
         // An earlier try of this pass was sent on top of this version, and may have been stored.
-        let mut decided = self.base_version(job.change).map(|base_version| LiveDecision::Publish { base_version });
+        let mut decided = self
+            .base_version(job.change)
+            .map(|base_version| LiveDecision::Publish { base_version });
         let mut conflict = None;
         for _ in 0..ROUNDS {
             if self.is_closed() {
@@ -76,7 +76,9 @@ impl Sender {
             };
             match decision {
                 LiveDecision::Confirmed => {
-                    return self.record(change, Attempt::Ended(Outcome::Applied { status: 200 })).await;
+                    return self
+                        .record(change, Attempt::Ended(Outcome::Applied { status: 200 }))
+                        .await;
                 }
                 LiveDecision::Converged => return self.record(change, Attempt::Converged).await,
                 LiveDecision::Hold(hold) => return Ok(Attempt::Held(hold)),
@@ -166,7 +168,11 @@ impl Sender {
     }
 
     /// Creates the toggle. Returns nothing if the pass ends first.
-    async fn create(&self, change: &Change, return_type: ReturnType) -> Result<Option<Outcome>, state::Error> {
+    async fn create(
+        &self,
+        change: &Change,
+        return_type: ReturnType,
+    ) -> Result<Option<Outcome>, state::Error> {
         // Not journaled: the service creates a toggle once, however often it is asked to.
         match self.granted().await? {
             false => Ok(None),
@@ -231,18 +237,17 @@ fn has_code(outcome: &Outcome, expected: &str) -> bool {
 }
 
 /// Resolves a response that leaves doubt by the versions that are newer than the base version of the request.
-fn resolved(
-    outcome: Outcome,
-    sent: &Sent,
-    newer: Result<Vec<LiveVersion>, Outcome>,
-) -> (Patched, Certainty) {
+fn resolved(outcome: Outcome, sent: &Sent, newer: Result<Vec<LiveVersion>, Outcome>) -> (Patched, Certainty) {
     let newer = match newer {
         Ok(newer) => newer,
         // An earlier try may have been stored, even if the service has refused this one.
         Err(failed) => return (Patched::Ended(failed), Certainty::Unknown),
     };
     match resolve(&sent.payload, &sent.comment, &newer) {
-        Resolution::Confirmed => (Patched::Ended(Outcome::Applied { status: 200 }), Certainty::Stored),
+        Resolution::Confirmed => (
+            Patched::Ended(Outcome::Applied { status: 200 }),
+            Certainty::Stored,
+        ),
         Resolution::Conflict => (Patched::Conflict, Certainty::NotStored),
         Resolution::NotStored => {
             // The service may still execute a request whose response was lost.

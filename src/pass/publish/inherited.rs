@@ -48,7 +48,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::model::{Action, Attribution, Format, ObjectId, Payload, Version};
+    use crate::model::{Action, Attribution, CommitId, Format, ObjectId, Payload, Version};
     use crate::plan::{Before, Overwrite};
 
     fn change(id: &ToggleId, before: Before, attempt: PublishAttempt) -> Change {
@@ -79,9 +79,12 @@ mod tests {
         let (now, ended_at) = (Instant::now(), Instant::now() + Duration::from_secs(10));
         let [left, other]: [ToggleId; 2] = ["a/b/left", "a/b/other"].map(|id| id.parse().unwrap());
         let mut inherited = Inherited::new([&left], ended_at);
-        let unknown = || Before::Unknown {
-            payload: payload(),
-            base_version: None,
+        let unknown = || {
+            let change = change(&left, Before::Nothing, PublishAttempt::First);
+            Before::Unknown {
+                sent: Box::new(super::super::sent(&change, CommitId(ObjectId([0; 20])))),
+                applied: None,
+            }
         };
         inherited.expire(now);
         for (id, before, attempt, expected) in [

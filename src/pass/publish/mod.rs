@@ -6,6 +6,7 @@
 
 mod attempt;
 mod breaker;
+mod creation;
 mod delays;
 #[cfg(test)]
 mod delays_tests;

@@ -15,6 +15,7 @@ use super::lanes::{Job, Next};
 use super::order::Order;
 use crate::pass::context::Event;
 use crate::pass::report::{ChangeResult, PublishSummary, StopReason};
+use crate::plan::{Change, Policy};
 use crate::service::retry::{self, Again, PassEffect, RetryContext, TokenState};
 use crate::service::{Outcome, TokenChange};
 use crate::state;
@@ -90,7 +91,9 @@ impl Sender {
         let generation = self.job.service.token_generation();
         match self.attempt(job).await {
             Ok(Attempt::Ended(outcome)) => self.decide(job, &outcome, generation),
-            Ok(Attempt::Converged) => self.settle_without_request(job, ChangeResult::Converged, Response::Applied),
+            Ok(Attempt::Converged) => {
+                self.settle_without_request(job, ChangeResult::Converged, Response::Applied)
+            }
             Ok(Attempt::Held(hold)) => {
                 self.settle_without_request(job, ChangeResult::Held(Box::new(hold)), Response::Refused);
             }

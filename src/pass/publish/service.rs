@@ -1,22 +1,31 @@
 //! Sends requests to the service, or in tests to a simulated one.
 
+use std::collections::BTreeMap;
 #[cfg(test)]
 use std::pin::Pin;
 
 use bytes::Bytes;
 
 use super::creation::creation;
-use crate::model::{Live, LiveVersion, ReturnType, ToggleId};
+use crate::model::{EnvironmentId, Live, LiveVersion, ReturnType, ToggleId};
 use crate::plan::Change;
-use crate::service::{Client, Outcome, Session, TokenChange};
+use crate::service::{Client, EnvironmentReader, Outcome, Session, TokenChange};
 
 /// The receiver of requests.
 pub(crate) enum Service {
     /// The service behind a base URL.
-    Http(Client, Session),
+    Http(Box<HttpService>),
     /// A service that a test simulates.
     #[cfg(test)]
     Simulated(std::sync::Arc<dyn SimulatedService>),
+}
+
+/// The service behind a base URL during one pass.
+pub(crate) struct HttpService {
+    client: Client,
+    session: Session,
+    /// Each reads the list of its environment once.
+    readers: BTreeMap<EnvironmentId, EnvironmentReader>,
 }
 
 /// The response of a simulated service.
@@ -37,13 +46,23 @@ pub(crate) trait SimulatedService: std::fmt::Debug + Send + Sync {
 }
 
 impl Service {
-    pub(crate) fn http(client: Client) -> Self {
-        Self::Http(client, Session::default())
+    /// Returns the service of `client`, for a pass that publishes to `environments`.
+    pub(crate) fn http(client: Client, environments: impl IntoIterator<Item = EnvironmentId>) -> Self {
+        let reader = client.reader();
+        let readers = environments.into_iter().map(|environment| {
+            let reader = EnvironmentReader::new(reader.clone(), environment.clone());
+            (environment, reader)
+        });
+        Self::Http(Box::new(HttpService {
+            readers: readers.collect(),
+            client,
+            session: Session::default(),
+        }))
     }
 
     pub(super) async fn publish(&self, toggle: &ToggleId, body: Bytes) -> Outcome {
         match self {
-            Self::Http(client, session) => client.publish(toggle, body, session).await,
+            Self::Http(http) => http.client.publish(toggle, body, &http.session).await,
             #[cfg(test)]
             Self::Simulated(service) => service.publish(toggle, body).await,
         }
@@ -52,7 +71,13 @@ impl Service {
     /// Returns the live state of a toggle.
     pub(super) async fn read(&self, toggle: &ToggleId) -> Result<Live, Outcome> {
         match self {
-            Self::Http(..) => todo!(),
+            Self::Http(http) => {
+                let reader = http.readers.get(&toggle.environment());
+                reader
+                    .expect("every change is in an environment of the pass")
+                    .live(toggle)
+                    .await
+            }
             #[cfg(test)]
             Self::Simulated(service) => service.read(toggle).await,
         }
@@ -65,7 +90,7 @@ impl Service {
         first: u64,
     ) -> Result<Vec<LiveVersion>, Outcome> {
         match self {
-            Self::Http(..) => todo!(),
+            Self::Http(http) => http.client.reader().versions_from(toggle, first).await,
             #[cfg(test)]
             Self::Simulated(service) => service.versions_from(toggle, first).await,
         }
@@ -74,9 +99,9 @@ impl Service {
     /// Creates the toggle of `change` with values of this type.
     pub(super) async fn create(&self, change: &Change, return_type: ReturnType) -> Outcome {
         match self {
-            Self::Http(client, session) => {
+            Self::Http(http) => {
                 let body = creation(change, return_type);
-                client.create(&change.id, body, session).await
+                http.client.create(&change.id, body, &http.session).await
             }
             #[cfg(test)]
             Self::Simulated(_) => unreachable!("a simulated toggle exists"),
@@ -86,7 +111,7 @@ impl Service {
     /// See [`Client::token_generation`].
     pub(super) fn token_generation(&self) -> u64 {
         match self {
-            Self::Http(client, _) => client.token_generation(),
+            Self::Http(http) => http.client.token_generation(),
             #[cfg(test)]
             Self::Simulated(_) => 0,
         }
@@ -95,7 +120,7 @@ impl Service {
     pub(super) fn reload_token(&self) -> TokenChange {
         match self {
             // The old token stays in use if the new one cannot be read.
-            Self::Http(client, _) => client.reload_token().unwrap_or(TokenChange::Same),
+            Self::Http(http) => http.client.reload_token().unwrap_or(TokenChange::Same),
             #[cfg(test)]
             Self::Simulated(_) => TokenChange::Same,
         }

@@ -20,8 +20,8 @@ use super::service::{Exceptions, ToggleService};
 use super::world::{World, lock};
 use crate::git::init;
 use crate::git::simulated::Mutation;
-use crate::model::ToggleId;
-use crate::plan::HistoryRule;
+use crate::model::{ServiceKind, ToggleId};
+use crate::plan::{HistoryRule, OnDrift};
 
 /// What a history is made of.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +31,7 @@ pub(super) struct Options {
     pub(super) exceptions: Exceptions,
     /// A mistake that every process makes.
     pub(super) mutation: Option<Mutation>,
+    pub(super) service: ServiceKind,
 }
 
 /// Who works with which state.
@@ -107,6 +108,7 @@ impl History {
             kind,
             exceptions,
             mutation,
+            service: service_kind,
         } = options;
         let world = World::new(seed);
         let frost = [0.0, 0.004, 0.03][world.draw(|rng| rng.usize(..3))];
@@ -133,7 +135,7 @@ impl History {
         };
         let (revisions, service) = (
             Arc::new(Revisions::new()),
-            ToggleService::new(&world, exceptions, !kind.is_shared()),
+            ToggleService::new(&world, exceptions, !kind.is_shared(), service_kind),
         );
         let reference = remote.as_deref().map(SharedReference::new);
         Self {
@@ -144,6 +146,7 @@ impl History {
                 service,
                 remote,
                 mutation,
+                on_drift: Arc::new(Mutex::new(OnDrift::Hold)),
                 passes: Arc::default(),
             },
             hazards: Hazards { frost, death },
@@ -170,6 +173,12 @@ impl History {
             at += [0.0, 1.0, 5.0, 20.0, 60.0, 150.0][self.world.draw(|rng| rng.usize(..6))]
                 * self.world.draw(Rng::f64);
             self.after(at, move |history| history.begin(number));
+        }
+        if self.site.service.kind == ServiceKind::FeatureProbe {
+            for _ in 0..self.world.draw(|rng| rng.usize(..6)) {
+                let at = self.world.between(0.0, at + 30.0);
+                self.after(at, |history| history.edit());
+            }
         }
         if self.world.trouble(0.3) {
             let begins = self.world.between(0.0, at);
@@ -202,6 +211,12 @@ impl History {
             false => world.draw(|rng| rng.usize(..=head)),
         };
         self.start(format!("job{number}"), has_disk.then_some(disk), revision, None);
+    }
+
+    /// Changes a toggle on the service as another writer.
+    fn edit(&self) {
+        let toggle = &self.toggles[self.world.draw(|rng| rng.usize(..self.toggles.len()))];
+        self.site.service.edit(toggle, self.world.draw(|rng| rng.u8(..6)));
     }
 
     fn commit(&self) {
@@ -325,8 +340,13 @@ impl History {
     /// Lets each disk, and an empty one, apply the newest commit once, and compares.
     fn conclude(self: &Arc<Self>) {
         self.apply_everywhere();
-        if self.site.service.has_late() {
-            // What the service carried out late is repaired by the next change.
+        let is_live = self.site.service.kind == ServiceKind::FeatureProbe;
+        if is_live {
+            *lock(&self.site.on_drift) = OnDrift::Overwrite;
+            self.site.service.permit_overwrites();
+        }
+        if is_live || self.site.service.has_late() {
+            // What someone else changed, or the service carried out late, is replaced by the next change.
             let mut documents = self.site.revisions.get(self.site.revisions.head()).documents;
             for document in documents.values_mut() {
                 document.meaning = (document.meaning + 1) % 3;

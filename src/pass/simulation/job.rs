@@ -12,15 +12,15 @@ use super::network::Network;
 use super::repository::Revisions;
 use super::service::{Connection, TIMEOUT, ToggleService};
 use super::world::lock;
-use crate::daemon::{PassOutcome, Schedule};
+use crate::daemon::{DriftScans, PassOutcome, Schedule};
 use crate::git::simulated::{self, Mutation};
 use crate::git::{GitAccess, RepoUrl};
-use crate::model::chain;
+use crate::model::{ServiceKind, chain};
 use crate::pass::context::{Event, PassContext};
 use crate::pass::planning::history_guard::HistoryGuard;
 use crate::pass::publish::tries;
 use crate::pass::{Config, Error, Reconciler, Report, Runtime, SharedState};
-use crate::plan::{FirstPass, HistoryRule, MassChange};
+use crate::plan::{FirstPass, HistoryRule, LiveAccess, MassChange, OnDrift};
 use crate::service::ClientConfig;
 use crate::state::{Clock, SharedRemote, SimulatedClock as _};
 use crate::transport::{Network as Https, Secret, SecretSource};
@@ -38,6 +38,7 @@ pub(super) struct Site {
     pub(super) remote: Option<PathBuf>,
     pub(super) network: Network,
     pub(super) mutation: Option<Mutation>,
+    pub(super) on_drift: Arc<Mutex<OnDrift>>,
     /// The passes of daemons that are under way. A new commit stops them.
     pub(super) passes: Arc<Mutex<Vec<Underway>>>,
 }
@@ -60,6 +61,12 @@ impl Site {
         config.clock = Clock::Simulated(Arc::new(machine.clone()));
         config.rules.policy.first_pass = Some(FirstPass::Assert);
         config.rules.policy.mass_change = MassChange::Allowed;
+        config.rules.policy.on_drift = *lock(&self.on_drift);
+        config.rules.kind = self.service.kind;
+        config.rules.policy.live_access = match self.service.kind {
+            ServiceKind::Documented => LiveAccess::WriteOnly,
+            ServiceKind::FeatureProbe => LiveAccess::Readable,
+        };
         config.limits.in_flight = 4;
         config.limits.in_flight_per_environment = 2;
         config.shared = self.remote.as_ref().map(|remote| {
@@ -140,7 +147,7 @@ impl Site {
             Err(error) => return machine.say(format_args!("cannot open the state: {}", chain(&error))),
         };
         reconciler.history = HistoryGuard::of_daemon();
-        let mut schedule = Schedule::new(POLL_INTERVAL);
+        let mut schedule = Schedule::new(POLL_INTERVAL, DriftScans::Off);
         let mut seen = None;
         while !*stop.borrow() {
             let now = machine.instant();

@@ -11,6 +11,7 @@
 
 mod history;
 mod job;
+mod live_store;
 mod machine;
 mod network;
 mod reference;
@@ -23,6 +24,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use crate::git::simulated::Mutation;
+use crate::model::ServiceKind;
 use history::{Ended, Kind, Options};
 use service::Exceptions;
 
@@ -98,6 +100,15 @@ fn options(kind: Kind) -> impl Fn(u64) -> Options + Copy {
         kind,
         exceptions: Exceptions::default(),
         mutation: None,
+        service: ServiceKind::Documented,
+    }
+}
+
+/// Returns histories of a service that can be read, with a second writer.
+fn live(kind: Kind) -> impl Fn(u64) -> Options + Copy {
+    move |seed| Options {
+        service: ServiceKind::FeatureProbe,
+        ..options(kind)(seed)
     }
 }
 
@@ -119,6 +130,39 @@ fn jobs_that_share_state_apply_the_newest_commit() {
 #[test]
 fn daemons_and_jobs_that_share_state_apply_the_newest_commit() {
     seeds("daemons_and_jobs_that_share_state", options(Kind::SharedDaemons));
+}
+
+#[test]
+fn jobs_never_overwrite_what_someone_else_changed() {
+    seeds("jobs_never_overwrite", live(Kind::Jobs));
+}
+
+#[test]
+fn a_daemon_never_overwrites_what_someone_else_changed() {
+    seeds("a_daemon_never_overwrites", live(Kind::Daemon));
+}
+
+#[test]
+fn jobs_that_share_state_never_overwrite_what_someone_else_changed() {
+    seeds("jobs_that_share_state_never_overwrite", live(Kind::SharedJobs));
+}
+
+#[test]
+fn daemons_and_jobs_that_share_state_never_overwrite_what_someone_else_changed() {
+    seeds(
+        "daemons_and_jobs_that_share_state_never",
+        live(Kind::SharedDaemons),
+    );
+}
+
+#[test]
+fn a_request_that_is_carried_out_late_overwrites_nothing() {
+    for kind in [Kind::Jobs, Kind::SharedJobs] {
+        seeds("a_request_that_is_carried_out_late", |seed| Options {
+            exceptions: LATE,
+            ..live(kind)(seed)
+        });
+    }
 }
 
 /// A process is suspended between the check of its clock and the request.

@@ -112,6 +112,8 @@ impl SharedReference {
         let mut faults = Vec::new();
         let stored = service.stored();
         let toggles = stored.keys().chain(tree.keys());
+        // The tree has what was applied, which another writer may have replaced.
+        let toggles = toggles.filter(|toggle| !service.is_edited(toggle));
         for toggle in toggles.filter(|toggle| !head.unknown.contains_key(toggle)) {
             if stored.get(toggle) != tree.get(toggle) || service.is_open(toggle) {
                 faults.push(format!(

@@ -1,11 +1,12 @@
 //! The simulated service, which checks what it is sent.
 //!
+//! With `featureprobe`, it has versions ([`LiveStore`]), which another writer changes, too.
+//!
 //! Answers get lost, requests arrive late or never, and there are outages. Two guarantees are checked with each request:
 //! one request at a time for each toggle, and no older revision after a newer one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,10 +14,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use fastrand::Rng;
 
+use super::live_store::{LiveStore, Patch, Stored};
 use super::machine::Machine;
 use super::world::{World, lock};
-use crate::model::{Certainty, ToggleId};
-use crate::pass::publish::service::SimulatedService;
+use crate::model::{Certainty, Live, LiveVersion, ServiceKind, ToggleId};
+use crate::pass::publish::service::{Simulated, SimulatedService};
 use crate::service::Outcome;
 use crate::state::SimulatedClock as _;
 
@@ -38,6 +40,7 @@ pub(super) struct ToggleService {
     exceptions: Exceptions,
     /// Whether one state folder has everything that was confirmed.
     is_single: bool,
+    pub(super) kind: ServiceKind,
     state: Arc<Mutex<State>>,
 }
 
@@ -52,16 +55,21 @@ struct State {
     /// What the newest request of a toggle was confirmed with.
     confirmed: BTreeMap<ToggleId, u8>,
     is_down: bool,
+    live: LiveStore,
+    /// The requests whose base version was stale.
+    conflicts: BTreeSet<u64>,
 }
 
 struct Open {
     number: u64,
     sender: Machine,
     meaning: u8,
+    patch: Patch,
     is_late: bool,
 }
 
 /// The connection of one process.
+#[derive(Clone)]
 pub(super) struct Connection {
     pub(super) service: ToggleService,
     pub(super) machine: Machine,
@@ -88,8 +96,9 @@ enum Fate {
 }
 
 impl ToggleService {
-    pub(super) fn new(world: &World, exceptions: Exceptions, is_single: bool) -> Self {
+    pub(super) fn new(world: &World, exceptions: Exceptions, is_single: bool, kind: ServiceKind) -> Self {
         Self {
+            kind,
             world: world.clone(),
             exceptions,
             is_single,
@@ -119,6 +128,27 @@ impl ToggleService {
     pub(super) fn done(&self, revision: usize) {
         let mut state = self.state();
         state.newest_done = state.newest_done.max(revision);
+    }
+
+    /// Changes a toggle as another writer.
+    pub(super) fn edit(&self, toggle: &ToggleId, value: u8) {
+        let mut state = self.state();
+        if let Some(value) = state.live.edit(toggle, value) {
+            state.stored.insert(toggle.clone(), value);
+            drop(state);
+            self.world
+                .say("eve", format_args!("changes {toggle} to m{value}"));
+        }
+    }
+
+    /// Permits that changes of the other writer are overwritten.
+    pub(super) fn permit_overwrites(&self) {
+        self.state().live.permit();
+    }
+
+    /// Returns whether another writer has changed the toggle.
+    pub(super) fn is_edited(&self, toggle: &ToggleId) -> bool {
+        self.state().live.is_edited(toggle)
     }
 
     /// Records that a disk has lost outcomes, so that confirmed requests may be sent again.
@@ -156,7 +186,8 @@ impl ToggleService {
     }
 
     /// Accepts a request, and checks that it may be there. Returns its number.
-    fn accept(&self, sender: &Machine, toggle: &ToggleId, meaning: u8, revision: usize, fate: Fate) -> u64 {
+    fn accept(&self, sender: &Machine, toggle: &ToggleId, body: &[u8], revision: usize, fate: Fate) -> u64 {
+        let meaning = meaning(body);
         let mut state = self.state();
         let is_checked = self.is_checked();
         let other = state.open.get(toggle).and_then(|open| {
@@ -176,6 +207,7 @@ impl ToggleService {
             number,
             sender: sender.clone(),
             meaning,
+            patch: Patch::new(body),
             is_late: fate == Fate::Late,
         };
         state.open.entry(toggle.clone()).or_default().push(open);
@@ -215,13 +247,24 @@ impl ToggleService {
             let Open {
                 meaning,
                 sender,
+                patch,
                 is_late,
                 ..
             } = open.remove(at);
             if is_stored {
+                let stored = state.live.patch(&toggle, patch);
+                if stored == Stored::Conflict {
+                    state.conflicts.insert(number);
+                    return;
+                }
                 state.has_late |= is_late;
                 state.stored.insert(toggle.clone(), meaning);
                 drop(state);
+                if let Stored::Fault(fault) = stored
+                    && service.kind == ServiceKind::FeatureProbe
+                {
+                    service.world.fault(fault);
+                }
                 service.world.say(
                     "service",
                     format_args!("stores {toggle} m{meaning} of {}", sender.name()),
@@ -251,7 +294,7 @@ impl Connection {
         }
         let revision = revision.load(Ordering::SeqCst);
         let sent = meaning(body);
-        let number = service.accept(machine, toggle, sent, revision, fate);
+        let number = service.accept(machine, toggle, body, revision, fate);
         let is_slow = world.trouble(0.2);
         let seconds = match is_slow {
             true => world.between(0.4, 9.0),
@@ -275,11 +318,14 @@ impl Connection {
             fate => {
                 // Longer on every clock, so that the request has been carried out by then.
                 self.wait(away.mul_f64(1.05) + Duration::from_millis(1)).await;
-                answer(fate)
+                match service.state().conflicts.contains(&number) {
+                    true => conflict(fate),
+                    false => answer(fate),
+                }
             }
         };
         machine.say(format_args!("{toggle}: {}", outcome.as_str()));
-        if fate == Fate::Stored {
+        if fate == Fate::Stored && !service.state().conflicts.contains(&number) {
             let mut state = service.state();
             if !state
                 .open
@@ -292,20 +338,43 @@ impl Connection {
         outcome
     }
 
+    /// Answers a read.
+    fn look<T>(
+        &self,
+        read: impl FnOnce(&mut LiveStore) -> T + Send + 'static,
+    ) -> Simulated<Result<T, Outcome>> {
+        let connection = self.clone();
+        Box::pin(async move {
+            let Self { service, .. } = &connection;
+            let seconds = service.world.between(0.01, 0.3);
+            connection.wait(Duration::from_secs_f64(seconds)).await;
+            let fails = service.state().is_down || service.world.trouble(0.03);
+            match fails && !service.world.is_calm() {
+                true => Err(busy(Some(503), Certainty::NotStored)),
+                false => Ok(read(&mut service.state().live)),
+            }
+        })
+    }
+
     async fn wait(&self, duration: Duration) {
         self.machine.sleep_until(self.machine.instant() + duration).await;
     }
 }
 
 impl SimulatedService for Connection {
-    fn publish(&self, toggle: &ToggleId, body: Bytes) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
-        let connection = Self {
-            service: self.service.clone(),
-            machine: self.machine.clone(),
-            revision: Arc::clone(&self.revision),
-        };
-        let toggle = toggle.clone();
+    fn publish(&self, toggle: &ToggleId, body: Bytes) -> Simulated<Outcome> {
+        let (connection, toggle) = (self.clone(), toggle.clone());
         Box::pin(async move { connection.request(&toggle, &body).await })
+    }
+
+    fn read(&self, toggle: &ToggleId) -> Simulated<Result<Live, Outcome>> {
+        let toggle = toggle.clone();
+        self.look(move |live| live.live(&toggle))
+    }
+
+    fn versions_from(&self, toggle: &ToggleId, first: u64) -> Simulated<Result<Vec<LiveVersion>, Outcome>> {
+        let toggle = toggle.clone();
+        self.look(move |live| live.from(&toggle, first))
     }
 }
 
@@ -325,6 +394,18 @@ fn answer(fate: Fate) -> Outcome {
             reason: "refused".to_owned(),
         },
         _ => Outcome::Applied { status: 200 },
+    }
+}
+
+fn conflict(fate: Fate) -> Outcome {
+    match fate {
+        Fate::StoredBusy => answer(fate),
+        _ => Outcome::Refused {
+            status: 400,
+            code: Some("invalid_request".to_owned()),
+            certainty: Certainty::NotStored,
+            reason: "Request conflict, please try again".to_owned(),
+        },
     }
 }
 

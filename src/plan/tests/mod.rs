@@ -278,7 +278,9 @@ impl World {
             let id = change.id.clone();
             match change.action {
                 Action::Disable => drop(self.applied.remove(&id)),
-                Action::Adopt | Action::Create | Action::Update => drop(self.applied.insert(id, document(&change.id))),
+                Action::Adopt | Action::Create | Action::Update => {
+                    self.applied.insert(id, document(&change.id));
+                }
             }
         }
         for record in plan.state_edits() {

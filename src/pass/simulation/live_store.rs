@@ -1,0 +1,160 @@
+//! The versions of the simulated toggles, for a service that can be read and that another writer changes, too.
+//!
+//! Two guarantees of DESIGN, section 10, are checked with each version: a change that someone else made is not overwritten,
+//! and no request creates a second version.
+
+use std::collections::BTreeMap;
+
+use crate::model::{Live, LiveContent, LiveToggle, LiveVersion, Payload, ToggleId};
+
+/// The account of the other writer.
+const EVE: &str = "eve";
+
+/// A value that no document has, so that a change with it is never recorded as applied.
+const FOREIGN: u8 = 7;
+
+#[derive(Debug, Default)]
+pub(super) struct LiveStore(BTreeMap<ToggleId, Vec<LiveVersion>>);
+
+/// A PATCH as the service reads it.
+#[derive(Clone, Debug)]
+pub(super) struct Patch {
+    payload: Payload,
+    comment: String,
+    base_version: Option<u64>,
+}
+
+/// What became of a PATCH.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Stored {
+    /// The base version is not the current one.
+    Conflict,
+    /// It is stored, against a guarantee in this case.
+    Fault(String),
+    Version(u64),
+}
+
+impl Patch {
+    pub(super) fn new(body: &[u8]) -> Self {
+        let mut body: serde_json::Value = serde_json::from_slice(body).expect("a JSON body");
+        let members = body.as_object_mut().expect("an object");
+        let comment = members.remove("comment").expect("a comment");
+        let base_version = members.remove("baseVersion");
+        Self {
+            payload: Payload::from_json(&body.to_string()).expect("a targeting"),
+            comment: comment.as_str().expect("a text").to_owned(),
+            base_version: base_version.map(|version| version.as_u64().expect("a number")),
+        }
+    }
+}
+
+impl LiveStore {
+    /// Stores a PATCH, unless its base version is stale.
+    pub(super) fn patch(&mut self, toggle: &ToggleId, patch: Patch) -> Stored {
+        let versions = self.versions(toggle);
+        let last = versions.last().expect("every toggle has a version").clone();
+        if patch.base_version.is_some_and(|base| base != last.version) {
+            return Stored::Conflict;
+        }
+        let version = last.version + 1;
+        let is_equal = last.content.payload() == Some(&patch.payload);
+        versions.push(LiveVersion {
+            version,
+            content: LiveContent::Known(patch.payload),
+            comment: patch.comment,
+            created_by: None,
+            created_at: None,
+        });
+        if is_equal {
+            return Stored::Fault(format!(
+                "{toggle} gets the second version {version} with equal targeting"
+            ));
+        }
+        match is_foreign(&last) {
+            true => Stored::Fault(format!(
+                "{toggle}: version {} of someone else is overwritten",
+                last.version
+            )),
+            false => Stored::Version(version),
+        }
+    }
+
+    /// Changes a toggle as another writer, if a request was stored for it already. Returns the new value.
+    pub(super) fn edit(&mut self, toggle: &ToggleId, value: u8) -> Option<u8> {
+        let versions = self.0.get_mut(toggle)?;
+        let last = versions.last()?.clone();
+        let payload = last.content.payload().filter(|_| versions.len() > 1)?;
+        // Half of the edits have a value that a document may get as well.
+        let value = if value < 3 { value } else { FOREIGN };
+        let mut targeting = payload.targeting();
+        targeting.content.variations[0].value = format!("m{value}");
+        versions.push(LiveVersion {
+            version: last.version + 1,
+            content: LiveContent::Known(Payload::new(&targeting)),
+            comment: "by hand".to_owned(),
+            created_by: Some(EVE.to_owned()),
+            created_at: None,
+        });
+        Some(value)
+    }
+
+    /// Permits that the last changes of the other writer are overwritten.
+    pub(super) fn permit(&mut self) {
+        for version in self.0.values_mut().flatten() {
+            version.created_by = None;
+        }
+    }
+
+    pub(super) fn live(&mut self, toggle: &ToggleId) -> Live {
+        let versions = self.versions(toggle);
+        let last = versions.last().expect("every toggle has a version").clone();
+        Live::Toggle(Box::new(LiveToggle {
+            version: last.version,
+            content: last.content,
+            modified_by: last.created_by,
+            modified_at: None,
+            draft: None,
+            is_archived: false,
+            needs_approval: false,
+            return_type: None,
+        }))
+    }
+
+    /// Returns the versions from `first` on, newest first.
+    pub(super) fn from(&mut self, toggle: &ToggleId, first: u64) -> Vec<LiveVersion> {
+        let versions = self.versions(toggle).iter().rev();
+        versions
+            .filter(|version| version.version >= first)
+            .cloned()
+            .collect()
+    }
+
+    /// Returns whether another writer has changed the toggle.
+    pub(super) fn is_edited(&self, toggle: &ToggleId) -> bool {
+        let is_edit = |version: &LiveVersion| version.comment == "by hand";
+        self.0
+            .get(toggle)
+            .is_some_and(|versions| versions.iter().any(is_edit))
+    }
+
+    fn versions(&mut self, toggle: &ToggleId) -> &mut Vec<LiveVersion> {
+        let first = || {
+            let payload = r#"{"disabled":true,"content":{"rules":[],"disabledServe":{"select":0},"defaultServe":{},"variations":[],"prerequisites":[]}}"#;
+            vec![LiveVersion {
+                version: 1,
+                content: LiveContent::Known(Payload::from_json(payload).expect("a targeting")),
+                comment: String::new(),
+                created_by: None,
+                created_at: None,
+            }]
+        };
+        self.0.entry(toggle.clone()).or_insert_with(first)
+    }
+}
+
+fn is_foreign(version: &LiveVersion) -> bool {
+    let first = |payload: &Payload| payload.targeting().content.variations.into_iter().next();
+    let value = version.content.payload().and_then(first);
+    let value = value.map(|variation| variation.value);
+    version.created_by.as_deref() == Some(EVE) && value == Some(format!("m{FOREIGN}"))
+}
