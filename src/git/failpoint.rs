@@ -46,10 +46,14 @@ pub(crate) mod simulated {
     pub(crate) enum Mutation {
         /// What was sent late is forgotten.
         DropLateOutcomes,
+        /// A request that is sent again has no base version.
+        ForgetBaseVersion,
         /// A ref moves from wherever it is.
         PushWithoutCompare,
         /// A request starts whatever the holder's clock shows.
         SkipCheck,
+        /// A change is sent without a read of its toggle.
+        SkipRead,
         /// A holder counts as dead once the time that it wrote is a minute old.
         TrustTheirClock,
     }

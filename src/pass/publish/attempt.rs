@@ -10,6 +10,8 @@ use std::pin::pin;
 use super::lanes::Job;
 use super::sender::Sender;
 use super::{body, sent};
+#[cfg(test)]
+use crate::git::simulated::{Mutation, makes};
 use crate::model::{Certainty, Live, LiveVersion, ReturnType, Sent, ToggleId};
 use crate::pass::context::Event;
 use crate::plan::{Change, LiveDecision, LiveHold, Resolution, decide_by_versions, decide_live, resolve};
@@ -49,11 +51,15 @@ impl Sender {
     pub(super) async fn attempt(&self, job: Job) -> Result<Attempt, state::Error> {
         match self.policy().reads_live() {
             true => self.compare_and_set(job).await,
-            false => Ok(match self.patch(job, None).await? {
-                Patched::Conflict | Patched::Void => Attempt::Void,
-                Patched::Ended(outcome) => Attempt::Ended(outcome),
-            }),
+            false => self.send_blindly(job).await,
         }
+    }
+
+    async fn send_blindly(&self, job: Job) -> Result<Attempt, state::Error> {
+        Ok(match self.patch(job, None).await? {
+            Patched::Conflict | Patched::Void => Attempt::Void,
+            Patched::Ended(outcome) => Attempt::Ended(outcome),
+        })
     }
 
     async fn compare_and_set(&self, job: Job) -> Result<Attempt, state::Error> {
@@ -63,6 +69,10 @@ impl Sender {
             .base_version(job.change)
             .map(|base_version| LiveDecision::Publish { base_version });
         let mut conflict = None;
+        #[cfg(test)]
+        if makes(Mutation::SkipRead) || (decided.is_some() && makes(Mutation::ForgetBaseVersion)) {
+            return self.send_blindly(job).await;
+        }
         for _ in 0..ROUNDS {
             if self.is_closed() {
                 return Ok(Attempt::Void);

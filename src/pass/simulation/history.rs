@@ -349,7 +349,11 @@ impl History {
             // What someone else changed, or the service carried out late, is replaced by the next change.
             let mut documents = self.site.revisions.get(self.site.revisions.head()).documents;
             for document in documents.values_mut() {
-                document.meaning = (document.meaning + 1) % 3;
+                document.meaning = match is_live {
+                    // Another one than was ever applied: what only drifted is not published again.
+                    true => LAST_MEANING,
+                    false => (document.meaning + 1) % 3,
+                };
             }
             self.commit_all(documents);
             self.apply_everywhere();
@@ -383,6 +387,9 @@ impl History {
         }
     }
 }
+
+/// The meaning of the last documents of a service with a second writer.
+const LAST_MEANING: u8 = 4;
 
 const FIRST: Document = Document { meaning: 0, style: 0 };
 

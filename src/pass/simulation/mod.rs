@@ -252,6 +252,19 @@ fn a_mistake_in_the_protocol_is_noticed() {
 }
 
 #[test]
+fn a_publish_that_ignores_the_live_state_is_noticed() {
+    for mutation in [Mutation::ForgetBaseVersion, Mutation::SkipRead] {
+        let most = number("GITOGGLE_SEEDS").unwrap_or(MOST_SEEDS);
+        let mutated = |seed| Options {
+            mutation: Some(mutation),
+            ..live(Kind::Jobs)(seed)
+        };
+        let found = find(0..most, mutated, false);
+        assert!(!found.is_empty(), "no history notices {mutation:?}");
+    }
+}
+
+#[test]
 fn seeds_that_found_a_fault_are_kept() {
     for line in KEPT
         .lines()

@@ -135,6 +135,8 @@ impl ToggleService {
         let mut state = self.state();
         if let Some(value) = state.live.edit(toggle, value) {
             state.stored.insert(toggle.clone(), value);
+            // The same document may follow again.
+            state.confirmed.remove(toggle);
             drop(state);
             self.world
                 .say("eve", format_args!("changes {toggle} to m{value}"));
