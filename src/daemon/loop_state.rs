@@ -142,7 +142,10 @@ impl LoopState {
             let place = before.binary_search_by(|known| known.toggle.cmp(&toggle.toggle));
             place.is_ok_and(|place| (before[place].state, before[place].kind) == (toggle.state, toggle.kind))
         };
+        // The pass that read a toggle has logged what the service has.
+        let is_logged = |toggle: &&ToggleStatus| toggle.kind.is_some_and(WithheldKind::is_live);
         let held = after.iter().filter(|toggle| toggle.state == ToggleState::Held);
+        let held = held.filter(|toggle| !is_logged(toggle));
         let new: Vec<_> = held.filter(|toggle| !is_known(toggle)).collect();
         let group = |toggle: &ToggleStatus| (toggle.toggle.environment(), toggle.kind);
         let mut sizes: BTreeMap<_, usize> = BTreeMap::new();

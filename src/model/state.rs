@@ -74,6 +74,31 @@ super::words! {
     }
 }
 
+impl WithheldKind {
+    /// Returns whether it is about the live state of the toggle.
+    #[must_use]
+    pub fn is_live(self) -> bool {
+        match self {
+            Self::ApprovalRequired
+            | Self::Archived
+            | Self::AwaitsApproval
+            | Self::DiffersFromLive
+            | Self::Drifted
+            | Self::Missing
+            | Self::ReturnType => true,
+            Self::Environment
+            | Self::FailedAlone
+            | Self::FirstPass
+            | Self::Invalid
+            | Self::Rail
+            | Self::Refused
+            | Self::Stopped
+            | Self::Suspended
+            | Self::Unknown => false,
+        }
+    }
+}
+
 impl fmt::Display for WithheldKind {
     /// Formats the word with spaces.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

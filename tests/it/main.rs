@@ -22,6 +22,8 @@ mod first_pass;
 mod history;
 mod import;
 mod isolation;
+mod live_holds;
+mod live_publish;
 mod network;
 mod orphans;
 mod outcomes;

@@ -11,8 +11,8 @@ use serde::Serialize;
 use crate::cli::failure::JsonError;
 use crate::model::{Color, ToggleId, chain, counted, escaped};
 use crate::pass::{ChangeResult, Report};
-use crate::plan::Change;
 use crate::plan::render::{self, code};
+use crate::plan::{Change, StateEdit};
 
 /// Returns the lines about one change.
 pub(crate) fn line(change: &Change, result: &ChangeResult) -> String {
@@ -47,6 +47,12 @@ fn total(report: &Report) -> String {
     if recorded > 0 && report.plan.stopped().is_none() && report.error.is_none() {
         let toggles = counted(recorded, "toggle");
         let _ = writeln!(text, "recorded without publishing: {toggles}");
+        let is_adopted = |edit: &StateEdit| matches!(edit, StateEdit::Adopt(_));
+        if report.plan.state_edits().iter().any(is_adopted) {
+            text.push_str(
+                "the adopted documents were not compared with the service (`--service-kind featureprobe` does that)\n",
+            );
+        }
     }
     let changes = report.lines().count();
     if changes > 0 {

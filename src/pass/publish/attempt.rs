@@ -8,31 +8,18 @@
 use std::pin::pin;
 
 use super::lanes::Job;
-use super::sender::Sender;
+use super::sender::{Attempt, Sender};
 use super::{body, sent};
 #[cfg(test)]
 use crate::git::simulated::{Mutation, makes};
 use crate::model::{Certainty, Live, LiveVersion, ReturnType, Sent, ToggleId};
 use crate::pass::context::Event;
-use crate::plan::{Change, LiveDecision, LiveHold, Resolution, decide_by_versions, decide_live, resolve};
+use crate::plan::{Change, LiveDecision, Resolution, decide_by_versions, decide_live, resolve};
 use crate::service::Outcome;
 use crate::state::{self, Begun};
 
 /// The number of decisions in one attempt. Each follows a change that someone else made meanwhile.
 const ROUNDS: usize = 4;
-
-/// How an attempt ended.
-#[derive(Debug)]
-pub(super) enum Attempt {
-    /// The service has the desired targeting, and the journal records it. Nothing was sent.
-    Converged,
-    /// The last request, a read or a publish, ended like this.
-    Ended(Outcome),
-    /// The live state does not permit the change. Nothing was sent.
-    Held(LiveHold),
-    /// The pass ended first.
-    Void,
-}
 
 /// How a PATCH ended.
 enum Patched {

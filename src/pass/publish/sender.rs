@@ -8,14 +8,13 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::PublishJob;
-use super::attempt::Attempt;
 use super::dispatch::{Dispatcher, Effect, Pace, Response};
 use super::evidence::ServiceVerdict;
 use super::lanes::{Job, Next};
 use super::order::Order;
 use crate::pass::context::Event;
 use crate::pass::report::{ChangeResult, PublishSummary, StopReason};
-use crate::plan::{Change, Policy};
+use crate::plan::{Change, LiveHold, Policy};
 use crate::service::retry::{self, Again, PassEffect, RetryContext, TokenState};
 use crate::service::{Outcome, TokenChange};
 use crate::state;
@@ -27,6 +26,19 @@ pub(super) struct Sender {
     results: Mutex<Results>,
     /// Notified when a worker may have a new next step.
     pub(super) changed: Notify,
+}
+
+/// How an attempt ended.
+#[derive(Debug)]
+pub(super) enum Attempt {
+    /// The service has the desired targeting, and the journal records it. Nothing was sent.
+    Converged,
+    /// The last request, a read or a publish, ended like this.
+    Ended(Outcome),
+    /// The live state does not permit the change. Nothing was sent.
+    Held(LiveHold),
+    /// The pass ended first.
+    Void,
 }
 
 /// The results so far.

@@ -1,0 +1,215 @@
+//! Changes that are held because of what the service has: drift, drafts, approvals, archived and missing toggles, types.
+
+use serde_json::json;
+
+use crate::live_publish::{by_hand, toggle, with_pay_changed};
+use crate::support::{Daemon, LiveService, doc, eventually, targeting};
+
+/// Applies, and returns the requests. The change of `pay` must be held for a reason with these words.
+fn held(service: &LiveService, words: &[&str]) -> Vec<String> {
+    service.requests(|| {
+        let said = [&["held shop/prod/pay", "1 held"], words].concat();
+        service.apply().exit(4).stdout_contains(&said).any_stderr();
+    })
+}
+
+#[test]
+fn a_change_to_a_drifted_toggle_is_held_until_it_is_allowed() {
+    let service = with_pay_changed("Raise the age");
+    service.edit("pay", by_hand());
+    let requests = held(
+        &service,
+        &["changed on the service", "version 3 by ", "--overwrite-drift"],
+    );
+    assert_eq!(requests, ["GET toggles", "GET pay/targeting"]);
+    service.apply().arg("--exit-zero-when-held").exit(0).any_output();
+    let json = service.apply().set("output", "json").exit(4).json();
+    assert_eq!(json["results"][0]["result"], "held", "{json}");
+    assert_eq!(json["results"][0]["kind"], "drifted", "{json}");
+    service.apply().arg("--overwrite-drift").exit(0).any_output();
+    assert_eq!(
+        service.versions("pay").last(),
+        Some(&(4, "Raise the age".to_owned()))
+    );
+}
+
+#[test]
+fn a_trailer_allows_to_overwrite_drift() {
+    let service = with_pay_changed("Raise the age\n\nGitoggle-Allow: overwrite-drift\n");
+    service.edit("pay", by_hand());
+    service.apply().arg("--no-allow-trailer").exit(4).any_output();
+    service.apply().exit(0).any_output();
+    assert_eq!(service.versions("pay").len(), 4);
+}
+
+#[test]
+fn a_daemon_holds_a_drifted_toggle_and_an_operator_allows_to_overwrite_it() {
+    let service = with_pay_changed("Raise the age");
+    service.edit("pay", by_hand());
+    let daemon = Daemon::start(&service.world, |run| {
+        service.connected(run).set("poll-interval", "200ms")
+    });
+    daemon.becomes("shop/prod/pay", "drifted");
+    let passes = daemon.passes();
+    let requests = service.requests(|| {
+        eventually("more passes", || (daemon.passes() > passes + 2.0).then_some(()));
+    });
+    assert!(requests.is_empty(), "a held toggle is read again: {requests:?}");
+    let revision = service.world.repo.head();
+    let order = json!({ "environment": "shop/prod", "what": "overwrite-drift", "revision": revision });
+    assert_eq!(daemon.order("/allow", &order.to_string()), 200);
+    daemon.becomes("shop/prod/pay", "in_sync");
+    assert_eq!(service.versions("pay").len(), 4);
+}
+
+#[test]
+fn an_archived_toggle_is_held() {
+    let service = with_pay_changed("Raise the age");
+    service.request("PATCH", "/api/projects/shop/toggles/pay/offline", Some(json!({})));
+    held(&service, &["the toggle is archived on the service"]);
+    assert_eq!(service.versions("pay").len(), 2);
+}
+
+#[test]
+fn an_environment_with_approvals_is_held_unless_they_are_bypassed() {
+    let environment = json!({ "key": "prod", "enableApproval": true, "reviewers": ["Admin"] });
+    let service = LiveService::with(environment, json!([toggle("pay")]));
+    service
+        .world
+        .repo
+        .file("shop/prod/pay.yaml", doc(18))
+        .commit("Add pay");
+    let apply = || service.apply().set("first-pass", "assert");
+    apply()
+        .exit(4)
+        .stdout_contains(&["changes in this environment need an approval"])
+        .any_stderr();
+    let draft = json!({ "comment": "draft", "disabled": true, "content": { "rules": [], "disabledServe": { "select": 0 }, "defaultServe": { "select": 0 }, "variations": toggle("pay")["variations"] } });
+    service.request("POST", &format!("{}/approval", targeting("pay")), Some(draft));
+    apply()
+        .exit(4)
+        .stdout_contains(&["a draft by ", "awaits approval on the service"])
+        .any_stderr();
+    assert_eq!(service.versions("pay").len(), 1);
+    apply().set("on-approval", "bypass").exit(0).any_output();
+    assert_eq!(service.versions("pay").len(), 2);
+}
+
+#[test]
+fn a_value_of_another_type_is_held_before_it_is_sent() {
+    let service = with_pay_changed("Raise the age");
+    let document = doc(18).replace("value: \"true\"", "value: \"maybe\"");
+    service
+        .world
+        .repo
+        .file("shop/prod/pay.yaml", document)
+        .commit("Say maybe");
+    held(
+        &service,
+        &["the value of the variation `on` is neither `true` nor `false`"],
+    );
+}
+
+#[test]
+fn a_missing_toggle_is_held_or_created() {
+    let service = LiveService::start(json!([toggle("other")]));
+    service
+        .world
+        .repo
+        .file("shop/prod/pay.yaml", doc(18))
+        .commit("Add pay\n\nMore.\n");
+    let apply = || service.apply().set("first-pass", "assert");
+    apply()
+        .exit(4)
+        .stdout_contains(&["the service has no such toggle", "--on-missing create"])
+        .any_stderr();
+    let requests = service.requests(|| drop(apply().set("on-missing", "create").exit(0).any_output()));
+    assert!(requests.contains(&"POST toggles".to_owned()), "{requests:?}");
+    assert_eq!(
+        requests.last().map(String::as_str),
+        Some("PATCH pay/targeting on 1")
+    );
+    let created = service.request("GET", "/api/projects/shop/toggles/pay", None);
+    assert_eq!(
+        (
+            &created["name"],
+            &created["returnType"],
+            &created["desc"],
+            &created["clientAvailability"],
+            &created["permanent"]
+        ),
+        (
+            &json!("pay"),
+            &json!("boolean"),
+            &json!("Add pay"),
+            &json!(false),
+            &json!(false)
+        ),
+        "{created}"
+    );
+}
+
+#[test]
+fn adopt_records_what_is_equal_and_holds_what_differs() {
+    let service = LiveService::start(json!([toggle("pay"), toggle("other")]));
+    service
+        .world
+        .repo
+        .file("shop/prod/other.yaml", doc(18))
+        .file("shop/prod/pay.yaml", doc(18))
+        .commit("Add both");
+    let content = crate::support::content(18);
+    service.edit(
+        "other",
+        json!({ "comment": "by hand", "disabled": false, "content": content }),
+    );
+    let requests = service.requests(|| {
+        service
+            .apply()
+            .set("first-pass", "adopt")
+            .exit(4)
+            .stdout_contains(&[
+                "converged shop/prod/other (adopt)",
+                "held shop/prod/pay (adopt)",
+                "the service has other targeting",
+            ])
+            .any_stderr();
+    });
+    assert!(
+        requests.iter().all(|request| request.starts_with("GET ")),
+        "{requests:?}"
+    );
+}
+
+#[test]
+fn settings_about_live_state_need_a_service_that_can_be_read() {
+    let service = with_pay_changed("Raise the age");
+    for (name, value) in [
+        ("on-drift", "overwrite"),
+        ("on-approval", "bypass"),
+        ("on-missing", "create"),
+    ] {
+        let flag = format!("--{name}");
+        let needed = [flag.as_str(), "needs `--service-kind featureprobe`"];
+        service
+            .world
+            .plan()
+            .set(name, value)
+            .exit(64)
+            .stderr_contains(&needed);
+        service
+            .connected(service.world.plan())
+            .unset("timeout")
+            .set(name, value)
+            .exit(0)
+            .any_output();
+    }
+    let needed = ["--overwrite-drift", "needs `--service-kind featureprobe`"];
+    service
+        .world
+        .plan()
+        .arg("--overwrite-drift")
+        .exit(64)
+        .stderr_contains(&needed);
+    service.world.plan().set("on-drift", "hold").exit(0).any_output();
+}

@@ -1,0 +1,249 @@
+//! Publishing to a service that can be read: compare-and-set, lost responses, races, and what someone else changed.
+
+use serde_json::{Value, json};
+
+use crate::support::{LiveService, doc, targeting};
+
+/// A toggle of the sandbox that nobody has configured.
+pub(crate) fn toggle(key: &str) -> Value {
+    json!({
+        "key": key,
+        "returnType": "boolean",
+        "variations": [
+            { "name": "off", "value": "false", "description": "" },
+            { "name": "on", "value": "true", "description": "New payment page" },
+        ],
+    })
+}
+
+/// A change that someone makes on the service.
+pub(crate) fn by_hand() -> Value {
+    json!({ "comment": "by hand", "disabled": true })
+}
+
+/// Starts a service in which `pay` is applied with `doc(18)`, and commits `doc(20)`.
+pub(crate) fn with_pay_changed(message: &str) -> LiveService {
+    let service = with_pay_applied();
+    service
+        .world
+        .repo
+        .file("shop/prod/pay.yaml", doc(20))
+        .commit(message);
+    service
+}
+
+fn with_pay_applied() -> LiveService {
+    let service = LiveService::start(json!([toggle("pay")]));
+    service
+        .world
+        .repo
+        .file("shop/prod/pay.yaml", doc(18))
+        .commit("Add pay");
+    service.apply().set("first-pass", "assert").exit(0).any_output();
+    service
+}
+
+const UPDATE: [&str; 3] = ["GET toggles", "GET pay/targeting", "PATCH pay/targeting on 2"];
+
+#[test]
+fn a_publish_costs_one_list_and_one_read_and_has_the_base_version() {
+    let service = with_pay_changed("Raise the age");
+    let requests = service.requests(|| {
+        service
+            .apply()
+            .exit(0)
+            .stdout_contains(&["applied shop/prod/pay (update)", "applied 1 of 1 change\n"])
+            .any_stderr();
+    });
+    assert_eq!(requests, UPDATE);
+    let requests = service.requests(|| drop(service.apply().exit(0).any_output()));
+    assert!(requests.is_empty(), "{requests:?}");
+}
+
+#[test]
+fn with_on_drift_ignore_nothing_is_read() {
+    let service = with_pay_changed("Raise the age");
+    service.edit("pay", by_hand());
+    let requests = service.requests(|| drop(service.apply().set("on-drift", "ignore").exit(0).any_output()));
+    assert_eq!(requests, ["PATCH pay/targeting"]);
+}
+
+#[test]
+fn what_the_service_has_already_is_recorded_without_a_new_version() {
+    let service = with_pay_applied();
+    let versions = service.versions("pay");
+    let found = service.request("GET", &targeting("pay"), None);
+    let mut content = found["content"].clone();
+    content["rules"][0]["conditions"][0]["objects"] = json!(["20"]);
+    service.edit(
+        "pay",
+        json!({ "comment": "by hand", "disabled": false, "content": content }),
+    );
+    service
+        .world
+        .repo
+        .file("shop/prod/pay.yaml", doc(20))
+        .commit("Raise the age");
+    let requests = service.requests(|| {
+        service
+            .apply()
+            .exit(0)
+            .stdout_contains(&[
+                "converged shop/prod/pay (update)",
+                "applied 0 of 1 change, 1 converged",
+            ])
+            .any_stderr();
+    });
+    assert_eq!(requests, UPDATE[..2]);
+    assert_eq!(service.versions("pay").len(), versions.len() + 1);
+    let requests = service.requests(|| drop(service.apply().exit(0).any_output()));
+    assert!(requests.is_empty(), "{requests:?}");
+}
+
+#[test]
+fn a_lost_response_is_resolved_by_reading_and_creates_no_second_version() {
+    let service = with_pay_changed("Raise the age");
+    service.script("PATCH", "/pay/", json!("lose_response"));
+    let requests = service.requests(|| {
+        service
+            .apply()
+            .exit(0)
+            .stdout_contains(&["applied 1 of 1 change\n"])
+            .any_stderr();
+    });
+    assert_eq!(
+        requests,
+        [
+            "GET toggles",
+            "GET pay/targeting",
+            "PATCH pay/targeting on 2",
+            "GET pay/targeting/versions/3"
+        ]
+    );
+    let comments: Vec<_> = service
+        .versions("pay")
+        .into_iter()
+        .map(|(_, comment)| comment)
+        .collect();
+    assert_eq!(comments, ["", "Add pay", "Raise the age"]);
+}
+
+#[test]
+fn a_request_that_is_carried_out_late_creates_no_second_version() {
+    let service = with_pay_changed("Raise the age");
+    service.script("PATCH", "/pay/", json!("hold"));
+    let requests = service.requests(|| {
+        service
+            .apply()
+            .exit(0)
+            .stdout_contains(&["applied 1 of 1 change\n"])
+            .any_stderr();
+    });
+    assert_eq!(
+        requests,
+        [
+            "GET toggles",
+            "GET pay/targeting",
+            "PATCH pay/targeting on 2",
+            "GET pay/targeting/versions/3",
+            "PATCH pay/targeting on 2",
+        ]
+    );
+    service.release();
+    assert_eq!(service.versions("pay").len(), 3, "{:?}", service.versions("pay"));
+}
+
+#[test]
+fn a_500_after_a_race_is_resolved_by_reading() {
+    let service = with_pay_changed("Raise the age");
+    service.script("PATCH", "/pay/", json!("fail"));
+    let requests = service.requests(|| drop(service.apply().exit(0).any_output()));
+    assert_eq!(
+        requests[2..],
+        [
+            "PATCH pay/targeting on 2",
+            "GET pay/targeting/versions/3",
+            "PATCH pay/targeting on 2"
+        ]
+    );
+    assert_eq!(service.versions("pay").len(), 3);
+}
+
+#[test]
+fn the_loser_of_a_race_holds_and_shows_the_change_of_the_winner() {
+    let service = with_pay_changed("Raise the age");
+    let edit = json!({ "method": "PATCH", "path": targeting("pay"), "body": by_hand() });
+    service.script("PATCH", "/pay/", json!({ "before": edit }));
+    let requests = service.requests(|| {
+        service
+            .apply()
+            .exit(4)
+            .stdout_contains(&[
+                "held shop/prod/pay (update)",
+                "changed on the service",
+                "version 3 by Admin",
+            ])
+            .any_stderr();
+    });
+    assert_eq!(
+        requests.last().map(String::as_str),
+        Some("GET pay/targeting"),
+        "{requests:?}"
+    );
+    let versions = service.versions("pay");
+    assert_eq!(versions.last(), Some(&(3, "by hand".to_owned())));
+}
+
+#[test]
+fn an_invalid_document_is_refused_with_the_message_of_the_service() {
+    let service = with_pay_applied();
+    let document = doc(18).replace(
+        "type: number, subject: age, predicate: \">\", objects: [\"18\"]",
+        "type: segment, predicate: is in, objects: [\"nobody\"]",
+    );
+    service
+        .world
+        .repo
+        .file("shop/prod/pay.yaml", document)
+        .commit("Use a segment");
+    service
+        .apply()
+        .exit(1)
+        .stdout_contains(&["failed shop/prod/pay (update)", "Segment nobody not found"])
+        .any_stderr();
+}
+
+#[test]
+fn a_pass_whose_request_stays_unknown_leaves_it_to_the_next_one_which_finds_it_by_reading() {
+    let service = with_pay_changed("Raise the age");
+    service.script("PATCH", "/pay/", json!("lose_response"));
+    service.script("GET", "/versions/", json!({ "page": "a proxy" }));
+    service.apply().exit(1).any_output();
+    let requests = service.requests(|| {
+        service
+            .apply()
+            .exit(0)
+            .stdout_contains(&["converged shop/prod/pay (update)"])
+            .any_stderr();
+    });
+    assert_eq!(requests, UPDATE[..2]);
+    assert_eq!(service.versions("pay").len(), 3);
+}
+
+#[test]
+fn a_token_without_access_sends_nothing() {
+    let service = with_pay_changed("Raise the age");
+    let requests = service.requests(|| {
+        service
+            .apply()
+            .env("GITOGGLE_TOKEN", "api-0000000000000000000000000000000000000000")
+            .exit(1)
+            .stdout_contains(&["pending shop/prod/pay (update)"])
+            .any_stderr();
+    });
+    assert!(
+        requests.iter().all(|request| request.starts_with("GET ")),
+        "{requests:?}"
+    );
+    assert_eq!(service.versions("pay").len(), 2);
+}
