@@ -43,6 +43,7 @@ mod first_pass;
 mod guesses;
 mod input;
 mod live;
+mod live_hold;
 mod orphan;
 mod overrides;
 mod pairs;
@@ -66,7 +67,8 @@ pub use drift::{
 };
 pub use guesses::Guesses;
 pub use input::{Input, Parked};
-pub use live::{LiveChange, LiveDecision, LiveHold, Resolution, decide_by_versions, decide_live, resolve};
+pub use live::{LiveDecision, Resolution, decide_by_versions, decide_live, resolve};
+pub use live_hold::{LiveChange, LiveHold};
 pub use orphan::{LastOutcome, Orphan, OrphanReason};
 pub use overrides::Overrides;
 pub use policy::{

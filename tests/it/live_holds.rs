@@ -73,7 +73,7 @@ fn an_archived_toggle_is_held() {
 #[test]
 fn an_environment_with_approvals_is_held_unless_they_are_bypassed() {
     let environment = json!({ "key": "prod", "enableApproval": true, "reviewers": ["Admin"] });
-    let service = LiveService::with(environment, json!([toggle("pay")]));
+    let service = LiveService::with(&environment, &json!([toggle("pay")]));
     service
         .world
         .repo
@@ -112,7 +112,7 @@ fn a_value_of_another_type_is_held_before_it_is_sent() {
 
 #[test]
 fn a_missing_toggle_is_held_or_created() {
-    let service = LiveService::start(json!([toggle("other")]));
+    let service = LiveService::start(&json!([toggle("other")]));
     service
         .world
         .repo
@@ -151,7 +151,7 @@ fn a_missing_toggle_is_held_or_created() {
 
 #[test]
 fn adopt_records_what_is_equal_and_holds_what_differs() {
-    let service = LiveService::start(json!([toggle("pay"), toggle("other")]));
+    let service = LiveService::start(&json!([toggle("pay"), toggle("other")]));
     service
         .world
         .repo

@@ -33,7 +33,7 @@ pub(crate) fn with_pay_changed(message: &str) -> LiveService {
 }
 
 fn with_pay_applied() -> LiveService {
-    let service = LiveService::start(json!([toggle("pay")]));
+    let service = LiveService::start(&json!([toggle("pay")]));
     service
         .world
         .repo
@@ -103,7 +103,7 @@ fn what_the_service_has_already_is_recorded_without_a_new_version() {
 #[test]
 fn a_lost_response_is_resolved_by_reading_and_creates_no_second_version() {
     let service = with_pay_changed("Raise the age");
-    service.script("PATCH", "/pay/", json!("lose_response"));
+    service.script("PATCH", "/pay/", &json!("lose_response"));
     let requests = service.requests(|| {
         service
             .apply()
@@ -131,7 +131,7 @@ fn a_lost_response_is_resolved_by_reading_and_creates_no_second_version() {
 #[test]
 fn a_request_that_is_carried_out_late_creates_no_second_version() {
     let service = with_pay_changed("Raise the age");
-    service.script("PATCH", "/pay/", json!("hold"));
+    service.script("PATCH", "/pay/", &json!("hold"));
     let requests = service.requests(|| {
         service
             .apply()
@@ -156,7 +156,7 @@ fn a_request_that_is_carried_out_late_creates_no_second_version() {
 #[test]
 fn a_500_after_a_race_is_resolved_by_reading() {
     let service = with_pay_changed("Raise the age");
-    service.script("PATCH", "/pay/", json!("fail"));
+    service.script("PATCH", "/pay/", &json!("fail"));
     let requests = service.requests(|| drop(service.apply().exit(0).any_output()));
     assert_eq!(
         requests[2..],
@@ -173,7 +173,7 @@ fn a_500_after_a_race_is_resolved_by_reading() {
 fn the_loser_of_a_race_holds_and_shows_the_change_of_the_winner() {
     let service = with_pay_changed("Raise the age");
     let edit = json!({ "method": "PATCH", "path": targeting("pay"), "body": by_hand() });
-    service.script("PATCH", "/pay/", json!({ "before": edit }));
+    service.script("PATCH", "/pay/", &json!({ "before": edit }));
     let requests = service.requests(|| {
         service
             .apply()
@@ -216,8 +216,8 @@ fn an_invalid_document_is_refused_with_the_message_of_the_service() {
 #[test]
 fn a_pass_whose_request_stays_unknown_leaves_it_to_the_next_one_which_finds_it_by_reading() {
     let service = with_pay_changed("Raise the age");
-    service.script("PATCH", "/pay/", json!("lose_response"));
-    service.script("GET", "/versions/", json!({ "page": "a proxy" }));
+    service.script("PATCH", "/pay/", &json!("lose_response"));
+    service.script("GET", "/versions/", &json!({ "page": "a proxy" }));
     service.apply().exit(1).any_output();
     let requests = service.requests(|| {
         service

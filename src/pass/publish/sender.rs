@@ -104,7 +104,7 @@ impl Sender {
         match self.attempt(job).await {
             Ok(Attempt::Ended(outcome)) => self.decide(job, &outcome, generation),
             Ok(Attempt::Converged) => {
-                self.settle_without_request(job, ChangeResult::Converged, Response::Applied)
+                self.settle_without_request(job, ChangeResult::Converged, Response::Applied);
             }
             Ok(Attempt::Held(hold)) => {
                 self.settle_without_request(job, ChangeResult::Held(Box::new(hold)), Response::Refused);

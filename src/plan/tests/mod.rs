@@ -1,6 +1,7 @@
 //! The rules of a plan, as tables, properties and inline snapshots.
 
 mod decisions;
+mod live;
 mod orphans;
 mod outputs;
 mod properties;

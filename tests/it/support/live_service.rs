@@ -19,12 +19,12 @@ pub(crate) struct LiveService {
 
 impl LiveService {
     /// Starts a sandbox with the project `shop`, its environment `prod` and these toggles.
-    pub(crate) fn start(toggles: Value) -> Self {
-        Self::with(json!({ "key": "prod" }), toggles)
+    pub(crate) fn start(toggles: &Value) -> Self {
+        Self::with(&json!({ "key": "prod" }), toggles)
     }
 
     /// Starts a sandbox with the project `shop`, this environment and these toggles.
-    pub(crate) fn with(environment: Value, toggles: Value) -> Self {
+    pub(crate) fn with(environment: &Value, toggles: &Value) -> Self {
         let world = World::new();
         let data =
             json!({ "projects": [{ "key": "shop", "environments": [environment], "toggles": toggles }] });
@@ -69,7 +69,7 @@ impl LiveService {
     }
 
     /// Arranges what happens at the next request with this method and a path that contains `path`.
-    pub(crate) fn script(&self, method: &str, path: &str, act: Value) {
+    pub(crate) fn script(&self, method: &str, path: &str, act: &Value) {
         let step = json!({ "on": { "method": method, "path": path }, "do": act });
         self.request("POST", "/api/sandbox/script", Some(step));
     }

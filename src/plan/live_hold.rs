@@ -1,0 +1,139 @@
+//! Why the live state of a toggle holds a change, with the way out.
+
+use std::fmt;
+
+use crate::model::{LiveContent, LiveToggle, ToggleState, WithheldKind, escaped, rfc3339};
+
+/// Why the live state of a toggle holds a change to it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum LiveHold {
+    /// The environment needs approvals, and a publish would bypass them.
+    ApprovalRequired,
+    /// The toggle is archived.
+    Archived,
+    /// A draft awaits approval; submitted by this account.
+    AwaitsApproval(Option<String>),
+    /// Nothing is applied, and the service has other targeting than the document.
+    DiffersFromLive(LiveChange),
+    /// The service has other targeting than was last applied.
+    Drifted(LiveChange),
+    /// The service has no such toggle.
+    Missing,
+    /// A variation is not of the toggle's return type, for this reason.
+    ReturnType(String),
+    /// The toggle has no targeting in this environment.
+    Untargeted,
+}
+
+/// A change that was made on the service.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct LiveChange {
+    /// The number of the live version.
+    pub version: u64,
+    /// The account that made it.
+    pub by: Option<String>,
+    /// When, in seconds since 1970-01-01 UTC.
+    pub at: Option<i64>,
+    /// The live targeting.
+    pub content: LiveContent,
+}
+
+impl LiveChange {
+    /// Returns the newest change of `live`.
+    #[must_use]
+    pub fn of(live: &LiveToggle) -> Self {
+        Self {
+            version: live.version,
+            by: live.modified_by.clone(),
+            at: live.modified_at,
+            content: live.content.clone(),
+        }
+    }
+}
+
+impl fmt::Display for LiveChange {
+    /// Formats who changed what, without the targeting.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "version {}", self.version)?;
+        if let Some(by) = &self.by {
+            write!(f, " by {}", escaped(by))?;
+        }
+        if let Some(at) = self.at {
+            write!(f, " at {}", rfc3339(at))?;
+        }
+        match &self.content {
+            LiveContent::Known(_) => Ok(()),
+            LiveContent::Inexpressible(reason) => {
+                write!(f, ", which a document cannot express: {}", escaped(reason))
+            }
+        }
+    }
+}
+
+impl LiveHold {
+    /// Returns the state of the toggle.
+    #[must_use]
+    pub const fn state(&self) -> ToggleState {
+        match self {
+            Self::Drifted(_) => ToggleState::Drifted,
+            _ => ToggleState::Held,
+        }
+    }
+
+    /// Returns whether the permission to overwrite drift releases the change.
+    #[must_use]
+    pub const fn is_drift(&self) -> bool {
+        matches!(self, Self::DiffersFromLive(_) | Self::Drifted(_))
+    }
+
+    /// Returns the kind of reason.
+    #[must_use]
+    pub const fn kind(&self) -> WithheldKind {
+        match self {
+            Self::ApprovalRequired => WithheldKind::ApprovalRequired,
+            Self::Archived => WithheldKind::Archived,
+            Self::AwaitsApproval(_) => WithheldKind::AwaitsApproval,
+            Self::DiffersFromLive(_) => WithheldKind::DiffersFromLive,
+            Self::Drifted(_) => WithheldKind::Drifted,
+            Self::Missing | Self::Untargeted => WithheldKind::Missing,
+            Self::ReturnType(_) => WithheldKind::ReturnType,
+        }
+    }
+}
+
+impl fmt::Display for LiveHold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ApprovalRequired => f.write_str(
+                "changes in this environment need an approval on the service, which a publish would bypass: make the \
+                 change there, or allow it with `--on-approval bypass`",
+            ),
+            Self::Archived => f.write_str("the toggle is archived on the service: restore it there, or remove its file"),
+            Self::AwaitsApproval(by) => {
+                f.write_str("a draft")?;
+                if let Some(by) = by {
+                    write!(f, " by {}", escaped(by))?;
+                }
+                f.write_str(" awaits approval on the service: publish or cancel it there, or allow this publish with `--on-approval bypass`")
+            }
+            Self::DiffersFromLive(change) => write!(
+                f,
+                "the service has other targeting ({change}): import the toggle and commit, or publish over it with \
+                 `--overwrite-drift` or the trailer `Gitoggle-Allow: overwrite-drift`"
+            ),
+            Self::Drifted(change) => write!(
+                f,
+                "changed on the service since it was last applied ({change}): import the toggle and commit, or publish \
+                 over it with `--overwrite-drift` or the trailer `Gitoggle-Allow: overwrite-drift`"
+            ),
+            Self::Missing => f.write_str(
+                "the service has no such toggle: create it there first, or have it created with `--on-missing create`",
+            ),
+            Self::ReturnType(reason) => escaped(reason).fmt(f),
+            Self::Untargeted => f.write_str(
+                "the toggle exists on the service, but has no targeting in this environment: the environment was archived \
+                 when the toggle was created; restore the toggle's targeting there",
+            ),
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Decisions by the live state.
+
+use crate::model::{
+    Action, Attribution, CommitId, Format, Live, LiveContent, LiveDraft, LiveToggle, LiveVersion, ObjectId,
+    Payload, ReturnType, Sent, Version,
+};
+use crate::plan::{
+    Before, Change, LiveChange, LiveDecision, LiveHold, OnApproval, OnDrift, OnMissing, Overwrite, Policy,
+    PublishAttempt, Resolution, decide_by_versions, decide_live, resolve,
+};
+
+const SECOND: i64 = 1_795_274_755;
+
+fn payload(value: &str) -> Payload {
+    Payload::from_json(&format!(
+        r#"{{"disabled":true,"content":{{"rules":[],"disabledServe":{{"select":0}},"defaultServe":{{"select":0}},"variations":[{{"value":"{value}","name":"v","description":""}}]}}}}"#
+    ))
+    .unwrap()
+}
+
+fn change(before: Before) -> Change {
+    Change {
+        version: Version {
+            id: "shop/prod/a".parse().unwrap(),
+            path: "shop/prod/a.yaml".to_owned(),
+            format: Format::Yaml,
+            object: ObjectId([0; 20]),
+            payload: payload("desired"),
+        },
+        action: Action::Update,
+        before,
+        attribution: Attribution::Uncommitted,
+        comment: "c".to_owned(),
+        attempt: PublishAttempt::First,
+        overwrite: Overwrite::Held,
+    }
+}
+
+fn live(version: u64, value: &str) -> LiveToggle {
+    LiveToggle {
+        version,
+        content: LiveContent::Known(payload(value)),
+        modified_by: Some("Eve\n".to_owned()),
+        modified_at: Some(SECOND),
+        draft: None,
+        is_archived: false,
+        needs_approval: false,
+        return_type: Some(ReturnType::String),
+    }
+}
+
+fn toggle(live: LiveToggle) -> Live {
+    Live::Toggle(Box::new(live))
+}
+
+fn word(decision: &LiveDecision) -> String {
+    match decision {
+        LiveDecision::Converged => "converged".to_owned(),
+        LiveDecision::Create(kind) => format!("create {}", kind.as_str()),
+        LiveDecision::Hold(hold) => hold.kind().as_str().to_owned(),
+        LiveDecision::Publish { base_version } => format!("publish on {base_version}"),
+        LiveDecision::Confirmed => "confirmed".to_owned(),
+        LiveDecision::ReadVersions { after } => format!("read versions after {after}"),
+    }
+}
+
+#[test]
+fn a_change_is_sent_only_over_what_was_applied_or_never_configured() {
+    let unknown = |base_version| unknown(base_version, None);
+    for (before, version, value, expected) in [
+        (Before::Applied(payload("old")), 7, "old", "publish on 7"),
+        (Before::Applied(payload("old")), 7, "desired", "converged"),
+        (Before::Applied(payload("old")), 7, "other", "drifted"),
+        (Before::Nothing, 1, "other", "publish on 1"),
+        (Before::Nothing, 2, "other", "differs_from_live"),
+        (Before::Nothing, 2, "desired", "converged"),
+        (unknown(Some(7)), 7, "old", "publish on 7"),
+        (unknown(Some(7)), 8, "sent", "publish on 8"),
+        (unknown(Some(7)), 8, "other", "read versions after 7"),
+        (unknown(None), 8, "other", "read versions after 0"),
+        (Before::Live(payload("other")), 8, "other", "publish on 8"),
+        (Before::Live(payload("other")), 9, "newer", "drifted"),
+        (Before::Unreadable, 3, "old", "drifted"),
+        (Before::Unreadable, 3, "desired", "converged"),
+    ] {
+        let change = change(before);
+        let decision = decide_live(&change, &toggle(live(version, value)), &Policy::default());
+        assert_eq!(word(&decision), expected, "{:?} {version} {value}", change.before);
+        let allowed = Change {
+            overwrite: Overwrite::Allowed,
+            ..change
+        };
+        let decision = decide_live(&allowed, &toggle(live(version, value)), &Policy::default());
+        assert!(
+            matches!(decision, LiveDecision::Publish { .. } | LiveDecision::Converged),
+            "{decision:?}"
+        );
+    }
+}
+
+fn unknown(base_version: Option<u64>, applied: Option<&str>) -> Before {
+    Before::Unknown {
+        sent: Box::new(Sent {
+            action: Action::Update,
+            payload: payload("sent"),
+            comment: "c".to_owned(),
+            object: ObjectId([1; 20]),
+            format: Format::Yaml,
+            path: "shop/prod/a.yaml".to_owned(),
+            revision: CommitId(ObjectId([2; 20])),
+            base_version,
+        }),
+        applied: applied.map(payload),
+    }
+}
+
+fn version(version: u64, value: &str, comment: &str) -> LiveVersion {
+    LiveVersion {
+        version,
+        content: LiveContent::Known(payload(value)),
+        comment: comment.to_owned(),
+        created_by: None,
+        created_at: None,
+    }
+}
+
+#[test]
+fn an_unknown_request_is_found_among_the_versions() {
+    let ours = || version(8, "sent", "c");
+    let other = || version(9, "other", "d");
+    for (base_version, applied, newer, live_value, retry, first) in [
+        (
+            Some(7),
+            None,
+            vec![other(), ours()],
+            "other",
+            "confirmed",
+            "drifted",
+        ),
+        (Some(7), Some("old"), vec![other()], "old", "drifted", "drifted"),
+        (
+            None,
+            Some("old"),
+            vec![other()],
+            "old",
+            "publish on 9",
+            "publish on 9",
+        ),
+        (
+            None,
+            Some("old"),
+            vec![other(), ours()],
+            "old",
+            "confirmed",
+            "drifted",
+        ),
+        (None, Some("old"), vec![other()], "other", "drifted", "drifted"),
+        (None, None, vec![other()], "other", "drifted", "drifted"),
+    ] {
+        for (attempt, expected) in [(PublishAttempt::Retry, retry), (PublishAttempt::First, first)] {
+            let change = Change {
+                attempt,
+                ..change(unknown(base_version, applied))
+            };
+            let decision = decide_by_versions(&change, &live(9, live_value), &newer);
+            assert_eq!(
+                word(&decision),
+                expected,
+                "{base_version:?} {applied:?} {newer:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_value_that_is_not_of_the_toggles_type_is_held_with_the_reason() {
+    let typed = LiveToggle {
+        return_type: Some(ReturnType::Number),
+        ..live(7, "old")
+    };
+    let change = change(Before::Applied(payload("old")));
+    let decision = decide_live(&change, &toggle(typed), &Policy::default());
+    let LiveDecision::Hold(hold) = decision else {
+        panic!("{decision:?}")
+    };
+    insta::assert_snapshot!(hold, @"the value of the variation `v` is not a decimal number, but the toggle's type is `number`");
+}
+
+#[test]
+fn an_adopted_document_is_recorded_or_held_but_never_sent() {
+    let create = Policy {
+        on_missing: OnMissing::Create,
+        ..Policy::default()
+    };
+    let adopt = Change {
+        action: Action::Adopt,
+        overwrite: Overwrite::Allowed,
+        ..change(Before::Nothing)
+    };
+    for (live, expected) in [
+        (toggle(live(1, "desired")), "converged"),
+        (toggle(live(1, "other")), "differs_from_live"),
+        (Live::Missing, "missing"),
+    ] {
+        assert_eq!(word(&decide_live(&adopt, &live, &create)), expected);
+    }
+}
+
+#[test]
+fn archived_toggles_drafts_and_approvals_hold_a_change_unless_it_has_no_effect() {
+    let applied = || live(7, "old");
+    let draft = || Some(LiveDraft { submitted_by: None });
+    for (live, held, bypassed) in [
+        (
+            LiveToggle {
+                is_archived: true,
+                ..applied()
+            },
+            "archived",
+            "archived",
+        ),
+        (
+            LiveToggle {
+                draft: draft(),
+                ..applied()
+            },
+            "awaits_approval",
+            "publish on 7",
+        ),
+        (
+            LiveToggle {
+                needs_approval: true,
+                ..applied()
+            },
+            "approval_required",
+            "publish on 7",
+        ),
+        (
+            LiveToggle {
+                draft: draft(),
+                ..live(7, "desired")
+            },
+            "converged",
+            "converged",
+        ),
+    ] {
+        // The permission to overwrite drift is not one to bypass an approval.
+        let change = Change {
+            overwrite: Overwrite::Allowed,
+            ..change(Before::Applied(payload("old")))
+        };
+        let bypass = Policy {
+            on_approval: OnApproval::Bypass,
+            on_drift: OnDrift::Overwrite,
+            ..Policy::default()
+        };
+        let live = toggle(live);
+        assert_eq!(word(&decide_live(&change, &live, &Policy::default())), held);
+        assert_eq!(word(&decide_live(&change, &live, &bypass)), bypassed);
+    }
+}
+
+#[test]
+fn a_missing_toggle_is_held_or_created_and_needs_no_disabling() {
+    let create = Policy {
+        on_missing: OnMissing::Create,
+        ..Policy::default()
+    };
+    let update = change(Before::Nothing);
+    let disable = Change {
+        action: Action::Disable,
+        ..update.clone()
+    };
+    for (change, live, policy, expected) in [
+        (&update, Live::Missing, &Policy::default(), "missing"),
+        (&update, Live::Missing, &create, "create string"),
+        (&disable, Live::Missing, &create, "converged"),
+        (&update, Live::Untargeted, &create, "missing"),
+    ] {
+        assert_eq!(word(&decide_live(change, &live, policy)), expected);
+    }
+}
+
+#[test]
+fn a_hold_says_who_changed_what_and_what_to_do() {
+    let text = LiveHold::Drifted(LiveChange::of(&live(7, "x"))).to_string();
+    insta::assert_snapshot!(text, @r"changed on the service since it was last applied (version 7 by Eve\n at 2026-11-21T15:25:55Z): import the toggle and commit, or publish over it with `--overwrite-drift` or the trailer `Gitoggle-Allow: overwrite-drift`");
+}
+
+#[test]
+fn a_lost_request_is_resolved_by_the_newer_versions() {
+    for (newer, expected) in [
+        (vec![], Resolution::NotStored),
+        (vec![version(8, "desired", "c")], Resolution::Confirmed),
+        (
+            vec![version(9, "other", "d"), version(8, "desired", "c")],
+            Resolution::Confirmed,
+        ),
+        (vec![version(8, "desired", "d")], Resolution::Conflict),
+        (vec![version(8, "other", "c")], Resolution::Conflict),
+    ] {
+        assert_eq!(resolve(&payload("desired"), "c", &newer), expected, "{newer:?}");
+    }
+}
