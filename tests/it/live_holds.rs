@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::live_publish::{by_hand, toggle, with_pay_changed};
-use crate::support::{Daemon, LiveService, doc, eventually, targeting};
+use crate::support::{Daemon, LiveService, World, doc, eventually, targeting};
 
 /// Applies, and returns the requests. The change of `pay` must be held for a reason with these words.
 fn held(service: &LiveService, words: &[&str]) -> Vec<String> {
@@ -211,5 +211,7 @@ fn settings_about_live_state_need_a_service_that_can_be_read() {
         .arg("--overwrite-drift")
         .exit(64)
         .stderr_contains(&needed);
-    service.world.plan().set("on-drift", "hold").exit(0).any_output();
+    // The default may be given explicitly.
+    let documented = World::with_pay_applied();
+    documented.plan().set("on-drift", "hold").exit(0).any_output();
 }
