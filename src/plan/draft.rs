@@ -163,7 +163,7 @@ impl Draft {
                 // The live state decides, so the change goes through the lanes.
                 DraftOutcome::Adopt if self.policy.reads_live() => {
                     draft.action = Action::Adopt;
-                    let change = self.change(draft, attributions);
+                    let change = self.change(*draft, attributions);
                     self.plan.changes.push(change);
                 }
                 DraftOutcome::Adopt => self.plan.state_edits.push(StateEdit::Adopt(draft.version)),
