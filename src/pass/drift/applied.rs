@@ -30,7 +30,9 @@ impl<'a> AppliedDocuments<'a> {
         for (id, sent) in view.settled() {
             match sent.action {
                 Action::Disable => documents.remove(id),
-                Action::Create | Action::Update => documents.insert(id.clone(), (sent.object, sent.format)),
+                Action::Adopt | Action::Create | Action::Update => {
+                    documents.insert(id.clone(), (sent.object, sent.format))
+                }
             };
         }
         // The tree cannot be trusted before the outcome of the request is known (DESIGN, section 4, *Unknown*).
