@@ -36,6 +36,7 @@ pub(super) fn run(settings: &Settings, args: &DriftArgs, flags: &Flags) -> Resul
             print(&commands(report, flags))
         }
         OutputFormat::Json => show::json(&drift_json(report)),
+        OutputFormat::Junit => Err(super::unsupported_output(settings.output)),
         OutputFormat::Markdown => print(&drift_markdown(report)),
     }?;
     if scan.is_interrupted {

@@ -6,9 +6,11 @@ pub mod args;
 pub mod failure;
 
 mod apply;
+mod audience;
 mod commands;
 mod demo;
 mod drift;
+mod explain;
 mod import;
 mod observer;
 mod plan;
@@ -21,12 +23,13 @@ mod setup;
 mod show;
 mod signals;
 mod status;
+mod test;
 mod validate;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use crate::config::{self, OutputFormat, Settings};
+use crate::config::{self, Command, OutputFormat, Settings};
 use crate::document;
 use crate::model::Color;
 use crate::telemetry::{self, Logging, Stream};
@@ -72,13 +75,19 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
     }
     // Before the command: a missing secret file is reported at startup (DESIGN, section 3).
     secrets::check(command, &settings)?;
+    check_output(command, settings.output)?;
     let result = match args {
         CommandArgs::Allow(args) => remote::allow(&settings, args),
         CommandArgs::Apply => apply::run(&settings),
         CommandArgs::Demo(args) => demo::run(&settings, args),
         CommandArgs::Drift(args) => drift::run(&settings, args, flags),
+        CommandArgs::Explain(args) => explain::run(&settings, args),
         CommandArgs::Import { globs } => import::run(&settings, globs, flags),
-        CommandArgs::Plan { files, exit } => plan::run(&settings, *files, *exit),
+        CommandArgs::Plan {
+            files,
+            exit,
+            audience,
+        } => plan::run(&settings, *files, *exit, audience.as_ref()),
         CommandArgs::Reconcile => remote::reconcile(&settings),
         CommandArgs::Resume(args) => remote::resume(&settings, args),
         CommandArgs::Run => run::run(&settings),
@@ -86,6 +95,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
         CommandArgs::Schema => schema(&settings),
         CommandArgs::Status => status::run(&settings),
         CommandArgs::Suspend(args) => remote::suspend(&settings, args),
+        CommandArgs::Test(args) => test::run(&settings, args),
         CommandArgs::Validate { paths } => validate::run(&settings, paths),
     };
     if let (OutputFormat::Json, Err(failure)) = (settings.output, &result) {
@@ -100,6 +110,27 @@ fn schema(settings: &Settings) -> Result<ExitStatus, Failure> {
         serde_json::to_string_pretty(&document::schema(settings.service_kind)).map_err(Failure::failed)?;
     print(&format!("{text}\n"))?;
     Ok(ExitStatus::Clean)
+}
+
+/// Checks that `command` has this output. Comes before the command, because a pass must not end without a report.
+fn check_output(command: Command, output: OutputFormat) -> Result<(), Failure> {
+    let has_it = match (command, output) {
+        (_, OutputFormat::Human | OutputFormat::Json) => true,
+        (Command::Explain, _) => false,
+        (Command::Test, output) => output == OutputFormat::Junit,
+        (_, output) => output != OutputFormat::Junit,
+    };
+    match has_it {
+        false => Err(unsupported_output(output)),
+        true => Ok(()),
+    }
+}
+
+/// Returns the error that a command has no such output.
+fn unsupported_output(output: OutputFormat) -> Failure {
+    let message = format!("this command has no `{}` output", output.as_str());
+    Failure::new(ExitStatus::Usage, message)
+        .hint("`--help` lists the commands; `-o human` and `-o json` always work")
 }
 
 /// Prints to stdout.

@@ -2,15 +2,20 @@
 
 use serde::Serialize;
 
-use super::args::PlanExit;
+use super::args::{AudienceArgs, PlanExit};
 use super::failure::{ExitStatus, Failure};
-use super::{color, note, print, pull_request, setup, show};
+use super::{audience, color, note, print, pull_request, setup, show};
 use crate::config::{OutputFormat, Settings};
 use crate::pass::{self, FindingScope};
 use crate::plan::{Plan, render};
 use crate::source::CacheMode;
 
-pub(super) fn run(settings: &Settings, files: pass::Files, exit: PlanExit) -> Result<ExitStatus, Failure> {
+pub(super) fn run(
+    settings: &Settings,
+    files: pass::Files,
+    exit: PlanExit,
+    audience: Option<&AudienceArgs>,
+) -> Result<ExitStatus, Failure> {
     let pass::Planned { plan, notes, .. } = match pull_request::range(settings)? {
         Some(range) => {
             let findings = match settings.all_findings {
@@ -32,17 +37,22 @@ pub(super) fn run(settings: &Settings, files: pass::Files, exit: PlanExit) -> Re
     for text in &notes {
         note(&format!("note: {text}\n"))?;
     }
+    let users = audience
+        .map(|args| audience::impact(&plan, files, args, settings))
+        .transpose()?;
+    let users = users.as_ref();
     match settings.output {
         OutputFormat::Github => {
             print(&render::github(&plan))?;
-            show::step_summary(&render::markdown(&plan))
+            show::step_summary(&render::markdown_for(&plan, users))
         }
-        OutputFormat::Human => print(&render::text(&plan, color(settings))),
+        OutputFormat::Human => print(&render::text_for(&plan, users, color(settings))),
         OutputFormat::Json => show::json(&PlanOutput {
-            plan: render::json(&plan),
+            plan: render::json_for(&plan, users),
             notes: &notes,
         }),
-        OutputFormat::Markdown => print(&render::markdown(&plan)),
+        OutputFormat::Junit => Err(super::unsupported_output(settings.output)),
+        OutputFormat::Markdown => print(&render::markdown_for(&plan, users)),
     }?;
     Ok(status(&plan, exit))
 }

@@ -80,7 +80,9 @@ pub(super) fn rules(settings: &Settings) -> Rules {
         base_url: settings.base_url.as_ref().map(ToString::to_string),
         most_shown: match settings.output {
             OutputFormat::Human => MOST_SHOWN,
-            OutputFormat::Github | OutputFormat::Json | OutputFormat::Markdown => usize::MAX,
+            OutputFormat::Github | OutputFormat::Json | OutputFormat::Junit | OutputFormat::Markdown => {
+                usize::MAX
+            }
         },
     }
 }

@@ -21,6 +21,7 @@ pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
     }
     match settings.output {
         OutputFormat::Github => show::step_summary(&markdown(&status)),
+        OutputFormat::Junit => Err(super::unsupported_output(settings.output)),
         OutputFormat::Markdown => print(&markdown(&status)),
         OutputFormat::Human => print(&text(&status)),
         OutputFormat::Json => show::json(&StatusOutput {

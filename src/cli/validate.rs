@@ -15,9 +15,9 @@ use crate::plan::render;
 use crate::source::{self, CacheMode, SourceConfig, worktree};
 
 /// A place to check, and the paths within it.
-struct Target {
-    place: CheckTarget,
-    within: Vec<String>,
+pub(super) struct Target {
+    pub(super) place: CheckTarget,
+    pub(super) within: Vec<String>,
 }
 
 pub(super) fn run(settings: &Settings, paths: &[PathBuf]) -> Result<ExitStatus, Failure> {
@@ -79,7 +79,7 @@ fn checked(settings: &Settings, targets: &[Target]) -> Result<Checked, Failure> 
 
 /// Returns the targets: the work tree by default, a revision with `--ref`. A path inside a repository is a filter; outside
 /// of any repository, a folder is a root, and a file is checked alone.
-fn targets(settings: &Settings, paths: &[PathBuf]) -> Result<Vec<Target>, Failure> {
+pub(super) fn targets(settings: &Settings, paths: &[PathBuf]) -> Result<Vec<Target>, Failure> {
     if paths.is_empty() {
         return Ok(vec![all_of(everything(settings)?)]);
     }
@@ -112,7 +112,7 @@ fn all_of(place: CheckTarget) -> Target {
 }
 
 /// Returns the place that is checked when no path is given.
-fn everything(settings: &Settings) -> Result<CheckTarget, Failure> {
+pub(super) fn everything(settings: &Settings) -> Result<CheckTarget, Failure> {
     let revision = || {
         Ok(CheckTarget::Revision(Box::new(setup::source(
             settings,
@@ -203,6 +203,7 @@ fn show(checked: &Checked, problem: Option<&Failure>, settings: &Settings) -> Re
             print(&(render::annotations(findings) + &summary + "\n"))?;
             show::step_summary(&(show::markdown(findings) + &summary + "\n"))
         }
+        OutputFormat::Junit => Err(super::unsupported_output(settings.output)),
         OutputFormat::Markdown => print(&(show::markdown(findings) + &summary + "\n")),
     }
 }

@@ -13,6 +13,8 @@ words! {
         Markdown = "markdown",
         /// A job summary and annotations of GitHub Actions.
         Github = "github",
+        /// JUnit XML, for CI systems that show tests.
+        Junit = "junit",
     }
     /// When to use color.
     ColorChoice {

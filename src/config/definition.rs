@@ -11,6 +11,8 @@ pub enum Command {
     Demo,
     /// Compares the service with what was last applied.
     Drift,
+    /// Traces one user through a toggle.
+    Explain,
     /// Writes the documents of toggles that exist on the service.
     Import,
     /// Prints what would be published, and why.
@@ -29,6 +31,8 @@ pub enum Command {
     Status,
     /// Suspends publishing in a running daemon.
     Suspend,
+    /// Compares what toggles serve with expectations.
+    Test,
     /// Checks documents.
     Validate,
 }
@@ -37,6 +41,8 @@ impl Command {
     /// The commands that read documents.
     pub(super) const READING: &[Self] = &[
         Self::Validate,
+        Self::Test,
+        Self::Explain,
         Self::Plan,
         Self::Apply,
         Self::Run,
@@ -46,6 +52,8 @@ impl Command {
     /// The commands that read or write documents.
     pub(super) const PLACING: &[Self] = &[
         Self::Validate,
+        Self::Test,
+        Self::Explain,
         Self::Plan,
         Self::Apply,
         Self::Run,

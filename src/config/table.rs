@@ -7,8 +7,8 @@ use std::time;
 use super::address::{StateRemote, notify_url, reference, state_name};
 use super::choices::{ColorChoice, LogFormat, LogLevel, OutputFormat};
 use super::definition::Command::{
-    self, Allow, Apply, Demo, Drift, Import, Plan, Reconcile, Resume, Run, Sandbox, Schema, Status, Suspend,
-    Validate,
+    self, Allow, Apply, Demo, Drift, Explain, Import, Plan, Reconcile, Resume, Run, Sandbox, Schema, Status,
+    Suspend, Test, Validate,
 };
 use super::definition::Group::{Daemon, Notifications, Output, Safety, Service, Source, State};
 use super::definition::ValueShape::{Choice, Count, Duration, Path, Ratio, Secret, Switch, Text, Texts};
@@ -25,11 +25,13 @@ use crate::service::BaseUrl;
 use crate::transport::{DaemonUrl, SecretSource};
 
 const ALL: &[Command] = &[
-    Validate, Plan, Apply, Run, Status, Drift, Import, Allow, Suspend, Resume, Reconcile, Schema, Sandbox,
-    Demo,
+    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Import, Allow, Suspend, Resume, Reconcile,
+    Schema, Sandbox, Demo,
 ];
 /// The commands that know what kind of service it is.
-const KNOWING: &[Command] = &[Validate, Plan, Apply, Run, Status, Drift, Import, Schema, Sandbox];
+const KNOWING: &[Command] = &[
+    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Import, Schema, Sandbox,
+];
 const READING: &[Command] = Command::READING;
 const PLANNING: &[Command] = &[Plan, Apply, Run, Status];
 const PUBLISHING: &[Command] = &[Apply, Run];
@@ -45,7 +47,7 @@ const ADMIN: &[Command] = &[Run, Allow, Suspend, Resume, Reconcile];
 const CONNECTING: &[Command] = &[
     Plan, Apply, Run, Status, Drift, Import, Allow, Suspend, Resume, Reconcile,
 ];
-const REPORTING: &[Command] = &[Validate, Plan, Apply, Status, Drift, Import];
+const REPORTING: &[Command] = &[Validate, Test, Explain, Plan, Apply, Status, Drift, Import];
 
 /// Declares the settings: `field: type { "name" => parser = default, shape, help … }`.
 macro_rules! settings {
@@ -141,7 +143,7 @@ settings! {
             .only_from(Sources::Flag)
             .more("Their comments are lost. Commit or stash your own changes before.") }
     allow_empty: bool {
-        "allow_empty" => switch = "false", Switch, "Succeed even if no document was checked".of(Source, &[Validate]) }
+        "allow_empty" => switch = "false", Switch, "Succeed even if no document was checked".of(Source, &[Validate, Test]) }
     first_parent: bool {
         "first_parent" => switch = "false", Switch, "Name the merge commit instead of the commit of the branch".of(Source, PLANNING) }
     history: Option<HistoryRule> {

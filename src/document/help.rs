@@ -51,6 +51,7 @@ pub(super) fn example(name: &str) -> &'static str {
         "predicate" => "add the comparison, such as `predicate: \">\"`",
         "rules" => "write `rules: []` for none",
         "serve" => "add one, such as `serve: { select: 0 }`",
+        "serves" => "name the variation that the user must get, such as `serves: \"on\"`",
         "subject" => "name the attribute to compare, such as `subject: age`",
         "type" => "name the type, such as `type: number`",
         "value" => "add the value to serve, such as `value: \"true\"`",

@@ -10,6 +10,7 @@
 mod check;
 mod condition;
 mod diagnostic;
+mod expectation;
 mod finding;
 mod foreign;
 mod formats;
@@ -17,6 +18,7 @@ mod help;
 mod json;
 mod layout;
 mod limits;
+mod lines;
 mod meaning;
 mod node;
 mod parts;
@@ -41,7 +43,9 @@ mod yaml;
 
 pub use check::{CHECKS, Check, Severity};
 pub use diagnostic::Diagnostic;
+pub use expectation::{Expectation, Expectations, expectations};
 pub use layout::{Layout, LayoutError, PathKind};
+pub use lines::{ServeLines, serve_lines};
 pub use print::print;
 pub use render::render;
 pub use schema::schema;

@@ -52,6 +52,17 @@ pub fn case_fold(id: &ToggleId, path: &str, other: &ToggleId) -> Diagnostic {
         .help("rename one: the service may treat both as the same toggle")
 }
 
+/// Returns the error that `path` has expectations for the toggle `id`, which has no document. `similar` is a toggle whose
+/// name is close to it.
+#[must_use]
+pub fn test_without_toggle(id: &ToggleId, path: &str, similar: Option<&str>) -> Diagnostic {
+    let message = format!("these expectations are for `{id}`, which has no document");
+    Diagnostic::whole_file(&check::TEST_WITHOUT_TOGGLE, path, message).help(match similar {
+        Some(similar) => format!("did you mean `{}`? remove or rename this file", shown(similar)),
+        None => "remove this file, or rename it like the toggle's document".to_owned(),
+    })
+}
+
 /// Returns the warning that `path` is YAML or JSON but does not match the layout written `pattern`.
 #[must_use]
 pub fn elsewhere(path: &str, pattern: &str) -> Diagnostic {

@@ -60,6 +60,17 @@ pub(super) struct TimeTest {
     is_unsure: bool,
 }
 
+/// Returns the kind of text that a condition compares if `value` is not of that kind, so that the condition does not match.
+#[must_use]
+pub fn misfit(condition: &Condition, value: &str) -> Option<&'static str> {
+    match condition.kind.as_str() {
+        "number" if value.parse::<f64>().is_err() => Some("a number"),
+        "semver" if value.parse::<Version>().is_err() => Some("a semantic version"),
+        "datetime" if value.parse::<u128>().is_err() => Some("a time in seconds since 1970"),
+        _ => None,
+    }
+}
+
 /// Compiles a condition to tests that must all match.
 pub(super) fn compile(condition: &Condition, slots: &mut Slots) -> Vec<Test> {
     let Condition {

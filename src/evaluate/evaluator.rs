@@ -22,7 +22,7 @@ pub struct Evaluator {
 
 /// The possible results of a toggle for one user.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Answer {
+pub(super) struct Possibility {
     possible: Possible,
     /// The reason why the evaluation may end with the disabled serve of the outermost toggle, as it does if a
     /// prerequisite's toggle does not exist.
@@ -36,7 +36,7 @@ enum Possible {
     Several(Doubt),
 }
 
-impl Answer {
+impl Possibility {
     const END: Self = Self {
         possible: Possible::None,
         may_end: None,
@@ -107,7 +107,7 @@ impl Evaluator {
 }
 
 /// Returns the verdict of the outermost toggle.
-fn conclude(toggle: &CompiledToggle, mut answer: Answer, person: &Person<'_>) -> Verdict {
+fn conclude(toggle: &CompiledToggle, mut answer: Possibility, person: &Person<'_>) -> Verdict {
     let ends = matches!(answer.possible, Possible::None);
     if ends || answer.may_end.is_some() {
         answer.add(pick(toggle, &toggle.disabled_serve, person), answer.may_end);
@@ -159,8 +159,8 @@ struct Met {
 }
 
 impl Visit<'_> {
-    fn toggle(&mut self, toggle: &CompiledToggle, depth: u32) -> Answer {
-        let mut answer = Answer::END;
+    fn toggle(&mut self, toggle: &CompiledToggle, depth: u32) -> Possibility {
+        let mut answer = Possibility::END;
         if toggle.is_disabled {
             answer.add(pick(toggle, &toggle.disabled_serve, self.person), None);
             return answer;
@@ -193,7 +193,7 @@ impl Visit<'_> {
         answer
     }
 
-    fn rules(&self, toggle: &CompiledToggle, answer: &mut Answer, mut doubt: Option<Doubt>) {
+    fn rules(&self, toggle: &CompiledToggle, answer: &mut Possibility, mut doubt: Option<Doubt>) {
         for rule in &toggle.rules {
             let truth = rule_truth(rule, self.person);
             match truth {
@@ -225,7 +225,7 @@ impl Visit<'_> {
         let toggle = &self.evaluator.toggles[toggle];
         // The SDK does not have such a toggle at all.
         let answer = match toggle.is_delivered {
-            false => Answer::END,
+            false => Possibility::END,
             true => self.toggle(toggle, depth - 1),
         };
         let truth = match answer.possible {

@@ -16,6 +16,7 @@
 //! `is one of` become numbers, regular expressions and versions are parsed. A [`Person`] parses each attribute once. An
 //! evaluation allocates nothing.
 
+mod audience;
 mod bucket;
 mod compiled;
 mod compiler;
@@ -30,8 +31,10 @@ mod tests;
 mod trace;
 mod truth;
 
+pub use audience::{Audience, BrokenLine, Impact, Switch, SwitchExample, Tally, UserImpact, Users};
 pub use bucket::bucket;
 pub use compiler::{Compiler, Definitions};
+pub use condition::misfit;
 pub use evaluator::Evaluator;
 pub use person::Person;
 pub use trace::{ConditionTrace, PrerequisiteTrace, RuleTrace, ServePlace, ServeTrace, ToggleTrace};

@@ -37,15 +37,21 @@ impl<'a> Person<'a> {
 
     /// Removes all attributes and sets the key.
     pub fn reset(&mut self, key: Option<&str>) {
-        self.key = key.map(|key| {
-            let mut reused = self.key.take().unwrap_or_default();
-            reused.clear();
-            reused.push_str(key);
-            reused
-        });
+        match key {
+            Some(key) => self.set_key(key),
+            None => self.key = None,
+        }
         for value in &mut self.values {
             value.is_set = false;
         }
+    }
+
+    /// Sets the key.
+    pub fn set_key(&mut self, key: &str) {
+        // One buffer serves a whole audience.
+        let buffer = self.key.get_or_insert_default();
+        buffer.clear();
+        buffer.push_str(key);
     }
 
     /// Sets an attribute, which is ignored if no condition compares it. Returns whether it was set before.

@@ -8,6 +8,7 @@ mod attribution;
 mod commit;
 mod escape;
 mod id;
+mod junit;
 mod live;
 mod object;
 mod return_type;
@@ -30,6 +31,7 @@ pub use attribution::{Attribution, HistoryEvidence};
 pub use commit::{Commit, CommitId};
 pub use escape::{Color, escaped, is_harmful};
 pub use id::{EnvironmentId, EnvironmentIdError, IdError, Key, KeyError, ToggleId};
+pub use junit::{JunitCase, JunitKind, JunitProblem, JunitSuite, junit};
 pub use live::{Live, LiveContent, LiveDraft, LiveToggle, LiveVersion};
 pub use object::{ObjectId, ObjectIdError};
 pub use return_type::{ReturnType, variation_fits};
@@ -42,7 +44,7 @@ pub use targeting::{
     Between, Condition, Content, Payload, Prerequisite, Rule, ServiceKind, Targeting, Variation,
 };
 pub use text::{chain, closest, counted, cut, hex, html, listed};
-pub use time::{duration, rfc3339};
+pub use time::{duration, rfc3339, seconds};
 pub use tree::{Entries, EntryKind, MalformedTree, Tree, TreeEntry};
 pub use tree_diff::TreeDiff;
 pub use trees::{Blob, StoredAt, Trees};

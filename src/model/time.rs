@@ -10,6 +10,16 @@ pub fn rfc3339(seconds: i64) -> String {
     jiff::Timestamp::from_second(seconds).map_or_else(|_| seconds.to_string(), |time| time.to_string())
 }
 
+/// Parses a time with a zone, such as `2026-01-02T03:04:05Z`, as seconds since 1970-01-01 UTC.
+///
+/// # Errors
+/// A sentence for the user, if the text is not such a time.
+pub fn seconds(text: &str) -> Result<i64, String> {
+    let time = text.parse::<jiff::Timestamp>();
+    time.map(jiff::Timestamp::as_second)
+        .map_err(|_| format!("`{text}` is not a time: write it with a zone, such as `2024-12-31T23:59:59Z`"))
+}
+
 /// Parses a duration: whole numbers with the units `d`, `h`, `m`, `s` and `ms`, each at most once and the longest first.
 ///
 /// # Errors
@@ -94,6 +104,18 @@ mod tests {
 
     #[test]
     fn a_time_has_a_date_and_a_zone() {
+        assert_eq!(seconds("2026-01-02T03:04:05Z"), Ok(1_767_323_045));
+        assert_eq!(seconds("2026-01-02T04:04:05+01:00"), Ok(1_767_323_045));
+        for bad in [
+            "",
+            "2026-01-02",
+            "2026-01-02T03:04:05",
+            "2026-13-02T03:04:05Z",
+            "now",
+            "1767323045",
+        ] {
+            assert!(seconds(bad).is_err(), "{bad}");
+        }
         assert_eq!(rfc3339(1_767_323_045), "2026-01-02T03:04:05Z");
         assert_eq!(rfc3339(i64::MAX), i64::MAX.to_string());
     }

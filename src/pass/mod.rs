@@ -39,6 +39,7 @@
 mod checkpoints;
 mod config;
 mod context;
+mod document_files;
 pub mod drift;
 mod error;
 pub mod import;
@@ -58,6 +59,7 @@ mod worktree;
 
 pub use config::{Config, Rules};
 pub use context::{Event, Observe, PassContext};
+pub use document_files::{DocumentFiles, ReadDocument, TestFile};
 pub use error::{Error, Stale};
 pub use origin::{OriginState, SharedState};
 pub use planning::range::{

@@ -55,7 +55,7 @@ mod source_info;
 mod tests;
 mod value;
 mod withheld;
-mod wording;
+pub(crate) mod wording;
 
 pub use candidate::{AppliedVersion, Candidate, Desired};
 pub use change::{Before, Change, Overwrite, PublishAttempt, StateEdit};

@@ -2,14 +2,14 @@
 
 use crate::model::{Between, Condition, Prerequisite, Rule, Serve, Variation, escaped, percent};
 
-pub(super) fn conditions(rule: &Rule) -> String {
+pub(crate) fn conditions(rule: &Rule) -> String {
     if rule.conditions.is_empty() {
         return "everyone".to_owned();
     }
     list(rule.conditions.iter().map(condition))
 }
 
-pub(super) fn condition(condition: &Condition) -> String {
+pub(crate) fn condition(condition: &Condition) -> String {
     let Condition {
         kind,
         subject: _,
@@ -44,13 +44,13 @@ pub(super) fn subject_of(condition: &Condition) -> String {
     }
 }
 
-pub(super) fn prerequisite(prerequisite: &Prerequisite) -> String {
+pub(crate) fn prerequisite(prerequisite: &Prerequisite) -> String {
     let Prerequisite { key, value, kind } = prerequisite;
     format!("{} must serve {} ({})", quoted(key), quoted(value), kind.as_str())
 }
 
 /// Returns what a serve serves: one variation, the share of each variation of a split, or nothing.
-pub(super) fn served(serve: &Serve, variations: &[Variation]) -> String {
+pub(crate) fn served(serve: &Serve, variations: &[Variation]) -> String {
     let name = |at: usize| {
         let variation = variations.get(at);
         variation.map_or_else(|| format!("number {at}"), |variation| quoted(&variation.name))
@@ -83,7 +83,7 @@ pub(super) fn list(items: impl ExactSizeIterator<Item = String>) -> String {
 const LONGEST: usize = 80;
 
 /// Returns a text in backticks, escaped and cut.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let short: String = text.chars().take(LONGEST).collect();
     let more = if short.len() < text.len() { "…" } else { "" };
     format!("`{}{more}`", escaped(&short))
@@ -104,7 +104,7 @@ pub(super) fn from_to(old: &str, word: &str, new: &str) -> String {
     format!("{} {word} {}", part(old), part(new))
 }
 
-pub(super) fn label(rule: &Rule, at: usize) -> String {
+pub(crate) fn label(rule: &Rule, at: usize) -> String {
     match rule.name.as_str() {
         "" => format!("rule {}", at + 1),
         name => format!("rule {}", quoted(name)),

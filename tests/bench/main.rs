@@ -5,6 +5,7 @@
 
 #![allow(clippy::print_stdout, reason = "a benchmark is there to print")]
 
+mod audience;
 mod daemon;
 mod fixture;
 mod import;
@@ -62,6 +63,11 @@ fn main() {
         for (_, measure) in measures.iter().filter(|(name, _)| wants(name)) {
             measure(&bench);
         }
+    }
+    if wants("audience") {
+        let folder = folder.path().join("audience");
+        std::fs::create_dir(&folder).expect("a folder can be made");
+        audience::measure(&folder);
     }
     if wants("import") {
         let folder = folder.path().join("import");

@@ -10,6 +10,7 @@
 
 mod architecture;
 mod attribution;
+mod audience;
 mod caches;
 mod checking;
 mod commands;
@@ -18,6 +19,7 @@ mod crash;
 mod daemon;
 mod deploy;
 mod drift;
+mod explain;
 mod first_pass;
 mod history;
 mod import;
@@ -52,5 +54,6 @@ mod stale;
 mod state;
 mod status;
 mod support;
+mod test_command;
 mod validate;
 mod vocabulary;

@@ -34,7 +34,9 @@ fn pass(settings: &Settings) -> Result<ExitStatus, Failure> {
     let runtime = setup::runtime()?;
     let results = match settings.output {
         OutputFormat::Human => ResultTiming::AsTheyEnd,
-        OutputFormat::Github | OutputFormat::Json | OutputFormat::Markdown => ResultTiming::AtTheEnd,
+        OutputFormat::Github | OutputFormat::Json | OutputFormat::Junit | OutputFormat::Markdown => {
+            ResultTiming::AtTheEnd
+        }
     };
     let progress = Arc::new(Progress::new(host, settings.log_format, results));
     let stop = {
@@ -97,6 +99,7 @@ fn print_results(report: &Report, progress: &Progress, settings: &Settings) -> R
             print(&(left + &output::rest(report, color(settings))))
         }
         OutputFormat::Json => show::json(&output::ReportJson::of(report)),
+        OutputFormat::Junit => Err(super::unsupported_output(settings.output)),
         OutputFormat::Markdown => print(&output::markdown(report, &render::markdown(&report.plan))),
     }
 }

@@ -2,6 +2,7 @@
 //! here.
 
 mod drift;
+mod evaluation;
 mod import;
 mod program;
 mod remote;
@@ -9,6 +10,7 @@ mod remote;
 mod tests;
 
 pub use drift::DriftArgs;
+pub use evaluation::{AudienceArgs, Coverage, ExplainArgs, TestArgs};
 pub use program::program;
 pub use remote::{AllowArgs, ResumeArgs, SuspendArgs};
 
@@ -44,6 +46,8 @@ pub enum CommandArgs {
     Apply,
     /// Demonstrates the whole loop on loopback.
     Demo(DemoArgs),
+    /// Traces one user through a toggle.
+    Explain(ExplainArgs),
     /// Compares the service with what was last applied.
     Drift(DriftArgs),
     /// Writes the documents of toggles that exist on the service.
@@ -57,6 +61,8 @@ pub enum CommandArgs {
         files: Files,
         /// The meaning of the exit code.
         exit: PlanExit,
+        /// The users whom the changes may affect.
+        audience: Option<AudienceArgs>,
     },
     /// Requests a pass from a running daemon.
     Reconcile,
@@ -72,6 +78,8 @@ pub enum CommandArgs {
     Status,
     /// Suspends publishing in a running daemon.
     Suspend(SuspendArgs),
+    /// Compares what toggles serve with expectations.
+    Test(TestArgs),
     /// Checks documents.
     Validate {
         /// Folders and files to check; none means all.
@@ -87,6 +95,7 @@ impl CommandArgs {
             Self::Allow(_) => Command::Allow,
             Self::Apply => Command::Apply,
             Self::Demo(_) => Command::Demo,
+            Self::Explain(_) => Command::Explain,
             Self::Drift(_) => Command::Drift,
             Self::Import { .. } => Command::Import,
             Self::Plan { .. } => Command::Plan,
@@ -97,6 +106,7 @@ impl CommandArgs {
             Self::Schema => Command::Schema,
             Self::Status => Command::Status,
             Self::Suspend(_) => Command::Suspend,
+            Self::Test(_) => Command::Test,
             Self::Validate { .. } => Command::Validate,
         }
     }
@@ -219,6 +229,7 @@ fn command_args(name: &str, matches: &ArgMatches) -> CommandArgs {
                 (false, None) => DemoPause::OnTerminal,
             },
         }),
+        Command::Explain => CommandArgs::Explain(evaluation::explain(matches)),
         Command::Drift => CommandArgs::Drift(drift::args(matches)),
         Command::Import => CommandArgs::Import {
             globs: matches.get_many("globs").into_iter().flatten().cloned().collect(),
@@ -229,6 +240,7 @@ fn command_args(name: &str, matches: &ArgMatches) -> CommandArgs {
                 false => Files::Committed,
             },
             exit: plan_exit(matches),
+            audience: evaluation::audience(matches),
         },
         Command::Reconcile => CommandArgs::Reconcile,
         Command::Resume => CommandArgs::Resume(remote::resume(matches)),
@@ -237,6 +249,7 @@ fn command_args(name: &str, matches: &ArgMatches) -> CommandArgs {
         Command::Schema => CommandArgs::Schema,
         Command::Status => CommandArgs::Status,
         Command::Suspend => CommandArgs::Suspend(remote::suspend(matches)),
+        Command::Test => CommandArgs::Test(evaluation::test(matches)),
         Command::Validate => CommandArgs::Validate {
             paths: matches.get_many("paths").into_iter().flatten().cloned().collect(),
         },

@@ -5,17 +5,31 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Command as Clap, value_parser};
 
-use super::{drift, import, option, remote, toggle};
+use super::{drift, evaluation, import, option, remote, toggle};
 use crate::config::{Command, SettingInfo, ValueShape, count, ratio, settings};
 use crate::model::duration;
 
-const COMMANDS: [(&str, Command, &str, &str); 14] = [
+const COMMANDS: [(&str, Command, &str, &str); 16] = [
     (
         "validate",
         Command::Validate,
         "Check documents",
         "Checks documents: the work tree by default, a revision with --ref. A PATH inside a repository filters, a \
          folder outside one is a root. Needs no base URL, network or token.",
+    ),
+    (
+        "test",
+        Command::Test,
+        "Test what users are served",
+        "Tests documents: compares what they serve with the expectations in NAME.test.yaml next to NAME.yaml. Needs no \
+         base URL, network or token.",
+    ),
+    (
+        "explain",
+        Command::Explain,
+        "Explain what a user is served",
+        "Traces one user through the rules of a toggle: which conditions match, which do not and why, and what is \
+         served. Evaluates like the SDKs of FeatureProbe. Needs no base URL, network or token.",
     ),
     (
         "plan",
@@ -288,7 +302,10 @@ fn own(command: Command) -> Vec<Arg> {
                 "target",
             ]),
             toggle("detailed-exitcode", "Exit with 2 if there are changes"),
-        ],
+        ]
+        .into_iter()
+        .chain(evaluation::own(command))
+        .collect(),
         Command::Drift => drift::own(),
         Command::Import => import::own(),
         Command::Sandbox => sandbox(),
@@ -308,6 +325,7 @@ fn own(command: Command) -> Vec<Arg> {
             toggle("no-pause", "Do not wait between steps").overrides_with("pause"),
         ],
         Command::Allow | Command::Reconcile | Command::Resume | Command::Suspend => remote::own(command),
+        Command::Explain | Command::Test => evaluation::own(command),
         Command::Apply | Command::Run | Command::Schema | Command::Status => Vec::new(),
     }
 }

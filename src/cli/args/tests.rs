@@ -73,7 +73,8 @@ fn arguments_of_one_command_are_not_settings() {
         plan.args,
         CommandArgs::Plan {
             files: Files::WorkTree,
-            exit: PlanExit::Detailed
+            exit: PlanExit::Detailed,
+            audience: None,
         }
     );
     assert_eq!(plan.verbosity, Verbosity::Most);

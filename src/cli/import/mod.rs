@@ -141,6 +141,7 @@ fn show(report: &ImportReport, problem: Option<&Failure>, settings: &Settings) -
             print(&output::text(report))?;
             show::step_summary(&output::markdown(report))
         }
+        OutputFormat::Junit => Err(super::unsupported_output(settings.output)),
     }
 }
 

@@ -301,6 +301,9 @@ fn every_check_has_a_case() {
         "extension-case",
         "not-utf8",
         "too-many-files",
+        // In `expectations`.
+        "duplicate-test",
+        "test-without-toggle",
         // In `help`.
         "conflict-marker",
         "lfs-pointer",

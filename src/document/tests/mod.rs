@@ -3,6 +3,8 @@
 mod checks;
 mod equality;
 mod examples;
+mod expectations;
+
 mod featureprobe;
 mod generated;
 mod help;

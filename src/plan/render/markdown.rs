@@ -1,7 +1,9 @@
 //! Renders a plan for a pull request's comment and for a CI system's log.
 
-use super::{ChangeText, change_text, defused, notes, summary};
+use super::code::{code, longest_run};
+use super::{ChangeText, change_text, defused, notes, summary, users};
 use crate::document::{Diagnostic, Severity};
+use crate::evaluate::UserImpact;
 use crate::model::{counted, escaped};
 use crate::plan::{Change, FETCH_ALL, Plan};
 
@@ -9,6 +11,12 @@ use crate::plan::{Change, FETCH_ALL, Plan};
 /// users or act as markup.
 #[must_use]
 pub fn markdown(plan: &Plan) -> String {
+    markdown_for(plan, None)
+}
+
+/// Returns the same as [`markdown`], with the effect of each change on an audience.
+#[must_use]
+pub fn markdown_for(plan: &Plan, impact: Option<&UserImpact>) -> String {
     let source = plan.source();
     let mut parts = vec![format!(
         "### gitoggle plan\n\n{}\n\n{} {} {}\n\n",
@@ -40,10 +48,20 @@ pub fn markdown(plan: &Plan) -> String {
         )
     }));
     parts.push("\n".to_owned());
-    let changes = plan.changes().iter().map(|item| change(item, None));
+    parts.extend(impact.map(|impact| users::audience(impact).join("  \n") + "\n\n"));
+    let table = |item: &Change| {
+        impact
+            .and_then(|impact| users::table(impact, &item.id))
+            .unwrap_or_default()
+    };
+    let changes = plan
+        .changes()
+        .iter()
+        .map(|item| change(item, None) + &table(item));
     let withheld = plan.withheld().iter().filter_map(|withheld| {
         let state = withheld.reason.state().as_str();
-        Some(change(withheld.change.as_deref()?, Some(state)))
+        let item = withheld.change.as_deref()?;
+        Some(change(item, Some(state)) + &table(item))
     });
     fitting(parts.into_iter().chain(changes).chain(withheld))
 }
@@ -143,17 +161,4 @@ pub(in crate::plan) fn block(lines: &[String]) -> String {
     // A fence is longer than any fence inside it (DESIGN, section 3).
     let fence = "`".repeat((longest_run(&body) + 1).max(3));
     format!("{fence}diff\n{body}\n{fence}\n")
-}
-
-/// Returns `text`, escaped, as a code span that it cannot close.
-#[must_use]
-pub fn code(text: &str) -> String {
-    let text = escaped(text).to_string();
-    let ticks = "`".repeat(longest_run(&text) + 1);
-    // CommonMark strips one space on each side, so that the text may begin or end with a backtick.
-    format!("{ticks} {text} {ticks}")
-}
-
-fn longest_run(text: &str) -> usize {
-    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }

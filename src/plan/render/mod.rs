@@ -3,14 +3,17 @@
 //! All foreign text is escaped. Complete outputs are defused in addition, because a CI system recognizes commands
 //! anywhere in a line or after white space at its start.
 
+mod code;
 mod json;
 mod markdown;
 mod text;
+mod users;
 
-pub use json::{PlanJson, json};
-pub use markdown::{annotations, code, github, markdown};
+pub use code::code;
+pub use json::{PlanJson, json, json_for};
+pub use markdown::{annotations, github, markdown, markdown_for};
 pub(super) use markdown::{block, fitting};
-pub use text::{MOST_SHOWN, rest, text};
+pub use text::{MOST_SHOWN, rest, text, text_for};
 pub(super) use text::{paint, painted};
 
 use std::collections::BTreeMap;

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{ChangeText, Note, change_text, defused, notes, summary};
+use super::{ChangeText, Note, change_text, defused, notes, summary, users};
 use crate::document::{Diagnostic, Severity, render};
+use crate::evaluate::UserImpact;
 use crate::model::{Action, Color, counted, escaped};
 use crate::plan::{Change, FETCH_ALL, Plan};
 
@@ -15,6 +16,12 @@ pub const MOST_SHOWN: usize = 500;
 /// Returns the plan as lines of text; two short lines if there is nothing to do.
 #[must_use]
 pub fn text(plan: &Plan, color: Color) -> String {
+    text_for(plan, None, color)
+}
+
+/// Returns the same as [`text`], with the effect of each change on an audience.
+#[must_use]
+pub fn text_for(plan: &Plan, impact: Option<&UserImpact>, color: Color) -> String {
     let mut out = String::new();
     let source = plan.source();
     let service = plan
@@ -33,7 +40,11 @@ pub fn text(plan: &Plan, color: Color) -> String {
         return defused(&(out + "Nothing to do.\n"));
     }
     guesses(&mut out, plan, color);
-    let mut changes = Changes { shown: 0, color };
+    let mut changes = Changes {
+        shown: 0,
+        color,
+        impact,
+    };
     for lane in plan.lanes() {
         line(
             &mut out,
@@ -48,6 +59,9 @@ pub fn text(plan: &Plan, color: Color) -> String {
     changes.left_out(&mut out);
     findings(&mut out, plan, color);
     line(&mut out, &format!("\n{}", summary(plan)));
+    for text in impact.map(users::audience).unwrap_or_default() {
+        line(&mut out, &text);
+    }
     defused(&out)
 }
 
@@ -113,17 +127,25 @@ fn findings(out: &mut String, plan: &Plan, color: Color) {
 }
 
 /// Lists the first changes with contents, more of them without, and counts the rest.
-struct Changes {
+struct Changes<'a> {
     shown: usize,
     color: Color,
+    impact: Option<&'a UserImpact>,
 }
 
-impl Changes {
+impl Changes<'_> {
     fn list(&mut self, out: &mut String, changes: &[&Change]) {
         for item in changes {
             self.shown += 1;
             if self.shown <= MOST_SHOWN {
                 change(out, item, self.shown <= IN_FULL, self.color);
+                for text in self
+                    .impact
+                    .and_then(|impact| users::lines(impact, &item.id))
+                    .unwrap_or_default()
+                {
+                    line(out, &format!("      {text}"));
+                }
             }
         }
     }

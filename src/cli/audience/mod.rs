@@ -1,0 +1,180 @@
+//! `plan --audience`: counts whom the changes of a plan affect. Streams the file through one thread per core.
+
+mod chunks;
+mod csv_lines;
+mod json_lines;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::num::NonZero;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::thread;
+
+use chunks::{Chunk, Chunks, LineFormat};
+use csv_lines::Header;
+
+use super::args::AudienceArgs;
+use super::explain::Lookup;
+use super::failure::Failure;
+use super::show::FailedAttempt;
+use super::{setup, validate};
+use crate::config::Settings;
+use crate::evaluate::{Audience, Tally, UserImpact};
+use crate::model::{Payload, ToggleId, escaped};
+use crate::pass::{CheckTarget, DocumentFiles, Files};
+use crate::plan::{Before, Change, Plan};
+use crate::source::{CacheMode, SourceConfig};
+
+/// Counts the users of a file whom the changes of `plan` affect, withheld ones included.
+pub(super) fn impact(
+    plan: &Plan,
+    files: Files,
+    args: &AudienceArgs,
+    settings: &Settings,
+) -> Result<UserImpact, Failure> {
+    let file = File::open(&args.file).map_err(|error| unreadable(&args.file, error))?;
+    let audience = compile(plan, files, settings)?;
+    let tally = stream(&audience, file, args)?;
+    let impact = audience.impact(&tally);
+    // A plan for an audience of nobody must not look as if no user were affected (DESIGN, section 3).
+    match impact.users.users {
+        0 => Err(empty(&args.file, &impact)),
+        _ => Ok(impact),
+    }
+}
+
+fn compile(plan: &Plan, files: Files, settings: &Settings) -> Result<Audience, Failure> {
+    let withheld = plan
+        .withheld()
+        .iter()
+        .filter_map(|withheld| withheld.change.as_deref());
+    let changes: BTreeMap<_, _> = plan.changes().iter().chain(withheld).map(sides).collect();
+    let target = match files {
+        Files::Committed => CheckTarget::Revision(Box::new(SourceConfig {
+            // The revision of the plan, because the ref may have moved since.
+            reference: Some(plan.source().revision.to_string()),
+            ..setup::source(settings, CacheMode::Untouched)
+        })),
+        Files::WorkTree => validate::everything(settings)?,
+    };
+    let mut others = OtherToggles {
+        target,
+        settings,
+        opened: None,
+        error: None,
+    };
+    let audience = Audience::new(&changes, |id| others.find(id));
+    others.error.map_or(Ok(audience), Err)
+}
+
+/// Returns a toggle with its targeting before and after its change.
+fn sides(change: &Change) -> (ToggleId, (Result<Option<Payload>, ()>, Payload)) {
+    let before = match &change.before {
+        Before::Unreadable => Err(()),
+        before => Ok(before.payload().cloned()),
+    };
+    (change.id.clone(), (before, change.payload.clone()))
+}
+
+/// The toggles that do not change, which prerequisites may name. Their files are listed only if one is needed.
+struct OtherToggles<'a> {
+    target: CheckTarget,
+    settings: &'a Settings,
+    opened: Option<DocumentFiles>,
+    error: Option<Failure>,
+}
+
+impl OtherToggles<'_> {
+    fn find(&mut self, id: &ToggleId) -> Option<Payload> {
+        if self.opened.is_none() {
+            let settings = self.settings;
+            match DocumentFiles::open(&self.target, &settings.layout, settings.service_kind) {
+                Ok(opened) => self.opened = Some(opened),
+                Err(error) => {
+                    self.error.get_or_insert(error.into());
+                }
+            }
+        }
+        let mut lookup = Lookup::new(self.opened.as_ref()?);
+        let found = lookup.find(id);
+        if let Err(error) = lookup.finish() {
+            self.error.get_or_insert(error);
+        }
+        found
+    }
+}
+
+/// Counts all users of a file.
+fn stream(audience: &Audience, file: File, args: &AudienceArgs) -> Result<Tally, Failure> {
+    let read_error = |error| unreadable(&args.file, error);
+    let mut chunks = Chunks::new(file).map_err(read_error)?;
+    let header = match chunks.format() {
+        LineFormat::Csv => Some(
+            Header::read(&mut chunks)
+                .map_err(read_error)?
+                .map_err(Failure::failed)?,
+        ),
+        LineFormat::Json => None,
+    };
+    let workers = thread::available_parallelism().map_or(1, NonZero::get);
+    // A bound keeps memory constant if the file is read faster than it is evaluated.
+    let (sender, receiver) = mpsc::sync_channel::<Chunk>(2 * workers);
+    // The workers contend for the next chunk, once for every few thousand users.
+    let receiver = Mutex::new(receiver);
+    let next = || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
+    let work = || {
+        let mut tally = audience.tally();
+        let mut person = audience.person(args.at);
+        while let Ok(chunk) = next() {
+            chunk
+                .broken
+                .iter()
+                .for_each(|(line, reason)| tally.broken(*line, (*reason).to_owned()));
+            match &header {
+                Some(header) => csv_lines::count(&chunk, header, audience, &mut person, &mut tally),
+                None => json_lines::count(&chunk, audience, &mut person, &mut tally),
+            }
+        }
+        tally
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        let mut result = Ok(());
+        while let Some(chunk) = chunks.next_chunk().transpose() {
+            result = chunk.map(|chunk| drop(sender.send(chunk)));
+            if result.is_err() {
+                break;
+            }
+        }
+        // The end of the channel is the end of the workers.
+        drop(sender);
+        let mut total = audience.tally();
+        for worker in workers {
+            match worker.join() {
+                Ok(tally) => total.add(tally),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        result.map(|()| total).map_err(read_error)
+    })
+}
+
+fn unreadable(path: &Path, error: std::io::Error) -> Failure {
+    let path = path.to_string_lossy();
+    Failure::failed(FailedAttempt::new(
+        format!("could not read the audience `{}`", escaped(&path)),
+        error,
+    ))
+}
+
+fn empty(path: &Path, impact: &UserImpact) -> Failure {
+    let path = path.to_string_lossy();
+    let failure = Failure::failed(format!("the audience `{}` has no user", escaped(&path)));
+    match impact.users.first_broken.first() {
+        Some(broken) => failure.hint(format!("line {}: {}", broken.line, broken.reason)),
+        None => {
+            failure.hint("write one JSON object per line, or CSV with a header, with a `key` and attributes")
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! The trace of a user with the names of the document: the JSON of `explain`.
+
+use serde::Serialize;
+
+use super::Attributes;
+use crate::evaluate::{
+    self, Doubt, PrerequisiteTrace, ServePlace, ServeTrace, Served, ToggleTrace, Truth, Verdict,
+};
+use crate::model::{Condition, Rule, Serve, Targeting, ToggleId, WHOLE, rfc3339};
+use crate::plan::wording;
+
+/// What is evaluated for whom.
+pub(crate) struct Subject<'a> {
+    pub(crate) id: &'a ToggleId,
+    pub(crate) path: &'a str,
+    pub(crate) targeting: &'a Targeting,
+    pub(crate) key: Option<&'a str>,
+    pub(crate) attributes: &'a Attributes,
+    /// The time of evaluation in seconds since 1970-01-01 UTC.
+    pub(crate) at: Option<i64>,
+}
+
+/// A trace with names. The texts of `condition`, `reason` and `label` are escaped, the others are not.
+#[derive(Debug, Serialize)]
+pub(crate) struct Explanation {
+    pub(super) toggle: ToggleId,
+    pub(super) file: String,
+    pub(super) key: Option<String>,
+    pub(super) attributes: Attributes,
+    pub(super) at: Option<String>,
+    pub(super) disabled: bool,
+    #[serde(flatten)]
+    pub(super) result: ExplainedResult,
+    /// The serve that decides, if one is certain.
+    pub(super) served_by: Option<String>,
+    pub(super) prerequisites: Vec<ExplainedPrerequisite>,
+    pub(super) rules: Vec<ExplainedRule>,
+    /// The possible serves, in order.
+    pub(super) serves: Vec<ExplainedServe>,
+}
+
+/// What a user gets.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ExplainedResult {
+    /// `variation`, `caller-default` or `cannot-say`.
+    pub(super) result: &'static str,
+    pub(super) variation: Option<ExplainedVariation>,
+    pub(super) reason: Option<&'static str>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ExplainedVariation {
+    pub(super) index: u32,
+    pub(super) name: String,
+    pub(super) value: String,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct ExplainedPrerequisite {
+    pub(super) label: String,
+    pub(super) matches: MatchResult,
+    pub(super) reason: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct ExplainedRule {
+    pub(super) name: String,
+    pub(super) label: String,
+    pub(super) matches: MatchResult,
+    pub(super) conditions: Vec<ExplainedCondition>,
+    pub(super) serves: String,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct ExplainedCondition {
+    pub(super) condition: String,
+    pub(super) matches: MatchResult,
+    pub(super) reason: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct ExplainedServe {
+    pub(super) label: String,
+    #[serde(flatten)]
+    pub(super) result: ExplainedResult,
+    pub(super) bucket: Option<u32>,
+    pub(super) ranges: Vec<ExplainedRange>,
+}
+
+/// The buckets of a variation in a split, end excluded.
+#[derive(Debug, Serialize)]
+pub(crate) struct ExplainedRange {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) variation: String,
+}
+
+/// The result of a rule or condition.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum MatchResult {
+    /// It cannot be determined.
+    CannotSay,
+    /// At least one condition does not match.
+    #[serde(rename = "does-not-match")]
+    Differs,
+    Matches,
+    /// A rule before it matches, or the toggle serves its disabled serve.
+    NotReached,
+}
+
+impl MatchResult {
+    pub(super) fn in_words(self) -> &'static str {
+        match self {
+            Self::CannotSay => "cannot say",
+            Self::Differs => "does not match",
+            Self::Matches => "matches",
+            Self::NotReached => "not reached",
+        }
+    }
+}
+
+impl From<Truth> for MatchResult {
+    fn from(truth: Truth) -> Self {
+        match truth {
+            Truth::False => Self::Differs,
+            Truth::True => Self::Matches,
+            Truth::Unknown(_) => Self::CannotSay,
+        }
+    }
+}
+
+impl ExplainedResult {
+    /// Returns what a user gets in a few words.
+    pub(super) fn short(&self) -> String {
+        match (&self.variation, self.reason) {
+            (Some(variation), _) => wording::quoted(&variation.name),
+            (None, Some(reason)) => format!("cannot say: {reason}"),
+            (None, None) => "the default in the caller's code".to_owned(),
+        }
+    }
+}
+
+impl Explanation {
+    pub(crate) fn new(subject: &Subject<'_>, trace: &ToggleTrace) -> Self {
+        let content = &subject.targeting.content;
+        let prerequisites = content.prerequisites.iter().flatten().zip(&trace.prerequisites);
+        let rules = content.rules.iter().enumerate();
+        Self {
+            toggle: subject.id.clone(),
+            file: subject.path.to_owned(),
+            key: subject.key.map(str::to_owned),
+            attributes: subject.attributes.clone(),
+            at: subject.at.map(rfc3339),
+            disabled: subject.targeting.disabled,
+            result: result(subject.targeting, trace.verdict),
+            served_by: trace.place.map(|place| label(subject.targeting, place)),
+            prerequisites: prerequisites
+                .map(|(prerequisite, trace)| ExplainedPrerequisite {
+                    label: wording::prerequisite(prerequisite),
+                    matches: trace.truth.into(),
+                    reason: prerequisite_reason(trace),
+                })
+                .collect(),
+            rules: rules
+                .map(|(index, item)| rule(subject, trace, index, item))
+                .collect(),
+            serves: trace
+                .serves
+                .iter()
+                .map(|trace| serve(subject.targeting, trace))
+                .collect(),
+        }
+    }
+
+    /// Returns the name of the variation that the user gets.
+    pub(crate) fn variation(&self) -> Option<&str> {
+        self.result
+            .variation
+            .as_ref()
+            .map(|variation| variation.name.as_str())
+    }
+
+    /// Returns what the user gets, as the rest of a sentence.
+    pub(crate) fn outcome(&self) -> String {
+        let by = self
+            .served_by
+            .as_ref()
+            .map_or_else(String::new, |by| format!(" by {by}"));
+        match self.result.reason {
+            Some(_) => self.result.short(),
+            None => format!("served {}{by}", self.result.short()),
+        }
+    }
+
+    /// Returns the JSON of one explanation.
+    pub(super) fn versioned(&self) -> impl Serialize {
+        #[derive(Serialize)]
+        struct Versioned<'a> {
+            version: u32,
+            #[serde(flatten)]
+            explanation: &'a Explanation,
+        }
+        Versioned {
+            version: 1,
+            explanation: self,
+        }
+    }
+}
+
+fn result(targeting: &Targeting, verdict: Verdict) -> ExplainedResult {
+    let (result, index, reason) = match verdict {
+        Verdict::CannotSay(doubt) => ("cannot-say", None, Some(doubt.reason())),
+        Verdict::Known(Served::CallerDefault) => ("caller-default", None, None),
+        Verdict::Known(Served::Variation(index)) => ("variation", Some(index), None),
+    };
+    let variation = index.map(|index| {
+        let variation = &targeting.content.variations[index as usize];
+        ExplainedVariation {
+            index,
+            name: variation.name.clone(),
+            value: variation.value.clone(),
+        }
+    });
+    ExplainedResult {
+        result,
+        variation,
+        reason,
+    }
+}
+
+fn label(targeting: &Targeting, place: ServePlace) -> String {
+    match place {
+        ServePlace::Default => "the default serve".to_owned(),
+        ServePlace::Disabled => "the disabled serve".to_owned(),
+        ServePlace::Rule(index) => wording::label(&targeting.content.rules[index], index),
+    }
+}
+
+fn prerequisite_reason(trace: &PrerequisiteTrace) -> Option<String> {
+    match (trace.truth, trace.verdict) {
+        (Truth::Unknown(doubt), _) => Some(doubt.reason().to_owned()),
+        (Truth::False, _) => {
+            Some("the toggle serves another value, or too many toggles depend on each other".to_owned())
+        }
+        (Truth::True, _) => None,
+    }
+}
+
+fn rule(subject: &Subject<'_>, trace: &ToggleTrace, index: usize, rule: &Rule) -> ExplainedRule {
+    let variations = &subject.targeting.content.variations;
+    let reached = trace.rules.get(index);
+    let conditions = reached.iter().flat_map(|trace| &trace.conditions);
+    ExplainedRule {
+        name: rule.name.clone(),
+        label: wording::label(rule, index),
+        matches: reached.map_or(MatchResult::NotReached, |trace| trace.truth.into()),
+        conditions: rule
+            .conditions
+            .iter()
+            .zip(conditions)
+            .map(|(condition, trace)| ExplainedCondition {
+                condition: wording::condition(condition),
+                matches: trace.truth.into(),
+                reason: reason(condition, trace.truth, subject),
+            })
+            .collect(),
+        serves: wording::served(&rule.serve, variations),
+    }
+}
+
+/// Returns why a condition has its result.
+fn reason(condition: &Condition, truth: Truth, subject: &Subject<'_>) -> Option<String> {
+    match truth {
+        Truth::Unknown(doubt) => return Some(doubt.reason().to_owned()),
+        Truth::False | Truth::True => {}
+    }
+    let name = wording::quoted(&condition.subject);
+    let Some(value) = subject.attributes.get(&condition.subject) else {
+        return match (condition.kind.as_str(), subject.at) {
+            ("datetime", Some(at)) => {
+                Some(format!("{name} is not given, so the time {} counts", rfc3339(at)))
+            }
+            _ => Some(format!("{name} is not given")),
+        };
+    };
+    let expected = evaluate::misfit(condition, value);
+    let value = wording::quoted(value);
+    Some(match expected {
+        Some(kind) => format!("{name} is {value}, which is not {kind}"),
+        None => format!("{name} is {value}"),
+    })
+}
+
+fn serve(targeting: &Targeting, trace: &ServeTrace) -> ExplainedServe {
+    let content = &targeting.content;
+    let serve = match trace.place {
+        ServePlace::Default => &content.default_serve,
+        ServePlace::Disabled => &content.disabled_serve,
+        ServePlace::Rule(index) => &content.rules[index].serve,
+    };
+    let ranges = match serve {
+        Serve::Split(weights)
+            if trace.bucket.is_some() || trace.verdict == Verdict::CannotSay(Doubt::NoKey) =>
+        {
+            ranges(weights, targeting)
+        }
+        _ => Vec::new(),
+    };
+    ExplainedServe {
+        label: label(targeting, trace.place),
+        result: result(targeting, trace.verdict),
+        bucket: trace.bucket,
+        ranges,
+    }
+}
+
+fn ranges(weights: &[u32], targeting: &Targeting) -> Vec<ExplainedRange> {
+    let mut from = 0_u32;
+    let mut ranges = Vec::new();
+    for (index, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight > 0) {
+        let to = from.saturating_add(*weight).min(WHOLE);
+        let variation = targeting.content.variations.get(index);
+        let variation = variation.map_or_else(String::new, |variation| variation.name.clone());
+        ranges.push(ExplainedRange { from, to, variation });
+        from = to;
+    }
+    ranges
+}

@@ -1,0 +1,216 @@
+//! Reads the expectations of `NAME.test.yaml`, which `gitoggle test` compares with what `NAME.yaml` serves.
+
+use std::collections::BTreeMap;
+
+use super::check;
+use super::diagnostic::{self, Diagnostic};
+use super::finding::{Finding, Spot, did_you_mean, shown};
+use super::node::{Node, NodeKind, Span};
+use super::scalar;
+use super::shape::{Field, ShapeReader};
+use super::{is_empty, text, yaml};
+use crate::model::{Blob, Variation, seconds};
+
+/// What a toggle must serve to a user.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Expectation {
+    /// The name, unique in its file.
+    pub name: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The user's attributes, as they are written.
+    pub given: BTreeMap<String, String>,
+    /// The user's key.
+    pub key: Option<String>,
+    /// The time of evaluation, in seconds since 1970-01-01 UTC.
+    pub at: Option<i64>,
+    /// The name of the variation.
+    pub serves: String,
+}
+
+/// The expectations of one file.
+#[derive(Clone, Debug)]
+pub struct Expectations {
+    /// The expectations in the order of the file; `None` exactly if `diagnostics` is not empty.
+    pub list: Option<Vec<Expectation>>,
+    /// The findings, all of them errors, sorted by position.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads one file of expectations. `path` is shown in messages. `variations` are those of the toggle, if it has a valid
+/// document.
+///
+/// Takes bounded time and memory for any content.
+#[must_use]
+pub fn expectations(path: &str, content: &Blob, variations: Option<&[Variation]>) -> Expectations {
+    let text = match text(path, content) {
+        Ok(text) => text,
+        Err(diagnostic) => {
+            return Expectations {
+                list: None,
+                diagnostics: vec![*diagnostic],
+            };
+        }
+    };
+    let loaded = yaml::load(text);
+    let mut findings = loaded.findings;
+    let mut list = Vec::new();
+    match &loaded.root {
+        Some(root) if !is_empty(root) && !is_list_of_none(root) => {
+            list = ShapeReader {
+                findings: &mut findings,
+            }
+            .expectations(root, variations);
+        }
+        _ if findings.is_empty() => findings.push(
+            Finding::new(
+                &check::EMPTY_DOCUMENT,
+                Spot::WholeFile,
+                "this file contains no expectation",
+            )
+            .help(EXAMPLE),
+        ),
+        _ => {}
+    }
+    Expectations {
+        list: findings.is_empty().then_some(list),
+        diagnostics: diagnostic::diagnose(path, text, loaded.root.as_ref(), findings),
+    }
+}
+
+const EXAMPLE: &str = "write a list, such as `- { name: adults, given: { age: 20 }, serves: \"on\" }`";
+
+fn is_list_of_none(root: &Node) -> bool {
+    matches!(&root.kind, NodeKind::Sequence(items) if items.is_empty())
+}
+
+impl ShapeReader<'_> {
+    fn expectations(&mut self, root: &Node, variations: Option<&[Variation]>) -> Vec<Expectation> {
+        let field = Field {
+            name: "expectations",
+            key: root.span,
+            node: root,
+        };
+        let NodeKind::Sequence(items) = &root.kind else {
+            let span = super::shape::first_line_of(root);
+            let finding =
+                Finding::at(&check::WRONG_TYPE, span, "this file is a list of expectations").help(EXAMPLE);
+            super::finding::add(self.findings, finding);
+            return Vec::new();
+        };
+        let mut names: BTreeMap<String, Span> = BTreeMap::new();
+        let mut list = Vec::new();
+        for node in items {
+            let span = super::shape::first_line_of(node);
+            let item = Field {
+                node,
+                key: span,
+                ..field
+            };
+            let Some((expectation, name)) = self.expectation(&item, variations) else {
+                continue;
+            };
+            if let Some(first) = names.insert(expectation.name.clone(), name) {
+                let message = format!("two expectations are named `{}`", shown(&expectation.name));
+                let finding = Finding::at(&check::DUPLICATE_TEST, name, message)
+                    .help("rename one of them, so that a report names the one that failed")
+                    .related(Spot::Span(first), "first here");
+                super::finding::add(self.findings, finding);
+            }
+            list.push(expectation);
+        }
+        list
+    }
+
+    /// Reads one expectation. Returns it with the position of its name.
+    fn expectation(
+        &mut self,
+        item: &Field<'_>,
+        variations: Option<&[Variation]>,
+    ) -> Option<(Expectation, Span)> {
+        let known = ["name", "given", "key", "at", "serves"];
+        let Some(fields) = self.fields(item.node, item.key, "an expectation", &known) else {
+            self.wrong_type(item, "a list of mappings", None);
+            return None;
+        };
+        let name = self.required(&fields, "name");
+        let given = fields.optional("given").map(|field| self.given(&field));
+        let key = fields.optional("key").and_then(|field| self.text(&field));
+        let at = fields.optional("at").and_then(|field| self.time(&field));
+        let serves = self.required(&fields, "serves");
+        let variation = serves.and_then(|field| Some((self.text(&field)?, field)));
+        if let (Some((variation, field)), Some(variations)) = (&variation, variations) {
+            self.is_variation(variation, field, variations);
+        }
+        let name = name.and_then(|field| Some((self.text(&field)?, field.span())));
+        let ((name, span), (serves, _)) = name.zip(variation)?;
+        let expectation = Expectation {
+            name,
+            line: item.key.start.line,
+            given: given.unwrap_or_default(),
+            key,
+            at,
+            serves,
+        };
+        Some((expectation, span))
+    }
+
+    /// Reads the attributes of a user. Numbers and booleans stay as they are written, because the SDKs compare text.
+    fn given(&mut self, field: &Field<'_>) -> BTreeMap<String, String> {
+        let NodeKind::Mapping(entries) = &field.node.kind else {
+            self.wrong_type(field, "a mapping of attributes", None);
+            return BTreeMap::new();
+        };
+        let mut given: BTreeMap<String, (String, Span)> = BTreeMap::new();
+        for (key, node) in entries {
+            let name = match scalar::text("attribute", &key.kind) {
+                Ok(name) => name,
+                Err(problem) => {
+                    self.problem(field, problem);
+                    continue;
+                }
+            };
+            let attribute = Field {
+                name: &name,
+                key: key.span,
+                node,
+            };
+            let Some(value) = self.text(&attribute) else {
+                continue;
+            };
+            if let Some((_, first)) = given.get(&name) {
+                self.duplicate_key(&name, key.span, *first);
+            }
+            given.insert(name, (value, key.span));
+        }
+        let values = given.into_iter();
+        values.map(|(name, (value, _))| (name, value)).collect()
+    }
+
+    fn time(&mut self, field: &Field<'_>) -> Option<i64> {
+        let text = self.text(field)?;
+        let time = seconds(&text);
+        if time.is_err() {
+            let message = format!("`{}` is not a time", shown(&text));
+            let help = "write it with a zone, such as `2024-12-31T23:59:59Z`";
+            self.report(&check::BAD_DATETIME, field.span(), message, Some(help.to_owned()));
+        }
+        time.ok()
+    }
+
+    fn is_variation(&mut self, name: &str, field: &Field<'_>, variations: &[Variation]) {
+        let names = || variations.iter().map(|variation| variation.name.as_str());
+        if names().any(|known| known == name) {
+            return;
+        }
+        let message = format!("the toggle has no variation `{}`", shown(name));
+        let help = did_you_mean(name, names()).unwrap_or_else(|| {
+            let quoted: Vec<String> = names()
+                .take(10)
+                .map(|name| format!("`{}`", shown(name)))
+                .collect();
+            format!("it has {}", crate::model::listed(&quoted))
+        });
+        self.report(&check::UNKNOWN_VARIATION, field.span(), message, Some(help));
+    }
+}

@@ -1,0 +1,173 @@
+//! Files of expectations: what they mean, and every mistake with its position.
+
+use super::*;
+use crate::model::Blob;
+
+fn read_expectations(text: &str) -> Expectations {
+    let document = yaml(GOOD);
+    let variations = document.payload.unwrap().targeting().content.variations;
+    expectations("pay.test.yaml", &Blob::Content(text.into()), Some(&variations))
+}
+
+#[test]
+fn values_are_text_as_it_is_written() {
+    let read = read_expectations(
+        "- name: adults\n  given: { age: 1.10, vip: true, zip: 007, \"city\": 'Paris' }\n  key: 42\n  at: 1970-01-01T00:01:00Z\n  serves: on\n- { name: others, serves: off }\n",
+    );
+    assert!(read.diagnostics.is_empty(), "{:?}", read.diagnostics);
+    let given = [
+        ("age", "1.10"),
+        ("city", "Paris"),
+        ("vip", "true"),
+        ("zip", "007"),
+    ];
+    let expected = [
+        Expectation {
+            name: "adults".into(),
+            line: 1,
+            given: given
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
+            key: Some("42".into()),
+            at: Some(60),
+            serves: "on".into(),
+        },
+        Expectation {
+            name: "others".into(),
+            line: 6,
+            serves: "off".into(),
+            ..Expectation::default()
+        },
+    ];
+    assert_eq!(read.list.unwrap(), expected);
+}
+
+#[test]
+fn every_mistake_is_an_error_with_its_position() {
+    for (text, expected) in [
+        ("", "0:0 empty-document this file contains no expectation"),
+        (
+            "# nothing\n",
+            "0:0 empty-document this file contains no expectation",
+        ),
+        ("[]\n", "0:0 empty-document this file contains no expectation"),
+        ("name: x\n", "1:1 wrong-type this file is a list of expectations"),
+        (
+            "- on\n",
+            "1:3 wrong-type `expectations` is a list of mappings, not `on`",
+        ),
+        (
+            "- { name: a }\n",
+            "1:5 missing-field an expectation needs `serves`",
+        ),
+        (
+            "- { serves: on }\n",
+            "1:5 missing-field an expectation needs `name`",
+        ),
+        (
+            "- { name: a, servs: on, serves: on }\n",
+            "1:14 unknown-key an expectation has no `servs`",
+        ),
+        (
+            "- { name: a, serves: on, serves: on }\n",
+            "1:26 duplicate-key duplicate key `serves`",
+        ),
+        (
+            "- { name: a, serves: onn }\n",
+            "1:22 unknown-variation the toggle has no variation `onn`",
+        ),
+        (
+            "- { name: a, serves: ~ }\n",
+            "1:22 null-text `serves` is text, and this is null",
+        ),
+        (
+            "- { name: a, serves: on }\n- { name: a, serves: on }\n",
+            "2:11 duplicate-test two expectations are named `a`",
+        ),
+        (
+            "- { name: a, given: [x], serves: on }\n",
+            "1:14 wrong-type `given` is a mapping of attributes, not a list",
+        ),
+        (
+            "- { name: a, given: { x: [1] }, serves: on }\n",
+            "1:23 wrong-type `x` is text, not a list",
+        ),
+        (
+            "- { name: a, given: { x: { y: 1 } }, serves: on }\n",
+            "1:23 wrong-type `x` is text, not a mapping",
+        ),
+        (
+            "- { name: a, given: { x: ~ }, serves: on }\n",
+            "1:26 null-text `x` is text, and this is null",
+        ),
+        (
+            "- { name: a, given: { x: 1, x: 2 }, serves: on }\n",
+            "1:29 duplicate-key duplicate key `x`",
+        ),
+        (
+            "- { name: a, at: today, serves: on }\n",
+            "1:18 bad-datetime `today` is not a time",
+        ),
+        (
+            "- { name: a, key: [], serves: on }\n",
+            "1:14 wrong-type `key` is text, not a list",
+        ),
+        (
+            "- { name: &a x, serves: on }\n",
+            "1:11 yaml-anchor an anchor (`&`) is not allowed",
+        ),
+        ("- name: [\n", "2:1 syntax"),
+        (
+            "<<<<<<< HEAD\n",
+            "1:1 wrong-type this file is a list of expectations",
+        ),
+    ] {
+        let read = read_expectations(text);
+        let found: Vec<String> = read
+            .diagnostics
+            .iter()
+            .map(|one| format!("{}:{} {} {}", one.line, one.column, one.id, one.message))
+            .collect();
+        assert!(
+            found.len() == 1 && found[0].starts_with(expected),
+            "{text:?}: {found:?}"
+        );
+        assert!(read.list.is_none());
+    }
+    let bytes = Blob::Content(vec![b'-', 0xff]);
+    assert_eq!(expectations("a", &bytes, None).diagnostics[0].id, "not-utf8");
+    assert_eq!(
+        expectations("a", &Blob::TooLarge(9), None).diagnostics[0].id,
+        "too-large"
+    );
+}
+
+#[test]
+fn a_suggestion_names_the_variation() {
+    let read = read_expectations("- { name: a, serves: ofg }\n");
+    assert_eq!(read.diagnostics[0].help.as_deref(), Some("did you mean `off`?"));
+    let read = read_expectations("- { name: a, serves: purple }\n");
+    assert_eq!(read.diagnostics[0].help.as_deref(), Some("it has `off` and `on`"));
+}
+
+#[test]
+fn the_lines_of_serves_are_those_of_the_file() {
+    let lines = serve_lines(Format::Yaml, &Blob::Content(GOOD.into()), 1).unwrap();
+    let expected = ServeLines {
+        rules: vec![7],
+        default_serve: 12,
+        disabled_serve: 11,
+    };
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn expectations_without_a_toggle_are_an_error() {
+    let id = crate::model::ToggleId::new("shop", "prod", "pya").unwrap();
+    let found = tree::test_without_toggle(&id, "shop/prod/pya.test.yaml", Some("shop/prod/pay"));
+    assert_eq!(
+        (found.id, found.severity),
+        ("test-without-toggle", Severity::Error)
+    );
+    assert!(found.help.unwrap().contains("did you mean `shop/prod/pay`?"));
+}

@@ -1,0 +1,165 @@
+//! Renders the effect of changes on an audience.
+
+use super::code::code;
+use crate::evaluate::{Impact, Switch, UserImpact};
+use crate::model::{ToggleId, escaped};
+use crate::plan::wording::quoted;
+
+/// The switches of one change that are listed.
+const MOST_SWITCHES: usize = 5;
+
+/// Returns lines about the audience as a whole: its size, and the lines that are not users.
+pub(super) fn audience(impact: &UserImpact) -> Vec<String> {
+    let users = &impact.users;
+    let mut lines = vec![format!("audience: {}", users_of(users.users))];
+    if users.without_key > 0 {
+        lines[0].push_str(&format!(", {} without a key", grouped(users.without_key)));
+    }
+    if users.broken > 0 {
+        lines[0].push_str(&format!(
+            ", {} left out",
+            count(users.broken, "broken line", "broken lines")
+        ));
+    }
+    let broken = users.first_broken.iter();
+    lines.extend(broken.map(|broken| format!("  line {}: {}", broken.line, broken.reason)));
+    let more = users.broken - users.first_broken.len() as u64;
+    if more > 0 {
+        lines.push(format!("  … and {} more", grouped(more)));
+    }
+    lines
+}
+
+/// Returns the effect of the change of `id` as lines of text; `None` if it was not counted.
+pub(super) fn lines(impact: &UserImpact, id: &ToggleId) -> Option<Vec<String>> {
+    let impact = impact.changes.get(id)?;
+    let mut lines = vec![headline(impact)];
+    lines.extend(impact.switches.iter().take(MOST_SWITCHES).map(|switch| {
+        let (from, to) = names(switch, text);
+        format!("  {from} → {to}: {}", grouped(switch.count))
+    }));
+    if impact.switches.len() > MOST_SWITCHES {
+        lines.push(format!("  … and {} more", impact.switches.len() - MOST_SWITCHES));
+    }
+    let examples = impact.examples.iter().map(|example| match &example.key {
+        Some(key) => quoted(key),
+        None => format!("line {}", example.line),
+    });
+    let examples: Vec<String> = examples.collect();
+    if !examples.is_empty() {
+        lines.push(format!("  for example {}", examples.join(", ")));
+    }
+    Some(lines)
+}
+
+/// Returns the effect of the change of `id` as Markdown: a line, and a folded matrix with examples.
+pub(super) fn table(impact: &UserImpact, id: &ToggleId) -> Option<String> {
+    let impact = impact.changes.get(id)?;
+    let mut out = format!("{}\n\n", headline(impact));
+    if impact.switches.is_empty() {
+        return Some(out);
+    }
+    out.push_str("<details><summary>users</summary>\n\n| before | after | users |\n|---|---|---:|\n");
+    let switches = impact
+        .switches
+        .iter()
+        .map(|switch| (names(switch, cell), switch.count));
+    let unchanged = impact
+        .unchanged
+        .iter()
+        .map(|switch| (plain_names(switch, cell), switch.count));
+    for ((from, to), count) in switches.chain(unchanged).take(50) {
+        out.push_str(&format!("| {from} | {to} | {} |\n", grouped(count)));
+    }
+    out.push('\n');
+    for example in &impact.examples {
+        let switch = Switch {
+            from: example.from.clone(),
+            to: example.to.clone(),
+            count: 1,
+        };
+        let (from, to) = names(&switch, cell);
+        let user = example
+            .key
+            .as_ref()
+            .map_or_else(|| format!("line {}", example.line), |key| code(key));
+        out.push_str(&format!("* {user}: {from} → {to}\n"));
+    }
+    out.push_str("\n</details>\n\n");
+    Some(out)
+}
+
+fn headline(impact: &Impact) -> String {
+    let mut line = match impact.switched {
+        0 => format!("none of {} switches", users_of(impact.users)),
+        1 => format!("1 of {} switches", users_of(impact.users)),
+        some => format!("{} of {} switch", grouped(some), users_of(impact.users)),
+    };
+    if impact.cannot_say > 0 {
+        line.push_str(&format!("; cannot say for {}", grouped(impact.cannot_say)));
+    }
+    line
+}
+
+/// Returns the two variations of a switch. Equal names are told apart, because their values differ.
+fn names(switch: &Switch, name: fn(&str) -> String) -> (String, String) {
+    let (from, to) = plain_names(switch, name);
+    match from == to {
+        false => (from, to),
+        true => (from, format!("{to} with its new value")),
+    }
+}
+
+fn plain_names(switch: &Switch, name: fn(&str) -> String) -> (String, String) {
+    let of = |variation: &Option<String>| {
+        let variation = variation.as_deref();
+        variation.map_or_else(|| "the caller's default".to_owned(), name)
+    };
+    (of(&switch.from), of(&switch.to))
+}
+
+fn text(name: &str) -> String {
+    quoted(name)
+}
+
+/// Returns a name for a cell of a table, where a pipe would end the cell even in code.
+fn cell(name: &str) -> String {
+    code(&escaped(name).to_string().replace('|', "¦"))
+}
+
+fn users_of(number: u64) -> String {
+    count(number, "user", "users")
+}
+
+fn count(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(number), if number == 1 { one } else { many })
+}
+
+/// Returns a number with commas between groups of three digits.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.char_indices() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_groups_of_three_digits() {
+        let shown = [0, 999, 1_000, 12_345, 1_000_000].map(grouped);
+        assert_eq!(shown, ["0", "999", "1,000", "12,345", "1,000,000"]);
+    }
+
+    #[test]
+    fn a_name_in_a_table_closes_neither_the_cell_nor_the_code() {
+        assert_eq!(cell("a|b`c\n"), "`` a¦b`c\\n ``");
+    }
+}

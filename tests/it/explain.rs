@@ -1,0 +1,239 @@
+//! `gitoggle explain` traces one user through a toggle.
+
+use crate::support::{World, doc};
+
+/// A toggle with every kind of result.
+const BANNER: &str = r#"disabled: false
+content:
+  variations:
+    - { name: "off", value: "false" }
+    - { name: "on", value: "true" }
+  rules:
+    - name: adults in Paris
+      conditions:
+        - { type: number, subject: age, predicate: ">", objects: ["18"] }
+        - { type: string, subject: city, predicate: is one of, objects: [Paris, London] }
+      serve: { select: 1 }
+    - name: members
+      conditions:
+        - { type: segment, predicate: is in, objects: [vip] }
+      serve: { select: 1 }
+    - name: ""
+      conditions:
+        - { type: datetime, subject: since, predicate: after, objects: ["2030-01-01T00:00:00+00:00"] }
+      serve: { select: 0 }
+  disabledServe: { select: 0 }
+  defaultServe: { split: [2500, 7500] }
+  prerequisites: []
+"#;
+
+fn world() -> World {
+    let world = World::new();
+    world
+        .repo
+        .file("shop/prod/new_feature.yaml", BANNER)
+        .file("shop/prod/pay.yaml", doc(18))
+        .commit("Add toggles");
+    world
+}
+
+fn explain(world: &World, toggle: &str) -> crate::support::Gitoggle {
+    world
+        .bare("explain")
+        .set("repo", world.repo.path())
+        .set("service-kind", "featureprobe")
+        .arg(toggle)
+}
+
+const AT: &str = "2026-01-01T00:00:00Z";
+
+#[test]
+fn every_condition_says_whether_it_matches_and_why() {
+    let world = world();
+    explain(&world, "shop/prod/new_feature")
+        .args("--attr age=20 --attr city=Paris --key user-1 --at")
+        .arg(AT)
+        .exit(0)
+        .stdout(
+            "shop/prod/new_feature for the user `user-1`
+  shop/prod/new_feature.yaml
+  rule `adults in Paris`: matches
+    `age` > `18` (number): matches; `age` is `20`
+    `city` is one of `Paris`, `London` (string): matches; `city` is `Paris`
+  rule `members`: not reached
+  rule 3: not reached
+  rule `adults in Paris` serves `on`
+
+served: `on` (value `true`) by rule `adults in Paris`
+",
+        );
+}
+
+#[test]
+fn what_the_repository_does_not_define_is_not_guessed() {
+    let world = world();
+    explain(&world, "shop/prod/new_feature")
+        .args("--attr age=old --key user-1 --at")
+        .arg(AT)
+        .exit(0)
+        .stdout(
+            "shop/prod/new_feature for the user `user-1`
+  shop/prod/new_feature.yaml
+  rule `adults in Paris`: does not match
+    `age` > `18` (number): does not match; `age` is `old`, which is not a number
+    `city` is one of `Paris`, `London` (string): does not match; `city` is not given
+  rule `members`: cannot say
+    is in `vip` (segment): cannot say; the repository does not define the segment
+  rule 3: does not match
+    `since` after `2030-01-01T00:00:00+00:00` (datetime): does not match; `since` is not given, so the time 2026-01-01T00:00:00Z counts
+  rule `members` serves `on`
+  the default serve serves `off`
+    bucket 925: `off` has 0 to 2499, `on` has 2500 to 9999
+
+cannot say: the repository does not define the segment
+",
+        );
+    // Both possible serves are the same for this user, whose bucket is 6124.
+    explain(&world, "shop/prod/new_feature")
+        .args("--key user-2 --at")
+        .arg(AT)
+        .exit(0)
+        .stdout_contains(&["cannot say", "\nserved: `on` (value `true`)\n"]);
+    explain(&world, "shop/prod/new_feature")
+        .exit(0)
+        .stdout_contains(&["for a user without a key", "random bucket"]);
+}
+
+#[test]
+fn the_json_has_the_same_trace() {
+    let world = world();
+    let json = explain(&world, "shop/prod/new_feature")
+        .set("output", "json")
+        .args("--attr age=20 --attr city=Rome --key user-1 --at")
+        .arg(AT)
+        .exit(0)
+        .json();
+    assert_eq!(json["version"], 1);
+    assert_eq!(json["result"], "cannot-say");
+    assert_eq!(json["rules"][0]["matches"], "does-not-match");
+    assert_eq!(json["rules"][0]["conditions"][0]["matches"], "matches");
+    assert_eq!(json["rules"][1]["conditions"][0]["matches"], "cannot-say");
+    assert_eq!(json["serves"][1]["bucket"], 925);
+    assert_eq!(json["serves"][1]["ranges"][0]["to"], 2500);
+    assert_eq!(json["attributes"]["city"], "Rome");
+}
+
+#[test]
+fn a_revision_can_be_explained_instead_of_the_work_tree() {
+    let world = world();
+    world.repo.write("shop/prod/pay.yaml", doc(60));
+    let matches = |ran: crate::support::Gitoggle, expected: &str| {
+        ran.args("--attr age=20").exit(0).stdout_contains(&[expected]);
+    };
+    matches(
+        explain(&world, "shop/prod/pay").unset("service-kind"),
+        "does not match; `age` is `20`",
+    );
+    matches(
+        explain(&world, "shop/prod/pay")
+            .unset("service-kind")
+            .set("ref", "main"),
+        "matches; `age` is `20`",
+    );
+}
+
+#[test]
+fn an_unknown_toggle_gets_a_suggestion_and_an_invalid_document_its_findings() {
+    let world = world();
+    explain(&world, "shop/prod/pya")
+        .exit(1)
+        .stderr("error: there is no document for `shop/prod/pya`\nhint: did you mean `shop/prod/pay`?\n");
+    explain(&world, "shop/prod/pya")
+        .set("output", "json")
+        .exit(1)
+        .stdout_contains(&["there is no document for `shop/prod/pya`"])
+        .any_stderr();
+    world.repo.write("shop/prod/pay.yaml", "nonsense\n");
+    explain(&world, "shop/prod/pay").exit(3).stderr_contains(&[
+        "not-a-document",
+        "shop/prod/pay.yaml:1:1",
+        "cannot be evaluated",
+    ]);
+    for (args, needle) in [
+        ("--attr age", "NAME=VALUE"),
+        ("--attr =1", "NAME=VALUE"),
+        ("--attr a=1 --attr a=2", "the attribute `a` is given twice"),
+        ("--at yesterday", "is not a time"),
+        ("-o markdown", "no `markdown` output"),
+    ] {
+        explain(&world, "shop/prod/new_feature")
+            .args(args)
+            .exit(64)
+            .any_stdout()
+            .stderr_contains(&[needle]);
+    }
+    explain(&world, "pay")
+        .exit(64)
+        .any_stdout()
+        .stderr_contains(&["project/environment/toggle"]);
+}
+
+#[test]
+fn prerequisites_are_evaluated_from_their_documents() {
+    let world = world();
+    let dependent = |key: &str| {
+        BANNER.replace(
+            "prerequisites: []",
+            &format!("prerequisites: [{{ key: {key}, value: \"true\", type: boolean }}]"),
+        )
+    };
+    world
+        .repo
+        .write("shop/prod/a.yaml", dependent("pay"))
+        .write("shop/prod/b.yaml", dependent("gone"))
+        .write("shop/prod/pay.yaml", doc(18) + "  prerequisites: []\n");
+    explain(&world, "shop/prod/a")
+        .args("--attr age=17")
+        .exit(0)
+        .stdout_contains(&[
+            "prerequisite `pay` must serve `true` (boolean): not met",
+            "served: `off`",
+            "the disabled serve",
+        ]);
+    explain(&world, "shop/prod/a")
+        .args("--attr age=20 --attr city=Paris")
+        .exit(0)
+        .stdout_contains(&["(boolean): met", "served: `on`"]);
+    explain(&world, "shop/prod/b")
+        .args("--attr age=20 --attr city=Paris")
+        .exit(0)
+        .stdout_contains(&["cannot say; the toggle has no valid document in the repository"]);
+}
+
+#[test]
+fn hostile_text_is_escaped() {
+    let world = World::new();
+    let text = r"a\e[31m\u202Eb::error::";
+    let banner = BANNER
+        .replace("name: adults in Paris", &format!("name: \"{text}\""))
+        .replace("subject: city", &format!("subject: \"{text}\""));
+    world
+        .repo
+        .file("shop/prod/new_feature.yaml", banner)
+        .commit("Hostile");
+    for output in ["human", "json"] {
+        let printed = explain(&world, "shop/prod/new_feature")
+            .set("output", output)
+            .arg("--attr")
+            .arg("a\u{1b}[31m\u{202e}b::error::=x\u{1b}\n::error::y")
+            .arg("--key")
+            .arg("k\u{1b}[0m")
+            .exit(0)
+            .both();
+        assert!(!printed.contains(['\u{1b}', '\u{202e}']), "{printed:?}");
+        assert!(
+            printed.lines().all(|line| !line.trim_start().starts_with("::")),
+            "{printed}"
+        );
+    }
+}

@@ -1,0 +1,223 @@
+//! `gitoggle test` compares what toggles serve with the expectations next to them.
+
+use crate::support::{Gitoggle, World, doc};
+
+const GOOD: &str = "- { name: adults, given: { age: 20 }, serves: on }\n- { name: children, given: { age: 7 }, serves: off }\n";
+
+fn world(tests: &str) -> World {
+    let world = World::new();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(18))
+        .file("shop/prod/pay.test.yaml", tests)
+        .commit("Add pay");
+    world
+}
+
+fn test(world: &World) -> Gitoggle {
+    world.bare("test").set("repo", world.repo.path())
+}
+
+#[test]
+fn expectations_that_are_met_are_counted() {
+    let world = world(GOOD);
+    test(&world)
+        .exit(0)
+        .stdout("tested 2 expectations in 1 file: all met\n");
+    test(&world)
+        .set("ref", "main")
+        .exit(0)
+        .stdout("tested 2 expectations in 1 file: all met\n");
+    world.validate().exit(0).any_output();
+}
+
+#[test]
+fn an_expectation_that_is_not_met_fails_with_the_trace() {
+    let world = world(&GOOD.replace("age: 7", "age: 70"));
+    test(&world).exit(1).stdout(
+        "failed shop/prod/pay.test.yaml:2 `children`: expected `off`, served `on` by rule `adults`
+    shop/prod/pay for a user without a key
+      shop/prod/pay.yaml
+      rule `adults`: matches
+        `age` > `18` (number): matches; `age` is `70`
+      rule `adults` serves `on`
+    
+    served: `on` (value `true`) by rule `adults`
+
+tested 2 expectations in 1 file: 1 failed
+",
+    );
+    let json = test(&world).set("output", "json").exit(1).json();
+    assert_eq!(json["version"], 1);
+    assert_eq!(json["summary"]["failed"], 1);
+    assert_eq!(json["results"][0]["passed"], true);
+    assert_eq!(json["results"][1]["explanation"]["variation"]["name"], "on");
+    assert_eq!(json["results"][1]["line"], 2);
+    test(&world).set("output", "junit").exit(1).stdout_contains(&[
+        "<testsuites name=\"gitoggle\" tests=\"2\" failures=\"1\" errors=\"0\">",
+        "<testcase classname=\"shop/prod/pay\" name=\"adults\"/>",
+        "<failure message=\"expected `off`, served `on` by rule `adults`\">shop/prod/pay for a user without a key",
+    ]);
+}
+
+#[test]
+fn what_cannot_be_determined_is_not_met() {
+    let world = World::new();
+    let odd = doc(18)
+        .replace("type: number", "type: segment")
+        .replace("predicate: \">\"", "predicate: is in");
+    world
+        .repo
+        .file("shop/prod/pay.yaml", odd)
+        .file("shop/prod/pay.test.yaml", GOOD)
+        .commit("Add pay");
+    test(&world).exit(1).stdout_contains(&[
+        "expected `on`, cannot say: the repository does not define the segment",
+        "2 failed",
+    ]);
+}
+
+#[test]
+fn the_time_and_the_key_of_an_expectation_decide() {
+    let world = World::new();
+    let timed = doc(18)
+        .replace(
+            "type: number, subject: age, predicate: \">\", objects: [\"18\"]",
+            "type: datetime, subject: now, predicate: after, objects: [\"2026-01-01T00:00:00+00:00\"]",
+        )
+        .replace(
+            "defaultServe: { select: 0 }",
+            "defaultServe: { split: [2500, 7500] }\n  prerequisites: []",
+        );
+    world
+        .repo
+        .file("shop/prod/new_feature.yaml", timed)
+        .file(
+            "shop/prod/new_feature.test.yaml",
+            "- { name: later, at: 2026-01-01T00:00:00Z, serves: on }
+- { name: low, key: user-1, at: 2025-12-31T23:59:59Z, serves: off }
+- { name: high, key: user-2, at: 2025-12-31T23:59:59Z, serves: on }
+- { name: no time, key: user-1, serves: off }
+- { name: no key, at: 2025-12-31T23:59:59Z, serves: off }
+",
+        )
+        .commit("Add");
+    test(&world)
+        .set("service-kind", "featureprobe")
+        .exit(1)
+        .stdout_contains(&[
+            "`no time`: expected `off`, cannot say: the attribute is missing, so the current time decides",
+            "`no key`: expected `off`, cannot say: the user has no key",
+            "tested 5 expectations in 1 file: 2 failed",
+        ]);
+}
+
+#[test]
+fn a_file_that_cannot_be_tested_is_an_error() {
+    for (path, content, needle) in [
+        ("shop/prod/gone.test.yaml", GOOD, "test-without-toggle"),
+        ("shop/prod/pay.test.yaml", "", "empty-document"),
+        (
+            "shop/prod/pay.test.yaml",
+            "- { name: a, serves: onn }\n",
+            "did you mean `on`?",
+        ),
+        (
+            "shop/prod/pay.test.yaml",
+            "- { name: a, given: { age: [1] }, serves: on }\n",
+            "shop/prod/pay.test.yaml:1:23",
+        ),
+        ("shop/prod/pay.yaml", "nonsense\n", "not-a-document"),
+    ] {
+        let world = world(GOOD);
+        world.repo.write(path, content);
+        test(&world).exit(1).stdout_contains(&[needle, "finding"]);
+        test(&world)
+            .set("output", "junit")
+            .exit(1)
+            .stdout_contains(&["errors=\"1\"", "<error message="]);
+        let json = test(&world).set("output", "json").exit(1).json();
+        assert_eq!(json["findings"].as_array().unwrap().len(), 1, "{path}");
+    }
+    let world = world(GOOD);
+    world.repo.write("shop/prod/pya.test.yaml", GOOD);
+    test(&world)
+        .exit(1)
+        .stdout_contains(&["did you mean `shop/prod/pay`?"]);
+}
+
+#[test]
+fn a_test_of_nothing_fails() {
+    let world = World::new();
+    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    test(&world)
+        .exit(1)
+        .stdout("tested 0 expectations\n")
+        .stderr_contains(&["error: no expectation was tested\nhint: write expectations for `NAME.yaml`"]);
+    test(&world)
+        .arg("--allow-empty")
+        .exit(0)
+        .stdout("tested 0 expectations\n");
+    let json = test(&world).set("output", "json").exit(1).json();
+    assert_eq!(json["error"]["message"], "no expectation was tested");
+    test(&world).set("only", "shop/none/*").exit(1).any_output();
+}
+
+#[test]
+fn paths_and_globs_choose_the_toggles() {
+    let world = world(GOOD);
+    world
+        .repo
+        .file("shop/test/pay.yaml", doc(18))
+        .file("shop/test/pay.test.yaml", "- { name: a, serves: off }\n")
+        .commit("Another");
+    let one = "tested 1 expectation in 1 file: all met\n";
+    test(&world).set("only", "shop/test/*").exit(0).stdout(one);
+    for path in ["shop/test", "shop/test/pay.yaml", "shop/test/pay.test.yaml"] {
+        world
+            .bare("test")
+            .within(world.repo.path())
+            .arg(path)
+            .exit(0)
+            .stdout(one);
+    }
+}
+
+#[test]
+fn coverage_lists_what_no_expectation_reaches() {
+    let world = world("- { name: children, given: { age: 7 }, serves: off }\n");
+    world
+        .repo
+        .file("shop/prod/other.yaml", doc(18))
+        .commit("Without tests");
+    test(&world).arg("--coverage").exit(0).stdout(
+        "not tested shop/prod/other.yaml
+not reached shop/prod/pay.yaml:7 rule `adults`
+
+tested 1 expectation in 1 file: all met
+",
+    );
+    let json = test(&world)
+        .arg("--coverage")
+        .set("output", "json")
+        .exit(0)
+        .json();
+    assert_eq!(json["unreached"][1]["serves"][0]["line"], 7);
+    let json = test(&world).set("output", "json").exit(0).json();
+    assert!(json["unreached"].is_null());
+}
+
+#[test]
+fn hostile_names_are_escaped_in_every_output() {
+    let world = world(
+        "- { name: \"a\\e[31m\\n::error::<b>\", key: \"\\u202Ek\", given: { age: \"\\e]0;x\" }, serves: on }\n",
+    );
+    for output in ["human", "json", "junit"] {
+        let printed = test(&world).set("output", output).exit(1).both();
+        assert!(!printed.contains(['\u{1b}', '\u{202e}']), "{printed:?}");
+        assert!(
+            printed.lines().all(|line| !line.trim_start().starts_with("::")),
+            "{printed}"
+        );
+    }
+}
