@@ -13,8 +13,8 @@ use super::node::PathStep;
 use super::pattern::PatternChecker;
 use super::prerequisites::prerequisites;
 use super::raw::{RawContent, RawDocument, RawRule, RawServe, RawVariation};
-use super::resolve::VariationNames;
 use super::serves::{IfEmpty, ServeChecker, served_by};
+use super::variation_names::VariationNames;
 use crate::model::{Serve, ServiceKind};
 
 /// Returns all findings on the meaning of `document`.

@@ -38,6 +38,7 @@ mod split;
 #[cfg(test)]
 mod tests;
 pub mod tree;
+mod variation_names;
 mod vocabulary;
 mod yaml;
 

@@ -1,27 +1,13 @@
 //! Resolves serves to variations, and complete raw documents to targeting.
 
-use std::collections::HashMap;
-
 use super::raw::{
     RawCondition, RawContent, RawDocument, RawPrerequisite, RawRule, RawServe, RawVariation, Text,
 };
 use super::split::{self, SplitError};
+use super::variation_names::{NameError, VariationNames};
 use crate::model::{
     Between, Condition, Content, Prerequisite, Rule, Serve, ServiceKind, Targeting, Variation,
 };
-
-/// The variations of one document by name.
-pub(super) struct VariationNames<'a> {
-    /// The first index of each name, and whether the name is unique.
-    by_name: HashMap<&'a str, (u32, Uniqueness)>,
-    count: u32,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Uniqueness {
-    Ambiguous,
-    Unique,
-}
 
 /// Why a serve does not resolve to a variation.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -33,45 +19,7 @@ pub(super) enum ServeError {
     Variation(NameError),
 }
 
-/// Why a name is not that of a variation.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum NameError {
-    Ambiguous,
-    Unknown,
-}
-
-impl<'a> VariationNames<'a> {
-    pub(super) fn new(variations: &'a [RawVariation]) -> Self {
-        let mut by_name = HashMap::with_capacity(variations.len());
-        let indices = 0_u32..;
-        for (index, variation) in indices.zip(variations) {
-            if let Some(name) = &variation.name {
-                by_name
-                    .entry(name.as_str())
-                    // The name stays as ambiguous: without it, a serve by this name would be reported as unknown.
-                    .and_modify(|(_, uniqueness)| *uniqueness = Uniqueness::Ambiguous)
-                    .or_insert((index, Uniqueness::Unique));
-            }
-        }
-        Self {
-            by_name,
-            count: u32::try_from(variations.len()).unwrap_or(u32::MAX),
-        }
-    }
-
-    pub(super) fn count(&self) -> u32 {
-        self.count
-    }
-
-    /// Returns the index of the variation with this name.
-    pub(super) fn index(&self, name: &str) -> Result<u32, NameError> {
-        match self.by_name.get(name) {
-            Some((index, Uniqueness::Unique)) => Ok(*index),
-            Some((_, Uniqueness::Ambiguous)) => Err(NameError::Ambiguous),
-            None => Err(NameError::Unknown),
-        }
-    }
-
+impl VariationNames<'_> {
     /// Returns what `serve` means. Whether it may serve nothing depends on its place.
     pub(super) fn resolve(&self, serve: &RawServe) -> Result<Serve, ServeError> {
         let RawServe {
@@ -80,7 +28,7 @@ impl<'a> VariationNames<'a> {
             split,
         } = serve;
         match (select, variation, split) {
-            (Some(select), None, None) if *select < self.count => Ok(Serve::Select(*select)),
+            (Some(select), None, None) if *select < self.count() => Ok(Serve::Select(*select)),
             (Some(_), None, None) => Err(ServeError::OutOfRange),
             (None, Some(name), None) => {
                 let index = self.index(name).map_err(ServeError::Variation)?;

@@ -4,8 +4,9 @@ use super::check;
 use super::finding::{At, Finding, Part, report, shown, suggest};
 use super::help::{ROLLOUT, SERVE_FORMS, STOPS, VANISHES};
 use super::raw::{RawServe, RawSplit, RawVariation};
-use super::resolve::{NameError, ServeError, VariationNames};
+use super::resolve::ServeError;
 use super::split::SplitError;
+use super::variation_names::{NameError, VariationNames};
 use crate::model::{Serve, ServiceKind, WHOLE, percent};
 
 /// Checks serves for one kind of service.

@@ -1,7 +1,7 @@
 //! Resolves splits: percentages by name and weights by index mean the same.
 
 use super::raw::RawSplit;
-use super::resolve::{NameError, VariationNames};
+use super::variation_names::{NameError, VariationNames};
 use crate::model::WHOLE;
 
 /// Why a split does not resolve. The index is that of an entry as it is written.

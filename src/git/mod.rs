@@ -29,6 +29,7 @@
 mod access;
 mod error;
 mod failpoint;
+mod ids;
 mod ignored;
 mod libgit2;
 mod objects;
@@ -59,9 +60,10 @@ pub(crate) use failpoint::Failpoints;
 pub(crate) use failpoint::simulated;
 /// An open repository. Other modules pass it on; most name no other type of libgit2.
 pub use git2::Repository;
+pub(crate) use ids::{object_id, oid};
 pub(crate) use ignored::{Ignored, os_path};
 pub use objects::ObjectReader;
-pub(crate) use objects::{blob, object_id, oid, tree};
+pub(crate) use objects::{blob, tree};
 pub use os_error::{Libgit2Error, io_fault, is_full, os_error};
 pub use pool::{PooledRepository, RepositoryPool};
 pub use remote::{

@@ -3,9 +3,10 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use git2::{ObjectType, Odb, OdbLookupFlags, Oid, Repository};
+use git2::{ObjectType, Odb, OdbLookupFlags, Repository};
 
 use super::error::{ObjectError, ObjectFault};
+use super::ids::oid;
 use super::pack::{ObjectKind, PackedObject};
 use super::pool::{PooledRepository, RepositoryPool};
 use super::unpack::Unpacker;
@@ -13,8 +14,8 @@ use crate::model::{Blob, ObjectId, StoredAt, Tree, Trees};
 
 /// Reads the objects of one repository through its own handle. Each thread needs its own reader.
 ///
-/// libgit2 reads the first objects, because a few are not worth opening the packs for. Then an [`Unpacker`] reads those that
-/// it can.
+/// libgit2 reads the first objects, because a few are not worth opening the packs for. Then an unpacker reads those that it
+/// can.
 pub struct ObjectReader {
     repository: PooledRepository,
     /// The number of objects that libgit2 read before the packs were opened.
@@ -156,14 +157,4 @@ fn read<T>(
         true => take(object.data()),
         false => Err(ObjectFault::WrongType(id, kind.str())),
     }
-}
-
-pub(crate) fn oid(id: ObjectId) -> Oid {
-    Oid::from_bytes(&id.0).expect("an id has 20 bytes")
-}
-
-pub(crate) fn object_id(oid: Oid) -> ObjectId {
-    let mut id = [0; 20];
-    id.copy_from_slice(&oid.as_bytes()[..20]);
-    ObjectId(id)
 }

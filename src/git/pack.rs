@@ -12,7 +12,7 @@ use git2::{Odb, OdbLookupFlags};
 use sha1::{Digest, Sha1};
 use tempfile::NamedTempFile;
 
-use super::objects::oid;
+use super::ids::oid;
 use super::pack_index::{self, IndexEntry};
 use super::repository::sync_folder;
 use super::{Failpoints, RepositoryError};

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use git2::{ObjectType, Repository};
 use proptest::prelude::*;
 
-use super::objects::{ObjectReader, oid};
+use super::ids::oid;
+use super::objects::ObjectReader;
 use super::pack::{ObjectKind, PackWriter, PackedObject, id_of};
 use super::packs::Packs;
 use super::pool::RepositoryPool;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use git2::Repository;
 
-use super::objects::{object_id, oid};
+use super::ids::{object_id, oid};
 use super::repository::sync_folder;
 use super::{Failpoints, RepositoryError};
 use crate::model::CommitId;

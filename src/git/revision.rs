@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use git2::{ErrorCode, Oid, Repository};
 
-use super::objects::{object_id, oid};
+use super::ids::{object_id, oid};
 use crate::model::CommitId;
 
 /// The object that an expression names.

@@ -2,8 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use super::Variation;
-
 super::words! {
     /// The type of the values that a toggle returns, and that a prerequisite compares with.
     ReturnType {
@@ -19,12 +17,10 @@ super::words! {
 }
 
 impl ReturnType {
-    /// Returns the type of a new toggle with these variations (DESIGN, section 8.6).
+    /// Returns the type of a new toggle with these values (DESIGN, section 8.6).
     #[must_use]
-    pub fn of(variations: &[Variation]) -> Self {
-        let all = |test: &dyn Fn(&str) -> bool| {
-            !variations.is_empty() && variations.iter().all(|variation| test(&variation.value))
-        };
+    pub fn of(values: &[&str]) -> Self {
+        let all = |test: &dyn Fn(&str) -> bool| !values.is_empty() && values.iter().all(|value| test(value));
         let fits = |return_type| move |value: &str| variation_fits(return_type, value).is_ok();
         match () {
             () if all(&|value| matches!(value, "true" | "false")) => Self::Boolean,
@@ -93,14 +89,6 @@ mod tests {
 
     #[test]
     fn a_new_toggle_has_the_narrowest_type_of_all_its_variations() {
-        let of = |values: &[&str]| {
-            let variation = |value: &&str| Variation {
-                value: (*value).to_owned(),
-                name: String::new(),
-                description: String::new(),
-            };
-            ReturnType::of(&values.iter().map(variation).collect::<Vec<_>>())
-        };
         for (values, expected) in [
             (&["true", "false"][..], ReturnType::Boolean),
             (&["true", "False"], ReturnType::String),
@@ -111,7 +99,7 @@ mod tests {
             (&["1", "true"], ReturnType::String),
             (&[], ReturnType::String),
         ] {
-            assert_eq!(of(values), expected, "{values:?}");
+            assert_eq!(ReturnType::of(values), expected, "{values:?}");
         }
     }
 

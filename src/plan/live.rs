@@ -36,7 +36,10 @@ pub fn decide_live(change: &Change, live: &Live, policy: &Policy) -> LiveDecisio
         // There is nothing left to disable.
         Live::Missing if change.action == Action::Disable => return LiveDecision::Converged,
         Live::Missing if policy.on_missing == OnMissing::Create && change.action != Action::Adopt => {
-            return LiveDecision::Create(ReturnType::of(&change.payload.targeting().content.variations));
+            let targeting = change.payload.targeting();
+            let values = targeting.content.variations.iter();
+            let values: Vec<&str> = values.map(|variation| variation.value.as_str()).collect();
+            return LiveDecision::Create(ReturnType::of(&values));
         }
         Live::Missing => return LiveDecision::Hold(LiveHold::Missing),
         Live::Untargeted => return LiveDecision::Hold(LiveHold::Untargeted),

@@ -21,8 +21,8 @@ pub use host_message::HostMessage;
 pub use moved::moved_to;
 pub use ssh_host::SshHost;
 
+use super::ids::object_id;
 use super::libgit2::libgit2_with_transport;
-use super::objects::object_id;
 use super::{GitAccess, RepoUrl};
 use crate::model::ObjectId;
 use connection::{Connection, Ticket};

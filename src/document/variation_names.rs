@@ -1,0 +1,58 @@
+//! The variations of a document by name.
+
+use std::collections::HashMap;
+
+use super::raw::RawVariation;
+
+/// The variations of one document by name.
+pub(super) struct VariationNames<'a> {
+    /// The first index of each name, and whether the name is unique.
+    by_name: HashMap<&'a str, (u32, Uniqueness)>,
+    count: u32,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Uniqueness {
+    Ambiguous,
+    Unique,
+}
+
+/// Why a name is not that of a variation.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum NameError {
+    Ambiguous,
+    Unknown,
+}
+
+impl<'a> VariationNames<'a> {
+    pub(super) fn new(variations: &'a [RawVariation]) -> Self {
+        let mut by_name = HashMap::with_capacity(variations.len());
+        let indices = 0_u32..;
+        for (index, variation) in indices.zip(variations) {
+            if let Some(name) = &variation.name {
+                by_name
+                    .entry(name.as_str())
+                    // The name stays as ambiguous: without it, a serve by this name would be reported as unknown.
+                    .and_modify(|(_, uniqueness)| *uniqueness = Uniqueness::Ambiguous)
+                    .or_insert((index, Uniqueness::Unique));
+            }
+        }
+        Self {
+            by_name,
+            count: u32::try_from(variations.len()).unwrap_or(u32::MAX),
+        }
+    }
+
+    pub(super) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Returns the index of the variation with this name.
+    pub(super) fn index(&self, name: &str) -> Result<u32, NameError> {
+        match self.by_name.get(name) {
+            Some((index, Uniqueness::Unique)) => Ok(*index),
+            Some((_, Uniqueness::Ambiguous)) => Err(NameError::Ambiguous),
+            None => Err(NameError::Unknown),
+        }
+    }
+}
