@@ -243,6 +243,19 @@ fn very_many_users_are_counted_exactly() {
 }
 
 #[test]
+fn foreign_text_is_code_in_markdown() {
+    let world = world();
+    let users = "{\"key\":\"`<b>\",\"age\":20}\n{\"key\":\"k\",\"<i>@all`\":[]}\n";
+    plan(&world, users)
+        .set("output", "markdown")
+        .exit(0)
+        .stdout_contains(&[
+            "* `` `<b> ``: ",
+            "line 2: ``` `<i>@all`` is a list or an object, not text ```",
+        ]);
+}
+
+#[test]
 fn hostile_text_of_an_audience_is_escaped() {
     let world = world();
     let users = "{\"key\":\"\\u001b[31m|`<b>\\u202e\",\"age\":20}\n{\"key\":\"k\",\"\\u001b::error::\\n::warning::\":[]}\n\u{1b}[31m\n";

@@ -48,7 +48,7 @@ pub fn markdown_for(plan: &Plan, impact: Option<&UserImpact>) -> String {
         )
     }));
     parts.push("\n".to_owned());
-    parts.extend(impact.map(|impact| users::audience(impact).join("  \n") + "\n\n"));
+    parts.extend(impact.map(|impact| users::audience(impact, code).join("  \n") + "\n\n"));
     let table = |item: &Change| {
         impact
             .and_then(|impact| users::table(impact, &item.id))

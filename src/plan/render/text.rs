@@ -59,7 +59,10 @@ pub fn text_for(plan: &Plan, impact: Option<&UserImpact>, color: Color) -> Strin
     changes.left_out(&mut out);
     findings(&mut out, plan, color);
     line(&mut out, &format!("\n{}", summary(plan)));
-    for text in impact.map(users::audience).unwrap_or_default() {
+    for text in impact
+        .map(|impact| users::audience(impact, str::to_owned))
+        .unwrap_or_default()
+    {
         line(&mut out, &text);
     }
     defused(&out)

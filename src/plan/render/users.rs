@@ -8,8 +8,9 @@ use crate::plan::wording::quoted;
 /// The switches of one change that are listed.
 const MOST_SWITCHES: usize = 5;
 
-/// Returns lines about the audience as a whole: its size, and the lines that are not users.
-pub(super) fn audience(impact: &UserImpact) -> Vec<String> {
+/// Returns lines about the audience as a whole: its size, and the lines that are not users. `shown` renders a reason, which
+/// is foreign text.
+pub(super) fn audience(impact: &UserImpact, shown: fn(&str) -> String) -> Vec<String> {
     let users = &impact.users;
     let mut lines = vec![format!("audience: {}", users_of(users.users))];
     if users.without_key > 0 {
@@ -22,7 +23,7 @@ pub(super) fn audience(impact: &UserImpact) -> Vec<String> {
         ));
     }
     let broken = users.first_broken.iter();
-    lines.extend(broken.map(|broken| format!("  line {}: {}", broken.line, broken.reason)));
+    lines.extend(broken.map(|broken| format!("  line {}: {}", broken.line, shown(&broken.reason))));
     let more = users.broken - users.first_broken.len() as u64;
     if more > 0 {
         lines.push(format!("  … and {} more", grouped(more)));
