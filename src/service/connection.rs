@@ -13,9 +13,9 @@ use reqwest::{RequestBuilder, Response};
 use url::Url;
 
 use super::response::LARGEST_BODY;
-use super::retry_after::retry_after;
-use super::sanitize::sanitized;
 use super::{BaseUrl, Body, Outcome, SendFailure, ServiceResponse, classify_failure};
+use crate::transport::retry_after;
+use crate::transport::sanitized;
 use crate::transport::{Network, NetworkError, Secret, SecretError, SecretSource};
 
 /// The configuration of a [`super::Client`] or a [`super::LiveReader`].

@@ -3,8 +3,8 @@
 use std::error::Error as _;
 
 use super::Outcome;
-use super::sanitize::sanitized;
 use crate::model::Certainty;
+use crate::transport::sanitized;
 use crate::transport::{CertificateFault, certificate_fault, proxy_fault, reason};
 
 /// The reason why there is no response.

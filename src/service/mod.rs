@@ -16,8 +16,6 @@ mod outcome;
 mod reader;
 mod response;
 pub mod retry;
-mod retry_after;
-mod sanitize;
 
 pub use base_url::{BaseUrl, BaseUrlError, https};
 pub use classify::{ServiceTrust, classify};

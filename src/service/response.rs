@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::sanitize::sanitized;
 use crate::model::cut;
+use crate::transport::sanitized;
 
 /// In bytes, before and after decompression. A longer body is classified by its beginning.
 pub(super) const LARGEST_BODY: usize = 64 * 1024;

@@ -5,12 +5,8 @@
 use std::time::Duration;
 
 use super::Outcome;
-
-/// The maximum number of attempts for a busy or lost publish within one pass.
-pub const TRIES: u32 = 4;
-
-/// The longest `Retry-After` that a pass waits for. A longer one ends the pass and delays the next one by this duration.
-pub const LONGEST_WAIT: Duration = Duration::from_secs(60);
+use crate::transport::growing;
+pub use crate::transport::{LONGEST_WAIT, TRIES, backoff};
 
 /// The time without requests after the service rejects a token, before one toggle probes it.
 pub const PROBE_INTERVAL: Duration = Duration::from_secs(5 * 60);
@@ -117,12 +113,6 @@ fn busy(tries: u32, jitter: f64, retry_after: Option<Duration>) -> RetryDecision
     }
 }
 
-/// Returns the wait after attempt number `tries` of a toggle: half a second, doubling up to 30 s, times the jitter.
-#[must_use]
-pub fn backoff(tries: u32, jitter: f64) -> Duration {
-    growing(Duration::from_millis(500), Duration::from_secs(30), tries, jitter)
-}
-
 /// Returns the delay of the next pass after `failures` consecutive passes that the breaker or the service ended: two
 /// seconds, doubling up to five minutes, times the jitter.
 #[must_use]
@@ -140,18 +130,6 @@ pub fn lone_backoff(failures: u32, jitter: f64) -> Duration {
         failures,
         jitter,
     )
-}
-
-/// Returns `jitter × min(first × 2^(count − 1), longest)`.
-fn growing(first: Duration, longest: Duration, count: u32, jitter: f64) -> Duration {
-    let factor = 1_u32.checked_shl(count.saturating_sub(1)).unwrap_or(u32::MAX);
-    // `mul_f64` panics for a number that is not finite.
-    let jitter = if jitter.is_finite() {
-        jitter.clamp(0.0, 1.0)
-    } else {
-        1.0
-    };
-    first.saturating_mul(factor).min(longest).mul_f64(jitter)
 }
 
 #[cfg(test)]

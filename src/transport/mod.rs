@@ -1,6 +1,7 @@
 //! Provides TLS, proxies, and secrets: everything that a connection needs besides its protocol.
 //!
-//! One set of CA, proxy, and timeout settings serves the toggle service, the Git hosts, and a running daemon.
+//! One set of CA, proxy, and timeout settings serves the toggle service, the Git hosts, the forges,
+//! and a running daemon. So do the limits and waits of retries.
 //!
 //! Invariant: a secret is sent only to the host that it belongs to.
 
@@ -8,6 +9,9 @@ mod certificate;
 mod daemon;
 mod network;
 mod network_failure;
+mod retry;
+mod retry_after;
+mod sanitize;
 mod secret;
 mod webhook_signature;
 
@@ -15,5 +19,9 @@ pub use certificate::{CertificateFault, certificate_fault};
 pub use daemon::{DaemonClient, DaemonError, DaemonReply, DaemonUrl, DaemonUrlError};
 pub use network::{Network, NetworkError, provider};
 pub use network_failure::{ProxyFault, Reason, proxy_fault, reason};
+pub(crate) use retry::growing;
+pub use retry::{LONGEST_WAIT, TRIES, backoff};
+pub(crate) use retry_after::retry_after;
+pub(crate) use sanitize::sanitized;
 pub use secret::{Secret, SecretError, SecretSource};
 pub(crate) use webhook_signature::{SignatureCheck, SigningKey, SigningKeyError, hmac_sha256};

@@ -1,4 +1,4 @@
-//! Sanitizes the service's texts for messages: without the token, short, on one line.
+//! Sanitizes texts of a server for messages: without the token, short, on one line.
 
 use crate::model::{cut, escaped};
 
@@ -6,7 +6,7 @@ use crate::model::{cut, escaped};
 const LONGEST: usize = 300;
 
 /// Removes `secret` from `text`, shortens it and escapes it.
-pub(super) fn sanitized(text: &str, secret: &str) -> String {
+pub(crate) fn sanitized(text: &str, secret: &str) -> String {
     // Redaction comes before the cut, which could leave a part of the token.
     let text = redacted(text.trim(), secret);
     escaped(&cut(&text, LONGEST)).to_string()

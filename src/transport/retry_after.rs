@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 
 /// Returns the wait from `now`: zero for a date in the past, `None` for a malformed text.
 #[must_use]
-pub(super) fn retry_after(text: &str, now: Timestamp) -> Option<Duration> {
+pub(crate) fn retry_after(text: &str, now: Timestamp) -> Option<Duration> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         // A number that is too large still asks for a wait longer than any limit.
