@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::NotReviewed;
 use super::planning::range::RangeError;
 use crate::document::{Diagnostic, MOST_FILES};
 use crate::git::{ObjectError, RepoUrlError};
@@ -51,6 +52,9 @@ pub enum Error {
     /// A change is to be published, and no service is configured.
     #[error("no service is configured")]
     NoService,
+    /// The plan is not the one that was reviewed.
+    #[error(transparent)]
+    NotReviewed(#[from] Box<NotReviewed>),
     /// Uncommitted files were requested of a source without a work tree.
     #[error("only a repository at a path has uncommitted files")]
     NoWorkTree,
@@ -196,6 +200,10 @@ impl Error {
                 Some("check the spelling; a glob is compared with the whole of `project/environment/toggle`".into())
             }
             Self::NoService => Some("pass `--base-url` and a token".into()),
+            Self::NotReviewed(_) => Some(
+                "nothing was sent; review the plan that `gitoggle plan` prints now, and pass its digest as `--digest`"
+                    .into(),
+            ),
             Self::NoWorkTree => Some("omit `--worktree`, or pass a work tree as `--repo`".into()),
             Self::Service(error) => error.hint(),
             Self::TooManyFiles => Some("select one of the folders with `--root`".into()),
@@ -218,6 +226,7 @@ impl Error {
             // Another try has the same result until an operator decides (DESIGN, section 4, *Stale checkout*,
             // *Identity*).
             Self::HistoryCut { .. }
+                | Self::NotReviewed(_)
                 | Self::Rewritten { .. }
                 | Self::Stale { .. }
                 | Self::State(state::Error::OtherBaseUrl { .. })

@@ -49,6 +49,7 @@ pub(crate) mod publish;
 mod reconciler;
 mod record;
 mod report;
+mod reviewed;
 mod runtime;
 mod scope;
 #[cfg(test)]
@@ -69,6 +70,7 @@ pub use planning::{Files, Planned, plan};
 pub use publish::Limits;
 pub use reconciler::Reconciler;
 pub use report::{ChangeResult, Report, StopReason};
+pub use reviewed::NotReviewed;
 pub use runtime::Runtime;
 pub use scope::check_scope;
 pub use validate::{CheckTarget, Checked, Checks, check};

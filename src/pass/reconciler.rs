@@ -17,9 +17,10 @@ use super::publish::service::Service;
 use super::publish::{PublishJob, sent};
 use super::record::{self, Documents};
 use super::report::{PublishSummary, Report};
+use super::reviewed;
 use super::runtime::Runtime;
 use crate::git::RepoUrl;
-use crate::model::ToggleId;
+use crate::model::{ReviewedPlan, ToggleId};
 use crate::plan::{Approved, Parked};
 use crate::service::Client;
 use crate::source::{Snapshot, Source};
@@ -41,6 +42,8 @@ pub struct Reconciler {
     /// The remote that the state was opened on, if it is shared.
     remote: Option<RepoUrl>,
     inherited: Inherited,
+    /// The plan that was reviewed; without one, any plan is published.
+    reviewed: Option<ReviewedPlan>,
     /// Toggles that are not tried again yet, with the reason. The driver sets them before a pass.
     pub(crate) parked: BTreeMap<ToggleId, Parked>,
     /// The known moves of the ref. The driver keeps them between passes.
@@ -82,6 +85,7 @@ impl Reconciler {
             config,
             store,
             remote,
+            reviewed: None,
             parked: BTreeMap::new(),
             history: HistoryGuard::default(),
             #[cfg(test)]
@@ -104,6 +108,11 @@ impl Reconciler {
     #[must_use]
     pub fn view(&self) -> &StateSnapshot {
         self.store.view()
+    }
+
+    /// Publishes no other plan than this one from now on.
+    pub fn require(&mut self, reviewed: ReviewedPlan) {
+        self.reviewed = Some(reviewed);
     }
 
     pub(crate) fn config(&self) -> &Config {
@@ -187,6 +196,9 @@ impl Reconciler {
         let report = Report::new(Arc::clone(&plan), notes, read_time);
         if precheck == Precheck::Same {
             return Ok(report);
+        }
+        if let Some(reviewed) = &self.reviewed {
+            reviewed::check(&plan, reviewed)?;
         }
         context.report(Event::Looked(snapshot.revision()));
         match plan.approve() {

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use super::change::same_environment;
 use super::{Change, Orphan, Overrides, SourceInfo, StateEdit, WithheldReason, WithheldToggle};
 use crate::document::{Diagnostic, Severity};
-use crate::model::{Action, EnvironmentId, counted, hex};
+use crate::model::{Action, EnvironmentId, PlanDigest, counted, hex};
 
 /// Everything that one pass would do. All lists are sorted by toggle.
 #[derive(Clone, Debug)]
@@ -162,23 +162,23 @@ impl Plan {
         &self.findings
     }
 
-    /// Returns `sha256:` and the digest of all requests. Commits and comments are not part of it, so a merge does not
-    /// change it.
+    /// Returns the digest of all requests. Commits and comments are not part of it, so a merge does not change it.
     #[must_use]
-    pub fn digest(&self) -> String {
+    pub fn digest(&self) -> PlanDigest {
         let mut hash = Sha256::new();
         for change in self.requests() {
-            for part in [
-                change.id.as_str(),
-                change.action.as_str(),
-                change.payload.as_json(),
-            ] {
-                hash.update(part);
-                // Without a separator, two different lists could have the same bytes.
-                hash.update([0]);
-            }
+            add(&mut hash, change);
         }
-        format!("sha256:{}", hex(&hash.finalize()))
+        PlanDigest::of_sha256(&hash.finalize().into())
+    }
+
+    /// Returns the requests with their fingerprints: eight digits of a digest of the same parts as in [`Plan::digest`].
+    pub fn fingerprints(&self) -> impl Iterator<Item = (String, &Change)> {
+        self.requests().map(|change| {
+            let mut hash = Sha256::new();
+            add(&mut hash, change);
+            (hex(&hash.finalize()[..4]), change)
+        })
     }
 
     /// Returns the changes per environment, in the order of publishing.
@@ -289,5 +289,17 @@ impl Plan {
             Some(stopped) => Err(stopped),
             None => Ok(Approved(Arc::clone(self))),
         }
+    }
+}
+
+fn add(hash: &mut Sha256, change: &Change) {
+    for part in [
+        change.id.as_str(),
+        change.action.as_str(),
+        change.payload.as_json(),
+    ] {
+        hash.update(part);
+        // Without a separator, two different lists could have the same bytes.
+        hash.update([0]);
     }
 }

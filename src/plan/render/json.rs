@@ -26,7 +26,7 @@ pub fn json_for<'a>(plan: &'a Plan, users: Option<&'a UserImpact>) -> PlanJson<'
     let source = plan.source();
     PlanJson {
         version: Plan::VERSION,
-        digest: plan.digest(),
+        digest: plan.digest().to_string(),
         source: Source {
             repo: &source.repo,
             reference: &source.reference,
