@@ -25,7 +25,8 @@
 //!   Publishing requires a [`plan::Approved`], which only the rails create.
 //! * [`transport`] contains TLS, proxies, and secrets; [`git`] contains Git remotes, objects, and URLs. The edges
 //!   [`source`], [`service`] and [`state`] use them.
-//! * [`forge`] knows the services that host repositories and run CI jobs.
+//! * [`forge`] knows the services that host repositories and run CI jobs: it finds the pull request of a job, keeps the
+//!   comment of a plan on it up to date, and sets the status of a commit.
 //! * [`pass`] is the only module that uses every edge; [`daemon`] runs passes in a loop.
 //! * [`admin`] and [`notification`] read the daemon's status and send it commands; they cannot publish.
 //! * [`sandbox`] is a local stand-in for the service.

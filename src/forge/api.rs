@@ -1,0 +1,305 @@
+//! The forges whose API is called, their addresses, and what a request to each looks like.
+
+use std::fmt;
+use std::str::FromStr;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::Method;
+use reqwest::header::{HeaderMap, HeaderName};
+use serde_json::Value;
+use url::Url;
+
+use super::gitea::Gitea;
+use super::github::GitHub;
+use super::gitlab::GitLab;
+use super::status::CommitVerdict;
+use super::{Forge, status};
+use crate::model::words;
+use crate::transport::Secret;
+
+words! {
+    /// A forge whose API gitoggle calls.
+    ForgeApi {
+        /// GitHub, and GitHub Enterprise Server.
+        GitHub = "github",
+        /// GitLab.
+        GitLab = "gitlab",
+        /// Gitea and Forgejo.
+        Gitea = "gitea",
+    }
+}
+
+impl ForgeApi {
+    /// Returns the length of the longest comment, in characters.
+    #[must_use]
+    pub fn longest_comment(self) -> usize {
+        match self {
+            Self::GitHub => 65_536,
+            Self::GitLab => 1_000_000,
+            // Gitea has no limit of its own, but a column of its database may have this one.
+            Self::Gitea => 65_535,
+        }
+    }
+
+    /// Returns whether a job of `forge` has the variables of this API.
+    pub(super) fn is_of(self, forge: Forge) -> bool {
+        match self {
+            Self::GitHub => forge == Forge::GitHub,
+            Self::GitLab => forge == Forge::GitLab,
+            // Old runners of Gitea do not set a variable of their own.
+            Self::Gitea => matches!(forge, Forge::Gitea | Forge::GitHub),
+        }
+    }
+
+    pub(super) fn routes(self, repository: &str) -> Box<dyn Routes> {
+        match self {
+            Self::GitHub => Box::new(GitHub::new(repository)),
+            Self::GitLab => Box::new(GitLab::new(repository)),
+            Self::Gitea => Box::new(Gitea::new(repository)),
+        }
+    }
+
+    /// Returns what a token needs, for a message.
+    pub(super) fn permissions(self) -> &'static str {
+        match self {
+            Self::GitHub => {
+                "a comment needs `permissions: pull-requests: write`, a status `statuses: write`, and the comment of a \
+                 merged pull request `pull-requests: read` and `contents: read`; the token of a job for a fork may only \
+                 read"
+            }
+            Self::GitLab => {
+                "GITLAB_TOKEN needs the scope `api` and the role Developer; a job token (CI_JOB_TOKEN) may neither \
+                 comment nor set a status in most versions of GitLab, and jobs for a fork do not get the variables of \
+                 the project"
+            }
+            Self::Gitea => {
+                "the token needs the scopes `read:user`, `write:issue` (comments) and `write:repository` (statuses); the \
+                 token of a job for a fork may only read"
+            }
+        }
+    }
+}
+
+/// The address of a forge's API: `https`, a host, and optionally a port and a path. Printed without a trailing slash.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ApiUrl(Url);
+
+/// Why a text is not the address of an API. Never quotes the text, which may contain a password.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum ApiUrlError {
+    /// A user, a password, a query, or a fragment.
+    #[error("the address of an API must not have a user, password, query, or fragment")]
+    Extra,
+    /// Its scheme is not `https`.
+    #[error(
+        "write `https://…`; `{0}` is refused, because it would send the token unencrypted, within a cluster and on \
+         loopback too"
+    )]
+    Insecure(String),
+    /// It is not a URL.
+    #[error("this is not a URL: {0}; write `https://…`")]
+    NotUrl(#[from] url::ParseError),
+}
+
+impl FromStr for ApiUrl {
+    type Err = ApiUrlError;
+
+    fn from_str(text: &str) -> Result<Self, ApiUrlError> {
+        let mut url = Url::parse(text.trim())?;
+        let has_user = !url.username().is_empty() || url.password().is_some();
+        if has_user || url.query().is_some() || url.fragment().is_some() {
+            return Err(ApiUrlError::Extra);
+        }
+        if url.scheme() != "https" {
+            return Err(ApiUrlError::Insecure(url.scheme().to_owned()));
+        }
+        let path = url.path().trim_end_matches('/').to_owned();
+        url.set_path(&path);
+        Ok(Self(url))
+    }
+}
+
+impl fmt::Display for ApiUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.as_str().trim_end_matches('/'))
+    }
+}
+
+impl ApiUrl {
+    /// Returns whether both are on the same host and port.
+    pub(super) fn is_same_host(&self, other: &Self) -> bool {
+        self.0.origin() == other.0.origin()
+    }
+
+    /// Returns the URL of a request: always on the host of this one.
+    pub(super) fn at(&self, resource: &Resource) -> String {
+        match resource {
+            Resource::Path(path) => format!("{self}{path}"),
+            // GitHub has it at `api.github.com/graphql`, an Enterprise Server at `HOST/api/graphql`.
+            Resource::GraphQl => {
+                let address = self.to_string();
+                format!("{}/graphql", address.strip_suffix("/v3").unwrap_or(&address))
+            }
+        }
+    }
+}
+
+/// What a request is about.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Resource {
+    /// GitHub's other API.
+    GraphQl,
+    /// A path below the address of the API, encoded, with its query.
+    Path(String),
+}
+
+/// A request to the API of a forge.
+#[derive(Clone, Debug)]
+pub(super) struct ForgeRequest {
+    pub(super) method: Method,
+    pub(super) resource: Resource,
+    pub(super) body: Option<Value>,
+}
+
+impl ForgeRequest {
+    pub(super) fn get(path: String) -> Self {
+        Self {
+            method: Method::GET,
+            resource: Resource::Path(path),
+            body: None,
+        }
+    }
+
+    pub(super) fn delete(path: String) -> Self {
+        Self {
+            method: Method::DELETE,
+            ..Self::get(path)
+        }
+    }
+
+    pub(super) fn with(method: Method, path: String, body: Value) -> Self {
+        Self {
+            method,
+            resource: Resource::Path(path),
+            body: Some(body),
+        }
+    }
+}
+
+/// A comment on a pull request.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct ForgeComment {
+    pub(super) id: u64,
+    /// The user id of its author.
+    pub(super) author: u64,
+    pub(super) body: String,
+}
+
+impl ForgeComment {
+    /// Reads a comment, whose author is a member with this name.
+    pub(super) fn read(value: &Value, author: &str) -> Option<Self> {
+        Some(Self {
+            id: value["id"].as_u64()?,
+            // The user of Gitea's jobs has a negative id, which keeps its bits.
+            author: user_id(&value[author])?,
+            body: value["body"].as_str()?.to_owned(),
+        })
+    }
+}
+
+/// Returns the id of a user. A negative id, which Gitea has for its own users, becomes a large number.
+pub(super) fn user_id(user: &Value) -> Option<u64> {
+    let id = &user["id"];
+    id.as_u64().or_else(|| id.as_i64().map(i64::cast_unsigned))
+}
+
+/// The kind of a token, which decides its header.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum TokenKind {
+    /// The token of a GitLab job.
+    Job,
+    /// Any other token.
+    Personal,
+}
+
+/// How one forge names things in its API.
+pub(super) trait Routes {
+    /// The headers of every request besides the token.
+    fn headers(&self) -> &'static [(&'static str, &'static str)];
+    /// The header with the token.
+    fn authorization(&self, kind: TokenKind, token: &Secret) -> (HeaderName, String);
+    /// Requests the user of the token.
+    fn user(&self, kind: TokenKind) -> ForgeRequest;
+    /// Reads the id of the user of the token.
+    fn read_user(&self, answer: &Value) -> Option<u64>;
+    /// Requests a page of comments; the first one is 1.
+    fn comments(&self, number: u64, page: u32) -> ForgeRequest;
+    /// Returns whether another page follows.
+    fn has_next(&self, headers: &HeaderMap) -> bool;
+    /// Reads a comment; `None` for an entry that is not a comment of a user.
+    fn read_comment(&self, entry: &Value) -> Option<ForgeComment>;
+    /// Creates a comment.
+    fn create(&self, number: u64, body: &str) -> ForgeRequest;
+    /// Replaces the text of a comment.
+    fn update(&self, number: u64, comment: u64, body: &str) -> ForgeRequest;
+    /// Deletes a comment.
+    fn delete(&self, number: u64, comment: u64) -> ForgeRequest;
+    /// Sets the status of a commit.
+    fn status(&self, commit: &str, status: &status::CommitStatus, state: CommitVerdict) -> ForgeRequest;
+    /// Requests the pull requests of a commit.
+    fn requests_of(&self, commit: &str) -> ForgeRequest;
+    /// Reads the number of the pull request that was merged as `commit`.
+    fn read_merged(&self, answer: &Value, commit: &str) -> Option<u64>;
+}
+
+/// Encodes text as one component of a path.
+pub(super) fn component(text: &str) -> String {
+    const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+        .remove(b'-')
+        .remove(b'.')
+        .remove(b'_')
+        .remove(b'~');
+    utf8_percent_encode(text, ENCODED).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_of_an_api_is_https_without_a_user() {
+        for (text, shown) in [
+            ("https://api.github.com", "https://api.github.com"),
+            (
+                "https://git.example.com/api/v4/",
+                "https://git.example.com/api/v4",
+            ),
+        ] {
+            assert_eq!(text.parse::<ApiUrl>().unwrap().to_string(), shown);
+        }
+        for (text, part) in [
+            ("", "not a URL"),
+            ("api.github.com", "not a URL"),
+            ("http://127.0.0.1/api/v1", "loopback too"),
+            ("https://me:hunter2@git.example.com", "user"),
+            ("https://git.example.com?a=b", "query"),
+            ("https://git.example.com#a", "fragment"),
+        ] {
+            let error = text.parse::<ApiUrl>().unwrap_err().to_string();
+            assert!(error.contains(part) && !error.contains("hunter2"), "{error}");
+        }
+    }
+
+    #[test]
+    fn graphql_is_on_the_host_of_the_api() {
+        for (api, graphql) in [
+            ("https://api.github.com", "https://api.github.com/graphql"),
+            (
+                "https://ghe.example.com/api/v3",
+                "https://ghe.example.com/api/graphql",
+            ),
+        ] {
+            assert_eq!(api.parse::<ApiUrl>().unwrap().at(&Resource::GraphQl), graphql);
+        }
+    }
+}

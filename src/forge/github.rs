@@ -1,0 +1,103 @@
+//! GitHub's REST API, version 2022-11-28.
+
+use reqwest::Method;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, LINK};
+use serde_json::{Value, json};
+
+use super::api::{ForgeComment, ForgeRequest, Resource, Routes, TokenKind, component};
+use super::status::{CommitStatus, CommitVerdict};
+use crate::transport::Secret;
+
+/// A repository on GitHub.
+pub(super) struct GitHub(String);
+
+impl GitHub {
+    pub(super) fn new(repository: &str) -> Self {
+        Self(repository_path(repository))
+    }
+}
+
+/// Returns `/repos/OWNER/NAME`.
+pub(super) fn repository_path(repository: &str) -> String {
+    let parts: Vec<String> = repository.split('/').map(component).collect();
+    format!("/repos/{}", parts.join("/"))
+}
+
+impl Routes for GitHub {
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("accept", "application/vnd.github+json"),
+            ("x-github-api-version", "2022-11-28"),
+        ]
+    }
+
+    fn authorization(&self, _: TokenKind, token: &Secret) -> (HeaderName, String) {
+        (AUTHORIZATION, format!("Bearer {}", token.expose()))
+    }
+
+    fn user(&self, _: TokenKind) -> ForgeRequest {
+        // `GET /user` does not answer to the token of a job or an app.
+        ForgeRequest {
+            method: Method::POST,
+            resource: Resource::GraphQl,
+            body: Some(json!({ "query": "query { viewer { databaseId } }" })),
+        }
+    }
+
+    fn read_user(&self, answer: &Value) -> Option<u64> {
+        answer["data"]["viewer"]["databaseId"].as_u64()
+    }
+
+    fn comments(&self, number: u64, page: u32) -> ForgeRequest {
+        ForgeRequest::get(format!(
+            "{}/issues/{number}/comments?per_page=100&page={page}",
+            self.0
+        ))
+    }
+
+    fn has_next(&self, headers: &HeaderMap) -> bool {
+        // The linked URL is not requested, because it could be on another host.
+        let links = headers.get_all(LINK).iter();
+        let mut links = links.filter_map(|value| value.to_str().ok());
+        links.any(|value| value.contains("rel=\"next\""))
+    }
+
+    fn read_comment(&self, entry: &Value) -> Option<ForgeComment> {
+        ForgeComment::read(entry, "user")
+    }
+
+    fn create(&self, number: u64, body: &str) -> ForgeRequest {
+        let path = format!("{}/issues/{number}/comments", self.0);
+        ForgeRequest::with(Method::POST, path, json!({ "body": body }))
+    }
+
+    fn update(&self, _: u64, comment: u64, body: &str) -> ForgeRequest {
+        let path = format!("{}/issues/comments/{comment}", self.0);
+        ForgeRequest::with(Method::PATCH, path, json!({ "body": body }))
+    }
+
+    fn delete(&self, _: u64, comment: u64) -> ForgeRequest {
+        ForgeRequest::delete(format!("{}/issues/comments/{comment}", self.0))
+    }
+
+    fn status(&self, commit: &str, status: &CommitStatus, state: CommitVerdict) -> ForgeRequest {
+        let path = format!("{}/statuses/{}", self.0, component(commit));
+        ForgeRequest::with(Method::POST, path, status.json(state.as_str(), 140))
+    }
+
+    fn requests_of(&self, commit: &str) -> ForgeRequest {
+        ForgeRequest::get(format!(
+            "{}/commits/{}/pulls?per_page=100",
+            self.0,
+            component(commit)
+        ))
+    }
+
+    fn read_merged(&self, answer: &Value, commit: &str) -> Option<u64> {
+        let requests = answer.as_array()?;
+        let merged = requests.iter().find(|request| {
+            request["merge_commit_sha"].as_str() == Some(commit) && !request["merged_at"].is_null()
+        });
+        merged?["number"].as_u64()
+    }
+}

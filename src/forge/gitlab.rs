@@ -1,0 +1,138 @@
+//! GitLab's REST API, version 4.
+
+use reqwest::Method;
+use reqwest::header::{HeaderMap, HeaderName};
+use serde_json::{Value, json};
+
+use super::api::{ForgeComment, ForgeRequest, Routes, TokenKind, component, user_id};
+use super::status::{CommitStatus, CommitVerdict};
+use crate::transport::Secret;
+
+/// A project on GitLab.
+pub(super) struct GitLab(String);
+
+impl GitLab {
+    /// `project` is a number or a path.
+    pub(super) fn new(project: &str) -> Self {
+        Self(format!("/projects/{}", component(project)))
+    }
+
+    fn notes(&self, number: u64) -> String {
+        format!("{}/merge_requests/{number}/notes", self.0)
+    }
+}
+
+/// Escapes lines that GitLab would execute as quick actions, such as `/merge`, with the rights of the token.
+fn without_actions(body: &str) -> String {
+    let lines = body.split_inclusive('\n').map(|line| {
+        let text = line.trim_start();
+        match text.starts_with('/') {
+            true => format!("{}\\{text}", &line[..line.len() - text.len()]),
+            false => line.to_owned(),
+        }
+    });
+    lines.collect()
+}
+
+impl Routes for GitLab {
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[("accept", "application/json")]
+    }
+
+    fn authorization(&self, kind: TokenKind, token: &Secret) -> (HeaderName, String) {
+        let name = match kind {
+            TokenKind::Job => "job-token",
+            TokenKind::Personal => "private-token",
+        };
+        (HeaderName::from_static(name), token.expose().to_owned())
+    }
+
+    fn user(&self, kind: TokenKind) -> ForgeRequest {
+        // A job token has no user of its own; GitLab answers with the job, and its user.
+        let path = match kind {
+            TokenKind::Job => "/job",
+            TokenKind::Personal => "/user",
+        };
+        ForgeRequest::get(path.to_owned())
+    }
+
+    fn read_user(&self, answer: &Value) -> Option<u64> {
+        user_id(&answer["user"]).or_else(|| user_id(answer))
+    }
+
+    fn comments(&self, number: u64, page: u32) -> ForgeRequest {
+        ForgeRequest::get(format!(
+            "{}?sort=asc&order_by=created_at&per_page=100&page={page}",
+            self.notes(number)
+        ))
+    }
+
+    fn has_next(&self, headers: &HeaderMap) -> bool {
+        // Empty on the last page.
+        headers.get("x-next-page").is_some_and(|page| !page.is_empty())
+    }
+
+    fn read_comment(&self, entry: &Value) -> Option<ForgeComment> {
+        // Notes of GitLab itself, such as that of a changed label, are in the list as well.
+        let is_system = entry["system"].as_bool() == Some(true);
+        ForgeComment::read(entry, "author").filter(|_| !is_system)
+    }
+
+    fn create(&self, number: u64, body: &str) -> ForgeRequest {
+        ForgeRequest::with(
+            Method::POST,
+            self.notes(number),
+            json!({ "body": without_actions(body) }),
+        )
+    }
+
+    fn update(&self, number: u64, comment: u64, body: &str) -> ForgeRequest {
+        let path = format!("{}/{comment}", self.notes(number));
+        ForgeRequest::with(Method::PUT, path, json!({ "body": without_actions(body) }))
+    }
+
+    fn delete(&self, number: u64, comment: u64) -> ForgeRequest {
+        ForgeRequest::delete(format!("{}/{comment}", self.notes(number)))
+    }
+
+    fn status(&self, commit: &str, status: &CommitStatus, state: CommitVerdict) -> ForgeRequest {
+        let state = match state {
+            CommitVerdict::Failure => "failed",
+            CommitVerdict::Pending => "pending",
+            CommitVerdict::Success => "success",
+        };
+        let path = format!("{}/statuses/{}", self.0, component(commit));
+        ForgeRequest::with(Method::POST, path, status.json(state, 255))
+    }
+
+    fn requests_of(&self, commit: &str) -> ForgeRequest {
+        ForgeRequest::get(format!(
+            "{}/repository/commits/{}/merge_requests?per_page=100",
+            self.0,
+            component(commit)
+        ))
+    }
+
+    fn read_merged(&self, answer: &Value, commit: &str) -> Option<u64> {
+        // A merge without a merge commit leaves the newest commit of the branch, or the squashed one.
+        const COMMITS: [&str; 3] = ["merge_commit_sha", "squash_commit_sha", "sha"];
+        let requests = answer.as_array()?;
+        let merged = requests.iter().find(|request| {
+            let mut commits = COMMITS.iter().map(|name| request[*name].as_str());
+            request["state"].as_str() == Some("merged") && commits.any(|known| known == Some(commit))
+        });
+        merged?["iid"].as_u64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_is_a_quick_action() {
+        let body = "<!-- m -->\n/merge\n text / more\n\t/approve\n//x";
+        let safe = "<!-- m -->\n\\/merge\n text / more\n\t\\/approve\n\\//x";
+        assert_eq!(without_actions(body), safe);
+    }
+}
