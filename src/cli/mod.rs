@@ -11,6 +11,7 @@ mod commands;
 mod demo;
 mod drift;
 mod explain;
+mod forge;
 mod import;
 mod observer;
 mod plan;

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::args::{AudienceArgs, PlanExit};
 use super::failure::{ExitStatus, Failure};
-use super::{audience, color, note, print, pull_request, setup, show};
+use super::{audience, color, forge, note, print, pull_request, setup, show};
 use crate::config::{OutputFormat, Settings};
 use crate::pass::{self, FindingScope};
 use crate::plan::{Plan, render};
@@ -16,6 +16,7 @@ pub(super) fn run(
     exit: PlanExit,
     audience: Option<&AudienceArgs>,
 ) -> Result<ExitStatus, Failure> {
+    let request = forge::request(settings)?;
     let pass::Planned { plan, notes, .. } = match pull_request::range(settings)? {
         Some(range) => {
             let findings = match settings.all_findings {
@@ -54,6 +55,9 @@ pub(super) fn run(
         OutputFormat::Junit => Err(super::unsupported_output(settings.output)),
         OutputFormat::Markdown => print(&render::markdown_for(&plan, users)),
     }?;
+    if let Some(request) = request {
+        forge::comment(settings, request, &plan, &render::markdown_for(&plan, users))?;
+    }
     Ok(status(&plan, exit))
 }
 

@@ -20,6 +20,7 @@ pub(super) fn check(command: Command, settings: &Settings) -> Result<(), Failure
         ("git_password", &settings.git_password),
         ("state_git_password", &settings.state_git_password),
         ("admin_token", &settings.admin_token),
+        ("forge_token", &settings.forge_token),
         ("webhook_secret", &settings.webhook_secret),
         ("notify_secret", &settings.notify_secret),
         ("notify_slack_url", &settings.notify_slack_url),

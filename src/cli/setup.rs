@@ -147,7 +147,7 @@ fn policy(settings: &Settings) -> Policy {
     }
 }
 
-fn network(settings: &Settings) -> Network {
+pub(super) fn network(settings: &Settings) -> Network {
     Network {
         ca_file: settings.ca_file.clone(),
         connect_timeout: CONNECT_TIMEOUT,

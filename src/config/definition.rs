@@ -87,6 +87,7 @@ pub(crate) enum Group {
     Safety,
     Daemon,
     Notifications,
+    Forge,
     Output,
 }
 
@@ -99,6 +100,7 @@ impl Group {
             Self::Safety => "Safety",
             Self::Daemon => "Daemon",
             Self::Notifications => "Notifications",
+            Self::Forge => "Forge",
             Self::Output => "Output",
         }
     }

@@ -10,14 +10,16 @@ use super::definition::Command::{
     self, Allow, Apply, Demo, Drift, Explain, Import, Plan, Reconcile, Resume, Run, Sandbox, Schema, Status,
     Suspend, Test, Validate,
 };
-use super::definition::Group::{Daemon, Notifications, Output, Safety, Service, Source, State};
+use super::definition::Group::{Daemon, Forge, Notifications, Output, Safety, Service, Source, State};
 use super::definition::ValueShape::{Choice, Count, Duration, Path, Ratio, Secret, Switch, Text, Texts};
 use super::definition::{SettingInfo, Sources, setting};
+use super::reviewed::Reviewed;
 use super::value::{
     Listen, any_text, count, interval, parsed, path, positive_duration, ratio, revision, root, scope, secret,
     secret_file, size, switch,
 };
 use crate::document::Layout;
+use crate::forge::{ApiUrl, ForgeApi};
 use crate::git::RepoUrl;
 use crate::model::{Scope, ServiceKind};
 use crate::plan::{FirstPass, HistoryRule, OnApproval, OnDrift, OnInvalid, OnMissing, OnRemove};
@@ -47,6 +49,8 @@ const ADMIN: &[Command] = &[Run, Allow, Suspend, Resume, Reconcile];
 const CONNECTING: &[Command] = &[
     Plan, Apply, Run, Status, Drift, Import, Allow, Suspend, Resume, Reconcile,
 ];
+/// The commands that call a forge.
+const FORGE: &[Command] = &[Plan, Apply];
 const REPORTING: &[Command] = &[Validate, Test, Explain, Plan, Apply, Status, Drift, Import];
 
 /// Declares the settings: `field: type { "name" => parser = default, shape, help … }`.
@@ -303,6 +307,34 @@ settings! {
         "notify_slack_url_file" => secret_file, Path("FILE"), "Send notifications to the Slack webhook whose URL is in this file"
             .of(Notifications, DAEMON).trusted()
             .more("Or give it in GITOGGLE_NOTIFY_SLACK_URL. Anyone with that URL can post to it.") }
+    comment_on: Option<ForgeApi> {
+        "comment_on" => parsed::<ForgeApi>, Choice(ForgeApi::WORDS), "Keep a comment with the plan on the pull request"
+            .of(Forge, &[Plan]).trusted()
+            .more("The repository, the number, the address and the token come from the variables of the CI job. If the token may not write, prints a warning.") }
+    commit_status: Option<ForgeApi> {
+        "commit_status" => parsed::<ForgeApi>, Choice(ForgeApi::WORDS), "Set a status of the applied commit"
+            .of(Forge, &[Apply]).trusted()
+            .more("Success, failure, or pending if something is held. A status that cannot be set is a warning.") }
+    digest: Option<Reviewed> {
+        "digest" => parsed::<Reviewed>, Text("DIGEST|github|gitlab|gitea"), "Apply only the plan with this digest, which was reviewed"
+            .of(Forge, &[Apply]).only_from(Sources::Flag)
+            .more("With the name of a forge, reads the digest from gitoggle's comment on the pull request that was merged as this commit. Exits with 4 if the plan is another one, or if there is no such comment.") }
+    forge_url: Option<ApiUrl> {
+        "forge_url" => parsed::<ApiUrl>, Text("URL"), "Call the API of the forge at this https URL"
+            .of(Forge, FORGE).default("that of the CI job").trusted()
+            .more("Such as `https://api.github.com`, `https://gitlab.example.com/api/v4` or `https://gitea.example.com/api/v1`.") }
+    forge_repo: Option<String> {
+        "forge_repo" => any_text, Text("OWNER/NAME"), "The repository on the forge"
+            .of(Forge, FORGE).default("that of the CI job").trusted() }
+    forge_number: Option<u64> {
+        "forge_number" => count, Count, "The number of the pull request"
+            .of(Forge, FORGE).only_from(Sources::Flag).default("that of the CI job") }
+    forge_token: Option<SecretSource> {
+        "forge_token" => secret, Secret, "The token for the forge"
+            .of(Forge, FORGE);
+        "forge_token_file" => secret_file, Path("FILE"), "Read the token for the forge from this file"
+            .of(Forge, FORGE).trusted()
+            .more("Or give it in GITOGGLE_FORGE_TOKEN. By default, the token of the CI job: GITHUB_TOKEN, GITLAB_TOKEN, CI_JOB_TOKEN or GITEA_TOKEN. It is sent only to the host of the API.") }
     sandbox_token: SecretSource {
         "sandbox_token" => secret = "sandbox-token", Secret, "The token that the sandbox accepts"
             .of(Service, &[Sandbox]) }

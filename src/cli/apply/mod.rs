@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::failure::{ExitStatus, Failure};
-use super::{color, note, plan, print, setup, show, signals};
+use super::{color, forge, note, plan, print, setup, show, signals};
 use crate::config::{OutputFormat, Settings};
-use crate::model::escaped;
+use crate::forge::CommitVerdict;
+use crate::model::{ReviewedPlan, escaped};
 use crate::pass::{self, Config, PassContext, Reconciler, Report, Runtime};
 use crate::plan::render;
 use crate::source::CacheMode;
@@ -20,17 +21,27 @@ use progress::{Progress, ResultTiming};
 const LOCK_WAIT: Duration = Duration::from_secs(60);
 
 pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
-    match (pass(settings), settings.exit_zero_when_held) {
+    let repository = forge::repository(settings)?;
+    let reviewed = forge::reviewed(settings)?;
+    let result = pass(settings, reviewed);
+    if let Some(repository) = repository {
+        forge::set_status(settings, repository, verdict(&result))?;
+    }
+    let result = result.map(|report| status(&report, settings.exit_zero_when_held));
+    match (result, settings.exit_zero_when_held) {
         // A hold of the whole pass, such as a stale checkout, is an error without a report.
         (Err(failure), true) if failure.status() == ExitStatus::Held => Err(failure.with(ExitStatus::Clean)),
         (result, _) => result,
     }
 }
 
-fn pass(settings: &Settings) -> Result<ExitStatus, Failure> {
+fn pass(settings: &Settings, reviewed: Option<ReviewedPlan>) -> Result<Report, Failure> {
     let config = setup::config(settings, CacheMode::Keep)?;
     let host = setup::service(&config);
     let mut reconciler = open(config)?;
+    if let Some(reviewed) = reviewed {
+        reconciler.require(reviewed);
+    }
     let runtime = setup::runtime()?;
     let results = match settings.output {
         OutputFormat::Human => ResultTiming::AsTheyEnd,
@@ -54,7 +65,7 @@ fn pass(settings: &Settings) -> Result<ExitStatus, Failure> {
     }
     print_results(&report, &progress, settings)?;
     print_end(&report)?;
-    Ok(status(&report, settings.exit_zero_when_held))
+    Ok(report)
 }
 
 /// Opens the state. Prints the holder of the lock before waiting for it.
@@ -81,6 +92,31 @@ fn status(report: &Report, exit_zero_when_held: bool) -> ExitStatus {
         true => plan::invalid(&report.plan),
     };
     held.and(failed)
+}
+
+/// Returns what the status of the commit says.
+fn verdict(result: &Result<Report, Failure>) -> forge::PassVerdict {
+    // A hold is pending even if it does not fail the job.
+    let status = match result {
+        Ok(report) => status(report, false),
+        Err(failure) => failure.status(),
+    };
+    let (description, commit) = match result {
+        Ok(report) => (
+            output::one_line(report),
+            Some(report.plan.source().revision.to_string()),
+        ),
+        Err(_) => ("nothing was applied; the job has the reason".to_owned(), None),
+    };
+    forge::PassVerdict {
+        verdict: match status {
+            ExitStatus::Clean | ExitStatus::Changes => CommitVerdict::Success,
+            ExitStatus::Held => CommitVerdict::Pending,
+            ExitStatus::Failed | ExitStatus::Invalid | ExitStatus::Usage => CommitVerdict::Failure,
+        },
+        description,
+        commit,
+    }
 }
 
 fn print_results(report: &Report, progress: &Progress, settings: &Settings) -> Result<(), Failure> {

@@ -41,6 +41,26 @@ pub(super) fn rest(report: &Report, color: Color) -> String {
     text + &total
 }
 
+/// Returns the totals in one line.
+pub(super) fn one_line(report: &Report) -> String {
+    let counts = report.plan.counts();
+    let mut parts = match report.lines().count() {
+        0 => vec!["nothing to publish".to_owned()],
+        changes => vec![format!(
+            "applied {} of {}",
+            report.applied(),
+            counted(changes, "change")
+        )],
+    };
+    if counts.held > 0 {
+        parts.push(format!("{} held", counts.held));
+    }
+    if counts.invalid > 0 {
+        parts.push(counted(counts.invalid, "invalid document"));
+    }
+    parts.join(" · ")
+}
+
 fn total(report: &Report) -> String {
     let mut text = String::new();
     let recorded = report.plan.state_edits().len();

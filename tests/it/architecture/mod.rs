@@ -42,7 +42,10 @@ const HOMES: &[(&str, &[&str])] = &[
     ("rcgen", &["sandbox"]),
     ("regex", &["document", "evaluate"]),
     // Lent by transport: the others name its types, and make no client.
-    ("reqwest", &["git", "notification", "service", "transport"]),
+    (
+        "reqwest",
+        &["forge", "git", "notification", "service", "transport"],
+    ),
     ("rustls", &["sandbox", "transport"]),
     ("saphyr", &["config", "document"]),
     ("saphyr_parser", &["config", "document"]),
@@ -60,7 +63,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("transport", &["model"]),
     ("git", &["model", "transport"]),
     ("service", &["document", "model", "transport"]),
-    ("forge", &[]),
+    ("forge", &["model", "transport"]),
     ("source", &["git", "model"]),
     ("state", &["git", "model"]),
     (
@@ -85,7 +88,15 @@ const EDGES: &[(&str, &[&str])] = &[
     ("sandbox", &["model", "transport"]),
     (
         "config",
-        &["document", "git", "model", "plan", "service", "transport"],
+        &[
+            "document",
+            "forge",
+            "git",
+            "model",
+            "plan",
+            "service",
+            "transport",
+        ],
     ),
     ("telemetry", &["config", "model"]),
     (

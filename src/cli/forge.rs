@@ -1,0 +1,182 @@
+//! Calls the forge for `plan` and `apply`: the comment, the status, and the reviewed plan.
+
+use std::collections::BTreeSet;
+
+use super::failure::{ExitStatus, Failure};
+use super::show::FailedAttempt;
+use super::{note, setup};
+use crate::config::{Reviewed, Settings};
+use crate::forge::{
+    CommentKey, CommentResult, CommitStatus, CommitVerdict, ForgeApi, ForgeClient, ForgeError, ForgeSettings,
+    ForgeTarget,
+};
+use crate::model::{ReviewedPlan, escaped};
+use crate::plan::Plan;
+
+/// A pull request on a forge.
+pub(super) struct RequestTarget {
+    target: ForgeTarget,
+    number: u64,
+}
+
+/// Returns the pull request of `--comment-on`.
+///
+/// # Errors
+/// A usage failure if it is unknown.
+pub(super) fn request(settings: &Settings) -> Result<Option<RequestTarget>, Failure> {
+    let Some(api) = settings.comment_on else {
+        return Ok(None);
+    };
+    let target = find(settings, api, "--comment-on")?;
+    let number = target.request().map_err(|error| usage("--comment-on", error))?;
+    Ok(Some(RequestTarget { target, number }))
+}
+
+/// Makes `text` and the marker of the plan the text of the comment. Prints a warning if the forge does not accept it, because a job for a fork has
+/// no token that may write.
+pub(super) fn comment(
+    settings: &Settings,
+    request: RequestTarget,
+    plan: &Plan,
+    text: &str,
+) -> Result<(), Failure> {
+    let RequestTarget { target, number } = request;
+    let place = format!("pull request {number} of `{}`", escaped(&target.repository));
+    let (api, key) = (target.api, key(settings));
+    let fingerprints: BTreeSet<String> = plan.fingerprints().map(|(fingerprint, _)| fingerprint).collect();
+    let body = key.marker(&plan.digest(), &fingerprints) + text;
+    let client = ForgeClient::new(target, &setup::network(settings));
+    let result = client.and_then(|client| client.put_comment(number, &key, &body));
+    let did = match result {
+        Ok(CommentResult::Created) => "created",
+        Ok(CommentResult::Unchanged) => "kept",
+        Ok(CommentResult::Updated) => "updated",
+        Err(error) => return warn(format!("could not comment on {place}"), error, api),
+    };
+    note(&format!("note: {did} the comment on {place}\n"))
+}
+
+/// Returns the repository of `--commit-status`.
+///
+/// # Errors
+/// A usage failure if it is unknown.
+pub(super) fn repository(settings: &Settings) -> Result<Option<ForgeTarget>, Failure> {
+    let target = settings
+        .commit_status
+        .map(|api| find(settings, api, "--commit-status"));
+    target.transpose()
+}
+
+/// The verdict of a pass.
+pub(super) struct PassVerdict {
+    pub(super) verdict: CommitVerdict,
+    pub(super) description: String,
+    /// The planned commit; `None` if there was no plan.
+    pub(super) commit: Option<String>,
+}
+
+/// Sets the status of the commit. Prints a warning if the forge does not accept it.
+pub(super) fn set_status(
+    settings: &Settings,
+    target: ForgeTarget,
+    verdict: PassVerdict,
+) -> Result<(), Failure> {
+    // Without a plan, the verdict concerns the commit that the job is for.
+    let Some(commit) = verdict.commit.or_else(|| target.commit.clone()) else {
+        return Ok(());
+    };
+    let place = format!("commit {} of `{}`", escaped(&commit), escaped(&target.repository));
+    let globs = settings.only.globs().join(" ");
+    let status = CommitStatus {
+        context: format!("gitoggle {globs}").trim_end().to_owned(),
+        description: verdict.description,
+        target_url: target.job_url.clone(),
+    };
+    let api = target.api;
+    let client = ForgeClient::new(target, &setup::network(settings));
+    match client.and_then(|client| client.set_status(&commit, &status, verdict.verdict)) {
+        Ok(()) => Ok(()),
+        Err(error) => warn(format!("could not set the status of {place}"), error, api),
+    }
+}
+
+/// Returns the plan that `--digest` requires.
+///
+/// # Errors
+/// A hold if the commit has no reviewed plan.
+pub(super) fn reviewed(settings: &Settings) -> Result<Option<ReviewedPlan>, Failure> {
+    match &settings.digest {
+        None => Ok(None),
+        Some(Reviewed::Digest(digest)) => Ok(Some(ReviewedPlan {
+            digest: digest.clone(),
+            changes: None,
+        })),
+        Some(Reviewed::Comment(api)) => commented(settings, *api).map(Some),
+    }
+}
+
+fn commented(settings: &Settings, api: ForgeApi) -> Result<ReviewedPlan, Failure> {
+    let target = find(settings, api, "--digest")?;
+    let Some(commit) = target.commit.clone() else {
+        return Err(usage(
+            "--digest",
+            "this is not a job of that forge, so the merged commit is unknown; pass the digest itself",
+        ));
+    };
+    let (number, repository) = (settings.forge_number, target.repository.clone());
+    let client = ForgeClient::new(target, &setup::network(settings));
+    let found = client.and_then(|client| client.reviewed(&commit, number, &key(settings)));
+    let found = found.map_err(|error| {
+        let what = format!("could not read the reviewed plan on `{}`", escaped(&repository));
+        failure(what, error, api)
+    })?;
+    found.ok_or_else(|| {
+        let (commit, repository) = (escaped(&commit), escaped(&repository));
+        let message = format!(
+            "no reviewed plan: commit {commit} of `{repository}` was not merged from a pull request with a comment of \
+             gitoggle, written by the user of this token with the same `--root`, `--layout` and `--only`"
+        );
+        Failure::new(ExitStatus::Held, message).hint(
+            "nothing was sent; review the plan that `gitoggle plan` prints, and pass its digest as `--digest`",
+        )
+    })
+}
+
+fn find(settings: &Settings, api: ForgeApi, flag: &str) -> Result<ForgeTarget, Failure> {
+    let given = ForgeSettings {
+        url: settings.forge_url.clone(),
+        repository: settings.forge_repo.clone(),
+        number: settings.forge_number,
+        token: settings.forge_token.clone(),
+    };
+    let variable = |name: &str| std::env::var(name).ok();
+    let file = |path: &str| std::fs::read_to_string(path).ok();
+    ForgeTarget::find(api, given, &variable, &file).map_err(|error| usage(flag, error))
+}
+
+/// Returns the key of the comments of this configuration. It has only settings that `plan` and `apply` share.
+fn key(settings: &Settings) -> CommentKey {
+    let layout = settings.layout.to_string();
+    let mut parts = vec![settings.root.as_str(), layout.as_str()];
+    parts.extend(settings.only.globs().iter().map(String::as_str));
+    CommentKey::of(&parts)
+}
+
+fn failure(what: String, error: ForgeError, api: ForgeApi) -> Failure {
+    let hint = error.hint(api);
+    let failure = Failure::failed(FailedAttempt::new(what, error));
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// Prints a failure that does not change the exit code.
+fn warn(what: String, error: ForgeError, api: ForgeApi) -> Result<(), Failure> {
+    let text = failure(what, error, api).to_string();
+    note(&text.replacen("error:", "warning:", 1))
+}
+
+fn usage(flag: &str, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Failure {
+    Failure::new(ExitStatus::Usage, error).hint(format!("`{flag}` calls the API of a forge"))
+}
