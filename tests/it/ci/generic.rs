@@ -1,0 +1,88 @@
+//! The script for other CI systems, and the hook of pre-commit.
+
+use std::path::Path;
+
+use super::{Hosted, SERVICE_TOKEN, yaml};
+use crate::forge::stand_in::Kind;
+use crate::support::{Repo, World, doc};
+
+#[test]
+fn the_script_for_other_systems_hands_the_digest_over() {
+    let hosted = Hosted::new(Kind::GitHub);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/ci/gitoggle.sh");
+    let run = |clone: &Repo, command: &str| {
+        let (base_url, remote) = (hosted.base_url(), hosted.remote());
+        let variables = [
+            ("GITOGGLE_BASE_URL", base_url),
+            ("GITOGGLE_TOKEN", SERVICE_TOKEN.to_owned()),
+            ("GITOGGLE_STATE_REMOTE", remote),
+        ];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value)).into();
+        hosted.run(clone, &variables, &format!("sh {} {command}", script.display()))
+    };
+    // A shallow clone of the branch alone.
+    let folder = hosted.world.path("request");
+    let folder_text = folder.to_str().unwrap();
+    hosted.world.repo.git(&[
+        "clone",
+        "--quiet",
+        "--depth=1",
+        "--branch=feature",
+        &hosted.remote(),
+        folder_text,
+    ]);
+    let request = Repo::at(&folder);
+    run(&request, "plan main").exits(0, &["shop/prod/pay"]);
+    let digest = std::fs::read_to_string(folder.join("digest.txt")).unwrap();
+    assert_eq!(digest.trim_end().len(), "sha256:".len() + 64, "{digest}");
+    let before = hosted.published();
+
+    hosted.merge();
+    let applied = hosted.clone("applied", "origin/main");
+    run(&applied, "apply").exits(64, &["digest.txt"]);
+    applied.write("digest.txt", &digest);
+    run(&applied, "apply").exits(0, &["applied 1 of 1 change"]);
+    assert_eq!(hosted.published(), before + 1);
+    hosted
+        .world
+        .repo
+        .file("shop/prod/pay.yaml", doc(30))
+        .commit("Push without a review");
+    hosted.push();
+    let other = hosted.clone("other", "origin/main");
+    other.write("digest.txt", &digest);
+    run(&other, "apply").exits(4, &["the plan is not the one that was reviewed"]);
+    run(&other, "").exits(64, &["usage: gitoggle.sh"]);
+    run(&other, "plan").exits(64, &["usage: gitoggle.sh plan TARGET"]);
+}
+
+#[test]
+fn the_hook_of_pre_commit_checks_the_work_tree() {
+    let hooks = yaml(".pre-commit-hooks.yaml");
+    let hook = &hooks[0];
+    let text = |name: &str| hook[name].as_str().unwrap_or_else(|| panic!("{name}")).to_owned();
+    assert_eq!(
+        (text("id"), text("language")),
+        ("gitoggle-validate".to_owned(), "rust".to_owned())
+    );
+    assert!(!text("name").is_empty());
+    assert_eq!(hook["pass_filenames"], false);
+    let files = regex::Regex::new(&text("files")).unwrap();
+    for (path, is_document) in [
+        ("shop/prod/pay.yaml", true),
+        ("shop/prod/pay.yml", true),
+        ("shop/prod/pay.json", true),
+        ("README.md", false),
+        ("yaml/README", false),
+    ] {
+        assert_eq!(files.is_match(path), is_document, "{path}");
+    }
+    let entry = text("entry");
+    let verb = entry.strip_prefix("gitoggle ").unwrap();
+    let world = World::new();
+    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    let run = || world.bare(verb).within(world.repo.path());
+    run().exit(0).any_output();
+    world.repo.write("shop/prod/pay.yaml", "rules: 5\n");
+    run().exit(3).any_output();
+}

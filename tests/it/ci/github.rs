@@ -1,0 +1,130 @@
+//! The workflow of GitHub.
+
+use std::collections::BTreeMap;
+
+use super::{Hosted, Job, SERVICE_TOKEN, yaml};
+use crate::forge::stand_in::{FORGE_TOKEN, Kind};
+use crate::support::{Repo, doc};
+
+/// Replaces the expressions of GitHub's workflow language.
+fn expanded(text: &str, values: &[(&str, &str)]) -> String {
+    let mut text = text.to_owned();
+    for (name, value) in values {
+        text = text.replace(&format!("${{{{ {name} }}}}"), value);
+    }
+    assert!(!text.contains("${{"), "an unknown expression: {text}");
+    text
+}
+
+/// Runs a job of GitHub's workflow, from the step after the installation.
+fn github(hosted: &Hosted, name: &str, clone: &Repo, event: &[(&str, &str)]) -> Job {
+    let workflow = yaml("deploy/ci/github.yaml");
+    let steps = workflow["jobs"][name]["steps"].as_array().unwrap();
+    let [checkout, install, step] = steps.as_slice() else {
+        panic!("{steps:?}");
+    };
+    assert_eq!(checkout["with"]["fetch-depth"], 0);
+    assert!(
+        install["run"]
+            .as_str()
+            .unwrap()
+            .starts_with("cargo install --locked")
+    );
+    let values = [
+        ("github.token", FORGE_TOKEN),
+        ("inputs.digest", ""),
+        ("secrets.GITOGGLE_TOKEN", SERVICE_TOKEN),
+        ("vars.GITOGGLE_BASE_URL", &hosted.base_url()),
+    ];
+    let mut variables: BTreeMap<String, String> = event
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
+    variables.extend([
+        ("GITHUB_ACTIONS".to_owned(), "true".to_owned()),
+        ("GITHUB_API_URL".to_owned(), hosted.forge.service.url()),
+        ("GITHUB_REPOSITORY".to_owned(), "shop/toggles".to_owned()),
+        ("GITHUB_SHA".to_owned(), clone.head()),
+        (
+            "GITHUB_STEP_SUMMARY".to_owned(),
+            hosted.world.path("summary.md").display().to_string(),
+        ),
+    ]);
+    for (name, value) in step["env"].as_object().unwrap() {
+        variables.insert(name.clone(), expanded(value.as_str().unwrap(), &values));
+    }
+    hosted.run(clone, &variables, step["run"].as_str().unwrap())
+}
+
+#[test]
+fn the_workflow_of_github_runs_from_a_pull_request_to_the_applied_merge() {
+    let hosted = Hosted::new(Kind::GitHub);
+    // The forge checks a merge of the branch and its target out.
+    let request = hosted.clone("request", "origin/main");
+    request.merge("origin/feature", "Merge");
+    let event = [
+        ("GITHUB_BASE_REF", "main"),
+        ("GITHUB_HEAD_REF", "feature"),
+        ("GITHUB_REF", "refs/pull/7/merge"),
+    ];
+    let plan = || github(&hosted, "plan", &request, &event);
+    plan().exits(0, &["created the comment on pull request 7 of `shop/toggles`"]);
+    plan().exits(0, &["kept the comment"]);
+    assert_eq!(hosted.forge.comments().len(), 1);
+    let before = hosted.published();
+
+    let merged = hosted.merge();
+    let event = [("GITHUB_BASE_REF", ""), ("GITHUB_REF", "refs/heads/main")];
+    let apply = |name: &str| github(&hosted, "apply", &hosted.clone(name, "origin/main"), &event);
+    apply("applied").exits(0, &[]);
+    assert_eq!(hosted.published(), before + 1);
+    assert_eq!(hosted.status(), (merged, "success".to_owned()));
+    // The same job again has nothing to do.
+    apply("again").exits(0, &[]);
+
+    hosted
+        .world
+        .repo
+        .file("shop/prod/pay.yaml", doc(30))
+        .commit("Push without a review");
+    hosted.push();
+    apply("unreviewed").exits(4, &["no reviewed plan"]);
+    assert_eq!(hosted.published(), before + 1);
+}
+
+#[test]
+fn the_workflow_of_github_gives_each_job_what_it_needs_and_no_more() {
+    let workflow = yaml("deploy/ci/github.yaml");
+    let on = &workflow["on"];
+    assert!(
+        on.get("pull_request_target").is_none(),
+        "it runs a fork's code with secrets"
+    );
+    assert_eq!(workflow["permissions"], serde_json::json!({}));
+    let permissions = |job: &str| workflow["jobs"][job]["permissions"].clone();
+    assert_eq!(
+        permissions("plan"),
+        serde_json::json!({ "contents": "read", "pull-requests": "write" })
+    );
+    assert_eq!(
+        permissions("apply"),
+        serde_json::json!({ "contents": "write", "pull-requests": "read", "statuses": "write" })
+    );
+    for (name, job) in workflow["jobs"].as_object().unwrap() {
+        assert!(job["concurrency"]["group"].is_string(), "{name}");
+        assert!(job["if"].is_string() && job["runs-on"].is_string(), "{name}");
+        for step in job["steps"].as_array().unwrap() {
+            // An expression in a script is text of the event that a shell executes.
+            assert!(
+                !step["run"].as_str().unwrap_or_default().contains("${{"),
+                "{step}"
+            );
+            assert_eq!(step["uses"].is_string(), step["run"].is_null(), "{step}");
+        }
+    }
+    let plan = workflow["jobs"]["plan"].to_string();
+    assert!(
+        !plan.contains("secrets.") && !plan.contains("GITOGGLE_TOKEN"),
+        "{plan}"
+    );
+}

@@ -1,0 +1,189 @@
+//! The recipes under `deploy/ci`: their steps are run from a pull request to the applied merge, and their structure is what
+//! they promise.
+
+mod generic;
+mod github;
+mod gitlab;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::forge::stand_in::{FORGE_TOKEN, Kind, StandIn};
+use crate::support::command::Running;
+use crate::support::{Repo, World, doc, eventually};
+
+const SERVICE_TOKEN: &str = "for-this-test";
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+}
+
+fn yaml(path: &str) -> Value {
+    serde_yaml::from_str(&read(path)).unwrap()
+}
+
+/// A repository that is hosted, a forge, and a running sandbox.
+struct Hosted {
+    world: World,
+    origin: PathBuf,
+    forge: StandIn,
+    port: u16,
+    _sandbox: Running,
+}
+
+/// What a job printed, and its exit code.
+struct Job {
+    code: i32,
+    text: String,
+}
+
+impl Hosted {
+    /// Hosts a repository whose documents are applied, with a branch `feature` that changes one, and a newer `main`.
+    fn new(kind: Kind) -> Self {
+        let world = World::new();
+        let port = std::net::TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let sandbox = world.bare("sandbox").set("listen", format!("127.0.0.1:{port}"));
+        let sandbox = sandbox
+            .set("ca-out", world.path("sandbox.pem"))
+            .set("history-file", world.path("published.jsonl"))
+            .env("GITOGGLE_SANDBOX_TOKEN", SERVICE_TOKEN)
+            .start();
+        let authority = eventually("the sandbox to listen", || {
+            std::net::TcpStream::connect(("127.0.0.1", port)).ok()?;
+            let text = std::fs::read_to_string(world.path("sandbox.pem")).ok()?;
+            text.contains("END CERTIFICATE").then_some(text)
+        });
+        let both = std::fs::read_to_string(world.ca()).unwrap() + &authority;
+        std::fs::write(world.ca(), both).unwrap();
+        world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+        let origin = world.path("origin.git");
+        world.repo.clone_bare(&origin);
+        world
+            .repo
+            .git(&["remote", "add", "origin", origin.to_str().unwrap()]);
+        let hosted = Self {
+            world,
+            origin,
+            forge: StandIn::start(kind),
+            port,
+            _sandbox: sandbox,
+        };
+        let first = hosted.world.bare("apply").set("repo", hosted.world.repo.path());
+        let first = first
+            .set("state-remote", hosted.remote())
+            .set("state-dir", hosted.world.state());
+        hosted
+            .service(first)
+            .args("--first-pass assert")
+            .exit(0)
+            .any_output();
+        let repo = &hosted.world.repo;
+        repo.branch("feature")
+            .file("shop/prod/pay.yaml", doc(21))
+            .commit("Ask for 21 years");
+        repo.checkout("main")
+            .file("README.md", "text")
+            .commit("Describe it");
+        hosted.push();
+        hosted
+    }
+
+    fn remote(&self) -> String {
+        format!("file://{}", self.origin.display())
+    }
+
+    fn service(&self, run: crate::support::Gitoggle) -> crate::support::Gitoggle {
+        run.set("base-url", self.base_url())
+            .set("ca-file", self.world.ca())
+            .env("GITOGGLE_TOKEN", SERVICE_TOKEN)
+    }
+
+    fn base_url(&self) -> String {
+        format!("https://127.0.0.1:{}", self.port)
+    }
+
+    fn push(&self) {
+        self.world.repo.git(&["push", "--quiet", "--all", "origin"]);
+    }
+
+    /// Merges the branch on the forge.
+    fn merge(&self) -> String {
+        self.world.repo.merge("feature", "Merge the pull request");
+        self.push();
+        let merged = self.world.repo.head();
+        self.forge.held().merged = Some(merged.clone());
+        merged
+    }
+
+    /// Clones the repository on an empty disk, and checks `revision` out.
+    fn clone(&self, name: &str, revision: &str) -> Repo {
+        let folder = self.world.path(name);
+        self.world
+            .repo
+            .git(&["clone", "--quiet", &self.remote(), folder.to_str().unwrap()]);
+        let clone = Repo::at(&folder);
+        clone.git(&["checkout", "--quiet", "--detach", revision]);
+        clone
+    }
+
+    /// Runs the commands of a job in its clone.
+    fn run(&self, clone: &Repo, variables: &BTreeMap<String, String>, script: &str) -> Job {
+        let home = clone.path().with_extension("home");
+        std::fs::create_dir_all(&home).unwrap();
+        let program = Path::new(env!("CARGO_BIN_EXE_gitoggle")).parent().unwrap();
+        let path = format!(
+            "{}:{}",
+            program.display(),
+            std::env::var("PATH").unwrap_or_default()
+        );
+        let output = Command::new("bash")
+            .args(["-e", "-o", "pipefail", "-c", script])
+            .current_dir(clone.path())
+            .env_clear()
+            .env("HOME", &home)
+            .env("PATH", path)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GITOGGLE_CA_FILE", self.world.ca())
+            .envs(variables)
+            .output()
+            .unwrap();
+        let text = [output.stdout, output.stderr]
+            .map(|bytes| String::from_utf8(bytes).unwrap())
+            .concat();
+        for secret in [FORGE_TOKEN, SERVICE_TOKEN] {
+            assert!(!text.contains(secret), "{text}");
+        }
+        let code = output.status.code().unwrap();
+        Job { code, text }
+    }
+
+    /// Returns the number of documents that the service got.
+    fn published(&self) -> usize {
+        let text = std::fs::read_to_string(self.world.path("published.jsonl")).unwrap_or_default();
+        text.lines().count()
+    }
+
+    /// Returns the state of the last status, and its commit.
+    fn status(&self) -> (String, String) {
+        let held = self.forge.held();
+        let (commit, body) = held.statuses.last().unwrap();
+        (commit.clone(), body["state"].as_str().unwrap().to_owned())
+    }
+}
+
+impl Job {
+    #[track_caller]
+    fn exits(self, code: i32, parts: &[&str]) {
+        assert_eq!(self.code, code, "{}", self.text);
+        for part in parts {
+            assert!(self.text.contains(part), "{part:?} is not in:\n{}", self.text);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The one comment of a plan: created, updated, kept, and never duplicated.
+
+use super::stand_in::{KINDS, Kind, OURS, StandIn, THEIRS, add};
+use super::{note, plan, request_world};
+use crate::support::{Repo, doc};
+
+/// Returns the bodies of our comments.
+fn own(forge: &StandIn) -> Vec<String> {
+    let comments = forge.comments().into_iter();
+    comments
+        .filter(|comment| comment.author == OURS)
+        .map(|comment| comment.body)
+        .collect()
+}
+
+fn change(repo: &Repo, age: u32) {
+    repo.file("shop/prod/pay.yaml", doc(age)).commit("Change the age");
+}
+
+#[test]
+fn a_comment_is_created_then_kept_then_updated() {
+    for kind in KINDS {
+        let (world, forge) = (request_world(), StandIn::start(kind));
+        let run = || plan(&world, &forge);
+        run().exit(0).any_stdout().stderr(&note("created"));
+        let first = own(&forge);
+        assert_eq!(first.len(), 1, "{kind:?}");
+        assert!(first[0].starts_with("<!-- gitoggle:"), "{}", first[0]);
+        assert!(
+            first[0].contains("shop/prod/pay") && first[0].contains("21"),
+            "{}",
+            first[0]
+        );
+        forge.asked();
+
+        run().exit(0).any_stdout().stderr(&note("kept"));
+        assert!(
+            forge
+                .asked()
+                .iter()
+                .all(|asked| asked.starts_with("GET") || asked.ends_with("/graphql")),
+            "unchanged text is not sent again"
+        );
+
+        change(&world.repo, 22);
+        run().exit(0).any_stdout().stderr(&note("updated"));
+        let second = own(&forge);
+        assert_eq!(second.len(), 1);
+        assert_ne!(first, second);
+        // The exit code is the plan's.
+        run()
+            .args("--detailed-exitcode")
+            .exit(2)
+            .any_stdout()
+            .stderr(&note("kept"));
+    }
+}
+
+#[test]
+fn the_requests_are_those_of_each_api() {
+    for (kind, expected) in [
+        (
+            Kind::GitHub,
+            [
+                "POST /graphql",
+                "GET /repos/shop/toggles/issues/7/comments?per_page=100&page=1",
+                "POST /repos/shop/toggles/issues/7/comments",
+                "GET /repos/shop/toggles/issues/7/comments?per_page=100&page=1",
+            ],
+        ),
+        (
+            Kind::GitLab,
+            [
+                "GET /api/v4/user",
+                "GET /api/v4/projects/shop%2Ftoggles/merge_requests/7/notes?sort=asc&order_by=created_at&per_page=100&page=1",
+                "POST /api/v4/projects/shop%2Ftoggles/merge_requests/7/notes",
+                "GET /api/v4/projects/shop%2Ftoggles/merge_requests/7/notes?sort=asc&order_by=created_at&per_page=100&page=1",
+            ],
+        ),
+        (
+            Kind::Gitea,
+            [
+                "GET /api/v1/user",
+                "GET /api/v1/repos/shop/toggles/issues/7/comments",
+                "POST /api/v1/repos/shop/toggles/issues/7/comments",
+                "GET /api/v1/repos/shop/toggles/issues/7/comments",
+            ],
+        ),
+    ] {
+        let (world, forge) = (request_world(), StandIn::start(kind));
+        plan(&world, &forge).exit(0).any_output();
+        assert_eq!(forge.asked(), expected);
+    }
+}
+
+#[test]
+fn the_comment_is_found_on_a_later_page() {
+    for kind in KINDS {
+        let (world, forge) = (request_world(), StandIn::start(kind));
+        for number in 0..250 {
+            forge.add(THEIRS, &format!("comment {number}"));
+        }
+        plan(&world, &forge).exit(0).any_stdout().stderr(&note("created"));
+        for number in 0..60 {
+            forge.add(THEIRS, &format!("later comment {number}"));
+        }
+        plan(&world, &forge).exit(0).any_stdout().stderr(&note("kept"));
+        assert_eq!(own(&forge).len(), 1, "{kind:?}");
+    }
+}
+
+#[test]
+fn comments_of_other_users_with_the_marker_are_neither_changed_nor_believed() {
+    for kind in KINDS {
+        let (world, forge) = (request_world(), StandIn::start(kind));
+        plan(&world, &forge).exit(0).any_output();
+        let copied = own(&forge).remove(0);
+        forge.held().comments.clear();
+        forge.add(THEIRS, &copied);
+        forge.add(OURS, "a comment by hand");
+        forge.add(OURS, &format!("> {copied}"));
+        let before = forge.comments();
+        plan(&world, &forge).exit(0).any_stdout().stderr(&note("created"));
+        let after = forge.comments();
+        assert_eq!(after[..3], before[..], "{kind:?}");
+        assert_eq!(after[3].body, copied);
+    }
+}
+
+#[test]
+fn jobs_for_two_folders_have_two_comments() {
+    let (world, forge) = (request_world(), StandIn::start(Kind::GitHub));
+    plan(&world, &forge).exit(0).any_output();
+    let run = plan(&world, &forge).set("only", "shop/prod/*");
+    run.exit(0).any_stdout().stderr(&note("created"));
+    assert_eq!(own(&forge).len(), 2);
+}
+
+#[test]
+fn two_jobs_that_create_at_the_same_time_leave_one_comment() {
+    for kind in KINDS {
+        let (world, forge) = (request_world(), StandIn::start(kind));
+        plan(&world, &forge).exit(0).any_output();
+        let other = own(&forge).remove(0).replace("21", "20");
+        // The other job creates its comment between our first list and our own comment.
+        forge.held().comments.clear();
+        let mut text = Some(other.clone());
+        forge.held().meanwhile = Some(Box::new(move |method, comments| {
+            if method == "POST" && comments.is_empty() {
+                // GitHub's first POST only names the user.
+                if kind != Kind::GitHub || text.as_ref().is_some_and(|text| text.ends_with(' ')) {
+                    add(comments, OURS, text.take().unwrap_or_default().trim_end());
+                } else if let Some(text) = &mut text {
+                    text.push(' ');
+                }
+            }
+        }));
+        plan(&world, &forge).exit(0).any_stdout().stderr(&note("created"));
+        let left = forge.comments();
+        assert_eq!(left.len(), 1, "{kind:?}");
+        assert_eq!(left[0].id, 101, "the oldest one stays");
+        assert_ne!(left[0].body, other, "with our text");
+    }
+}
+
+#[test]
+fn duplicates_are_deleted_and_a_comment_that_vanishes_is_created_again() {
+    for kind in KINDS {
+        let (world, forge) = (request_world(), StandIn::start(kind));
+        plan(&world, &forge).exit(0).any_output();
+        let body = own(&forge).remove(0);
+        forge.add(OURS, &body);
+        plan(&world, &forge).exit(0).any_stdout().stderr(&note("kept"));
+        assert_eq!(forge.comments().len(), 1, "{kind:?}");
+
+        change(&world.repo, 23);
+        let mut is_first = true;
+        forge.held().meanwhile = Some(Box::new(move |method, comments| {
+            if matches!(method, "PATCH" | "PUT") && std::mem::take(&mut is_first) {
+                comments.clear();
+            }
+        }));
+        plan(&world, &forge).exit(0).any_stdout().stderr(&note("created"));
+        assert_eq!(forge.comments().len(), 1, "{kind:?}");
+    }
+}
+
+#[test]
+fn a_comment_with_two_thousand_changes_is_shortened() {
+    for kind in KINDS {
+        let (world, forge) = (request_world(), StandIn::start(kind));
+        for number in 0..2_000 {
+            world
+                .repo
+                .write(&format!("shop/prod/t{number}.yaml"), doc(number % 90));
+        }
+        world.repo.git(&["add", "--all"]);
+        world.repo.commit("Add two thousand toggles");
+        let run = plan(&world, &forge).set("max-change-ratio", "1");
+        run.exit(0).any_stdout().stderr(&note("created"));
+        assert_eq!(own(&forge).len(), 1, "{kind:?}");
+    }
+}

@@ -1,0 +1,164 @@
+//! `apply --digest`: only the plan that was reviewed is applied.
+
+use super::stand_in::{KINDS, StandIn, THEIRS};
+use super::{plan, request_world};
+use crate::support::{Gitoggle, World, body, doc};
+
+/// Returns the digest that `plan` prints for the pull request.
+fn digest(world: &World) -> String {
+    let run = world
+        .bare("plan")
+        .set("repo", world.repo.path())
+        .set("output", "json");
+    let output = run
+        .args("--pull-request --target main")
+        .start_piped()
+        .wait_with_output()
+        .unwrap();
+    let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    plan["digest"].as_str().unwrap().to_owned()
+}
+
+/// Merges the branch into its target, which has got another commit.
+fn merge(world: &World) {
+    world.repo.checkout("main");
+    world.repo.file("README.md", "text").commit("Describe it");
+    world.repo.merge("feature", "Merge the pull request");
+}
+
+fn apply(world: &World, forge: &StandIn) -> Gitoggle {
+    forge.job(world, world.apply()).set("digest", forge.name())
+}
+
+#[test]
+fn the_reviewed_digest_survives_the_merge() {
+    let world = request_world();
+    let digest = digest(&world);
+    merge(&world);
+    world.apply().set("digest", digest).exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
+}
+
+#[test]
+fn another_plan_is_refused_and_nothing_is_sent() {
+    let world = request_world();
+    let digest = digest(&world);
+    merge(&world);
+    world
+        .repo
+        .file("shop/prod/cart.yaml", doc(5))
+        .commit("Add the cart");
+    world
+        .apply()
+        .set("digest", &digest)
+        .exit(4)
+        .stdout("")
+        .stderr_contains(&[
+            "error: the plan is not the one that was reviewed",
+            "  reviewed: sha256:",
+            "  current:  sha256:",
+            "  planned now: create shop/prod/cart",
+            "  planned now: update shop/prod/pay",
+            "hint: nothing was sent; review the plan",
+        ]);
+    world.nothing_sent();
+}
+
+#[test]
+fn a_plan_that_sends_nothing_passes() {
+    let world = request_world();
+    let digest = digest(&world);
+    merge(&world);
+    world.apply().set("digest", &digest).exit(0).any_output();
+    world.service.take();
+    world.apply().set("digest", &digest).exit(0).any_output();
+    world.nothing_sent();
+}
+
+#[test]
+fn a_malformed_digest_is_a_usage_error() {
+    let world = request_world();
+    for text in ["", "sha256:", "sha256:12", "0123", "bitbucket"] {
+        let ran = world.apply().set("digest", text).exit(64).any_stdout();
+        ran.stderr_contains(&["--digest"]);
+    }
+    let upper = format!("sha256:{}", "AB".repeat(32));
+    world
+        .apply()
+        .set("digest", upper)
+        .exit(64)
+        .stderr_contains(&["64 digits", "`github`, `gitlab`, `gitea`"]);
+    world.nothing_sent();
+}
+
+#[test]
+fn the_digest_is_read_from_the_comment_of_the_merged_pull_request() {
+    for kind in KINDS {
+        let (world, forge) = (request_world(), StandIn::start(kind));
+        plan(&world, &forge).exit(0).any_output();
+        merge(&world);
+        forge.held().merged = Some(world.repo.head());
+        apply(&world, &forge).exit(0).any_output();
+        world.sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
+    }
+}
+
+#[test]
+fn changes_that_were_not_reviewed_are_named() {
+    for kind in KINDS {
+        let (world, forge) = (request_world(), StandIn::start(kind));
+        plan(&world, &forge).exit(0).any_output();
+        merge(&world);
+        world
+            .repo
+            .file("shop/prod/pay.yaml", doc(99))
+            .commit("Change it again");
+        world
+            .repo
+            .file("shop/prod/cart.yaml", doc(5))
+            .commit("Add the cart");
+        forge.held().merged = Some(world.repo.head());
+        apply(&world, &forge).exit(4).stdout("").stderr_contains(&[
+            "planned now and not reviewed: create shop/prod/cart\n",
+            "planned now and not reviewed: update shop/prod/pay\n",
+            "reviewed and not planned now: 1 change\n",
+        ]);
+        world.nothing_sent();
+    }
+}
+
+#[test]
+fn a_commit_without_a_reviewed_plan_is_held() {
+    for kind in KINDS {
+        let (world, forge) = (request_world(), StandIn::start(kind));
+        plan(&world, &forge).exit(0).any_output();
+        let forged = forge.comments().remove(0).body;
+        merge(&world);
+        // Pushed without a pull request.
+        apply(&world, &forge)
+            .exit(4)
+            .stdout("")
+            .stderr_contains(&["no reviewed plan: commit"]);
+        // Merged, and the comment is by another user.
+        forge.held().merged = Some(world.repo.head());
+        forge.held().comments.clear();
+        forge.add(THEIRS, &forged);
+        apply(&world, &forge)
+            .exit(4)
+            .stdout("")
+            .stderr_contains(&["no reviewed plan: commit"]);
+        world.nothing_sent();
+    }
+}
+
+#[test]
+fn a_forge_that_does_not_answer_is_a_failure() {
+    let (world, forge) = (request_world(), StandIn::start(KINDS[0]));
+    merge(&world);
+    let run = apply(&world, &forge).env("GITHUB_TOKEN", "");
+    run.exit(1).stdout("").stderr_contains(&[
+        "could not read the reviewed plan on `shop/toggles`",
+        "there is no token",
+    ]);
+    world.nothing_sent();
+}

@@ -1,0 +1,246 @@
+//! The endpoints of the stand-in.
+
+use serde_json::{Value, json};
+
+use super::stand_in::{Comment, FORGE_TOKEN, Held, Kind, OURS, add, root};
+use crate::support::{Answer, Request};
+
+pub(super) fn answer(kind: Kind, held: &mut Held, request: &Request) -> Answer {
+    for (name, value) in headers(kind) {
+        if request.header(name) != Some(value.as_str()) {
+            let found = request.header(name);
+            held.violations
+                .push(format!("{} {}: {name}: {found:?}", request.method, request.path));
+        }
+    }
+    if request.header("user-agent").is_none() {
+        held.violations
+            .push("GitHub refuses requests without a user agent".to_owned());
+    }
+    let path = request.path.strip_prefix(root(kind)).unwrap_or("(another path)");
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    if let Some(mut meanwhile) = held.meanwhile.take() {
+        meanwhile(&request.method, &mut held.comments);
+        held.meanwhile = Some(meanwhile);
+    }
+    if held.is_read_only && request.method != "GET" && path != "/graphql" {
+        return refused(403, "Resource not accessible by integration");
+    }
+    let body = match request.bytes.is_empty() {
+        true => Value::Null,
+        false => request.body(),
+    };
+    match answer_to(kind, held, &request.method, path, query, &body) {
+        Some(answer) => answer,
+        None => {
+            held.violations
+                .push(format!("{} {}", request.method, request.path));
+            refused(404, "Not Found")
+        }
+    }
+}
+
+fn headers(kind: Kind) -> Vec<(&'static str, String)> {
+    match kind {
+        Kind::GitHub => vec![
+            ("accept", "application/vnd.github+json".to_owned()),
+            ("x-github-api-version", "2022-11-28".to_owned()),
+            ("authorization", format!("Bearer {FORGE_TOKEN}")),
+        ],
+        Kind::GitLab => vec![
+            ("accept", "application/json".to_owned()),
+            ("private-token", FORGE_TOKEN.to_owned()),
+        ],
+        Kind::Gitea => vec![
+            ("accept", "application/json".to_owned()),
+            ("authorization", format!("token {FORGE_TOKEN}")),
+        ],
+    }
+}
+
+fn refused(status: u16, message: &str) -> Answer {
+    Answer::json(status, &json!({ "message": message }).to_string())
+}
+
+fn answer_to(
+    kind: Kind,
+    held: &mut Held,
+    method: &str,
+    path: &str,
+    query: &str,
+    body: &Value,
+) -> Option<Answer> {
+    let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+    let rest = match (kind, parts.as_slice()) {
+        (Kind::GitHub, ["graphql"]) if method == "POST" => {
+            assert_eq!(body["query"], "query { viewer { databaseId } }");
+            return Some(ok(200, &json!({ "data": { "viewer": { "databaseId": OURS } } })));
+        }
+        (Kind::GitLab | Kind::Gitea, ["user"]) if method == "GET" => {
+            return Some(ok(200, &json!({ "id": OURS })));
+        }
+        (Kind::GitHub | Kind::Gitea, ["repos", "shop", "toggles", rest @ ..])
+        | (Kind::GitLab, ["projects", "shop%2Ftoggles" | "55", rest @ ..]) => rest,
+        _ => return None,
+    };
+    match (kind, method, rest) {
+        (Kind::GitLab, _, ["merge_requests", "7", "notes"]) | (_, _, ["issues", "7", "comments"]) => {
+            comments(kind, held, method, query, body)
+        }
+        (Kind::GitLab, _, ["merge_requests", "7", "notes", id])
+        | (Kind::GitHub | Kind::Gitea, _, ["issues", "comments", id]) => {
+            comment(kind, held, method, id.parse().ok()?, body)
+        }
+        (_, "POST", ["statuses", commit]) => Some(status(kind, held, commit, body)),
+        (Kind::GitHub, "GET", ["commits", commit, "pulls"]) => {
+            let merged = held.merged.as_deref() == Some(commit);
+            let request =
+                json!({ "number": 7, "merged_at": "2026-01-01T00:00:00Z", "merge_commit_sha": commit });
+            let open = json!({ "number": 3, "merged_at": null, "merge_commit_sha": commit });
+            Some(ok(
+                200,
+                &if merged {
+                    json!([open, request])
+                } else {
+                    json!([open])
+                },
+            ))
+        }
+        (Kind::GitLab, "GET", ["repository", "commits", commit, "merge_requests"]) => {
+            let merged = held.merged.as_deref() == Some(commit);
+            let request = json!({ "iid": 7, "state": "merged", "merge_commit_sha": commit });
+            let open = json!({ "iid": 3, "state": "opened", "sha": commit });
+            Some(ok(
+                200,
+                &if merged {
+                    json!([open, request])
+                } else {
+                    json!([open])
+                },
+            ))
+        }
+        (Kind::Gitea, "GET", ["commits", commit, "pull"]) => {
+            Some(match held.merged.as_deref() == Some(commit) {
+                true => ok(
+                    200,
+                    &json!({ "number": 7, "merged": true, "merge_commit_sha": commit }),
+                ),
+                false => refused(404, "not found"),
+            })
+        }
+        _ => None,
+    }
+}
+
+fn ok(status: u16, body: &Value) -> Answer {
+    Answer::json(status, &body.to_string())
+}
+
+fn shown(kind: Kind, comment: &Comment) -> Value {
+    let author = match kind {
+        Kind::GitLab => "author",
+        Kind::GitHub | Kind::Gitea => "user",
+    };
+    json!({ "id": comment.id, "body": comment.body, author: { "id": comment.author }, "system": false })
+}
+
+/// Answers the list of comments, in pages, and the creation of one.
+fn comments(kind: Kind, held: &mut Held, method: &str, query: &str, body: &Value) -> Option<Answer> {
+    if method == "POST" {
+        return Some(match text(kind, body) {
+            Err(answer) => answer,
+            Ok(body) => {
+                let id = add(&mut held.comments, OURS, &body);
+                let created = held.comments.iter().find(|comment| comment.id == id).unwrap();
+                ok(201, &shown(kind, created))
+            }
+        });
+    }
+    let all: Vec<Value> = held.comments.iter().map(|comment| shown(kind, comment)).collect();
+    let number = |name: &str| {
+        let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+        let found = pairs.find(|(known, _)| *known == name);
+        found.and_then(|(_, value)| value.parse::<usize>().ok())
+    };
+    if kind == Kind::Gitea {
+        // It has no pages, whatever is asked for.
+        return (method == "GET" && query.is_empty()).then(|| ok(200, &Value::Array(all)));
+    }
+    let (size, page) = (
+        number("per_page").unwrap_or(20).min(100),
+        number("page").unwrap_or(1),
+    );
+    let has_more = all.len() > size * page;
+    let slice: Vec<Value> = all.into_iter().skip(size * (page - 1)).take(size).collect();
+    let answer = ok(200, &Value::Array(slice));
+    (method == "GET").then(|| match (kind, has_more) {
+        (Kind::GitLab, true) => answer.header("X-Next-Page", &(page + 1).to_string()),
+        (Kind::GitLab, false) => answer.header("X-Next-Page", ""),
+        // A client that follows it sends the token to another host.
+        (_, true) => answer.header(
+            "Link",
+            "<https://127.0.0.1:1/evil?page=2>; rel=\"next\", <https://x>; rel=\"last\"",
+        ),
+        (_, false) => answer.header("Link", "<https://127.0.0.1:1/evil?page=1>; rel=\"first\""),
+    })
+}
+
+fn comment(kind: Kind, held: &mut Held, method: &str, id: u64, body: &Value) -> Option<Answer> {
+    let at = held.comments.iter().position(|comment| comment.id == id);
+    let update = match kind {
+        Kind::GitLab => "PUT",
+        Kind::GitHub | Kind::Gitea => "PATCH",
+    };
+    let Some(at) = at else {
+        return Some(refused(404, "not found"));
+    };
+    if held.comments[at].author != OURS {
+        held.violations
+            .push(format!("{method} of a comment of another user"));
+    }
+    if method == "DELETE" {
+        held.comments.remove(at);
+        return Some(Answer::status(204));
+    }
+    (method == update).then(|| match text(kind, body) {
+        Err(answer) => answer,
+        Ok(body) => {
+            held.comments[at].body = body;
+            ok(200, &shown(kind, &held.comments[at]))
+        }
+    })
+}
+
+/// Returns the text of a comment, or the answer to one that is empty or too long.
+fn text(kind: Kind, body: &Value) -> Result<String, Answer> {
+    let text = body["body"].as_str().unwrap_or_default();
+    let longest = match kind {
+        Kind::GitHub => 65_536,
+        Kind::GitLab => 1_000_000,
+        Kind::Gitea => 5 << 20,
+    };
+    match text.chars().count() {
+        0 => Err(refused(422, "[Body]: Required")),
+        length if length > longest => Err(refused(422, "body is too long")),
+        _ => Ok(text.to_owned()),
+    }
+}
+
+fn status(kind: Kind, held: &mut Held, commit: &str, body: &Value) -> Answer {
+    let (states, longest): (&[&str], usize) = match kind {
+        Kind::GitHub => (&["error", "failure", "pending", "success"], 140),
+        Kind::GitLab => (
+            &["pending", "running", "success", "failed", "canceled", "skipped"],
+            255,
+        ),
+        // It accepts any word, which is then shown as such.
+        Kind::Gitea => (&["pending", "success", "error", "failure", "warning"], 255),
+    };
+    let state = body["state"].as_str().unwrap_or_default();
+    let description = body["description"].as_str().unwrap_or_default();
+    if !states.contains(&state) || description.chars().count() > longest || commit.len() != 40 {
+        held.violations.push(format!("status of {commit}: {body}"));
+    }
+    held.statuses.push((commit.to_owned(), body.clone()));
+    ok(201, &json!({ "id": 1 }))
+}

@@ -1,0 +1,174 @@
+//! A forge: the endpoints that gitoggle calls, with the paths, headers, pages and limits that each forge documents.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use serde_json::Value;
+
+use super::routes::answer;
+use crate::support::{Gitoggle, Service, World};
+
+/// The token, which must be in one header and nowhere else.
+pub(crate) const FORGE_TOKEN: &str = "f0rge-S3CRET-91ac";
+/// The user of that token.
+pub(crate) const OURS: i64 = 41;
+/// Another user.
+pub(crate) const THEIRS: i64 = 12;
+
+/// Which forge it is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Kind {
+    GitHub,
+    GitLab,
+    Gitea,
+}
+
+pub(crate) const KINDS: [Kind; 3] = [Kind::GitHub, Kind::GitLab, Kind::Gitea];
+
+/// A comment on the pull request.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Comment {
+    pub(crate) id: u64,
+    pub(crate) author: i64,
+    pub(crate) body: String,
+}
+
+/// What another job does before a request with this method is answered.
+type OtherJob = Box<dyn FnMut(&str, &mut Vec<Comment>) + Send>;
+
+/// What the forge has.
+#[derive(Default)]
+pub(crate) struct Held {
+    pub(crate) comments: Vec<Comment>,
+    /// The commit and the body of each status.
+    pub(crate) statuses: Vec<(String, Value)>,
+    /// The commit that the pull request was merged as.
+    pub(crate) merged: Option<String>,
+    /// The requests that no forge would accept, and why.
+    pub(super) violations: Vec<String>,
+    /// Whether the token may only read.
+    pub(crate) is_read_only: bool,
+    /// Called before each request is answered.
+    pub(crate) meanwhile: Option<OtherJob>,
+}
+
+/// The forge; checks at its end that every request was as documented.
+pub(crate) struct StandIn {
+    pub(crate) kind: Kind,
+    pub(crate) service: Service,
+    held: Arc<Mutex<Held>>,
+}
+
+impl StandIn {
+    pub(crate) fn start(kind: Kind) -> Self {
+        let held = Arc::new(Mutex::new(Held::default()));
+        let service = Service::start();
+        let shared = Arc::clone(&held);
+        service.always(move |request| answer(kind, &mut shared.lock().unwrap(), request));
+        Self { kind, service, held }
+    }
+
+    pub(crate) fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap()
+    }
+
+    /// Adds a comment, as if it had been there before.
+    pub(crate) fn add(&self, author: i64, body: &str) -> u64 {
+        let mut held = self.held();
+        add(&mut held.comments, author, body)
+    }
+
+    pub(crate) fn comments(&self) -> Vec<Comment> {
+        self.held().comments.clone()
+    }
+
+    /// Returns `METHOD path` of every request since the last call.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        let requests = self.service.take().into_iter();
+        requests
+            .map(|request| format!("{} {}", request.method, request.path))
+            .collect()
+    }
+
+    /// Returns the name of the forge in a setting.
+    pub(crate) fn name(&self) -> &'static str {
+        match self.kind {
+            Kind::GitHub => "github",
+            Kind::GitLab => "gitlab",
+            Kind::Gitea => "gitea",
+        }
+    }
+
+    fn api(&self) -> String {
+        self.service.url() + root(self.kind)
+    }
+
+    /// Sets the variables of a job for a push.
+    pub(crate) fn job(&self, world: &World, run: Gitoggle) -> Gitoggle {
+        let run = run.set("ca-file", world.ca());
+        match self.kind {
+            Kind::GitLab => run
+                .env("CI_API_V4_URL", self.api())
+                .env("CI_PROJECT_ID", "55")
+                .env("CI_JOB_URL", "https://gitlab.example/jobs/1")
+                .env("CI_COMMIT_SHA", world.repo.head())
+                .env("GITLAB_TOKEN", FORGE_TOKEN),
+            Kind::GitHub | Kind::Gitea => {
+                let run = match self.kind {
+                    Kind::Gitea => run.env("GITEA_ACTIONS", "true"),
+                    _ => run,
+                };
+                run.env("GITHUB_API_URL", self.api())
+                    .env("GITHUB_REPOSITORY", "shop/toggles")
+                    .env("GITHUB_SERVER_URL", "https://forge.example")
+                    .env("GITHUB_RUN_ID", "1")
+                    .env("GITHUB_RUN_NUMBER", "1")
+                    .env("GITHUB_SHA", world.repo.head())
+                    .env("GITHUB_TOKEN", FORGE_TOKEN)
+            }
+        }
+    }
+
+    /// Sets the variables of a job for the pull request.
+    pub(crate) fn request_job(&self, world: &World, run: Gitoggle) -> Gitoggle {
+        let run = self.job(world, run);
+        match self.kind {
+            Kind::GitLab => run
+                .env("CI_MERGE_REQUEST_IID", "7")
+                .env("CI_MERGE_REQUEST_PROJECT_PATH", "shop/toggles")
+                .env("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main"),
+            Kind::GitHub | Kind::Gitea => run
+                .env("GITHUB_BASE_REF", "main")
+                .env("GITHUB_REF", "refs/pull/7/merge"),
+        }
+    }
+}
+
+impl Drop for StandIn {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            assert_eq!(
+                self.held().violations,
+                [""; 0],
+                "requests that the forge does not document"
+            );
+        }
+    }
+}
+
+pub(super) fn root(kind: Kind) -> &'static str {
+    match kind {
+        Kind::GitHub => "",
+        Kind::GitLab => "/api/v4",
+        Kind::Gitea => "/api/v1",
+    }
+}
+
+pub(crate) fn add(comments: &mut Vec<Comment>, author: i64, body: &str) -> u64 {
+    let id = comments.iter().map(|comment| comment.id).max().unwrap_or(100) + 1;
+    comments.push(Comment {
+        id,
+        author,
+        body: body.to_owned(),
+    });
+    id
+}

@@ -1,0 +1,140 @@
+//! The status of the applied commit.
+
+use serde_json::json;
+
+use super::stand_in::{FORGE_TOKEN, KINDS, Kind, StandIn};
+use crate::support::{Answer, Gitoggle, World, doc};
+
+fn apply(world: &World, forge: &StandIn) -> Gitoggle {
+    forge.job(world, world.apply()).set("commit-status", forge.name())
+}
+
+fn changed() -> World {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Ask for 21 years");
+    world
+}
+
+/// Returns the state and the description of the only status, which is one of the newest commit.
+fn status(world: &World, forge: &StandIn) -> (String, String) {
+    let statuses = std::mem::take(&mut forge.held().statuses);
+    let [(commit, body)] = statuses.as_slice() else {
+        panic!("{statuses:?}");
+    };
+    assert_eq!(*commit, world.repo.head());
+    assert_eq!(body["context"], "gitoggle");
+    assert!(body["target_url"].as_str().unwrap().starts_with("https://"));
+    let text = |name: &str| body[name].as_str().unwrap().to_owned();
+    (text("state"), text("description"))
+}
+
+#[test]
+fn an_applied_commit_has_a_success() {
+    for kind in KINDS {
+        let (world, forge) = (changed(), StandIn::start(kind));
+        apply(&world, &forge).exit(0).any_output();
+        let expected = ("success".to_owned(), "applied 1 of 1 change".to_owned());
+        assert_eq!(status(&world, &forge), expected, "{kind:?}");
+        apply(&world, &forge).exit(0).any_output();
+        assert_eq!(status(&world, &forge).1, "nothing to publish");
+    }
+}
+
+#[test]
+fn a_failure_and_a_hold_are_other_states() {
+    for kind in KINDS {
+        let failed = match kind {
+            Kind::GitLab => "failed",
+            Kind::GitHub | Kind::Gitea => "failure",
+        };
+        let (world, forge) = (changed(), StandIn::start(kind));
+        world
+            .service
+            .answers([Answer::json(400, r#"{"code":"invalid","message":"no"}"#)]);
+        apply(&world, &forge).exit(1).any_output();
+        let expected = (failed.to_owned(), "applied 0 of 1 change".to_owned());
+        assert_eq!(status(&world, &forge), expected);
+
+        world
+            .repo
+            .file("shop/test/new.yaml", doc(3))
+            .commit("Add an environment");
+        apply(&world, &forge)
+            .args("--exit-zero-when-held")
+            .exit_in(&[0, 1])
+            .any_output();
+        assert!(status(&world, &forge).1.contains("1 held"), "{kind:?}");
+
+        // A pass that cannot begin has a verdict on the commit of the job.
+        apply(&world, &forge).set("ref", "missing").exit(1).any_output();
+        let (state, description) = status(&world, &forge);
+        assert_eq!(
+            (state.as_str(), description.as_str()),
+            (failed, "nothing was applied; the job has the reason")
+        );
+    }
+}
+
+#[test]
+fn something_held_is_pending() {
+    let (world, forge) = (World::new(), StandIn::start(Kind::GitHub));
+    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    apply(&world, &forge).exit(4).any_output();
+    assert_eq!(
+        status(&world, &forge),
+        ("pending".to_owned(), "nothing to publish · 1 held".to_owned())
+    );
+}
+
+#[test]
+fn the_globs_of_the_job_are_part_of_the_context() {
+    let (world, forge) = (changed(), StandIn::start(Kind::GitHub));
+    apply(&world, &forge)
+        .set("only", "shop/prod/*")
+        .exit(0)
+        .any_output();
+    let body = forge.held().statuses[0].1.clone();
+    assert_eq!(
+        body,
+        json!({
+            "context": "gitoggle shop/prod/*",
+            "description": "applied 1 of 1 change",
+            "state": "success",
+            "target_url": "https://forge.example/shop/toggles/actions/runs/1",
+        })
+    );
+}
+
+#[test]
+fn a_status_that_is_refused_does_not_change_the_exit_code() {
+    for (kind, hint) in [
+        (Kind::GitHub, "`statuses: write`"),
+        (Kind::GitLab, "the scope `api`"),
+        (Kind::Gitea, "`write:repository`"),
+    ] {
+        let (world, forge) = (changed(), StandIn::start(kind));
+        forge.held().is_read_only = true;
+        let ran = apply(&world, &forge).exit(0).any_stdout();
+        ran.stderr_contains(&[
+            "warning: could not set the status of commit",
+            "the forge responded with 403: Resource not accessible by integration",
+            hint,
+        ])
+        .never_says(&[FORGE_TOKEN]);
+    }
+}
+
+#[test]
+fn gitlab_has_the_state_already() {
+    let (world, forge) = (changed(), StandIn::start(Kind::GitLab));
+    let message = r#"{"message":"Cannot transition status via :enqueue from :pending"}"#;
+    forge.service.answers([Answer::json(400, message)]);
+    apply(&world, &forge)
+        .exit(0)
+        .any_stdout()
+        .stderr_contains(&["publishing 1 change"])
+        .never_says(&["warning"]);
+}
