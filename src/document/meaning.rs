@@ -213,6 +213,11 @@ impl MeaningChecker {
         let Some(served) = served(content, names) else {
             return;
         };
+        // A toggle without a default serve was never configured, so its variations are yet to be served.
+        let default = content.default_serve.as_ref().map(|serve| names.resolve(serve));
+        if default == Some(Ok(Serve::Nothing)) {
+            return;
+        }
         let mut is_used = vec![false; variations.len()];
         for index in served {
             if let Some(used) = usize::try_from(index)

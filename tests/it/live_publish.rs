@@ -90,7 +90,7 @@ fn what_the_service_has_already_is_recorded_without_a_new_version() {
             .exit(0)
             .stdout_contains(&[
                 "converged shop/prod/pay (update)",
-                "applied 0 of 1 change, 1 converged",
+                "recorded without publishing: 1 toggle",
             ])
             .any_stderr();
     });

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::cli::failure::JsonError;
-use crate::model::{Color, ToggleId, chain, counted, escaped};
+use crate::model::{Action, Color, ToggleId, chain, counted, escaped};
 use crate::pass::{ChangeResult, Report};
 use crate::plan::render::{self, code};
 use crate::plan::{Change, StateEdit};
@@ -17,9 +17,13 @@ use crate::plan::{Change, StateEdit};
 /// Returns the lines about one change.
 pub(crate) fn line(change: &Change, result: &ChangeResult) -> String {
     let word = result.as_str().replace('_', " ");
-    let commit = change.attribution.label();
     let (id, action) = (&change.id, change.action.as_str());
-    let mut text = format!("{word} {id} ({action}) {}\n", escaped(&commit));
+    let mut text = format!("{word} {id} ({action})");
+    // An adopted document is recorded without a comment, so its commit is not looked up.
+    if change.action != Action::Adopt {
+        let _ = write!(text, " {}", escaped(&change.attribution.label()));
+    }
+    text.push('\n');
     if let Some(reason) = result.reason() {
         let _ = writeln!(text, "  {}", escaped(&reason));
     }
@@ -63,7 +67,8 @@ pub(super) fn one_line(report: &Report) -> String {
 
 fn total(report: &Report) -> String {
     let mut text = String::new();
-    let recorded = report.plan.state_edits().len();
+    let converged = report.count(|result| *result == ChangeResult::Converged);
+    let recorded = report.plan.state_edits().len() + converged;
     if recorded > 0 && report.plan.stopped().is_none() && report.error.is_none() {
         let toggles = counted(recorded, "toggle");
         let _ = writeln!(text, "recorded without publishing: {toggles}");
@@ -74,7 +79,7 @@ fn total(report: &Report) -> String {
             );
         }
     }
-    let changes = report.lines().count();
+    let changes = report.lines().count() - converged;
     if changes > 0 {
         let _ = write!(
             text,
@@ -82,12 +87,9 @@ fn total(report: &Report) -> String {
             report.applied(),
             counted(changes, "change")
         );
-        let converged = report.count(|result| *result == ChangeResult::Converged);
         let held = report.count(|result| matches!(result, ChangeResult::Held(_)));
-        for (count, word) in [(converged, "converged"), (held, "held")] {
-            if count > 0 {
-                let _ = write!(text, ", {count} {word}");
-            }
+        if held > 0 {
+            let _ = write!(text, ", {held} held");
         }
         text.push('\n');
     }

@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use super::output;
 use crate::cli::observer::{log_begin, log_result};
 use crate::config::LogFormat;
-use crate::model::{ToggleId, counted, escaped};
+use crate::model::{Action, ToggleId, counted, escaped};
 use crate::pass::{ChangeResult, Event};
 use crate::plan::{Change, Plan};
 use crate::telemetry::Stream;
@@ -71,17 +71,27 @@ impl Progress {
     }
 
     fn announce(&self, plan: &Plan) {
-        let (source, count) = (plan.source(), plan.changes().len());
+        let (source, changes) = (plan.source(), plan.changes());
+        let adopted = changes
+            .iter()
+            .filter(|change| change.action == Action::Adopt)
+            .count();
         match self.format {
             // A consumer of JSON log lines cannot read plain text among them.
             Some(LogFormat::Json) => log_begin(&self.host, plan),
             Some(LogFormat::Pretty) | None => {
                 let (host, reference) = (escaped(&self.host), escaped(&source.reference));
-                let changes = counted(count, "change");
-                let text = format!(
-                    "publishing {changes} to {host} from {reference} at {}\n",
-                    source.revision
-                );
+                let published = changes.len() - adopted;
+                let work = match (published, adopted) {
+                    (published, 0) => format!("publishing {} to", counted(published, "change")),
+                    (0, adopted) => format!("comparing {} with", counted(adopted, "document")),
+                    (published, adopted) => format!(
+                        "publishing {} to, and comparing {} with",
+                        counted(published, "change"),
+                        counted(adopted, "document")
+                    ),
+                };
+                let text = format!("{work} {host} from {reference} at {}\n", source.revision);
                 let _ = Stream::Stderr.print(&text);
             }
         }
