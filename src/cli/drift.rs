@@ -6,23 +6,18 @@ use std::fmt::Write as _;
 use super::args::{DriftArgs, PlanExit};
 use super::commands::{with_flags, word};
 use super::failure::{ExitStatus, Failure};
-use super::{color, note, print, setup, show, signals};
+use super::{color, note, print, setup, show};
 use crate::config::{Command, Flags, OutputFormat, Settings};
 use crate::model::Scope;
+use crate::pass::Runtime;
 use crate::pass::drift::DriftCheck;
-use crate::pass::{PassContext, Runtime};
 use crate::plan::{DriftReport, drift_json, drift_markdown, drift_text};
 use crate::source::CacheMode;
 
 pub(super) fn run(settings: &Settings, args: &DriftArgs, flags: &Flags) -> Result<ExitStatus, Failure> {
     let config = setup::config(settings, CacheMode::Untouched)?;
     let globs = Scope::new(&args.globs).map_err(Failure::failed)?;
-    let runtime = setup::runtime()?;
-    let stop = {
-        let _entered = runtime.enter();
-        signals::stop_on_signal().map_err(Failure::failed)?
-    };
-    let context = PassContext::new(stop, |_| {});
+    let (runtime, context) = setup::requests()?;
     let check = DriftCheck {
         globs: &globs,
         depth: args.depth,

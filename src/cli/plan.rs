@@ -28,7 +28,10 @@ pub(super) fn run(
         }
         None => {
             let config = setup::config(settings, CacheMode::Untouched)?;
-            let mut planned = pass::plan(&config, files)?;
+            let mut planned = match settings.live {
+                true => live(&config, files)?,
+                false => pass::plan(&config, files)?,
+            };
             if !planned.is_forward {
                 planned.notes.extend(pull_request::hint());
             }
@@ -58,7 +61,22 @@ pub(super) fn run(
     if let Some(request) = request {
         forge::comment(settings, request, &plan, &render::markdown_for(&plan, users))?;
     }
-    Ok(status(&plan, exit))
+    Ok(status(&plan, exit).and(unread(&plan)))
+}
+
+/// Plans with what the service has now.
+fn live(config: &pass::Config, files: pass::Files) -> Result<pass::Planned, Failure> {
+    let (requests, context) = setup::requests()?;
+    let runtime = pass::Runtime::Tokio(requests.handle().clone());
+    Ok(pass::drift::plan_live(config, files, &context, &runtime)?)
+}
+
+/// Returns the status that follows from toggles that could not be read.
+pub(super) fn unread(plan: &Plan) -> ExitStatus {
+    match plan.drift().is_some_and(|drift| !drift.unread.is_empty()) {
+        true => ExitStatus::Failed,
+        false => ExitStatus::Clean,
+    }
 }
 
 /// The plan as JSON, with notes for the operator.

@@ -13,7 +13,9 @@ use crate::admin::{self, Admin};
 use crate::config::{Listen, Settings};
 use crate::daemon::{self, Control, Driver, Heartbeat, Metrics, Status, Trigger};
 use crate::git::RepoUrl;
+use crate::model::ServiceKind;
 use crate::notification;
+use crate::plan::OnDrift;
 use crate::source::{CacheMode, Source};
 use crate::transport::Network;
 
@@ -68,7 +70,7 @@ async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
     let driver = Driver {
         config,
         poll_interval: settings.poll_interval,
-        drift_interval: settings.drift_interval,
+        drift_interval: drift_interval(settings),
         observe: Arc::new(move |event| observer.observe(event)),
         trigger,
         lookup,
@@ -82,6 +84,14 @@ async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
     watching.inspect(tokio::task::JoinHandle::abort);
     tracing::info!(name: "stopped", "stopped");
     Ok(ExitStatus::Clean)
+}
+
+/// Returns the interval between scans for drift; zero for none.
+fn drift_interval(settings: &Settings) -> Duration {
+    match (settings.service_kind, settings.on_drift) {
+        (ServiceKind::Documented, _) | (_, OnDrift::Ignore) => Duration::ZERO,
+        (ServiceKind::FeatureProbe, OnDrift::Hold | OnDrift::Overwrite) => settings.drift_interval,
+    }
 }
 
 async fn listener(listen: Listen) -> Result<Option<TcpListener>, Failure> {

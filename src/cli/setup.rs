@@ -7,7 +7,7 @@ use crate::config::{OutputFormat, Settings, StateRemote};
 use crate::git::{GitAccess, GitCredentials, RepoUrl};
 use crate::model::{ServiceKind, escaped};
 use crate::notification::{Receiver, ReceiverFormat};
-use crate::pass::{Config, Limits, OriginState, Rules, SharedState};
+use crate::pass::{Config, Limits, OriginState, PassContext, Rules, SharedState};
 use crate::plan::render::MOST_SHOWN;
 use crate::plan::{LiveAccess, MassChange, OnDrift, Policy, Trailer};
 use crate::service::{BaseUrl, ClientConfig};
@@ -272,6 +272,16 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         .enable_all()
         .build()
         .map_err(Failure::failed)
+}
+
+/// Starts the runtime of a command that only reads the service, and the context that a signal stops.
+pub(super) fn requests() -> Result<(tokio::runtime::Runtime, PassContext), Failure> {
+    let runtime = runtime()?;
+    let stop = {
+        let _entered = runtime.enter();
+        super::signals::stop_on_signal().map_err(Failure::failed)?
+    };
+    Ok((runtime, PassContext::new(stop, |_| {})))
 }
 
 fn usage(message: &str) -> Failure {

@@ -15,7 +15,14 @@ use crate::source::CacheMode;
 
 pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
     let config = setup::config(settings, CacheMode::Untouched)?;
-    let daemon::StatusReport { planned, status } = daemon::status(&config)?;
+    let daemon::StatusReport { planned, status } = match settings.live {
+        true => {
+            let (requests, context) = setup::requests()?;
+            let runtime = crate::pass::Runtime::Tokio(requests.handle().clone());
+            daemon::status_live(&config, &context, &runtime)?
+        }
+        false => daemon::status(&config)?,
+    };
     for text in &planned.notes {
         note(&format!("note: {text}\n"))?;
     }
@@ -39,7 +46,9 @@ pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
     } else {
         ExitStatus::Clean
     };
-    Ok(plan::held(&planned.plan).and(failed))
+    Ok(plan::held(&planned.plan)
+        .and(plan::unread(&planned.plan))
+        .and(failed))
 }
 
 #[derive(Serialize)]
@@ -76,6 +85,7 @@ fn text(status: &Status) -> String {
         toggles,
         waiting: _,
         withheld: _,
+        drift_failure: _,
     } = status;
     let SourceStatus {
         repo,

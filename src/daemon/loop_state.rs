@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::drift::DriftState;
 use super::pass_outcome::PassOutcome;
 use super::probe::HeadProbe;
 use super::schedule::{DriftScans, Schedule};
 use super::status::{PassResult, ToggleStatus, Withheld};
-use crate::model::{CommitId, ToggleState, WithheldKind};
+use crate::model::{CommitId, Override, ToggleState, WithheldKind};
 use crate::pass::planning::history_guard::HistoryGuard;
 use crate::pass::publish::tries;
 use crate::pass::{Reconciler, Report, StopReason};
-use crate::plan::{FETCH_ALL, History};
+use crate::plan::{FETCH_ALL, History, OnDrift};
 use crate::state::Revisions;
 
 /// The number of environments that one log line names.
@@ -27,6 +28,7 @@ const SMALL_GROUP: usize = 5;
 /// The driver's state between passes. It outlives the reconciler.
 pub(super) struct LoopState {
     pub(super) schedule: Schedule,
+    pub(super) drift: DriftState,
     pub(super) probe: HeadProbe,
     /// The source revision of the last pass; none if that pass found none, so that any revision is new.
     pub(super) seen: Option<CommitId>,
@@ -41,9 +43,16 @@ pub(super) struct LoopState {
 }
 
 impl LoopState {
-    pub(super) fn new(interval: Duration, scans: DriftScans, probe: HeadProbe) -> Self {
+    pub(super) fn new(interval: Duration, drift_interval: Duration, probe: HeadProbe) -> Self {
         Self {
-            schedule: Schedule::new(interval, scans),
+            schedule: Schedule::new(
+                interval,
+                match drift_interval.is_zero() {
+                    true => DriftScans::Off,
+                    false => DriftScans::On,
+                },
+            ),
+            drift: DriftState::new(drift_interval),
             probe,
             seen: None,
             history_guard: HistoryGuard::of_daemon(),
@@ -59,6 +68,17 @@ impl LoopState {
     pub(super) fn prepare(&mut self, reconciler: &mut Reconciler, now: i64) {
         let alone = tries::parked(reconciler.view().tries(), now);
         reconciler.parked = self.schedule.parked(alone);
+        let is_overwritten = reconciler.config().rules.policy.on_drift == OnDrift::Overwrite
+            || reconciler
+                .view()
+                .allowances()
+                .iter()
+                .any(|allowance| allowance.what == Override::OverwriteDrift);
+        // Otherwise each pass would have to plan as long as there is drift.
+        reconciler.drifted = match is_overwritten {
+            true => self.drift.drifted(),
+            false => Vec::new(),
+        };
         reconciler.history = std::mem::take(&mut self.history_guard);
     }
 
@@ -66,6 +86,12 @@ impl LoopState {
     pub(super) fn collect(&mut self, reconciler: &mut Reconciler, revisions: Revisions) {
         self.revisions = revisions;
         self.history_guard = std::mem::take(&mut reconciler.history);
+    }
+
+    /// Lets the next pass try every request, and compares the service after it: an operator asked for the truth.
+    pub(super) fn retry_parked(&mut self) {
+        self.schedule.unpark_all();
+        self.drift.set_due(Instant::now());
     }
 
     /// Returns whether `head` is another revision than that of the last pass.

@@ -31,6 +31,7 @@
 //! always agree.
 
 mod control;
+mod drift;
 mod driver;
 mod freshness;
 mod heartbeat;
@@ -47,7 +48,7 @@ pub use crate::model::{ToggleState, WithheldKind};
 pub use control::{Control, ControlError, DriverCommand, Trigger};
 pub use driver::Driver;
 pub use heartbeat::Heartbeat;
-pub use metrics::Metrics;
+pub use metrics::{Metrics, ScanResult};
 #[cfg(test)]
 pub(crate) use pass_outcome::PassOutcome;
 pub use release::{AllowRequest, Rejection, Released};
@@ -56,5 +57,6 @@ pub(crate) use schedule::{DriftScans, Schedule};
 pub use status::{
     LastPass, PassResult, Readiness, Role, ScopedSuspensionJson, ServiceWait, SourceStatus, Status,
     StatusJson, StatusReport, Success, SuspensionJson, ToggleStatus, Withheld, WithheldGroup, status,
+    status_live,
 };
 pub use watch::watch_source;

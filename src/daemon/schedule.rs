@@ -184,7 +184,7 @@ impl Schedule {
 const TOKEN_CHECK: Duration = Duration::from_secs(10);
 
 /// Returns the interval ± 10 %, so that many daemons do not look up the source at the same time.
-fn jittered(interval: Duration, jitter: f64) -> Duration {
+pub(super) fn jittered(interval: Duration, jitter: f64) -> Duration {
     interval.mul_f64(0.9 + 0.2 * jitter.clamp(0.0, 1.0))
 }
 

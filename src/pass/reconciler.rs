@@ -1,6 +1,6 @@
 //! One pass: plan, approve, publish, record. `apply` makes one and exits; the daemon makes one after the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,9 +8,10 @@ use super::Error;
 use super::checkpoints::{abandon, publish_with_checkpoints};
 use super::config::Config;
 use super::context::{Event, PassContext};
-use super::planning::Precheck;
+use super::drift::{DriftScanner, ScanDepth, ScanRequest};
 use super::planning::history_guard::HistoryGuard;
 use super::planning::pass_plan::PassPlan;
+use super::planning::{self, Precheck};
 use super::publish::inherited::Inherited;
 use super::publish::order::Remembered;
 use super::publish::service::Service;
@@ -21,7 +22,7 @@ use super::reviewed;
 use super::runtime::Runtime;
 use crate::git::RepoUrl;
 use crate::model::{ReviewedPlan, ToggleId};
-use crate::plan::{Approved, Parked};
+use crate::plan::{Approved, DriftReport, DriftedToggle, Parked};
 use crate::service::Client;
 use crate::source::{Snapshot, Source};
 use crate::state::{self, Options, PassHead, SharedOptions, StateSnapshot, Store};
@@ -46,6 +47,8 @@ pub struct Reconciler {
     reviewed: Option<ReviewedPlan>,
     /// Toggles that are not tried again yet, with the reason. The driver sets them before a pass.
     pub(crate) parked: BTreeMap<ToggleId, Parked>,
+    /// The toggles that were changed on the service, if they may be overwritten. Set before a pass.
+    pub(crate) drifted: Vec<DriftedToggle>,
     /// The known moves of the ref. The driver keeps them between passes.
     pub(crate) history: HistoryGuard,
     #[cfg(test)]
@@ -87,6 +90,7 @@ impl Reconciler {
             remote,
             reviewed: None,
             parked: BTreeMap::new(),
+            drifted: Vec::new(),
             history: HistoryGuard::default(),
             #[cfg(test)]
             simulated: None,
@@ -122,6 +126,26 @@ impl Reconciler {
     /// Returns the state, to suspend or resume it.
     pub(crate) fn store(&mut self) -> &mut Store {
         &mut self.store
+    }
+
+    /// Compares the service with what was applied, so that the next pass overwrites what was changed there. Blocks.
+    ///
+    /// # Errors
+    /// If the state cannot be read. A failed read of the service is part of the report.
+    pub fn scan_drift(&mut self, context: &PassContext, runtime: &Runtime) -> Result<DriftReport, Error> {
+        let mut scanner = DriftScanner::open(&self.config)?;
+        let view = planning::view(&self.config)?;
+        let request = ScanRequest {
+            view: &view,
+            scopes: &[&self.config.rules.policy.scope],
+            depth: ScanDepth::Changes,
+            documents: None,
+            wanted: &BTreeSet::new(),
+        };
+        let report = scanner.scan(&self.config, request, context, runtime)?.report;
+        scanner.keep(&self.config.state_dir)?;
+        self.drifted.clone_from(&report.drifted);
+        Ok(report)
     }
 
     /// Makes one pass. What goes wrong with one toggle is in the report. Blocks; must not be called on a thread of
@@ -190,6 +214,7 @@ impl Reconciler {
             &mut self.source,
             &mut self.history,
             &self.parked,
+            &self.drifted,
             &self.config,
             &|| context.is_stopped(),
         )?;

@@ -55,7 +55,9 @@ pub(crate) fn record(
 
 fn without_publish(record: &plan::StateEdit) -> AppliedEdit {
     match record {
-        plan::StateEdit::Adopt(recorded) | plan::StateEdit::SameMeaning(recorded) => AppliedEdit::Put {
+        plan::StateEdit::Adopt(recorded)
+        | plan::StateEdit::Converged(recorded)
+        | plan::StateEdit::SameMeaning(recorded) => AppliedEdit::Put {
             id: recorded.id.clone(),
             object: recorded.object,
             format: recorded.format,

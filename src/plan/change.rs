@@ -92,6 +92,8 @@ pub enum Overwrite {
 pub enum StateEdit {
     /// Record a document as applied because of `--first-pass adopt`.
     Adopt(Version),
+    /// Record a document that the service has already.
+    Converged(Version),
     /// Drop the toggle.
     Forget {
         /// The toggle.
@@ -106,7 +108,7 @@ impl StateEdit {
     #[must_use]
     pub fn id(&self) -> &ToggleId {
         match self {
-            Self::Adopt(version) | Self::SameMeaning(version) => &version.id,
+            Self::Adopt(version) | Self::Converged(version) | Self::SameMeaning(version) => &version.id,
             Self::Forget { id } => id,
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::decide::{DecidedToggle, DraftChange};
-use super::{Overrides, SourceInfo, WithheldReason};
+use super::{DriftedToggle, Overrides, SourceInfo, WithheldReason};
 use crate::document::Diagnostic;
 use crate::model::{EnvironmentId, RequestDigest, Suspensions, ToggleId};
 
@@ -22,6 +22,8 @@ pub struct Input {
     pub environment_holds: BTreeMap<EnvironmentId, String>,
     /// The toggles that are not retried yet.
     pub parked: BTreeMap<ToggleId, Parked>,
+    /// The toggles that were changed on the service. Those that may be overwritten are published again.
+    pub drifted: Vec<DriftedToggle>,
     /// The active suspensions.
     pub suspensions: Suspensions,
     /// What operators allowed for this revision.

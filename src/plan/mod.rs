@@ -54,6 +54,7 @@ mod source_info;
 #[cfg(test)]
 mod tests;
 mod value;
+mod with_live;
 mod withheld;
 pub(crate) mod wording;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 use super::change::same_environment;
-use super::{Change, Orphan, Overrides, SourceInfo, StateEdit, WithheldReason, WithheldToggle};
+use super::{Change, DriftReport, Orphan, Overrides, SourceInfo, StateEdit, WithheldReason, WithheldToggle};
 use crate::document::{Diagnostic, Severity};
 use crate::model::{Action, EnvironmentId, PlanDigest, counted, hex};
 
@@ -23,6 +23,8 @@ pub struct Plan {
     pub(super) findings: Vec<Diagnostic>,
     pub(super) overrides: Overrides,
     pub(super) stopped: Option<Stopped>,
+    /// What differs on the service; none if it was not read.
+    pub(super) drift: Option<Box<DriftReport>>,
 }
 
 /// The numbers that decide an exit code.
@@ -95,6 +97,7 @@ impl Plan {
             findings: Vec::new(),
             overrides: Overrides::default(),
             stopped: None,
+            drift: None,
         }
     }
 
@@ -272,6 +275,7 @@ impl Plan {
             && self.state_edits.is_empty()
             && self.environment_holds.is_empty()
             && self.findings.is_empty()
+            && self.drift.as_ref().is_none_or(|drift| drift.is_quiet())
     }
 
     /// Returns the reason why the plan must not be published, if there is one.

@@ -7,6 +7,7 @@
 
 mod audience;
 mod daemon;
+mod drift;
 mod fixture;
 mod import;
 mod measure;
@@ -73,6 +74,11 @@ fn main() {
         let folder = folder.path().join("import");
         std::fs::create_dir(&folder).expect("a folder can be made");
         import::measure(&folder);
+    }
+    if wants("drift") {
+        let folder = folder.path().join("drift");
+        std::fs::create_dir(&folder).expect("a folder can be made");
+        drift::measure(&folder);
     }
     if wants("daemon") {
         let folder = folder.path().join("daemon");

@@ -10,9 +10,9 @@ use super::failure::{ExitStatus, Failure};
 use super::{color, forge, note, plan, print, setup, show, signals};
 use crate::config::{OutputFormat, Settings};
 use crate::forge::CommitVerdict;
-use crate::model::{ReviewedPlan, escaped};
+use crate::model::{ReviewedPlan, ServiceKind, escaped};
 use crate::pass::{self, Config, PassContext, Reconciler, Report, Runtime};
-use crate::plan::render;
+use crate::plan::{OnDrift, render};
 use crate::source::CacheMode;
 use crate::state;
 use progress::{Progress, ResultTiming};
@@ -56,7 +56,18 @@ fn pass(settings: &Settings, reviewed: Option<ReviewedPlan>) -> Result<Report, F
     };
     let observer = Arc::clone(&progress);
     let context = PassContext::new(stop, move |event| observer.observe(event));
-    let report = reconciler.pass(&context, &Runtime::Tokio(runtime.handle().clone()));
+    let handle = Runtime::Tokio(runtime.handle().clone());
+    if overwrites(settings) {
+        let drift = reconciler.scan_drift(&context, &handle)?;
+        for unread in &drift.unread {
+            let reason = escaped(&unread.reason);
+            note(&format!(
+                "note: {} was not compared with the service: {reason}\n",
+                unread.id
+            ))?;
+        }
+    }
+    let report = reconciler.pass(&context, &handle);
     // The bar ends before an error is printed below it.
     progress.clear();
     let report = report?;
@@ -66,6 +77,12 @@ fn pass(settings: &Settings, reviewed: Option<ReviewedPlan>) -> Result<Report, F
     print_results(&report, &progress, settings)?;
     print_end(&report)?;
     Ok(report)
+}
+
+/// Returns whether the pass also publishes what was changed on the service only.
+fn overwrites(settings: &Settings) -> bool {
+    let overwrites = settings.overwrite_drift || settings.on_drift == OnDrift::Overwrite;
+    overwrites && settings.service_kind == ServiceKind::FeatureProbe
 }
 
 /// Opens the state. Prints the holder of the lock before waiting for it.

@@ -7,7 +7,9 @@ use tokio::time::Instant;
 use super::Driver;
 use crate::daemon::loop_state::{LoopState, pass_result};
 use crate::daemon::pass_outcome::PassOutcome;
-use crate::daemon::status::{LastPass, PassResult, SourceStatus, Success, ToggleStatus, Withheld};
+use crate::daemon::status::{
+    DriftFacts, LastPass, PassResult, SourceStatus, Success, ToggleStatus, Withheld, show,
+};
 use crate::model::Suspensions;
 use crate::pass::publish::tries;
 use crate::pass::{Error, Reconciler, Report, planning};
@@ -18,7 +20,7 @@ impl Driver {
         &self,
         reconciler: &Reconciler,
         result: Result<Report, Error>,
-        toggles: Option<Vec<ToggleStatus>>,
+        mut toggles: Option<Vec<ToggleStatus>>,
         took: Duration,
         state: &mut LoopState,
     ) {
@@ -37,7 +39,9 @@ impl Driver {
             state.seen = Some(report.plan.source().revision);
             state.log_notes(&report.notes);
             state.log_guesses(report);
+            state.drift.settle(report);
         }
+        state.drift.on_pass_finished(Instant::now());
         state.on_pass_finished(&PassOutcome::of(&result), self.token_fingerprint());
         let pass_result = pass_result(&result);
         let is_success = pass_result.as_ref().is_some_and(PassResult::is_success);
@@ -50,7 +54,8 @@ impl Driver {
         }
         let suspensions = planning::suspensions(reconciler.view(), at);
         schedule_next(reconciler, &suspensions, state, at);
-        if let Some(toggles) = &toggles {
+        if let Some(toggles) = &mut toggles {
+            show(toggles, &DriftFacts::new(), &state.drift.facts);
             self.count(toggles, state);
         }
         self.metrics.suspensions(&suspensions);
@@ -76,7 +81,7 @@ impl Driver {
     }
 
     /// Counts the toggles by state, and logs the toggles that are newly withheld or held.
-    fn count(&self, toggles: &[ToggleStatus], state: &mut LoopState) {
+    pub(super) fn count(&self, toggles: &[ToggleStatus], state: &mut LoopState) {
         let withheld = Withheld::of(toggles);
         self.metrics.toggles(toggles);
         self.metrics.withheld(&withheld);

@@ -8,6 +8,7 @@ mod conclude;
 mod leader;
 mod orders;
 mod running_pass;
+mod scan;
 #[cfg(test)]
 mod tests;
 
@@ -21,7 +22,6 @@ use tracing::Span;
 use super::freshness::Freshness;
 use super::loop_state::LoopState;
 use super::probe::HeadProbe;
-use super::schedule::DriftScans;
 use super::status::{Status, ToggleStatus, toggles};
 use super::{DriverCommand, Heartbeat, Metrics, Trigger};
 use crate::model::{CommitId, chain};
@@ -29,6 +29,7 @@ use crate::pass::{Config, Error, Observe, PassContext, Reconciler, Report, Runti
 use crate::state::Revisions;
 use orders::reload;
 use running_pass::RunningPass;
+use scan::AfterScan;
 
 /// The interval at which a local ref is looked up, and at which a follower tries to become the writer.
 const TICK: Duration = Duration::from_secs(1);
@@ -68,6 +69,8 @@ enum Wakeup {
     LookupDue,
     /// A pass is due or was requested.
     PassDue,
+    /// A scan for drift is due.
+    ScanDue,
     Stop,
     /// A lookup of a local ref is due.
     Tick,
@@ -91,11 +94,7 @@ impl Driver {
             stale_after: self.stale_after,
         };
         let probe = HeadProbe::new(self.config.source.clone(), freshness);
-        let scans = match self.drift_interval.is_zero() {
-            true => DriftScans::Off,
-            false => DriftScans::On,
-        };
-        let mut state = LoopState::new(self.poll_interval, scans, probe);
+        let mut state = LoopState::new(self.poll_interval, self.drift_interval, probe);
         let mut tick = interval(TICK);
         // Missed ticks are not made up for, because one lookup finds every move of the ref.
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -120,6 +119,11 @@ impl Driver {
             match self.wakeup(&mut state, &mut tick, &mut stop).await {
                 Wakeup::Stop => return,
                 Wakeup::Command(command) => self.carry_out(command, reconciler, &mut state),
+                Wakeup::ScanDue => {
+                    if let AfterScan::Stop = self.scan(reconciler, &mut state, &mut stop).await {
+                        return;
+                    }
+                }
                 wakeup if self.is_due(&wakeup, &mut state) => {
                     // Another process may hold the lock of a folder that has replaced this one.
                     let Some(reconciler) = leader.take().filter(is_usable) else {
@@ -147,7 +151,7 @@ impl Driver {
             }
             Wakeup::Found(head) => state.is_new(*head),
             Wakeup::Tick => state.is_ref_moved(),
-            Wakeup::Command(_) | Wakeup::Stop => false,
+            Wakeup::Command(_) | Wakeup::ScanDue | Wakeup::Stop => false,
         };
         let paused_until = is_wanted.then(|| self.paused_until(state, now)).flatten();
         if let Some(until) = paused_until {
@@ -170,8 +174,14 @@ impl Driver {
         tick: &mut tokio::time::Interval,
         stop: &mut watch::Receiver<bool>,
     ) -> Wakeup {
-        let probe = &mut state.probe;
         let due = state.schedule.due();
+        // Reads wait as long as the service asked for, and use no rejected token.
+        let allowed = self.paused_until(state, Instant::now());
+        let scan_due = state
+            .drift
+            .due()
+            .map(|due| allowed.map_or(due, |allowed| due.max(allowed)));
+        let probe = &mut state.probe;
         // The tick looks up a local ref.
         let lookup_due = state.schedule.lookup_due().filter(|_| !probe.is_local());
         tokio::select! {
@@ -181,6 +191,7 @@ impl Driver {
             Some(command) = self.commands.recv() => Wakeup::Command(command),
             () = self.trigger.fired() => Wakeup::PassDue,
             () = sleep_until(due) => Wakeup::PassDue,
+            () = sleep_until(scan_due.unwrap_or(due)), if scan_due.is_some() => Wakeup::ScanDue,
             () = sleep_until(lookup_due.unwrap_or(due)), if lookup_due.is_some() => Wakeup::LookupDue,
             head = probe.finished() => Wakeup::Found(head),
             () = self.lookup.fired() => Wakeup::Tick,
@@ -226,7 +237,7 @@ impl Driver {
         span.in_scope(|| self.conclude(&reconciler, result, toggles, took, state));
         // Last, because the pass itself parks toggles.
         if running.retries_parked {
-            state.schedule.unpark_all();
+            state.retry_parked();
         }
         Some(reconciler)
     }

@@ -33,7 +33,7 @@ impl Driver {
     ) {
         match self.record(command, None) {
             // The caller fires the trigger as well.
-            OrderEffect::RetryParked => state.schedule.unpark_all(),
+            OrderEffect::RetryParked => state.retry_parked(),
             OrderEffect::Rejected => {}
             OrderEffect::Recorded => {
                 reload(reconciler);

@@ -54,6 +54,14 @@ impl RunningPass {
         (running, context)
     }
 
+    /// Creates the driver's side of a scan, which any other revision than `seen` interrupts.
+    pub(super) fn at(driver: &Driver, seen: Option<CommitId>) -> (Self, PassContext) {
+        let (mut running, context) = Self::new(driver);
+        // A scan changes nothing, so a shutdown does not have to wait for it.
+        running.revision = watch::channel(seen).1;
+        (running, context)
+    }
+
     /// Returns the source revision of the pass, once the pass has read it.
     pub(super) fn revision(&self) -> Option<CommitId> {
         *self.revision.borrow()

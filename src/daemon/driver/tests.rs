@@ -63,9 +63,9 @@ impl RunningDriver {
         let (sender, status) = watch::channel(Status::default());
         let heartbeat = Heartbeat::new(INTERVAL);
         let driver = Driver {
-            drift_interval: Duration::ZERO,
             config: settings(repo.path(), state, first_pass),
             poll_interval: INTERVAL,
+            drift_interval: Duration::ZERO,
             observe: Arc::new(|_| {}),
             trigger,
             lookup: Trigger::default(),

@@ -16,7 +16,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::status::{PassResult, ToggleStatus, Withheld};
-use crate::model::{PublishOutcome, Suspensions, ToggleState, WithheldKind};
+use crate::model::{PublishOutcome, Suspensions, ToggleState, WithheldKind, words};
 use source_age::SourceAge;
 
 /// The metrics of one process. Clones share them.
@@ -27,6 +27,7 @@ pub struct Metrics(Arc<Inner>);
 struct Inner {
     registry: Registry,
     commit_to_applied: Histogram,
+    drift_scans: Family<ResultLabel, Counter>,
     last_success: Gauge,
     notifications_failed: Counter,
     pass_duration: Histogram,
@@ -38,6 +39,20 @@ struct Inner {
     suspended: Gauge,
     toggles: Family<StateLabel, Gauge<u64, AtomicU64>>,
     withheld: Family<ReasonLabel, Gauge<u64, AtomicU64>>,
+}
+
+words! {
+    /// The result of a scan for drift.
+    ScanResult {
+        /// There was no scan, such as without the state.
+        Error = "error",
+        /// Something newer interrupted it.
+        Interrupted = "interrupted",
+        /// Some toggles could not be compared.
+        Partial = "partial",
+        /// Every toggle was compared.
+        Success = "success",
+    }
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
@@ -78,6 +93,7 @@ impl Metrics {
         let mut inner = Inner {
             registry: Registry::with_prefix("gitoggle"),
             commit_to_applied: Histogram::new(COMMIT_BUCKETS),
+            drift_scans: Family::default(),
             last_success: Gauge::default(),
             notifications_failed: Counter::default(),
             pass_duration: Histogram::new(PASS_BUCKETS),
@@ -100,6 +116,12 @@ impl Metrics {
         let result = result.as_str();
         self.0.passes.get_or_create(&ResultLabel { result }).inc();
         self.0.pass_duration.observe(took.as_secs_f64());
+    }
+
+    /// Counts a scan for drift.
+    pub fn drift_scanned(&self, result: ScanResult) {
+        let result = result.as_str();
+        self.0.drift_scans.get_or_create(&ResultLabel { result }).inc();
     }
 
     /// Counts an attempt to publish one toggle, which took `took`.
@@ -188,6 +210,9 @@ impl Inner {
         for result in ["error", "noop", "success"] {
             drop(self.passes.get_or_create(&ResultLabel { result }));
         }
+        for result in ScanResult::ALL.map(ScanResult::as_str) {
+            drop(self.drift_scans.get_or_create(&ResultLabel { result }));
+        }
         for outcome in PublishOutcome::ALL.map(PublishOutcome::as_str) {
             drop(self.publishes.get_or_create(&OutcomeLabel { outcome }));
         }
@@ -204,6 +229,7 @@ impl Inner {
         let Self {
             registry,
             commit_to_applied,
+            drift_scans,
             last_success,
             notifications_failed,
             pass_duration,
@@ -240,6 +266,8 @@ impl Inner {
         registry.register("build_info", "Version of the running program", build);
         let help = "Notifications that could not be delivered";
         registry.register("notices_failed", help, notifications_failed.clone());
+        let help = "Comparisons of the service with what was applied, by result";
+        registry.register("drift_scans", help, drift_scans.clone());
         registry.register("passes", "Passes that ended, by result", passes.clone());
         let help = "Attempts to publish a toggle, by outcome";
         registry.register("publishes", help, publishes.clone());
@@ -287,6 +315,10 @@ mod tests {
         gitoggle_build_info{version="[version]"} 1
         gitoggle_commit_to_applied_seconds_count 1
         gitoggle_commit_to_applied_seconds_sum 3.0
+        gitoggle_drift_scans_total{result="error"} 0
+        gitoggle_drift_scans_total{result="interrupted"} 0
+        gitoggle_drift_scans_total{result="partial"} 0
+        gitoggle_drift_scans_total{result="success"} 0
         gitoggle_last_success_timestamp_seconds 1700000000
         gitoggle_notices_failed_total 1
         gitoggle_pass_duration_seconds_count 1

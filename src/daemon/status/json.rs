@@ -36,6 +36,8 @@ impl<'a> StatusJson<'a> {
             role: _,
             suspensions,
             waiting: _,
+            // One of the remarks.
+            drift_failure: _,
             toggles,
             withheld,
         } = status;

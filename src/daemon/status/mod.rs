@@ -1,13 +1,15 @@
 //! Holds the result of the last pass, for `status`, `/readyz` and `/api/status`.
 
+mod drift;
 mod json;
 mod read;
 mod readiness;
 pub(super) mod toggles;
 mod withheld;
 
+pub(crate) use drift::{DriftFacts, failure, show};
 pub use json::{ScopedSuspensionJson, StatusJson, SuspensionJson};
-pub use read::{StatusReport, status};
+pub use read::{StatusReport, status, status_live};
 pub use readiness::Readiness;
 pub use withheld::{Withheld, WithheldGroup};
 
@@ -195,6 +197,8 @@ pub struct Status {
     pub suspensions: Suspensions,
     /// The wait that the service asked for, until it is over.
     pub waiting: Option<ServiceWait>,
+    /// Why the last scan for drift did not compare every toggle.
+    pub drift_failure: Option<String>,
     /// Sorted by id. Set with [`Status::set_toggles`].
     pub toggles: Arc<Vec<ToggleStatus>>,
     /// The withheld toggles, grouped.
@@ -224,7 +228,8 @@ impl Status {
         let stale = self.source.stale.clone();
         let waiting = self.waiting.as_ref().map(ToString::to_string);
         let remarks = suspended.chain(stale).chain(waiting);
-        remarks.chain(withheld).chain(history).collect()
+        let drift = self.drift_failure.clone();
+        remarks.chain(withheld).chain(drift).chain(history).collect()
     }
 }
 

@@ -1,8 +1,10 @@
 //! Computes the status of every toggle for `status`, without writing to the source or the state.
 
+use super::drift::{DriftFacts, failure, show};
 use super::{SourceStatus, Status, toggles};
 use crate::pass::planning::{self, Planned};
-use crate::pass::{Config, Error};
+use crate::pass::{Config, Error, Files, PassContext, Runtime, drift};
+use crate::state::StateSnapshot;
 
 /// The status and the plan that it follows from.
 #[derive(Debug)]
@@ -22,20 +24,42 @@ pub fn status(config: &Config) -> Result<StatusReport, Error> {
     let view = planning::view(config)?;
     planning::with_snapshot(&config.source, |snapshot| {
         let planned = planning::plan_read_only(snapshot, &view, config)?;
-        let toggles = toggles::before(&planned.plan, &view, &config.rules.policy.scope)?;
-        let mut status = Status {
-            service: planned.plan.base_url().map(str::to_owned),
-            source: SourceStatus {
-                repo: config.rules.repo.clone(),
-                reference: Some(snapshot.reference().to_owned()),
-                revision: Some(snapshot.revision()),
-                history: planned.plan.history(),
-                ..SourceStatus::default()
-            },
-            suspensions: planning::suspensions(&view, config.clock.unix()),
-            ..Status::default()
-        };
-        status.set_toggles(toggles);
+        let status = of(&planned, &view, config)?;
         Ok(StatusReport { planned, status })
     })
+}
+
+/// Returns the status of every toggle with what the service has now. Has no side effects.
+///
+/// # Errors
+/// As for [`plan`](crate::pass::plan).
+pub fn status_live(config: &Config, context: &PassContext, runtime: &Runtime) -> Result<StatusReport, Error> {
+    let view = planning::view(config)?;
+    let planned = drift::plan_live(config, Files::Committed, context, runtime)?;
+    let mut status = of(&planned, &view, config)?;
+    if let Some(drift) = planned.plan.drift() {
+        let mut toggles = (*status.toggles).clone();
+        show(&mut toggles, &DriftFacts::new(), &drift.facts());
+        status.set_toggles(toggles);
+        status.drift_failure = failure(drift);
+    }
+    Ok(StatusReport { planned, status })
+}
+
+fn of(planned: &Planned, view: &StateSnapshot, config: &Config) -> Result<Status, Error> {
+    let (plan, source) = (&planned.plan, planned.plan.source());
+    let mut status = Status {
+        service: plan.base_url().map(str::to_owned),
+        source: SourceStatus {
+            repo: config.rules.repo.clone(),
+            reference: Some(source.reference.clone()),
+            revision: Some(source.revision),
+            history: plan.history(),
+            ..SourceStatus::default()
+        },
+        suspensions: planning::suspensions(view, config.clock.unix()),
+        ..Status::default()
+    };
+    status.set_toggles(toggles::before(plan, view, &config.rules.policy.scope)?);
+    Ok(status)
 }

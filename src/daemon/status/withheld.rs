@@ -24,7 +24,8 @@ pub struct WithheldGroup {
     pub count: usize,
 }
 
-/// All groups: drifted toggles first, then held ones, then failed ones, then those that stay pending; by environment within a state.
+/// All groups: drifted toggles first, then held ones, then failed ones, then those that stay pending; by environment
+/// within a state.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Withheld(Vec<WithheldGroup>);
@@ -140,6 +141,10 @@ fn clause(groups: &[WithheldGroup]) -> String {
     let environments: BTreeSet<_> = groups.iter().map(|group| &group.environment).collect();
     let reasons = reasons(groups);
     match (environments.len(), &reasons[..]) {
+        // The reason would only repeat the state.
+        (1, [(WithheldKind::Drifted, _)]) if first.state == ToggleState::Drifted => {
+            format!("{count} {state} in {}", first.environment)
+        }
         (1, [(reason, _)]) => format!("{count} {state} in {} ({reason})", first.environment),
         (1, _) => format!("{count} {state} in {}: {}", first.environment, listed(&reasons)),
         (many, _) => format!("{count} {state} in {many} environments: {}", listed(&reasons)),

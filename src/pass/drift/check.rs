@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::request::{DriftScan, ScanDepth, ScanRequest};
 use super::scanner::DriftScanner;
 use crate::model::{Scope, ToggleId};
-use crate::pass::{Config, Error, PassContext, Runtime, planning};
-use crate::plan::Plan;
+use crate::pass::{Config, Error, Files, PassContext, Planned, Runtime, planning};
+use crate::plan::{DriftReport, Plan};
 
 /// A comparison of the service with what was applied.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +45,40 @@ impl DriftCheck<'_> {
             _ => Ok(scan),
         }
     }
+}
+
+/// Plans with what the service has now. Writes nothing.
+///
+/// # Errors
+/// If the source or the state cannot be read. A failed read of the service is part of the plan.
+pub fn plan_live(
+    config: &Config,
+    files: Files,
+    context: &PassContext,
+    runtime: &Runtime,
+) -> Result<Planned, Error> {
+    let view = planning::view(config)?;
+    let mut planned = planning::plan(config, files)?;
+    let documents = documents(&planned.plan);
+    let request = ScanRequest {
+        view: &view,
+        scopes: &[&config.rules.policy.scope],
+        depth: ScanDepth::Changes,
+        documents: Some(&documents),
+        wanted: &documents,
+    };
+    let scan = DriftScanner::open(config)?.scan(config, request, context, runtime)?;
+    if scan.is_interrupted {
+        return Err(Error::Cancelled);
+    }
+    // A plan lists documents, and the missing toggles of new ones are held.
+    let report = DriftReport {
+        undocumented: Vec::new(),
+        archived: Vec::new(),
+        ..scan.report
+    };
+    planned.plan = planned.plan.with_live(&scan.live, report, &config.rules.policy);
+    Ok(planned)
 }
 
 /// Returns the toggles with documents that are not applied yet.

@@ -20,6 +20,6 @@ mod request;
 mod scan;
 mod scanner;
 
-pub use check::DriftCheck;
+pub use check::{DriftCheck, plan_live};
 pub use request::{DriftScan, ScanDepth, ScanRequest};
 pub use scanner::DriftScanner;

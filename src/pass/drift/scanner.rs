@@ -10,7 +10,7 @@ use super::request::{DriftScan, ScanDepth, ScanRequest};
 use super::scan::Scan;
 use crate::model::{EnvironmentId, ToggleId};
 use crate::pass::{Config, Error, PassContext, Runtime, planning};
-use crate::plan::{DriftFact, StateEdit};
+use crate::plan::{DriftFact, DriftedToggle, StateEdit};
 use crate::service::{ClientConfig, LiveReader};
 use crate::state::LiveVersions;
 
@@ -87,6 +87,12 @@ impl DriftScanner {
     #[must_use]
     pub fn facts(&self) -> BTreeMap<ToggleId, DriftFact> {
         self.memory.differences().facts()
+    }
+
+    /// Returns the drifted toggles, as far as scans have found out.
+    #[must_use]
+    pub fn drifted(&self) -> Vec<DriftedToggle> {
+        self.memory.differences().drifted
     }
 
     /// Ends the differences of toggles that a pass has applied or recorded.

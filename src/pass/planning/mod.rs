@@ -17,7 +17,7 @@ use super::Error;
 use super::config::{Config, Rules};
 use super::worktree::Folder;
 use crate::model::{CommitId, Suspensions, ToggleId};
-use crate::plan::{History, Parked, Plan, SourceInfo};
+use crate::plan::{DriftedToggle, History, Parked, Plan, SourceInfo};
 use crate::source::{Relation, Snapshot, Source, SourceConfig};
 use crate::state::{self, CleanPass, StateSnapshot};
 use applied::AppliedSide;
@@ -79,6 +79,7 @@ fn plan_work_tree(snapshot: &Snapshot, view: &StateSnapshot, config: &Config) ->
         AppliedSide::State(view),
         rules,
         &BTreeMap::new(),
+        &[],
         suspensions(view, config.clock.unix()),
     )?;
     Ok(Planned {
@@ -125,7 +126,7 @@ pub(crate) fn plan_read_only(
         true => Plan::nothing(source_info(snapshot, rules), rules.base_url.clone()),
         false => {
             let suspensions = suspensions(view, config.clock.unix());
-            plan_committed(snapshot, view, rules, &BTreeMap::new(), suspensions)?
+            plan_committed(snapshot, view, rules, &BTreeMap::new(), &[], suspensions)?
         }
     };
     Ok(Planned {
@@ -223,6 +224,7 @@ pub(crate) fn plan_committed(
     view: &StateSnapshot,
     rules: &Rules,
     parked: &BTreeMap<ToggleId, Parked>,
+    drifted: &[DriftedToggle],
     suspensions: Suspensions,
 ) -> Result<Plan, Error> {
     let files = PlanFiles {
@@ -231,7 +233,14 @@ pub(crate) fn plan_committed(
         root_tree: snapshot.root_tree(),
         open: || Ok(snapshot.reader()?),
     };
-    plan_files(&files, AppliedSide::State(view), rules, parked, suspensions)
+    plan_files(
+        &files,
+        AppliedSide::State(view),
+        rules,
+        parked,
+        drifted,
+        suspensions,
+    )
 }
 
 pub(crate) fn source_info(snapshot: &Snapshot, rules: &Rules) -> SourceInfo {

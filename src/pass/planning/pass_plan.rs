@@ -8,7 +8,7 @@ use super::history_guard::HistoryGuard;
 use super::{Precheck, check_base_url, deleted_ref, plan_committed, source_info, suspensions};
 use crate::model::ToggleId;
 use crate::pass::{Config, Error};
-use crate::plan::{Parked, Plan};
+use crate::plan::{DriftedToggle, Parked, Plan};
 use crate::source::{Snapshot, Source};
 use crate::state::{Stop, Store};
 
@@ -28,6 +28,7 @@ impl PassPlan {
         source: &mut Source,
         history: &mut HistoryGuard,
         parked: &BTreeMap<ToggleId, Parked>,
+        drifted: &[DriftedToggle],
         config: &Config,
         stop: Stop<'_>,
     ) -> Result<Self, Error> {
@@ -42,14 +43,14 @@ impl PassPlan {
         check_base_url(view, rules)?;
         let mut notes = history.check(&snapshot, view, config, source)?;
         notes.extend(deleted_ref(view, config));
-        let precheck = match notes.is_empty() && parked.is_empty() {
+        let precheck = match notes.is_empty() && parked.is_empty() && drifted.is_empty() {
             true => Precheck::of(&snapshot, view, rules)?,
             false => Precheck::Differs,
         };
         let plan = match precheck {
             Precheck::Differs => {
                 let suspensions = suspensions(view, clock.unix());
-                plan_committed(&snapshot, view, rules, parked, suspensions)?
+                plan_committed(&snapshot, view, rules, parked, drifted, suspensions)?
             }
             Precheck::Same => {
                 // Otherwise each pass would read the history from the last recorded revision to this one again.

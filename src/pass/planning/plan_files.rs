@@ -11,7 +11,7 @@ use crate::model::{Action, EnvironmentId, ObjectId, Sent, Suspensions, ToggleId,
 use crate::pass::config::Rules;
 use crate::pass::{Error, check_scope};
 use crate::plan::compare::{AppliedTree, Comparison, Difference, Places, Roots, compare, has_document};
-use crate::plan::{DecisionContext, Draft, Input, Parked, Plan, SourceInfo};
+use crate::plan::{DecisionContext, Draft, DriftedToggle, Input, Parked, Plan, SourceInfo};
 use crate::source::{self, Snapshot};
 
 /// The files of a plan. The plan is attributed to the commits of `snapshot` even if the files are not committed.
@@ -29,6 +29,7 @@ pub(super) fn plan_files<S, F>(
     applied: AppliedSide<'_>,
     rules: &Rules,
     parked: &BTreeMap<ToggleId, Parked>,
+    drifted: &[DriftedToggle],
     suspensions: Suspensions,
 ) -> Result<Plan, Error>
 where
@@ -37,6 +38,7 @@ where
 {
     let input = Input {
         parked: parked.clone(),
+        drifted: drifted.to_vec(),
         suspensions,
         ..input(files, applied, rules)?
     };
@@ -119,6 +121,7 @@ where
         applied_counts,
         environment_holds,
         parked: BTreeMap::new(),
+        drifted: Vec::new(),
         suspensions: Suspensions::default(),
         overrides,
         findings,

@@ -14,6 +14,13 @@ pub fn drift_markdown(report: &DriftReport) -> String {
         code(&report.service),
         compared(report)
     )];
+    parts.extend(rows(report));
+    fitting(parts)
+}
+
+/// Returns the lists of the report as parts of Markdown.
+pub(in crate::plan) fn rows(report: &DriftReport) -> Vec<String> {
+    let mut parts = Vec::new();
     for (word, groups) in others(report) {
         for ((environment, reason), toggles) in groups {
             let subject = match toggles.as_slice() {
@@ -44,5 +51,5 @@ pub fn drift_markdown(report: &DriftReport) -> String {
             block(&lines)
         )
     }));
-    fitting(parts)
+    parts
 }

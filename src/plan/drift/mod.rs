@@ -4,8 +4,11 @@ mod json;
 mod markdown;
 mod text;
 
+pub(super) use json::DriftedJson;
 pub use json::{DriftJson, drift_json};
 pub use markdown::drift_markdown;
+pub(super) use markdown::rows;
+pub(super) use text::body;
 pub use text::drift_text;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -101,6 +104,12 @@ impl DriftReport {
         let missing = self.missing.iter().filter(|missing| missing.applied.is_some());
         let others = self.drifted.len() + missing.count() + self.unread.len();
         self.applied.saturating_sub(others)
+    }
+
+    /// Returns whether there is nothing to report.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        self.drifted.is_empty() && self.missing.is_empty() && self.unread.is_empty() && self.drafts.is_empty()
     }
 
     /// Sorts every list by toggle.

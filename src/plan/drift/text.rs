@@ -17,6 +17,14 @@ const MOST_NAMED: usize = 20;
 #[must_use]
 pub fn drift_text(report: &DriftReport, color: Color) -> String {
     let mut text = format!("Drift on {} · {}\n", escaped(&report.service), compared(report));
+    text.push_str(&body(report, color));
+    let _ = writeln!(text, "\n{}", summary(report));
+    defused(&text)
+}
+
+/// Returns the lists of the report as lines of text.
+pub(in crate::plan) fn body(report: &DriftReport, color: Color) -> String {
+    let mut text = String::new();
     let lanes = report
         .drifted
         .chunk_by(|a, b| a.applied.id.environment() == b.applied.id.environment());
@@ -37,8 +45,7 @@ pub fn drift_text(report: &DriftReport, color: Color) -> String {
         let _ = writeln!(text, "  … and {more}: `-o json` has them all");
     }
     groups(&mut text, report, color);
-    let _ = writeln!(text, "\n{}", summary(report));
-    defused(&text)
+    text
 }
 
 /// Returns what was compared, as a noun phrase.

@@ -10,6 +10,7 @@ use super::in_words;
 use crate::document::Diagnostic;
 use crate::evaluate::{Impact, UserImpact, Users};
 use crate::model::{Action, CommitId, Content, EnvironmentId, Payload, ToggleId};
+use crate::plan::drift::DriftedJson;
 use crate::plan::{self, FETCH_ALL, History, Orphan, Plan, WithheldToggle};
 
 /// Returns `{version, digest, source, summary, changes, held, orphans, findings}`, ready to serialize. Unchanged toggles
@@ -56,6 +57,16 @@ pub fn json_for<'a>(plan: &'a Plan, users: Option<&'a UserImpact>) -> PlanJson<'
         orphans: Each(plan.orphans(), None, OrphanToggle::of),
         findings: plan.findings(),
         audience: users.map(|users| &users.users),
+        drifted: plan
+            .drift()
+            .map(|drift| drift.drifted.iter().map(DriftedJson::of).collect()),
+        unread: plan.drift().map(|drift| {
+            drift
+                .unread
+                .iter()
+                .map(|unread| (&unread.id, unread.reason.as_str()))
+                .collect()
+        }),
     }
 }
 
@@ -72,6 +83,12 @@ pub struct PlanJson<'a> {
     findings: &'a [Diagnostic],
     #[serde(skip_serializing_if = "Option::is_none")]
     audience: Option<&'a Users>,
+    /// The drifted toggles without a change; absent unless the service was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drifted: Option<Vec<DriftedJson<'a>>>,
+    /// The toggles that could not be read, with the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unread: Option<BTreeMap<&'a ToggleId, &'a str>>,
 }
 
 #[derive(Debug, Serialize)]

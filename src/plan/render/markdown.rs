@@ -1,7 +1,8 @@
 //! Renders a plan for a pull request's comment and for a CI system's log.
 
-use super::code::{code, longest_run};
-use super::{ChangeText, change_text, defused, notes, summary, users};
+use super::code::code;
+use super::fence::{block, fitting};
+use super::{ChangeText, change_text, notes, summary, users};
 use crate::document::{Diagnostic, Severity};
 use crate::evaluate::UserImpact;
 use crate::model::{counted, escaped};
@@ -48,6 +49,7 @@ pub fn markdown_for(plan: &Plan, impact: Option<&UserImpact>) -> String {
         )
     }));
     parts.push("\n".to_owned());
+    parts.extend(plan.drift().map(crate::plan::drift::rows).into_iter().flatten());
     parts.extend(impact.map(|impact| users::audience(impact, code).join("  \n") + "\n\n"));
     let table = |item: &Change| {
         impact
@@ -64,34 +66,6 @@ pub fn markdown_for(plan: &Plan, impact: Option<&UserImpact>) -> String {
         Some(change(item, Some(state)) + &table(item))
     });
     fitting(parts.into_iter().chain(changes).chain(withheld))
-}
-
-/// Joins the parts that fit into a comment, and counts the others.
-pub(in crate::plan) fn fitting(parts: impl IntoIterator<Item = String>) -> String {
-    // GitHub refuses comments of more than 65,536 characters.
-    const LONGEST: usize = 60_000;
-    /// Room for the last notes.
-    const RESERVE: usize = 400;
-    let mut out = String::new();
-    let (mut used, mut left_out) = (0, 0);
-    for part in parts {
-        // Defusing may add characters, so it comes before the count.
-        let part = defused(&part);
-        let length = part.chars().count();
-        if used + length > LONGEST - RESERVE {
-            // The loop goes on, because a shorter entry may still fit.
-            left_out += 1;
-        } else {
-            used += length;
-            out.push_str(&part);
-        }
-    }
-    if left_out > 0 {
-        out.push_str(&format!(
-            "\n{left_out} more entries did not fit; `-o json` has them all.\n"
-        ));
-    }
-    out
 }
 
 /// Returns the workflow commands of a plan: a warning if comments are guesses, then the findings.
@@ -153,12 +127,4 @@ fn change(change: &Change, state: Option<&str>) -> String {
         code(&commit),
         block(&sentences)
     )
-}
-
-/// Returns lines as a block of code that they cannot close.
-pub(in crate::plan) fn block(lines: &[String]) -> String {
-    let body = lines.join("\n");
-    // A fence is longer than any fence inside it (DESIGN, section 3).
-    let fence = "`".repeat((longest_run(&body) + 1).max(3));
-    format!("{fence}diff\n{body}\n{fence}\n")
 }

@@ -4,17 +4,19 @@
 //! anywhere in a line or after white space at its start.
 
 mod code;
+mod fence;
 mod json;
 mod markdown;
+mod paint;
 mod text;
 mod users;
 
 pub use code::code;
+pub(super) use fence::{block, fitting};
 pub use json::{PlanJson, json, json_for};
 pub use markdown::{annotations, github, markdown, markdown_for};
-pub(super) use markdown::{block, fitting};
+pub(super) use paint::{paint, painted};
 pub use text::{MOST_SHOWN, rest, text, text_for};
-pub(super) use text::{paint, painted};
 
 use std::collections::BTreeMap;
 
@@ -166,6 +168,12 @@ fn summary(plan: &Plan) -> String {
     }
     if !plan.orphans().is_empty() {
         parts.push(counted(plan.orphans().len(), "orphan"));
+    }
+    let drifted = plan
+        .drift()
+        .map_or(0, |drift| drift.drifted.len() + drift.missing.len());
+    if drifted > 0 {
+        parts.push(format!("{drifted} drifted"));
     }
     if !plan.state_edits().is_empty() {
         parts.push(format!(

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::paint::{paint, painted};
 use super::{ChangeText, Note, change_text, defused, notes, summary, users};
 use crate::document::{Diagnostic, Severity, render};
 use crate::evaluate::UserImpact;
@@ -57,6 +58,9 @@ pub fn text_for(plan: &Plan, impact: Option<&UserImpact>, color: Color) -> Strin
         changes.list(&mut out, &note.changes);
     }
     changes.left_out(&mut out);
+    if let Some(drift) = plan.drift() {
+        out.push_str(&crate::plan::drift::body(drift, color));
+    }
     findings(&mut out, plan, color);
     line(&mut out, &format!("\n{}", summary(plan)));
     for text in impact
@@ -195,22 +199,5 @@ fn change(out: &mut String, change: &Change, is_full: bool, color: Color) {
     }
     for text in diff {
         line(out, &format!("      {}", painted(text, color)));
-    }
-}
-
-/// Colors a line of a diff.
-pub(in crate::plan) fn painted(text: String, color: Color) -> String {
-    match text.chars().next() {
-        Some('+') => paint(&text, "32", color),
-        Some('-') => paint(&text, "31", color),
-        Some('@') => paint(&text, "36", color),
-        _ => text,
-    }
-}
-
-pub(in crate::plan) fn paint(text: &str, code: &str, color: Color) -> String {
-    match color {
-        Color::Always => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
-        Color::Never => text.to_owned(),
     }
 }

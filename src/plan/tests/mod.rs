@@ -245,6 +245,7 @@ impl World {
             applied_counts,
             environment_holds: self.environment_holds.clone(),
             parked: self.parked.clone(),
+            drifted: Vec::new(),
             suspensions: self.suspensions.clone(),
             overrides: self.overrides.clone(),
             findings: self.findings.clone(),
@@ -287,7 +288,9 @@ impl World {
         for record in plan.state_edits() {
             match record {
                 StateEdit::Forget { id } => drop(self.applied.remove(id)),
-                StateEdit::Adopt(recorded) | StateEdit::SameMeaning(recorded) => {
+                StateEdit::Adopt(recorded)
+                | StateEdit::Converged(recorded)
+                | StateEdit::SameMeaning(recorded) => {
                     self.applied.insert(recorded.id.clone(), document(&recorded.id));
                 }
             }

@@ -6,5 +6,7 @@
 )]
 
 mod command;
+mod daemon;
 mod faults;
+mod live;
 mod stand;

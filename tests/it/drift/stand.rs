@@ -77,6 +77,20 @@ impl Stand {
             .env("GITOGGLE_TOKEN", TOKEN)
     }
 
+    /// Gives `run` what it needs to use this service.
+    pub(super) fn served(&self, run: Gitoggle) -> Gitoggle {
+        run.set("base-url", self.sandbox.url())
+            .set("ca-file", &self.ca)
+            .set("service-kind", "featureprobe")
+    }
+
+    /// Returns the body of the last publish.
+    pub(super) fn last_body(&self) -> Vec<u8> {
+        let mut calls = self.sandbox.calls().into_iter();
+        let last = calls.rfind(|call| call.method == "PATCH");
+        last.map(|call| call.body.to_vec()).unwrap_or_default()
+    }
+
     pub(super) fn apply(&self) -> Gitoggle {
         self.command("apply")
     }

@@ -1,0 +1,144 @@
+//! Keeps what scans for drift have found, decides when the next scan is due, and reports changes.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::schedule::jittered;
+use super::status::DriftFacts;
+use crate::pass::Report;
+use crate::pass::drift::DriftScanner;
+use crate::plan::DriftedToggle;
+
+/// The number of toggles that one scan logs one by one.
+const MOST_LOGGED: usize = 20;
+
+/// The driver's state between scans.
+#[derive(Debug)]
+pub(super) struct DriftState {
+    /// Zero if nothing is scanned.
+    interval: Duration,
+    /// None before the first pass.
+    due: Option<Instant>,
+    /// None before the first scan, and while one runs.
+    pub(super) scanner: Option<DriftScanner>,
+    pub(super) facts: DriftFacts,
+    /// Why the last scan did not compare every toggle.
+    failure: Option<String>,
+}
+
+impl DriftState {
+    pub(super) fn new(interval: Duration) -> Self {
+        Self {
+            interval,
+            due: None,
+            scanner: None,
+            facts: DriftFacts::new(),
+            failure: None,
+        }
+    }
+
+    /// Returns the time of the next scan; none without one.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.due.filter(|_| !self.interval.is_zero())
+    }
+
+    /// Schedules the first scan, which follows the first pass.
+    pub(super) fn on_pass_finished(&mut self, now: Instant) {
+        self.due.get_or_insert(now);
+    }
+
+    /// Returns the drifted toggles.
+    pub(super) fn drifted(&self) -> Vec<DriftedToggle> {
+        self.scanner
+            .as_ref()
+            .map(DriftScanner::drifted)
+            .unwrap_or_default()
+    }
+
+    /// Makes a scan due at `then`.
+    pub(super) fn set_due(&mut self, then: Instant) {
+        // Not before the first pass, which says what is applied.
+        self.due = self.due.map(|_| then);
+    }
+
+    /// Schedules the scan after one that ended at `now`. `jitter` is a random number in `0.0..=1.0`.
+    pub(super) fn schedule(&mut self, now: Instant, jitter: f64) {
+        self.due = Some(now + jittered(self.interval, jitter));
+    }
+
+    /// Ends the differences of toggles that a pass has applied or recorded. Returns what is left.
+    pub(super) fn settle(&mut self, report: &Report) -> &DriftFacts {
+        if let Some(scanner) = &mut self.scanner {
+            let applied = report.lines().filter(|(_, result)| result.is_recorded());
+            scanner.settle(applied.map(|(change, _)| &change.id), report.plan.state_edits());
+            let facts = scanner.facts();
+            self.replace(facts);
+        }
+        &self.facts
+    }
+
+    /// Replaces the facts, and logs what has changed. Returns the facts before.
+    pub(super) fn replace(&mut self, facts: DriftFacts) -> DriftFacts {
+        let before = std::mem::replace(&mut self.facts, facts);
+        let new = self
+            .facts
+            .iter()
+            .filter(|(id, fact)| before.get(*id) != Some(fact));
+        let new: Vec<_> = new.collect();
+        for (toggle, fact) in new.iter().take(MOST_LOGGED) {
+            tracing::warn!(name: "drifted", %toggle, kind = fact.kind.as_str(), reason = fact.reason, "drifted");
+        }
+        let more = new.len().saturating_sub(MOST_LOGGED);
+        if more > 0 {
+            tracing::warn!(name: "drifted", count = more, "more toggles drifted; `GET /api/status` lists them");
+        }
+        let ended: Vec<_> = before.keys().filter(|id| !self.facts.contains_key(id)).collect();
+        for toggle in ended.iter().take(MOST_LOGGED) {
+            tracing::info!(name: "drift_ended", %toggle, "no longer drifted");
+        }
+        let more = ended.len().saturating_sub(MOST_LOGGED);
+        if more > 0 {
+            tracing::info!(name: "drift_ended", count = more, "more toggles are no longer drifted");
+        }
+        before
+    }
+
+    /// Logs once why scans fail, and once that they have recovered. Returns the reason for the status.
+    pub(super) fn on_failure(&mut self, failure: Option<String>) -> Option<String> {
+        match &failure {
+            Some(reason) if self.failure != failure => {
+                tracing::warn!(name: "drift_scan_failed", reason, "the service could not be compared with what was applied");
+            }
+            None if self.failure.is_some() => {
+                tracing::info!(name: "drift_scan_recovered", "every toggle can be compared again");
+            }
+            Some(_) | None => {}
+        }
+        self.failure.clone_from(&failure);
+        failure
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_scan_follows_the_first_pass_and_an_interval_of_zero_turns_scans_off() {
+        let now = Instant::now();
+        let mut state = DriftState::new(Duration::from_secs(600));
+        state.set_due(now);
+        assert_eq!(state.due(), None);
+        state.on_pass_finished(now);
+        assert_eq!(state.due(), Some(now));
+        state.schedule(now, 0.5);
+        state.on_pass_finished(now);
+        assert_eq!(state.due(), Some(now + Duration::from_secs(600)));
+        state.set_due(now);
+        assert_eq!(state.due(), Some(now));
+        let mut off = DriftState::new(Duration::ZERO);
+        off.on_pass_finished(now);
+        assert_eq!(off.due(), None);
+    }
+}

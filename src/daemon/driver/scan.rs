@@ -1,0 +1,150 @@
+//! Scans the service for drift between two passes.
+
+use std::collections::BTreeSet;
+
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::orders::reload;
+use super::running_pass::RunningPass;
+use super::{Driver, pass_span};
+use crate::daemon::loop_state::LoopState;
+use crate::daemon::metrics::ScanResult;
+use crate::daemon::status::{failure, show};
+use crate::model::chain;
+use crate::pass::drift::{DriftScan, DriftScanner, ScanDepth, ScanRequest};
+use crate::pass::{Config, Error, PassContext, Reconciler, Runtime, planning};
+use crate::plan::OnDrift;
+
+/// A scan that has ended, with the scanner if it could be opened.
+struct FinishedScan {
+    scanner: Option<DriftScanner>,
+    result: Result<DriftScan, Error>,
+}
+
+/// Whether the driver continues after a scan.
+pub(super) enum AfterScan {
+    Continue,
+    /// A shutdown abandoned the scan.
+    Stop,
+}
+
+impl Driver {
+    /// Compares the service with what was applied. A newer commit, an order and a shutdown interrupt it.
+    pub(super) async fn scan(
+        &mut self,
+        reconciler: &mut Reconciler,
+        state: &mut LoopState,
+        stop: &mut watch::Receiver<bool>,
+    ) -> AfterScan {
+        let (mut running, context) = RunningPass::at(self, state.seen);
+        let (config, scanner) = (self.config.clone(), state.drift.scanner.take());
+        let (runtime, span) = (Runtime::Tokio(Handle::current()), pass_span());
+        let task =
+            tokio::task::spawn_blocking(move || span.in_scope(|| scan(scanner, &config, &context, &runtime)));
+        let Some(ended) = self.attend(task, &mut running, &mut state.probe, stop).await else {
+            return AfterScan::Stop;
+        };
+        let FinishedScan { scanner, result } =
+            ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
+        state.drift.scanner = scanner;
+        if running.is_triggered || running.has_orders {
+            self.trigger.fire();
+        }
+        if running.has_orders {
+            reload(reconciler);
+        }
+        if running.retries_parked {
+            state.retry_parked();
+        }
+        self.conclude_scan(&result, state);
+        AfterScan::Continue
+    }
+
+    fn conclude_scan(&self, result: &Result<DriftScan, Error>, state: &mut LoopState) {
+        let now = Instant::now();
+        let (scan_result, reason) = match result {
+            Err(error) => (ScanResult::Error, Some(chain(error))),
+            Ok(scan) if scan.is_interrupted => (ScanResult::Interrupted, None),
+            Ok(scan) => match failure(&scan.report) {
+                None => (ScanResult::Success, None),
+                Some(reason) => (ScanResult::Partial, Some(reason)),
+            },
+        };
+        self.metrics.drift_scanned(scan_result);
+        match scan_result {
+            // The pass that interrupted it comes first, and the next scan goes on where this one ended.
+            ScanResult::Interrupted => {
+                self.trigger.fire();
+                state.drift.set_due(now);
+            }
+            ScanResult::Error | ScanResult::Partial | ScanResult::Success => {
+                state.drift.schedule(now, fastrand::f64());
+            }
+        }
+        // Someone may have reverted the change that a held one waits for.
+        state.schedule.release_held();
+        let Some(scanner) = &state.drift.scanner else {
+            return self.show_failure(reason, state);
+        };
+        let shown = state.drift.replace(scanner.facts());
+        let mut toggles = (*self.status.borrow().toggles).clone();
+        show(&mut toggles, &shown, &state.drift.facts);
+        if *self.status.borrow().toggles != toggles {
+            self.count(&toggles, state);
+            self.status.send_modify(|status| status.set_toggles(toggles));
+        }
+        if scan_result != ScanResult::Interrupted {
+            self.show_failure(reason, state);
+        }
+        if self.config.rules.policy.on_drift == OnDrift::Overwrite && !state.drift.facts.is_empty() {
+            self.trigger.fire();
+        }
+    }
+
+    fn show_failure(&self, reason: Option<String>, state: &mut LoopState) {
+        let reason = state.drift.on_failure(reason);
+        self.status.send_if_modified(|status| {
+            let is_new = status.drift_failure != reason;
+            status.drift_failure = reason;
+            is_new
+        });
+    }
+}
+
+/// Runs a scan, and keeps what it found equal.
+fn scan(
+    scanner: Option<DriftScanner>,
+    config: &Config,
+    context: &PassContext,
+    runtime: &Runtime,
+) -> FinishedScan {
+    let mut scanner = match scanner.map_or_else(|| DriftScanner::open(config), Ok) {
+        Ok(scanner) => scanner,
+        Err(error) => {
+            return FinishedScan {
+                scanner: None,
+                result: Err(error),
+            };
+        }
+    };
+    let result = planning::view(config).and_then(|view| {
+        let request = ScanRequest {
+            view: &view,
+            scopes: &[&config.rules.policy.scope],
+            depth: ScanDepth::Changes,
+            documents: None,
+            wanted: &BTreeSet::new(),
+        };
+        scanner.scan(config, request, context, runtime)
+    });
+    // Losing the cache costs one scan of everything, so this is not a failed scan.
+    if let Err(error) = scanner.keep(&config.state_dir) {
+        tracing::warn!(name: "live_versions_lost", reason = chain(&error), "could not keep what was found equal; a restart reads every toggle");
+    }
+    FinishedScan {
+        scanner: Some(scanner),
+        result,
+    }
+}

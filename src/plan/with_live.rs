@@ -1,0 +1,85 @@
+//! Applies what the service has now to a plan, for `plan --live` and `status --live`. Pure.
+//!
+//! The lanes of a pass decide in the same way, with the same function, just before each publish.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Change, DriftReport, LiveDecision, Plan, Policy, StateEdit, WithheldReason, WithheldToggle, decide_live,
+};
+use crate::model::{Action, Live, ToggleId};
+
+impl Plan {
+    /// Records what the service has already, and withholds what its live state does not permit. A toggle that is not in
+    /// `live` could not be read, and stays as it is. `drift` loses the toggles that the plan lists itself.
+    #[must_use]
+    pub fn with_live(
+        mut self,
+        live: &BTreeMap<ToggleId, Live>,
+        mut drift: DriftReport,
+        policy: &Policy,
+    ) -> Self {
+        for change in std::mem::take(&mut self.changes) {
+            match live
+                .get(&change.id)
+                .map(|live| decide_live(&change, live, policy))
+            {
+                Some(LiveDecision::Converged) => self.state_edits.push(converged(change)),
+                Some(LiveDecision::Hold(hold)) => self.withheld.push(WithheldToggle {
+                    id: change.id.clone(),
+                    reason: WithheldReason::Live(Box::new(hold)),
+                    change: Some(Box::new(change)),
+                }),
+                Some(_) | None => self.changes.push(change),
+            }
+        }
+        // Recording what the service has already needs no decision on a first pass.
+        let withheld = std::mem::take(&mut self.withheld).into_iter();
+        let (recorded, withheld): (Vec<_>, Vec<_>) = withheld.partition(|held| {
+            let change = held.change.as_deref();
+            matches!(held.reason, WithheldReason::FirstPass(_))
+                && change.is_some_and(|change| live.get(&held.id).is_some_and(|live| is_same(change, live)))
+        });
+        self.withheld = withheld;
+        let recorded = recorded.into_iter().filter_map(|held| held.change);
+        self.state_edits.extend(recorded.map(|change| converged(*change)));
+        self.withheld.sort_by(|a, b| a.id.cmp(&b.id));
+        self.state_edits.sort_by(|a, b| a.id().cmp(b.id()));
+        let is_listed = |id: &ToggleId| {
+            // What was applied differs from what the service has, but the document does not.
+            let is_recorded =
+                |edit: &StateEdit| matches!(edit, StateEdit::Converged(version) if version.id == *id);
+            let changes = self.changes.binary_search_by(|change| change.id.cmp(id));
+            changes.is_ok()
+                || self.withheld.binary_search_by(|held| held.id.cmp(id)).is_ok()
+                || self.state_edits.iter().any(is_recorded)
+        };
+        drift.drifted.retain(|drifted| !is_listed(&drifted.applied.id));
+        drift.missing.retain(|missing| !is_listed(&missing.id));
+        self.drift = Some(Box::new(drift));
+        self
+    }
+
+    /// Returns what differs on the service besides the changes, if the service was read.
+    #[must_use]
+    pub fn drift(&self) -> Option<&DriftReport> {
+        self.drift.as_deref()
+    }
+}
+
+fn is_same(change: &Change, live: &Live) -> bool {
+    match live {
+        Live::Toggle(live) => live.content.payload() == Some(&change.payload),
+        Live::Missing | Live::Untargeted => false,
+    }
+}
+
+/// Returns how a change is recorded that the service has already.
+fn converged(change: Change) -> StateEdit {
+    match change.action {
+        Action::Disable => StateEdit::Forget {
+            id: change.version.id,
+        },
+        _ => StateEdit::Converged(change.version),
+    }
+}

@@ -1,0 +1,139 @@
+//! A scan for drift of a service on which nothing has changed: one request per environment.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use gitoggle::model::{Scope, ServiceKind};
+use gitoggle::pass::drift::{DriftScanner, ScanDepth, ScanRequest};
+use gitoggle::pass::{Config, PassContext, Reconciler, Runtime};
+use gitoggle::plan::{FirstPass, LiveAccess};
+use gitoggle::sandbox::{Sandbox, SandboxConfig};
+use gitoggle::service::ClientConfig;
+use gitoggle::state::StateSnapshot;
+use gitoggle::transport::{Network, Secret, SecretSource};
+use serde_json::{Value, json};
+
+use super::GITOGGLE;
+use super::fixture::run;
+
+const ENVIRONMENTS: usize = 10;
+const TOGGLES: usize = 1_000;
+
+/// Imports and adopts all toggles, scans twice, and asserts the number of requests of the second scan.
+pub(crate) fn measure(folder: &Path) {
+    let requests = tokio::runtime::Runtime::new().expect("a runtime can be started");
+    let ca = folder.join("ca.pem");
+    let sandbox = {
+        let _entered = requests.enter();
+        Sandbox::start(SandboxConfig {
+            ca_file: Some(ca.clone()),
+            kind: ServiceKind::FeatureProbe,
+            data: Some(data().to_string()),
+            ..SandboxConfig::new(Secret::new("sandbox-token".to_owned()))
+        })
+        .expect("the sandbox starts")
+    };
+    let repo = folder.join("repo");
+    run(Command::new("git").args(["init", "--quiet"]).arg(&repo));
+    let mut import = Command::new(GITOGGLE);
+    import
+        .args([
+            "import",
+            "--service-kind",
+            "featureprobe",
+            "--base-url",
+            &sandbox.url(),
+        ])
+        .args([
+            "--ca-file".as_ref(),
+            ca.as_os_str(),
+            "--repo".as_ref(),
+            repo.as_os_str(),
+        ])
+        .env("GITOGGLE_TOKEN", "sandbox-token");
+    run(&mut import);
+    let git = |args: &[&str]| {
+        run(Command::new("git")
+            .arg("-C")
+            .arg(&repo)
+            .args(["-c", "user.name=b", "-c", "user.email=b@example"])
+            .args(args));
+    };
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "-m", "Import toggles"]);
+    let mut config = Config::local(&repo, folder.join("state")).with_service(ClientConfig {
+        base_url: sandbox.url().parse().expect("it is an https URL"),
+        token: SecretSource::Value(Secret::new("sandbox-token".to_owned())),
+        network: Network {
+            ca_file: Some(ca),
+            ..Network::default()
+        },
+        timeout: Duration::from_secs(20),
+    });
+    config.rules.kind = ServiceKind::FeatureProbe;
+    config.rules.policy.live_access = LiveAccess::Readable;
+    config.rules.policy.first_pass = Some(FirstPass::Adopt);
+    let (context, runtime) = (PassContext::default(), Runtime::Tokio(requests.handle().clone()));
+    let mut reconciler = Reconciler::open(config.clone(), Duration::ZERO).expect("the state is new");
+    reconciler
+        .pass(&context, &runtime)
+        .expect("everything is adopted");
+    drop(reconciler);
+    let mut scanner = DriftScanner::open(&config).expect("the service is configured");
+    let view = StateSnapshot::open(&config.state_dir).expect("the state is readable");
+    for (scan, expected) in [("first", None), ("second", Some(ENVIRONMENTS))] {
+        let (before, started) = (sandbox.calls().len(), Instant::now());
+        let request = ScanRequest {
+            view: &view,
+            scopes: &[&Scope::default()],
+            depth: ScanDepth::Changes,
+            documents: None,
+            wanted: &BTreeSet::new(),
+        };
+        let result = scanner
+            .scan(&config, request, &context, &runtime)
+            .expect("the state is readable");
+        let (took, sent) = (started.elapsed(), sandbox.calls().len() - before);
+        assert_eq!(result.report.in_sync(), ENVIRONMENTS * TOGGLES, "toggles in sync");
+        assert!(
+            expected.is_none_or(|expected| sent == expected),
+            "{sent} requests"
+        );
+        println!(
+            "drift, {scan} scan of {} toggles in {ENVIRONMENTS} environments: {sent} requests, {took:.2?}",
+            ENVIRONMENTS * TOGGLES
+        );
+    }
+    // The sandbox ends its task on the runtime.
+    let _entered = requests.enter();
+    drop(sandbox);
+}
+
+fn data() -> Value {
+    let environments: Vec<Value> = (0..ENVIRONMENTS)
+        .map(|number| json!({ "key": format!("e{number}") }))
+        .collect();
+    let targeting: serde_json::Map<String, Value> = (0..ENVIRONMENTS)
+        .map(|number| {
+            let content =
+                json!({ "rules": [], "disabledServe": { "select": 0 }, "defaultServe": { "select": 1 } });
+            let publish = json!({ "comment": "c", "disabled": false, "content": content });
+            (format!("e{number}"), publish)
+        })
+        .collect();
+    let toggle = |number: usize| {
+        json!({
+            "key": format!("t{number:04}"),
+            "returnType": "boolean",
+            "variations": [
+                { "value": "false", "name": "off", "description": "" },
+                { "value": "true", "name": "on", "description": "" },
+            ],
+            "targeting": targeting,
+        })
+    };
+    let toggles: Vec<Value> = (0..TOGGLES).map(toggle).collect();
+    json!({ "projects": [{ "key": "shop", "environments": environments, "toggles": toggles }] })
+}

@@ -1,0 +1,126 @@
+//! The daemon's scans.
+
+use super::stand::{Stand, targeting};
+use crate::support::{Daemon, Gitoggle, eventually};
+
+fn daemon(stand: &Stand, change: impl FnOnce(Gitoggle) -> Gitoggle) -> Daemon {
+    Daemon::ready(&stand.world, |run| change(stand.served(run)))
+}
+
+fn scanning(stand: &Stand, interval: &str) -> Daemon {
+    daemon(stand, |run| run.set("drift-interval", interval))
+}
+
+fn scans(daemon: &Daemon, result: &str) -> f64 {
+    let name = format!("gitoggle_drift_scans_total{{result=\"{result}\"}}");
+    daemon.metric(&name).unwrap()
+}
+
+#[test]
+fn a_change_on_the_service_is_reported_everywhere_and_so_is_its_end() {
+    let stand = Stand::applied();
+    let daemon = scanning(&stand, "1h");
+    eventually("the first scan", || {
+        (scans(&daemon, "success") >= 1.0).then_some(())
+    });
+    stand.reads();
+    stand.changes("pay", 21, "hotfix");
+    assert_eq!(daemon.order("/reconcile", ""), 202);
+    daemon.becomes("shop/prod/pay", "drifted");
+    let ready = daemon.face.get("/readyz").unwrap();
+    assert_eq!(
+        (ready.status, ready.body.trim()),
+        (200, "ready; 1 drifted in shop/prod")
+    );
+    assert_eq!(daemon.metric("gitoggle_toggles{state=\"drifted\"}"), Some(1.0));
+    assert_eq!(daemon.metric("gitoggle_withheld{reason=\"drifted\"}"), Some(1.0));
+    daemon.says(&["\"drifted\"", "shop/prod/pay", "Admin", "hotfix"]);
+    stand.reads();
+    // Nothing has changed: one request, and nothing is logged again.
+    let before = scans(&daemon, "success");
+    assert_eq!(daemon.order("/reconcile", ""), 202);
+    eventually("a scan", || (scans(&daemon, "success") > before).then_some(()));
+    let reads = stand.reads();
+    assert!(
+        reads.len() == 1 && reads[0].starts_with("/internal/server/toggles?version="),
+        "{reads:#?}"
+    );
+    assert_eq!(daemon.said("\"event\":\"drifted\""), 1, "{}", daemon.log());
+    stand.changes("pay", 18, "revert");
+    assert_eq!(daemon.order("/reconcile", ""), 202);
+    daemon.becomes("shop/prod/pay", "in_sync");
+    daemon.says(&["drift_ended", "shop/prod/pay"]);
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn an_outage_of_the_service_does_not_end_a_known_drift() {
+    let stand = Stand::applied();
+    stand.changes("pay", 21, "hotfix");
+    let daemon = scanning(&stand, "1h");
+    daemon.becomes("shop/prod/pay", "drifted");
+    for _ in 0..40 {
+        stand.script(serde_json::json!({
+            "on": { "method": "GET", "path": "/" },
+            "do": { "page": "<title>Down</title>" },
+        }));
+    }
+    assert_eq!(daemon.order("/reconcile", ""), 202);
+    daemon.says(&["drift_scan_failed", "3 toggles could not be compared"]);
+    daemon.becomes("shop/prod/pay", "drifted");
+    let ready = daemon.face.get("/readyz").unwrap();
+    assert_eq!(ready.status, 200, "{}", ready.body);
+    assert!(
+        ready.body.contains("could not be compared with the service"),
+        "{}",
+        ready.body
+    );
+    assert!(scans(&daemon, "partial") >= 1.0);
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_lost_increment_is_found_by_the_scan_of_everything() {
+    let stand = Stand::applied();
+    let daemon = scanning(&stand, "200ms");
+    eventually("the first scan", || {
+        (scans(&daemon, "success") >= 1.0).then_some(())
+    });
+    stand.script(serde_json::json!({
+        "on": { "method": "PATCH", "path": targeting("pay") }, "do": "lose_increment",
+    }));
+    stand.changes("pay", 21, "hotfix");
+    daemon.becomes("shop/prod/pay", "drifted");
+    assert!(scans(&daemon, "success") <= 42.0);
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_daemon_that_overwrites_publishes_the_document_again() {
+    let stand = Stand::applied();
+    stand.changes("pay", 21, "hotfix");
+    let daemon = daemon(&stand, |run| {
+        run.set("on-drift", "overwrite").set("drift-interval", "1h")
+    });
+    daemon.says(&["\"drifted\"", "shop/prod/pay"]);
+    daemon.says(&["drift_ended", "shop/prod/pay"]);
+    daemon.becomes("shop/prod/pay", "in_sync");
+    let requests = stand.requests();
+    let published = requests.iter().filter(|one| one.starts_with("PATCH")).count();
+    assert_eq!(published, 1, "{requests:#?}");
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_daemon_that_ignores_drift_or_has_no_interval_reads_nothing() {
+    let stand = Stand::applied();
+    for (name, value) in [("on-drift", "ignore"), ("drift-interval", "0")] {
+        stand.changes("pay", 21, "hotfix");
+        let daemon = daemon(&stand, |run| run.set(name, value));
+        let before = daemon.passes();
+        assert_eq!(daemon.order("/reconcile", ""), 202);
+        eventually("another pass", || (daemon.passes() > before).then_some(()));
+        assert_eq!(stand.requests(), [""; 0]);
+        daemon.ends_in_peace();
+    }
+}

@@ -1,0 +1,119 @@
+//! `plan --live`, `status --live` and `--overwrite-drift`.
+
+use serde_json::{Value, json};
+
+use super::stand::{Stand, targeting};
+use crate::support::{body, doc};
+
+#[test]
+fn a_plan_without_live_never_contacts_the_service() {
+    let stand = Stand::applied();
+    stand.changes("pay", 21, "hotfix");
+    stand.command("plan").exit(0).any_output();
+    stand.command("status").exit(0).any_output();
+    assert!(stand.requests().is_empty());
+}
+
+#[test]
+fn a_live_plan_holds_drifted_changes_records_converged_ones_and_lists_other_drift() {
+    let stand = Stand::applied();
+    stand.changes("cart", 30, "by hand");
+    stand.changes("pay", 21, "hotfix");
+    stand.before("/", "PATCH", &targeting("ship"), body(40, "the same"));
+    stand
+        .world
+        .repo
+        .file("shop/prod/pay.yaml", doc(25))
+        .file("shop/prod/ship.yaml", doc(40))
+        .commit("Change two");
+    stand
+        .command("plan")
+        .arg("--live")
+        .set("max-change-ratio", "1")
+        .set("output", "json")
+        .exit(4)
+        .stdout_json(|plan| {
+            assert_eq!(plan["changes"], json!([]));
+            assert_eq!(plan["summary"]["records"], 1);
+            assert_eq!(plan["held"].as_array().unwrap().len(), 1);
+            assert_eq!(
+                (&plan["held"][0]["toggle"], &plan["held"][0]["kind"]),
+                (&json!("shop/prod/pay"), &json!("drifted"))
+            );
+            let drifted = plan["drifted"].as_array().unwrap();
+            assert_eq!(drifted.len(), 1, "{plan}");
+            assert_eq!(
+                (&drifted[0]["toggle"], &drifted[0]["comment"]),
+                (&json!("shop/prod/cart"), &json!("by hand"))
+            );
+        });
+    stand.reads();
+    stand.command("plan").arg("--live").exit(4).stdout_contains(&[
+        "drifted shop/prod/pay",
+        "~ drifted shop/prod/cart",
+        "1 to record without a publish",
+    ]);
+    stand
+        .command("status")
+        .arg("--live")
+        .exit(4)
+        .stdout_contains(&["drifted  shop/prod/cart", "drifted  shop/prod/pay"]);
+    stand.reads();
+}
+
+#[test]
+fn a_plan_of_what_the_service_has_is_empty_before_the_first_pass() {
+    let stand = Stand::unapplied(&[]);
+    for toggle in super::stand::TOGGLES {
+        stand.changes(toggle, 18, "by hand");
+    }
+    stand
+        .command("plan")
+        .arg("--live")
+        .arg("--detailed-exitcode")
+        .set("output", "json")
+        .exit(0)
+        .stdout_json(|plan| {
+            for list in ["changes", "held", "orphans", "drifted"] {
+                assert_eq!(plan[list], json!([]), "{list} of {plan}");
+            }
+            assert_eq!(plan["summary"]["records"], 3);
+        });
+}
+
+#[test]
+fn a_live_plan_that_could_not_read_is_a_failure() {
+    let stand = Stand::applied();
+    stand
+        .command("plan")
+        .arg("--live")
+        .env("GITOGGLE_TOKEN", "another-token")
+        .exit(1)
+        .never_says(&["another-token"])
+        .stdout_contains(&["not compared shop/prod: 3 toggles"]);
+}
+
+#[test]
+fn overwriting_publishes_the_document_again_with_the_comment_of_its_commit() {
+    let stand = Stand::applied();
+    stand.changes("pay", 21, "hotfix");
+    stand.apply().exit(0).any_output();
+    assert!(stand.requests().is_empty(), "nothing is to be published");
+    stand
+        .apply()
+        .arg("--overwrite-drift")
+        .exit(0)
+        .stdout_contains(&["shop/prod/pay"])
+        .any_stderr();
+    let published: Vec<_> = stand
+        .requests()
+        .into_iter()
+        .filter(|one| one.starts_with("PATCH"))
+        .collect();
+    assert_eq!(published, [format!("PATCH {}", targeting("pay"))]);
+    let sent: Value = serde_json::from_slice(&stand.last_body()).unwrap();
+    assert_eq!(sent["comment"], "Add toggles");
+    stand.drift().arg("--detailed-exitcode").exit(0).any_output();
+    stand.apply().arg("--overwrite-drift").exit(0).any_output();
+    assert!(!stand.requests().iter().any(|one| one.starts_with("PATCH")));
+}
