@@ -11,6 +11,7 @@ mod commands;
 mod demo;
 mod drift;
 mod explain;
+mod fmt;
 mod forge;
 mod import;
 mod observer;
@@ -83,6 +84,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
         CommandArgs::Demo(args) => demo::run(&settings, args),
         CommandArgs::Drift(args) => drift::run(&settings, args, flags),
         CommandArgs::Explain(args) => explain::run(&settings, args),
+        CommandArgs::Fmt { paths, mode } => fmt::run(&settings, paths, *mode),
         CommandArgs::Import { globs } => import::run(&settings, globs, flags),
         CommandArgs::Plan {
             files,

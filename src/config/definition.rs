@@ -13,6 +13,8 @@ pub enum Command {
     Drift,
     /// Traces one user through a toggle.
     Explain,
+    /// Rewrites documents in the canonical layout.
+    Fmt,
     /// Writes the documents of toggles that exist on the service.
     Import,
     /// Prints what would be published, and why.
@@ -60,6 +62,7 @@ impl Command {
         Self::Status,
         Self::Drift,
         Self::Import,
+        Self::Fmt,
     ];
 
     /// Returns whether this command makes a plan, which needs source, state and policy.

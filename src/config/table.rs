@@ -7,8 +7,8 @@ use std::time;
 use super::address::{StateRemote, notify_url, reference, state_name};
 use super::choices::{ColorChoice, LogFormat, LogLevel, OutputFormat};
 use super::definition::Command::{
-    self, Allow, Apply, Demo, Drift, Explain, Import, Plan, Reconcile, Resume, Run, Sandbox, Schema, Status,
-    Suspend, Test, Validate,
+    self, Allow, Apply, Demo, Drift, Explain, Fmt, Import, Plan, Reconcile, Resume, Run, Sandbox, Schema,
+    Status, Suspend, Test, Validate,
 };
 use super::definition::Group::{Daemon, Forge, Notifications, Output, Safety, Service, Source, State};
 use super::definition::ValueShape::{Choice, Count, Duration, Path, Ratio, Secret, Switch, Text, Texts};
@@ -27,12 +27,12 @@ use crate::service::BaseUrl;
 use crate::transport::{DaemonUrl, SecretSource};
 
 const ALL: &[Command] = &[
-    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Import, Allow, Suspend, Resume, Reconcile,
+    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Import, Fmt, Allow, Suspend, Resume, Reconcile,
     Schema, Sandbox, Demo,
 ];
 /// The commands that know what kind of service it is.
 const KNOWING: &[Command] = &[
-    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Import, Schema, Sandbox,
+    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Import, Fmt, Schema, Sandbox,
 ];
 const READING: &[Command] = Command::READING;
 const PLANNING: &[Command] = &[Plan, Apply, Run, Status];

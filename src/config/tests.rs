@@ -78,11 +78,12 @@ impl Case {
     }
 }
 
-const COMMANDS: [Command; 14] = [
+const COMMANDS: [Command; 15] = [
     Command::Allow,
     Command::Apply,
     Command::Demo,
     Command::Drift,
+    Command::Fmt,
     Command::Import,
     Command::Plan,
     Command::Reconcile,

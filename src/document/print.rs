@@ -160,7 +160,7 @@ fn is_plain_word(text: &str) -> bool {
     is_word && !is_reserved
 }
 
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {

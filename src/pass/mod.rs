@@ -36,6 +36,7 @@
 //! signal with it. A checkpoint that hangs on a remote therefore delays neither the lanes nor their end. Time, the runtime
 //! and the service are enums with a variant for tests, so that a test can run passes in virtual time.
 
+pub mod authoring;
 mod checkpoints;
 mod config;
 mod context;
@@ -55,6 +56,9 @@ mod scope;
 #[cfg(test)]
 mod simulation;
 mod spent;
+mod target_folder;
+#[cfg(test)]
+mod target_folder_tests;
 mod validate;
 mod worktree;
 

@@ -90,32 +90,46 @@ impl WorkTree {
         Ok(files)
     }
 
-    /// Returns the content of the file at `path` (relative to the root), or its size if it exceeds `limit` bytes.
+    /// Returns the content of the file at `path`, like [`content`].
     ///
     /// # Errors
     /// If it is not a regular file or cannot be read.
     pub fn content(&self, path: &[u8], limit: usize) -> Result<Blob, Error> {
-        let full = self.folder.join(os_path(path));
-        let unreadable = |source| Error::Io {
-            what: "read",
-            path: full.clone(),
-            source,
-        };
-        // Not `metadata`, because symbolic links are never followed (DESIGN section 2).
-        let found = fs::symlink_metadata(&full).map_err(unreadable)?;
-        if !found.is_file() {
-            return Err(unreadable(std::io::Error::other("it is not a regular file")));
-        }
-        if found.len() > limit as u64 {
-            return Ok(Blob::TooLarge(found.len()));
-        }
-        let content = fs::read(&full).map_err(unreadable)?;
-        // The file may have grown since its size was read.
-        if content.len() > limit {
-            return Ok(Blob::TooLarge(content.len() as u64));
-        }
-        Ok(Blob::Content(content))
+        content(&self.folder, path, limit)
     }
+
+    /// Returns the folder of the root.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+/// Returns the content of the file at `path` below `folder`, or its size if it exceeds `limit` bytes.
+///
+/// # Errors
+/// If it is not a regular file or cannot be read.
+pub fn content(folder: &Path, path: &[u8], limit: usize) -> Result<Blob, Error> {
+    let full = folder.join(os_path(path));
+    let unreadable = |source| Error::Io {
+        what: "read",
+        path: full.clone(),
+        source,
+    };
+    // Not `metadata`, because symbolic links are never followed (DESIGN section 2).
+    let found = fs::symlink_metadata(&full).map_err(unreadable)?;
+    if !found.is_file() {
+        return Err(unreadable(std::io::Error::other("it is not a regular file")));
+    }
+    if found.len() > limit as u64 {
+        return Ok(Blob::TooLarge(found.len()));
+    }
+    let content = fs::read(&full).map_err(unreadable)?;
+    // The file may have grown since its size was read.
+    if content.len() > limit {
+        return Ok(Blob::TooLarge(content.len() as u64));
+    }
+    Ok(Blob::Content(content))
 }
 
 impl std::fmt::Debug for WorkTree {

@@ -22,6 +22,7 @@ mod deploy;
 mod drift;
 mod explain;
 mod first_pass;
+mod fmt;
 mod forge;
 mod history;
 mod import;

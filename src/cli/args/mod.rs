@@ -1,11 +1,13 @@
 //! Parses arguments. The flags of settings come from the table in `config`; arguments of single commands are defined
 //! here.
 
+mod authoring;
 mod drift;
 mod evaluation;
 mod import;
 mod program;
 mod remote;
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +26,7 @@ use clap::{Arg, ArgAction, ArgMatches};
 
 use crate::config::{Command, Flags, LogLevel, SettingInfo, ValueShape, settings};
 use crate::pass::Files;
+use crate::pass::authoring::FormatMode;
 use program::{command_named, opposite};
 
 /// The parsed arguments.
@@ -50,6 +53,13 @@ pub enum CommandArgs {
     Explain(ExplainArgs),
     /// Compares the service with what was last applied.
     Drift(DriftArgs),
+    /// Rewrites documents in the canonical layout.
+    Fmt {
+        /// Folders and files to rewrite; none means all.
+        paths: Vec<PathBuf>,
+        /// Whether files are written.
+        mode: FormatMode,
+    },
     /// Writes the documents of toggles that exist on the service.
     Import {
         /// Valid globs over the toggles to import; none means everything.
@@ -97,6 +107,7 @@ impl CommandArgs {
             Self::Demo(_) => Command::Demo,
             Self::Explain(_) => Command::Explain,
             Self::Drift(_) => Command::Drift,
+            Self::Fmt { .. } => Command::Fmt,
             Self::Import { .. } => Command::Import,
             Self::Plan { .. } => Command::Plan,
             Self::Reconcile => Command::Reconcile,
@@ -231,6 +242,7 @@ fn command_args(name: &str, matches: &ArgMatches) -> CommandArgs {
         }),
         Command::Explain => CommandArgs::Explain(evaluation::explain(matches)),
         Command::Drift => CommandArgs::Drift(drift::args(matches)),
+        Command::Fmt => authoring::fmt_args(matches),
         Command::Import => CommandArgs::Import {
             globs: matches.get_many("globs").into_iter().flatten().cloned().collect(),
         },

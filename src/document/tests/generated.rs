@@ -196,7 +196,7 @@ fn prerequisites_of(kind: ServiceKind) -> BoxedStrategy<Option<Vec<Prerequisite>
 }
 
 /// Any targeting that is valid for this kind of service.
-pub(super) fn any_targeting(kind: ServiceKind) -> impl Strategy<Value = Targeting> {
+pub(in crate::document) fn any_targeting(kind: ServiceKind) -> impl Strategy<Value = Targeting> {
     let variations = proptest::collection::btree_map(any_text(), (any_text(), any_text()), 1..4);
     variations.prop_flat_map(move |variations| {
         let count = variations.len();

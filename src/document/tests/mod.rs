@@ -6,7 +6,7 @@ mod examples;
 mod expectations;
 
 mod featureprobe;
-mod generated;
+pub(in crate::document) mod generated;
 mod help;
 mod hostile;
 mod limits;

@@ -8,9 +8,6 @@
 //! it is written, and a toggle for which this fails is skipped with the reason.
 
 mod existing;
-mod folder;
-#[cfg(test)]
-mod folder_tests;
 mod found;
 mod input;
 mod reading;
@@ -30,7 +27,6 @@ pub use report::{ImportReport, ImportResult, ImportStop, SkipReason};
 pub use scope::ImportScope;
 
 use existing::ExistingDocuments;
-use folder::{Existing, TargetFolder};
 use found::Found;
 use input::InputReading;
 use reading::ToggleReading;
@@ -38,6 +34,7 @@ use writer::DocumentWriter;
 
 use crate::document::Layout;
 use crate::model::{ServiceKind, chain};
+use crate::pass::target_folder::{Existing, TargetFolder};
 use crate::service::{ClientConfig, ClientError, LiveReader, ReadSession};
 use crate::source;
 use crate::source::worktree::{self, WorkTree};

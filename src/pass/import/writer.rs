@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use super::existing::{ExistingDocument, ExistingDocuments, folded};
-use super::folder::{Existing, FolderError, TargetFolder, WriteResult};
 use super::report::{ImportResult, ImportStop, SkipReason};
 use crate::document::{self, Layout, PathKind, Severity};
 use crate::git::is_full;
 use crate::model::{Blob, Format, Payload, ServiceKind, ToggleId, chain, escaped, listed};
+use crate::pass::target_folder::{Existing, FolderError, TargetFolder, WriteResult};
 
 /// Writes documents into a work tree.
 #[derive(Debug)]

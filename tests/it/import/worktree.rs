@@ -103,10 +103,10 @@ fn links_and_nested_repositories_are_refused_and_the_rest_is_written() {
             .arg(flag)
             .exit(1)
             .stdout_contains(&[
-                "failed linked/prod/pay: `linked` is a symbolic link, and an import does not write there\n",
-                "failed nested/prod/pay: `nested` is a repository of its own, and an import does not write there\n",
-                "failed shop/linked/pay: `shop/linked` is a symbolic link, and an import does not write there\n",
-                "failed shop/prod/linked: `shop/prod/linked.yaml` is a symbolic link, and an import does not write \
+                "failed linked/prod/pay: `linked` is a symbolic link, and gitoggle does not write there\n",
+                "failed nested/prod/pay: `nested` is a repository of its own, and gitoggle does not write there\n",
+                "failed shop/linked/pay: `shop/linked` is a symbolic link, and gitoggle does not write there\n",
+                "failed shop/prod/linked: `shop/prod/linked.yaml` is a symbolic link, and gitoggle does not write \
                  there\n",
                 "4 failed\n",
             ])

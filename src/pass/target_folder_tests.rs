@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use super::folder::{Existing, FolderError, TargetFolder, WriteResult};
+use super::target_folder::{Existing, FolderError, TargetFolder, WriteResult};
 use crate::model::Blob;
 
 fn write(folder: &TargetFolder, path: &str, text: &str) -> Result<WriteResult, String> {
@@ -18,7 +18,7 @@ fn a_file_is_written_once_and_replaced_only_on_request() {
     let path = "shop/prod/pay.yaml";
     // A killed import left half a file.
     fs::create_dir_all(top.path().join("toggles/shop/prod")).unwrap();
-    fs::write(top.path().join("toggles/shop/prod/.gitoggle-import.tmp"), "hal").unwrap();
+    fs::write(top.path().join("toggles/shop/prod/.gitoggle.tmp"), "hal").unwrap();
     assert_eq!(write(&folder, path, "one"), Ok(WriteResult::Written));
     assert_eq!(write(&folder, path, "two"), Ok(WriteResult::Exists));
     assert_eq!(folder.read(path).unwrap(), Blob::Content(b"one".to_vec()));

@@ -15,13 +15,13 @@ use rustix::io::Errno;
 use crate::document::LARGEST_DOCUMENT;
 use crate::model::{Blob, escaped};
 
-/// The temporary name in the folder of a document. The lock makes one name sufficient, so a killed import leaves at most
+/// The temporary name in the folder of a document. The lock makes one name sufficient, so a killed process leaves at most
 /// one such file in a folder, which the next one replaces.
-const TEMPORARY: &str = ".gitoggle-import.tmp";
+const TEMPORARY: &str = ".gitoggle.tmp";
 
-/// A folder of a work tree that this process may write, locked against other imports.
+/// A folder of a work tree that this process may write, locked against other processes.
 #[derive(Debug)]
-pub(super) struct TargetFolder {
+pub(in crate::pass) struct TargetFolder {
     top: OwnedFd,
     /// The path of the folder below the top, without outer slashes; may be empty.
     root: String,
@@ -29,9 +29,9 @@ pub(super) struct TargetFolder {
 
 /// Why a document could not be read or written.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum FolderError {
-    /// Another import is running.
-    #[error("another import is writing to this work tree")]
+pub(in crate::pass) enum FolderError {
+    /// Another process is writing.
+    #[error("another gitoggle process is writing to this work tree")]
     Busy,
     /// An I/O error.
     #[error("could not {what} `{}`", escaped(path))]
@@ -44,7 +44,7 @@ pub(super) enum FolderError {
         source: io::Error,
     },
     /// Something other than a folder or a file that belongs to this repository.
-    #[error("`{}` is {what}, and an import does not write there", escaped(path))]
+    #[error("`{}` is {what}, and gitoggle does not write there", escaped(path))]
     Refused {
         /// Relative to the top of the work tree.
         path: String,
@@ -55,7 +55,7 @@ pub(super) enum FolderError {
 
 /// Whether a file may be replaced.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Existing {
+pub(in crate::pass) enum Existing {
     /// A file that exists stays.
     Keep,
     /// A file that exists is replaced.
@@ -64,7 +64,7 @@ pub(super) enum Existing {
 
 /// The result of a write.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum WriteResult {
+pub(in crate::pass) enum WriteResult {
     /// There is a file already, which stays.
     Exists,
     /// The file has the new content.
@@ -73,10 +73,10 @@ pub(super) enum WriteResult {
 
 impl TargetFolder {
     /// Opens the folder `root` of the work tree whose top is `top`. The folder need not exist yet.
-    pub(super) fn open(top: &Path, root: &str) -> Result<Self, FolderError> {
+    pub(in crate::pass) fn open(top: &Path, root: &str) -> Result<Self, FolderError> {
         let shown = top.to_string_lossy().into_owned();
         let top = rustix::fs::open(top, FOLDER, Mode::empty()).map_err(io_error("open", &shown))?;
-        // Any other error means that the file system has no locks, which must not prevent an import.
+        // Any other error means that the file system has no locks, which must not prevent a write.
         if rustix::fs::flock(&top, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
             return Err(FolderError::Busy);
         }
@@ -85,7 +85,7 @@ impl TargetFolder {
     }
 
     /// Returns `path`, which is relative to the root, as messages show it: relative to the top.
-    pub(super) fn shown(&self, path: &str) -> String {
+    pub(in crate::pass) fn shown(&self, path: &str) -> String {
         match self.root.as_str() {
             "" => path.to_owned(),
             root => format!("{root}/{path}"),
@@ -93,7 +93,7 @@ impl TargetFolder {
     }
 
     /// Reads the file at `path`, relative to the root.
-    pub(super) fn read(&self, path: &str) -> Result<Blob, FolderError> {
+    pub(in crate::pass) fn read(&self, path: &str) -> Result<Blob, FolderError> {
         let shown = self.shown(path);
         let (folder, name) = self.parent(&shown, Missing::Fails)?;
         if let Some(refused) = refusal(&folder, name, &shown) {
@@ -118,7 +118,7 @@ impl TargetFolder {
     }
 
     /// Writes the file at `path`, relative to the root, and creates its folders.
-    pub(super) fn write(
+    pub(in crate::pass) fn write(
         &self,
         path: &str,
         text: &str,
@@ -132,7 +132,8 @@ impl TargetFolder {
         if existing == Existing::Keep && exists(&folder, name) {
             return Ok(WriteResult::Exists);
         }
-        let written = write_temporary(&folder, text).and_then(|()| rename(&folder, name, existing));
+        let mode = mode(&folder, name);
+        let written = write_temporary(&folder, text, mode).and_then(|()| rename(&folder, name, existing));
         match written {
             Ok(result) => Ok(result),
             Err(source) => {
@@ -216,7 +217,14 @@ fn exists(folder: &OwnedFd, name: &str) -> bool {
     kind(folder, name).is_some()
 }
 
-fn write_temporary(folder: &OwnedFd, text: &str) -> io::Result<()> {
+/// Returns the permissions of the file `name`, if it exists.
+fn mode(folder: &OwnedFd, name: &str) -> Option<Mode> {
+    let found = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    Some(Mode::from_raw_mode(found.st_mode))
+}
+
+/// Writes the temporary file, with the permissions `mode` of the file that it replaces.
+fn write_temporary(folder: &OwnedFd, text: &str, mode: Option<Mode>) -> io::Result<()> {
     let create = || {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         rustix::fs::openat(folder, TEMPORARY, flags, Mode::from_raw_mode(0o666))
@@ -228,7 +236,11 @@ fn write_temporary(folder: &OwnedFd, text: &str) -> io::Result<()> {
         }
         created => created,
     };
-    File::from(file?).write_all(text.as_bytes())
+    let file = file?;
+    if let Some(mode) = mode {
+        rustix::fs::fchmod(&file, mode)?;
+    }
+    File::from(file).write_all(text.as_bytes())
 }
 
 fn rename(folder: &OwnedFd, name: &str, existing: Existing) -> io::Result<WriteResult> {

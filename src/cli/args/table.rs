@@ -1,0 +1,132 @@
+//! The commands: names, and short and long descriptions.
+
+use crate::config::Command;
+
+pub(super) const COMMANDS: &[(&str, Command, &str, &str)] = &[
+    (
+        "validate",
+        Command::Validate,
+        "Check documents",
+        "Checks documents: the work tree by default, a revision with --ref. A PATH inside a repository filters, a \
+         folder outside one is a root. Needs no base URL, network or token.",
+    ),
+    (
+        "test",
+        Command::Test,
+        "Test what users are served",
+        "Tests documents: compares what they serve with the expectations in NAME.test.yaml next to NAME.yaml. Needs no \
+         base URL, network or token.",
+    ),
+    (
+        "explain",
+        Command::Explain,
+        "Explain what a user is served",
+        "Traces one user through the rules of a toggle: which conditions match, which do not and why, and what is \
+         served. Evaluates like the SDKs of FeatureProbe. Needs no base URL, network or token.",
+    ),
+    (
+        "plan",
+        Command::Plan,
+        "Show what would be published, and why",
+        "Shows what would be published, and why. Takes no lock and writes nothing. May contact the Git hosts, but \
+         contacts the service only with --live, and needs no token otherwise. With --pull-request, or with --from, \
+         compares two revisions of a local repository instead of the source with the state, and needs neither state nor \
+         network.",
+    ),
+    (
+        "apply",
+        Command::Apply,
+        "Make one pass, then exit",
+        "Makes one complete pass, then exits: the command for CI.",
+    ),
+    (
+        "run",
+        Command::Run,
+        "Run continuously, as a daemon or a sidecar",
+        "Makes a pass whenever the source changes, a webhook arrives or the poll interval ends: as a daemon or a \
+         sidecar.",
+    ),
+    (
+        "status",
+        Command::Status,
+        "Show the state of every toggle",
+        "Shows for every toggle the applied revision and whether it is in sync, pending, held, failed or an \
+         orphan, and why. Has no side effects, like plan.",
+    ),
+    (
+        "drift",
+        Command::Drift,
+        "Show what was changed on the service",
+        "Compares the service with what was last applied, and shows what differs: which toggles were changed there, by \
+         whom, when and how, and what to do. Also lists toggles without a document, documents without a toggle, drafts \
+         that await approval, and archived toggles. Writes nothing. Needs --service-kind featureprobe.",
+    ),
+    (
+        "import",
+        Command::Import,
+        "Write the documents of toggles that exist on the service",
+        "Writes the documents of toggles that exist on the service into the work tree of --repo, in canonical form, at \
+         the path that the layout gives: everything that the token can read, or the toggles that a GLOB over \
+         project/environment/toggle matches. Commits nothing. A document that means the same stays as it is; one that \
+         means something else stays too, unless --overwrite is given, and does not change the exit code. Run it again \
+         to continue after an interruption. Needs --service-kind featureprobe, or --from.",
+    ),
+    (
+        "fmt",
+        Command::Fmt,
+        "Rewrite documents in one layout",
+        "Rewrites the documents of a work tree in one canonical layout, that of import. Keeps every comment, and leaves \
+         the meaning and the spelling of scalars as they are. Invalid documents and other files stay as they are.",
+    ),
+    (
+        "allow",
+        Command::Allow,
+        "Release what a running daemon holds",
+        "Releases the toggles that a rail or a first pass holds in one environment of a running daemon, without a \
+         restart, and prints them. The decision is valid once, for one revision, and is recorded with the caller and \
+         the time. history lets the daemon continue from a revision that does not descend from the recorded one.",
+    ),
+    (
+        "suspend",
+        Command::Suspend,
+        "Keep a running daemon from publishing",
+        "Keeps a running daemon from publishing, either all toggles or those that a glob over \
+         project/environment/toggle matches. Planning continues. Survives a restart of the daemon.",
+    ),
+    (
+        "resume",
+        Command::Resume,
+        "Let a suspended daemon publish again",
+        "Ends the suspensions of a running daemon: all of them, or the one with the same globs.",
+    ),
+    (
+        "reconcile",
+        Command::Reconcile,
+        "Request a pass from a running daemon",
+        "Requests a pass from a running daemon. The pass also retries refused toggles.",
+    ),
+    (
+        "schema",
+        Command::Schema,
+        "Print the JSON Schema of a document",
+        "Prints the JSON Schema of a document, for editors.",
+    ),
+    (
+        "sandbox",
+        Command::Sandbox,
+        "Serve a local toggle service for experiments",
+        "Serves a local toggle service with the documented endpoint, over HTTPS, for experiments and tests. \
+         It accepts the token in GITOGGLE_SANDBOX_TOKEN, by default sandbox-token. With --service-kind featureprobe, \
+         it answers as FeatureProbe does, reads included, and keeps everything in memory. It starts with a sample, or \
+         with the projects in the --data file: {\"projects\": [{\"key\", \"environments\": [{\"key\"}], \"segments\": \
+         [{\"key\", \"rules\"}], \"toggles\": [{\"key\", \"returnType\", \"variations\", \"targeting\": {ENVIRONMENT: \
+         {\"comment\", \"disabled\", \"content\"}}}]}]}.",
+    ),
+    (
+        "demo",
+        Command::Demo,
+        "Watch the whole loop on this machine",
+        "Creates a sample repository, serves the sandbox and makes several passes, all on loopback and in one \
+         process. Prints each step.",
+    ),
+];

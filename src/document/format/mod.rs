@@ -1,0 +1,105 @@
+//! Rewrites a document in the layout that [`print`](super::print) has, and keeps every comment.
+//!
+//! Unlike `print`, it works on the text: scalars stay as they are written, and comments stay at the part of the document
+//! that they belong to. The order of keys, the indentation, and block or flow style are those of `print`. A blank line
+//! between two parts stays; several become one.
+//!
+//! Invariant: the result is read as the same payload with the same findings, has the same comments, and is its own
+//! result. Each result is checked before it is returned, so a construct that this module does not know leaves the file
+//! as it is.
+
+mod json;
+mod order;
+mod parts;
+mod print_json;
+mod print_yaml;
+#[cfg(test)]
+mod tests;
+mod yaml;
+
+use parts::SourceTree;
+
+use super::{Diagnostic, Document, read, text};
+use crate::model::{Blob, Format, ServiceKind};
+
+/// The result of formatting one document.
+#[derive(Clone, Debug)]
+pub enum Formatting {
+    /// The document has the canonical layout.
+    Canonical,
+    /// The text of the document in the canonical layout.
+    Changed(String),
+    /// The document is invalid, with its findings.
+    Invalid(Vec<Diagnostic>),
+    /// The document contains something that cannot be rewritten without a change of its meaning or its comments.
+    Unsupported,
+}
+
+/// Returns `content` in the canonical layout. `path` is shown in messages.
+#[must_use]
+pub fn format(path: &str, format: Format, content: &Blob, kind: ServiceKind) -> Formatting {
+    let before = read(path, format, content, kind);
+    if before.payload.is_none() {
+        return Formatting::Invalid(before.diagnostics);
+    }
+    let (Ok(source), Blob::Content(bytes)) = (text(path, content), content) else {
+        return Formatting::Invalid(before.diagnostics);
+    };
+    let Some(tree) = parse(source, format) else {
+        return Formatting::Unsupported;
+    };
+    let formatted = print(&tree, format);
+    if formatted.as_bytes() == bytes.as_slice() {
+        return Formatting::Canonical;
+    }
+    let after = read(path, format, &Blob::Content(formatted.clone().into_bytes()), kind);
+    let Some(again) = parse(&formatted, format) else {
+        return Formatting::Unsupported;
+    };
+    let is_same = means_the_same(&before, &after)
+        && has_the_same_comments(&tree, &again)
+        && hashes(source) == hashes(&formatted)
+        && print(&again, format) == formatted;
+    match is_same {
+        true => Formatting::Changed(formatted),
+        false => Formatting::Unsupported,
+    }
+}
+
+fn parse(text: &str, format: Format) -> Option<SourceTree<'_>> {
+    match format {
+        Format::Json => json::parse(text),
+        Format::Yaml | Format::Yml => yaml::parse(text),
+    }
+}
+
+fn print(tree: &SourceTree<'_>, format: Format) -> String {
+    match format {
+        Format::Json => print_json::print(tree),
+        Format::Yaml | Format::Yml => print_yaml::print(tree),
+    }
+}
+
+/// Compares findings without their positions, which a new layout changes.
+fn means_the_same(before: &Document, after: &Document) -> bool {
+    let ids = |document: &Document| {
+        let mut ids: Vec<_> = document.diagnostics.iter().map(|found| found.id).collect();
+        ids.sort_unstable();
+        ids
+    };
+    before.payload == after.payload && ids(before) == ids(after)
+}
+
+fn has_the_same_comments(before: &SourceTree<'_>, after: &SourceTree<'_>) -> bool {
+    let sorted = |tree: &SourceTree<'_>| {
+        let mut comments: Vec<String> = tree.comments.iter().map(|one| (*one).to_owned()).collect();
+        comments.sort_unstable();
+        comments
+    };
+    sorted(before) == sorted(after)
+}
+
+/// Counts the characters that begin a comment. This finds a lost comment even if the parser did not recognize it.
+fn hashes(text: &str) -> usize {
+    text.bytes().filter(|byte| *byte == b'#').count()
+}

@@ -1,0 +1,276 @@
+//! Tests of the canonical layout.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::document::print::print as canonical;
+use crate::document::tests::generated::any_targeting;
+use crate::model::Targeting;
+
+fn formatted(text: &str, kind: Format) -> String {
+    let blob = Blob::Content(text.as_bytes().to_vec());
+    match format("a.yaml", kind, &blob, ServiceKind::FeatureProbe) {
+        Formatting::Canonical => text.to_owned(),
+        Formatting::Changed(new) => new,
+        other => panic!("{other:?} of\n{text}"),
+    }
+}
+
+fn payload(text: &str, format: Format, kind: ServiceKind) -> Option<crate::model::Payload> {
+    read("a.yaml", format, &Blob::Content(text.as_bytes().to_vec()), kind).payload
+}
+
+const MESSY: &str = "\u{feff}--- # start
+# About the toggle.
+
+content:   # everything
+
+
+    defaultServe:
+        variation: off   # for now
+    # when disabled
+    disabledServe: {select: 0}
+    rules:
+
+    # first rule
+    - serve: {split: [5000, 5000]} # half
+      # who
+      conditions: [ {type: number, subject: age, objects: [1.10, # one
+             007,
+             # the last
+             1e3 ], predicate: '>'} ] # all of them
+      name: adults
+      # end of the rule
+    # end of the rules
+    variations: [{name: 'off', value: false}, # never
+      {value: |
+          two
+           lines
+       , name: on}]
+# almost
+disabled: no-thing
+# end
+";
+
+#[test]
+fn a_document_gets_the_layout_of_import_and_keeps_its_comments() {
+    let text = MESSY.replace("no-thing", "false").replace(
+        "{value: |\n          two\n           lines\n       , name: on}",
+        "{value: 'two\n\n         lines' , name: \"on\"}",
+    );
+    let expected = "\
+# start
+# About the toggle.
+
+# almost
+disabled: false
+content: # everything
+  # end of the rules
+  variations:
+    - name: 'off' # never
+      value: false
+    - name: \"on\"
+      value: 'two
+
+        lines'
+  rules:
+    # first rule
+    - name: adults
+      # who
+      conditions: # all of them
+        - type: number
+          subject: age
+          predicate: '>'
+          objects:
+            - 1.10 # one
+            - 007
+            # the last
+            - 1e3
+      serve: { split: [5000, 5000] } # half
+      # end of the rule
+  # when disabled
+  disabledServe: { select: 0 }
+
+  defaultServe:
+    variation: off # for now
+# end
+";
+    let result = formatted(&text, Format::Yaml);
+    assert_eq!(result, expected, "{result}");
+}
+
+#[test]
+fn block_scalars_move_with_their_entry() {
+    let text = "disabled: true
+content:
+    variations:
+            - name: a
+              value: |
+                  {
+                    \"x\": 1 # not a comment
+                  }
+            - name: b
+              value: >-
+               folded
+               text
+            - name: c
+              value: |+
+               kept
+
+    rules: []
+    disabledServe: {select: 0}
+    defaultServe: {split: {a: 50, b: 25, c: 25}}
+";
+    let expected = "disabled: true
+content:
+  variations:
+    - name: a
+      value: |
+        {
+          \"x\": 1 # not a comment
+        }
+    - name: b
+      value: >-
+        folded
+        text
+    - name: c
+      value: \"kept\\n\\n\"
+
+  rules: []
+  disabledServe: { select: 0 }
+  defaultServe: { split: { a: 50, b: 25, c: 25 } }
+";
+    let result = formatted(text, Format::Yaml);
+    assert_eq!(result, expected, "{result}");
+}
+
+#[test]
+fn json_gets_two_spaces_and_keeps_its_scalars() {
+    let text = r#"{"content":{"variations":[{"name":"o\u006e","value":1.10}],"rules":[],
+ "defaultServe":{"variation":"on"},"disabledServe":{"select":0}},"disabled":true}"#;
+    let expected = r#"{
+  "disabled": true,
+  "content": {
+    "rules": [],
+    "disabledServe": {
+      "select": 0
+    },
+    "defaultServe": {
+      "variation": "on"
+    },
+    "variations": [
+      {
+        "value": 1.10,
+        "name": "o\u006e"
+      }
+    ]
+  }
+}
+"#;
+    assert_eq!(formatted(text, Format::Json), expected);
+}
+
+#[test]
+fn an_invalid_document_and_one_with_a_directive_stay() {
+    let result = |text: &str| {
+        let blob = Blob::Content(text.as_bytes().to_vec());
+        format("a.yaml", Format::Yaml, &blob, ServiceKind::Documented)
+    };
+    assert!(matches!(result("disabled: 1\n"), Formatting::Invalid(found) if !found.is_empty()));
+    let directive = format!(
+        "%YAML 1.2\n---\n{}",
+        MESSY.trim_start_matches("\u{feff}--- # start\n")
+    )
+    .replace("no-thing", "false")
+    .replace("|\n          two\n           lines\n      ", "x");
+    assert!(matches!(
+        result(&directive),
+        Formatting::Unsupported | Formatting::Invalid(_)
+    ));
+}
+
+/// Returns the lines of `text` with comments and blank lines between and behind them.
+fn commented(text: &str, noise: &[(u8, u8)]) -> String {
+    let mut out = String::new();
+    for (at, line) in text.lines().enumerate() {
+        let (kind, indent) = noise[at % noise.len()];
+        let pad = " ".repeat(usize::from(indent));
+        match kind {
+            0 => out.push_str(&format!("{pad}# own {at}\n")),
+            1 => out.push('\n'),
+            2 => out.push_str(&format!("\n\n{pad}# after a gap {at}\n\n")),
+            _ => {}
+        }
+        out.push_str(line);
+        if kind % 3 == 0 {
+            out.push_str(&format!("{pad}  # beside {at}"));
+        }
+        out.push('\n');
+    }
+    out + "    # last\n# end\n"
+}
+
+fn check(text: &str, kind: ServiceKind) -> Result<(), TestCaseError> {
+    let before = payload(text, Format::Yaml, kind);
+    prop_assume!(before.is_some());
+    let blob = Blob::Content(text.as_bytes().to_vec());
+    let result = match format("a.yaml", Format::Yaml, &blob, kind) {
+        Formatting::Canonical => text.to_owned(),
+        Formatting::Changed(new) => new,
+        other => return Err(TestCaseError::fail(format!("{other:?} of\n{text}"))),
+    };
+    prop_assert_eq!(payload(&result, Format::Yaml, kind), before);
+    let comments = |text: &str| {
+        let mut found: Vec<String> = parse(text, Format::Yaml)
+            .unwrap()
+            .comments
+            .iter()
+            .map(|c| (*c).to_owned())
+            .collect();
+        found.sort();
+        found
+    };
+    prop_assert_eq!(comments(text), comments(&result));
+    let blob = Blob::Content(result.clone().into_bytes());
+    prop_assert!(
+        matches!(format("a.yaml", Format::Yaml, &blob, kind), Formatting::Canonical),
+        "{}",
+        result
+    );
+    Ok(())
+}
+
+fn any_noise() -> impl Strategy<Value = Vec<(u8, u8)>> {
+    proptest::collection::vec((0_u8..8, 0_u8..12), 1..20)
+}
+
+fn any_document() -> impl Strategy<Value = (ServiceKind, Targeting)> {
+    prop_oneof![Just(ServiceKind::Documented), Just(ServiceKind::FeatureProbe)]
+        .prop_flat_map(|kind| any_targeting(kind).prop_map(move |targeting| (kind, targeting)))
+}
+
+proptest! {
+    #[test]
+    fn what_import_writes_is_canonical((kind, targeting) in any_document()) {
+        let text = canonical(&targeting);
+        let blob = Blob::Content(text.clone().into_bytes());
+        prop_assume!(payload(&text, Format::Yaml, kind).is_some());
+        let result = format("a.yaml", Format::Yaml, &blob, kind);
+        prop_assert!(matches!(result, Formatting::Canonical), "{:?} of\n{}", result, text);
+        let text = serde_json::to_string_pretty(&targeting).unwrap() + "\n";
+        let blob = Blob::Content(text.clone().into_bytes());
+        let result = format("a.json", Format::Json, &blob, kind);
+        prop_assert!(matches!(result, Formatting::Canonical), "{:?} of\n{}", result, text);
+    }
+
+    #[test]
+    fn meaning_and_comments_stay_in_block_style((kind, targeting) in any_document(), noise in any_noise()) {
+        check(&commented(&canonical(&targeting), &noise), kind)?;
+    }
+
+    #[test]
+    fn meaning_and_comments_stay_in_flow_style((kind, targeting) in any_document(), noise in any_noise()) {
+        let text = serde_json::to_string_pretty(&targeting).unwrap();
+        check(&commented(&text, &noise), kind)?;
+    }
+}

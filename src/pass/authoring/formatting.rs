@@ -1,0 +1,142 @@
+//! Rewrites the documents of a work tree in the canonical layout.
+
+use std::num::NonZero;
+use std::path::Path;
+use std::thread;
+
+use super::AuthoringError;
+use crate::document::{self, Diagnostic, Formatting, LARGEST_DOCUMENT, Layout, PathKind};
+use crate::model::{Format, ServiceKind, chain};
+use crate::pass::target_folder::{Existing, TargetFolder};
+use crate::plan::compare::join;
+use crate::source;
+use crate::source::worktree::WorkTree;
+
+/// The documents to format.
+#[derive(Clone, Copy, Debug)]
+pub struct FormatRequest<'a> {
+    /// The top of a work tree, or a folder outside of work trees.
+    pub folder: &'a Path,
+    /// The root of the documents, relative to the folder.
+    pub root: &'a str,
+    /// The files and folders to format, relative to the folder; empty means all.
+    pub within: &'a [String],
+    /// The layout below the root.
+    pub layout: &'a Layout,
+    /// The kind of service, which decides whether a document is valid.
+    pub kind: ServiceKind,
+    /// Whether files are written.
+    pub mode: FormatMode,
+}
+
+/// Whether files are written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum FormatMode {
+    /// Files with another layout are only listed.
+    Check,
+    /// Files with another layout are rewritten.
+    Write,
+}
+
+/// The result of formatting. All paths are relative to the folder and sorted.
+#[derive(Debug, Default)]
+pub struct FormatReport {
+    /// The number of documents that were read.
+    pub documents: usize,
+    /// The documents that have another layout, or had it before.
+    pub changed: Vec<String>,
+    /// The documents that stay as they are, because they contain something that cannot be rewritten safely.
+    pub unsupported: Vec<String>,
+    /// The findings in the invalid documents, which stay as they are.
+    pub findings: Vec<Diagnostic>,
+    /// The number of invalid documents.
+    pub invalid: usize,
+    /// The documents that could not be written, with the reasons.
+    pub failed: Vec<(String, String)>,
+}
+
+/// Formats documents.
+///
+/// # Errors
+/// If files cannot be read, or another process writes to the work tree.
+pub fn format(request: FormatRequest<'_>) -> Result<FormatReport, AuthoringError> {
+    let tree = WorkTree::open(request.folder, request.root)?;
+    let documents: Vec<(String, Format)> = tree
+        .files()?
+        .into_iter()
+        .filter_map(|path| match request.layout.classify(&path) {
+            PathKind::Document { format, .. } => Some((String::from_utf8(path).ok()?, format)),
+            _ => None,
+        })
+        .filter(|(path, _)| request.is_within(&join(request.root, path)))
+        .collect();
+    let mut report = FormatReport {
+        documents: documents.len(),
+        ..FormatReport::default()
+    };
+    let mut target = None;
+    for ((path, _), formatting) in documents.iter().zip(formatted(&tree, &documents, request)?) {
+        let shown = join(request.root, path);
+        match formatting {
+            Formatting::Canonical => {}
+            Formatting::Invalid(findings) => {
+                report.invalid += 1;
+                report.findings.extend(findings);
+            }
+            Formatting::Unsupported => report.unsupported.push(shown),
+            Formatting::Changed(_) if request.mode == FormatMode::Check => report.changed.push(shown),
+            Formatting::Changed(text) => {
+                let folder = match &mut target {
+                    Some(folder) => folder,
+                    // Opened late, because the lock is for writing.
+                    none => none.insert(TargetFolder::open(request.folder, request.root)?),
+                };
+                match folder.write(path, &text, Existing::Replace) {
+                    Ok(_) => report.changed.push(shown),
+                    Err(error) => report.failed.push((shown, chain(&error))),
+                }
+            }
+        }
+    }
+    report.findings.sort();
+    Ok(report)
+}
+
+/// Formats all `documents` on all cores, in their order.
+fn formatted(
+    tree: &WorkTree,
+    documents: &[(String, Format)],
+    request: FormatRequest<'_>,
+) -> Result<Vec<Formatting>, source::Error> {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let folder = tree.folder();
+    let one = |(path, format): &(String, Format)| {
+        let content = source::worktree::content(folder, path.as_bytes(), LARGEST_DOCUMENT)?;
+        let shown = join(request.root, path);
+        Ok::<_, source::Error>(document::format(&shown, *format, &content, request.kind))
+    };
+    thread::scope(|scope| {
+        let parts = documents.chunks(documents.len().div_ceil(threads).max(1));
+        let workers: Vec<_> = parts
+            .map(|part| scope.spawn(move || part.iter().map(one).collect::<Result<Vec<_>, _>>()))
+            .collect();
+        let mut all = Vec::with_capacity(documents.len());
+        for worker in workers {
+            let part = worker
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            all.extend(part?);
+        }
+        Ok(all)
+    })
+}
+
+impl FormatRequest<'_> {
+    fn is_within(&self, path: &str) -> bool {
+        let below = |folder: &String| {
+            let rest = path.strip_prefix(folder.as_str());
+            folder.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.within.is_empty() || self.within.iter().any(below)
+    }
+}
