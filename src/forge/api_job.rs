@@ -1,7 +1,8 @@
 //! Finds the API, the repository, the pull request, and the token: in settings, or in the variables of a CI job.
 
-use super::api::{ApiUrl, ApiUrlError, ForgeApi, TokenKind};
-use super::api_client::ForgeError;
+use super::api::{ApiUrl, ApiUrlError, ForgeApi};
+use super::api_error::ForgeError;
+use super::api_routes::TokenKind;
 use super::ci::PullRequest;
 use crate::transport::{Secret, SecretSource};
 

@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 
 use sha2::{Digest as _, Sha256};
 
-use super::api::ForgeComment;
-use super::api_client::{ForgeClient, ForgeError};
+use super::api_client::ForgeClient;
+use super::api_error::ForgeError;
+use super::api_routes::ForgeComment;
 use crate::model::{PlanDigest, ReviewedPlan, hex};
 
 /// Tells the comments of several gitoggle jobs on one pull request apart.

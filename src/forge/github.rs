@@ -4,7 +4,7 @@ use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, LINK};
 use serde_json::{Value, json};
 
-use super::api::{ForgeComment, ForgeRequest, Resource, Routes, TokenKind, component};
+use super::api_routes::{ForgeComment, ForgeRequest, Resource, Routes, TokenKind, component};
 use super::status::{CommitStatus, CommitVerdict};
 use crate::transport::Secret;
 

@@ -4,7 +4,7 @@ use reqwest::Method;
 use reqwest::header::{HeaderMap, HeaderName};
 use serde_json::{Value, json};
 
-use super::api::{ForgeComment, ForgeRequest, Routes, TokenKind, component, user_id};
+use super::api_routes::{ForgeComment, ForgeRequest, Routes, TokenKind, component, user_id};
 use super::status::{CommitStatus, CommitVerdict};
 use crate::transport::Secret;
 

@@ -1,14 +1,16 @@
 //! The services that host repositories and run CI jobs.
 //!
 //! [`PullRequest`] is what the variables of a CI job say. [`ForgeClient`] calls the API of a forge: it keeps one comment per
-//! pull request up to date and sets the status of a commit. `api` lists what differs between forges, and one file per forge
+//! pull request up to date and sets the status of a commit. `api_routes` lists what differs between forges, and one file per forge
 //! answers it.
 
 mod api;
 mod api_client;
+mod api_error;
 mod api_job;
 #[cfg(test)]
 mod api_job_tests;
+mod api_routes;
 mod ci;
 #[cfg(test)]
 mod ci_tests;
@@ -17,18 +19,12 @@ mod gitea;
 mod github;
 mod gitlab;
 mod status;
+mod status_client;
 
 pub use api::{ApiUrl, ApiUrlError, ForgeApi};
-pub use api_client::{ForgeClient, ForgeError};
+pub use api_client::ForgeClient;
+pub use api_error::ForgeError;
 pub use api_job::{ForgeSettings, ForgeTarget, ForgeTargetError};
 pub use ci::{Forge, PullRequest};
 pub use comment::{CommentKey, CommentResult};
 pub use status::{CommitStatus, CommitVerdict};
-
-impl ForgeError {
-    /// Returns advice for the operator.
-    #[must_use]
-    pub fn hint(&self, api: ForgeApi) -> Option<&'static str> {
-        self.is_denied().then(|| api.permissions())
-    }
-}

@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use super::api_client::{ForgeClient, ForgeError};
 use crate::model::{cut, escaped, words};
 
 words! {
@@ -41,26 +40,6 @@ impl CommitStatus {
             body["target_url"] = json!(url);
         }
         body
-    }
-}
-
-impl ForgeClient {
-    /// Sets a status of a commit. A status with the same context replaces an earlier one.
-    ///
-    /// # Errors
-    /// If the forge does not accept it.
-    pub fn set_status(
-        &self,
-        commit: &str,
-        status: &CommitStatus,
-        verdict: CommitVerdict,
-    ) -> Result<(), ForgeError> {
-        // Sent again without harm: the newest status of a context counts.
-        match self.call(&self.routes.status(commit, status, verdict)) {
-            // GitLab refuses to set the state that it has.
-            Err(error) if error.refused(400) && error.mentions("Cannot transition status") => Ok(()),
-            answer => answer.map(|_| ()),
-        }
     }
 }
 
