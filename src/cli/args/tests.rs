@@ -36,7 +36,9 @@ fn a_command_accepts_only_its_own_flags() {
         ("run --listen none", true),
         ("run --allow-mass-change", false),
         ("apply --allow-mass-change", true),
-        ("plan --token-file x", false),
+        // `plan --live` reads from the service.
+        ("plan --token-file x", true),
+        ("validate --token-file x", false),
         ("apply --token x", false),
         ("validate --base-url x", false),
         ("schema --repo x", false),
