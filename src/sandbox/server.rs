@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 
 use super::certificate::{CertificateError, Identity, write_pem};
 use super::document::StoredDocument;
-use super::featureprobe::{Api, ApiCall, ScriptStep};
+use super::featureprobe::{Api, ApiCall, ScriptRequest, ScriptStep};
 use super::history_file::HistoryFile;
 use super::request_log::RequestLog;
 use super::shared::SandboxState;
@@ -185,6 +185,13 @@ impl Sandbox {
     pub fn script(&self, step: ScriptStep) {
         if let Some(api) = &self.api {
             api.add_step(step);
+        }
+    }
+
+    /// Carries out a request of the account `Admin` at a service of kind `featureprobe`, now.
+    pub fn request_as_admin(&self, request: &ScriptRequest) {
+        if let Some(api) = &self.api {
+            api.as_admin(request);
         }
     }
 

@@ -179,22 +179,3 @@ fn options_of_the_other_kind_of_sandbox_are_refused() {
         run.exit(code).stderr_contains(&[text]).any_output();
     }
 }
-
-#[test]
-fn the_demo_completes_and_leaves_no_files() {
-    let world = World::new();
-    let place = world.path("tmp");
-    std::fs::create_dir(&place).unwrap();
-    world
-        .bare("demo")
-        .env("TMPDIR", &place)
-        .exit(0)
-        .stderr("")
-        .stdout_contains(&[
-            "pull request",
-            "PATCH /api/projects/",
-            "never two open for one toggle",
-        ]);
-    assert_eq!(std::fs::read_dir(&place).unwrap().count(), 0);
-    assert_eq!(world.service.connections(), 0);
-}

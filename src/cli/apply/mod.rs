@@ -15,6 +15,7 @@ use crate::pass::{self, Config, PassContext, Reconciler, Report, Runtime};
 use crate::plan::{OnDrift, render};
 use crate::source::CacheMode;
 use crate::state;
+pub(super) use output::line as result_line;
 use progress::{Progress, ResultTiming};
 
 /// The maximum wait for another process that writes to the state.

@@ -3,30 +3,25 @@
 //! The repository, the service, the state and every pass are real. Each step checks its claims and fails if one is false.
 
 mod files;
+mod live;
 mod output;
+mod stage;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-use tokio::runtime::Handle;
 
 use super::args::DemoArgs;
 use super::failure::{ExitStatus, Failure};
 use super::signals;
 use crate::config::Settings;
 use crate::model::{Color, Commit, ToggleId, escaped};
-use crate::pass::{self, ChangeResult, Config, Files, PassContext, Reconciler, Report, Runtime};
-use crate::plan::{FirstPass, Policy, render};
-use crate::sandbox::{Sandbox, SandboxConfig};
-use crate::service::ClientConfig;
-use crate::source::sample::Sample;
+use crate::pass::{ChangeResult, Report};
+use crate::plan::{FirstPass, Policy};
 use crate::telemetry::Stream;
-use crate::transport::{Network, Secret, SecretSource};
 use files::{CHECKOUT, FILES, STAGING, original};
-use output::DemoOutput;
-
-const TOKEN: &str = "demo-token";
+use live::LiveDemo;
+use output::{DemoOutput, expect};
+use stage::Stage;
 
 pub(super) fn run(settings: &Settings, args: &DemoArgs) -> Result<ExitStatus, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -46,21 +41,23 @@ async fn show(settings: &Settings, args: &DemoArgs) -> Result<(), Failure> {
     let (folder, _temporary) = folder(args.keep.as_deref())?;
     let color = Stream::Stdout.color(settings.color);
     let output = DemoOutput::new(color, args.pause);
-    let sandbox = Sandbox::start(SandboxConfig {
-        ca_file: Some(folder.join("ca.pem")),
-        ..SandboxConfig::new(Secret::new(TOKEN.to_owned()))
-    })
-    .map_err(Failure::failed)?;
-    let repository = Sample::create(&folder.join("toggles")).map_err(Failure::failed)?;
+    let stage = Stage::start(&folder, "toggles", None)?;
     let demo = Demo {
-        folder,
-        output,
-        sandbox,
-        repository,
+        output: &output,
+        stage: &stage,
         color,
     };
     demo.play().await?;
-    demo.sandbox.stop().await;
+    let live_stage = Stage::start(&folder, "payment", Some(live::DATA))?;
+    let live_demo = LiveDemo {
+        output: &output,
+        stage: &live_stage,
+        color,
+    };
+    live_demo.play().await?;
+    summary(&output, &[&stage, &live_stage]).await?;
+    live_stage.sandbox.stop().await;
+    stage.sandbox.stop().await;
     Ok(())
 }
 
@@ -79,23 +76,21 @@ fn folder(keep: Option<&Path>) -> Result<(PathBuf, Option<tempfile::TempDir>), F
     }
 }
 
-struct Demo {
-    folder: PathBuf,
-    output: DemoOutput,
-    sandbox: Sandbox,
-    repository: Sample,
+/// The steps with a service that only stores.
+struct Demo<'a> {
+    output: &'a DemoOutput,
+    stage: &'a Stage,
     color: Color,
 }
 
-impl Demo {
+impl Demo<'_> {
     async fn play(&self) -> Result<(), Failure> {
         self.set_up().await?;
         self.first_pass().await?;
         self.pull_request().await?;
         self.cosmetic_edit().await?;
         self.broken_file().await?;
-        self.lost_response().await?;
-        self.summary().await
+        self.lost_response().await
     }
 
     async fn set_up(&self) -> Result<(), Failure> {
@@ -107,10 +102,11 @@ impl Demo {
             .map(|(path, content)| (*path, Some(*content)))
             .collect();
         let commit = self
+            .stage
             .repository
             .commit("Keep our toggles in Git", &files)
             .map_err(Failure::failed)?;
-        self.print(&format!("repository  {}", self.folder.join("toggles").display()))?;
+        self.print(&format!("repository  {}", self.stage.toggles.display()))?;
         self.print(&format!(
             "            {} documents, commit {}",
             files.len(),
@@ -118,23 +114,30 @@ impl Demo {
         ))?;
         self.print(&format!(
             "service     {} (the sandbox, in this process)",
-            self.sandbox.url()
+            self.stage.sandbox.url()
         ))
     }
 
     async fn first_pass(&self) -> Result<(), Failure> {
         self.output.step(2, "The first pass needs a decision").await?;
-        let report = self.pass(None).await?;
-        self.expect(report.plan.withheld().len(), FILES.len(), "toggles held")?;
-        self.expect(self.sandbox.requests().len(), 0, "requests")?;
+        let report = self.stage.apply(Policy::default()).await?;
+        expect(report.plan.withheld().len(), FILES.len(), "toggles held")?;
+        expect(self.stage.sandbox.requests().len(), 0, "requests")?;
+        self.output.command("gitoggle apply")?;
         self.print(&format!(
-            "gitoggle apply: {} toggles held, no request sent. Without state, gitoggle cannot",
+            "{} toggles held, no request sent. Without state, gitoggle does not know what the\nservice has: \
+             `--first-pass assert` publishes, `adopt` records without publishing.",
             FILES.len()
         ))?;
-        self.print("know the service: `--first-pass assert` publishes, `adopt` records without publishing.")?;
-        self.print("gitoggle apply --first-pass assert")?;
-        let report = self.pass(Some(FirstPass::Assert)).await?;
-        self.expect(report.applied(), FILES.len(), "toggles applied")?;
+        self.output.next_command("gitoggle apply --first-pass assert")?;
+        let report = self
+            .stage
+            .apply(Policy {
+                first_pass: Some(FirstPass::Assert),
+                ..Policy::default()
+            })
+            .await?;
+        expect(report.applied(), FILES.len(), "toggles applied")?;
         self.published(&report)
     }
 
@@ -148,17 +151,19 @@ impl Demo {
         let message = "Open the new checkout to everyone\n\nGermany passed the load test.";
         let files = BTreeMap::from([(CHECKOUT, Some(text.as_str()))]);
         let merge = "Merge pull request #42 from ann/checkout";
-        self.repository
+        self.stage
+            .repository
             .pull_request(message, merge, &files)
             .map_err(Failure::failed)?;
-        let planned = self.plan()?;
-        self.print("gitoggle plan")?;
-        self.output.indented(&planned)?;
-        let before = self.sandbox.requests().len();
-        let report = self.pass(None).await?;
-        self.expect(report.applied(), 1, "toggles applied")?;
-        self.expect(self.sandbox.requests().len() - before, 1, "requests")?;
-        self.print("\n   gitoggle apply: the one request, as the service received it")?;
+        let planned = self.stage.plan(self.color)?;
+        self.output.command("gitoggle plan")?;
+        self.print(&planned)?;
+        let before = self.stage.sandbox.requests().len();
+        let report = self.stage.apply(Policy::default()).await?;
+        expect(report.applied(), 1, "toggles applied")?;
+        expect(self.stage.sandbox.requests().len() - before, 1, "requests")?;
+        self.output.next_command("gitoggle apply")?;
+        self.print("the one request, as the service received it:")?;
         self.last_request()
     }
 
@@ -167,13 +172,14 @@ impl Demo {
         let path = "shop/production/free-shipping-from.yaml";
         let text = format!("# Reviewed in spring.\n\n{}", original(path));
         let files = BTreeMap::from([(path, Some(text.as_str()))]);
-        self.repository
+        self.stage
+            .repository
             .commit("Say when this was reviewed", &files)
             .map_err(Failure::failed)?;
-        let before = self.sandbox.requests().len();
-        let report = self.pass(None).await?;
-        self.expect(self.sandbox.requests().len() - before, 0, "requests")?;
-        self.expect(report.plan.state_edits().len(), 1, "documents recorded")?;
+        let before = self.stage.sandbox.requests().len();
+        let report = self.stage.apply(Policy::default()).await?;
+        expect(self.stage.sandbox.requests().len() - before, 0, "requests")?;
+        expect(report.plan.state_edits().len(), 1, "documents recorded")?;
         self.print("the file changed, but not its meaning: recorded, no request sent")
     }
 
@@ -183,15 +189,16 @@ impl Demo {
         let path = "search/production/ranking.yaml";
         let good = original(path).replacen("disabled: false", "disabled: true", 1);
         let files = BTreeMap::from([(STAGING, Some(broken.as_str())), (path, Some(good.as_str()))]);
-        self.repository
+        self.stage
+            .repository
             .commit("Switch the new ranking off", &files)
             .map_err(Failure::failed)?;
-        let before = self.sandbox.requests().len();
-        let report = self.pass(None).await?;
+        let before = self.stage.sandbox.requests().len();
+        let report = self.stage.apply(Policy::default()).await?;
         let (findings, color) = (report.plan.findings(), self.color);
-        self.expect(usize::from(report.plan.has_invalid()), 1, "invalid documents")?;
-        self.expect(self.sandbox.requests().len() - before, 1, "requests")?;
-        self.output.indented(&crate::document::render(findings, color))?;
+        expect(usize::from(report.plan.has_invalid()), 1, "invalid documents")?;
+        expect(self.stage.sandbox.requests().len() - before, 1, "requests")?;
+        self.print(&crate::document::render(findings, color))?;
         self.print("the broken toggle stays as last applied, and the other one of the commit is published:")?;
         self.published(&report)
     }
@@ -201,89 +208,29 @@ impl Demo {
             .step(6, "A response is lost after the service stored the document")
             .await?;
         let files = BTreeMap::from([(STAGING, Some(original(STAGING)))]);
-        self.repository
+        self.stage
+            .repository
             .commit("Repair the staging checkout", &files)
             .map_err(Failure::failed)?;
-        self.pass(None).await?;
+        self.stage.apply(Policy::default()).await?;
         let text = original(STAGING).replacen("disabled: false", "disabled: true", 1);
         let files = BTreeMap::from([(STAGING, Some(text.as_str()))]);
-        self.repository
+        self.stage
+            .repository
             .commit("Close the staging checkout", &files)
             .map_err(Failure::failed)?;
-        self.sandbox.lose_next_response();
-        let before = self.sandbox.requests().len();
-        let report = self.pass(None).await?;
-        let requests = self.sandbox.requests();
+        self.stage.sandbox.lose_next_response();
+        let before = self.stage.sandbox.requests().len();
+        let report = self.stage.apply(Policy::default()).await?;
+        let requests = self.stage.sandbox.requests();
         let sent = &requests[before..];
-        self.expect(report.applied(), 1, "toggles applied")?;
-        self.expect(sent.len(), 2, "requests")?;
-        self.expect(usize::from(sent[0].body == sent[1].body), 1, "body sent twice")?;
+        expect(report.applied(), 1, "toggles applied")?;
+        expect(sent.len(), 2, "requests")?;
+        expect(usize::from(sent[0].body == sent[1].body), 1, "body sent twice")?;
         self.print(
             "the request was journaled before it was sent, so the same body and comment were sent again:",
         )?;
         self.published(&report)
-    }
-
-    async fn summary(&self) -> Result<(), Failure> {
-        self.output
-            .step(7, "The requests that the service received")
-            .await?;
-        let mut counts: BTreeMap<ToggleId, usize> = BTreeMap::new();
-        for request in self.sandbox.requests() {
-            *counts.entry(request.toggle).or_default() += 1;
-        }
-        let width = counts
-            .keys()
-            .map(|id| id.as_str().len())
-            .max()
-            .unwrap_or_default();
-        for (id, count) in &counts {
-            self.print(&format!(
-                "{id:<width$}  {}",
-                crate::model::counted(*count, "request")
-            ))?;
-        }
-        self.expect(
-            self.sandbox.most_open_for_one_toggle(),
-            1,
-            "requests open for one toggle",
-        )?;
-        self.print("never two open for one toggle, and none without a commit.")
-    }
-
-    /// Makes one pass, as `gitoggle apply` does.
-    async fn pass(&self, first_pass: Option<FirstPass>) -> Result<Report, Failure> {
-        let (config, runtime) = (self.config(first_pass), Runtime::Tokio(Handle::current()));
-        // A pass blocks, and the sandbox answers its requests on this runtime.
-        let pass = tokio::task::spawn_blocking(move || {
-            Reconciler::open(config, Duration::from_secs(10))?.pass(&PassContext::default(), &runtime)
-        });
-        Ok(pass.await.map_err(Failure::failed)??)
-    }
-
-    /// Plans, as `gitoggle plan` does.
-    fn plan(&self) -> Result<String, Failure> {
-        let look = pass::plan(&self.config(None), Files::Committed)?;
-        Ok(render::text(&look.plan, self.color))
-    }
-
-    fn config(&self, first_pass: Option<FirstPass>) -> Config {
-        let network = Network {
-            ca_file: Some(self.folder.join("ca.pem")),
-            ..Network::default()
-        };
-        let mut config = Config::local(&self.folder.join("toggles"), self.folder.join("state"));
-        config.rules.repo = "toggles".to_owned();
-        config.rules.policy = policy(first_pass);
-        match self.sandbox.url().parse() {
-            Ok(base_url) => config.with_service(ClientConfig {
-                base_url,
-                token: SecretSource::Value(Secret::new(TOKEN.to_owned())),
-                network,
-                timeout: Duration::from_secs(10),
-            }),
-            Err(_) => config,
-        }
     }
 
     /// Lists what a pass published.
@@ -304,7 +251,7 @@ impl Demo {
 
     /// Prints the newest request as the service received it.
     fn last_request(&self) -> Result<(), Failure> {
-        let requests = self.sandbox.requests();
+        let requests = self.stage.sandbox.requests();
         let Some(request) = requests.last() else {
             return Ok(());
         };
@@ -322,24 +269,32 @@ impl Demo {
     }
 
     fn print(&self, text: &str) -> Result<(), Failure> {
-        self.output.line(&format!("   {text}"))
-    }
-
-    /// Fails if a claim of the demonstration is false.
-    fn expect(&self, found: usize, wanted: usize, what: &str) -> Result<(), Failure> {
-        match found == wanted {
-            true => Ok(()),
-            false => Err(Failure::failed(format!(
-                "the demonstration failed: {found} {what} instead of {wanted}"
-            ))
-            .hint("this is a bug, please report it")),
-        }
+        self.output.print(text)
     }
 }
 
-fn policy(first_pass: Option<FirstPass>) -> Policy {
-    Policy {
-        first_pass,
-        ..Policy::default()
+async fn summary(output: &DemoOutput, stages: &[&Stage]) -> Result<(), Failure> {
+    output
+        .step(10, "The publishes that the two services received")
+        .await?;
+    let mut counts: BTreeMap<ToggleId, usize> = BTreeMap::new();
+    for request in stages.iter().flat_map(|stage| stage.sandbox.requests()) {
+        *counts.entry(request.toggle).or_default() += 1;
     }
+    let width = counts
+        .keys()
+        .map(|id| id.as_str().len())
+        .max()
+        .unwrap_or_default();
+    for (id, count) in &counts {
+        output.print(&format!(
+            "{id:<width$}  {}",
+            crate::model::counted(*count, "request")
+        ))?;
+    }
+    for stage in stages {
+        let most = stage.sandbox.most_open_for_one_toggle();
+        expect(most, 1, "requests open for one toggle")?;
+    }
+    output.print("never two open for one toggle, and none without a commit.")
 }

@@ -42,8 +42,22 @@ impl DemoOutput {
             .map_err(Failure::failed)
     }
 
-    /// Prints indented output of a command.
-    pub(super) fn indented(&self, text: &str) -> Result<(), Failure> {
+    /// Prints a command that a user would type.
+    pub(super) fn command(&self, command: &str) -> Result<(), Failure> {
+        match self.color {
+            Color::Always => self.line(&format!("   \u{1b}[1m$ {command}\u{1b}[0m")),
+            Color::Never => self.line(&format!("   $ {command}")),
+        }
+    }
+
+    /// Prints an empty line, then a command.
+    pub(super) fn next_command(&self, command: &str) -> Result<(), Failure> {
+        self.line("")?;
+        self.command(command)
+    }
+
+    /// Prints the output of a command, or an explanation.
+    pub(super) fn print(&self, text: &str) -> Result<(), Failure> {
         let lines: Vec<String> = text
             .trim_end()
             .lines()
@@ -56,5 +70,16 @@ impl DemoOutput {
             })
             .collect();
         self.line(&lines.join("\n"))
+    }
+}
+
+/// Fails if a claim of the demonstration is false.
+pub(super) fn expect(found: usize, wanted: usize, what: &str) -> Result<(), Failure> {
+    match found == wanted {
+        true => Ok(()),
+        false => Err(Failure::failed(format!(
+            "the demonstration failed: {found} {what} instead of {wanted}"
+        ))
+        .hint("this is a bug, please report it")),
     }
 }

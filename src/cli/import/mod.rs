@@ -12,6 +12,7 @@ use crate::pass;
 use crate::pass::import::{
     ImportConfig, ImportError, ImportReport, ImportResult, ImportScope, ImportSource, OnDifferent, import,
 };
+pub(super) use output::text as import_text;
 use progress::ImportProgress;
 
 /// The threads that receive and parse responses. The thread of the command writes.

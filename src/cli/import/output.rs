@@ -11,7 +11,7 @@ use crate::pass::import::{ImportReport, ImportResult, SkipReason};
 use crate::plan::render::code;
 
 /// Returns one line per toggle that needs attention, and the counts.
-pub(super) fn text(report: &ImportReport) -> String {
+pub(in crate::cli) fn text(report: &ImportReport) -> String {
     let mut text = String::new();
     for (name, result) in notable(report) {
         let _ = writeln!(text, "{} {}{}", result.as_str(), escaped(name), details(result));

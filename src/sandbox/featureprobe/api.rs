@@ -110,8 +110,7 @@ impl Api {
     }
 
     /// Carries out a request of the account `Admin`, now.
-    #[cfg(test)]
-    pub(super) fn as_admin(&self, request: &ScriptRequest) {
+    pub(in crate::sandbox) fn as_admin(&self, request: &ScriptRequest) {
         self.lock().request(request);
     }
 

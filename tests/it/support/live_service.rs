@@ -127,10 +127,21 @@ impl LiveService {
         self.recorded().split_off(count)
     }
 
+    /// Returns whether a request with this method and this text in its body has arrived.
+    pub(crate) fn has_received(&self, method: &str, text: &str) -> bool {
+        self.arrived().iter().any(|request| {
+            let body = request["body"].as_str().unwrap_or_default();
+            request["method"] == method && body.contains(text)
+        })
+    }
+
     fn recorded(&self) -> Vec<String> {
+        self.arrived().iter().map(summary).collect()
+    }
+
+    fn arrived(&self) -> Vec<Value> {
         let found = self.request("GET", "/api/sandbox/requests", None);
-        let found = found.as_array().cloned().unwrap_or_default();
-        found.iter().map(summary).collect()
+        found.as_array().cloned().unwrap_or_default()
     }
 }
 

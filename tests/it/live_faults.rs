@@ -1,0 +1,224 @@
+//! Publishing to a service that can be read, when reads fail, toggles disappear, and processes are killed.
+
+use serde_json::json;
+
+use crate::live_publish::{by_hand, toggle, with_pay_changed};
+use crate::support::{Daemon, Gitoggle, LiveService, Repo, World, doc, eventually, targeting};
+
+/// The comments of the versions of `pay`, oldest first.
+fn comments(service: &LiveService) -> Vec<String> {
+    let versions = service.versions("pay").into_iter();
+    versions.map(|(_, comment)| comment).collect()
+}
+
+#[test]
+fn a_toggle_that_is_archived_between_the_read_and_the_publish_is_applied_once_and_held_from_then_on() {
+    let service = with_pay_changed("Raise the age");
+    let archive = json!({ "method": "PATCH", "path": "/api/projects/shop/toggles/pay/offline", "body": {} });
+    service.script("PATCH", "/pay/targeting", &json!({ "before": archive }));
+    service
+        .apply()
+        .exit(0)
+        .stdout_contains(&["applied shop/prod/pay (update)"])
+        .any_stderr();
+    assert_eq!(comments(&service), ["", "Add pay", "Raise the age"]);
+    service
+        .world
+        .repo
+        .file("shop/prod/pay.yaml", doc(22))
+        .commit("Raise it again");
+    service
+        .apply()
+        .exit(4)
+        .stdout_contains(&["the toggle is archived on the service"])
+        .any_stderr();
+    assert_eq!(comments(&service).len(), 3);
+}
+
+#[test]
+fn a_toggle_that_is_deleted_between_the_read_and_the_publish_fails_and_is_then_held_as_missing() {
+    let service = with_pay_changed("Raise the age");
+    let delete = json!({ "delete_after": { "project": "shop", "toggle": "pay" } });
+    service.script("GET", "/pay/targeting", &delete);
+    let requests = service.requests(|| {
+        service
+            .apply()
+            .exit(1)
+            .stdout_contains(&["failed shop/prod/pay (update)", "not found"])
+            .any_stderr();
+    });
+    assert_eq!(
+        requests,
+        ["GET toggles", "GET pay/targeting", "PATCH pay/targeting on 2"]
+    );
+    service
+        .world
+        .repo
+        .file("shop/prod/pay.yaml", doc(22))
+        .commit("Raise it again");
+    let requests = service.requests(|| {
+        service
+            .apply()
+            .exit(4)
+            .stdout_contains(&["the service has no such toggle"])
+            .any_stderr();
+    });
+    assert_eq!(requests, ["GET toggles", "GET toggles/pay"]);
+}
+
+#[test]
+fn a_document_that_the_service_calls_invalid_is_refused_and_not_taken_for_a_conflict() {
+    let service = LiveService::start(&json!([toggle("pay"), toggle("other")]));
+    let prerequisite = |key: &str| json!([{ "key": key, "type": "boolean", "value": "true" }]);
+    service.edit(
+        "other",
+        json!({ "comment": "by hand", "content": { "prerequisites": prerequisite("pay") } }),
+    );
+    let document = doc(18).replace(
+        "content:\n",
+        "content:\n  prerequisites: [{ key: other, type: boolean, value: \"true\" }]\n",
+    );
+    service
+        .world
+        .repo
+        .file("shop/prod/pay.yaml", document)
+        .commit("Need the other");
+    let requests = service.requests(|| {
+        service
+            .apply()
+            .set("first-pass", "assert")
+            .exit(1)
+            .stdout_contains(&["failed shop/prod/pay (create)", "the service responded with 400"])
+            .any_stderr();
+    });
+    assert_eq!(
+        requests,
+        [
+            "GET toggles",
+            "GET pay/targeting",
+            "PATCH pay/targeting on 1",
+            "GET pay/targeting/versions/2"
+        ]
+    );
+    assert_eq!(service.versions("pay").len(), 1);
+}
+
+#[test]
+fn a_page_of_a_proxy_instead_of_a_toggle_sends_nothing() {
+    for path in ["/toggles?", "/pay/targeting"] {
+        let service = with_pay_changed("Raise the age");
+        for _ in 0..20 {
+            service.script("GET", path, &json!({ "page": "<title>Sign in</title>" }));
+        }
+        let requests = service.requests(|| {
+            service
+                .apply()
+                .exit(1)
+                .stdout_contains(&["pending shop/prod/pay (update)", "a body that is not JSON"])
+                .stderr_contains(&["check the path of `--base-url`"]);
+        });
+        let writes = requests.iter().filter(|request| !request.starts_with("GET "));
+        assert_eq!(writes.count(), 0, "{requests:?}");
+        assert_eq!(comments(&service), ["", "Add pay"]);
+    }
+}
+
+/// Returns `apply` on a separate machine, with shared state.
+fn job(service: &LiveService, machine: &str) -> Gitoggle {
+    let world = &service.world;
+    let apply = service
+        .apply()
+        .set("state-dir", world.path(&format!("disk-{machine}")));
+    apply
+        .set("state-remote", world.path("remote.git"))
+        .set("state-name", "toggles")
+        .env("HOSTNAME", machine)
+}
+
+/// Kills a job whose request met `act` and got no response, and deletes its disk.
+fn killed_after(act: &str) -> (LiveService, Repo) {
+    let service = LiveService::start(&json!([toggle("pay")]));
+    let world = &service.world;
+    let remote = Repo::bare(&world.path("remote.git"));
+    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    job(&service, "first")
+        .set("first-pass", "assert")
+        .exit(0)
+        .any_output();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(20))
+        .commit("Raise the age");
+    service.script("PATCH", "/pay/targeting", &json!(act));
+    let requests = service.requests(|| {
+        // The process may not learn the outcome before it is killed.
+        for _ in 0..50 {
+            service.script("GET", "/versions/", &json!("fail"));
+        }
+        let run = job(&service, "lost").start();
+        eventually("the request", || {
+            service.has_received("PATCH", "Raise the age").then_some(())
+        });
+        run.kill();
+    });
+    assert!(
+        requests.contains(&"PATCH pay/targeting on 2".to_owned()),
+        "{requests:?}"
+    );
+    std::fs::remove_dir_all(world.path("disk-lost")).unwrap();
+    for _ in 0..50 {
+        service.request("GET", &format!("{}/versions/1", targeting("pay")), None);
+    }
+    (service, remote)
+}
+
+#[test]
+fn a_request_that_a_killed_job_left_stored_creates_no_second_version() {
+    let (service, remote) = killed_after("lose_response");
+    crate::shared::age(&remote);
+    job(&service, "next").exit(0).any_output();
+    assert_eq!(comments(&service), ["", "Add pay", "Raise the age"]);
+    let requests = service.requests(|| drop(job(&service, "last").exit(0).any_output()));
+    assert!(requests.is_empty(), "{requests:?}");
+}
+
+#[test]
+fn a_request_of_a_killed_job_that_is_executed_after_the_takeover_creates_no_second_version() {
+    let (service, remote) = killed_after("hold");
+    crate::shared::age(&remote);
+    job(&service, "next").exit(0).any_output();
+    service.release();
+    assert_eq!(comments(&service), ["", "Add pay", "Raise the age"]);
+}
+
+#[test]
+fn a_change_that_someone_else_made_after_the_kill_is_not_overwritten() {
+    let (service, remote) = killed_after("lose_response");
+    service.edit("pay", by_hand());
+    crate::shared::age(&remote);
+    service
+        .world
+        .repo
+        .file("shop/prod/pay.yaml", doc(22))
+        .commit("Raise it again");
+    job(&service, "next")
+        .exit(4)
+        .stdout_contains(&["held shop/prod/pay", "changed on the service", "version 4 by "])
+        .any_stderr();
+    assert_eq!(comments(&service), ["", "Add pay", "Raise the age", "by hand"]);
+}
+
+#[test]
+fn without_reads_nobody_can_allow_to_overwrite_drift() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| run);
+    let revision = world.repo.head();
+    let order = json!({ "environment": "shop/prod", "what": "overwrite-drift", "revision": revision });
+    let (status, answer) = daemon.ask("/allow", &order.to_string());
+    assert_eq!(status, 422, "{answer}");
+    assert!(
+        answer.to_string().contains("service_kind: documented"),
+        "{answer}"
+    );
+    world.nothing_sent();
+}
