@@ -119,7 +119,6 @@ fn a_page_of_a_proxy_instead_of_a_toggle_sends_nothing() {
         });
         let writes = requests.iter().filter(|request| !request.starts_with("GET "));
         assert_eq!(writes.count(), 0, "{requests:?}");
-        assert_eq!(comments(&service), ["", "Add pay"]);
     }
 }
 

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use gitoggle::config::settings;
 use gitoggle::document::CHECKS;
 
+use crate::support::World;
+
 const README: &str = include_str!("../../README.md");
 
 /// The table of settings in the form of README.md.
@@ -86,4 +88,39 @@ fn every_log_line_has_an_event_that_is_listed() {
         missing.is_empty(),
         "log lines without `name: \"event\"`, or not in README: {missing:#?}"
     );
+}
+
+#[test]
+fn the_documents_are_valid_for_featureprobe() {
+    let world = World::new();
+    let blocks = README.split("```yaml\n").skip(1);
+    let blocks = blocks.filter_map(|rest| Some(rest.split_once("```")?.0));
+    let documents: Vec<&str> = blocks.filter(|text| text.starts_with("disabled: ")).collect();
+    assert!(documents.len() >= 3, "{documents:?}");
+    for (number, document) in documents.iter().enumerate() {
+        world.repo.file(&format!("shop/prod/t{number}.yaml"), document);
+    }
+    let count = documents.len();
+    world
+        .bare("validate")
+        .set("repo", world.repo.path())
+        .set("service-kind", "featureprobe")
+        .exit(0)
+        .stdout(&format!("checked {count} documents: no findings\n"));
+}
+
+#[test]
+fn the_tests_of_the_guarantees_exist() {
+    let guarantees = README.split_once("## What you can rely on").unwrap().1;
+    let guarantees = guarantees.split_once("\n## ").unwrap().0;
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let quoted: Vec<&str> = guarantees.split('`').skip(1).step_by(2).collect();
+    let names = quoted.windows(2).filter(|pair| pair[1].starts_with("tests/it/"));
+    let mut count = 0;
+    for pair in names.filter(|pair| pair[1].ends_with(".rs")) {
+        let text = std::fs::read_to_string(root.join(pair[1])).unwrap();
+        assert!(text.contains(&format!("fn {}()", pair[0])), "{pair:?}");
+        count += 1;
+    }
+    assert_eq!(count, 4);
 }
