@@ -67,10 +67,12 @@ fn checked(settings: &Settings, targets: &[Target]) -> Result<Checked, Failure> 
         let Checked {
             documents,
             findings,
+            waived,
             unmatched,
         } = pass::check(place, checks)?;
         all.documents += documents;
         all.findings.extend(findings);
+        all.waived.extend(waived);
         // A glob that matches a toggle of one target is not an error for the others.
         all.unmatched.retain(|glob| unmatched.contains(glob));
     }
@@ -178,9 +180,10 @@ fn show(checked: &Checked, problem: Option<&Failure>, settings: &Settings) -> Re
     let Checked {
         documents,
         findings,
+        waived,
         unmatched: _,
     } = checked;
-    let summary = summary(*documents, findings);
+    let summary = summary(*documents, findings, waived.len());
     match settings.output {
         OutputFormat::Human => {
             let mut text = document::render(findings, color(settings));
@@ -195,9 +198,11 @@ fn show(checked: &Checked, problem: Option<&Failure>, settings: &Settings) -> Re
                 "documents": documents,
                 "errors": count(findings, Severity::Error),
                 "warnings": count(findings, Severity::Warning),
+                "waived": waived.len(),
             },
             "error": problem.map(Failure::json_error),
             "findings": findings,
+            "waived": waived,
         })),
         OutputFormat::Github => {
             print(&(render::annotations(findings) + &summary + "\n"))?;
@@ -208,7 +213,7 @@ fn show(checked: &Checked, problem: Option<&Failure>, settings: &Settings) -> Re
     }
 }
 
-fn summary(documents: usize, findings: &[Diagnostic]) -> String {
+fn summary(documents: usize, findings: &[Diagnostic], waived: usize) -> String {
     let errors = count(findings, Severity::Error);
     let warnings = count(findings, Severity::Warning);
     let found = match (errors, warnings) {
@@ -217,7 +222,11 @@ fn summary(documents: usize, findings: &[Diagnostic]) -> String {
         (_, 0) => counted(errors, "error"),
         _ => format!("{}, {}", counted(errors, "error"), counted(warnings, "warning")),
     };
-    format!("checked {}: {found}", counted(documents, "document"))
+    let waived = match waived {
+        0 => String::new(),
+        waived => format!(", {waived} waived"),
+    };
+    format!("checked {}: {found}{waived}", counted(documents, "document"))
 }
 
 fn count(findings: &[Diagnostic], severity: Severity) -> usize {

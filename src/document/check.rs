@@ -82,6 +82,7 @@ checks! {
     YAML_ANCHOR Error "yaml-anchor"
     YAML_TAG Error "yaml-tag"
 
+    BAD_WAIVER Warning "bad-waiver"
     CASE_ONLY_DIFFERENCE Warning "case-only-difference"
     DUPLICATE_RULE_NAME Warning "duplicate-rule-name"
     ELSEWHERE Warning "elsewhere"
@@ -95,6 +96,7 @@ checks! {
     UNDOCUMENTED_PREDICATE Warning "unknown-predicate"
     UNREACHABLE_RULE Warning "unreachable-rule"
     UNUSED_VARIATION Warning "unused-variation"
+    UNUSED_WAIVER Warning "unused-waiver"
 }
 
 #[cfg(test)]

@@ -29,6 +29,8 @@ pub struct Diagnostic {
     pub message: String,
     /// The way to solve it.
     pub help: Option<String>,
+    /// The reason of the waiver that accepts it, escaped.
+    pub waived: Option<String>,
     pub(super) excerpts: Vec<Excerpt>,
 }
 
@@ -54,6 +56,7 @@ impl Diagnostic {
             column: 0,
             message: message.into(),
             help: None,
+            waived: None,
             excerpts: Vec::new(),
         }
     }
@@ -66,7 +69,7 @@ impl Diagnostic {
     }
 
     /// Returns the fields that decide order and equality: all but the excerpts, which follow from them.
-    fn key(&self) -> (&str, u32, u32, &str, Severity, &str, Option<&str>) {
+    fn key(&self) -> (&str, u32, u32, &str, Severity, &str, Option<&str>, Option<&str>) {
         let Self {
             id,
             severity,
@@ -75,9 +78,19 @@ impl Diagnostic {
             column,
             message,
             help,
+            waived,
             excerpts: _,
         } = self;
-        (path, *line, *column, id, *severity, message, help.as_deref())
+        (
+            path,
+            *line,
+            *column,
+            id,
+            *severity,
+            message,
+            help.as_deref(),
+            waived.as_deref(),
+        )
     }
 }
 
@@ -103,7 +116,8 @@ impl Eq for Diagnostic {}
 
 impl Serialize for Diagnostic {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut out = serializer.serialize_struct("Diagnostic", 7)?;
+        let fields = 7 + usize::from(self.waived.is_some());
+        let mut out = serializer.serialize_struct("Diagnostic", fields)?;
         out.serialize_field("id", self.id)?;
         out.serialize_field("severity", &self.severity)?;
         out.serialize_field("file", &self.path)?;
@@ -111,6 +125,9 @@ impl Serialize for Diagnostic {
         out.serialize_field("column", &self.column)?;
         out.serialize_field("message", &self.message)?;
         out.serialize_field("help", &self.help)?;
+        if let Some(reason) = &self.waived {
+            out.serialize_field("waived", reason)?;
+        }
         out.end()
     }
 }

@@ -41,6 +41,7 @@ mod tests;
 pub mod tree;
 mod variation_names;
 mod vocabulary;
+mod waiver;
 mod yaml;
 
 pub use check::{CHECKS, Check, Severity};
@@ -97,7 +98,11 @@ pub fn read(path: &str, format: Format, content: &Blob, kind: ServiceKind) -> Do
     let file = File { path, text, kind };
     match format {
         Format::Json => file.with_positions(json::load(text), None),
-        Format::Yaml | Format::Yml => file.yaml(),
+        Format::Yaml | Format::Yml => {
+            let mut document = file.yaml();
+            waiver::apply(path, text, &mut document);
+            document
+        }
     }
 }
 

@@ -32,6 +32,8 @@ pub struct Checked {
     pub documents: usize,
     /// The findings, by file.
     pub findings: Vec<Diagnostic>,
+    /// The findings that a comment in the document accepts.
+    pub waived: Vec<Diagnostic>,
     /// The globs of the scope that match no toggle.
     pub unmatched: BTreeSet<String>,
 }
@@ -117,9 +119,12 @@ impl Run<'_> {
         let mut findings = self.read(found.differences, open)?;
         findings.extend(found.findings);
         findings.sort();
+        let (waived, findings): (Vec<_>, Vec<_>) =
+            findings.into_iter().partition(|found| found.waived.is_some());
         Ok(Checked {
             documents,
             findings,
+            waived,
             unmatched: found.unmatched.into_iter().collect(),
         })
     }

@@ -49,6 +49,8 @@ impl Draft {
         // The same input yields the same plan byte for byte, whatever its order is.
         decided.sort_unstable_by(|a, b| a.id.cmp(&b.id));
         findings.sort();
+        let (waived, findings): (Vec<_>, Vec<_>) =
+            findings.into_iter().partition(|found| found.waived.is_some());
         let mut draft = Self {
             policy: policy.clone(),
             applied_counts,
@@ -63,6 +65,7 @@ impl Draft {
                 state_edits: Vec::new(),
                 environment_holds,
                 findings,
+                waived,
                 overrides,
                 stopped: None,
                 drift: None,

@@ -21,6 +21,7 @@ pub struct Plan {
     pub(super) state_edits: Vec<StateEdit>,
     pub(super) environment_holds: BTreeMap<EnvironmentId, String>,
     pub(super) findings: Vec<Diagnostic>,
+    pub(super) waived: Vec<Diagnostic>,
     pub(super) overrides: Overrides,
     pub(super) stopped: Option<Stopped>,
     /// What differs on the service; none if it was not read.
@@ -95,6 +96,7 @@ impl Plan {
             state_edits: Vec::new(),
             environment_holds: BTreeMap::new(),
             findings: Vec::new(),
+            waived: Vec::new(),
             overrides: Overrides::default(),
             stopped: None,
             drift: None,
@@ -159,7 +161,13 @@ impl Plan {
         &self.overrides
     }
 
-    /// Returns the findings in the documents.
+    /// Returns the findings that comments in the documents accept.
+    #[must_use]
+    pub fn waived(&self) -> &[Diagnostic] {
+        &self.waived
+    }
+
+    /// Returns the findings in the documents, without the waived ones.
     #[must_use]
     pub fn findings(&self) -> &[Diagnostic] {
         &self.findings

@@ -17,6 +17,7 @@ mod print_yaml;
 mod tests;
 mod yaml;
 
+pub(super) use parts::SourceComment;
 use parts::SourceTree;
 
 use super::{Diagnostic, Document, read, text};
@@ -66,6 +67,11 @@ pub fn format(path: &str, format: Format, content: &Blob, kind: ServiceKind) -> 
     }
 }
 
+/// Returns the comments of a YAML document, or nothing if it has a construct that this module does not know.
+pub(super) fn comments(text: &str) -> Option<Vec<SourceComment<'_>>> {
+    yaml::parse(text).map(|tree| tree.comments)
+}
+
 fn parse(text: &str, format: Format) -> Option<SourceTree<'_>> {
     match format {
         Format::Json => json::parse(text),
@@ -92,7 +98,7 @@ fn means_the_same(before: &Document, after: &Document) -> bool {
 
 fn has_the_same_comments(before: &SourceTree<'_>, after: &SourceTree<'_>) -> bool {
     let sorted = |tree: &SourceTree<'_>| {
-        let mut comments: Vec<String> = tree.comments.iter().map(|one| (*one).to_owned()).collect();
+        let mut comments: Vec<String> = tree.comments.iter().map(|one| one.text.to_owned()).collect();
         comments.sort_unstable();
         comments
     };

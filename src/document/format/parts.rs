@@ -24,13 +24,26 @@ pub(super) enum PartKind<'t> {
     Sequence(Vec<PartId>),
 }
 
+/// A comment with its place.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::document) struct SourceComment<'t> {
+    /// The comment with its `#`, without white space at its end.
+    pub(in crate::document) text: &'t str,
+    /// From 1.
+    pub(in crate::document) line: u32,
+    /// In characters, from 1.
+    pub(in crate::document) column: u32,
+    /// Whether nothing is before it on its line.
+    pub(in crate::document) is_alone: bool,
+}
+
 /// The parts of one document.
 #[derive(Debug, Default)]
 pub(super) struct SourceTree<'t> {
     pub(super) parts: Vec<SourcePart<'t>>,
     pub(super) root: PartId,
     /// All comments.
-    pub(super) comments: Vec<&'t str>,
+    pub(super) comments: Vec<SourceComment<'t>>,
 }
 
 impl<'t> SourcePart<'t> {

@@ -225,7 +225,7 @@ fn check(text: &str, kind: ServiceKind) -> Result<(), TestCaseError> {
             .unwrap()
             .comments
             .iter()
-            .map(|c| (*c).to_owned())
+            .map(|c| c.text.to_owned())
             .collect();
         found.sort();
         found

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 
 use super::json;
-use super::parts::{PartId, PartKind, SourceTree};
+use super::parts::{PartId, PartKind, SourceComment, SourceTree};
 use crate::document::print::quoted;
 
 /// Parses `text`. Returns nothing if it has a construct that cannot be rewritten.
@@ -169,7 +169,7 @@ impl<'t> Builder<'t> {
                 return None;
             }
             for comment in self.between(bracket) {
-                self.tree.comments.push(comment.text);
+                self.tree.comments.push(self.place_of(&comment));
                 if !self.goes_beside(&comment) {
                     self.tree.parts[id].below.push(comment.text);
                 }
@@ -205,7 +205,7 @@ impl<'t> Builder<'t> {
         let is_end = start == self.text.len();
         let next_column = self.open.last().filter(|_| !is_end).map(|parent| parent.column);
         for comment in self.between(start) {
-            self.tree.comments.push(comment.text);
+            self.tree.comments.push(self.place_of(&comment));
             if self.goes_beside(&comment) {
                 continue;
             }
@@ -285,6 +285,20 @@ impl<'t> Builder<'t> {
             });
         }
         found
+    }
+
+    fn place_of(&self, comment: &Between<'t>) -> SourceComment<'t> {
+        let number = |count: usize| u32::try_from(count + 1).unwrap_or(u32::MAX);
+        let lines = self.text[..comment.at]
+            .bytes()
+            .filter(|byte| *byte == b'\n')
+            .count();
+        SourceComment {
+            text: comment.text,
+            line: number(lines),
+            column: number(comment.column),
+            is_alone: comment.is_alone,
+        }
     }
 
     fn line(&self, at: usize) -> usize {

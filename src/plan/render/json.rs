@@ -56,6 +56,7 @@ pub fn json_for<'a>(plan: &'a Plan, users: Option<&'a UserImpact>) -> PlanJson<'
         held: Each(plan.withheld(), users, WithheldJson::of),
         orphans: Each(plan.orphans(), None, OrphanToggle::of),
         findings: plan.findings(),
+        waived: plan.waived(),
         audience: users.map(|users| &users.users),
         drifted: plan
             .drift()
@@ -81,6 +82,9 @@ pub struct PlanJson<'a> {
     held: Each<'a, WithheldToggle, WithheldJson<'a>>,
     orphans: Each<'a, Orphan, OrphanToggle<'a>>,
     findings: &'a [Diagnostic],
+    /// The findings that comments accept; absent if there are none.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    waived: &'a [Diagnostic],
     #[serde(skip_serializing_if = "Option::is_none")]
     audience: Option<&'a Users>,
     /// The drifted toggles without a change; absent unless the service was read.

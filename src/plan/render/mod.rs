@@ -181,6 +181,9 @@ fn summary(plan: &Plan) -> String {
             plan.state_edits().len()
         ));
     }
+    if !plan.waived().is_empty() {
+        parts.push(format!("{} waived", plan.waived().len()));
+    }
     parts.join(" · ")
 }
 

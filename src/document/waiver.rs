@@ -1,0 +1,209 @@
+//! Inline waivers: comments that accept a warning, with the reason.
+//!
+//! `# gitoggle: allow(check-id) reason` waives the warnings of that check on the next line, and in the entry or item that
+//! begins there. Only warnings can be waived, because a document with an error cannot be published.
+
+use super::check::{self, BAD_WAIVER, CHECKS, Severity, UNUSED_WAIVER};
+use super::diagnostic::{self, Diagnostic};
+use super::finding::{Finding, did_you_mean, shown};
+use super::format::{SourceComment, comments};
+use super::node::{Node, NodeKind, Position, Span};
+use super::{Document, yaml};
+
+/// What a comment for this program begins with, after the `#`.
+const MARK: &str = "gitoggle:";
+
+/// Waives the findings of `document`, whose content is `text`, and adds those on the waivers.
+pub(super) fn apply(path: &str, text: &str, document: &mut Document) {
+    if !text.contains(MARK) {
+        return;
+    }
+    let Some(comments) = comments(text) else {
+        return;
+    };
+    let root = yaml::load(text).root;
+    let mut findings = Vec::new();
+    for comment in comments {
+        let Some(instruction) = comment
+            .text
+            .trim_start_matches('#')
+            .trim_start()
+            .strip_prefix(MARK)
+        else {
+            continue;
+        };
+        let problem = match parse(instruction, &comment) {
+            Ok(waiver) => waiver.apply(root.as_ref(), text, &comment, &mut document.diagnostics),
+            Err(problem) => Some(*problem),
+        };
+        findings.extend(problem);
+    }
+    let added = diagnostic::diagnose(path, text, None, findings);
+    document.diagnostics.extend(added);
+    document.diagnostics.sort();
+}
+
+/// A well-formed waiver.
+struct Waiver<'a> {
+    id: &'a str,
+    reason: &'a str,
+}
+
+fn parse<'a>(instruction: &'a str, comment: &SourceComment<'_>) -> Result<Waiver<'a>, Box<Finding>> {
+    const FORM: &str = "write `# gitoggle: allow(check-id) reason` on the line above";
+    let bad = |message: String| Finding::at(&BAD_WAIVER, span(comment), message);
+    let parts = instruction
+        .trim()
+        .strip_prefix("allow(")
+        .and_then(|rest| rest.split_once(')'));
+    let Some((id, reason)) = parts else {
+        return Err(Box::new(
+            bad("this comment for gitoggle is not a waiver".to_owned()).help(FORM),
+        ));
+    };
+    let (id, reason) = (id.trim(), reason.trim());
+    let mut named = CHECKS.iter().filter(|check| check.id == id).peekable();
+    if named.peek().is_none() {
+        let ids = CHECKS
+            .iter()
+            .filter(|check| check.severity == Severity::Warning)
+            .map(|check| check.id);
+        let message = format!("`{}` is not a check", shown(id));
+        return Err(Box::new(bad(message).maybe_help(did_you_mean(id, ids))));
+    }
+    if named.all(|check| check.severity == Severity::Error) {
+        let message = format!("`{id}` is an error, which cannot be waived");
+        return Err(Box::new(
+            bad(message).help("correct the document: an invalid one cannot be published"),
+        ));
+    }
+    if NEVER.iter().any(|check| check.id == id) {
+        let message = format!("`{id}` cannot be waived: it does not concern a line of a document");
+        return Err(Box::new(bad(message).help("remove this comment")));
+    }
+    if reason.is_empty() {
+        return Err(Box::new(
+            bad(format!("this waiver of `{id}` has no reason"))
+                .help("write the reason behind the parenthesis"),
+        ));
+    }
+    if !comment.is_alone {
+        return Err(Box::new(
+            bad("this waiver is not on its own line".to_owned()).help(FORM),
+        ));
+    }
+    Ok(Waiver { id, reason })
+}
+
+/// The warnings about paths, about numbers of findings, and about waivers.
+const NEVER: &[check::Check] = &[
+    BAD_WAIVER,
+    check::CASE_ONLY_DIFFERENCE,
+    check::ELSEWHERE,
+    check::EXTENSION_CASE,
+    check::TOO_MANY_FINDINGS,
+    UNUSED_WAIVER,
+];
+
+impl Waiver<'_> {
+    /// Marks the findings that it concerns. Returns a finding if there is none.
+    fn apply(
+        &self,
+        root: Option<&Node>,
+        text: &str,
+        comment: &SourceComment<'_>,
+        diagnostics: &mut [Diagnostic],
+    ) -> Option<Finding> {
+        let line = next_line(text, comment.line);
+        let spans = line.map_or_else(Vec::new, |line| {
+            root.map_or_else(Vec::new, |root| starting_at(root, line))
+        });
+        let concerns = |found: &Diagnostic| {
+            let position = Position {
+                line: found.line,
+                column: found.column,
+            };
+            let inside = |span: &Span| (span.start..span.end).contains(&position);
+            found.id == self.id && (Some(found.line) == line || spans.iter().any(inside))
+        };
+        let mut is_error = false;
+        let mut is_used = false;
+        for found in diagnostics.iter_mut().filter(|found| concerns(found)) {
+            match found.severity {
+                Severity::Error => is_error = true,
+                Severity::Warning => {
+                    is_used = true;
+                    // Of two waivers of one finding, the one closer to it counts.
+                    found.waived = Some(shown(self.reason));
+                }
+            }
+        }
+        if is_used {
+            return None;
+        }
+        let id = self.id;
+        let finding = Finding::at(
+            &UNUSED_WAIVER,
+            span(comment),
+            format!("this waiver of `{id}` waives nothing"),
+        );
+        Some(finding.help(match is_error {
+            true => "the finding below is an error, which cannot be waived",
+            false => "remove it, or write it directly above the line of the warning",
+        }))
+    }
+}
+
+fn span(comment: &SourceComment<'_>) -> Span {
+    let length = u32::try_from(comment.text.chars().count()).unwrap_or(u32::MAX);
+    let start = Position {
+        line: comment.line,
+        column: comment.column,
+    };
+    Span {
+        start,
+        end: Position {
+            column: start.column.saturating_add(length),
+            ..start
+        },
+    }
+}
+
+/// Returns the first line after `line` that is not a comment, unless it is blank. Lines count from 1.
+fn next_line(text: &str, line: u32) -> Option<u32> {
+    let after = text.lines().zip(1_u32..).skip_while(|(_, at)| *at <= line);
+    let (content, at) = after
+        .into_iter()
+        .find(|(content, _)| !content.trim_start().starts_with('#'))?;
+    (!content.trim().is_empty()).then_some(at)
+}
+
+/// Returns the spans of the outermost entries and items below `root` that begin on `line`.
+fn starting_at(root: &Node, line: u32) -> Vec<Span> {
+    let mut found = Vec::new();
+    let mut open = vec![root];
+    while let Some(node) = open.pop() {
+        let mut visit = |start: Position, value: &'_ Node| {
+            let span = Span {
+                start,
+                end: value.span.end,
+            };
+            match start.line == line {
+                true => found.push(span),
+                false => return true,
+            }
+            false
+        };
+        match &node.kind {
+            NodeKind::Mapping(entries) => {
+                let inner = entries.iter().filter(|(key, value)| visit(key.span.start, value));
+                open.extend(inner.map(|(_, value)| value));
+            }
+            NodeKind::Sequence(items) => {
+                open.extend(items.iter().filter(|item| visit(item.span.start, item)));
+            }
+            NodeKind::Refused | NodeKind::Scalar(..) => {}
+        }
+    }
+    found
+}
