@@ -9,13 +9,16 @@ mod apply;
 mod audience;
 mod commands;
 mod demo;
+mod diff;
 mod drift;
 mod explain;
 mod fmt;
 mod forge;
 mod import;
+mod init;
 mod observer;
 mod plan;
+mod promote;
 mod pull_request;
 mod remote;
 mod run;
@@ -84,6 +87,15 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
         CommandArgs::Demo(args) => demo::run(&settings, args),
         CommandArgs::Drift(args) => drift::run(&settings, args, flags),
         CommandArgs::Explain(args) => explain::run(&settings, args),
+        CommandArgs::Diff {
+            environments: [before, after],
+            exit,
+        } => diff::run(&settings, [before, after], *exit),
+        CommandArgs::Init { folder } => init::run(&settings, folder),
+        CommandArgs::Promote {
+            environments: [from, to],
+            globs,
+        } => promote::run(&settings, [from, to], globs),
         CommandArgs::Fmt { paths, mode } => fmt::run(&settings, paths, *mode),
         CommandArgs::Import { globs } => import::run(&settings, globs, flags),
         CommandArgs::Plan {

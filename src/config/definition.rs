@@ -9,6 +9,8 @@ pub enum Command {
     Apply,
     /// Demonstrates the whole loop on loopback.
     Demo,
+    /// Compares two environments.
+    Diff,
     /// Compares the service with what was last applied.
     Drift,
     /// Traces one user through a toggle.
@@ -17,8 +19,12 @@ pub enum Command {
     Fmt,
     /// Writes the documents of toggles that exist on the service.
     Import,
+    /// Creates a starter repository.
+    Init,
     /// Prints what would be published, and why.
     Plan,
+    /// Copies documents between environments.
+    Promote,
     /// Requests a pass from a running daemon.
     Reconcile,
     /// Ends a suspension of a running daemon.
@@ -63,6 +69,8 @@ impl Command {
         Self::Drift,
         Self::Import,
         Self::Fmt,
+        Self::Diff,
+        Self::Promote,
     ];
 
     /// Returns whether this command makes a plan, which needs source, state and policy.

@@ -7,8 +7,8 @@ use std::time;
 use super::address::{StateRemote, notify_url, reference, state_name};
 use super::choices::{ColorChoice, LogFormat, LogLevel, OutputFormat};
 use super::definition::Command::{
-    self, Allow, Apply, Demo, Drift, Explain, Fmt, Import, Plan, Reconcile, Resume, Run, Sandbox, Schema,
-    Status, Suspend, Test, Validate,
+    self, Allow, Apply, Demo, Diff, Drift, Explain, Fmt, Import, Init, Plan, Promote, Reconcile, Resume, Run,
+    Sandbox, Schema, Status, Suspend, Test, Validate,
 };
 use super::definition::Group::{Daemon, Forge, Notifications, Output, Safety, Service, Source, State};
 use super::definition::ValueShape::{Choice, Count, Duration, Path, Ratio, Secret, Switch, Text, Texts};
@@ -27,12 +27,13 @@ use crate::service::BaseUrl;
 use crate::transport::{DaemonUrl, SecretSource};
 
 const ALL: &[Command] = &[
-    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Import, Fmt, Allow, Suspend, Resume, Reconcile,
-    Schema, Sandbox, Demo,
+    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Import, Fmt, Diff, Promote, Init, Allow,
+    Suspend, Resume, Reconcile, Schema, Sandbox, Demo,
 ];
 /// The commands that know what kind of service it is.
 const KNOWING: &[Command] = &[
-    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Import, Fmt, Schema, Sandbox,
+    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Import, Fmt, Diff, Promote, Init, Schema,
+    Sandbox,
 ];
 const READING: &[Command] = Command::READING;
 const PLANNING: &[Command] = &[Plan, Apply, Run, Status];
@@ -51,7 +52,9 @@ const CONNECTING: &[Command] = &[
 ];
 /// The commands that call a forge.
 const FORGE: &[Command] = &[Plan, Apply];
-const REPORTING: &[Command] = &[Validate, Test, Explain, Plan, Apply, Status, Drift, Import];
+const REPORTING: &[Command] = &[
+    Validate, Test, Explain, Plan, Apply, Status, Drift, Import, Diff, Promote,
+];
 
 /// Declares the settings: `field: type { "name" => parser = default, shape, help … }`.
 macro_rules! settings {

@@ -78,14 +78,17 @@ impl Case {
     }
 }
 
-const COMMANDS: [Command; 15] = [
+const COMMANDS: [Command; 18] = [
     Command::Allow,
     Command::Apply,
     Command::Demo,
+    Command::Diff,
     Command::Drift,
     Command::Fmt,
     Command::Import,
+    Command::Init,
     Command::Plan,
+    Command::Promote,
     Command::Reconcile,
     Command::Resume,
     Command::Run,

@@ -39,6 +39,7 @@ pub(crate) mod compare;
 mod decide;
 mod draft;
 mod drift;
+mod environment_diff;
 mod first_pass;
 mod guesses;
 mod input;
@@ -66,6 +67,7 @@ pub use drift::{
     DraftedToggle, DriftFact, DriftJson, DriftReport, DriftedToggle, Lack, MissingToggle, UnreadToggle,
     drift_json, drift_markdown, drift_text,
 };
+pub use environment_diff::{EnvironmentDiff, EnvironmentDiffJson, ToggleDiff};
 pub use guesses::Guesses;
 pub use input::{Input, Parked};
 pub use live::{LiveDecision, Resolution, decide_by_versions, decide_live, resolve};

@@ -4,38 +4,134 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, value_parser};
 
-use super::{CommandArgs, toggle};
+use super::{CommandArgs, plan_exit, toggle};
+use crate::config::Command;
+use crate::model::{EnvironmentId, Scope, chain};
 use crate::pass::authoring::FormatMode;
 
-/// The examples in the help of `fmt`.
-pub(super) const FMT_EXAMPLES: &str = "\
+/// Returns examples for the help of `command`.
+pub(super) fn examples(command: Command) -> Option<&'static str> {
+    match command {
+        Command::Diff => Some(
+            "\
+Examples:
+  gitoggle diff shop/staging shop/production
+  gitoggle diff shop/staging shop/production -o markdown
+  gitoggle diff shop/staging shop/production --detailed-exitcode
+                                             exit with 2 if they differ",
+        ),
+        Command::Fmt => Some(
+            "\
 Examples:
   gitoggle fmt                               all documents of the work tree
   gitoggle fmt shop/production/pay.yaml      one document
   gitoggle fmt --check                       for CI: change nothing, and exit with 1 if a
-                                             document has another layout";
-
-/// Returns the arguments of `fmt` that are not settings.
-pub(super) fn fmt() -> Vec<Arg> {
-    vec![
-        Arg::new("paths")
-            .value_name("PATH")
-            .help("Format these files and folders only")
-            .num_args(0..)
-            .value_parser(value_parser!(PathBuf)),
-        toggle(
-            "check",
-            "Write nothing; list the documents with another layout, and exit with 1",
+                                             document has another layout",
         ),
-    ]
+        Command::Init => Some(
+            "\
+Examples:
+  gitoggle init toggles                      in a new folder
+  gitoggle init                              in the current one; existing files stay",
+        ),
+        Command::Promote => Some(
+            "\
+Examples:
+  gitoggle promote shop/staging shop/production
+  gitoggle promote shop/staging shop/production 'checkout-*'
+
+gitoggle diff shows the differences before; git restore undoes uncommitted ones.",
+        ),
+        _ => None,
+    }
 }
 
-pub(super) fn fmt_args(matches: &ArgMatches) -> CommandArgs {
-    CommandArgs::Fmt {
-        paths: matches.get_many("paths").into_iter().flatten().cloned().collect(),
-        mode: match matches.get_flag("check") {
-            true => FormatMode::Check,
-            false => FormatMode::Write,
+/// Returns the arguments of `command` that are not settings.
+pub(super) fn own(command: Command) -> Vec<Arg> {
+    match command {
+        Command::Diff => vec![
+            environment("before", "A", "The environment before, as project/environment"),
+            environment("after", "B", "The environment after"),
+            toggle("detailed-exitcode", "Exit with 2 if they differ"),
+        ],
+        Command::Fmt => vec![
+            Arg::new("paths")
+                .value_name("PATH")
+                .help("Format these files and folders only")
+                .num_args(0..)
+                .value_parser(value_parser!(PathBuf)),
+            toggle(
+                "check",
+                "Write nothing; list the documents with another layout, and exit with 1",
+            ),
+        ],
+        Command::Init => vec![
+            Arg::new("folder")
+                .value_name("DIR")
+                .help("Create the repository in this folder [.]")
+                .default_value(".")
+                .hide_default_value(true)
+                .value_parser(value_parser!(PathBuf)),
+        ],
+        Command::Promote => vec![
+            environment(
+                "before",
+                "FROM",
+                "The environment to copy from, as project/environment",
+            ),
+            environment("after", "TO", "The environment to copy to"),
+            Arg::new("globs")
+                .value_name("GLOB")
+                .help("Copy only the toggles whose key this glob matches [everything]")
+                .num_args(0..)
+                .value_parser(glob),
+        ],
+        _ => Vec::new(),
+    }
+}
+
+fn environment(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name)
+        .value_name(value)
+        .help(help)
+        .required(true)
+        .value_parser(|text: &str| text.parse::<EnvironmentId>().map_err(|error| chain(&error)))
+}
+
+fn glob(text: &str) -> Result<String, String> {
+    Scope::new(&[text]).map_err(|error| error.to_string())?;
+    match text.contains('/') {
+        false => Ok(text.to_owned()),
+        true => Err("it is compared with the key of the toggle, which has no slash".to_owned()),
+    }
+}
+
+pub(super) fn args(command: Command, matches: &ArgMatches) -> CommandArgs {
+    let environments = || {
+        let one = |name| {
+            let found: Option<&EnvironmentId> = matches.get_one(name);
+            found.expect("clap requires it").clone()
+        };
+        [one("before"), one("after")]
+    };
+    match command {
+        Command::Diff => CommandArgs::Diff {
+            environments: environments(),
+            exit: plan_exit(matches),
+        },
+        Command::Init => CommandArgs::Init {
+            folder: matches.get_one("folder").cloned().expect("it has a default"),
+        },
+        Command::Promote => CommandArgs::Promote {
+            environments: environments(),
+            globs: matches.get_many("globs").into_iter().flatten().cloned().collect(),
+        },
+        _ => CommandArgs::Fmt {
+            paths: matches.get_many("paths").into_iter().flatten().cloned().collect(),
+            mode: match matches.get_flag("check") {
+                true => FormatMode::Check,
+                false => FormatMode::Write,
+            },
         },
     }
 }

@@ -25,6 +25,7 @@ use std::time::Duration;
 use clap::{Arg, ArgAction, ArgMatches};
 
 use crate::config::{Command, Flags, LogLevel, SettingInfo, ValueShape, settings};
+use crate::model::EnvironmentId;
 use crate::pass::Files;
 use crate::pass::authoring::FormatMode;
 use program::{command_named, opposite};
@@ -51,8 +52,27 @@ pub enum CommandArgs {
     Demo(DemoArgs),
     /// Traces one user through a toggle.
     Explain(ExplainArgs),
+    /// Compares two environments.
+    Diff {
+        /// The environments before and after.
+        environments: [EnvironmentId; 2],
+        /// The meaning of the exit code.
+        exit: PlanExit,
+    },
     /// Compares the service with what was last applied.
     Drift(DriftArgs),
+    /// Creates a starter repository.
+    Init {
+        /// The folder of the repository.
+        folder: PathBuf,
+    },
+    /// Copies documents between environments.
+    Promote {
+        /// The environments to copy from and to.
+        environments: [EnvironmentId; 2],
+        /// Globs over the keys of the toggles to copy; none means all.
+        globs: Vec<String>,
+    },
     /// Rewrites documents in the canonical layout.
     Fmt {
         /// Folders and files to rewrite; none means all.
@@ -107,7 +127,10 @@ impl CommandArgs {
             Self::Demo(_) => Command::Demo,
             Self::Explain(_) => Command::Explain,
             Self::Drift(_) => Command::Drift,
+            Self::Diff { .. } => Command::Diff,
             Self::Fmt { .. } => Command::Fmt,
+            Self::Init { .. } => Command::Init,
+            Self::Promote { .. } => Command::Promote,
             Self::Import { .. } => Command::Import,
             Self::Plan { .. } => Command::Plan,
             Self::Reconcile => Command::Reconcile,
@@ -242,7 +265,9 @@ fn command_args(name: &str, matches: &ArgMatches) -> CommandArgs {
         }),
         Command::Explain => CommandArgs::Explain(evaluation::explain(matches)),
         Command::Drift => CommandArgs::Drift(drift::args(matches)),
-        Command::Fmt => authoring::fmt_args(matches),
+        command @ (Command::Diff | Command::Fmt | Command::Init | Command::Promote) => {
+            authoring::args(command, matches)
+        }
         Command::Import => CommandArgs::Import {
             globs: matches.get_many("globs").into_iter().flatten().cloned().collect(),
         },

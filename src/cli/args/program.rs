@@ -46,7 +46,9 @@ pub fn program() -> Clap {
                 .after_help("For details, use --help; for a summary, -h");
             let examples = match command {
                 Command::Drift => Some(drift::EXAMPLES),
-                Command::Fmt => Some(authoring::FMT_EXAMPLES),
+                Command::Diff | Command::Fmt | Command::Init | Command::Promote => {
+                    authoring::examples(*command)
+                }
                 command => import::examples(*command).or_else(|| remote::examples(*command)),
             };
             let subcommand = match examples {
@@ -187,7 +189,7 @@ fn own(command: Command) -> Vec<Arg> {
         .chain(evaluation::own(command))
         .collect(),
         Command::Drift => drift::own(),
-        Command::Fmt => authoring::fmt(),
+        Command::Diff | Command::Fmt | Command::Init | Command::Promote => authoring::own(command),
         Command::Import => import::own(),
         Command::Sandbox => sandbox(),
         Command::Demo => vec![

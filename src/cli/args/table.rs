@@ -79,6 +79,27 @@ pub(super) const COMMANDS: &[(&str, Command, &str, &str)] = &[
          the meaning and the spelling of scalars as they are. Invalid documents and other files stay as they are.",
     ),
     (
+        "diff",
+        Command::Diff,
+        "Compare two environments",
+        "Compares two environments of a work tree, toggle by toggle: what would change for users of A if it had the \
+         documents of B.",
+    ),
+    (
+        "promote",
+        Command::Promote,
+        "Copy documents to another environment",
+        "Copies the documents of FROM to TO in a work tree, comments included, and shows what changes. A document is \
+         replaced only by one of the same toggle; toggles that only TO has stay. Commits nothing.",
+    ),
+    (
+        "init",
+        Command::Init,
+        "Create a starter repository",
+        "Creates a repository with one toggle, its test, editor settings, a CI workflow, a CODEOWNERS skeleton and a \
+         pre-commit configuration. Replaces no file, and commits nothing.",
+    ),
+    (
         "allow",
         Command::Allow,
         "Release what a running daemon holds",

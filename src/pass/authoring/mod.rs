@@ -1,16 +1,25 @@
 //! Changes documents in a work tree for their authors (DESIGN, section 13.4). Commits nothing and needs no service.
 
+mod environments;
 mod formatting;
+mod new_files;
+mod promotion;
 
+pub use environments::{DocumentPlace, EnvironmentDocument, EnvironmentDocuments};
 pub use formatting::{FormatMode, FormatReport, FormatRequest, format};
+pub use new_files::{NewFile, create_files};
+pub use promotion::{PromotionReport, PromotionResult, promote};
 
-use crate::model::chain;
+use crate::model::{EnvironmentId, chain};
 use crate::pass::target_folder::FolderError;
 use crate::source;
 
 /// Why documents could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthoringError {
+    /// An environment without a document.
+    #[error("`{0}` has no document")]
+    NoDocuments(EnvironmentId),
     /// The files cannot be read.
     #[error(transparent)]
     Source(#[from] source::Error),

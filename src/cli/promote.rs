@@ -1,0 +1,93 @@
+//! `gitoggle promote`: copies documents between environments of the work tree.
+
+use super::diff::{distinct, folder, invalid, place, show};
+use super::failure::{ExitStatus, Failure};
+use super::note;
+use crate::config::Settings;
+use crate::model::{EnvironmentId, Scope, counted, escaped, listed};
+use crate::pass::authoring::{PromotionReport, PromotionResult, promote};
+use crate::plan::{EnvironmentDiff, ToggleDiff};
+
+pub(super) fn run(
+    settings: &Settings,
+    [from, to]: [&EnvironmentId; 2],
+    globs: &[String],
+) -> Result<ExitStatus, Failure> {
+    distinct(from, to)?;
+    let globs = Scope::new(globs).map_err(|error| Failure::new(ExitStatus::Usage, error))?;
+    let folder = folder(settings)?;
+    let report = promote(place(settings, &folder), from, to, &globs)?;
+    if !report.unmatched.is_empty() {
+        let quoted: Vec<String> = report
+            .unmatched
+            .iter()
+            .map(|glob| format!("`{}`", escaped(glob)))
+            .collect();
+        let message = format!("no toggle of `{from}` matches {}", listed(&quoted));
+        return Err(
+            Failure::failed(message).hint("a glob is compared with the key of the toggle, case included")
+        );
+    }
+    show(&changes(&report, from, to), &report.findings, settings)?;
+    for (key, result) in &report.results {
+        match result {
+            PromotionResult::Copied {
+                path,
+                lost_comments: true,
+                ..
+            } => note(&format!(
+                "note: JSON has no comments, so {} has none\n",
+                escaped(path)
+            ))?,
+            PromotionResult::Failed(reason) => note(&format!("error: {to}/{key}: {}\n", escaped(reason)))?,
+            PromotionResult::Copied { .. } | PromotionResult::Unchanged => {}
+        }
+    }
+    let failed = report.count(|result| matches!(result, PromotionResult::Failed(_)));
+    if failed > 0 {
+        let toggles = counted(failed, "toggle");
+        return Err(Failure::failed(format!("could not copy {toggles}")));
+    }
+    Ok(invalid(&report.findings))
+}
+
+/// Returns what the promotion changed in `to`.
+fn changes(report: &PromotionReport, from: &EnvironmentId, to: &EnvironmentId) -> EnvironmentDiff {
+    let toggles = report.results.iter().filter_map(|(key, result)| match result {
+        PromotionResult::Copied {
+            path, before, after, ..
+        } => Some(ToggleDiff {
+            toggle: key.clone(),
+            before: before.clone(),
+            after: Some(after.clone()),
+            remark: path.clone(),
+        }),
+        PromotionResult::Failed(_) | PromotionResult::Unchanged => None,
+    });
+    let toggles: Vec<ToggleDiff> = toggles.collect();
+    let mut parts = vec![
+        format!("{} copied", toggles.len()),
+        format!(
+            "{} unchanged",
+            report.count(|result| matches!(result, PromotionResult::Unchanged))
+        ),
+    ];
+    let failed = report.count(|result| matches!(result, PromotionResult::Failed(_)));
+    for (count, what) in [(report.invalid.len(), "invalid"), (failed, "failed")] {
+        if count > 0 {
+            parts.push(format!("{count} {what}"));
+        }
+    }
+    EnvironmentDiff {
+        before: from.clone(),
+        after: to.clone(),
+        toggles,
+        summary: parts.join(", "),
+    }
+}
+
+impl PromotionReport {
+    fn count(&self, is: impl Fn(&PromotionResult) -> bool) -> usize {
+        self.results.values().filter(|result| is(result)).count()
+    }
+}

@@ -1,0 +1,177 @@
+//! Copies documents from one environment to another.
+
+use std::collections::BTreeMap;
+
+use super::AuthoringError;
+use super::environments::{DocumentPlace, EnvironmentDocument, EnvironmentDocuments};
+use crate::document::{self, Diagnostic, PathKind};
+use crate::model::{Blob, EnvironmentId, Format, Payload, Scope, ToggleId, chain};
+use crate::pass::target_folder::{Existing, TargetFolder, WriteResult};
+use crate::plan::compare::join;
+
+/// The result of a promotion.
+#[derive(Debug, Default)]
+pub struct PromotionReport {
+    /// The result of each toggle that a glob matches and whose document is valid, by its key.
+    pub results: BTreeMap<String, PromotionResult>,
+    /// The toggles whose document is invalid, by key; they are not copied.
+    pub invalid: Vec<String>,
+    /// The errors in these documents.
+    pub findings: Vec<Diagnostic>,
+    /// The globs that match no toggle.
+    pub unmatched: Vec<String>,
+}
+
+/// What became of one toggle.
+#[derive(Debug)]
+pub enum PromotionResult {
+    /// The document is new, or replaces one with another meaning.
+    Copied {
+        /// The path relative to the folder.
+        path: String,
+        /// The meaning of the document that was replaced; none if it was invalid or did not exist.
+        before: Option<Payload>,
+        /// The new meaning.
+        after: Payload,
+        /// Whether comments were lost, because JSON has none.
+        lost_comments: bool,
+    },
+    /// The document could not be written, with the reason.
+    Failed(String),
+    /// Both documents mean the same.
+    Unchanged,
+}
+
+/// Copies the documents of `from` whose keys match `globs` to `to`.
+///
+/// # Errors
+/// If files cannot be read, another process writes to the work tree, or `from` has no document.
+pub fn promote(
+    place: DocumentPlace<'_>,
+    from: &EnvironmentId,
+    to: &EnvironmentId,
+    globs: &Scope,
+) -> Result<PromotionReport, AuthoringError> {
+    let [source, target] = place.environments([from, to])?;
+    if source.is_empty() {
+        return Err(AuthoringError::NoDocuments(from.clone()));
+    }
+    let mut report = PromotionReport::default();
+    let mut unmatched = globs.unmatched();
+    source
+        .toggles()
+        .into_iter()
+        .for_each(|key| unmatched.remove_matching(key));
+    report.unmatched = unmatched.globs();
+    if !report.unmatched.is_empty() {
+        return Ok(report);
+    }
+    report.invalid = source
+        .invalid
+        .keys()
+        .filter(|key| globs.contains_text(key))
+        .cloned()
+        .collect();
+    let is_wanted = |finding: &Diagnostic| {
+        let paths = report.invalid.iter().flat_map(|key| &source.invalid[key]);
+        paths
+            .map(|(path, _)| join(place.root, path))
+            .any(|path| path == finding.path)
+    };
+    report.findings = source
+        .findings
+        .iter()
+        .filter(|found| is_wanted(found))
+        .cloned()
+        .collect();
+    let promotion = Promotion {
+        place,
+        to,
+        target: &target,
+        folder: TargetFolder::open(place.folder, place.root)?,
+    };
+    for (key, document) in source.valid.iter().filter(|(key, _)| globs.contains_text(key)) {
+        let result = promotion
+            .copy(key, document)
+            .unwrap_or_else(PromotionResult::Failed);
+        report.results.insert(key.clone(), result);
+    }
+    Ok(report)
+}
+
+struct Promotion<'a> {
+    place: DocumentPlace<'a>,
+    to: &'a EnvironmentId,
+    target: &'a EnvironmentDocuments,
+    folder: TargetFolder,
+}
+
+impl Promotion<'_> {
+    /// Copies one document. The error is the reason why it could not be written.
+    fn copy(&self, key: &str, document: &EnvironmentDocument) -> Result<PromotionResult, String> {
+        let before = self.target.valid.get(key);
+        if before.is_some_and(|before| before.payload == document.payload) {
+            return Ok(PromotionResult::Unchanged);
+        }
+        let (path, format, existing) = match (before, self.target.invalid.get(key).map(Vec::as_slice)) {
+            (Some(before), _) => (before.path.clone(), before.format, Existing::Replace),
+            (None, Some([(path, format)])) => (path.clone(), *format, Existing::Replace),
+            (None, Some(_)) => return Err("several files claim it there; keep one of them".to_owned()),
+            (None, None) => (self.path(key, document.format)?, document.format, Existing::Keep),
+        };
+        let text = self.text(document, format, &path)?;
+        match self
+            .folder
+            .write(&path, &text, existing)
+            .map_err(|error| chain(&error))?
+        {
+            WriteResult::Written => {}
+            WriteResult::Exists => return Err(format!("Git ignores a file at `{path}`")),
+        }
+        Ok(PromotionResult::Copied {
+            path: join(self.place.root, &path),
+            before: before.map(|before| before.payload.clone()),
+            after: document.payload.clone(),
+            lost_comments: format == Format::Json && document.format != Format::Json && has_comment(document),
+        })
+    }
+
+    fn path(&self, key: &str, format: Format) -> Result<String, String> {
+        let id = ToggleId::new(self.to.project.as_str(), self.to.environment.as_str(), key)
+            .map_err(|error| chain(&error))?;
+        let path = self.place.layout.path(&id, format);
+        match self.place.layout.classify(path.as_bytes()) {
+            PathKind::Document { .. } => Ok(path),
+            _ => Err(format!("`{path}` cannot be a document")),
+        }
+    }
+
+    /// Returns the text of the copy: that of the document, unless one is YAML and the other JSON.
+    fn text(&self, document: &EnvironmentDocument, format: Format, path: &str) -> Result<String, String> {
+        let targeting = document.payload.targeting();
+        let text = match (
+            document.format == Format::Json,
+            format == Format::Json,
+            &document.content,
+        ) {
+            (true, true, Blob::Content(bytes)) | (false, false, Blob::Content(bytes)) => {
+                String::from_utf8_lossy(bytes).into_owned()
+            }
+            (_, true, _) => {
+                let json = serde_json::to_string_pretty(&targeting);
+                json.expect("text, numbers and lists always have a JSON form") + "\n"
+            }
+            (_, false, _) => document::print(&targeting),
+        };
+        let copy = Blob::Content(text.clone().into_bytes());
+        let read = document::read(path, format, &copy, self.place.kind);
+        match read.payload.as_ref() == Some(&document.payload) {
+            true => Ok(text),
+            false => Err(format!("it cannot be expressed as {}", format.as_str())),
+        }
+    }
+}
+
+fn has_comment(document: &EnvironmentDocument) -> bool {
+    matches!(&document.content, Blob::Content(bytes) if bytes.contains(&b'#'))
+}

@@ -1,0 +1,100 @@
+//! `gitoggle init`: a starter repository that passes every check from its first commit.
+
+use crate::support::{Gitoggle, Repo, World};
+
+const FILES: [&str; 9] = [
+    ".github/CODEOWNERS",
+    ".github/workflows/gitoggle.yaml",
+    ".pre-commit-config.yaml",
+    ".vscode/gitoggle.schema.json",
+    ".vscode/settings.json",
+    "README.md",
+    "shop/production/new-homepage.test.yaml",
+    "shop/production/new-homepage.yaml",
+    "shop/staging/new-homepage.yaml",
+];
+
+fn created(verb: &str) -> String {
+    FILES.map(|path| format!("{verb} {path}\n")).concat()
+}
+
+#[test]
+fn a_starter_repository_is_clean_in_every_command() {
+    let world = World::new();
+    let folder = world.path("starter");
+    world
+        .bare("init")
+        .arg(&folder)
+        .exit(0)
+        .stdout(&created("created"))
+        .stderr_contains(&["next:\n  cd ", "  git commit -m 'Start with gitoggle'\n"]);
+    let repo = Repo::at(&folder);
+    repo.git(&["add", "--all"]);
+    repo.commit("Start with gitoggle");
+    assert_eq!(repo.files("HEAD"), FILES);
+    let run = |verb: &str| -> Gitoggle { world.bare(verb).within(&folder) };
+    run("validate")
+        .exit(0)
+        .stdout("checked 2 documents: no findings\n");
+    run("fmt")
+        .arg("--check")
+        .exit(0)
+        .stdout("2 documents: 0 to rewrite\n");
+    run("test").exit(0).any_stdout();
+    run("plan")
+        .exit(0)
+        .stdout_contains(&["create shop/production/new-homepage"])
+        .any_stderr();
+    run("diff")
+        .args("shop/staging shop/production")
+        .exit(0)
+        .any_stdout();
+}
+
+#[test]
+fn an_existing_file_stays() {
+    let world = World::new();
+    let folder = world.path("starter");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("README.md"), "mine").unwrap();
+    world
+        .bare("init")
+        .within(&folder)
+        .exit(0)
+        .stdout_contains(&["kept the existing README.md\n", "created .github/CODEOWNERS\n"])
+        .any_stderr();
+    assert_eq!(std::fs::read_to_string(folder.join("README.md")).unwrap(), "mine");
+    world
+        .bare("init")
+        .within(&folder)
+        .exit(0)
+        .stdout(&created("kept the existing"))
+        .any_stderr();
+}
+
+#[test]
+fn a_link_in_the_folder_is_not_followed() {
+    let world = World::new();
+    let (folder, outside) = (world.path("starter"), world.path("outside"));
+    std::fs::create_dir_all(&outside).unwrap();
+    std::fs::create_dir_all(&folder).unwrap();
+    std::os::unix::fs::symlink(&outside, folder.join(".github")).unwrap();
+    world
+        .bare("init")
+        .arg(&folder)
+        .exit(1)
+        .stderr_contains(&["`.github` is a symbolic link, and gitoggle does not write there"]);
+    assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
+}
+
+#[test]
+fn the_schema_of_the_editor_is_the_one_of_the_program() {
+    let world = World::new();
+    let folder = world.path("starter");
+    world.bare("init").arg(&folder).exit(0).any_output();
+    let stored = std::fs::read_to_string(folder.join(".vscode/gitoggle.schema.json")).unwrap();
+    world.bare("schema").exit(0).stdout(&stored);
+    let settings = std::fs::read_to_string(folder.join(".vscode/settings.json")).unwrap();
+    let settings: serde_json::Value = serde_json::from_str(&settings).unwrap();
+    assert!(settings["yaml.schemas"][".vscode/gitoggle.schema.json"].is_array());
+}

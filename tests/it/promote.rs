@@ -1,0 +1,105 @@
+//! `gitoggle promote`: documents are copied from one environment to another.
+
+use crate::support::files::listing;
+use crate::support::{Gitoggle, World, doc};
+
+fn promote(world: &World, args: &str) -> Gitoggle {
+    world.bare("promote").within(world.repo.path()).args(args)
+}
+
+fn read(world: &World, path: &str) -> String {
+    std::fs::read_to_string(world.repo.path().join(path)).unwrap()
+}
+
+#[test]
+fn documents_are_copied_with_their_comments_and_nothing_is_committed() {
+    let world = World::new();
+    let commented = format!("# why\n{}", doc(21));
+    world.repo.file("shop/staging/pay.yaml", &commented);
+    world.repo.file("shop/production/pay.yml", doc(18));
+    world.repo.file("shop/production/old.yaml", doc(3)).commit("x");
+    world.repo.write("shop/staging/new.yaml", doc(2));
+    let head = world.repo.head();
+    promote(&world, "shop/staging shop/production")
+        .exit(0)
+        .stdout_contains(&[
+            "shop/staging → shop/production\n\n+ new (shop/production/new.yaml)\n",
+            "~ pay (shop/production/pay.yml)\n    rule `adults`: condition changed:",
+            "\n2 copied, 0 unchanged\n",
+        ]);
+    assert_eq!(read(&world, "shop/production/pay.yml"), commented);
+    assert_eq!(read(&world, "shop/production/new.yaml"), doc(2));
+    assert_eq!(read(&world, "shop/production/old.yaml"), doc(3));
+    assert_eq!(world.repo.head(), head);
+    assert_eq!(world.repo.git(&["diff", "--cached"]), "");
+    let before = listing(&world.repo.path().join("shop"));
+    promote(&world, "shop/staging shop/production")
+        .exit(0)
+        .stdout("shop/staging → shop/production\n\n0 copied, 2 unchanged\n");
+    assert_eq!(listing(&world.repo.path().join("shop")), before);
+}
+
+#[test]
+fn a_glob_selects_toggles_and_must_match_one() {
+    let world = World::new();
+    for toggle in ["pay-a", "pay-b", "other"] {
+        world.repo.write(&format!("shop/staging/{toggle}.yaml"), doc(1));
+    }
+    promote(&world, "shop/staging shop/production pay-*")
+        .exit(0)
+        .stdout_contains(&["\n2 copied, 0 unchanged\n"]);
+    assert!(!world.repo.path().join("shop/production/other.yaml").exists());
+    let before = listing(&world.repo.path().join("shop"));
+    promote(&world, "shop/staging shop/production nothing other")
+        .exit(1)
+        .stderr_contains(&["error: no toggle of `shop/staging` matches `nothing`\n"]);
+    promote(&world, "shop/staging shop/production shop/staging/other")
+        .exit(64)
+        .stderr_contains(&["has no slash"]);
+    promote(&world, "shop/nowhere shop/production")
+        .exit(1)
+        .stderr("error: `shop/nowhere` has no document\n");
+    assert_eq!(listing(&world.repo.path().join("shop")), before);
+}
+
+#[test]
+fn an_invalid_document_is_skipped_and_an_invalid_target_is_replaced() {
+    let world = World::new();
+    world.repo.write("shop/staging/bad.yaml", "disabled: maybe\n");
+    world.repo.write("shop/staging/pay.yaml", doc(1));
+    world.repo.write("shop/production/bad.yaml", doc(2));
+    world.repo.write("shop/production/pay.yaml", "disabled: maybe\n");
+    promote(&world, "shop/staging shop/production")
+        .exit(3)
+        .stdout_contains(&["\n1 copied, 0 unchanged, 1 invalid\n"])
+        .stderr_contains(&["shop/staging/bad.yaml"]);
+    assert_eq!(read(&world, "shop/production/bad.yaml"), doc(2));
+    assert_eq!(read(&world, "shop/production/pay.yaml"), doc(1));
+}
+
+#[test]
+fn a_target_keeps_its_format_and_a_link_is_not_followed() {
+    let world = World::new();
+    world
+        .repo
+        .write("shop/staging/pay.yaml", format!("# lost\n{}", doc(21)));
+    world.repo.write("shop/staging/link.yaml", doc(21));
+    let json = r#"{"disabled": true, "content": {"rules": [], "variations": [{"name": "a", "value": "b"}],
+        "disabledServe": {"select": 0}, "defaultServe": {"select": 0}}}"#;
+    world.repo.write("shop/production/pay.json", json);
+    let outside = world.write("outside.yaml", "outside");
+    std::os::unix::fs::symlink(&outside, world.repo.path().join("shop/production/link.yaml")).unwrap();
+    promote(&world, "shop/staging shop/production")
+        .exit(1)
+        .stdout_contains(&[
+            "~ pay (shop/production/pay.json)\n",
+            "\n1 copied, 0 unchanged, 1 failed\n",
+        ])
+        .stderr_contains(&[
+            "note: JSON has no comments, so shop/production/pay.json has none\n",
+            "is a symbolic link, and gitoggle does not write there",
+            "error: could not copy 1 toggle\n",
+        ]);
+    assert!(read(&world, "shop/production/pay.json").contains("\"21\""));
+    assert_eq!(std::fs::read_to_string(outside).unwrap(), "outside");
+}
