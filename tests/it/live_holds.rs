@@ -47,17 +47,20 @@ fn a_daemon_holds_a_drifted_toggle_and_an_operator_allows_to_overwrite_it() {
     let service = with_pay_changed("Raise the age");
     service.edit("pay", by_hand());
     let daemon = Daemon::start(&service.world, |run| {
-        // A scan reads as well; here, only passes count.
-        service
-            .connected(run)
-            .set("poll-interval", "200ms")
-            .set("drift-interval", "0")
+        service.connected(run).set("poll-interval", "200ms")
     });
     daemon.becomes("shop/prod/pay", "drifted");
-    let passes = daemon.passes();
-    let requests = service.requests(|| {
-        eventually("more passes", || (daemon.passes() > passes + 2.0).then_some(()));
+    let scans = "gitoggle_drift_scans_total{result=\"success\"}";
+    eventually("the first scan", || {
+        daemon.metric(scans).filter(|count| *count > 0.0)
     });
+    let more_passes = || {
+        let passes = daemon.passes();
+        eventually("more passes", || (daemon.passes() > passes + 2.0).then_some(()));
+    };
+    // The pass after a scan may read, too.
+    more_passes();
+    let requests = service.requests(more_passes);
     assert!(requests.is_empty(), "a held toggle is read again: {requests:?}");
     let revision = service.world.repo.head();
     let order = json!({ "environment": "shop/prod", "what": "overwrite-drift", "revision": revision });
