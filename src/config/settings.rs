@@ -138,6 +138,11 @@ impl Merged {
                 "cannot be used with --pull-request, which plans the commit of the job",
             ),
             (
+                compares && settings.live,
+                "--live",
+                "compares with the service, which a plan of two revisions does not contact",
+            ),
+            (
                 compares && is_url,
                 "--repo",
                 "only a repository on this machine can be compared at two revisions; clone it, and pass the folder",

@@ -41,6 +41,6 @@ Examples:
   gitoggle import --from exported                files exported/PROJECT/ENVIRONMENT/TOGGLE.json
   gitoggle import --from - < toggles.jsonl       lines {\"toggle\": …, \"disabled\": …, \"content\": …}
 
-Then: git add, git commit, gitoggle plan --first-pass adopt, and gitoggle apply --first-pass adopt.",
+Then: git add, git commit, gitoggle plan --live, and gitoggle apply --first-pass adopt.",
     )
 }

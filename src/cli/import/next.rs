@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use crate::cli::commands::{with_flags, word};
 use crate::config::{Command, Flags, Settings};
+use crate::model::ServiceKind;
 use crate::pass::import::{ImportReport, ImportResult};
 
 /// The most folders that `git add` names.
@@ -33,7 +34,11 @@ pub(super) fn commands(report: &ImportReport, all: &Settings, flags: &Flags) -> 
         // Without the address of a service, nothing can be adopted.
         None => then(Command::Validate, "validate"),
         Some(_) => {
-            then(Command::Plan, "plan --first-pass adopt");
+            // The documented service cannot be read, so a plan cannot compare with it.
+            match all.service_kind {
+                ServiceKind::Documented => then(Command::Plan, "plan --first-pass adopt"),
+                ServiceKind::FeatureProbe => then(Command::Plan, "plan --live"),
+            }
             then(Command::Apply, "apply --first-pass adopt");
         }
     }

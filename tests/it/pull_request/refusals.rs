@@ -99,6 +99,7 @@ fn flags_that_contradict_each_other_are_usage_errors() {
             "--pull-request --ref feature",
             "--ref: cannot be used with --pull-request",
         ),
+        ("--from main --live", "--live: compares with the service"),
         ("--from main..feature", "is not one revision"),
         ("--from=-x", "is not one revision"),
         (
