@@ -12,7 +12,7 @@ use crate::config::{OutputFormat, Settings};
 use crate::document::{self, Diagnostic};
 use crate::model::EnvironmentId;
 use crate::pass::authoring::{AuthoringError, DocumentPlace, EnvironmentDocuments};
-use crate::plan::{EnvironmentDiff, ToggleDiff};
+use crate::plan::{EnvironmentDiff, ToggleDiff, render};
 use crate::source::{self, worktree};
 
 pub(super) fn run(
@@ -57,7 +57,9 @@ pub(super) fn show(
             "diff": diff.json(),
             "findings": findings,
         })),
-        OutputFormat::Markdown => print(&(diff.markdown() + &show::markdown(findings))),
+        OutputFormat::Markdown => {
+            print(&(diff.markdown() + &render::findings(findings, "", render::ANY_COMMENT)))
+        }
         other => Err(unsupported_output(other)),
     }
 }

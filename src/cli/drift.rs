@@ -25,13 +25,15 @@ pub(super) fn run(settings: &Settings, args: &DriftArgs, flags: &Flags) -> Resul
     let scan = check.run(&config, &context, &Runtime::Tokio(runtime.handle().clone()))?;
     let report = &scan.report;
     match settings.output {
-        OutputFormat::Github => show::step_summary(&drift_markdown(report)),
+        OutputFormat::Github => show::step_summary(|_| drift_markdown(report)),
         OutputFormat::Human => {
             print(&drift_text(report, color(settings)))?;
             print(&commands(report, flags))
         }
         OutputFormat::Json => show::json(&drift_json(report)),
-        OutputFormat::Junit => Err(super::unsupported_output(settings.output)),
+        OutputFormat::Gitlab | OutputFormat::Junit | OutputFormat::Sarif => {
+            Err(super::unsupported_output(settings.output))
+        }
         OutputFormat::Markdown => print(&drift_markdown(report)),
     }?;
     if scan.is_interrupted {

@@ -117,7 +117,7 @@ pub(super) struct JsonFailure {
 /// An error as a field of a JSON result.
 #[derive(Debug, Serialize)]
 pub(super) struct JsonError {
-    message: String,
+    pub(super) message: String,
     causes: Vec<String>,
     hint: Option<String>,
 }

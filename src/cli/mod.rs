@@ -16,6 +16,7 @@ mod fmt;
 mod forge;
 mod import;
 mod init;
+mod links;
 mod observer;
 mod plan;
 mod promote;
@@ -23,6 +24,7 @@ mod pull_request;
 mod remote;
 mod run;
 mod sandbox;
+mod schema;
 mod secrets;
 mod setup;
 mod show;
@@ -35,7 +37,6 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::config::{self, Command, OutputFormat, Settings};
-use crate::document;
 use crate::model::Color;
 use crate::telemetry::{self, Logging, Stream};
 use args::{CommandArgs, Invocation};
@@ -107,7 +108,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
         CommandArgs::Resume(args) => remote::resume(&settings, args),
         CommandArgs::Run => run::run(&settings),
         CommandArgs::Sandbox(args) => sandbox::run(&settings, args),
-        CommandArgs::Schema => schema(&settings),
+        CommandArgs::Schema { of } => schema::run(&settings, *of),
         CommandArgs::Status => status::run(&settings),
         CommandArgs::Suspend(args) => remote::suspend(&settings, args),
         CommandArgs::Test(args) => test::run(&settings, args),
@@ -120,20 +121,15 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
     result
 }
 
-fn schema(settings: &Settings) -> Result<ExitStatus, Failure> {
-    let text =
-        serde_json::to_string_pretty(&document::schema(settings.service_kind)).map_err(Failure::failed)?;
-    print(&format!("{text}\n"))?;
-    Ok(ExitStatus::Clean)
-}
-
 /// Checks that `command` has this output. Comes before the command, because a pass must not end without a report.
 fn check_output(command: Command, output: OutputFormat) -> Result<(), Failure> {
     let has_it = match (command, output) {
-        (_, OutputFormat::Human | OutputFormat::Json) => true,
+        (_, OutputFormat::Human | OutputFormat::Json) | (Command::Plan | Command::Validate, _) => true,
         (Command::Explain, _) => false,
         (Command::Test, output) => output == OutputFormat::Junit,
-        (_, output) => output != OutputFormat::Junit,
+        // The others report on more than documents.
+        (_, OutputFormat::Gitlab | OutputFormat::Junit | OutputFormat::Sarif) => false,
+        (_, OutputFormat::Github | OutputFormat::Markdown) => true,
     };
     match has_it {
         false => Err(unsupported_output(output)),

@@ -4,11 +4,15 @@ use serde::Serialize;
 
 use super::args::{AudienceArgs, PlanExit};
 use super::failure::{ExitStatus, Failure};
-use super::{audience, color, forge, note, print, pull_request, setup, show};
+use super::{audience, color, forge, links, note, print, pull_request, setup, show};
 use crate::config::{OutputFormat, Settings};
 use crate::pass::{self, FindingScope};
-use crate::plan::{Plan, render};
+use crate::plan::Plan;
+use crate::plan::render::{self, Links};
 use crate::source::CacheMode;
+
+/// The size of a comment, which begins with a marker of its own.
+const COMMENT: usize = render::ANY_COMMENT - 1_000;
 
 pub(super) fn run(
     settings: &Settings,
@@ -48,18 +52,28 @@ pub(super) fn run(
     match settings.output {
         OutputFormat::Github => {
             print(&render::github(&plan))?;
-            show::step_summary(&render::markdown_for(&plan, users))
+            let links = links(settings, files);
+            show::step_summary(|limit| render::markdown(&plan, users, limit, links.as_ref()))
         }
         OutputFormat::Human => print(&render::text_for(&plan, users, color(settings))),
         OutputFormat::Json => show::json(&PlanOutput {
             plan: render::json_for(&plan, users),
             notes: &notes,
         }),
-        OutputFormat::Junit => Err(super::unsupported_output(settings.output)),
-        OutputFormat::Markdown => print(&render::markdown_for(&plan, users)),
+        OutputFormat::Gitlab => show::json(&render::code_quality(plan.findings())),
+        OutputFormat::Junit => print(&render::junit_plan(&plan)),
+        OutputFormat::Sarif => show::json(&render::sarif(plan.findings(), None)),
+        OutputFormat::Markdown => print(&render::markdown(
+            &plan,
+            users,
+            render::ANY_COMMENT,
+            links(settings, files).as_ref(),
+        )),
     }?;
     if let Some(request) = request {
-        forge::comment(settings, request, &plan, &render::markdown_for(&plan, users))?;
+        let links = links(settings, files);
+        let page = render::markdown(&plan, users, COMMENT, links.as_ref());
+        forge::comment(settings, request, &plan, &page)?;
     }
     Ok(status(&plan, exit).and(unread(&plan)))
 }
@@ -76,6 +90,14 @@ pub(super) fn unread(plan: &Plan) -> ExitStatus {
     match plan.drift().is_some_and(|drift| !drift.unread.is_empty()) {
         true => ExitStatus::Failed,
         false => ExitStatus::Clean,
+    }
+}
+
+/// Returns the pages for links. Uncommitted files have none.
+fn links(settings: &Settings, files: pass::Files) -> Option<Links> {
+    match files {
+        pass::Files::Committed => links::links(settings),
+        pass::Files::WorkTree => None,
     }
 }
 

@@ -80,9 +80,7 @@ pub(super) fn rules(settings: &Settings) -> Rules {
         base_url: settings.base_url.as_ref().map(ToString::to_string),
         most_shown: match settings.output {
             OutputFormat::Human => MOST_SHOWN,
-            OutputFormat::Github | OutputFormat::Json | OutputFormat::Junit | OutputFormat::Markdown => {
-                usize::MAX
-            }
+            _ => usize::MAX,
         },
     }
 }

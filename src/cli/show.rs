@@ -1,13 +1,11 @@
 //! Prints JSON, job summaries and findings.
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::document::{Diagnostic, Severity};
 use crate::model::{escaped, is_harmful};
-use crate::plan::render::code;
+use crate::plan::render::JOB_SUMMARY;
 use crate::telemetry::Stream;
 
 use super::failure::Failure;
@@ -44,8 +42,10 @@ impl<W: Write> Write for Harmless<W> {
         let text = std::str::from_utf8(bytes).map_err(io::Error::other)?;
         let mut done = 0;
         for (at, character) in text.char_indices() {
-            // A line break is serde_json's layout, because those in strings are escaped already.
-            if !is_harmful(character) || character == '\n' {
+            // A line break is serde_json's layout, because those in strings are escaped already. `##[` and `##vso[` are
+            // commands for CI systems anywhere in a line, and only strings contain `#`.
+            let is_mark = character == '#' && text[..at].ends_with('#');
+            if (!is_harmful(character) || character == '\n') && !is_mark {
                 continue;
             }
             self.0.write_all(&bytes[done..at])?;
@@ -64,8 +64,8 @@ impl<W: Write> Write for Harmless<W> {
     }
 }
 
-/// Appends Markdown to GitHub's job summary.
-pub(super) fn step_summary(markdown: &str) -> Result<(), Failure> {
+/// Appends Markdown of at most so many bytes to GitHub's job summary.
+pub(super) fn step_summary(markdown: impl FnOnce(usize) -> String) -> Result<(), Failure> {
     const VARIABLE: &str = "GITHUB_STEP_SUMMARY";
     let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) else {
         return super::note(&format!(
@@ -74,28 +74,13 @@ pub(super) fn step_summary(markdown: &str) -> Result<(), Failure> {
     };
     // Earlier commands of the step may have written to the summary.
     let file = std::fs::OpenOptions::new().append(true).create(true).open(&path);
-    let written = file.and_then(|mut file| file.write_all(markdown.as_bytes()));
+    let written = file.and_then(|mut file| {
+        let used = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+        file.write_all(markdown(JOB_SUMMARY.saturating_sub(used)).as_bytes())
+    });
     written.map_err(|error| {
         let path = path.to_string_lossy();
         let what = format!("could not write the job summary to `{}`", escaped(&path));
         Failure::failed(FailedAttempt::new(what, error))
     })
-}
-
-/// Formats findings as a Markdown list.
-pub(super) fn markdown(findings: &[Diagnostic]) -> String {
-    let mut text = String::new();
-    for finding in findings {
-        let place = format!("{}:{}:{}", finding.path, finding.line, finding.column);
-        let kind = match finding.severity {
-            Severity::Error => "**error**",
-            Severity::Warning => "warning",
-        };
-        let (place, message) = (code(&place), code(&finding.message));
-        let _ = writeln!(text, "* {kind} {place} `{}`: {message}", finding.id);
-    }
-    if !text.is_empty() {
-        text.push('\n');
-    }
-    text
 }

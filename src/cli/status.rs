@@ -10,7 +10,7 @@ use super::{note, plan, print, setup, show};
 use crate::config::{OutputFormat, Settings};
 use crate::daemon::{self, Readiness, SourceStatus, Status, StatusJson, ToggleState, ToggleStatus};
 use crate::model::{counted, escaped};
-use crate::plan::render::code;
+use crate::plan::render::{ANY_COMMENT, code};
 use crate::source::CacheMode;
 
 pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
@@ -27,8 +27,10 @@ pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
         note(&format!("note: {text}\n"))?;
     }
     match settings.output {
-        OutputFormat::Github => show::step_summary(&markdown(&status)),
-        OutputFormat::Junit => Err(super::unsupported_output(settings.output)),
+        OutputFormat::Github => show::step_summary(|_| markdown(&status)),
+        OutputFormat::Gitlab | OutputFormat::Junit | OutputFormat::Sarif => {
+            Err(super::unsupported_output(settings.output))
+        }
         OutputFormat::Markdown => print(&markdown(&status)),
         OutputFormat::Human => print(&text(&status)),
         OutputFormat::Json => show::json(&StatusOutput {
@@ -134,6 +136,8 @@ fn text(status: &Status) -> String {
 /// Formats the toggles that are not in sync as Markdown.
 fn markdown(status: &Status) -> String {
     const MOST: usize = 200;
+    /// The room for the last line.
+    const LAST_LINE: usize = 100;
     let Status { source, toggles, .. } = status;
     let mut text = format!(
         "### gitoggle status\n\n{}\n\n{}",
@@ -159,15 +163,20 @@ fn markdown(status: &Status) -> String {
             .iter()
             .filter(|toggle| toggle.state != ToggleState::InSync)
     };
+    let mut shown = 0;
     for toggle in behind().take(MOST) {
         let state = toggle.state.as_str();
-        let _ = write!(text, "* **{state}** {}", code(toggle.toggle.as_str()));
+        let mut line = format!("* **{state}** {}", code(toggle.toggle.as_str()));
         if let Some(reason) = &toggle.reason {
-            let _ = write!(text, ": {}", code(reason));
+            let _ = write!(line, ": {}", code(reason));
         }
-        text.push('\n');
+        if text.len() + line.len() > ANY_COMMENT - LAST_LINE {
+            break;
+        }
+        let _ = writeln!(text, "{line}");
+        shown += 1;
     }
-    let more = behind().count().saturating_sub(MOST);
+    let more = behind().count() - shown;
     if more > 0 {
         let _ = writeln!(
             text,

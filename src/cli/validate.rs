@@ -42,7 +42,7 @@ fn problem(checked: &Checked, settings: &Settings) -> Option<Failure> {
         return Some(error.into());
     }
     // A check of nothing must not pass (DESIGN, section 3, *Never green by accident*).
-    let is_empty = checked.documents == 0 && !settings.allow_empty;
+    let is_empty = checked.documents.is_empty() && !settings.allow_empty;
     is_empty.then(|| {
         Failure::failed("no document was checked").hint(
             "check the paths, `--root` and `--layout` (a sparse checkout leaves files out); if there is nothing to \
@@ -70,7 +70,7 @@ fn checked(settings: &Settings, targets: &[Target]) -> Result<Checked, Failure> 
             waived,
             unmatched,
         } = pass::check(place, checks)?;
-        all.documents += documents;
+        all.documents.extend(documents);
         all.findings.extend(findings);
         all.waived.extend(waived);
         // A glob that matches a toggle of one target is not an error for the others.
@@ -183,7 +183,7 @@ fn show(checked: &Checked, problem: Option<&Failure>, settings: &Settings) -> Re
         waived,
         unmatched: _,
     } = checked;
-    let summary = summary(*documents, findings, waived.len());
+    let summary = summary(documents.len(), findings, waived.len());
     match settings.output {
         OutputFormat::Human => {
             let mut text = document::render(findings, color(settings));
@@ -195,7 +195,7 @@ fn show(checked: &Checked, problem: Option<&Failure>, settings: &Settings) -> Re
         OutputFormat::Json => show::json(&json!({
             "version": 1,
             "summary": {
-                "documents": documents,
+                "documents": documents.len(),
                 "errors": count(findings, Severity::Error),
                 "warnings": count(findings, Severity::Warning),
                 "waived": waived.len(),
@@ -206,10 +206,18 @@ fn show(checked: &Checked, problem: Option<&Failure>, settings: &Settings) -> Re
         })),
         OutputFormat::Github => {
             print(&(render::annotations(findings) + &summary + "\n"))?;
-            show::step_summary(&(show::markdown(findings) + &summary + "\n"))
+            show::step_summary(|limit| render::findings(findings, &summary, limit))
         }
-        OutputFormat::Junit => Err(super::unsupported_output(settings.output)),
-        OutputFormat::Markdown => print(&(show::markdown(findings) + &summary + "\n")),
+        OutputFormat::Gitlab => show::json(&render::code_quality(findings)),
+        OutputFormat::Junit => {
+            let problem = problem.map(|problem| problem.json_error().message);
+            print(&render::junit_documents(documents, findings, problem.as_deref()))
+        }
+        OutputFormat::Sarif => {
+            let problem = problem.map(|problem| problem.json_error().message);
+            show::json(&render::sarif(findings, problem.as_deref()))
+        }
+        OutputFormat::Markdown => print(&render::findings(findings, &summary, render::ANY_COMMENT)),
     }
 }
 

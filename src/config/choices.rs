@@ -13,6 +13,10 @@ words! {
         Markdown = "markdown",
         /// A job summary and annotations of GitHub Actions.
         Github = "github",
+        /// A code-quality report of GitLab.
+        Gitlab = "gitlab",
+        /// SARIF 2.1.0, for code scanning.
+        Sarif = "sarif",
         /// JUnit XML, for CI systems that show tests.
         Junit = "junit",
     }

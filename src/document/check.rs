@@ -12,6 +12,17 @@ pub enum Severity {
     Warning,
 }
 
+impl Severity {
+    /// Returns `error` or `warning`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        }
+    }
+}
+
 /// A check of a document or of a tree of documents.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Check {

@@ -42,6 +42,8 @@ pub enum JunitKind {
     Error,
     /// It ran and failed.
     Failure,
+    /// It did not run, and need not.
+    Skipped,
 }
 
 /// Returns a report of `suites`. All names and texts are escaped.
@@ -54,8 +56,9 @@ pub fn junit(suites: &[JunitSuite]) -> String {
         let name = xml(&suite.name);
         let _ = writeln!(
             out,
-            "  <testsuite name=\"{name}\" {}>",
-            counts(&suite.cases.iter())
+            "  <testsuite name=\"{name}\" {} skipped=\"{}\">",
+            counts(&suite.cases.iter()),
+            number(&suite.cases.iter(), JunitKind::Skipped)
         );
         suite.cases.iter().for_each(|item| case(&mut out, item));
         out.push_str("  </testsuite>\n");
@@ -84,32 +87,37 @@ fn case(out: &mut String, case: &JunitCase) {
     let tag = match kind {
         JunitKind::Error => "error",
         JunitKind::Failure => "failure",
+        JunitKind::Skipped => "skipped",
     };
     let details: Vec<String> = details.lines().map(xml).collect();
+    // A line break would let a line begin with a command of a CI system.
     let _ = writeln!(
         out,
         ">\n      <{tag} message=\"{}\">{}</{tag}>\n    </testcase>",
         xml(message),
-        details.join("\n")
+        details.join("&#10;")
     );
 }
 
 fn counts<'a>(cases: &(impl Iterator<Item = &'a JunitCase> + Clone)) -> String {
-    let count = |kind| {
-        let problems = cases.clone().filter_map(|case| case.problem.as_ref());
-        problems.filter(|problem| problem.kind == kind).count()
-    };
-    let (failures, errors) = (count(JunitKind::Failure), count(JunitKind::Error));
+    let (failures, errors) = (number(cases, JunitKind::Failure), number(cases, JunitKind::Error));
     format!(
         "tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\"",
         cases.clone().count()
     )
 }
 
+fn number<'a>(cases: &(impl Iterator<Item = &'a JunitCase> + Clone), kind: JunitKind) -> usize {
+    let problems = cases.clone().filter_map(|case| case.problem.as_ref());
+    problems.filter(|problem| problem.kind == kind).count()
+}
+
 /// Escapes one line of text for elements and attributes.
 fn xml(text: &str) -> String {
     // XML 1.0, section 2.2, excludes the two noncharacters; `html` escapes control characters.
-    html(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
+    let text = html(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}");
+    // CI systems recognize `##[` and `##vso[` anywhere in a line.
+    text.replace("##", "#&#35;")
 }
 
 #[cfg(test)]
@@ -133,20 +141,22 @@ mod tests {
                 case("passes", None),
                 case("a\nb", Some(JunitKind::Failure)),
                 case("c", Some(JunitKind::Error)),
+                case("d ##[e]", Some(JunitKind::Skipped)),
             ],
         };
         insta::assert_snapshot!(junit(&[suite]), @r#"
         <?xml version="1.0" encoding="UTF-8"?>
-        <testsuites name="gitoggle" tests="3" failures="1" errors="1">
-          <testsuite name="pay&#39;s �.test.yaml" tests="3" failures="1" errors="1">
+        <testsuites name="gitoggle" tests="4" failures="1" errors="1">
+          <testsuite name="pay&#39;s �.test.yaml" tests="4" failures="1" errors="1" skipped="1">
             <testcase classname="shop/prod/pay" name="passes"/>
             <testcase classname="shop/prod/pay" name="a\nb">
-              <failure message="served &quot;&lt;off&gt;&quot;">line &amp; one
-        line ]]&gt; \u{1b}[31m two</failure>
+              <failure message="served &quot;&lt;off&gt;&quot;">line &amp; one&#10;line ]]&gt; \u{1b}[31m two</failure>
             </testcase>
             <testcase classname="shop/prod/pay" name="c">
-              <error message="served &quot;&lt;off&gt;&quot;">line &amp; one
-        line ]]&gt; \u{1b}[31m two</error>
+              <error message="served &quot;&lt;off&gt;&quot;">line &amp; one&#10;line ]]&gt; \u{1b}[31m two</error>
+            </testcase>
+            <testcase classname="shop/prod/pay" name="d #&#35;[e]">
+              <skipped message="served &quot;&lt;off&gt;&quot;">line &amp; one&#10;line ]]&gt; \u{1b}[31m two</skipped>
             </testcase>
           </testsuite>
         </testsuites>

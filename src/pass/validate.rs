@@ -28,8 +28,8 @@ pub enum CheckTarget {
 /// The result of a check.
 #[derive(Debug, Default)]
 pub struct Checked {
-    /// The number of checked documents.
-    pub documents: usize,
+    /// The paths of the checked documents.
+    pub documents: Vec<String>,
     /// The findings, by file.
     pub findings: Vec<Diagnostic>,
     /// The findings that a comment in the document accepts.
@@ -140,8 +140,8 @@ impl Run<'_> {
         }
     }
 
-    /// Returns the number of files.
-    fn documents(&self, found: &Comparison) -> usize {
+    /// Returns the paths of the files.
+    fn documents(&self, found: &Comparison) -> Vec<String> {
         let files = found
             .differences
             .iter()
@@ -151,7 +151,8 @@ impl Run<'_> {
             .filter(|path| self.is_within(path))
             // Several differences can share a file.
             .collect::<BTreeSet<_>>()
-            .len()
+            .into_iter()
+            .collect()
     }
 
     fn read<S: Trees<Error = source::Error>>(

@@ -94,7 +94,7 @@ impl WithheldReason {
     }
 
     /// Returns whether an operator has to decide (exit code 4).
-    pub(super) fn needs_decision(&self) -> bool {
+    pub(in crate::plan) fn needs_decision(&self) -> bool {
         // `Stopped` is not among them, because the invalid document behind it has its own exit code (3).
         matches!(
             self,

@@ -57,11 +57,15 @@ fn each_change_has_the_users_who_switch() {
         "      3 of 6 users switch\n        `on` → `off`: 3\n        for example `b`, `c`, line 6\n",
         "audience: 6 users, 1 without a key\n",
     ]);
-    plan(&world, &users).set("output", "markdown").exit(0).stdout_contains(&[
-        "3 of 6 users switch\n\n<details><summary>users</summary>\n\n| before | after | users |\n|---|---|---:|\n| ` on ` | ` off ` | 3 |\n",
-        "| ` on ` | ` on ` | 2 |\n",
-        "* ` b `: ` on ` → ` off `\n",
-    ]);
+    plan(&world, &users)
+        .set("output", "markdown")
+        .exit(0)
+        .stdout_contains(&[
+            " — 3 of 6 users switch\n",
+            "| before | after | users |\n|---|---|---:|\n| ` on ` | ` off ` | 3 |\n",
+            "| ` on ` | ` on ` | 2 |\n",
+            "* ` b `: ` on ` → ` off `\n",
+        ]);
 }
 
 #[test]

@@ -37,6 +37,7 @@ mod network;
 mod orphans;
 mod outcomes;
 mod output;
+mod outputs;
 mod plan;
 mod promote;
 mod publish;

@@ -187,17 +187,19 @@ applied 0 of 1 change
 
 ### gitoggle plan
 
-1 to publish: 1 update
+**1 to publish: 1 update**
 
-` $REPO ` ` refs/heads/main ` ` <short> `
+` $REPO ` ` refs/heads/main ` ` <short> ` → ` https://$SERVICE `
 
+#### ` shop/prod ` 1 to publish
 
-<details><summary>update <code>shop/prod/pay</code></summary>
+* **update** ` pay `: rule `adults`: condition changed: `age` > `18` (number) → `age` > `21` (number)
 
-` <short> Change pay `
+<details><summary>1 diff</summary>
+
+` shop/prod/pay ` ` <short> ` ` Change pay `
 
 ```diff
-rule `adults`: condition changed: `age` > `18` (number) → `age` > `21` (number)
 @@ -14,7 +14,7 @@
            subject: age
            predicate: ">"
@@ -211,6 +213,7 @@ rule `adults`: condition changed: `age` > `18` (number) → `age` > `21` (number
 
 </details>
 
+Digest: `sha256:<digest>`
 "#
     );
 }
@@ -256,7 +259,8 @@ fn a_validation_for_github_is_printed_as_annotations() {
         .stdout(&format!("{ANNOTATION}checked 5 documents: 1 error\n"));
     assert_eq!(
         world.printed(&summary),
-        "* **error** ` shop/prod/bad.yaml:10:24 ` `select-out-of-range`: `` `select` is 7, but the last variation is 1 ``\n\n\
+        "* **error** ` shop/prod/bad.yaml:10:24 ` `select-out-of-range`: `select` is 7, but the last variation is 1 — *help*: the first \
+         variation is 0\n\n\
          checked 5 documents: 1 error\n"
     );
 }

@@ -205,7 +205,7 @@ fn hostile_commit_messages_are_harmless_in_every_output() {
             doc(21).replace("New payment page", "````` ::error::pwned"),
         )
         .commit(HOSTILE);
-    for output in ["human", "json", "markdown", "github"] {
+    for output in ["human", "json", "markdown", "github", "gitlab", "sarif", "junit"] {
         let printed = world.plan().set("output", output).exit(0).both();
         harmless(&printed, output);
     }

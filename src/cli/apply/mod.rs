@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::failure::{ExitStatus, Failure};
+use super::links::links;
 use super::{color, forge, note, plan, print, setup, show, signals};
 use crate::config::{OutputFormat, Settings};
 use crate::forge::CommitVerdict;
@@ -46,9 +47,7 @@ fn pass(settings: &Settings, reviewed: Option<ReviewedPlan>) -> Result<Report, F
     let runtime = setup::runtime()?;
     let results = match settings.output {
         OutputFormat::Human => ResultTiming::AsTheyEnd,
-        OutputFormat::Github | OutputFormat::Json | OutputFormat::Junit | OutputFormat::Markdown => {
-            ResultTiming::AtTheEnd
-        }
+        _ => ResultTiming::AtTheEnd,
     };
     let progress = Arc::new(Progress::new(host, settings.log_format, results));
     let stop = {
@@ -141,7 +140,8 @@ fn print_results(report: &Report, progress: &Progress, settings: &Settings) -> R
     match settings.output {
         OutputFormat::Github => {
             print(&render::github(&report.plan))?;
-            show::step_summary(&output::markdown(report, &render::markdown(&report.plan)))
+            let links = links(settings);
+            show::step_summary(|limit| output::markdown(report, limit, links.as_ref()))
         }
         OutputFormat::Human => {
             let left = report
@@ -153,8 +153,14 @@ fn print_results(report: &Report, progress: &Progress, settings: &Settings) -> R
             print(&(left + &output::rest(report, color(settings))))
         }
         OutputFormat::Json => show::json(&output::ReportJson::of(report)),
-        OutputFormat::Junit => Err(super::unsupported_output(settings.output)),
-        OutputFormat::Markdown => print(&output::markdown(report, &render::markdown(&report.plan))),
+        OutputFormat::Gitlab | OutputFormat::Junit | OutputFormat::Sarif => {
+            Err(super::unsupported_output(settings.output))
+        }
+        OutputFormat::Markdown => print(&output::markdown(
+            report,
+            render::ANY_COMMENT,
+            links(settings).as_ref(),
+        )),
     }
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::cli::failure::JsonError;
 use crate::model::{Action, Color, ToggleId, chain, counted, escaped};
 use crate::pass::{ChangeResult, Report};
-use crate::plan::render::{self, code};
+use crate::plan::render::{self, Links, code};
 use crate::plan::{Change, StateEdit};
 
 /// Returns the lines about one change.
@@ -96,12 +96,12 @@ fn total(report: &Report) -> String {
     text
 }
 
-/// Formats the results as Markdown, unapplied changes first, then the plan.
-pub(super) fn markdown(report: &Report, plan: &str) -> String {
+/// Formats the results as Markdown of at most `limit` bytes, unapplied changes first, then the plan.
+pub(super) fn markdown(report: &Report, limit: usize, links: Option<&Links>) -> String {
     const MOST: usize = 200;
     let total = total(report);
     if total.is_empty() {
-        return plan.to_owned();
+        return render::markdown(&report.plan, None, limit, links);
     }
     let mut text = format!("### gitoggle apply\n\n{total}\n");
     if let Some(error) = &report.error {
@@ -110,26 +110,31 @@ pub(super) fn markdown(report: &Report, plan: &str) -> String {
     let is_applied = |line: &(&Change, &ChangeResult)| matches!(line.1, ChangeResult::Applied);
     let others = report.lines().filter(|line| !is_applied(line));
     let lines = others.chain(report.lines().filter(is_applied));
+    let mut shown = 0;
     for (change, result) in lines.take(MOST) {
         let word = result.as_str().replace('_', " ");
         let commit = change.attribution.commit().map(|commit| commit.id.short());
         let (toggle, commit) = (code(change.id.as_str()), code(&commit.unwrap_or_default()));
-        let _ = write!(
-            text,
-            "* **{word}** {toggle} ({}) {commit}",
-            change.action.as_str()
-        );
+        let action = change.action.as_str();
+        let mut line = format!("* **{word}** {toggle} ({action}) {commit}");
         if let Some(reason) = result.reason() {
-            let _ = write!(text, ": {}", code(&reason));
+            let _ = write!(line, ": {}", code(&reason));
         }
-        text.push('\n');
+        // The plan needs room, too.
+        if text.len() + line.len() > limit / 2 {
+            break;
+        }
+        let _ = writeln!(text, "{line}");
+        shown += 1;
     }
-    let more = report.lines().count().saturating_sub(MOST);
+    let more = report.lines().count() - shown;
     if more > 0 {
         let more = counted(more, "more change");
         let _ = writeln!(text, "\n{more} omitted; `-o json` lists every change.");
     }
-    text + "\n" + plan
+    text.push('\n');
+    let plan = render::markdown(&report.plan, None, limit.saturating_sub(text.len()), links);
+    text + &plan
 }
 
 /// The plan as JSON, with the result of each change.

@@ -7,6 +7,7 @@ mod evaluation;
 mod import;
 mod program;
 mod remote;
+mod schema;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ pub use drift::DriftArgs;
 pub use evaluation::{AudienceArgs, Coverage, ExplainArgs, TestArgs};
 pub use program::program;
 pub use remote::{AllowArgs, ResumeArgs, SuspendArgs};
+pub use schema::SchemaSubject;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -102,8 +104,11 @@ pub enum CommandArgs {
     Run,
     /// Serves a local stand-in for the service.
     Sandbox(SandboxArgs),
-    /// Prints the JSON Schema of a document.
-    Schema,
+    /// Prints a JSON Schema.
+    Schema {
+        /// What it describes.
+        of: SchemaSubject,
+    },
     /// Prints the state of every toggle.
     Status,
     /// Suspends publishing in a running daemon.
@@ -137,7 +142,7 @@ impl CommandArgs {
             Self::Resume(_) => Command::Resume,
             Self::Run => Command::Run,
             Self::Sandbox(_) => Command::Sandbox,
-            Self::Schema => Command::Schema,
+            Self::Schema { .. } => Command::Schema,
             Self::Status => Command::Status,
             Self::Suspend(_) => Command::Suspend,
             Self::Test(_) => Command::Test,
@@ -283,7 +288,9 @@ fn command_args(name: &str, matches: &ArgMatches) -> CommandArgs {
         Command::Resume => CommandArgs::Resume(remote::resume(matches)),
         Command::Run => CommandArgs::Run,
         Command::Sandbox => CommandArgs::Sandbox(sandbox_args(matches)),
-        Command::Schema => CommandArgs::Schema,
+        Command::Schema => CommandArgs::Schema {
+            of: schema::subject(matches),
+        },
         Command::Status => CommandArgs::Status,
         Command::Suspend => CommandArgs::Suspend(remote::suspend(matches)),
         Command::Test => CommandArgs::Test(evaluation::test(matches)),

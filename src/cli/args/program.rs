@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, Command as Clap, value_parser};
 
 use super::table::COMMANDS;
-use super::{authoring, drift, evaluation, import, option, remote, toggle};
+use super::{authoring, drift, evaluation, import, option, remote, schema, toggle};
 use crate::config::{Command, SettingInfo, ValueShape, count, ratio, settings};
 use crate::model::duration;
 
@@ -209,7 +209,8 @@ fn own(command: Command) -> Vec<Arg> {
         ],
         Command::Allow | Command::Reconcile | Command::Resume | Command::Suspend => remote::own(command),
         Command::Explain | Command::Test => evaluation::own(command),
-        Command::Apply | Command::Run | Command::Schema | Command::Status => Vec::new(),
+        Command::Apply | Command::Run | Command::Status => Vec::new(),
+        Command::Schema => schema::own(),
     }
 }
 

@@ -129,8 +129,8 @@ pub(super) const COMMANDS: &[(&str, Command, &str, &str)] = &[
     (
         "schema",
         Command::Schema,
-        "Print the JSON Schema of a document",
-        "Prints the JSON Schema of a document, for editors.",
+        "Print the JSON Schema of a document or an output",
+        "Prints the JSON Schema of a document, for editors, or of what a command prints with -o json.",
     ),
     (
         "sandbox",

@@ -140,9 +140,11 @@ fn show(report: &ImportReport, problem: Option<&Failure>, settings: &Settings) -
         OutputFormat::Markdown => print(&output::markdown(report)),
         OutputFormat::Github => {
             print(&output::text(report))?;
-            show::step_summary(&output::markdown(report))
+            show::step_summary(|_| output::markdown(report))
         }
-        OutputFormat::Junit => Err(super::unsupported_output(settings.output)),
+        OutputFormat::Gitlab | OutputFormat::Junit | OutputFormat::Sarif => {
+            Err(super::unsupported_output(settings.output))
+        }
     }
 }
 

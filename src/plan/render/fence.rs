@@ -1,7 +1,7 @@
 //! Blocks of code in Markdown, and the limit of a comment.
 
-use super::code::longest_run;
 use super::defused;
+use super::inline::longest_run;
 
 /// Joins the parts that fit into a comment, and counts the others.
 pub(in crate::plan) fn fitting(parts: impl IntoIterator<Item = String>) -> String {

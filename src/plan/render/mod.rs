@@ -3,19 +3,30 @@
 //! All foreign text is escaped. Complete outputs are defused in addition, because a CI system recognizes commands
 //! anywhere in a line or after white space at its start.
 
-mod code;
+mod annotations;
 mod fence;
+mod fingerprints;
+mod gitlab;
+mod inline;
 mod json;
+mod junit;
+mod links;
 mod markdown;
 mod paint;
+mod sarif;
 mod text;
 mod users;
 
-pub use code::code;
+pub use annotations::{annotations, github};
 pub(super) use fence::{block, fitting};
+pub use gitlab::{CodeQualityIssue, code_quality};
+pub use inline::code;
 pub use json::{PlanJson, json, json_for};
-pub use markdown::{annotations, github, markdown, markdown_for};
+pub use junit::{junit_documents, junit_plan};
+pub use links::{ForgePages, Links};
+pub use markdown::{ANY_COMMENT, GITHUB_COMMENT, GITLAB_COMMENT, JOB_SUMMARY, findings, markdown};
 pub(super) use paint::{paint, painted};
+pub use sarif::sarif;
 pub use text::{MOST_SHOWN, rest, text, text_for};
 
 use std::collections::BTreeMap;
@@ -191,14 +202,27 @@ fn summary(plan: &Plan) -> String {
 pub(super) fn defused(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
-        // CI systems recognize `::` after white space at the start of a line, and `##[` anywhere in it.
+        // GitHub and its kin recognize `::` after white space at the start of a line.
         if line.trim_start().starts_with("::") {
             out.push('\\');
         }
-        match line.contains("##[") {
-            true => out.push_str(&line.replace("##[", "#\\#[")),
-            false => out.push_str(line),
-        }
+        out.push_str(&without_marks(line));
     }
     out
+}
+
+/// Defuses the commands that CI systems recognize anywhere in a line: `##[` of GitHub and Azure, `##vso[` of Azure and
+/// `##teamcity[`.
+fn without_marks(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("##") {
+        let name = rest[at + 2..].trim_start_matches(|c: char| c.is_ascii_alphabetic());
+        out.push_str(&rest[..=at]);
+        if name.starts_with('[') {
+            out.push('\\');
+        }
+        rest = &rest[at + 1..];
+    }
+    out + rest
 }

@@ -1,6 +1,6 @@
 //! Renders the effect of changes on an audience.
 
-use super::code::code;
+use super::inline::code;
 use crate::evaluate::{Impact, Switch, UserImpact};
 use crate::model::{ToggleId, escaped};
 use crate::plan::wording::quoted;
@@ -53,14 +53,18 @@ pub(super) fn lines(impact: &UserImpact, id: &ToggleId) -> Option<Vec<String>> {
     Some(lines)
 }
 
-/// Returns the effect of the change of `id` as Markdown: a line, and a folded matrix with examples.
+/// Returns the effect of the change of `id` in one line.
+pub(super) fn sentence(impact: &UserImpact, id: &ToggleId) -> Option<String> {
+    impact.changes.get(id).map(headline)
+}
+
+/// Returns the effect of the change of `id` as a Markdown table with examples; `None` if no user switches.
 pub(super) fn table(impact: &UserImpact, id: &ToggleId) -> Option<String> {
-    let impact = impact.changes.get(id)?;
-    let mut out = format!("{}\n\n", headline(impact));
-    if impact.switches.is_empty() {
-        return Some(out);
-    }
-    out.push_str("<details><summary>users</summary>\n\n| before | after | users |\n|---|---|---:|\n");
+    let impact = impact
+        .changes
+        .get(id)
+        .filter(|impact| !impact.switches.is_empty())?;
+    let mut out = "| before | after | users |\n|---|---|---:|\n".to_owned();
     let switches = impact
         .switches
         .iter()
@@ -86,7 +90,7 @@ pub(super) fn table(impact: &UserImpact, id: &ToggleId) -> Option<String> {
             .map_or_else(|| format!("line {}", example.line), |key| code(key));
         out.push_str(&format!("* {user}: {from} → {to}\n"));
     }
-    out.push_str("\n</details>\n\n");
+    out.push('\n');
     Some(out)
 }
 

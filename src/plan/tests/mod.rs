@@ -1,9 +1,11 @@
 //! The rules of a plan, as tables, properties and inline snapshots.
 
 mod decisions;
+mod hostile;
 mod live;
 mod orphans;
 mod outputs;
+mod pages;
 mod properties;
 mod rules;
 mod sentences;

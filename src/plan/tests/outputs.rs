@@ -4,7 +4,7 @@ use super::*;
 use crate::document;
 use crate::model::{Blob, Color, Format, ServiceKind, escaped};
 
-fn rich() -> Plan {
+pub(super) fn rich() -> Plan {
     let mut world = World::of(10, 3, 0)
         .message("Raise it\n::error::x ##[group] ``` \u{202e}@you")
         .want("p/e/bad", Want::Invalid)
@@ -20,15 +20,21 @@ fn rich() -> Plan {
         reason: WithheldReason::Refused("::error::no\n".into()),
     };
     world.parked.insert(id("q/e/refused"), refused);
-    let text = "disabled: false\ncolour: \"::error::\u{1b}[31m ``` ##[group]\"\n";
-    let blob = Blob::Content(text.into());
-    world.findings = document::read("p/e/bad.yaml", Format::Yaml, &blob, ServiceKind::Documented).diagnostics;
-    world.findings.truncate(2);
+    world.findings = broken("p/e/bad.yaml");
     let policy = Policy {
         max_change_count: Some(2),
         ..Policy::default()
     };
     world.plan(&policy)
+}
+
+/// The findings of a document with two mistakes.
+pub(super) fn broken(path: &str) -> Vec<Diagnostic> {
+    let text = "disabled: false\ncolour: \"::error::\u{1b}[31m ``` ##[group]\"\n";
+    let blob = Blob::Content(text.into());
+    let mut found = document::read(path, Format::Yaml, &blob, ServiceKind::Documented).diagnostics;
+    found.truncate(2);
+    found
 }
 
 #[test]
@@ -162,149 +168,6 @@ fn the_coloured_text_is_the_text_with_colours() {
           \u{1b}[31m-disabled: false\u{1b}[0m
           \u{1b}[32m+disabled: true\u{1b}[0m
     \u{1b}[1m\u{1b}[94m1\u{1b}[0m \u{1b}[1m\u{1b}[94m|\u{1b}[0m disabled: false
-    "#);
-}
-
-#[test]
-fn the_markdown_is_for_a_pull_request() {
-    insta::assert_snapshot!(render::markdown(&rich()), @r#"
-    ### gitoggle plan
-
-    2 to publish: 1 create, 1 update · 5 held · 1 failed · 1 orphan
-
-    ` https://git.example.com/toggles ` ` refs/heads/main ` ` 0303030303 `
-
-    * **held** 3 toggles in ` p/e `: `` 3 changes are more than `max_change_count: 2` allows; if this is intended, pass `--allow-mass-change`, put the trailer `Gitoggle-Allow: mass-change` on the commit, or run `gitoggle allow mass-change p/e` for a running daemon ``
-    * **held** ` p/e/bad `: ` the document is invalid; the last applied version stays `
-    * **failed** ` q/e/refused `: ` refused by the service: ::error::no\n `
-    * **orphan** ` q/e/gone `: `` the file was removed; `--on-remove keep` leaves the toggle as it is ``
-    * **held** ` r/e/first `: `` nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; to decide for this environment only, put the trailer `Gitoggle-First-Pass: assert` or `adopt` on a commit, or run `gitoggle allow first-pass-assert r/e` or `first-pass-adopt` for a running daemon ``
-    * **missing-field** ` p/e/bad.yaml:1:1 `: `` a document needs `content` ``
-    * **unknown-key** ` p/e/bad.yaml:2:1 `: `` a document has no `colour` ``
-
-    <details><summary>update <code>q/e/changed</code></summary>
-
-    ` 0404040404 Raise it `
-
-    ```diff
-    ENABLED → DISABLED
-    variation `a` value: `1` → `2`
-    @@ -1,8 +1,8 @@
-    -disabled: false
-    +disabled: true
-     content:
-       variations:
-         - name: a
-    -      value: "1"
-    +      value: "2"
-           description: ""
-       rules: []
-       disabledServe: { select: 0 }
-    ```
-
-    </details>
-
-    <details><summary>create <code>q/e/new</code></summary>
-
-    ` 0404040404 Raise it `
-
-    ```diff
-    new, ENABLED
-    variations `a` = `1`
-    default serve `a`
-    disabled serve `a`
-    ```
-
-    </details>
-
-    <details><summary><b>held</b> update <code>p/e/t000</code></summary>
-
-    ` 0404040404 Raise it `
-
-    ```diff
-    variation `a` value: `1` → `2`
-    @@ -2,7 +2,7 @@
-     content:
-       variations:
-         - name: a
-    -      value: "1"
-    +      value: "2"
-           description: ""
-       rules: []
-       disabledServe: { select: 0 }
-    ```
-
-    </details>
-
-    <details><summary><b>held</b> update <code>p/e/t001</code></summary>
-
-    ` 0404040404 Raise it `
-
-    ```diff
-    variation `a` value: `1` → `2`
-    @@ -2,7 +2,7 @@
-     content:
-       variations:
-         - name: a
-    -      value: "1"
-    +      value: "2"
-           description: ""
-       rules: []
-       disabledServe: { select: 0 }
-    ```
-
-    </details>
-
-    <details><summary><b>held</b> update <code>p/e/t002</code></summary>
-
-    ` 0404040404 Raise it `
-
-    ```diff
-    variation `a` value: `1` → `2`
-    @@ -2,7 +2,7 @@
-     content:
-       variations:
-         - name: a
-    -      value: "1"
-    +      value: "2"
-           description: ""
-       rules: []
-       disabledServe: { select: 0 }
-    ```
-
-    </details>
-
-    <details><summary><b>failed</b> update <code>q/e/refused</code></summary>
-
-    ` 0404040404 Raise it `
-
-    ```diff
-    variation `a` value: `1` → `2`
-    @@ -2,7 +2,7 @@
-     content:
-       variations:
-         - name: a
-    -      value: "1"
-    +      value: "2"
-           description: ""
-       rules: []
-       disabledServe: { select: 0 }
-    ```
-
-    </details>
-
-    <details><summary><b>held</b> create <code>r/e/first</code></summary>
-
-    ` 0404040404 Raise it `
-
-    ```diff
-    new, ENABLED
-    variations `a` = `1`
-    default serve `a`
-    disabled serve `a`
-    ```
-
-    </details>
     "#);
 }
 
@@ -461,7 +324,7 @@ fn hostile_text_starts_no_line_and_leaves_no_fence() {
     let plan = rich();
     for text in [
         render::text(&plan, Color::Never),
-        render::markdown(&plan),
+        render::markdown(&plan, None, render::ANY_COMMENT, None),
         render::rest(&plan, Color::Never),
     ] {
         assert!(
@@ -503,11 +366,6 @@ fn a_flood_is_cut_and_says_by_how_much() {
         held.contains("held p/e: 600 toggles") && held.contains("  … and 100 more changes\n"),
         "{held}"
     );
-    let markdown = render::markdown(&world.plan(&Policy {
-        max_change_ratio: 1.0,
-        ..Policy::default()
-    }));
-    assert!(markdown.chars().count() <= 60_000 && markdown.contains("more entries did not fit"));
 }
 
 #[test]

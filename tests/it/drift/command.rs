@@ -102,6 +102,7 @@ fn the_json_has_every_list() {
         .file("shop/prod/new.yaml", doc(18))
         .commit("Add new");
     stand.drift().set("output", "json").exit(0).stdout_json(|json| {
+        crate::outputs::assert_valid(&stand.world, "drift", json);
         assert_eq!(json["version"], 1);
         let summary = &json["summary"];
         assert_eq!(summary["has_drift"], true);

@@ -50,7 +50,7 @@ fn every_output_names_both_revisions() {
     };
     run("markdown")
         .exit(0)
-        .stdout_contains(&["` main..feature `", "update <code>shop/prod/pay</code>"]);
+        .stdout_contains(&["` main..feature `", "* **update** ` pay `: "]);
     run("github").exit(0).stderr_contains(&["GITHUB_STEP_SUMMARY"]);
     let plan = planned(
         offline(&world).args("--from main --to feature"),

@@ -1,0 +1,94 @@
+//! Renders findings as workflow commands of GitHub, Gitea and Forgejo Actions.
+
+use super::{defused, without_marks};
+use crate::document::{Diagnostic, Severity};
+use crate::model::{counted, escaped};
+use crate::plan::{FETCH_ALL, Plan};
+
+/// The number of annotations of one level that GitHub shows for one step.
+const MOST_SHOWN: usize = 10;
+
+/// Returns the workflow commands of a plan: a warning if comments are guesses, then the findings.
+#[must_use]
+pub fn github(plan: &Plan) -> String {
+    let guesses = plan.guesses().map(|guesses| {
+        let text = data(&format!("{guesses}; {FETCH_ALL}"));
+        format!("::warning title=history-is-cut::{text}\n")
+    });
+    guesses.unwrap_or_default() + &annotations(plan.findings())
+}
+
+/// Returns findings as workflow commands, which GitHub shows next to the lines concerned. Errors come first, because
+/// GitHub shows only the first commands of a step.
+#[must_use]
+pub fn annotations(findings: &[Diagnostic]) -> String {
+    let mut out = String::new();
+    for severity in [Severity::Error, Severity::Warning] {
+        let of_level = || findings.iter().filter(|finding| finding.severity == severity);
+        let count = of_level().count();
+        // The last annotation that is shown counts the others, which are in the log as plain text.
+        let shown = if count > MOST_SHOWN { MOST_SHOWN - 1 } else { count };
+        of_level()
+            .take(shown)
+            .for_each(|finding| out.push_str(&annotation(finding)));
+        if count > shown {
+            let (level, more) = (
+                severity.as_str(),
+                counted(count - shown, &format!("more {}", severity.as_str())),
+            );
+            out.push_str(&format!(
+                "::{level} title=more-findings::{more}: see the job summary and the log of this step\n"
+            ));
+            of_level()
+                .skip(shown)
+                .for_each(|finding| out.push_str(&log_line(finding)));
+        }
+    }
+    out
+}
+
+fn annotation(finding: &Diagnostic) -> String {
+    let file = property(&escaped(&finding.path).to_string());
+    let place = match finding.line {
+        0 => String::new(),
+        line => format!(",line={line},col={}", finding.column),
+    };
+    let (level, title) = (finding.severity.as_str(), property(finding.id));
+    let text = data(&message(finding));
+    without_marks(&format!("::{level} file={file}{place},title={title}::{text}\n"))
+}
+
+/// Returns one line for the log, which is not a command.
+fn log_line(finding: &Diagnostic) -> String {
+    let Diagnostic {
+        path,
+        line,
+        column,
+        id,
+        ..
+    } = finding;
+    let place = format!("{}:{line}:{column}", escaped(path));
+    let text = format!(
+        "{} {place} {id}: {}\n",
+        finding.severity.as_str(),
+        message(finding)
+    );
+    defused(&text)
+}
+
+fn message(finding: &Diagnostic) -> String {
+    let help = finding
+        .help
+        .as_ref()
+        .map_or_else(String::new, |help| format!(" ({help})"));
+    escaped(&format!("{}{help}", finding.message)).to_string()
+}
+
+fn data(text: &str) -> String {
+    // `%` comes first, so that the other escapes are not escaped again.
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}

@@ -1,0 +1,185 @@
+//! The lines and diffs of a page.
+
+use super::super::inline::{code, inline};
+use super::super::{ChangeText, Links, Note, block, change_text, defused, users};
+use crate::document::{Diagnostic, Severity};
+use crate::evaluate::UserImpact;
+use crate::model::{Action, CommitId, counted, cut};
+use crate::plan::Change;
+
+/// Renders single lines, with links if the forge is known.
+#[derive(Clone, Copy)]
+pub(super) struct PageLines<'a> {
+    /// The pages of the repository and the revision of the plan.
+    pub(super) links: Option<(&'a Links, CommitId)>,
+    pub(super) users: Option<&'a UserImpact>,
+    pub(super) detail: Detail,
+}
+
+/// Whether the lines of changes link to their files.
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub(super) enum Detail {
+    /// The names of toggles are links.
+    Linked,
+    /// They are not, so that more lines fit.
+    Plain,
+}
+
+impl PageLines<'_> {
+    /// Returns the short id of a commit.
+    pub(super) fn commit(self, id: CommitId) -> String {
+        self.revision(&id.short(), id)
+    }
+
+    /// Returns `text` with a link to a commit.
+    pub(super) fn revision(self, text: &str, id: CommitId) -> String {
+        let text = code(text);
+        match self.links {
+            Some((links, _)) => format!("[{text}]({})", links.commit(id)),
+            None => text,
+        }
+    }
+
+    fn file(self, text: &str, path: &str, line: u32) -> String {
+        let text = code(text);
+        match self.links {
+            Some((links, revision)) => format!("[{text}]({})", links.file(revision, path, line)),
+            None => text,
+        }
+    }
+
+    /// Returns the line of a group of withheld toggles or orphans.
+    pub(super) fn note(self, note: &Note<'_>) -> String {
+        let subject = match note.toggles.as_slice() {
+            [] => String::new(),
+            [one] => format!(" {}", code(one.toggle())),
+            some => format!(" {}", counted(some.len(), "toggle")),
+        };
+        defused(&format!(
+            "* **{}**{subject}: {}\n",
+            note.state,
+            inline(&note.reason)
+        ))
+    }
+
+    /// Returns the line that says what a change does.
+    pub(super) fn change(self, change: &Change, indent: &str) -> String {
+        let mut sentences = change_text(change).sentences;
+        if change.action == Action::Create {
+            // What users are served fits on one line; the fold has the rest.
+            sentences.retain(|text| {
+                !["variations ", "disabled serve "]
+                    .iter()
+                    .any(|part| text.starts_with(part))
+            });
+        }
+        let toggle = match (self.detail, change.action) {
+            (Detail::Linked, Action::Adopt | Action::Create | Action::Update) => {
+                self.file(change.id.toggle(), &change.path, 0)
+            }
+            // The file was removed.
+            (Detail::Linked, Action::Disable) | (Detail::Plain, _) => code(change.id.toggle()),
+        };
+        let action = change.action.as_str();
+        let users = self.users.and_then(|users| users::sentence(users, &change.id));
+        let users = users.map_or_else(String::new, |users| format!(" — {}", inline(&users)));
+        let sentences = shown(&sentences);
+        defused(&format!("{indent}* **{action}** {toggle}: {sentences}{users}\n"))
+    }
+
+    /// Returns the commit of a change and its diff.
+    pub(super) fn diff(self, change: &Change) -> String {
+        let ChangeText { sentences, diff } = change_text(change);
+        let commit = match change.attribution.commit() {
+            Some(commit) => format!("{} {}", self.commit(commit.id), code(commit.subject())),
+            None => change.attribution.as_str().to_owned(),
+        };
+        let guessed = if change.attribution.is_guessed() {
+            " (guessed)"
+        } else {
+            ""
+        };
+        let toggle = code(change.id.as_str());
+        let mut body = Vec::new();
+        if diff.is_empty() || shown(&sentences).contains(LEFT_OUT) {
+            body.extend(sentences);
+        }
+        body.extend(diff);
+        let users = self.users.and_then(|users| users::table(users, &change.id));
+        let users = users.unwrap_or_default();
+        defused(&format!(
+            "{toggle} {commit}{guessed}\n\n{}\n{users}",
+            block(&body)
+        ))
+    }
+
+    /// Returns the line of a finding.
+    pub(super) fn finding(self, finding: &Diagnostic) -> String {
+        let Diagnostic {
+            id,
+            severity,
+            path,
+            line,
+            column,
+            message,
+            help,
+            ..
+        } = finding;
+        let place = match line {
+            0 => path.clone(),
+            _ => format!("{path}:{line}:{column}"),
+        };
+        let kind = match severity {
+            Severity::Error => "**error**",
+            Severity::Warning => "warning",
+        };
+        let help = help
+            .as_ref()
+            .map_or_else(String::new, |help| format!(" — *help*: {}", inline(help)));
+        let place = self.file(&place, path, *line);
+        defused(&format!("* {kind} {place} `{id}`: {}{help}\n", inline(message)))
+    }
+}
+
+/// Returns findings as a list of at most `limit` bytes, errors first, with the number of findings that do not fit.
+pub(super) fn findings(findings: &[Diagnostic], lines: PageLines<'_>, limit: usize) -> (String, usize) {
+    let (mut out, mut left) = (String::new(), 0);
+    for severity in [Severity::Error, Severity::Warning] {
+        for finding in findings.iter().filter(|finding| finding.severity == severity) {
+            let line = if left == 0 {
+                lines.finding(finding)
+            } else {
+                String::new()
+            };
+            if left > 0 || out.len() + line.len() > limit {
+                left += 1;
+            } else {
+                out.push_str(&line);
+            }
+        }
+    }
+    (out, left)
+}
+
+const LEFT_OUT: &str = "in the diff";
+
+/// Returns sentences as one line of bounded length.
+fn shown(sentences: &[String]) -> String {
+    const LONGEST: usize = 600;
+    const LONGEST_SENTENCE: usize = 400;
+    let mut out = String::new();
+    for (at, sentence) in sentences.iter().enumerate() {
+        let text = match sentence.chars().nth(LONGEST_SENTENCE) {
+            Some(_) => code(&cut(sentence, LONGEST_SENTENCE)),
+            None => inline(sentence),
+        };
+        if at > 0 && out.len() + text.len() > LONGEST {
+            return format!("{out}; {} more {LEFT_OUT}", sentences.len() - at);
+        }
+        if at > 0 {
+            out.push_str("; ");
+        }
+        out.push_str(&text);
+    }
+    out
+}

@@ -1,0 +1,216 @@
+//! Markdown pages: their content, their limits, and what fits.
+
+use super::*;
+use crate::plan::render::{ForgePages, Links, markdown};
+
+const ANY: usize = render::ANY_COMMENT;
+
+fn all_at_once() -> Policy {
+    Policy {
+        max_change_ratio: 1.0,
+        ..Policy::default()
+    }
+}
+
+/// The part of a page that a reader sees without opening a fold.
+fn outside(page: &str) -> String {
+    let mut out = String::new();
+    let mut rest = page;
+    while let Some((before, after)) = rest.split_once("<details>") {
+        out.push_str(before);
+        rest = after.split_once("</details>\n\n").unwrap().1;
+    }
+    out + rest
+}
+
+#[test]
+fn a_page_says_outside_of_the_folds_what_changes_for_whom() {
+    let page = markdown(&outputs::rich(), None, ANY, None);
+    insta::assert_snapshot!(outside(&page), @r##"
+    ### gitoggle plan
+
+    **2 to publish: 1 create, 1 update · 5 held · 1 failed · 1 orphan** · **1 invalid document**
+
+    ` https://git.example.com/toggles ` ` refs/heads/main ` ` 0303030303 ` → ` https://toggles.example.com `
+
+    #### ` p/e ` 4 held
+
+    * **held** 3 toggles: 3 changes are more than `max_change_count: 2` allows; if this is intended, pass `--allow-mass-change`, put the trailer `Gitoggle-Allow: mass-change` on the commit, or run `gitoggle allow mass-change p/e` for a running daemon
+      * **update** ` t000 `: variation `a` value: `1` → `2`
+      * **update** ` t001 `: variation `a` value: `1` → `2`
+      * **update** ` t002 `: variation `a` value: `1` → `2`
+    * **held** ` bad `: the document is invalid; the last applied version stays
+
+    #### ` q/e ` 2 to publish · 1 failed · 1 orphan
+
+    * **update** ` changed `: ENABLED → DISABLED; variation `a` value: `1` → `2`
+    * **create** ` new `: new, ENABLED; default serve `a`
+    * **failed** ` refused `: ` refused by the service: ::error::no\n `
+      * **update** ` refused `: variation `a` value: `1` → `2`
+    * **orphan** ` gone `: the file was removed; `--on-remove keep` leaves the toggle as it is
+
+    #### ` r/e ` 1 held
+
+    * **held** ` first `: nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; to decide for this environment only, put the trailer `Gitoggle-First-Pass: assert` or `adopt` on a commit, or run `gitoggle allow first-pass-assert r/e` or `first-pass-adopt` for a running daemon
+      * **create** ` first `: new, ENABLED; default serve `a`
+
+    #### Findings
+
+    * **error** ` p/e/bad.yaml:1:1 ` `missing-field`: a document needs `content` — *help*: every document has `disabled` and `content`
+    * **error** ` p/e/bad.yaml:2:1 ` `unknown-key`: a document has no `colour` — *help*: a document has `disabled` and `content`
+
+    Digest: `sha256:010284c3a7e39e8b20ab85ebd6c7469609297226e6f5c832a57eaf1984addf34`
+    "##);
+}
+
+#[test]
+fn a_fold_has_the_commit_and_the_diff_of_each_change() {
+    let page = markdown(&World::of(1, 1, 0).plan(&all_at_once()), None, ANY, None);
+    insta::assert_snapshot!(page, @r##"
+    ### gitoggle plan
+
+    **1 to publish: 1 update**
+
+    ` https://git.example.com/toggles ` ` refs/heads/main ` ` 0303030303 ` → ` https://toggles.example.com `
+
+    #### ` p/e ` 1 to publish
+
+    * **update** ` t000 `: variation `a` value: `1` → `2`
+
+    <details><summary>1 diff</summary>
+
+    ` p/e/t000 ` ` 0404040404 ` ` m `
+
+    ```diff
+    @@ -2,7 +2,7 @@
+     content:
+       variations:
+         - name: a
+    -      value: "1"
+    +      value: "2"
+           description: ""
+       rules: []
+       disabledServe: { select: 0 }
+    ```
+
+    </details>
+
+    Digest: `sha256:e25cc1dd18e4a29bdc558cf7281611bf15caa03ac5128373089afc299378dd42`
+    "##);
+}
+
+#[test]
+fn files_commits_and_findings_are_links_if_the_forge_is_known() {
+    let links = Links::new(ForgePages::Github, "https://github.com", "team/toggles");
+    let page = markdown(&outputs::rich(), None, ANY, links.as_ref());
+    let base = "https://github.com/team/toggles";
+    let (revision, commit) = ("03".repeat(20), "04".repeat(20));
+    for link in [
+        format!("[` new `]({base}/blob/{revision}/q/e/new.yaml): new, ENABLED"),
+        format!("[` 0303030303 `]({base}/commit/{revision})"),
+        format!("` q/e/new ` [` 0404040404 `]({base}/commit/{commit}) ` Raise it `"),
+        format!(
+            "[` p/e/bad.yaml:2:1 `]({base}/blob/{revision}/p/e/bad.yaml#L2) `unknown-key`: a document has no `colour`"
+        ),
+    ] {
+        assert!(page.contains(&link), "{link}\n{page}");
+    }
+}
+
+#[test]
+fn a_removed_file_is_not_a_link() {
+    let world = World::of(3, 0, 0).knows("p/e/zone", Known::Document(doc(2)));
+    let policy = Policy {
+        on_remove: OnRemove::Disable,
+        ..all_at_once()
+    };
+    let links = Links::new(ForgePages::Gitlab, "https://gitlab.com", "team/toggles");
+    let page = markdown(&world.plan(&policy), None, ANY, links.as_ref());
+    assert!(
+        page.contains("* **disable** ` zone `: ENABLED → DISABLED\n"),
+        "{page}"
+    );
+}
+
+#[test]
+fn twenty_changes_take_one_line_each_outside_of_the_folds() {
+    let page = outside(&markdown(
+        &World::of(20, 20, 0).plan(&all_at_once()),
+        None,
+        ANY,
+        None,
+    ));
+    let lines: Vec<&str> = page.lines().filter(|line| line.starts_with("* ")).collect();
+    assert_eq!(lines.len(), 20, "{page}");
+    assert_eq!(lines[0], "* **update** ` t000 `: variation `a` value: `1` → `2`");
+    assert!(page.lines().count() < 35, "{page}");
+}
+
+#[test]
+fn a_page_never_exceeds_its_limit_and_counts_what_it_leaves_out() {
+    let plan = World::of(2000, 2000, 0).plan(&all_at_once());
+    for limit in [
+        0,
+        100,
+        1_000,
+        2_000,
+        10_000,
+        ANY,
+        render::GITHUB_COMMENT,
+        render::JOB_SUMMARY,
+    ] {
+        let page = markdown(&plan, None, limit, None);
+        assert!(page.len() <= limit, "{} of {limit}", page.len());
+        if limit < 2_000 {
+            continue;
+        }
+        let (lines, diffs) = (
+            page.matches("* **update** ").count(),
+            page.matches("```diff").count(),
+        );
+        let number = |noun: &str| {
+            let (before, _) = page.split_once(noun)?;
+            before.rsplit(' ').next()?.parse::<usize>().ok()
+        };
+        assert_eq!(lines + number(" changes and").unwrap_or(0), 2000, "{limit}");
+        assert_eq!(diffs + number(" diffs did not fit").unwrap_or(0), 2000, "{limit}");
+        assert!(page.contains("Digest: `sha256:"), "{limit}");
+    }
+    assert!(!markdown(&plan, None, render::JOB_SUMMARY, None).contains("did not fit"));
+}
+
+#[test]
+fn very_many_environments_and_findings_leave_room_for_changes() {
+    let mut world = World::default();
+    for at in 0..3000 {
+        world = world
+            .want(&format!("p/e{at:04}/t"), Want::Document(doc(4)))
+            .knows(&format!("p/e{at:04}/t"), Known::Document(doc(2)));
+    }
+    world.findings = (0..1000)
+        .flat_map(|at| outputs::broken(&format!("x/y/z{at}.yaml")))
+        .collect();
+    let page = markdown(&world.plan(&all_at_once()), None, ANY, None);
+    assert!(page.len() <= ANY);
+    let lines = page.matches("* **update** ").count();
+    let findings = page.matches("* **error** ").count();
+    assert!(lines > 100 && findings > 50, "{lines} {findings}");
+    assert!(
+        page.contains("environments, ") && page.contains("findings, "),
+        "{}",
+        &page[..1000]
+    );
+}
+
+#[test]
+fn an_environment_that_is_held_is_a_section_of_its_own() {
+    let mut world = World::of(3, 1, 0);
+    world
+        .environment_holds
+        .insert("z/z".parse().unwrap(), "every document was removed".to_owned());
+    let page = markdown(&world.plan(&all_at_once()), None, ANY, None);
+    assert!(
+        page.contains("#### ` z/z ` held\n\n* **held**: every document was removed\n"),
+        "{page}"
+    );
+}

@@ -1,0 +1,6 @@
+//! The outputs for other programs: each is validated as its reader would do it.
+
+mod reports;
+mod schema;
+
+pub(crate) use schema::assert_valid;
