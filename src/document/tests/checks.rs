@@ -315,6 +315,9 @@ fn every_check_has_a_case() {
         "missing-content",
         "too-large",
         "too-many-findings",
+        // In `tests/it/waivers.rs`.
+        "bad-waiver",
+        "unused-waiver",
     ];
     let cases: BTreeMap<&str, ()> = DOCUMENTED
         .iter()
