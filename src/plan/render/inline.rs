@@ -56,11 +56,9 @@ fn is_plain(text: &str) -> bool {
             .all(|part| (1..=6).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit()));
         let is_word = inner
             .split(['-', '\''])
-            .all(|part| part.chars().all(char::is_alphabetic));
-        // `-` alone could begin a list, and letters in a row could be the id of a commit.
-        OPERATORS.contains(&inner)
-            || is_number
-            || (is_word && !inner.starts_with('-') && !is_commit_like(inner))
+            .all(|part| part.chars().all(char::is_alphabetic) && !is_commit_like(part));
+        // `-` alone could begin a list.
+        OPERATORS.contains(&inner) || is_number || (is_word && !inner.starts_with('-'))
     })
 }
 
@@ -103,6 +101,8 @@ mod tests {
             "GH-1",
             "~label",
             "deadbeef",
+            "deadbeef's",
+            "a-deadbeef",
             "1234567",
             "a\u{202e}b",
             "a ` b",
