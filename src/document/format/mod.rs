@@ -1,4 +1,4 @@
-//! Rewrites a document in the layout that [`print`](super::print) has, and keeps every comment.
+//! Rewrites a document in the layout that [`print`](super::print()) has, and keeps every comment.
 //!
 //! Unlike `print`, it works on the text: scalars stay as they are written, and comments stay at the part of the document
 //! that they belong to. The order of keys, the indentation, and block or flow style are those of `print`. A blank line
