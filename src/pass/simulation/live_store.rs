@@ -5,7 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Live, LiveContent, LiveToggle, LiveVersion, Payload, ToggleId};
+use crate::document;
+use crate::model::{
+    Blob, Format, Live, LiveContent, LiveToggle, LiveVersion, Payload, ServiceKind, ToggleId,
+};
 
 /// The account of the other writer.
 const EVE: &str = "eve";
@@ -127,6 +130,23 @@ impl LiveStore {
             .filter(|version| version.version >= first)
             .cloned()
             .collect()
+    }
+
+    /// Returns a toggle whose imported document would not mean what the service has, if there is one (DESIGN, section
+    /// 8.3: after an import, the plan is empty).
+    pub(super) fn lost_by_import(&self) -> Option<ToggleId> {
+        let is_lost = |versions: &[LiveVersion]| {
+            // The first version is that of a toggle without variations, which no document has.
+            let live = versions.last().filter(|last| last.version > 1);
+            live.and_then(|last| last.content.payload()).is_some_and(|live| {
+                let text = Blob::Content(document::print(&live.targeting()).into_bytes());
+                let imported = document::read("a.yaml", Format::Yaml, &text, ServiceKind::FeatureProbe);
+                imported.payload.as_ref() != Some(live)
+            })
+        };
+        let mut toggles = self.0.iter();
+        let lost = toggles.find(|(_, versions)| is_lost(versions));
+        lost.map(|(toggle, _)| toggle.clone())
     }
 
     /// Returns whether another writer has changed the toggle.

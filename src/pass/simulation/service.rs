@@ -148,6 +148,11 @@ impl ToggleService {
         self.state().live.permit();
     }
 
+    /// See [`LiveStore::lost_by_import`].
+    pub(super) fn lost_by_import(&self) -> Option<ToggleId> {
+        self.state().live.lost_by_import()
+    }
+
     /// Returns whether another writer has changed the toggle.
     pub(super) fn is_edited(&self, toggle: &ToggleId) -> bool {
         self.state().live.is_edited(toggle)
