@@ -118,3 +118,13 @@ impl StateEdit {
 pub(super) fn same_environment(a: &ToggleId, b: &ToggleId) -> bool {
     (a.project(), a.environment_key()) == (b.project(), b.environment_key())
 }
+
+/// Returns the removing commit's message and ` (file removed)`, together within `max` characters.
+pub(super) fn removal_comment(attribution: &Attribution, max: usize) -> String {
+    const SUFFIX: &str = " (file removed)";
+    match max.checked_sub(SUFFIX.len()) {
+        // With a limit this small, the message matters more than the suffix.
+        Some(rest) if rest > 0 => attribution.comment(rest) + SUFFIX,
+        _ => attribution.comment(max),
+    }
+}

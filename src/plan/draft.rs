@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::change::same_environment;
+use super::change::{removal_comment, same_environment};
 use super::decide::{DecidedToggle, DraftChange, PassOrder, ToggleDecision};
 use super::first_pass::{FirstPassChoice, FirstPassRules, by_operator};
 use super::{
@@ -216,7 +216,7 @@ impl Draft {
                 DraftOutcome::Publish => changes.push(self.change(*draft, attributions)),
                 DraftOutcome::Withhold(reason) => {
                     let change = self.change(*draft, attributions);
-                    self.plan.withheld.push(withheld(reason, change));
+                    self.plan.withheld.push(WithheldToggle::of(reason, change));
                 }
             }
         }
@@ -264,8 +264,8 @@ impl Draft {
             }
         }
         // Every published targeting comes from a commit (DESIGN, section 4), and the file of a disabled toggle is gone.
-        match unseen(evidence.get(&draft.version.id)).filter(|_| draft.action == Action::Disable) {
-            Some(reason) => DraftOutcome::List(reason, last_outcome(&draft.before)),
+        match OrphanReason::of(evidence.get(&draft.version.id)).filter(|_| draft.action == Action::Disable) {
+            Some(reason) => DraftOutcome::List(reason, LastOutcome::of(&draft.before)),
             None => DraftOutcome::Publish,
         }
     }
@@ -286,7 +286,7 @@ impl Draft {
             // Suspensions come after rails: a suspended change still counts, so resuming cannot publish more than a
             // rail allows.
             match rail.or_else(|| self.suspended(&change.id)) {
-                Some(reason) => self.plan.withheld.push(withheld(reason, change)),
+                Some(reason) => self.plan.withheld.push(WithheldToggle::of(reason, change)),
                 None => self.plan.changes.push(change),
             }
         }
@@ -306,7 +306,7 @@ impl Draft {
             let invalid = self.plan.counts().invalid;
             self.plan.stopped = Some(Stopped { invalid });
             let stopped = std::mem::take(&mut self.plan.changes).into_iter();
-            let stopped = stopped.map(|change| withheld(WithheldReason::Stopped, change));
+            let stopped = stopped.map(|change| WithheldToggle::of(WithheldReason::Stopped, change));
             self.plan.withheld.extend(stopped);
             // A stopped plan is never approved, so it must not promise to record anything.
             self.plan.state_edits.clear();
@@ -386,15 +386,6 @@ impl Draft {
     }
 }
 
-/// Returns the reason why an orphan is not disabled, unless the history contains the applied document.
-fn unseen(evidence: Option<&HistoryEvidence>) -> Option<OrphanReason> {
-    match evidence {
-        Some(HistoryEvidence::Found) => None,
-        Some(HistoryEvidence::Unknown) => Some(OrphanReason::HistoryCut),
-        Some(HistoryEvidence::Nowhere) | None => Some(OrphanReason::NotInHistory),
-    }
-}
-
 /// The decision on one change, before rails and suspensions.
 enum DraftOutcome {
     /// Record the document as applied.
@@ -403,29 +394,4 @@ enum DraftOutcome {
     List(OrphanReason, LastOutcome),
     Publish,
     Withhold(WithheldReason),
-}
-
-fn last_outcome(before: &Before) -> LastOutcome {
-    match before {
-        Before::Unknown { .. } => LastOutcome::Unknown,
-        Before::Applied(_) | Before::Live(_) | Before::Nothing | Before::Unreadable => LastOutcome::Known,
-    }
-}
-
-fn withheld(reason: WithheldReason, change: Change) -> WithheldToggle {
-    WithheldToggle {
-        id: change.id.clone(),
-        reason,
-        change: Some(Box::new(change)),
-    }
-}
-
-/// Returns the removing commit's message and ` (file removed)`, together within `max` characters.
-fn removal_comment(attribution: &Attribution, max: usize) -> String {
-    const SUFFIX: &str = " (file removed)";
-    match max.checked_sub(SUFFIX.len()) {
-        // With a limit this small, the message matters more than the suffix.
-        Some(rest) if rest > 0 => attribution.comment(rest) + SUFFIX,
-        _ => attribution.comment(max),
-    }
 }

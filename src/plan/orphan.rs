@@ -1,7 +1,7 @@
 //! Orphans: applied toggles whose file was removed and that the plan only lists.
 
-use super::FETCH_ALL;
-use crate::model::ToggleId;
+use super::{Before, FETCH_ALL};
+use crate::model::{HistoryEvidence, ToggleId};
 
 /// An applied toggle whose file was removed.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -36,6 +36,15 @@ pub enum LastOutcome {
     Unknown,
 }
 
+impl LastOutcome {
+    pub(super) fn of(before: &Before) -> Self {
+        match before {
+            Before::Unknown { .. } => Self::Unknown,
+            Before::Applied(_) | Before::Live(_) | Before::Nothing | Before::Unreadable => Self::Known,
+        }
+    }
+}
+
 /// Why an orphan is only listed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum OrphanReason {
@@ -48,6 +57,17 @@ pub enum OrphanReason {
     NotInHistory,
     /// `--on-remove disable`, but the applied document can no longer be read.
     Unreadable,
+}
+
+impl OrphanReason {
+    /// Returns the reason why an orphan is not disabled, unless the history contains the applied document.
+    pub(super) fn of(evidence: Option<&HistoryEvidence>) -> Option<Self> {
+        match evidence {
+            Some(HistoryEvidence::Found) => None,
+            Some(HistoryEvidence::Unknown) => Some(Self::HistoryCut),
+            Some(HistoryEvidence::Nowhere) | None => Some(Self::NotInHistory),
+        }
+    }
 }
 
 impl std::fmt::Display for OrphanReason {

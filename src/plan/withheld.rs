@@ -17,6 +17,16 @@ pub struct WithheldToggle {
     pub change: Option<Box<Change>>,
 }
 
+impl WithheldToggle {
+    pub(super) fn of(reason: WithheldReason, change: Change) -> Self {
+        Self {
+            id: change.id.clone(),
+            reason,
+            change: Some(Box::new(change)),
+        }
+    }
+}
+
 /// Why a toggle is withheld.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WithheldReason {
