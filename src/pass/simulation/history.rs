@@ -341,13 +341,13 @@ impl History {
     fn conclude(self: &Arc<Self>) {
         self.apply_everywhere();
         let is_live = self.site.service.kind == ServiceKind::FeatureProbe;
-        // The edits of the other writer are still there.
-        if let Some(toggle) = self.site.service.lost_by_import() {
-            self.world.fault(format!(
-                "an import of {toggle} would not be in sync with the service"
-            ));
-        }
         if is_live {
+            // The edits of the other writer are still there.
+            if let Some(toggle) = self.site.service.lost_by_import() {
+                self.world.fault(format!(
+                    "an import of {toggle} would not be in sync with the service"
+                ));
+            }
             *lock(&self.site.on_drift) = OnDrift::Overwrite;
             self.site.service.permit_overwrites();
         }
