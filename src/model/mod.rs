@@ -5,6 +5,7 @@
 
 mod allowance;
 mod attribution;
+mod build;
 mod commit;
 mod escape;
 mod id;
@@ -29,6 +30,7 @@ mod words;
 
 pub use allowance::{Allowance, Override, OverrideError};
 pub use attribution::{Attribution, HistoryEvidence};
+pub use build::{BUILD, Build};
 pub use commit::{Commit, CommitId};
 pub use escape::{Color, escaped, is_harmful};
 pub use id::{EnvironmentId, EnvironmentIdError, IdError, Key, KeyError, ToggleId};

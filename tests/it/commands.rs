@@ -91,18 +91,6 @@ fn apply_help_names_every_setting_with_its_variable_or_flag() {
 }
 
 #[test]
-fn the_version_is_printed() {
-    let world = World::new();
-    for flag in ["--version", "-V"] {
-        world
-            .bare(flag)
-            .exit(0)
-            .stderr("")
-            .stdout_contains(&["gitoggle ", env!("CARGO_PKG_VERSION")]);
-    }
-}
-
-#[test]
 fn an_invocation_without_a_command_is_a_usage_error() {
     let world = World::new();
     world.bare("").exit(64).says(&["Usage"]);

@@ -11,6 +11,7 @@
 mod architecture;
 mod attribution;
 mod audience;
+mod build;
 mod caches;
 mod checking;
 mod ci;

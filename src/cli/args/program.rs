@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, Command as Clap, value_parser};
 use super::table::COMMANDS;
 use super::{authoring, drift, evaluation, import, option, remote, schema, toggle};
 use crate::config::{Command, SettingInfo, ValueShape, count, ratio, settings};
-use crate::model::duration;
+use crate::model::{BUILD, duration};
 
 const AFTER: &str = "\
 Every setting is a flag, a variable (--base-url is GITOGGLE_BASE_URL) and a key in the file that --config names \
@@ -28,7 +28,7 @@ Exit codes:
 #[must_use]
 pub fn program() -> Clap {
     let program = Clap::new("gitoggle")
-        .version(env!("CARGO_PKG_VERSION"))
+        .version(BUILD.text)
         .about("Keep a feature-toggle service in sync with a Git repository")
         .after_help("For details, run `gitoggle help COMMAND`")
         .after_long_help(format!("{AFTER}\n\n{EXIT_CODES}"))

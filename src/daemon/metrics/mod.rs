@@ -16,7 +16,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::status::{PassResult, ToggleStatus, Withheld};
-use crate::model::{PublishOutcome, Suspensions, ToggleState, WithheldKind, words};
+use crate::model::{BUILD, PublishOutcome, Suspensions, ToggleState, WithheldKind, words};
 use source_age::SourceAge;
 
 /// The metrics of one process. Clones share them.
@@ -78,6 +78,7 @@ struct ReasonLabel {
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
 struct BuildLabel {
     version: &'static str,
+    commit: &'static str,
 }
 
 impl Default for Metrics {
@@ -243,8 +244,11 @@ impl Inner {
             withheld,
         } = self;
         let build: Family<BuildLabel, Gauge> = Family::default();
-        let version = env!("CARGO_PKG_VERSION");
-        let _ = build.get_or_create(&BuildLabel { version }).set(1);
+        let label = BuildLabel {
+            version: BUILD.version,
+            commit: BUILD.commit.unwrap_or("unknown"),
+        };
+        let _ = build.get_or_create(&label).set(1);
         // The crate appends `_total` to counters, and the unit if one is given.
         let mut duration = |name, help, histogram: &Histogram| {
             registry.register_with_unit(name, help, Unit::Seconds, histogram.clone());
@@ -263,7 +267,7 @@ impl Inner {
             last_success.clone(),
         );
         registry.register_collector(Box::new(source_age.clone()));
-        registry.register("build_info", "Version of the running program", build);
+        registry.register("build_info", "Version and commit of the running program", build);
         let help = "Notifications that could not be delivered";
         registry.register("notices_failed", help, notifications_failed.clone());
         let help = "Comparisons of the service with what was applied, by result";
@@ -310,9 +314,12 @@ mod tests {
             .collect();
         samples.sort_unstable();
         insta::assert_snapshot!(
-            samples.join("\n").replace(env!("CARGO_PKG_VERSION"), "[version]"),
+            samples
+                .join("\n")
+                .replace(BUILD.version, "[version]")
+                .replace(BUILD.commit.unwrap_or("unknown"), "[commit]"),
             @r#"
-        gitoggle_build_info{version="[version]"} 1
+        gitoggle_build_info{version="[version]",commit="[commit]"} 1
         gitoggle_commit_to_applied_seconds_count 1
         gitoggle_commit_to_applied_seconds_sum 3.0
         gitoggle_drift_scans_total{result="error"} 0

@@ -123,6 +123,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("main", &["cli"]),
     ("lib", &[]),
+    ("build", &[]),
 ];
 
 /// What a module without clock, disk, network and async never names.

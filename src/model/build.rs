@@ -1,0 +1,26 @@
+//! The build of the program: version, commit and target.
+
+/// The build of this program.
+pub const BUILD: Build = Build {
+    version: env!("CARGO_PKG_VERSION"),
+    commit: match env!("GITOGGLE_COMMIT").is_empty() {
+        false => Some(env!("GITOGGLE_COMMIT")),
+        true => None,
+    },
+    target: env!("GITOGGLE_TARGET"),
+    text: concat!(env!("CARGO_PKG_VERSION"), " ", env!("GITOGGLE_BUILD")),
+};
+
+/// The build of a program.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Build {
+    /// The version of the package.
+    pub version: &'static str,
+    /// The first ten digits of the commit, followed by `-dirty` if the sources differed from it. `None` if it is not
+    /// known, such as in a build of an archive.
+    pub commit: Option<&'static str>,
+    /// The target triple.
+    pub target: &'static str,
+    /// All of it, such as `0.1.0 (d77f556a01 2026-11-22, x86_64-unknown-linux-gnu)`.
+    pub text: &'static str,
+}
