@@ -15,7 +15,7 @@ struct File {
 /// Each heavy dependency and the modules, or single files, that are its home.
 const HOMES: &[(&str, &[&str])] = &[
     ("annotate_snippets", &["document"]),
-    ("axum", &["admin", "sandbox"]),
+    ("axum", &["admin", "sandbox", "web"]),
     ("axum_server", &["admin", "sandbox"]),
     ("clap", &["cli", "main"]),
     (
@@ -37,6 +37,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ),
     ("csv", &["cli"]),
     ("indicatif", &["cli"]),
+    ("maud", &["admin", "sandbox", "web"]),
     ("notify", &["source"]),
     ("prometheus_client", &["admin", "daemon"]),
     ("rcgen", &["sandbox"]),
@@ -121,6 +122,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "transport",
         ],
     ),
+    ("web", &["model"]),
     ("main", &["cli"]),
     ("lib", &[]),
     ("build", &[]),

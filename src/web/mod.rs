@@ -1,0 +1,17 @@
+//! The pages' common parts: the frame, the stylesheet, the script, and the headers that protect them.
+//!
+//! The daemon's page and the sandbox's page are rendered by the server and work without JavaScript. The script fetches
+//! the page's own address again and patches the elements marked with `data-live`, so the server alone decides what a
+//! page contains. All files are compiled in.
+//!
+//! Invariant: nothing is loaded from another host, and text from elsewhere is escaped (see [`safe`]).
+
+mod assets;
+mod frame;
+mod headers;
+mod parts;
+
+pub use assets::{Asset, asset_response};
+pub use frame::{PageFrame, Verdict};
+pub use headers::{CONTENT_SECURITY_POLICY, page_headers};
+pub use parts::{NavLink, command, diff, relative, safe, time};

@@ -1,0 +1,122 @@
+//! Small elements that both pages use.
+
+use maud::{Markup, html};
+
+use crate::model::{escaped, rfc3339};
+
+/// A link in the header to a part of the page.
+pub struct NavLink<'a> {
+    /// The id of the part.
+    pub target: &'a str,
+    /// Its name.
+    pub text: &'a str,
+    /// The number of items that need attention there.
+    pub count: Option<usize>,
+}
+
+impl NavLink<'_> {
+    pub(super) fn render(&self) -> Markup {
+        html! {
+            a href=(format!("#{}", self.target)) {
+                (self.text)
+                @if let Some(count) = self.count { " " span.count { (count) } }
+            }
+        }
+    }
+}
+
+/// Returns text from elsewhere with its control, bidirectional and line-break characters escaped. The templates escape
+/// what HTML would interpret.
+#[must_use]
+pub fn safe(text: &str) -> String {
+    escaped(text).to_string()
+}
+
+/// Renders a command with a button that copies it. Lines stay as they are.
+#[must_use]
+pub fn command(text: &str) -> Markup {
+    let lines: Vec<_> = text.lines().map(safe).collect();
+    html! {
+        div.command {
+            code tabindex="0" { (lines.join("\n")) }
+            button.copy type="button" data-copy { "Copy" }
+        }
+    }
+}
+
+/// Renders the lines of a unified diff, each with its sign. `label` names the diff for screen readers.
+#[must_use]
+pub fn diff(label: &str, lines: &[String]) -> Markup {
+    let class = |line: &str| match line.as_bytes().first() {
+        Some(b'+') => "add",
+        Some(b'-') => "del",
+        Some(b'@') => "hunk",
+        _ => "same",
+    };
+    html! {
+        // It scrolls, so the keyboard must reach it.
+        pre.diff tabindex="0" role="region" aria-label=(safe(label)) {
+            @for line in lines { span class=(class(line)) { (safe(line)) "\n" } }
+        }
+    }
+}
+
+/// Renders a time in seconds since 1970-01-01 UTC, relative to `now`. The script keeps it up to date.
+#[must_use]
+pub fn time(seconds: i64, now: i64) -> Markup {
+    let exact = rfc3339(seconds);
+    html! { time datetime=(exact) title=(exact) { (relative(seconds, now)) } }
+}
+
+/// Returns a time relative to `now` in words, such as `5 min ago` or `in 20 s`. The script's `relative` is the same.
+#[must_use]
+pub fn relative(seconds: i64, now: i64) -> String {
+    let distance = now.saturating_sub(seconds);
+    let amount = match distance.unsigned_abs() {
+        0..2 => return "now".to_owned(),
+        seconds @ 2..100 => format!("{seconds} s"),
+        seconds @ 100..5_400 => format!("{} min", (seconds + 30) / 60),
+        seconds @ 5_400..172_800 => format!("{} h", (seconds + 1_800) / 3_600),
+        seconds => format!("{} days", (seconds + 43_200) / 86_400),
+    };
+    match distance > 0 {
+        true => format!("{amount} ago"),
+        false => format!("in {amount}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_relative_in_the_largest_unit_that_is_precise_enough() {
+        for (distance, words) in [
+            (0, "now"),
+            (1, "now"),
+            (-20, "in 20 s"),
+            (99, "99 s ago"),
+            (100, "2 min ago"),
+            (5_399, "90 min ago"),
+            (5_400, "2 h ago"),
+            (172_799, "48 h ago"),
+            (172_800, "2 days ago"),
+            (i64::MAX, "106751991167300 days ago"),
+        ] {
+            assert_eq!(relative(0, distance), words, "{distance}");
+        }
+    }
+
+    #[test]
+    fn text_from_elsewhere_is_escaped() {
+        let lines = ["-<b>\u{202e}".to_owned(), "+\"".to_owned()];
+        let shown = diff("\"<", &lines).into_string();
+        assert!(
+            shown.contains("<span class=\"del\">-&lt;b&gt;\\u{202e}\n</span>"),
+            "{shown}"
+        );
+        assert!(shown.contains("aria-label=\"&quot;&lt;\""), "{shown}");
+        let shown = command("a <b>\n\u{7}").into_string();
+        assert!(shown.contains("a &lt;b&gt;\n\\u{7}</code>"), "{shown}");
+    }
+}
