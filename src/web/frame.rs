@@ -1,8 +1,12 @@
 //! The frame of a page: head, header with navigation, main part, footer.
 
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use sha2::{Digest as _, Sha256};
 
-use super::{Asset, NavLink};
+use super::{Asset, NavLink, page_headers};
+use crate::model::hex;
 
 /// Whether all is well, for the icon of the tab and the banner.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -56,29 +60,44 @@ pub struct PageFrame<'a> {
     pub title: &'a str,
     /// Decides the icon of the tab.
     pub verdict: Verdict,
-    /// Changes with the content of the page. The script sends it as `If-None-Match`, so it is also the `ETag`.
-    pub version: &'a str,
-    /// The interval of the updates in seconds, of which no unit is shorter than a second.
+    /// The interval of the updates, in seconds.
     pub interval: u32,
     /// The links of the header, to parts of this page.
     pub links: &'a [NavLink<'a>],
-    /// What fills the space between header and footer.
+    /// The content of `main`. Ids in it stay the same from one update to the next.
     pub main: Markup,
     /// What is at the end.
     pub footer: Markup,
 }
 
 impl PageFrame<'_> {
-    /// Renders the page.
+    /// Responds with the page, or with 304 if the client has it already. Its version is its `ETag`, which the script
+    /// sends as `If-None-Match`.
     #[must_use]
-    pub fn render(&self) -> String {
+    pub fn response(&self, request: &HeaderMap) -> Response {
+        let header = self.header().into_string();
+        let parts = [&header, self.title, &self.main.0, &self.footer.0];
+        let version = version(&parts);
+        let tag = format!("\"{version}\"");
+        let given = request.get(header::IF_NONE_MATCH).map(HeaderValue::as_bytes);
+        let mut response = match given == Some(tag.as_bytes()) {
+            true => StatusCode::NOT_MODIFIED.into_response(),
+            false => (page_headers(), self.render(&version, &header)).into_response(),
+        };
+        if let Ok(tag) = HeaderValue::from_str(&tag) {
+            response.headers_mut().insert(header::ETAG, tag);
+        }
+        response
+    }
+
+    fn render(&self, version: &str, header: &str) -> String {
         let page = html! {
             (DOCTYPE)
             html lang="en" {
                 (self.head())
-                body data-version=(self.version) data-interval=(self.interval) {
+                body data-version=(version) data-interval=(self.interval) {
                     a.skip href="#main" { "Skip to the content" }
-                    (self.header())
+                    (PreEscaped(header))
                     main #main tabindex="-1" data-live { (self.main) }
                     footer.foot #footer data-live { (self.footer) }
                     // Outside of the parts that are patched, so that a message is announced once.
@@ -121,6 +140,27 @@ impl PageFrame<'_> {
     }
 }
 
+/// Returns a digest of what a page contains, without the texts of relative times, which change by themselves.
+fn version(parts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        for (position, piece) in part.split("<time ").enumerate() {
+            // No other text contains `<time `, because `<` is escaped.
+            let (attributes, rest) = match position {
+                0 => ("", piece),
+                _ => piece.split_once('>').unwrap_or((piece, "")),
+            };
+            let rest = match position {
+                0 => rest,
+                _ => rest.split_once("</time>").map_or(rest, |(_, rest)| rest),
+            };
+            hash.update(attributes);
+            hash.update(rest);
+        }
+    }
+    hex(&hash.finalize()[..8])
+}
+
 /// A toggle switch.
 const LOGO: PreEscaped<&str> = PreEscaped(
     "<svg class=\"logo\" viewBox=\"0 0 28 16\" aria-hidden=\"true\" focusable=\"false\">\
@@ -131,23 +171,26 @@ const LOGO: PreEscaped<&str> = PreEscaped(
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_page_loads_only_its_own_files_and_escapes_its_title() {
-        let page = PageFrame {
+    fn page(main: Markup) -> PageFrame<'static> {
+        PageFrame {
             name: "gitoggle",
             title: "<b>\"",
             verdict: Verdict::Warn,
-            version: "1-2",
             interval: 5,
             links: &[NavLink {
                 target: "toggles",
                 text: "Toggles",
                 count: Some(3),
             }],
-            main: html! { h1 { "Toggles" } },
+            main,
             footer: html! {},
-        };
-        let page = page.render();
+        }
+    }
+
+    #[test]
+    fn a_page_loads_only_its_own_files_and_escapes_its_title() {
+        let frame = page(html! { h1 { "Toggles" } });
+        let page = frame.render("1-2", &frame.header().into_string());
         assert!(page.contains("<title>&lt;b&gt;&quot;</title>"), "{page}");
         assert!(!page.contains("http://") && !page.contains("https://"), "{page}");
         assert!(!page.contains(" style=") && !page.contains(" onclick="), "{page}");
@@ -159,5 +202,17 @@ mod tests {
         ] {
             assert!(page.contains(part), "{part}\n{page}");
         }
+    }
+
+    #[test]
+    fn a_client_that_has_the_page_gets_no_body_until_more_than_relative_times_change() {
+        let shown = |seconds, now| page(html! { p { "at " (crate::web::time(seconds, now)) } });
+        let first = shown(0, 10).response(&HeaderMap::new());
+        assert_eq!(first.status(), StatusCode::OK);
+        let tag = first.headers()[header::ETAG].clone();
+        let known = HeaderMap::from_iter([(header::IF_NONE_MATCH, tag)]);
+        assert_eq!(shown(0, 99).response(&known).status(), StatusCode::NOT_MODIFIED);
+        assert_eq!(shown(1, 10).response(&known).status(), StatusCode::OK);
+        assert_eq!(page(html! {}).response(&known).status(), StatusCode::OK);
     }
 }

@@ -95,6 +95,8 @@ function morph(from, to) {
   // A part that was loaded on demand is loaded again by `patch`.
   if (from.dataset?.address) return;
   morphAttributes(from, to);
+  // Its text is relative to now, which `tick` knows better.
+  if (from.nodeName === "TIME") return;
   const known = new Map();
   for (const child of from.children) if (child.id) known.set(child.id, child);
   let next = from.firstChild;
