@@ -101,7 +101,7 @@ mod tests {
             (5_400, "2 h ago"),
             (172_799, "48 h ago"),
             (172_800, "2 days ago"),
-            (i64::MAX, "106751991167300 days ago"),
+            (i64::MAX, "106751991167301 days ago"),
         ] {
             assert_eq!(relative(0, distance), words, "{distance}");
         }
