@@ -1,0 +1,209 @@
+//! The manual: its console blocks are run, and its tables list what the program has, no more and no less.
+
+mod checks;
+mod page;
+mod session;
+
+use std::collections::BTreeSet;
+
+use gitoggle::config::settings;
+use regex::Regex;
+
+use crate::support::{Daemon, World};
+use page::{DOCUMENTS, OPERATING, PAGES, Page, README};
+use session::Session;
+
+/// Runs the console blocks of a page in their order.
+fn follow(page: Page) {
+    let mut session = Session::new(page);
+    for block in page.blocks() {
+        session.follow(&block);
+    }
+}
+
+#[test]
+fn the_readme_can_be_followed() {
+    follow(README);
+}
+
+#[test]
+fn the_operators_manual_can_be_followed() {
+    follow(OPERATING);
+}
+
+#[test]
+fn the_page_about_documents_can_be_followed() {
+    follow(DOCUMENTS);
+}
+
+#[test]
+fn what_is_not_run_does_not_show_the_program() {
+    for page in PAGES {
+        for block in page.blocks() {
+            let is_run = block.language == "console";
+            let shows_commands = block.text.lines().any(|line| line.starts_with("$ "));
+            assert!(is_run || !shows_commands, "{}:{}", page.0, block.line);
+        }
+    }
+}
+
+#[test]
+fn the_two_commands_are_listed() {
+    for command in ["cargo run --release -- demo", "cargo test"] {
+        assert!(README.text().contains(command), "{command}");
+    }
+}
+
+/// Returns what is in code in the first column of the rows of the section with this heading.
+fn first_column(page: Page, heading: &str) -> BTreeSet<String> {
+    let code = Regex::new("`([^`]+)`").unwrap();
+    let text = page.text();
+    let section = text.split_once(&format!("\n{heading}\n"));
+    let section = section
+        .unwrap_or_else(|| panic!("{} has no section {heading}", page.0))
+        .1;
+    let end = Regex::new(r"\n#{1,6} ").unwrap();
+    let section = end.split(section).next().unwrap();
+    let rows = section.lines().filter(|line| line.starts_with("| "));
+    let cells = rows.filter_map(|row| row.split('|').nth(1));
+    cells
+        .flat_map(|cell| {
+            code.captures_iter(cell)
+                .map(|code| code[1].to_owned())
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// Compares two sets, and shows what only one of them has.
+fn same(what: &str, listed: &BTreeSet<String>, existing: &BTreeSet<String>) {
+    let missing: Vec<_> = existing.difference(listed).collect();
+    let invented: Vec<_> = listed.difference(existing).collect();
+    assert!(
+        missing.is_empty() && invented.is_empty(),
+        "{what}: not in the manual: {missing:?}; only in the manual: {invented:?}"
+    );
+}
+
+/// The table of settings.
+fn table() -> String {
+    let mut rows = vec![
+        "| flag | variable | default | meaning |".to_owned(),
+        "|---|---|---|---|".to_owned(),
+    ];
+    for setting in settings() {
+        let code = |name: Option<&str>| name.map_or("–".to_owned(), |name| format!("`{name}`"));
+        let default = match setting.default {
+            "" => "–".to_owned(),
+            default => default.replace('|', "\\|"),
+        };
+        rows.push(format!(
+            "| {} | {} | {default} | {} |",
+            code(setting.flag.as_deref()),
+            code(setting.variable.as_deref()),
+            setting.help.replace('|', "\\|")
+        ));
+    }
+    rows.join("\n") + "\n\n"
+}
+
+#[test]
+fn the_table_of_settings_matches_the_program() {
+    assert!(
+        OPERATING.text().contains(&table()),
+        "deploy/README.md should contain:\n{}",
+        table()
+    );
+}
+
+/// Returns the names of the events of all log lines, and the calls without a name.
+fn events() -> (BTreeSet<String>, Vec<String>) {
+    let (mut events, mut unnamed) = (BTreeSet::new(), Vec::new());
+    for (path, code) in super::architecture::code_by_path() {
+        for level in ["debug", "error", "info", "trace", "warn"] {
+            let begin = format!("tracing::{level}!(");
+            for (at, _) in code.match_indices(&begin) {
+                let call = code[at + begin.len()..].trim_start();
+                let name = call
+                    .strip_prefix("name: \"")
+                    .and_then(|rest| rest.split('"').next());
+                match name {
+                    Some(name) => _ = events.insert(name.to_owned()),
+                    None => unnamed.push(format!("{path}: {}", call.lines().next().unwrap_or_default())),
+                }
+            }
+        }
+    }
+    (events, unnamed)
+}
+
+#[test]
+fn every_log_line_has_an_event_and_every_event_is_listed() {
+    let (events, unnamed) = events();
+    assert!(events.len() > 30, "{events:?}");
+    assert_eq!(unnamed, [""; 0]);
+    same("events", &first_column(OPERATING, "### Log events"), &events);
+}
+
+#[test]
+fn every_endpoint_is_listed_and_every_listed_one_exists() {
+    let code = super::architecture::code_by_path();
+    let (_, server) = code.iter().find(|(path, _)| path == "admin/server.rs").unwrap();
+    let route = Regex::new(r#"\.route\(\s*"([^"{]+)""#).unwrap();
+    let routes = route.captures_iter(server).map(|route| route[1].to_owned());
+    let endpoint = Regex::new("^(GET|POST) (/.*)$").unwrap();
+    let listed = first_column(OPERATING, "### HTTP interface");
+    let listed: Vec<_> = listed.iter().filter_map(|code| endpoint.captures(code)).collect();
+    let paths: BTreeSet<String> = listed.iter().map(|parts| parts[2].to_owned()).collect();
+    let missing: Vec<String> = routes.filter(|route| !paths.contains(route)).collect();
+    assert_eq!(missing, [""; 0]);
+
+    let world = World::with_pay_applied();
+    let secret = world.write("webhook-secret", "secret");
+    let daemon = Daemon::ready(&world, |run| run.set("webhook-secret-file", secret));
+    for parts in listed {
+        let status = match &parts[1] {
+            "GET" => daemon.face.get(&parts[2]).unwrap().status,
+            _ => daemon.face.post(&parts[2], &[], b"").status,
+        };
+        assert!(![404, 405].contains(&status), "{}: {status}", &parts[0]);
+    }
+}
+
+#[test]
+fn every_metric_is_listed() {
+    let world = World::with_pay_applied();
+    // The age of a source is that of its last fetch.
+    world.repo.git(&["fetch", "--quiet", "."]);
+    let daemon = Daemon::ready(&world, |run| run);
+    let text = daemon.face.get("/metrics").unwrap().body;
+    let families = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    let families: BTreeSet<String> = families
+        .filter_map(|line| line.split(' ').next())
+        .map(str::to_owned)
+        .collect();
+    let listed = first_column(OPERATING, "### Metrics").into_iter();
+    // The family of a counter has its name without the suffix.
+    let listed = listed.map(|name| {
+        let name = name.split('{').next().unwrap();
+        name.trim_end_matches("_total").to_owned()
+    });
+    same("metrics", &listed.collect(), &families);
+}
+
+#[test]
+fn the_tests_of_the_guarantees_exist() {
+    let text = README.text();
+    let guarantees = text.split_once("\n## Guarantees\n").unwrap().1;
+    let guarantees = guarantees.split_once("\n## ").unwrap().0;
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let quoted: Vec<&str> = guarantees.split('`').skip(1).step_by(2).collect();
+    let names = quoted.windows(2).filter(|pair| pair[1].starts_with("tests/it/"));
+    let mut count = 0;
+    for pair in names.filter(|pair| pair[1].ends_with(".rs")) {
+        let text = std::fs::read_to_string(root.join(pair[1])).unwrap();
+        assert!(text.contains(&format!("fn {}()", pair[0])), "{pair:?}");
+        count += 1;
+    }
+    assert_eq!(count, 4);
+}
