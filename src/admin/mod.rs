@@ -12,6 +12,7 @@ mod control;
 mod deliveries;
 mod event;
 mod form;
+mod history;
 mod limit;
 mod operator;
 mod page;
@@ -27,7 +28,7 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
 
-use crate::daemon::{Control, Heartbeat, Metrics, Status};
+use crate::daemon::{Control, DeploymentHistory, Heartbeat, Metrics, Status};
 use crate::git::RepoUrl;
 use crate::transport::SecretSource;
 
@@ -49,6 +50,8 @@ pub struct Admin {
     pub heartbeat: Heartbeat,
     /// The counters behind `GET /metrics`.
     pub metrics: Metrics,
+    /// Reads the deployment history.
+    pub history: DeploymentHistory,
     /// The age of the last success from which the daemon is not ready.
     pub stale_after: Duration,
     /// The token that `POST /allow`, `/reconcile`, `/suspend` and `/resume` require; without one they return 403.

@@ -24,7 +24,9 @@ use tokio::time::timeout;
 use super::answer::problem;
 use super::operator::{Caller, LARGEST_BODY};
 use super::webhook_kind::WebhookKind;
-use super::{Admin, AdminState, LONGEST_CONNECTION, LONGEST_REQUEST, allow, control, page, probes, webhook};
+use super::{
+    Admin, AdminState, LONGEST_CONNECTION, LONGEST_REQUEST, allow, control, history, page, probes, webhook,
+};
 
 /// The number of connections that are open at once; others wait in the kernel's queue.
 const CONNECTIONS: usize = 256;
@@ -81,6 +83,8 @@ fn router(admin: Admin) -> Router {
         .route("/readyz", get(probes::readiness))
         .route("/metrics", get(probes::metrics))
         .route("/api/status", get(probes::status))
+        .route("/api/history", get(history::page))
+        .route("/api/history/{commit}", get(history::deployment))
         .route("/reconcile", post(control::reconcile))
         .route("/allow", post(allow::allow))
         .route("/suspend", post(control::suspend))

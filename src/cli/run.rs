@@ -11,7 +11,7 @@ use super::observer::RunObserver;
 use super::{setup, show, signals};
 use crate::admin::{self, Admin};
 use crate::config::{Listen, Settings};
-use crate::daemon::{self, Control, Driver, Heartbeat, Metrics, Status, Trigger};
+use crate::daemon::{self, Control, DeploymentHistory, Driver, Heartbeat, Metrics, Status, Trigger};
 use crate::git::RepoUrl;
 use crate::model::ServiceKind;
 use crate::notification;
@@ -57,6 +57,10 @@ async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
             control,
             heartbeat: heartbeat.clone(),
             metrics: metrics.clone(),
+            history: DeploymentHistory {
+                state_dir: config.state_dir.clone(),
+                kind: settings.service_kind,
+            },
             stale_after: settings.stale_after,
             admin_token: settings.admin_token.clone(),
             webhook_secret: settings.webhook_secret.clone(),

@@ -45,6 +45,8 @@ mod status;
 mod watch;
 
 pub use crate::model::{ToggleState, WithheldKind};
+pub use crate::pass::{DeploymentHistory, DeploymentPart};
+pub use crate::plan::{DeploymentJson, DeploymentLog, HistoryJson, deployment_json, history_json};
 pub use control::{Control, ControlError, DriverCommand, Trigger};
 pub use driver::Driver;
 pub use heartbeat::Heartbeat;

@@ -62,6 +62,19 @@ impl Scope {
         self.set.as_ref().is_none_or(|set| set.is_match(claim))
     }
 
+    /// Returns whether toggles in `folder`, such as `shop/` or `shop/prod/`, can be in scope.
+    #[must_use]
+    pub fn may_contain_in(&self, folder: &str) -> bool {
+        // From the first special character on, a component can match anything.
+        let is_special = |part: &str| part.contains(['*', '?', '[', ']', '{', '}', '\\']);
+        let may_match = |glob: &String| {
+            let mut parts = glob.split('/').zip(folder.split_terminator('/'));
+            let first = parts.find(|(part, name)| is_special(part) || part != name);
+            first.is_none_or(|(part, _)| is_special(part))
+        };
+        self.is_everything() || self.globs.iter().any(may_match)
+    }
+
     /// Returns whether everything is in scope.
     #[must_use]
     pub fn is_everything(&self) -> bool {
@@ -170,6 +183,24 @@ mod tests {
             ["*", "shop/prod", "a/b/c/d"]
         );
         assert!(Scope::new(&["a{"]).is_err());
+    }
+
+    #[test]
+    fn a_folder_without_toggles_in_scope_is_known() {
+        for (glob, may) in [
+            ("shop/prod/pay", true),
+            ("shop/test/pay", false),
+            ("web/**", false),
+            ("sho?/prod/*", true),
+            ("shop/{test,dev}/pay", true),
+            ("**/pay", true),
+            ("*/test/pay", true),
+        ] {
+            let scope = Scope::new(&[glob]).unwrap();
+            assert_eq!(scope.may_contain_in("shop/prod/"), may, "{glob}");
+            assert_eq!(scope.may_contain_in("shop/"), glob != "web/**", "{glob}");
+        }
+        assert!(Scope::default().may_contain_in("shop/"));
     }
 
     #[test]

@@ -20,6 +20,16 @@ super::words! {
         /// Other targeting is applied.
         Update = "update",
     }
+
+    /// What the action does not say about a request, for the deployment history.
+    #[derive(Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    SentNote {
+        /// Nothing was sent, because the service had the targeting already.
+        Converged = "converged",
+        /// The service had other targeting than what was last applied.
+        Overwrites = "overwrites",
+    }
 }
 
 /// A request as it is journaled before it is sent, complete enough to repeat it byte for byte.
@@ -42,6 +52,9 @@ pub struct Sent {
     /// The live version that the request replaces, if the service compares it (DESIGN, section 8.5).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_version: Option<u64>,
+    /// What the deployment history says besides the action.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<SentNote>,
 }
 
 /// The SHA-256 of an action and its targeting, in hexadecimal digits. Identifies a request for a toggle. The comment is

@@ -43,6 +43,7 @@ mod context;
 mod document_files;
 pub mod drift;
 mod error;
+mod history;
 pub mod import;
 mod origin;
 pub(crate) mod planning;
@@ -66,6 +67,7 @@ pub use config::{Config, Rules};
 pub use context::{Event, Observe, PassContext};
 pub use document_files::{DocumentFiles, ReadDocument, TestFile};
 pub use error::{Error, Stale};
+pub use history::{DeploymentHistory, DeploymentPart, History, HistoryQuery};
 pub use origin::{OriginState, SharedState};
 pub use planning::range::{
     BranchRange, FetchHints, FindingScope, Range, RangeError, TargetOrigin, plan_range,

@@ -225,6 +225,8 @@ impl Reconciler {
         if let Some(reviewed) = &self.reviewed {
             reviewed::check(&plan, reviewed)?;
         }
+        self.store
+            .describe(snapshot.revision(), snapshot.commit().subject());
         context.report(Event::Looked(snapshot.revision()));
         match plan.approve() {
             Ok(approved) => Ok(report.with(self.carry_out(&approved, &snapshot, context, runtime)?)),

@@ -9,7 +9,7 @@ use super::spent::spent;
 use super::{Error, planning};
 use crate::document::LARGEST_DOCUMENT;
 use crate::git::pack::PackedObject;
-use crate::model::{Blob, ObjectId, RequestDigest, ToggleId, Trees};
+use crate::model::{Blob, DeploymentEffect, ObjectId, RequestDigest, ToggleId, Trees};
 use crate::plan::{self, Plan};
 use crate::source::{self, Snapshot};
 use crate::state::{self, AppliedEdit, DocumentReader, Failures, PassHead, Refusal, Stop, Store, Tried};
@@ -54,15 +54,17 @@ pub(crate) fn record(
 }
 
 fn without_publish(record: &plan::StateEdit) -> AppliedEdit {
-    match record {
-        plan::StateEdit::Adopt(recorded)
-        | plan::StateEdit::Converged(recorded)
-        | plan::StateEdit::SameMeaning(recorded) => AppliedEdit::Put {
-            id: recorded.id.clone(),
-            object: recorded.object,
-            format: recorded.format,
-        },
-        plan::StateEdit::Forget { id } => AppliedEdit::Remove { id: id.clone() },
+    let (version, effect) = match record {
+        plan::StateEdit::Adopt(version) => (version, DeploymentEffect::Adopt),
+        plan::StateEdit::Converged(version) => (version, DeploymentEffect::Converge),
+        plan::StateEdit::SameMeaning(version) => (version, DeploymentEffect::Record),
+        plan::StateEdit::Forget { id } => return AppliedEdit::Remove { id: id.clone() },
+    };
+    AppliedEdit::Put {
+        id: version.id.clone(),
+        object: version.object,
+        format: version.format,
+        effect,
     }
 }
 

@@ -42,6 +42,7 @@ mod drift;
 mod environment_diff;
 mod first_pass;
 mod guesses;
+mod history;
 mod input;
 mod live;
 mod live_hold;
@@ -69,6 +70,10 @@ pub use drift::{
 };
 pub use environment_diff::{EnvironmentDiff, EnvironmentDiffJson, ToggleDiff};
 pub use guesses::Guesses;
+pub use history::{
+    DeployedContent, DeployedDiff, DeploymentJson, DeploymentLog, HistoryJson, deployment_json, history_json,
+    history_markdown, history_text,
+};
 pub use input::{Input, Parked};
 pub use live::{LiveDecision, Resolution, decide_by_versions, decide_live, resolve};
 pub use live_hold::{LiveChange, LiveHold};

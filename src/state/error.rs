@@ -90,6 +90,12 @@ pub enum Error {
     /// A program without the lock moved the applied ref.
     #[error("another program moved `{0}`")]
     Moved(String),
+    /// A commit that is not part of the deployment history.
+    #[error("commit {commit} is not part of the deployment history")]
+    NotDeployed {
+        /// The commit.
+        commit: ObjectId,
+    },
     /// The state folder caches another shared state, and has requests whose outcome that state does not have yet.
     #[error(
         "this state folder has requests for the shared state `{other}` whose outcome is not recorded there yet"
@@ -197,6 +203,9 @@ impl Error {
             },
             Self::Document { .. } | Self::WrongContent { .. } => {
                 "run `git fsck` in the source; if it is damaged, clone it again".to_owned()
+            }
+            Self::NotDeployed { .. } => {
+                "the commits of the applied ref are those that `gitoggle log -o json` prints".to_owned()
             }
             Self::Io { .. } | Self::Crashed(_) | Self::JournalClosed => return None,
         })

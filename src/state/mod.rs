@@ -46,7 +46,9 @@ mod snapshot;
 mod store;
 
 pub use crate::git::FailpointHook;
-pub use applied::{AppliedEdit, DocumentReader, PassHead, Revisions, Tip};
+pub use applied::{
+    AppliedEdit, AppliedHistory, DocumentPair, DocumentReader, HistoryQuery, PassHead, Revisions, Tip,
+};
 #[cfg(test)]
 pub use clock::SimulatedClock;
 pub use clock::{Clock, Stop};

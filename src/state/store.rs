@@ -154,6 +154,11 @@ impl Store {
         &self.view
     }
 
+    /// Has the commits of a pass at `revision` repeat the subject of its message, for the deployment history.
+    pub fn describe(&mut self, revision: CommitId, subject: &str) {
+        self.applied.describe(revision, subject);
+    }
+
     /// Writes the documents of `changes` as one synced pack, opens the journal, and announces the pass on shared state.
     ///
     /// Calls `documents` once per missing document.
@@ -286,7 +291,7 @@ impl Store {
         documents: impl DocumentReader,
     ) -> Result<(), Error> {
         let edits = self.applied.edits(self.journal.index(), &self.committed, edits)?;
-        let toggles: Vec<ToggleId> = edits.outcomes().cloned().collect();
+        let toggles: Vec<ToggleId> = edits.outcomes.iter().cloned().collect();
         let allowances = self.view.allowances();
         let trim = self.applied.commit(head, edits, allowances, skip, documents)?;
         if let Some(session) = &mut self.shared {

@@ -11,8 +11,8 @@ use std::time::Duration;
 use super::*;
 use crate::git::pack::{ObjectKind, id_of};
 use crate::model::{
-    Action, Blob, Certainty, CommitId, Content, Format, ObjectId, Payload, Sent, Serve, Suspension,
-    SuspensionScope, Targeting, ToggleId, Trees, Variation,
+    Action, Blob, Certainty, CommitId, Content, DeploymentEffect, Format, ObjectId, Payload, Sent, Serve,
+    Suspension, SuspensionScope, Targeting, ToggleId, Trees, Variation,
 };
 
 const URL: &str = "https://toggles.example/api";
@@ -80,6 +80,7 @@ pub(super) fn sent(action: Action, text: &str) -> Sent {
         path: "somewhere.yaml".to_owned(),
         revision: CommitId(ObjectId([1; 20])),
         base_version: (action == Action::Update).then_some(7),
+        note: None,
     }
 }
 
@@ -234,6 +235,7 @@ fn a_request_without_an_outcome_stays_unknown_after_commits_trims_and_restarts()
         id: id("x/y/z"),
         object: object("two"),
         format: Format::Json,
+        effect: DeploymentEffect::Record,
     };
     store
         .record(&head(1), &[put], documents(&["two"]), &NEVER)

@@ -1,6 +1,7 @@
 //! Tests of the endpoints over TCP.
 
 mod connections;
+mod history;
 mod orders;
 mod probes;
 mod webhooks;
@@ -14,10 +15,10 @@ use tokio::task::JoinHandle;
 
 use super::{Admin, now, serve};
 use crate::daemon::{
-    Control, DriverCommand, Heartbeat, LastPass, Metrics, PassResult, Role, SourceStatus, Status, Success,
-    ToggleState, ToggleStatus, Trigger, WithheldKind,
+    Control, DeploymentHistory, DriverCommand, Heartbeat, LastPass, Metrics, PassResult, Role, SourceStatus,
+    Status, Success, ToggleState, ToggleStatus, Trigger, WithheldKind,
 };
-use crate::model::{Suspension, Suspensions};
+use crate::model::{ServiceKind, Suspension, Suspensions};
 use crate::transport::{Secret, SecretSource, SigningKey, hmac_sha256};
 
 const TOKEN: &str = "admin-token";
@@ -48,6 +49,10 @@ impl AdminServer {
             control,
             heartbeat: Heartbeat::new(Duration::from_secs(3600)),
             metrics: Metrics::new(),
+            history: DeploymentHistory {
+                state_dir: "/nonexistent".into(),
+                kind: ServiceKind::Documented,
+            },
             stale_after: Duration::from_secs(300),
             admin_token: Some(SecretSource::Value(Secret::new(TOKEN.to_owned()))),
             webhook_secret: Some(SecretSource::Value(Secret::new(SECRET.to_owned()))),

@@ -8,13 +8,13 @@
 use std::pin::pin;
 
 use super::lanes::Job;
-use super::sender::{Attempt, Sender};
+use super::sender::{Attempt, BaseVersion, Sender};
 use super::{body, sent};
 #[cfg(test)]
 use crate::git::simulated::{Mutation, makes};
-use crate::model::{Certainty, Live, LiveVersion, ReturnType, Sent, ToggleId};
+use crate::model::{Certainty, Live, LiveVersion, ReturnType, Sent, SentNote, ToggleId};
 use crate::pass::context::Event;
-use crate::plan::{Change, LiveDecision, Resolution, decide_by_versions, decide_live, resolve};
+use crate::plan::{Before, Change, LiveDecision, Resolution, decide_by_versions, decide_live, resolve};
 use crate::service::Outcome;
 use crate::state::{self, Begun};
 
@@ -52,9 +52,11 @@ impl Sender {
     async fn compare_and_set(&self, job: Job) -> Result<Attempt, state::Error> {
         let change = &self.changes()[job.change];
         // An earlier try of this pass was sent on top of this version, and may have been stored.
-        let mut decided = self
-            .base_version(job.change)
-            .map(|base_version| LiveDecision::Publish { base_version });
+        let earlier = self.base_version(job.change);
+        let mut note = earlier.and_then(|base| base.note);
+        let mut decided = earlier.map(|base| LiveDecision::Publish {
+            base_version: base.number,
+        });
         let mut conflict = None;
         #[cfg(test)]
         if makes(Mutation::SkipRead) || (decided.is_some() && makes(Mutation::ForgetBaseVersion)) {
@@ -67,17 +69,23 @@ impl Sender {
             let decision = match decided.take() {
                 Some(decision) => decision,
                 None => match self.look(change).await {
-                    Ok(decision) => decision,
+                    Ok((decision, found)) => {
+                        note = found;
+                        decision
+                    }
                     Err(failed) => return Ok(Attempt::Ended(failed)),
                 },
             };
             match decision {
                 LiveDecision::Confirmed => {
                     return self
-                        .record(change, Attempt::Ended(Outcome::Applied { status: 200 }))
+                        .record(change, None, Attempt::Ended(Outcome::Applied { status: 200 }))
                         .await;
                 }
-                LiveDecision::Converged => return self.record(change, Attempt::Converged).await,
+                LiveDecision::Converged => {
+                    let note = Some(SentNote::Converged);
+                    return self.record(change, note, Attempt::Converged).await;
+                }
                 LiveDecision::Hold(hold) => return Ok(Attempt::Held(hold)),
                 // The service says that the toggle exists, but does not show it.
                 LiveDecision::Create(_) if conflict.is_some() => break,
@@ -87,34 +95,47 @@ impl Sender {
                     Some(exists) if has_code(&exists, "conflict") => conflict = Some(exists),
                     Some(failed) => return Ok(Attempt::Ended(failed)),
                 },
-                LiveDecision::Publish { base_version } => match self.patch(job, Some(base_version)).await? {
-                    Patched::Conflict => self.set_base_version(job.change, None),
-                    Patched::Ended(outcome) => return Ok(Attempt::Ended(outcome)),
-                    Patched::Void => return Ok(Attempt::Void),
-                },
+                LiveDecision::Publish { base_version: number } => {
+                    match self.patch(job, Some(BaseVersion { number, note })).await? {
+                        Patched::Conflict => self.set_base_version(job.change, None),
+                        Patched::Ended(outcome) => return Ok(Attempt::Ended(outcome)),
+                        Patched::Void => return Ok(Attempt::Void),
+                    }
+                }
                 LiveDecision::ReadVersions { .. } => unreachable!("`look` reads the versions"),
             }
         }
         Ok(Attempt::Ended(conflict.unwrap_or_else(contended)))
     }
 
-    /// Reads the toggle and decides on the change.
-    async fn look(&self, change: &Change) -> Result<LiveDecision, Outcome> {
+    /// Reads the toggle, decides on the change, and returns the note of its request.
+    async fn look(&self, change: &Change) -> Result<(LiveDecision, Option<SentNote>), Outcome> {
         let service = &self.job.service;
         let live = service.read(&change.id).await?;
-        let decision = decide_live(change, &live, self.policy());
-        match (decision, &live) {
+        let decision = match (decide_live(change, &live, self.policy()), &live) {
             (LiveDecision::ReadVersions { after }, Live::Toggle(live)) => {
                 let newer = service.versions_from(&change.id, after + 1).await?;
-                Ok(decide_by_versions(change, live, &newer))
+                decide_by_versions(change, live, &newer)
             }
-            (decision, _) => Ok(decision),
-        }
+            (decision, _) => decision,
+        };
+        Ok((
+            decision,
+            overwrites(change, &live).then_some(SentNote::Overwrites),
+        ))
     }
 
     /// Records a change that needs no request.
-    async fn record(&self, change: &Change, attempt: Attempt) -> Result<Attempt, state::Error> {
-        let sent = sent(change, self.job.plan.source().revision);
+    async fn record(
+        &self,
+        change: &Change,
+        note: Option<SentNote>,
+        attempt: Attempt,
+    ) -> Result<Attempt, state::Error> {
+        let sent = Sent {
+            note,
+            ..sent(change, self.job.plan.source().revision)
+        };
         let Some(begun) = self.begin(&change.id, &sent).await? else {
             return Ok(Attempt::Void);
         };
@@ -124,18 +145,19 @@ impl Sender {
         })
     }
 
-    /// Journals the change and sends it, on top of `base_version` if there is one.
-    async fn patch(&self, job: Job, base_version: Option<u64>) -> Result<Patched, state::Error> {
+    /// Journals the change and sends it, on top of `base` if there is one.
+    async fn patch(&self, job: Job, base: Option<BaseVersion>) -> Result<Patched, state::Error> {
         let change = &self.changes()[job.change];
         let sent = Sent {
-            base_version,
+            base_version: base.map(|base| base.number),
+            note: base.and_then(|base| base.note),
             ..sent(change, self.job.plan.source().revision)
         };
         let Some(begun) = self.begin(&change.id, &sent).await? else {
             return Ok(Patched::Void);
         };
-        if base_version.is_some() {
-            self.set_base_version(job.change, base_version);
+        if base.is_some() {
+            self.set_base_version(job.change, base);
         }
         let started = self.now();
         let outcome = self.job.service.publish(&change.id, body(&sent)).await;
@@ -207,6 +229,20 @@ impl Sender {
                 () = changed => {}
             }
         }
+    }
+}
+
+/// Returns whether a request for `change` replaces targeting that another program wrote.
+fn overwrites(change: &Change, live: &Live) -> bool {
+    let Live::Toggle(live) = live else {
+        return false;
+    };
+    match &change.before {
+        Before::Applied(before) => live.content.payload() != Some(before),
+        Before::Live(_) => true,
+        // The creation of a toggle makes its first version.
+        Before::Nothing => live.version > 1,
+        Before::Unknown { .. } | Before::Unreadable => false,
     }
 }
 

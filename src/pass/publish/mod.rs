@@ -131,6 +131,7 @@ pub(crate) fn sent(change: &Change, revision: CommitId) -> Sent {
             Before::Unknown { sent, .. } => sent.base_version,
             _ => None,
         },
+        note: None,
     }
 }
 

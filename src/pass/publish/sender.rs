@@ -12,6 +12,7 @@ use super::dispatch::{Dispatcher, Effect, Pace, Response};
 use super::evidence::ServiceVerdict;
 use super::lanes::{Job, Next};
 use super::order::Order;
+use crate::model::SentNote;
 use crate::pass::context::Event;
 use crate::pass::report::{ChangeResult, PublishSummary, StopReason};
 use crate::plan::{Change, LiveHold, Policy};
@@ -41,12 +42,20 @@ pub(super) enum Attempt {
     Void,
 }
 
+/// The live version that a request replaces.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BaseVersion {
+    pub(super) number: u64,
+    /// Whether another program wrote it.
+    pub(super) note: Option<SentNote>,
+}
+
 /// The results so far.
 struct Results {
     results: Vec<ChangeResult>,
     stopped: Option<StopReason>,
-    /// The version that the last request of each change was sent on top of.
-    base_versions: BTreeMap<usize, u64>,
+    /// The version that the last request of each change was sent on top of, and the request's note.
+    base_versions: BTreeMap<usize, BaseVersion>,
 }
 
 impl Sender {
@@ -248,11 +257,11 @@ impl Sender {
     }
 
     /// Returns the version that the last request for a change was sent on top of in this pass.
-    pub(super) fn base_version(&self, change: usize) -> Option<u64> {
+    pub(super) fn base_version(&self, change: usize) -> Option<BaseVersion> {
         self.results().base_versions.get(&change).copied()
     }
 
-    pub(super) fn set_base_version(&self, change: usize, version: Option<u64>) {
+    pub(super) fn set_base_version(&self, change: usize, version: Option<BaseVersion>) {
         let mut results = self.results();
         match version {
             Some(version) => results.base_versions.insert(change, version),

@@ -109,6 +109,7 @@ fn unknown(base_version: Option<u64>, applied: Option<&str>) -> Before {
             path: "shop/prod/a.yaml".to_owned(),
             revision: CommitId(ObjectId([2; 20])),
             base_version,
+            note: None,
         }),
         applied: applied.map(payload),
     }

@@ -207,6 +207,7 @@ impl World {
                     path: format!("{id}.yaml"),
                     revision: CommitId(ObjectId([5; 20])),
                     base_version: None,
+                    note: None,
                 }),
             },
         }

@@ -6,7 +6,9 @@ use git2::Repository;
 
 use crate::git::pack::{Object, ObjectKind};
 use crate::git::{object_id, oid, refs};
-use crate::model::{Action, Allowance, CommitId, ObjectId, ToggleId, counted, escaped};
+use crate::model::{
+    Allowance, CommitId, DeploymentEffect, ObjectId, ToggleId, counted, cut, escaped, rfc3339,
+};
 use crate::state::Error;
 
 /// The ref of the record.
@@ -14,6 +16,13 @@ pub(crate) const APPLIED: &str = "refs/gitoggle/applied";
 
 /// The most toggles that a message names; it counts the others.
 const NAMED: usize = 50;
+
+/// The most characters of the source commit's subject that a message repeats.
+const LONGEST_SUBJECT: usize = 500;
+
+/// Trailers that only the deployment history reads.
+pub(super) const ALLOWED: &str = "Gitoggle-Allowed";
+pub(super) const SUBJECT: &str = "Gitoggle-Subject";
 
 /// The newest commit of the record.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -41,43 +50,22 @@ impl Tip {
     }
 }
 
-/// The reason for a change in a commit.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) enum EditReason {
-    Sent(Action),
-    Recorded,
-    Forgotten,
-}
-
-impl EditReason {
-    const ALL: [Self; 5] = [
-        Self::Sent(Action::Create),
-        Self::Sent(Action::Update),
-        Self::Sent(Action::Disable),
-        Self::Recorded,
-        Self::Forgotten,
-    ];
-
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Sent(action) => action.as_str(),
-            Self::Recorded => "record",
-            Self::Forgotten => "forget",
-        }
-    }
-}
-
 /// The origin of a commit.
 #[derive(Clone, Debug)]
 pub(crate) struct CommitOrigin<'a> {
     pub(crate) revision: Option<CommitId>,
+    /// The subject of the revision's message, if it is known.
+    pub(crate) revision_subject: Option<&'a str>,
     pub(crate) base_url: &'a str,
     pub(crate) allowances: &'a [Allowance],
 }
 
 impl CommitOrigin<'_> {
     /// Returns the allowances that may apply to changes of `toggles`.
-    fn allowed<'a>(&'a self, toggles: &'a [(ToggleId, EditReason)]) -> impl Iterator<Item = &'a Allowance> {
+    fn allowed<'a>(
+        &'a self,
+        toggles: &'a [(ToggleId, DeploymentEffect)],
+    ) -> impl Iterator<Item = &'a Allowance> {
         let is_about = move |allowance: &Allowance| match &allowance.environment {
             None => true,
             Some(environment) => toggles.iter().any(|(id, _)| id.is_in(environment)),
@@ -103,17 +91,17 @@ impl CommitOrigin<'_> {
 pub(crate) fn message(
     subject: &str,
     origin: &CommitOrigin<'_>,
-    toggles: &[(ToggleId, EditReason)],
+    toggles: &[(ToggleId, DeploymentEffect)],
 ) -> String {
     let mut text = format!("{subject}\n\n");
-    for (id, reason) in toggles.iter().take(NAMED) {
-        let _ = writeln!(text, "{} {id}", reason.word());
+    for (id, effect) in toggles.iter().take(NAMED) {
+        let _ = writeln!(text, "{} {id}", effect.as_str());
     }
     if toggles.len() > NAMED {
         let rest = &toggles[NAMED..];
-        let counts = EditReason::ALL.into_iter().filter_map(|reason| {
-            let count = rest.iter().filter(|(_, other)| *other == reason).count();
-            (count > 0).then(|| format!("{count} {}", reason.word()))
+        let counts = DeploymentEffect::ALL.into_iter().filter_map(|effect| {
+            let count = rest.iter().filter(|(_, other)| *other == effect).count();
+            (count > 0).then(|| format!("{count} {}", effect.as_str()))
         });
         let _ = writeln!(
             text,
@@ -128,14 +116,18 @@ pub(crate) fn message(
     if let Some(revision) = origin.revision {
         let _ = writeln!(text, "Gitoggle-Revision: {revision}");
     }
+    // A line break would end a trailer and could begin another one.
+    if let Some(subject) = origin.revision_subject.filter(|subject| !subject.is_empty()) {
+        let subject = cut(&subject.replace(['\r', '\n'], " "), LONGEST_SUBJECT);
+        let _ = writeln!(text, "{SUBJECT}: {subject}");
+    }
     let _ = writeln!(
         text,
         "Gitoggle-Base-Url: {}",
-        // A line break would end the trailer and could begin another one.
         origin.base_url.replace(['\r', '\n'], "")
     );
     for allowance in origin.allowed(toggles) {
-        let _ = writeln!(text, "Gitoggle-Allowed: {}", allowed(allowance));
+        let _ = writeln!(text, "{ALLOWED}: {}", allowed(allowance));
     }
     text
 }
@@ -152,15 +144,12 @@ fn allowed(allowance: &Allowance) -> String {
     let environment = environment
         .as_ref()
         .map_or_else(String::new, |environment| format!(" {environment}"));
-    let at = jiff::Timestamp::from_second(*at).map_or_else(|_| at.to_string(), |at| at.to_string());
-    format!("{what}{environment} by {} at {at}", escaped(by))
+    format!("{what}{environment} by {} at {}", escaped(by), rfc3339(*at))
 }
 
 /// Returns the subject of a commit that covers `toggles`.
-pub(crate) fn subject(origin: &CommitOrigin<'_>, toggles: &[(ToggleId, EditReason)]) -> String {
-    let sent = toggles
-        .iter()
-        .filter(|(_, reason)| matches!(reason, EditReason::Sent(_)));
+pub(crate) fn subject(origin: &CommitOrigin<'_>, toggles: &[(ToggleId, DeploymentEffect)]) -> String {
+    let sent = toggles.iter().filter(|(_, effect)| effect.is_published());
     origin.subject(&match (sent.count(), toggles.len()) {
         (0, 0) => "Nothing to apply".to_owned(),
         (0, count) => format!("Record {}", counted(count, "toggle")),
@@ -198,8 +187,13 @@ pub(crate) fn tip(commit: &git2::Commit<'_>) -> Result<Tip, Error> {
 
 /// Returns the value of the trailer `key` in the last paragraph of `message`.
 pub(crate) fn trailer<'a>(message: &'a str, key: &str) -> Option<&'a str> {
+    trailers(message, key).next()
+}
+
+/// Returns the values of all trailers `key`.
+pub(super) fn trailers<'a>(message: &'a str, key: &str) -> impl Iterator<Item = &'a str> {
     // As in Git, only the last paragraph has trailers.
-    let last = message.trim_end().rsplit("\n\n").next()?;
+    let last = message.trim_end().rsplit("\n\n").next().unwrap_or_default();
     last.lines()
-        .find_map(|line| line.strip_prefix(key)?.strip_prefix(": "))
+        .filter_map(move |line| line.strip_prefix(key)?.strip_prefix(": "))
 }

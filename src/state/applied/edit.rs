@@ -1,10 +1,9 @@
 //! Collects the changes of one commit of the applied ref.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::commit::EditReason;
 use super::tree::DocumentEntry;
-use crate::model::{Action, Format, ObjectId, Sent, ToggleId};
+use crate::model::{Action, DeploymentEffect, Format, ObjectId, Sent, SentNote, ToggleId};
 use crate::state::journal::index::{JournalEntry, JournalTrim};
 
 /// A change to the record without a request.
@@ -18,6 +17,8 @@ pub enum AppliedEdit {
         object: ObjectId,
         /// The document's extension.
         format: Format,
+        /// Why it counts as applied.
+        effect: DeploymentEffect,
     },
     /// Removes the document, and an unknown outcome.
     Remove {
@@ -33,7 +34,9 @@ pub enum AppliedEdit {
 pub(crate) struct CommitEdits {
     /// The new document of each changed toggle.
     pub(crate) changes: BTreeMap<ToggleId, DocumentEntry>,
-    pub(crate) reasons: BTreeMap<ToggleId, EditReason>,
+    pub(crate) effects: BTreeMap<ToggleId, DeploymentEffect>,
+    /// The toggles whose outcome this commit records in the tree.
+    pub(crate) outcomes: BTreeSet<ToggleId>,
     /// Whether to commit even without changes.
     pub(crate) seen: bool,
     /// The entries that may leave the journal after the commit.
@@ -41,21 +44,13 @@ pub(crate) struct CommitEdits {
 }
 
 impl CommitEdits {
-    /// Returns the toggles whose outcome this commit records in the tree.
-    pub(crate) fn outcomes(&self) -> impl Iterator<Item = &ToggleId> {
-        let outcomes = self
-            .reasons
-            .iter()
-            .filter(|(_, reason)| **reason != EditReason::Recorded);
-        outcomes.map(|(id, _)| id)
-    }
-
     /// Adds a confirmed request.
     pub(crate) fn confirmed(&mut self, id: &ToggleId, entry: &JournalEntry) {
         let Sent {
             action,
             object,
             format,
+            note,
             ..
         } = &entry.sent;
         let put = match action {
@@ -63,17 +58,33 @@ impl CommitEdits {
             Action::Disable => None,
             Action::Adopt | Action::Create | Action::Update => Some((*format, *object)),
         };
+        let effect = match (note, action) {
+            (Some(SentNote::Converged), Action::Disable) => DeploymentEffect::Forget,
+            (Some(SentNote::Converged), _) => DeploymentEffect::Converge,
+            (Some(SentNote::Overwrites), Action::Create | Action::Update) => DeploymentEffect::Overwrite,
+            _ => DeploymentEffect::of_action(*action),
+        };
         self.changes.insert(id.clone(), put);
-        self.reasons.insert(id.clone(), EditReason::Sent(*action));
+        self.effects.insert(id.clone(), effect);
+        self.outcomes.insert(id.clone());
         self.trim.recorded.push(entry.number);
     }
 
     pub(crate) fn add(&mut self, edit: &AppliedEdit) {
-        let (id, put, reason) = match edit {
-            AppliedEdit::Put { id, object, format } => (id, Some((*format, *object)), EditReason::Recorded),
+        let (id, put, effect) = match edit {
+            AppliedEdit::Put {
+                id,
+                object,
+                format,
+                effect,
+            } => {
+                self.outcomes.remove(id);
+                (id, Some((*format, *object)), *effect)
+            }
             AppliedEdit::Remove { id } => {
+                self.outcomes.insert(id.clone());
                 self.trim.forgotten.push(id.clone());
-                (id, None, EditReason::Forgotten)
+                (id, None, DeploymentEffect::Forget)
             }
             AppliedEdit::Seen => {
                 self.seen = true;
@@ -81,6 +92,6 @@ impl CommitEdits {
             }
         };
         self.changes.insert(id.clone(), put);
-        self.reasons.insert(id.clone(), reason);
+        self.effects.insert(id.clone(), effect);
     }
 }

@@ -4,8 +4,13 @@
 pub(crate) mod commit;
 mod documents;
 pub(crate) mod edit;
+mod history;
+#[cfg(test)]
+mod history_tests;
+mod message;
 mod revisions;
 mod tree;
+mod tree_changes;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,8 +22,8 @@ use super::journal::index::{JournalEntry, JournalIndex, JournalTrim};
 use crate::git::pack::{self, Object, PackWriter};
 use crate::git::refs::{self, Moved};
 use crate::git::{self, Failpoints};
-use crate::model::{Allowance, CommitId, ObjectId, ToggleId};
-use commit::{APPLIED, CommitOrigin, EditReason};
+use crate::model::{Allowance, CommitId, DeploymentEffect, ObjectId, ToggleId};
+use commit::{APPLIED, CommitOrigin};
 use documents::document;
 use edit::CommitEdits;
 
@@ -26,6 +31,7 @@ pub use commit::Tip;
 pub use documents::DocumentReader;
 pub(crate) use documents::unkept;
 pub use edit::AppliedEdit;
+pub use history::{AppliedHistory, DocumentPair, HistoryQuery};
 pub use revisions::Revisions;
 
 /// The subject of a pass.
@@ -52,6 +58,8 @@ pub(crate) struct AppliedRepository {
     repository: Repository,
     base_url: String,
     tip: Option<Tip>,
+    /// The subject of the source commit that the current pass applies.
+    subject: Option<(CommitId, String)>,
     failpoints: Failpoints,
 }
 
@@ -64,6 +72,7 @@ impl AppliedRepository {
             path,
             repository,
             base_url,
+            subject: None,
             failpoints,
         })
     }
@@ -89,6 +98,16 @@ impl AppliedRepository {
 
     pub(crate) fn tip(&self) -> Option<&Tip> {
         self.tip.as_ref()
+    }
+
+    /// Adds the subject of `revision` to the commits of that revision.
+    pub(crate) fn describe(&mut self, revision: CommitId, subject: &str) {
+        self.subject = Some((revision, subject.to_owned()));
+    }
+
+    fn subject_of(&self, revision: CommitId) -> Option<&str> {
+        let subject = self.subject.as_ref().filter(|(of, _)| *of == revision);
+        subject.map(|(_, subject)| subject.as_str())
     }
 
     /// Moves the ref to the tip of the shared state.
@@ -189,7 +208,8 @@ impl AppliedRepository {
     ) -> Result<JournalTrim, Error> {
         let CommitEdits {
             changes,
-            reasons,
+            effects,
+            outcomes: _,
             seen,
             trim,
         } = edits;
@@ -203,10 +223,11 @@ impl AppliedRepository {
         }
         let origin = CommitOrigin {
             revision: Some(head.revision),
+            revision_subject: self.subject_of(head.revision),
             base_url: &self.base_url,
             allowances,
         };
-        let toggles: Vec<(ToggleId, EditReason)> = reasons.into_iter().collect();
+        let toggles: Vec<(ToggleId, DeploymentEffect)> = effects.into_iter().collect();
         let message = commit::message(&commit::subject(&origin, &toggles), &origin, &toggles);
         let parents: Vec<CommitId> = before.iter().map(|(commit, _)| *commit).collect();
         let commit = commit::commit(root, &parents, head.now, &message);

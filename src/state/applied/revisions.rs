@@ -120,7 +120,7 @@ fn descend(
 mod tests {
     use super::*;
     use crate::git::pack::{ObjectKind, id_of};
-    use crate::model::Format;
+    use crate::model::{DeploymentEffect, Format};
     use crate::state::tests::{head, id, options};
     use crate::state::{AppliedEdit, Store};
 
@@ -138,6 +138,7 @@ mod tests {
             id: id(toggle),
             object: id_of(ObjectKind::Blob, &[byte]),
             format: Format::Yaml,
+            effect: DeploymentEffect::Record,
         }
     }
 

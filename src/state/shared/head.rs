@@ -13,10 +13,10 @@ use git2::Repository;
 use super::protocol::{RefStatus, TERM, silence};
 use crate::git::pack::{Object, ObjectKind};
 use crate::git::{blob, object_id, oid};
-use crate::model::{CommitId, Sent, ToggleId, escaped};
+use crate::model::{CommitId, DeploymentEffect, Sent, ToggleId, escaped};
 use crate::state::Error;
 use crate::state::applied::Tip;
-use crate::state::applied::commit::{self, CommitOrigin, EditReason, trailer};
+use crate::state::applied::commit::{self, CommitOrigin, trailer};
 use crate::state::journal::lines;
 
 const LIST: &str = "intents.jsonl";
@@ -111,11 +111,12 @@ impl SharedHead {
         };
         let origin = CommitOrigin {
             revision: self.revision,
+            revision_subject: None,
             base_url,
             // The applied commits record the allowances.
             allowances: &[],
         };
-        let mut message = commit::message(&origin.subject(&subject), &origin, &self.reasons());
+        let mut message = commit::message(&origin.subject(&subject), &origin, &self.effects());
         let _ = writeln!(message, "Gitoggle-Intents: {list}");
         if let Some(tip) = &self.applied {
             let _ = writeln!(message, "Gitoggle-Applied: {}", tip.commit);
@@ -139,10 +140,10 @@ impl SharedHead {
         message
     }
 
-    fn reasons(&self) -> Vec<(ToggleId, EditReason)> {
+    fn effects(&self) -> Vec<(ToggleId, DeploymentEffect)> {
         let unknown = self.unknown.iter();
-        let reasons = unknown.map(|(id, sent)| (id.clone(), EditReason::Sent(sent.action)));
-        reasons.collect()
+        let effects = unknown.map(|(id, sent)| (id.clone(), DeploymentEffect::of_action(sent.action)));
+        effects.collect()
     }
 
     /// Returns the objects of the commit that lists the unknown toggles, that commit last.

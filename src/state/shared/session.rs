@@ -230,7 +230,7 @@ impl SharedSession {
         let edits = applied.edits(index, &JournalTrim::default(), &[])?;
         let mut left = index.clone();
         left.trim(&edits.trim);
-        self.list.record(edits.outcomes());
+        self.list.record(&edits.outcomes);
         if let Some(revision) = newest {
             let head = PassHead { revision, now };
             applied.commit(&head, edits, &[], SkipIfUnchanged::Yes, unkept)?;

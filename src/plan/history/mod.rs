@@ -1,0 +1,110 @@
+//! The deployment history with the differences of each deployment, and its renderers.
+
+mod json;
+mod markdown;
+mod text;
+
+pub use json::{DeploymentJson, HistoryJson, deployment_json, history_json};
+pub use markdown::history_markdown;
+pub use text::history_text;
+
+use super::render::diff;
+use super::sentences;
+use crate::model::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage, Payload};
+
+/// A page of the deployment history, with the differences of each deployment if they were read.
+#[derive(Clone, Debug)]
+pub struct DeploymentLog {
+    /// The deployments, newest first, and where the next page begins.
+    pub page: HistoryPage,
+    /// The differences of the toggles that each deployment lists, in the same order; empty if they were not read.
+    pub diffs: Vec<Vec<DeployedDiff>>,
+}
+
+impl DeploymentLog {
+    /// Returns the deployments with their differences.
+    fn entries(&self) -> impl Iterator<Item = (&Deployment, &[DeployedDiff])> {
+        let diffs = self.diffs.iter().map(Vec::as_slice);
+        let diffs = diffs.chain(std::iter::repeat(&[][..]));
+        self.page.deployments.iter().zip(diffs)
+    }
+}
+
+/// The documents of a toggle before and after a deployment.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DeployedDiff {
+    /// The toggle.
+    pub toggle: DeployedToggle,
+    /// What was applied before.
+    pub before: DeployedContent,
+    /// What was applied after.
+    pub after: DeployedContent,
+}
+
+/// The applied document of a toggle.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum DeployedContent {
+    /// The targeting.
+    Known(Payload),
+    /// No document was applied.
+    Nothing,
+    /// The current rules cannot read the document.
+    Unreadable,
+}
+
+impl DeployedContent {
+    /// Returns the targeting, if it is known.
+    #[must_use]
+    pub fn payload(&self) -> Option<&Payload> {
+        match self {
+            Self::Known(payload) => Some(payload),
+            Self::Nothing | Self::Unreadable => None,
+        }
+    }
+}
+
+impl DeployedDiff {
+    /// Returns one sentence per difference, each one line of escaped text.
+    #[must_use]
+    pub fn sentences(&self) -> Vec<String> {
+        use DeployedContent::{Known, Nothing, Unreadable};
+
+        let text = match (&self.before, &self.after) {
+            (Known(before), Known(after)) if before == after => "the same meaning as before",
+            (Known(before), Known(after)) => return sentences(Some(&before.targeting()), &after.targeting()),
+            (Nothing, Known(after)) => return sentences(None, &after.targeting()),
+            (Unreadable, Known(_)) => "the document before cannot be read by the current rules",
+            (_, Unreadable) => "the document cannot be read by the current rules",
+            (_, Nothing) => match self.toggle.effect {
+                Some(DeploymentEffect::Disable) => "file removed: ENABLED → DISABLED",
+                Some(DeploymentEffect::Forget) => "file removed; the service keeps its targeting",
+                _ => "file removed",
+            },
+        };
+        vec![text.to_owned()]
+    }
+
+    /// Returns the escaped lines of a unified diff; empty if only one side has a readable document.
+    #[must_use]
+    pub fn diff(&self) -> Vec<String> {
+        match (self.before.payload(), self.after.payload()) {
+            (Some(before), Some(after)) => diff(&before.targeting(), &after.targeting()),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Returns the sign of a toggle in a list and its color.
+fn sign(effect: Option<DeploymentEffect>) -> (&'static str, &'static str) {
+    match effect {
+        Some(DeploymentEffect::Create) => ("+", "32"),
+        Some(DeploymentEffect::Update | DeploymentEffect::Overwrite) | None => ("~", "33"),
+        Some(DeploymentEffect::Disable | DeploymentEffect::Forget) => ("-", "31"),
+        Some(DeploymentEffect::Adopt | DeploymentEffect::Converge | DeploymentEffect::Record) => ("=", "36"),
+    }
+}
+
+/// Returns `update`, or `changed` if the effect is not known.
+fn word(effect: Option<DeploymentEffect>) -> &'static str {
+    effect.map_or("changed", DeploymentEffect::as_str)
+}

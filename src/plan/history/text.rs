@@ -1,0 +1,91 @@
+//! Renders the deployment history for a terminal.
+
+use std::fmt::Write as _;
+
+use super::{DeployedDiff, DeploymentLog, sign, word};
+use crate::model::{Allowance, Color, DeployedToggle, Deployment, cut, escaped, rfc3339};
+use crate::plan::render::{defused, paint, painted};
+
+/// The number of toggles of a deployment that are listed without differences.
+const NAMED: usize = 10;
+/// The number of toggles of a deployment that are listed with differences.
+const IN_FULL: usize = 50;
+/// The most characters of a subject.
+const SUBJECT: usize = 160;
+
+/// Returns the deployments as lines of text.
+#[must_use]
+pub fn history_text(log: &DeploymentLog, color: Color) -> String {
+    let mut out = String::new();
+    for (deployment, diffs) in log.entries() {
+        if !out.is_empty() && !log.diffs.is_empty() {
+            out.push('\n');
+        }
+        head(&mut out, deployment, color);
+        toggles(&mut out, deployment, diffs, color);
+    }
+    defused(&out)
+}
+
+fn head(out: &mut String, deployment: &Deployment, color: Color) {
+    let revision = paint(&deployment.revision.short(), "33", color);
+    let subject = match &deployment.subject {
+        Some(subject) => paint(&escaped(&cut(subject, SUBJECT)).to_string(), "1", color),
+        None => paint("(subject not known)", "2", color),
+    };
+    let _ = writeln!(out, "{}  {revision}  {subject}", rfc3339(deployment.at));
+    for allowance in &deployment.allowances {
+        let _ = writeln!(out, "  {}", paint(&allowed(allowance), "36", color));
+    }
+}
+
+/// Describes the decision of an operator.
+pub(super) fn allowed(allowance: &Allowance) -> String {
+    let Allowance {
+        what,
+        environment,
+        revision: _,
+        by,
+        at,
+    } = allowance;
+    let environment = environment
+        .as_ref()
+        .map(|environment| format!(" in {environment}"));
+    format!(
+        "allowed: {what}{} by {} at {}",
+        environment.unwrap_or_default(),
+        escaped(by),
+        rfc3339(*at)
+    )
+}
+
+fn toggles(out: &mut String, deployment: &Deployment, diffs: &[DeployedDiff], color: Color) {
+    let most = if diffs.is_empty() { NAMED } else { IN_FULL };
+    let listed = deployment.toggles.len().min(most);
+    let diffs = diffs.iter().map(Some).chain(std::iter::repeat(None));
+    for (DeployedToggle { id, effect }, diff) in deployment.toggles.iter().zip(diffs).take(listed) {
+        let (sign, code) = sign(*effect);
+        let _ = writeln!(
+            out,
+            "  {}",
+            paint(&format!("{sign} {} {id}", word(*effect)), code, color)
+        );
+        let Some(diff) = diff else {
+            continue;
+        };
+        for sentence in diff.sentences() {
+            let _ = writeln!(out, "      {sentence}");
+        }
+        for line in diff.diff() {
+            let _ = writeln!(out, "      {}", painted(line, color));
+        }
+    }
+    let more = deployment.total.saturating_sub(listed);
+    if more > 0 {
+        let summary = deployment.summary();
+        let _ = writeln!(
+            out,
+            "  … and {more} more: {summary} in total; `-o json` lists all of them"
+        );
+    }
+}
