@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Hosted, Job, SERVICE_TOKEN, yaml};
+use super::mirror::{Machine, Mirror, VERSION};
+use super::{Hosted, Job, SERVICE_TOKEN, action, yaml};
 use crate::forge::stand_in::{FORGE_TOKEN, Kind};
 use crate::support::{Repo, doc};
 
@@ -16,20 +17,17 @@ fn expanded(text: &str, values: &[(&str, &str)]) -> String {
     text
 }
 
-/// Runs a job of GitHub's workflow, from the step after the installation.
+/// Runs the steps of a job in GitHub's workflow after the installation, up to the first that fails.
 fn github(hosted: &Hosted, name: &str, clone: &Repo, event: &[(&str, &str)]) -> Job {
     let workflow = yaml("deploy/ci/github.yaml");
     let steps = workflow["jobs"][name]["steps"].as_array().unwrap();
-    let [checkout, install, step] = steps.as_slice() else {
+    let [checkout, install, steps @ ..] = steps.as_slice() else {
         panic!("{steps:?}");
     };
-    assert_eq!(checkout["with"]["fetch-depth"], 0);
-    assert!(
-        install["run"]
-            .as_str()
-            .unwrap()
-            .starts_with("cargo install --locked")
-    );
+    let checkout_depth = &checkout["with"]["fetch-depth"];
+    assert!(*checkout_depth == 0 || name == "check", "{checkout_depth}");
+    assert_eq!(install["uses"], format!("acme/gitoggle/deploy/ci@v{VERSION}"));
+    assert_eq!(install.get("with"), None);
     let values = [
         ("github.token", FORGE_TOKEN),
         ("inputs.digest", ""),
@@ -50,10 +48,19 @@ fn github(hosted: &Hosted, name: &str, clone: &Repo, event: &[(&str, &str)]) -> 
             hosted.world.path("summary.md").display().to_string(),
         ),
     ]);
-    for (name, value) in step["env"].as_object().unwrap() {
-        variables.insert(name.clone(), expanded(value.as_str().unwrap(), &values));
+    let mut text = String::new();
+    for step in steps {
+        let mut variables = variables.clone();
+        for (name, value) in step["env"].as_object().into_iter().flatten() {
+            variables.insert(name.clone(), expanded(value.as_str().unwrap(), &values));
+        }
+        let job = hosted.run(clone, &variables, step["run"].as_str().unwrap());
+        text.push_str(&job.text);
+        if job.code != 0 {
+            return Job { text, ..job };
+        }
     }
-    hosted.run(clone, &variables, step["run"].as_str().unwrap())
+    Job { code: 0, text }
 }
 
 #[test]
@@ -67,6 +74,15 @@ fn the_workflow_of_github_runs_from_a_pull_request_to_the_applied_merge() {
         ("GITHUB_HEAD_REF", "feature"),
         ("GITHUB_REF", "refs/pull/7/merge"),
     ];
+    // The action puts its program before the one under test, which it runs.
+    let machine = Machine::new();
+    let folder = action::installed(&machine, &Mirror::new());
+    hosted.path.set(folder).unwrap();
+    let check = || github(&hosted, "check", &request, &event);
+    check().exits(0, &["checked 1 document: no findings", "tested 0 expectations"]);
+    request.write("shop/prod/pay.yaml", "rules: 5\n");
+    check().exits(3, &["::error file=shop/prod/pay.yaml"]);
+    request.git(&["checkout", "--quiet", "--", "shop"]);
     let plan = || github(&hosted, "plan", &request, &event);
     plan().exits(0, &["created the comment on pull request 7 of `shop/toggles`"]);
     plan().exits(0, &["kept the comment"]);
@@ -102,6 +118,7 @@ fn the_workflow_of_github_gives_each_job_what_it_needs_and_no_more() {
     );
     assert_eq!(workflow["permissions"], serde_json::json!({}));
     let permissions = |job: &str| workflow["jobs"][job]["permissions"].clone();
+    assert_eq!(permissions("check"), serde_json::json!({ "contents": "read" }));
     assert_eq!(
         permissions("plan"),
         serde_json::json!({ "contents": "read", "pull-requests": "write" })
@@ -122,9 +139,11 @@ fn the_workflow_of_github_gives_each_job_what_it_needs_and_no_more() {
             assert_eq!(step["uses"].is_string(), step["run"].is_null(), "{step}");
         }
     }
-    let plan = workflow["jobs"]["plan"].to_string();
-    assert!(
-        !plan.contains("secrets.") && !plan.contains("GITOGGLE_TOKEN"),
-        "{plan}"
-    );
+    for job in ["check", "plan"] {
+        let job = workflow["jobs"][job].to_string();
+        assert!(
+            !job.contains("secrets.") && !job.contains("GITOGGLE_TOKEN"),
+            "{job}"
+        );
+    }
 }

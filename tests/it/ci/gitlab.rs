@@ -2,13 +2,35 @@
 
 use std::collections::BTreeMap;
 
-use super::{Hosted, Job, SERVICE_TOKEN, yaml};
+use serde_json::Value;
+
+use super::mirror::{Mirror, VERSION, requested, targets};
+use super::{Hosted, Job, SERVICE_TOKEN, read};
 use crate::forge::stand_in::{FORGE_TOKEN, Kind};
 use crate::support::{Repo, doc};
 
-/// Runs a job of GitLab's pipeline.
-fn gitlab(hosted: &Hosted, name: &str, clone: &Repo, predefined: &[(&str, &str)]) -> Job {
-    let pipeline = yaml("deploy/ci/gitlab.yaml");
+/// Returns the component's inputs, and its jobs with the default of each input, except for those given.
+fn component(inputs: &[(&str, &str)]) -> (Value, Value) {
+    let text = read("deploy/ci/gitlab.yaml");
+    let (header, jobs) = text.split_once("\n---\n").unwrap();
+    let header: Value = serde_yaml::from_str(header).unwrap();
+    let declared = header["spec"]["inputs"].clone();
+    let mut jobs = jobs.to_owned();
+    for (name, input) in declared.as_object().unwrap() {
+        assert!(input["description"].is_string(), "{name}");
+        let given = inputs.iter().find(|(given, _)| given == name);
+        let value = given.map_or(input["default"].as_str().unwrap(), |(_, value)| value);
+        let placeholder = format!("$[[ inputs.{name} ]]");
+        assert!(jobs.contains(&placeholder), "{name} is not used");
+        jobs = jobs.replace(&placeholder, value);
+    }
+    assert!(!jobs.contains("$[["), "an unknown input: {jobs}");
+    (declared, serde_yaml::from_str(&jobs).unwrap())
+}
+
+/// Runs a job of GitLab's pipeline, which installs gitoggle first.
+fn gitlab(hosted: &Hosted, from: &str, name: &str, clone: &Repo, predefined: &[(&str, &str)]) -> Job {
+    let (_, pipeline) = component(&[("from", from)]);
     let job = &pipeline[name];
     let base = &pipeline[job["extends"].as_str().unwrap()];
     assert_eq!(base["variables"]["GIT_DEPTH"], "0");
@@ -38,8 +60,15 @@ fn gitlab(hosted: &Hosted, name: &str, clone: &Repo, predefined: &[(&str, &str)]
             .map_or(value.to_owned(), |name| variables[name].clone());
         variables.insert(name.clone(), value);
     }
-    let script = job["script"].as_array().unwrap().iter();
-    let script: Vec<&str> = script.map(|line| line.as_str().unwrap()).collect();
+    // The installer trusts what curl trusts.
+    let authority = hosted.world.ca().display().to_string();
+    variables.insert("CURL_CA_BUNDLE".to_owned(), authority);
+    let lines = [&base["before_script"], &job["script"]].map(|lines| lines.as_array().unwrap().iter());
+    let script: Vec<&str> = lines
+        .into_iter()
+        .flatten()
+        .map(|line| line.as_str().unwrap())
+        .collect();
     hosted.run(clone, &variables, &script.join("\n"))
 }
 
@@ -53,7 +82,29 @@ fn the_pipeline_of_gitlab_runs_from_a_merge_request_to_the_applied_merge() {
         ("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main"),
         ("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME", "feature"),
     ];
-    let plan = gitlab(&hosted, "gitoggle-plan", &request, &predefined);
+    let mirror = Mirror::new();
+    let service = mirror.serve();
+    let url = service.url();
+    let installs = |job: Job, archive: bool| {
+        assert!(job.text.contains("at .gitoggle/bin/gitoggle"), "{}", job.text);
+        let paths = requested(&service);
+        assert_eq!(
+            paths[..2],
+            ["install.sh", "SHA256SUMS"].map(|name| format!("/v{VERSION}/{name}"))
+        );
+        assert_eq!(paths.len(), 2 + usize::from(archive), "{paths:?}");
+        job
+    };
+    let check = || gitlab(&hosted, &url, "gitoggle-check", &request, &predefined);
+    installs(check(), true).exits(0, &["checked 1 document: no findings", "tested 0 expectations"]);
+    // The cache of the first job, which is in the work tree.
+    request.write("shop/prod/pay.yaml", "rules: 5\n");
+    installs(check(), false).exits(3, &["shop/prod/pay.yaml"]);
+    request.git(&["checkout", "--quiet", "--", "shop"]);
+    let plan = installs(
+        gitlab(&hosted, &url, "gitoggle-plan", &request, &predefined),
+        false,
+    );
     plan.exits(
         0,
         &[
@@ -64,15 +115,15 @@ fn the_pipeline_of_gitlab_runs_from_a_merge_request_to_the_applied_merge() {
     let before = hosted.published();
 
     let merged = hosted.merge();
-    let (url, token) = (hosted.base_url(), ("GITOGGLE_TOKEN", SERVICE_TOKEN));
+    let (base_url, token) = (hosted.base_url(), ("GITOGGLE_TOKEN", SERVICE_TOKEN));
     let protected = [
         ("CI_COMMIT_BRANCH", "main"),
-        ("GITOGGLE_BASE_URL", url.as_str()),
+        ("GITOGGLE_BASE_URL", base_url.as_str()),
         token,
     ];
     let apply = |name: &str| {
         let clone = hosted.clone(name, "origin/main");
-        gitlab(&hosted, "gitoggle-apply", &clone, &protected)
+        gitlab(&hosted, &url, "gitoggle-apply", &clone, &protected)
     };
     apply("applied").exits(0, &["applied 1 of 1 change"]);
     assert_eq!(hosted.published(), before + 1);
@@ -89,8 +140,25 @@ fn the_pipeline_of_gitlab_runs_from_a_merge_request_to_the_applied_merge() {
 }
 
 #[test]
+fn the_pipeline_of_gitlab_stops_if_gitoggle_cannot_be_installed() {
+    let hosted = Hosted::new(Kind::GitLab);
+    let request = hosted.clone("request", "origin/feature");
+    let mirror = Mirror::new();
+    for target in targets() {
+        std::fs::write(mirror.archive(&target), "damaged").unwrap();
+    }
+    let from = mirror.serve();
+    let check = |from: &str| gitlab(&hosted, from, "gitoggle-check", &request, &[]);
+    check(&from.url()).exits(1, &["do not use this file"]);
+    check(&format!("{}/elsewhere", from.url())).exits(22, &["404"]);
+}
+
+#[test]
 fn the_pipeline_of_gitlab_has_one_apply_at_a_time_on_the_default_branch() {
-    let pipeline = yaml("deploy/ci/gitlab.yaml");
+    let (inputs, pipeline) = component(&[]);
+    assert_eq!(inputs["version"]["default"], VERSION);
+    let address = format!("acme/gitoggle/v{VERSION}/deploy/ci/gitlab.yaml");
+    assert!(read("deploy/ci/gitlab.yaml").contains(&address), "{address}");
     let rules = |job: &str| pipeline[job]["rules"].clone();
     assert_eq!(
         rules("gitoggle-plan"),
@@ -101,5 +169,12 @@ fn the_pipeline_of_gitlab_has_one_apply_at_a_time_on_the_default_branch() {
         serde_json::json!([{ "if": "$CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH" }])
     );
     assert_eq!(pipeline["gitoggle-apply"]["resource_group"], "gitoggle");
-    assert!(!pipeline["gitoggle-plan"].to_string().contains("GITOGGLE_TOKEN"));
+    assert_eq!(rules("gitoggle-check"), rules("gitoggle-plan"));
+    for job in [".gitoggle", "gitoggle-check", "gitoggle-plan"] {
+        assert!(!pipeline[job].to_string().contains("GITOGGLE_TOKEN"), "{job}");
+    }
+    assert_eq!(
+        pipeline[".gitoggle"]["cache"]["paths"],
+        serde_json::json!([".gitoggle/archive"])
+    );
 }

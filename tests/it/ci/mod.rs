@@ -1,10 +1,16 @@
-//! The recipes under `deploy/ci`: their steps are run from a pull request to the applied merge, and their structure is what
-//! they promise.
+//! The recipes under `deploy/ci` and the project's own workflows: their steps run here, from a build to an installation and
+//! from a pull request to the applied merge. What needs a forge is checked by its structure.
 
+mod action;
 mod generic;
 mod github;
 mod gitlab;
+mod install;
+mod mirror;
+mod release;
+mod workflows;
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,8 +23,13 @@ use crate::support::{Repo, World, doc, eventually};
 
 const SERVICE_TOKEN: &str = "for-this-test";
 
+/// The path of a file of this repository.
+fn here(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
 fn read(path: &str) -> String {
-    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+    std::fs::read_to_string(here(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 fn yaml(path: &str) -> Value {
@@ -31,6 +42,8 @@ struct Hosted {
     origin: PathBuf,
     forge: StandIn,
     port: u16,
+    /// The folder of an installed program; without it, jobs run the one under test.
+    path: OnceCell<PathBuf>,
     _sandbox: Running,
 }
 
@@ -73,6 +86,7 @@ impl Hosted {
             origin,
             forge: StandIn::start(kind),
             port,
+            path: OnceCell::new(),
             _sandbox: sandbox,
         };
         let first = hosted.world.bare("apply").set("repo", hosted.world.repo.path());
@@ -137,13 +151,15 @@ impl Hosted {
     fn run(&self, clone: &Repo, variables: &BTreeMap<String, String>, script: &str) -> Job {
         let home = clone.path().with_extension("home");
         std::fs::create_dir_all(&home).unwrap();
-        let program = Path::new(env!("CARGO_BIN_EXE_gitoggle")).parent().unwrap();
+        let built = Path::new(env!("CARGO_BIN_EXE_gitoggle")).parent().unwrap();
+        let program = self.path.get().map_or(built, PathBuf::as_path);
         let path = format!(
             "{}:{}",
             program.display(),
             std::env::var("PATH").unwrap_or_default()
         );
-        let output = Command::new("bash")
+        let mut shell = Command::new("bash");
+        shell
             .args(["-e", "-o", "pipefail", "-c", script])
             .current_dir(clone.path())
             .env_clear()
@@ -151,17 +167,12 @@ impl Hosted {
             .env("PATH", path)
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GITOGGLE_CA_FILE", self.world.ca())
-            .envs(variables)
-            .output()
-            .unwrap();
-        let text = [output.stdout, output.stderr]
-            .map(|bytes| String::from_utf8(bytes).unwrap())
-            .concat();
+            .envs(variables);
+        let job = Job::of(&mut shell);
         for secret in [FORGE_TOKEN, SERVICE_TOKEN] {
-            assert!(!text.contains(secret), "{text}");
+            assert!(!job.text.contains(secret), "{}", job.text);
         }
-        let code = output.status.code().unwrap();
-        Job { code, text }
+        job
     }
 
     /// Returns the number of documents that the service got.
@@ -179,6 +190,17 @@ impl Hosted {
 }
 
 impl Job {
+    fn of(command: &mut Command) -> Self {
+        let output = command
+            .output()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let text = [output.stdout, output.stderr]
+            .map(|bytes| String::from_utf8(bytes).unwrap())
+            .concat();
+        let code = output.status.code().unwrap();
+        Self { code, text }
+    }
+
     #[track_caller]
     fn exits(self, code: i32, parts: &[&str]) {
         assert_eq!(self.code, code, "{}", self.text);
