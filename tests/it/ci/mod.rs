@@ -7,6 +7,7 @@ mod github;
 mod gitlab;
 mod install;
 mod mirror;
+mod project;
 mod release;
 mod workflows;
 

@@ -1,0 +1,89 @@
+//! What contributors read and what maintains the dependencies: `.github` names folders, commands and tests that exist.
+
+use std::collections::BTreeSet;
+
+use super::{here, read, yaml};
+
+#[test]
+fn the_guide_names_the_place_of_each_module() {
+    let guide = read(".github/CONTRIBUTING.md");
+    let mut named = BTreeSet::new();
+    for place in guide.split('`').filter(|place| place.starts_with("src/")) {
+        assert!(here(place).exists(), "{place}");
+        named.insert(place.split('/').nth(1).unwrap().to_owned());
+    }
+    for entry in std::fs::read_dir(here("src")).unwrap() {
+        let entry = entry.unwrap();
+        if entry.path().is_dir() {
+            let name = entry.file_name().into_string().unwrap();
+            assert!(named.contains(&name), "src/{name} has no line");
+        }
+    }
+}
+
+#[test]
+fn the_commands_of_the_guide_name_tests_that_exist() {
+    let guide = read(".github/CONTRIBUTING.md");
+    let mut seen = 0;
+    for line in guide
+        .lines()
+        .filter_map(|line| line.strip_prefix("$ cargo test "))
+    {
+        let (kind, filter) = line.rsplit_once(' ').unwrap();
+        let found = match filter.strip_suffix("::") {
+            Some(module) if kind == "--lib" => here("src").join(module).is_dir(),
+            Some(module) => here("tests/it").join(format!("{module}.rs")).exists(),
+            None => read("tests/it/init.rs").contains(&format!("fn {filter}()")),
+        };
+        assert!(found, "{line}");
+        seen += 1;
+    }
+    assert_eq!(seen, 3);
+    for script in guide.split('`').filter(|word| word.starts_with(".ci/")) {
+        let path = script.split(' ').next().unwrap();
+        assert!(here(path).exists(), "{path}");
+    }
+    let rust = format!("Rust {} or later", env!("CARGO_PKG_RUST_VERSION"));
+    assert!(guide.contains(&rust), "{rust}");
+}
+
+#[test]
+fn dependabot_finds_a_file_in_each_folder() {
+    let updates = yaml(".github/dependabot.yml")["updates"].clone();
+    let mut kinds = BTreeSet::new();
+    for update in updates.as_array().unwrap() {
+        let kind = update["package-ecosystem"].as_str().unwrap();
+        let one = [update["directory"].clone()];
+        let folders = update["directories"].as_array().map_or(&one[..], Vec::as_slice);
+        for folder in folders {
+            let folder = folder.as_str().unwrap().trim_start_matches('/');
+            let file = match (kind, folder) {
+                ("cargo", _) => "Cargo.lock",
+                ("docker", _) => "Dockerfile",
+                ("github-actions", "") => ".github/workflows/ci.yaml",
+                _ => "action.yaml",
+            };
+            assert!(here(folder).join(file).exists(), "{kind}: {folder}/{file}");
+        }
+        assert!(update["groups"].is_object(), "{kind}");
+        kinds.insert(kind.to_owned());
+    }
+    assert_eq!(
+        kinds,
+        ["cargo", "docker", "github-actions"].map(str::to_owned).into()
+    );
+}
+
+#[test]
+fn a_report_of_a_vulnerability_goes_to_the_forge() {
+    let text = read(".github/SECURITY.md");
+    assert!(
+        text.contains("*Report a vulnerability*") && !text.contains('@'),
+        "{text}"
+    );
+    for form in ["bug", "feature"] {
+        let form = yaml(&format!(".github/ISSUE_TEMPLATE/{form}.yml"));
+        assert!(form["name"].is_string() && form["description"].is_string());
+        assert!(!form["body"].as_array().unwrap().is_empty());
+    }
+}
