@@ -1,4 +1,4 @@
-//! The script for other CI systems, and the hook of pre-commit.
+//! The script for other CI systems, and the hooks of pre-commit.
 
 use std::path::Path;
 
@@ -57,32 +57,44 @@ fn the_script_for_other_systems_hands_the_digest_over() {
 }
 
 #[test]
-fn the_hook_of_pre_commit_checks_the_work_tree() {
+fn the_hooks_of_pre_commit_check_the_work_tree() {
     let hooks = yaml(".pre-commit-hooks.yaml");
-    let hook = &hooks[0];
-    let text = |name: &str| hook[name].as_str().unwrap_or_else(|| panic!("{name}")).to_owned();
-    assert_eq!(
-        (text("id"), text("language")),
-        ("gitoggle-validate".to_owned(), "rust".to_owned())
-    );
-    assert!(!text("name").is_empty());
-    assert_eq!(hook["pass_filenames"], false);
-    let files = regex::Regex::new(&text("files")).unwrap();
-    for (path, is_document) in [
-        ("shop/prod/pay.yaml", true),
-        ("shop/prod/pay.yml", true),
-        ("shop/prod/pay.json", true),
-        ("README.md", false),
-        ("yaml/README", false),
-    ] {
-        assert_eq!(files.is_match(path), is_document, "{path}");
-    }
-    let entry = text("entry");
-    let verb = entry.strip_prefix("gitoggle ").unwrap();
     let world = World::new();
     world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
-    let run = || world.bare(verb).within(world.repo.path());
-    run().exit(0).any_output();
-    world.repo.write("shop/prod/pay.yaml", "rules: 5\n");
-    run().exit(3).any_output();
+    let mut ids = Vec::new();
+    for hook in hooks.as_array().unwrap() {
+        let text = |name: &str| hook[name].as_str().unwrap_or_else(|| panic!("{name}")).to_owned();
+        ids.push(text("id"));
+        assert_eq!(text("language"), "rust");
+        assert!(!text("name").is_empty() && !text("description").is_empty());
+        assert_eq!(hook["pass_filenames"], false);
+        let files = regex::Regex::new(&text("files")).unwrap();
+        for (path, is_document) in [
+            ("shop/prod/pay.yaml", true),
+            ("shop/prod/pay.yml", true),
+            ("shop/prod/pay.json", true),
+            ("README.md", false),
+            ("yaml/README", false),
+        ] {
+            assert_eq!(files.is_match(path), is_document, "{path}");
+        }
+        let entry = text("entry");
+        let typed = entry.strip_prefix("gitoggle ").unwrap();
+        let (verb, flags) = typed.split_once(' ').unwrap_or((typed, ""));
+        let run = || world.bare(verb).args(flags).within(world.repo.path());
+        run().exit(0).any_output();
+        // An expectation that is not met does not concern the other two.
+        let (bad, text, code) = match verb {
+            "test" => (
+                "pay.test.yaml",
+                "- name: older\n  given: { age: 20 }\n  serves: \"off\"\n",
+                1,
+            ),
+            _ => ("pay.yaml", "rules: 5\n", 3),
+        };
+        world.repo.write(&format!("shop/prod/{bad}"), text);
+        run().exit(code).any_output();
+        world.repo.write("shop/prod/pay.yaml", &doc(18));
+    }
+    assert_eq!(ids, ["gitoggle-fmt", "gitoggle-validate", "gitoggle-test"]);
 }
