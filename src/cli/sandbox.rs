@@ -31,12 +31,10 @@ async fn serve(settings: &Settings, args: &SandboxArgs) -> Result<ExitStatus, Fa
     })
     .map_err(Failure::failed)?;
     let url = sandbox.url();
-    let mut text = match settings.service_kind {
-        ServiceKind::Documented => format!("listening on {url}\nweb page: {url}/\n"),
-        ServiceKind::FeatureProbe => format!("listening on {url}\nprojects: {url}/api/projects\n"),
-    };
-    if let Some(file) = &args.ca_out {
-        text += &format!("certificate authority: {}\n", file.display());
+    let mut text = format!("listening on {url}\nweb page: {url}/\n");
+    for step in sandbox.connection_steps() {
+        text += &format!("{}:\n", step.purpose);
+        text.extend(step.lines.iter().map(|line| format!("  {}\n", escaped(line))));
     }
     print(&(text + "stop with Ctrl-C\n"))?;
     let _ = stop.wait_for(|stop| *stop).await;

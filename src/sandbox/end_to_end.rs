@@ -173,7 +173,7 @@ async fn the_history_can_be_read_and_outlives_the_sandbox() {
             .count(),
         1
     );
-    assert_eq!(world.get("/").await.matches("<article>").count(), 2);
+    assert_eq!(world.get("/").await.matches("<article ").count(), 2);
 
     let World { sandbox, folder, .. } = world;
     sandbox.stop().await;

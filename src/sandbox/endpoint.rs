@@ -14,9 +14,9 @@ use subtle::ConstantTimeEq as _;
 use super::answer::{json, nothing, refusal};
 use super::body::{LARGEST_BODY, check};
 use super::faults::Fault;
-use super::page;
 use super::request_log::OpenRequest;
 use super::shared::SandboxState;
+use super::stored;
 use crate::model::{Payload, ToggleId};
 
 pub(super) fn router(state: Arc<SandboxState>) -> Router {
@@ -25,8 +25,7 @@ pub(super) fn router(state: Arc<SandboxState>) -> Router {
             "/api/projects/{project}/environments/{environment}/toggles/{toggle}/targeting",
             patch(publish),
         )
-        .route("/api/sandbox/history", get(page::history))
-        .route("/", get(page::page))
+        .route("/api/sandbox/history", get(stored::history))
         .method_not_allowed_fallback(async || {
             refusal(
                 StatusCode::METHOD_NOT_ALLOWED,

@@ -1,8 +1,8 @@
 //! A local toggle service over HTTPS, for experiments: with the documented endpoint, or as FeatureProbe.
 //!
 //! With the documented endpoint, it checks the token and, strictly, the body against the service's contract, answers as
-//! FeatureProbe does, keeps every document that was published and shows them on a page. All of its documents are
-//! readable without a token, so it listens on loopback. `featureprobe` is the other kind, which is not strict.
+//! FeatureProbe does, and keeps every document that was published. `featureprobe` is the other kind, which is not
+//! strict. Both show what they store on a page that is readable without a token, so the sandbox listens on loopback.
 //! [`Faults`] make both fail at random but repeatably.
 //!
 //! Invariant: with the documented endpoint, it stores only checked documents, and records every request to the endpoint, including those that it
@@ -11,6 +11,7 @@
 mod answer;
 mod body;
 mod certificate;
+mod connection;
 mod document;
 mod endpoint;
 mod faults;
@@ -20,7 +21,9 @@ mod page;
 mod request_log;
 mod server;
 mod shared;
+mod stored;
 
+pub use connection::ConnectionStep;
 pub use faults::Faults;
 pub use featureprobe::{ApiCall, RequestPattern, ScriptAct, ScriptRequest, ScriptStep, ScriptToggle};
 pub use request_log::ReceivedRequest;

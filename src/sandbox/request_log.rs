@@ -29,25 +29,27 @@ pub(super) struct RequestLog {
 struct Inner {
     received: Vec<ReceivedRequest>,
     stored: Vec<StoredDocument>,
-    toggles: HashMap<ToggleId, Counts>,
+    toggles: HashMap<ToggleId, ToggleLog>,
     most_open: usize,
     file: Option<HistoryFile>,
 }
 
 #[derive(Default)]
-struct Counts {
+struct ToggleLog {
     requests: u64,
     open: usize,
-    stored: u64,
+    /// The places of its documents in `stored`.
+    stored: Vec<usize>,
 }
 
 impl RequestLog {
     /// Begins with the documents of `file`.
     pub(super) fn new(file: Option<(HistoryFile, Vec<StoredDocument>)>) -> Self {
         let (file, stored) = file.map_or_else(Default::default, |(file, old)| (Some(file), old));
-        let mut toggles: HashMap<ToggleId, Counts> = HashMap::new();
-        for document in &stored {
-            toggles.entry(document.toggle.clone()).or_default().stored += 1;
+        let mut toggles: HashMap<ToggleId, ToggleLog> = HashMap::new();
+        for (place, document) in stored.iter().enumerate() {
+            let log = toggles.entry(document.toggle.clone()).or_default();
+            log.stored.push(place);
         }
         let inner = Inner {
             received: Vec::new(),
@@ -69,10 +71,10 @@ impl RequestLog {
             toggle: toggle.clone(),
             body: body.clone(),
         });
-        let counts = inner.toggles.entry(toggle.clone()).or_default();
-        counts.open += 1;
-        counts.requests += 1;
-        let (nth, open) = (counts.requests - 1, counts.open);
+        let log = inner.toggles.entry(toggle.clone()).or_default();
+        log.open += 1;
+        log.requests += 1;
+        let (nth, open) = (log.requests - 1, log.open);
         inner.most_open = inner.most_open.max(open);
         drop(inner);
         OpenRequest {
@@ -89,6 +91,21 @@ impl RequestLog {
 
     pub(super) fn stored(&self) -> Vec<StoredDocument> {
         self.lock().stored.clone()
+    }
+
+    /// Returns the newest document of each toggle, in any order.
+    pub(super) fn newest(&self) -> Vec<StoredDocument> {
+        let inner = self.lock();
+        let places = inner.toggles.values().filter_map(|log| log.stored.last());
+        places.map(|place| inner.stored[*place].clone()).collect()
+    }
+
+    /// Returns the newest documents of a toggle, at most `most`, oldest first.
+    pub(super) fn versions(&self, toggle: &ToggleId, most: usize) -> Vec<StoredDocument> {
+        let inner = self.lock();
+        let places = inner.toggles.get(toggle).map_or(&[][..], |log| &log.stored);
+        let newest = &places[places.len().saturating_sub(most)..];
+        newest.iter().map(|place| inner.stored[*place].clone()).collect()
     }
 
     /// Returns the most requests that were ever open for one toggle at the same time. A request that its client gave
@@ -116,11 +133,12 @@ impl OpenRequest {
     pub(super) fn store(&self) -> std::io::Result<u64> {
         let mut inner = self.request_log.lock();
         let inner = &mut *inner;
-        let counts = inner.toggles.entry(self.toggle.clone()).or_default();
+        let log = inner.toggles.entry(self.toggle.clone()).or_default();
+        let version = log.stored.len() as u64 + 1;
         let document = StoredDocument {
             seq: inner.stored.len(),
             toggle: self.toggle.clone(),
-            version: counts.stored + 1,
+            version,
             at: Timestamp::now(),
             body: self.body.clone(),
         };
@@ -128,17 +146,17 @@ impl OpenRequest {
         if let Some(file) = &mut inner.file {
             file.append(&document)?;
         }
-        counts.stored += 1;
+        log.stored.push(inner.stored.len());
         inner.stored.push(document);
-        Ok(counts.stored)
+        Ok(version)
     }
 }
 
 impl Drop for OpenRequest {
     fn drop(&mut self) {
         // This also runs if the client gives up, because the server then drops the request.
-        if let Some(counts) = self.request_log.lock().toggles.get_mut(&self.toggle) {
-            counts.open -= 1;
+        if let Some(log) = self.request_log.lock().toggles.get_mut(&self.toggle) {
+            log.open -= 1;
         }
     }
 }

@@ -12,12 +12,14 @@ use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use tokio::task::JoinHandle;
 
 use super::certificate::{CertificateError, Identity, write_pem};
+use super::connection::{ConnectionStep, SandboxConnection};
 use super::document::StoredDocument;
 use super::featureprobe::{Api, ApiCall, ScriptRequest, ScriptStep};
 use super::history_file::HistoryFile;
+use super::page::PageSource;
 use super::request_log::RequestLog;
 use super::shared::SandboxState;
-use super::{Faults, ReceivedRequest, endpoint, featureprobe};
+use super::{Faults, ReceivedRequest, endpoint, featureprobe, page};
 use crate::model::ServiceKind;
 use crate::transport::Secret;
 
@@ -93,7 +95,7 @@ pub enum Error {
 
 /// A sandbox that runs until it is stopped or dropped.
 pub struct Sandbox {
-    address: SocketAddr,
+    connection: SandboxConnection,
     state: Arc<SandboxState>,
     pub(super) api: Option<Arc<Api>>,
     handle: Handle<SocketAddr>,
@@ -119,7 +121,7 @@ impl Sandbox {
         let history = history_file.map(open_history).transpose()?;
         let state = Arc::new(SandboxState {
             request_log: RequestLog::new(history),
-            token,
+            token: token.clone(),
             faults,
             loses_next: AtomicBool::new(false),
         });
@@ -132,24 +134,32 @@ impl Sandbox {
         // Bound here and not in the task, so that the caller gets the error and the port.
         let (listener, address) = bind(listen)?;
         // A sandbox that cannot listen must not replace the certificate of a running one.
-        if let Some(path) = ca_file {
+        if let Some(path) = ca_file.clone() {
             write_pem(&path, &ca_pem).map_err(|source| Error::CaFile { path, source })?;
         }
         let handle = Handle::new();
         // Without `TCP_NODELAY`, requests over HTTP/2 stall for 40 ms (measurements, section 3).
         let acceptor = RustlsAcceptor::new(RustlsConfig::from_config(tls)).acceptor(NoDelayAcceptor::new());
-        let router = match &api {
-            Some(api) => featureprobe::router(Arc::clone(api)),
-            None => endpoint::router(Arc::clone(&state)),
+        let connection = SandboxConnection {
+            url: format!("https://{address}"),
+            ca_file,
+            token,
+            kind,
         };
-        let service = router.into_make_service();
+        let (router, source): (_, Arc<dyn PageSource>) = match &api {
+            Some(api) => (featureprobe::router(Arc::clone(api)), Arc::clone(api) as _),
+            None => (endpoint::router(Arc::clone(&state)), Arc::clone(&state) as _),
+        };
+        let service = router
+            .merge(page::router(connection.clone(), source))
+            .into_make_service();
         let server_handle = handle.clone();
         let task = tokio::spawn(async move {
             let server = axum_server::from_tcp(listener)?.acceptor(acceptor);
             server.handle(server_handle).serve(service).await
         });
         Ok(Self {
-            address,
+            connection,
             state,
             api,
             handle,
@@ -160,7 +170,13 @@ impl Sandbox {
     /// Returns the base URL, without a slash at its end.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("https://{}", self.address)
+        self.connection.url.clone()
+    }
+
+    /// Returns what a person enters in a shell to use the sandbox.
+    #[must_use]
+    pub fn connection_steps(&self) -> Vec<ConnectionStep> {
+        self.connection.steps()
     }
 
     /// Returns all publishes, in order of arrival, including those that were refused or dropped.

@@ -6,21 +6,28 @@ use crate::support::command::Running;
 use crate::support::{Gitoggle, World, content, doc, eventually};
 
 /// A running sandbox with its own port, and the settings to publish to it.
-struct Sandbox {
-    world: World,
+pub(crate) struct Sandbox {
+    pub(crate) world: World,
     port: u16,
     _running: Running,
 }
 
 impl Sandbox {
-    fn start(faults: &str) -> Self {
+    pub(crate) fn start(faults: &str) -> Self {
         let world = World::new();
         let history = world.path("history.jsonl");
         Self::with(world, |sandbox| sandbox.set("history-file", history).args(faults))
     }
 
+    /// Starts a sandbox that accepts this token.
+    pub(crate) fn with_token(token: &str) -> Self {
+        Self::with(World::new(), |sandbox| {
+            sandbox.env("GITOGGLE_SANDBOX_TOKEN", token)
+        })
+    }
+
     /// Starts a sandbox that answers as FeatureProbe does.
-    fn readable() -> Self {
+    pub(crate) fn readable() -> Self {
         Self::with(World::new(), |sandbox| {
             sandbox.set("service-kind", "featureprobe")
         })
@@ -36,7 +43,7 @@ impl Sandbox {
             .set("listen", format!("127.0.0.1:{port}"))
             .set("ca-out", world.path("ca.pem"))
             .env("GITOGGLE_SANDBOX_TOKEN", "for-this-test");
-        let running = options(sandbox).start();
+        let running = options(sandbox).start_logged(&world.path("sandbox.log"));
         eventually("the sandbox to listen", || {
             std::net::TcpStream::connect(("127.0.0.1", port)).ok()?;
             std::fs::read_to_string(world.path("ca.pem"))
@@ -50,10 +57,20 @@ impl Sandbox {
         }
     }
 
-    fn apply(&self) -> Gitoggle {
+    /// Returns its address.
+    pub(crate) fn url(&self) -> String {
+        format!("https://127.0.0.1:{}", self.port)
+    }
+
+    /// Returns what it has printed.
+    pub(crate) fn printed(&self) -> String {
+        std::fs::read_to_string(self.world.path("sandbox.log")).unwrap()
+    }
+
+    pub(crate) fn apply(&self) -> Gitoggle {
         self.world
             .apply()
-            .set("base-url", format!("https://127.0.0.1:{}", self.port))
+            .set("base-url", self.url())
             .set("ca-file", self.world.path("ca.pem"))
             .env("GITOGGLE_TOKEN", "for-this-test")
     }
@@ -65,6 +82,23 @@ impl Sandbox {
             .map(|line| serde_json::from_str(line).expect("one JSON object a line"))
             .collect()
     }
+}
+
+#[test]
+fn the_sandbox_prints_what_a_person_enters_to_use_it() {
+    let sandbox = Sandbox::start("");
+    eventually("the lines", || {
+        sandbox.printed().ends_with("Ctrl-C\n").then_some(())
+    });
+    let url = sandbox.url();
+    let ca_file = sandbox.world.path("ca.pem");
+    let expected = format!(
+        "listening on {url}\nweb page: {url}/\nto use it in another terminal:\n  export GITOGGLE_BASE_URL={url}\n  \
+         export GITOGGLE_CA_FILE={}\n  export GITOGGLE_TOKEN=\"$GITOGGLE_SANDBOX_TOKEN\"\nto publish the repository \
+         in the current folder:\n  gitoggle apply --first-pass assert\nstop with Ctrl-C\n",
+        ca_file.display()
+    );
+    assert_eq!(sandbox.printed(), expected);
 }
 
 #[test]

@@ -71,16 +71,21 @@ fn in_words(change: &Change, before: Option<&Targeting>, after: &Targeting) -> V
     out
 }
 
-/// Returns the escaped lines of a unified diff, each with its sign.
+/// Returns the diff of two documents.
 pub(super) fn diff(before: &Targeting, after: &Targeting) -> Vec<String> {
+    text_diff(&print(before), &print(after))
+}
+
+/// Returns the escaped lines of a unified diff, each with its sign.
+#[must_use]
+pub fn text_diff(before: &str, after: &str) -> Vec<String> {
     // A diff can take quadratic time, and a document may have a megabyte.
     const MOST_BYTES: usize = 256 * 1024;
     const MOST_LINES: usize = 80;
-    let (before, after) = (print(before), print(after));
     if before.len() + after.len() > MOST_BYTES {
         return vec![" (too large for a diff)".to_owned()];
     }
-    let diff = similar::TextDiff::from_lines(&before, &after);
+    let diff = similar::TextDiff::from_lines(before, after);
     let text = diff.unified_diff().context_radius(3).to_string();
     let all: Vec<&str> = text.lines().collect();
     let mut lines: Vec<String> = all

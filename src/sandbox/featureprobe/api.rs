@@ -95,6 +95,10 @@ impl Api {
         count
     }
 
+    pub(super) fn read<T>(&self, reader: impl FnOnce(&World) -> T) -> T {
+        reader(&self.lock().world)
+    }
+
     pub(super) fn now(&self) -> Timestamp {
         self.lock().now()
     }

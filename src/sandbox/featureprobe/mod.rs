@@ -29,6 +29,7 @@ mod script;
 mod sdk;
 mod segments;
 mod shape;
+mod shown;
 mod state;
 mod targeting;
 mod toggles;

@@ -86,7 +86,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("notification", &["daemon", "model", "transport"]),
     ("admin", &["daemon", "git", "model", "transport"]),
-    ("sandbox", &["model", "transport"]),
+    ("sandbox", &["model", "plan", "transport", "web"]),
     (
         "config",
         &[
