@@ -11,6 +11,7 @@
 mod architecture;
 mod attribution;
 mod audience;
+mod browser;
 mod build;
 mod caches;
 mod checking;

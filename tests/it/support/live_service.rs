@@ -54,6 +54,11 @@ impl LiveService {
         }
     }
 
+    /// Returns its address.
+    pub(crate) fn url(&self) -> String {
+        format!("https://127.0.0.1:{}", self.port)
+    }
+
     /// Begins `gitoggle apply` against the sandbox.
     pub(crate) fn apply(&self) -> Gitoggle {
         self.connected(self.world.apply())
@@ -62,7 +67,7 @@ impl LiveService {
     /// Gives a run the settings of the sandbox.
     pub(crate) fn connected(&self, run: Gitoggle) -> Gitoggle {
         run.set("service-kind", "featureprobe")
-            .set("base-url", format!("https://127.0.0.1:{}", self.port))
+            .set("base-url", self.url())
             .set("ca-file", self.world.path("sandbox.pem"))
             .set("timeout", "2s")
             .env("GITOGGLE_TOKEN", TOKEN)
