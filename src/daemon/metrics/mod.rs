@@ -1,6 +1,7 @@
 //! Defines the metrics (DESIGN, section 9, "Metrics"). Every value of every label exists from the start, so that a rate
 //! is right from the first event.
 
+mod process;
 mod source_age;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::status::{PassResult, ToggleStatus, Withheld};
 use crate::model::{BUILD, PublishOutcome, Suspensions, ToggleState, WithheldKind, words};
+use process::Process;
 use source_age::SourceAge;
 
 /// The metrics of one process. Clones share them.
@@ -92,7 +94,7 @@ impl Metrics {
     #[must_use]
     pub fn new() -> Self {
         let mut inner = Inner {
-            registry: Registry::with_prefix("gitoggle"),
+            registry: Registry::default(),
             commit_to_applied: Histogram::new(COMMIT_BUCKETS),
             drift_scans: Family::default(),
             last_success: Gauge::default(),
@@ -243,6 +245,8 @@ impl Inner {
             toggles,
             withheld,
         } = self;
+        registry.register_collector(Box::new(Process::new()));
+        let registry = registry.sub_registry_with_prefix("gitoggle");
         let build: Family<BuildLabel, Gauge> = Family::default();
         let label = BuildLabel {
             version: BUILD.version,
@@ -310,7 +314,9 @@ mod tests {
         let text = metrics.encode();
         let mut samples: Vec<&str> = text
             .lines()
-            .filter(|line| !line.starts_with('#') && !line.contains("_bucket{"))
+            .filter(|line| {
+                !line.starts_with('#') && !line.contains("_bucket{") && !line.starts_with("process_")
+            })
             .collect();
         samples.sort_unstable();
         insta::assert_snapshot!(
