@@ -46,6 +46,22 @@ fn each_synced_commit_causes_at_most_one_pass() {
     daemon.ends_in_peace();
 }
 
+/// git-sync 4 links work trees to their repository by relative paths.
+#[test]
+fn a_checkout_may_be_mounted_at_another_path() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    let sync = GitSync::synced(&world);
+    let mounted = world.path("elsewhere");
+    std::fs::rename(sync.root().path(), &mounted).unwrap();
+    let link = mounted.join(sync.link().file_name().unwrap());
+    world.apply().set("repo", link).exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+}
+
 #[test]
 fn a_daemon_that_starts_before_the_first_sync_waits_for_a_checkout() {
     let world = World::with_pay_applied();
