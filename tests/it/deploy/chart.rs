@@ -1,40 +1,14 @@
-//! The Helm chart, checked without Helm: its templates with every condition true.
+//! The values of the Helm chart and their schema, checked without Helm.
 
 use std::collections::BTreeSet;
 
 use gitoggle::config::{Command, SettingInfo, ValueShape, settings};
 use serde_json::Value;
 
-use super::{beginning, document, documents, files, folder, port, text, word};
+use super::{beginning, document, files, folder, text, word};
 
 fn schema() -> Value {
     serde_json::from_str(&text("helm/gitoggle/values.schema.json")).unwrap()
-}
-
-/// The objects of one template, without control lines and lists from values, and with `x` for every other value.
-fn rendered(template: &str) -> Vec<Value> {
-    let text = text(&format!("helm/gitoggle/templates/{template}"));
-    let lines = text.lines().filter(|line| {
-        let line = line.trim();
-        !(line.starts_with("{{") && line.ends_with("}}"))
-    });
-    let plain: Vec<String> = lines.map(without_actions).collect();
-    documents(&plain.join("\n"))
-}
-
-fn without_actions(line: &str) -> String {
-    let mut rest = line;
-    let mut plain = String::new();
-    while let Some((before, action)) = rest.split_once("{{") {
-        let (action, after) = action.split_once("}}").expect("an action ends on its line");
-        plain.push_str(before);
-        if action.contains("nindent") && !plain.ends_with(' ') {
-            plain.push(' ');
-        }
-        plain.push('x');
-        rest = after;
-    }
-    plain + rest
 }
 
 /// The violations of `schema` in `value`: types, choices and keys, as far as the chart's schema uses them.
@@ -193,26 +167,63 @@ fn the_chart_has_the_version_of_the_program() {
     assert_eq!(chart["version"], env!("CARGO_PKG_VERSION"));
 }
 
+/// The objects of the schema that allow any key: labels, annotations, and types of Kubernetes.
+const OPEN: &[&str] = &[
+    "affinity",
+    "annotations",
+    "global",
+    "labels",
+    "nodeSelector",
+    "podAnnotations",
+    "podLabels",
+    "podSecurityContext",
+    "resources",
+    "securityContext",
+];
+
 #[test]
-fn the_pod_of_the_chart_is_as_hardened_as_that_of_the_manifests() {
-    let deployment = rendered("deployment.yaml").remove(0);
-    assert_eq!(deployment["spec"]["replicas"], 1);
-    assert_eq!(deployment["spec"]["strategy"]["type"], "Recreate");
-    let config = tempfile::NamedTempFile::new().unwrap();
-    let settings =
-        "repo: /git/current\nbase_url: https://toggles.example\ntoken_file: /run/secrets/gitoggle/token\n";
-    std::fs::write(config.path(), settings).unwrap();
-    super::pods::check(&deployment["spec"]["template"]["spec"], config.path());
-    let service = rendered("service.yaml").remove(0);
-    assert_eq!(service["spec"]["ports"][0]["port"], port());
-    assert_eq!(service["spec"]["publishNotReadyAddresses"], true);
-    let policy = rendered("networkpolicy.yaml").remove(0);
-    assert_eq!(policy["spec"]["ingress"][0]["ports"][0]["port"], port());
-    assert_eq!(
-        rendered("servicemonitor.yaml")[0]["spec"]["endpoints"][0]["path"],
-        "/metrics"
-    );
-    for template in ["configmap.yaml", "pvc.yaml", "serviceaccount.yaml"] {
-        assert!(rendered(template)[0]["kind"].is_string(), "{template}");
+fn unknown_keys_are_errors_everywhere() {
+    fn walk(schema: &Value, place: &str) {
+        if schema["type"] == "object" {
+            let is_open = OPEN.iter().any(|name| place.rsplit('.').next() == Some(name));
+            let is_closed = schema["additionalProperties"] == false;
+            assert!(is_open != is_closed, "{place}");
+        }
+        for (key, schema) in schema["properties"].as_object().into_iter().flatten() {
+            walk(schema, &format!("{place}.{key}"));
+        }
+    }
+    walk(&schema(), "");
+}
+
+#[test]
+fn every_value_has_a_default() {
+    fn walk(schema: &Value, values: &Value, place: &str) {
+        for (key, schema) in schema["properties"].as_object().into_iter().flatten() {
+            let place = format!("{place}.{key}");
+            // Helm itself defines `global`; the settings of the program have their own defaults.
+            if place == ".global" || place.starts_with(".config.") {
+                continue;
+            }
+            assert!(!values[key].is_null(), "values.yaml lacks {place}");
+            walk(schema, &values[key], &place);
+        }
+    }
+    walk(&schema(), &document("helm/gitoggle/values.yaml"), "");
+}
+
+#[test]
+fn the_chart_contains_the_alerts_and_the_dashboard() {
+    for (file, link) in [
+        ("alerts.yaml", "prometheus/alerts.yaml"),
+        ("dashboard.json", "grafana.json"),
+    ] {
+        let inside = folder().join("helm/gitoggle/files").join(file);
+        let is_file = std::fs::symlink_metadata(&inside).unwrap().is_file();
+        assert!(is_file, "a packaged chart contains no link: {file}");
+        assert_eq!(
+            std::fs::canonicalize(folder().join(link)).unwrap(),
+            inside.canonicalize().unwrap()
+        );
     }
 }

@@ -1,13 +1,12 @@
 //! The image: its files, and the program in a root folder that contains only them.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use super::{document, invoked, items, port, text, words};
+use super::tool::note;
+use super::{invoked, port, text};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_gitoggle");
 const USER: u32 = 65532;
@@ -24,7 +23,7 @@ fn instructions() -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
-fn arguments(instruction: &str) -> Vec<String> {
+pub(super) fn arguments(instruction: &str) -> Vec<String> {
     let prefix = format!("{instruction} ");
     let lines = instructions();
     lines
@@ -43,7 +42,8 @@ fn copied_files_exist_and_are_in_the_build_context() {
         .iter()
         .filter(|line| !line.starts_with("--from"))
         .flat_map(|line| {
-            let mut paths: Vec<&str> = line.split_whitespace().collect();
+            let words = line.split_whitespace();
+            let mut paths: Vec<&str> = words.filter(|word| !word.starts_with("--")).collect();
             paths.pop();
             paths
         })
@@ -82,82 +82,12 @@ fn the_image_runs_the_daemon_as_an_unprivileged_user() {
 }
 
 #[test]
-fn the_health_check_passes_for_a_running_daemon_and_fails_for_a_stuck_one() {
-    let check = arguments("HEALTHCHECK").remove(0);
-    let (_, command) = check.split_once("CMD ").unwrap();
-    let command: Vec<String> = serde_json::from_str(command).unwrap();
-    for (answer, is_healthy) in [
-        ("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok", true),
-        (
-            "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n",
-            false,
-        ),
-        ("", false),
-    ] {
-        let server = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = server.local_addr().unwrap();
-        let served = std::thread::spawn(move || {
-            let (client, _) = server.accept().unwrap();
-            let lines = BufReader::new(&client).lines().map(Result::unwrap);
-            let request: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
-            (&client).write_all(answer.as_bytes()).unwrap();
-            request
-        });
-        let script = command[2].replace(&port().to_string(), &address.port().to_string());
-        let status = Command::new(&command[0]).arg(&command[1]).arg(script).status();
-        assert_eq!(status.unwrap().success(), is_healthy, "{answer}");
-        let request = served.join().unwrap();
-        assert_eq!(request[0], "GET /healthz HTTP/1.1");
+fn base_images_can_be_given_by_digest() {
+    assert_eq!(arguments("FROM"), ["${BUILD_IMAGE} AS build", "${BASE_IMAGE}"]);
+    let given = arguments("ARG");
+    for name in ["BUILD_IMAGE=rust:", "BASE_IMAGE=debian:"] {
+        assert!(given.iter().any(|line| line.starts_with(name)), "{given:?}");
     }
-}
-
-#[test]
-fn compose_runs_the_daemon_with_the_sandbox() {
-    let compose = document("compose.yaml");
-    let services = &compose["services"];
-    for (name, service) in services.as_object().unwrap() {
-        let variables: Vec<(String, String)> = service["environment"]
-            .as_object()
-            .unwrap()
-            .iter()
-            .map(|(name, value)| (name.clone(), super::word(value).to_owned()))
-            .collect();
-        invoked(
-            &words(&service["command"]),
-            &with_state(variables),
-            "/var/lib/gitoggle",
-            None,
-        );
-        assert_eq!(service["read_only"], true, "{name}");
-        assert_eq!(words(&service["cap_drop"]), ["ALL"], "{name}");
-        for volume in words(&service["volumes"]) {
-            let source = volume.split(':').next().unwrap();
-            assert!(
-                source.starts_with("${") || !compose["volumes"][source].is_null(),
-                "{volume}"
-            );
-        }
-    }
-    let given = |service: &str, name: &str| services[service]["environment"][name].clone();
-    assert_eq!(
-        given("gitoggle", "GITOGGLE_TOKEN"),
-        given("sandbox", "GITOGGLE_SANDBOX_TOKEN")
-    );
-    assert_eq!(services["gitoggle"]["stop_grace_period"], "30s");
-    let waits = &services["gitoggle"]["depends_on"]["sandbox"]["condition"];
-    assert_eq!(waits, "service_healthy", "the certificate has to be there first");
-    let ports = words(&services["sandbox"]["ports"]);
-    assert!(
-        ports.iter().all(|port| port.starts_with("127.0.0.1:")),
-        "{ports:?}"
-    );
-    assert!(items(&services["sandbox"]["healthcheck"]["test"]).count() > 1);
-}
-
-/// The variables of the image, overridden by those of a service.
-fn with_state(mut variables: Vec<(String, String)>) -> Vec<(String, String)> {
-    variables.push(("GITOGGLE_STATE_DIR".to_owned(), "/var/lib/gitoggle".to_owned()));
-    variables
 }
 
 /// The libraries of the program and their loader.
@@ -233,7 +163,7 @@ fn the_program_runs_from_a_root_folder_with_no_other_files() {
         ("demo --no-pause", "never two open for one toggle"),
     ] {
         let Some(output) = run(folder.path(), args) else {
-            skipped("this user may not change the root folder");
+            note("skipped: this user may not change the root folder");
             return;
         };
         let printed = String::from_utf8_lossy(&output.stdout);
@@ -252,14 +182,14 @@ fn https_works_with_the_certificate_authorities_of_the_image() {
     let args =
         "plan --repo https://127.0.0.1:1/a.git --base-url https://toggles.example --state-dir /tmp/state";
     let Some(without) = run(folder.path(), args) else {
-        skipped("this user may not change the root folder");
+        note("skipped: this user may not change the root folder");
         return;
     };
     let complaint = "No CA certificates";
     let printed = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(printed(&without).contains(complaint), "{}", printed(&without));
     if !bundle.exists() {
-        skipped("this machine has no certificate authorities where Debian puts them");
+        note("skipped: this machine has no certificate authorities where Debian puts them");
         return;
     }
     let inside = folder.path().join(bundle.strip_prefix("/").unwrap());
@@ -268,12 +198,4 @@ fn https_works_with_the_certificate_authorities_of_the_image() {
     let with = run(folder.path(), args).unwrap();
     assert!(printed(&with).contains("refused"), "{}", printed(&with));
     assert!(!printed(&with).contains(complaint), "{}", printed(&with));
-}
-
-#[expect(
-    clippy::print_stderr,
-    reason = "who runs the tests should know what was not tested"
-)]
-fn skipped(reason: &str) {
-    eprintln!("skipped: {reason}");
 }

@@ -7,7 +7,7 @@ use gitoggle::config::{Listen, Settings};
 use gitoggle::transport::SecretSource;
 use serde_json::Value;
 
-use super::{document, files, folder, invoked, items, port, word, words};
+use super::{document, files, folder, invoked, items, named, port, word, words};
 
 const STATE: &str = "/var/lib/gitoggle";
 
@@ -40,12 +40,6 @@ fn containers(spec: &Value) -> impl Iterator<Item = &Value> {
     items(&spec["containers"]).chain(items(&spec["initContainers"]))
 }
 
-fn named<'v>(list: &'v Value, name: &str) -> &'v Value {
-    items(list)
-        .find(|item| item["name"] == name)
-        .unwrap_or_else(|| panic!("no `{name}` in {list}"))
-}
-
 /// Checks the pod security standard `restricted` of Kubernetes and some stricter rules.
 fn pod_is_restricted(spec: &Value) {
     let security = &spec["securityContext"];
@@ -61,7 +55,13 @@ fn pod_is_restricted(spec: &Value) {
     for key in ["hostNetwork", "hostPID", "hostIPC"] {
         assert!(spec[key].is_null(), "{key}");
     }
-    let kinds = ["configMap", "emptyDir", "persistentVolumeClaim", "secret"];
+    let kinds = [
+        "configMap",
+        "emptyDir",
+        "persistentVolumeClaim",
+        "projected",
+        "secret",
+    ];
     for volume in items(&spec["volumes"]) {
         let kind = volume
             .as_object()
@@ -85,7 +85,9 @@ fn container_is_restricted(container: &Value) {
 fn mounts_have_volumes(spec: &Value, container: &Value) {
     for mount in items(&container["volumeMounts"]) {
         let volume = named(&spec["volumes"], word(&mount["name"]));
-        let is_given = !volume["configMap"].is_null() || !volume["secret"].is_null();
+        let is_given = ["configMap", "projected", "secret"]
+            .iter()
+            .any(|kind| !volume[kind].is_null());
         if is_given {
             assert_eq!(mount["readOnly"], true, "{mount}");
         }
@@ -98,8 +100,16 @@ fn settings(gitoggle: &Value, config: &Path) -> Settings {
     let variables: Vec<(String, String)> = items(&gitoggle["env"])
         .map(|pair| (word(&pair["name"]).to_owned(), word(&pair["value"]).to_owned()))
         .collect();
-    let settings = invoked(&typed, &variables, word(&gitoggle["workingDir"]), Some(config)).settings;
+    let invoked = |typed: &[String]| invoked(typed, &variables, word(&gitoggle["workingDir"]), Some(config));
+    let settings = invoked(&typed).settings;
     assert_eq!(settings.first_pass, None);
+    // `kubectl exec … gitoggle status` shows the state of this process.
+    let status = invoked(&["status".to_owned()]).settings;
+    let place = |settings: &Settings| {
+        let base_url = settings.base_url.as_ref().map(ToString::to_string);
+        (settings.repo.to_string(), base_url, settings.state_dir.clone())
+    };
+    assert_eq!(place(&status), place(&settings));
     if typed[0] == "run" {
         assert_eq!(settings.listen, Listen::Address(([0, 0, 0, 0], port()).into()));
         assert_eq!(named(&gitoggle["ports"], "http")["containerPort"], port());
@@ -115,8 +125,8 @@ fn settings(gitoggle: &Value, config: &Path) -> Settings {
             );
         }
     } else {
-        assert_eq!(typed[0], "apply");
-        assert!(settings.state_remote.is_some(), "its disk is empty every time");
+        assert!(["apply", "plan"].contains(&typed[0].as_str()), "{typed:?}");
+        assert_eq!(settings.exit_zero_when_held, typed[0] == "apply");
     }
     settings
 }
@@ -140,15 +150,19 @@ fn paths_are_mounted(spec: &Value, gitoggle: &Value, settings: &Settings) {
     ];
     for path in secrets.into_iter().flatten().map(file) {
         let mount = mount(&path);
-        let volume = &named(&spec["volumes"], word(&mount["name"]))["secret"];
+        let volume = named(&spec["volumes"], word(&mount["name"]));
+        let projected: Vec<&Value> = items(&volume["projected"]["sources"])
+            .map(|source| &source["secret"])
+            .collect();
+        let secrets = match projected.is_empty() {
+            true => vec![&volume["secret"]],
+            false => projected,
+        };
         let name = path.file_name().unwrap().to_str().unwrap();
-        if let Some(keys) = volume["items"].as_array() {
-            // A template of the chart has one line for all items.
-            assert!(
-                keys.iter().any(|key| key["path"] == name || key["path"] == "x"),
-                "{name} in {volume}"
-            );
-        }
+        let has_name = |secret: &&Value| {
+            secret["items"].is_null() || items(&secret["items"]).any(|key| key["path"] == name)
+        };
+        assert!(secrets.iter().any(has_name), "{name} in {volume}");
     }
     assert!(settings.token.is_some());
 }
@@ -175,13 +189,18 @@ fn git_sync_provides_the_checkout(git_sync: &Value, gitoggle: &Value, settings: 
     let theirs = named(&git_sync["volumeMounts"], "git");
     let ours = named(&gitoggle["volumeMounts"], "git");
     assert_eq!(theirs["mountPath"], arg("root"));
-    assert_eq!(
-        ours["mountPath"], theirs["mountPath"],
-        "work trees name their repository by path"
-    );
     assert_eq!(ours["readOnly"], true);
     let port = named(&git_sync["ports"], "git-sync")["containerPort"].to_string();
     assert_eq!(arg("http-bind").trim_start_matches(':'), port);
+    assert!(words(&git_sync["args"]).contains(&"--http-metrics".to_owned()));
+    for probe in ["startupProbe", "livenessProbe"] {
+        let request = &git_sync[probe]["httpGet"];
+        assert_eq!(
+            (&request["path"], &request["port"]),
+            (&"/".into(), &"git-sync".into())
+        );
+    }
+    assert!(settings.webhook_secret.is_none(), "git-sync fetches by itself");
     let token = settings.token.as_ref().map(file).unwrap();
     let mounted = |container: &Value| words_of(&container["volumeMounts"], "mountPath");
     assert!(
@@ -194,7 +213,8 @@ fn words_of(list: &Value, key: &str) -> Vec<String> {
     items(list).map(|item| word(&item[key]).to_owned()).collect()
 }
 
-/// Merges `patch` into `base` as Kustomize does: maps by key, lists of named items by name; all else is replaced.
+/// Merges `patch` into `base` as Kustomize does: maps by key, lists of named items by name; all else is replaced, and null
+/// removes.
 fn patched(base: &Value, patch: &Value) -> Value {
     match (base, patch) {
         (Value::Object(base), Value::Object(patch)) => {
@@ -203,6 +223,7 @@ fn patched(base: &Value, patch: &Value) -> Value {
                 let value = base.get(key).map_or(value.clone(), |old| patched(old, value));
                 merged.insert(key.clone(), value);
             }
+            merged.retain(|_, value| !value.is_null());
             Value::Object(merged)
         }
         (Value::Array(old), Value::Array(new)) if new.iter().all(|item| item["name"].is_string()) => {
@@ -241,6 +262,18 @@ fn the_sidecar_follows_the_checkout_of_git_sync() {
     let spec = &merged["spec"]["template"]["spec"];
     assert_eq!(items(&spec["initContainers"]).count(), 1);
     check(spec, &folder().join("kubernetes/sidecar/config.yaml"));
+    let secrets = &named(&spec["volumes"], "secrets")["projected"]["sources"];
+    for secret in items(secrets).map(|source| &source["secret"]) {
+        let is_required = secret["items"][0]["key"] == "token";
+        assert_eq!(secret["optional"] != true, is_required, "{secret}");
+    }
+    assert_eq!(named(&spec["volumes"], "git-secret")["secret"]["optional"], true);
+    let service = document("kubernetes/daemon/service.yaml");
+    let service = patched(&service, &document("kubernetes/sidecar/service.yaml"));
+    let monitor = document("kubernetes/monitoring/servicemonitor.yaml");
+    for endpoint in items(&monitor["spec"]["endpoints"]) {
+        named(&service["spec"]["ports"], word(&endpoint["port"]));
+    }
 }
 
 #[test]
@@ -250,6 +283,8 @@ fn the_cron_job_keeps_its_state_in_the_repository() {
     let template = &job["spec"]["jobTemplate"]["spec"]["template"];
     assert_eq!(template["spec"]["restartPolicy"], "Never");
     check(&template["spec"], &folder().join("kubernetes/base/config.yaml"));
+    let args = words(&template["spec"]["containers"][0]["args"]);
+    assert!(args.join(" ").contains("--state-remote origin"), "{args:?}");
 }
 
 #[test]
@@ -305,11 +340,8 @@ fn kustomizations_list_every_file_and_only_existing_ones() {
         let parsed = super::documents(&text).remove(0);
         let mut named: BTreeSet<PathBuf> = BTreeSet::from([kustomization.clone()]);
         named.extend(words(&parsed["resources"]).iter().map(|name| folder.join(name)));
-        named.extend(
-            words_of(&parsed["patches"], "path")
-                .iter()
-                .map(|name| folder.join(name)),
-        );
+        let patches = items(&parsed["patches"]).filter_map(|patch| patch["path"].as_str());
+        named.extend(patches.map(|name| folder.join(name)));
         for generator in items(&parsed["configMapGenerator"]) {
             named.extend(words(&generator["files"]).iter().map(|name| folder.join(name)));
         }

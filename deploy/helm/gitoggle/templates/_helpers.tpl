@@ -1,21 +1,47 @@
+{{- define "gitoggle.name" -}}
+{{- .Values.nameOverride | default .Chart.Name | trunc 47 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* At most 47 characters, because the name of a CronJob has at most 52, and `-held` is appended. */}}
 {{- define "gitoggle.fullname" -}}
-{{- if contains .Chart.Name .Release.Name -}}
-{{- .Release.Name | trunc 53 | trimSuffix "-" -}}
+{{- $name := include "gitoggle.name" . -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 47 | trimSuffix "-" -}}
+{{- else if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 47 | trimSuffix "-" -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 53 | trimSuffix "-" -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 47 | trimSuffix "-" -}}
 {{- end -}}
 {{- end -}}
 
 {{- define "gitoggle.selector" -}}
-app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/name: {{ include "gitoggle.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{/* The labels of the pod of `helm test`, which the Service must not select. */}}
+{{- define "gitoggle.testSelector" -}}
+app.kubernetes.io/name: {{ include "gitoggle.name" . }}-test
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "gitoggle.chartLabels" -}}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
 {{- define "gitoggle.labels" -}}
 {{ include "gitoggle.selector" . }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{ include "gitoggle.chartLabels" . }}
+{{- end -}}
+
+{{- define "gitoggle.image" -}}
+{{- if .Values.image.digest -}}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "gitoggle.serviceAccountName" -}}
@@ -23,6 +49,17 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- .Values.serviceAccount.name | default (include "gitoggle.fullname" .) -}}
 {{- else -}}
 {{- .Values.serviceAccount.name | default "default" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* `Deployment`, `StatefulSet` or `CronJob`. */}}
+{{- define "gitoggle.kind" -}}
+{{- if eq .Values.mode "cronjob" -}}
+CronJob
+{{- else if and (gt (int .Values.replicas) 1) .Values.persistence.enabled -}}
+StatefulSet
+{{- else -}}
+Deployment
 {{- end -}}
 {{- end -}}
 
@@ -38,16 +75,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{/* The configuration file: the settings from the values, and the paths of the secrets. */}}
 {{- define "gitoggle.config" -}}
 {{- $config := deepCopy .Values.config -}}
-{{- $_ := required "config.base_url: set the base URL of the service" .Values.config.base_url -}}
-{{- $_ := required "secret.keys.token: set the key of the Secret that contains the service's token" .Values.secret.keys.token -}}
 {{- if .Values.sidecar.enabled -}}
-{{- $_ := required "sidecar.repo: set the repository that git-sync follows" .Values.sidecar.repo -}}
 {{- $_ := set $config "repo" "/git/current" -}}
-{{- else -}}
-{{- $_ := required "config.repo: set the repository of the documents" .Values.config.repo -}}
+{{- /* The temporary volume does not know which commits the checkout had before a restart. A rewritten history would be held
+then. With several replicas, the one whose checkout lags behind must not follow it. */ -}}
+{{- if not (or .Values.persistence.enabled $config.history (gt (int .Values.replicas) 1)) -}}
+{{- $_ := set $config "history" "follow" -}}
 {{- end -}}
-{{- if not (or .Values.persistence.enabled .Values.config.state_remote) -}}
-{{- fail "persistence.enabled: without a volume, set config.state_remote; otherwise every restart is a first pass" -}}
 {{- end -}}
 {{- range $setting, $key := include "gitoggle.secrets" . | fromYaml -}}
 {{- $_ := set $config (printf "%s_file" $setting) (printf "/run/secrets/gitoggle/%s" $key) -}}
