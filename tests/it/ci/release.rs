@@ -187,3 +187,22 @@ fn every_file_names_the_same_versions() {
         }
     }
 }
+
+#[test]
+fn the_image_of_a_release_sets_what_the_dockerfile_declares() {
+    let workflow = yaml(".github/workflows/release.yaml");
+    let steps = workflow["jobs"]["image-platform"]["steps"]
+        .as_array()
+        .unwrap()
+        .clone();
+    let build = steps.iter().find(|step| step["id"] == "build").unwrap();
+    assert_eq!(build["with"]["file"], "deploy/Dockerfile");
+    let dockerfile = read("deploy/Dockerfile");
+    let declared: BTreeSet<&str> = dockerfile
+        .lines()
+        .filter_map(|line| line.strip_prefix("ARG ")?.split('=').next())
+        .collect();
+    let arguments = build["with"]["build-args"].as_str().unwrap();
+    let set = arguments.lines().filter_map(|line| line.split('=').next());
+    assert_eq!(set.collect::<BTreeSet<_>>(), declared);
+}
