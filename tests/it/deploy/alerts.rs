@@ -74,6 +74,37 @@ fn the_queries_of_the_dashboard_are_valid() {
     );
 }
 
+#[test]
+fn the_dashboard_counts_replicas_behind_one_service_once() {
+    let Some(mut promtool) = tool("promtool") else {
+        return;
+    };
+    let dashboard = dashboard();
+    let held = items(&dashboard["panels"])
+        .find(|panel| panel["title"] == "Held")
+        .unwrap();
+    let query = word(&held["targets"][0]["expr"])
+        .replace("$job", ".*")
+        .replace("$instance", ".*");
+    let series = |labels: &str, values: &str| json!({"series": format!("gitoggle_toggles{{{labels},state=\"held\"}}"), "values": values});
+    let tests = json!({"tests": [{
+        "interval": "1m",
+        "input_series": [
+            series("job=\"a\",namespace=\"n\",service=\"s\",instance=\"1\"", "9x5"),
+            series("job=\"a\",namespace=\"n\",service=\"s\",instance=\"2\"", "9x5"),
+            // Without Kubernetes, instances are separate installations.
+            series("job=\"b\",instance=\"3\"", "1x5"),
+            series("job=\"b\",instance=\"4\"", "2x5"),
+        ],
+        "promql_expr_test": [{
+            "expr": query, "eval_time": "3m", "exp_samples": [{"labels": "{}", "value": 12}],
+        }],
+    }]});
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), tests.to_string()).unwrap();
+    succeeds(promtool.args(["test", "rules"]).arg(file.path()));
+}
+
 /// Checks a file of rules. JSON is YAML.
 fn checked(promtool: &mut std::process::Command, rules: &Value) {
     let file = tempfile::NamedTempFile::new().unwrap();
