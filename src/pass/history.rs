@@ -12,16 +12,16 @@ use crate::model::{
 use crate::plan::{DeployedContent, DeployedDiff};
 use crate::state::{self, AppliedHistory};
 
-pub use crate::state::HistoryQuery;
+pub use crate::state::DeploymentQuery;
 
 /// The deployment history of one state.
 #[derive(Debug)]
-pub struct History {
+pub struct HistoryReader {
     applied: AppliedHistory,
     kind: ServiceKind,
 }
 
-impl History {
+impl HistoryReader {
     /// Opens the history of the state that `config` names; none if nothing was ever applied.
     ///
     /// # Errors
@@ -37,7 +37,7 @@ impl History {
     ///
     /// # Errors
     /// If the page is to begin before an unknown commit, or the state cannot be read.
-    pub fn page(&self, query: &HistoryQuery) -> Result<HistoryPage, Error> {
+    pub fn page(&self, query: &DeploymentQuery) -> Result<HistoryPage, Error> {
         Ok(self.applied.page(query)?)
     }
 
@@ -123,7 +123,7 @@ impl DeploymentHistory {
         before: Option<CommitId>,
         limit: usize,
     ) -> Result<Option<HistoryPage>, Error> {
-        let query = HistoryQuery {
+        let query = DeploymentQuery {
             scope: scope.clone(),
             before,
             limit: limit.clamp(1, Self::MOST_DEPLOYMENTS),
@@ -162,7 +162,7 @@ impl DeploymentHistory {
     }
 
     /// Returns the result of `work`; none if it asked for a commit that is not part of the history.
-    fn read<T>(&self, work: impl Fn(&History) -> Result<T, Error>) -> Result<Option<T>, Error> {
+    fn read<T>(&self, work: impl Fn(&HistoryReader) -> Result<T, Error>) -> Result<Option<T>, Error> {
         let mut tries = 0;
         loop {
             tries += 1;
@@ -171,7 +171,7 @@ impl DeploymentHistory {
                 .map_err(Error::from)
                 .and_then(|applied| {
                     applied
-                        .map(|applied| work(&History { applied, kind }))
+                        .map(|applied| work(&HistoryReader { applied, kind }))
                         .transpose()
                 });
             match read {

@@ -20,7 +20,7 @@ use crate::state::{Error, StateSnapshot};
 
 /// The deployments to list.
 #[derive(Clone, Debug)]
-pub struct HistoryQuery {
+pub struct DeploymentQuery {
     /// The toggles of interest.
     pub scope: Scope,
     /// Where the page begins: before this commit of the applied ref.
@@ -88,7 +88,7 @@ impl AppliedHistory {
     /// # Errors
     /// [`Error::NotDeployed`] if the page is to begin before a commit that is not one of the history, and the cause if the
     /// repository cannot be read.
-    pub fn page(&self, query: &HistoryQuery) -> Result<HistoryPage, Error> {
+    pub fn page(&self, query: &DeploymentQuery) -> Result<HistoryPage, Error> {
         let mut page = HistoryPage::default();
         let mut left = query.budget;
         let (mut next, mut last) = match query.before {

@@ -1,6 +1,6 @@
 //! Tests the deployment history on real folders.
 
-use super::history::{AppliedHistory, DocumentPair, HistoryQuery};
+use super::history::{AppliedHistory, DocumentPair, DeploymentQuery};
 use crate::git::pack::{ObjectKind, id_of};
 use crate::model::{
     Allowance, CommitId, Deployment, DeploymentEffect, Format, ObjectId, Override, Scope, ToggleId,
@@ -36,8 +36,8 @@ fn record(store: &mut Store, revision: u8, edits: &[AppliedEdit]) {
     store.record(&head(revision), edits, document, &|| false).unwrap();
 }
 
-fn query(globs: &[&str], limit: usize) -> HistoryQuery {
-    HistoryQuery {
+fn query(globs: &[&str], limit: usize) -> DeploymentQuery {
+    DeploymentQuery {
         scope: Scope::new(globs).unwrap(),
         before: None,
         limit,
@@ -94,7 +94,7 @@ fn deployments_are_listed_newest_first_page_by_page() {
 
     let mut next = None;
     for (number, line) in expected.iter().enumerate() {
-        let before = HistoryQuery {
+        let before = DeploymentQuery {
             before: next,
             ..query(&[], 1)
         };
@@ -142,7 +142,7 @@ fn a_deployment_of_many_toggles_is_counted_by_its_message_and_listed_by_its_tree
     record(&mut store, 2, &edits);
 
     let history = AppliedHistory::open(dir.path()).unwrap().unwrap();
-    let few = HistoryQuery {
+    let few = DeploymentQuery {
         most_toggles: 50,
         ..query(&[], 10)
     };
@@ -188,7 +188,7 @@ fn a_deployment_of_many_toggles_is_counted_by_its_message_and_listed_by_its_tree
         let listed: Vec<_> = listed.take(most).cloned().collect();
         assert_eq!((part.toggles, part.total), (listed, 70), "{after}");
     }
-    let bounded = HistoryQuery {
+    let bounded = DeploymentQuery {
         budget: 1,
         ..query(&["a/b/nothing"], 10)
     };
@@ -197,7 +197,7 @@ fn a_deployment_of_many_toggles_is_counted_by_its_message_and_listed_by_its_tree
         (page.deployments.len(), page.next),
         (0, Some(all.deployments[0].commit))
     );
-    let rest = HistoryQuery {
+    let rest = DeploymentQuery {
         before: page.next,
         ..bounded
     };
@@ -248,7 +248,7 @@ fn a_commit_that_is_not_a_deployment_is_refused() {
     record(&mut store, 1, &[put("a/b/one", 1, DeploymentEffect::Adopt)]);
     let history = AppliedHistory::open(dir.path()).unwrap().unwrap();
     for object in [ObjectId([9; 20]), object(1)] {
-        let before = HistoryQuery {
+        let before = DeploymentQuery {
             before: Some(CommitId(object)),
             ..query(&[], 10)
         };
