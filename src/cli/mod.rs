@@ -17,6 +17,7 @@ mod forge;
 mod import;
 mod init;
 mod links;
+mod log;
 mod observer;
 mod plan;
 mod promote;
@@ -92,6 +93,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
             environments: [before, after],
             exit,
         } => diff::run(&settings, [before, after], *exit),
+        CommandArgs::Log(args) => log::run(&settings, args),
         CommandArgs::Init { folder } => init::run(&settings, folder),
         CommandArgs::Promote {
             environments: [from, to],

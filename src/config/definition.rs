@@ -21,6 +21,8 @@ pub enum Command {
     Import,
     /// Creates a starter repository.
     Init,
+    /// Prints the deployment history.
+    Log,
     /// Prints what would be published, and why.
     Plan,
     /// Copies documents between environments.
@@ -73,12 +75,12 @@ impl Command {
         Self::Promote,
     ];
 
-    /// Returns whether this command makes a plan, which needs source, state and policy.
+    /// Returns whether this command reads the state, which is kept by source.
     #[must_use]
-    pub fn plans(self) -> bool {
+    pub fn reads_state(self) -> bool {
         matches!(
             self,
-            Self::Apply | Self::Drift | Self::Plan | Self::Run | Self::Status
+            Self::Apply | Self::Drift | Self::Log | Self::Plan | Self::Run | Self::Status
         )
     }
 

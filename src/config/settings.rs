@@ -161,7 +161,7 @@ impl Merged {
         }
         if let Some(dir) = &self.settings.state_dir {
             let tree = work_trees(&environment.folder.join(dir)).into_iter().next();
-            if let Some(tree) = tree.filter(|_| command.plans()) {
+            if let Some(tree) = tree.filter(|_| command.reads_state()) {
                 let why = format!(
                     "the folder is in the work tree of the repository `{}`; choose one outside any repository, because \
                      state must survive `git clean` and must not be committed",
@@ -173,7 +173,7 @@ impl Merged {
             let repo = &self.settings.repo;
             let given = self.given.get("repo").map_or(".", |given| &given.text);
             self.settings.state_dir = Some(state_dir(home, repo, given, &environment.folder));
-        } else if command.plans() {
+        } else if command.reads_state() {
             let why = "HOME is not set; give --state-dir or set HOME";
             self.report("state dir", why);
         }

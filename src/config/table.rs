@@ -7,8 +7,8 @@ use std::time;
 use super::address::{StateRemote, notify_url, reference, state_name};
 use super::choices::{ColorChoice, LogFormat, LogLevel, OutputFormat};
 use super::definition::Command::{
-    self, Allow, Apply, Demo, Diff, Drift, Explain, Fmt, Import, Init, Plan, Promote, Reconcile, Resume, Run,
-    Sandbox, Schema, Status, Suspend, Test, Validate,
+    self, Allow, Apply, Demo, Diff, Drift, Explain, Fmt, Import, Init, Log, Plan, Promote, Reconcile, Resume,
+    Run, Sandbox, Schema, Status, Suspend, Test, Validate,
 };
 use super::definition::Group::{Daemon, Forge, Notifications, Output, Safety, Service, Source, State};
 use super::definition::ValueShape::{Choice, Count, Duration, Path, Ratio, Secret, Switch, Text, Texts};
@@ -27,12 +27,12 @@ use crate::service::BaseUrl;
 use crate::transport::{DaemonUrl, SecretSource};
 
 const ALL: &[Command] = &[
-    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Import, Fmt, Diff, Promote, Init, Allow,
+    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Log, Import, Fmt, Diff, Promote, Init, Allow,
     Suspend, Resume, Reconcile, Schema, Sandbox, Demo,
 ];
 /// The commands that know what kind of service it is.
 const KNOWING: &[Command] = &[
-    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Import, Fmt, Diff, Promote, Init, Schema,
+    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Log, Import, Fmt, Diff, Promote, Init, Schema,
     Sandbox,
 ];
 const READING: &[Command] = Command::READING;
@@ -42,18 +42,24 @@ const IMPORT: &[Command] = &[Import];
 /// The commands that know the service's address, and may send requests to it.
 const ADDRESSING: &[Command] = &[Plan, Apply, Run, Status, Drift, Import];
 /// The commands that need the recorded state.
-const STATEFUL: &[Command] = &[Plan, Apply, Run, Status, Drift];
+const STATEFUL: &[Command] = &[Plan, Apply, Run, Status, Drift, Log];
+/// The commands whose state belongs to one service.
+const NAMING: &[Command] = &[Plan, Apply, Run, Status, Drift, Import, Log];
+/// The commands that need a repository.
+const LOCATING: &[Command] = &[
+    Validate, Test, Explain, Plan, Apply, Run, Status, Drift, Log, Import, Fmt, Diff, Promote,
+];
 const DAEMON: &[Command] = &[Run];
 /// The commands that a running daemon executes.
 const REMOTE: &[Command] = &[Allow, Suspend, Resume, Reconcile];
 const ADMIN: &[Command] = &[Run, Allow, Suspend, Resume, Reconcile];
 const CONNECTING: &[Command] = &[
-    Plan, Apply, Run, Status, Drift, Import, Allow, Suspend, Resume, Reconcile,
+    Plan, Apply, Run, Status, Drift, Log, Import, Allow, Suspend, Resume, Reconcile,
 ];
 /// The commands that call a forge.
 const FORGE: &[Command] = &[Plan, Apply];
 const REPORTING: &[Command] = &[
-    Validate, Test, Explain, Plan, Apply, Status, Drift, Import, Diff, Promote,
+    Validate, Test, Explain, Plan, Apply, Status, Drift, Log, Import, Diff, Promote,
 ];
 
 /// Declares the settings: `field: type { "name" => parser = default, shape, help … }`.
@@ -109,7 +115,7 @@ settings! {
             .of(Source, ALL).only_from(Sources::FlagAndVariable)
             .more("Flags win over variables, variables over the file. A file in the source's work tree may change the plan, but not where secrets go.") }
     repo: RepoUrl {
-        "repo" => parsed::<RepoUrl> = ".", Text("URL|PATH"), "Read documents from this Git repository".trusted()
+        "repo" => parsed::<RepoUrl> = ".", Text("URL|PATH"), "Read documents from this Git repository".of(Source, LOCATING).trusted()
             .more("An https or ssh URL is mirrored into the state folder; a path or file URL is opened in place and never fetched.") }
     reference: Option<String> {
         "ref" => reference, Text("REF"), "Follow this branch, tag, commit or full ref"
@@ -168,7 +174,7 @@ settings! {
             .more("Or give it in GITOGGLE_GIT_PASSWORD. It is sent only to the host of --repo, and is read again at every attempt.") }
     base_url: Option<BaseUrl> {
         "base_url" => parsed::<BaseUrl>, Text("URL"), "Publish to the service at this https URL"
-            .of(Service, ADDRESSING).trusted()
+            .of(Service, NAMING).trusted()
             .more("It may have a path, but no user, query or fragment.") }
     token: Option<SecretSource> {
         "token" => secret, Secret, "The service's token".of(Service, ADDRESSING);

@@ -78,7 +78,7 @@ impl Case {
     }
 }
 
-const COMMANDS: [Command; 18] = [
+const COMMANDS: [Command; 19] = [
     Command::Allow,
     Command::Apply,
     Command::Demo,
@@ -87,6 +87,7 @@ const COMMANDS: [Command; 18] = [
     Command::Fmt,
     Command::Import,
     Command::Init,
+    Command::Log,
     Command::Plan,
     Command::Promote,
     Command::Reconcile,

@@ -10,6 +10,7 @@ use crate::model::{
     CommitId, DeployedToggle, Deployment, Format, HistoryPage, ObjectId, Scope, ServiceKind, ToggleId,
 };
 use crate::plan::{DeployedContent, DeployedDiff};
+use crate::source::{self, SourceConfig};
 use crate::state::{self, AppliedHistory};
 
 pub use crate::state::DeploymentQuery;
@@ -76,6 +77,19 @@ impl HistoryReader {
         Ok(read
             .payload
             .map_or(DeployedContent::Unreadable, DeployedContent::Known))
+    }
+}
+
+/// Adds the subjects that the state does not have, as far as the source or its clone has the commits. Contacts no host.
+pub fn name_subjects(page: &mut HistoryPage, source: &SourceConfig) {
+    let unnamed = page
+        .deployments
+        .iter_mut()
+        .filter(|deployment| deployment.subject.is_none());
+    let unnamed: Vec<&mut Deployment> = unnamed.collect();
+    let subjects = source::subjects(source, unnamed.iter().map(|deployment| deployment.revision));
+    for deployment in unnamed {
+        deployment.subject = subjects.get(&deployment.revision).cloned();
     }
 }
 

@@ -67,7 +67,7 @@ pub use config::{Config, Rules};
 pub use context::{Event, Observe, PassContext};
 pub use document_files::{DocumentFiles, ReadDocument, TestFile};
 pub use error::{Error, Stale};
-pub use history::{DeploymentHistory, DeploymentPart, DeploymentQuery, HistoryReader};
+pub use history::{DeploymentHistory, DeploymentPart, DeploymentQuery, HistoryReader, name_subjects};
 pub use origin::{OriginState, SharedState};
 pub use planning::range::{
     BranchRange, FetchHints, FindingScope, Range, RangeError, TargetOrigin, plan_range,

@@ -8,7 +8,8 @@ use git2::Oid;
 
 use super::error::Error;
 use super::reader::Reader;
-use crate::git::object_id;
+use super::{SourceConfig, local};
+use crate::git::{object_id, oid};
 use crate::model::{Commit, CommitId};
 
 pub(super) fn commit(commit: &git2::Commit<'_>) -> Commit {
@@ -43,6 +44,23 @@ impl<'a> Messages<'a> {
         };
         Ok(Arc::clone(found))
     }
+}
+
+/// Returns the subjects of those commits that the source, or the clone of a URL, has. Contacts no host, and writes nothing.
+pub fn subjects(
+    source: &SourceConfig,
+    commits: impl Iterator<Item = CommitId>,
+) -> BTreeMap<CommitId, String> {
+    let clone = source.cache.as_deref();
+    let path = source.location.local_path().or(clone);
+    let Some(repository) = path.and_then(|path| local::open(path).ok()) else {
+        return BTreeMap::new();
+    };
+    let subject = |id: CommitId| {
+        let found = repository.find_commit(oid(id.0)).ok()?;
+        Some((id, commit(&found).subject().to_owned()))
+    };
+    commits.filter_map(subject).collect()
 }
 
 /// Returns whether any commit in the history of `start` has the trailer `key`.

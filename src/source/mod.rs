@@ -29,6 +29,7 @@ use std::time::Duration;
 
 pub use error::{Error, ErrorKind, HeadKind};
 pub use fetch_head::{FetchProblem, Fetched};
+pub use message::subjects;
 pub use reader::Reader;
 pub use revisions::{NamedCommit, RevisionError, RevisionLookup};
 pub use snapshot::{Relation, Snapshot};

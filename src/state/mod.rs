@@ -47,7 +47,7 @@ mod store;
 
 pub use crate::git::FailpointHook;
 pub use applied::{
-    AppliedEdit, AppliedHistory, DocumentPair, DocumentReader, DeploymentQuery, PassHead, Revisions, Tip,
+    AppliedEdit, AppliedHistory, DeploymentQuery, DocumentPair, DocumentReader, PassHead, Revisions, Tip,
 };
 #[cfg(test)]
 pub use clock::SimulatedClock;

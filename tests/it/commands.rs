@@ -8,6 +8,7 @@ const VERBS: &[&str] = &[
     "apply",
     "run",
     "status",
+    "log",
     "import",
     "allow",
     "suspend",

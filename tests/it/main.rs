@@ -35,6 +35,7 @@ mod isolation;
 mod live_faults;
 mod live_holds;
 mod live_publish;
+mod log;
 mod manual;
 mod network;
 mod orphans;

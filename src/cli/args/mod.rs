@@ -5,6 +5,7 @@ mod authoring;
 mod drift;
 mod evaluation;
 mod import;
+mod log;
 mod program;
 mod remote;
 mod schema;
@@ -14,6 +15,7 @@ mod tests;
 
 pub use drift::DriftArgs;
 pub use evaluation::{AudienceArgs, Coverage, ExplainArgs, TestArgs};
+pub use log::{LogArgs, LogDetail};
 pub use program::program;
 pub use remote::{AllowArgs, ResumeArgs, SuspendArgs};
 pub use schema::SchemaSubject;
@@ -87,6 +89,8 @@ pub enum CommandArgs {
         /// Valid globs over the toggles to import; none means everything.
         globs: Vec<String>,
     },
+    /// Prints the deployment history.
+    Log(LogArgs),
     /// Prints what would be published, and why.
     Plan {
         /// The files to plan.
@@ -137,6 +141,7 @@ impl CommandArgs {
             Self::Init { .. } => Command::Init,
             Self::Promote { .. } => Command::Promote,
             Self::Import { .. } => Command::Import,
+            Self::Log(_) => Command::Log,
             Self::Plan { .. } => Command::Plan,
             Self::Reconcile => Command::Reconcile,
             Self::Resume(_) => Command::Resume,
@@ -276,6 +281,7 @@ fn command_args(name: &str, matches: &ArgMatches) -> CommandArgs {
         Command::Import => CommandArgs::Import {
             globs: matches.get_many("globs").into_iter().flatten().cloned().collect(),
         },
+        Command::Log => CommandArgs::Log(log::args(matches)),
         Command::Plan => CommandArgs::Plan {
             files: match matches.get_flag("worktree") {
                 true => Files::WorkTree,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, Command as Clap, value_parser};
 
 use super::table::COMMANDS;
-use super::{authoring, drift, evaluation, import, option, remote, schema, toggle};
+use super::{authoring, drift, evaluation, import, log, option, remote, schema, toggle};
 use crate::config::{Command, SettingInfo, ValueShape, count, ratio, settings};
 use crate::model::{BUILD, duration};
 
@@ -46,6 +46,7 @@ pub fn program() -> Clap {
                 .after_help("For details, use --help; for a summary, -h");
             let examples = match command {
                 Command::Drift => Some(drift::EXAMPLES),
+                Command::Log => Some(log::EXAMPLES),
                 Command::Diff | Command::Fmt | Command::Init | Command::Promote => {
                     authoring::examples(*command)
                 }
@@ -189,6 +190,7 @@ fn own(command: Command) -> Vec<Arg> {
         .chain(evaluation::own(command))
         .collect(),
         Command::Drift => drift::own(),
+        Command::Log => log::own(),
         Command::Diff | Command::Fmt | Command::Init | Command::Promote => authoring::own(command),
         Command::Import => import::own(),
         Command::Sandbox => sandbox(),

@@ -21,6 +21,8 @@ words! {
         Status = "status",
         /// The output of `drift`.
         Drift = "drift",
+        /// The output of `log`.
+        Log = "log",
     }
 }
 

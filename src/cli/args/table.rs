@@ -62,6 +62,16 @@ pub(super) const COMMANDS: &[(&str, Command, &str, &str)] = &[
          that await approval, and archived toggles. Writes nothing. Needs --service-kind featureprobe.",
     ),
     (
+        "log",
+        Command::Log,
+        "Show what was deployed, when, and why",
+        "Shows the deployment history: when each revision was applied, its subject, which toggles it changed and how, and \
+         who allowed it. Each line begins with what was done: create, update and disable were published; overwrite was \
+         published over a change made on the service; adopt, converge (the service had it already, as after an import) and \
+         record (same meaning) were recorded without a publish; forget dropped the toggle. Reads the state only: takes no \
+         lock, writes nothing, and never contacts the service.",
+    ),
+    (
         "import",
         Command::Import,
         "Write the documents of toggles that exist on the service",

@@ -9,7 +9,7 @@ use super::failure::{ExitStatus, Failure};
 use super::print;
 use crate::config::Settings;
 use crate::document;
-use crate::model::{ToggleState, WithheldKind};
+use crate::model::{DeploymentEffect, ToggleState, WithheldKind};
 
 /// The definitions of all outputs.
 const DEFINITIONS: &str = include_str!("outputs.json");
@@ -27,7 +27,11 @@ pub(super) fn run(settings: &Settings, of: SchemaSubject) -> Result<ExitStatus, 
 /// Returns the schema of what `gitoggle NAME -o json` prints: a result, or the error that prevented it.
 fn of_output(name: &str) -> serde_json::Result<Value> {
     let mut all: Map<String, Value> = serde_json::from_str(DEFINITIONS)?;
-    for (definition, words) in [("state", ToggleState::WORDS), ("kind", WithheldKind::WORDS)] {
+    for (definition, words) in [
+        ("state", ToggleState::WORDS),
+        ("kind", WithheldKind::WORDS),
+        ("effect", DeploymentEffect::WORDS),
+    ] {
         all[definition]["enum"] = json!(words);
     }
     let roots = [name, "failure"];

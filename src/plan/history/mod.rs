@@ -13,7 +13,7 @@ use super::sentences;
 use crate::model::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage, Payload};
 
 /// A page of the deployment history, with the differences of each deployment if they were read.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct DeploymentLog {
     /// The deployments, newest first, and where the next page begins.
     pub page: HistoryPage,

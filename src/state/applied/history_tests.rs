@@ -1,6 +1,6 @@
 //! Tests the deployment history on real folders.
 
-use super::history::{AppliedHistory, DocumentPair, DeploymentQuery};
+use super::history::{AppliedHistory, DeploymentQuery, DocumentPair};
 use crate::git::pack::{ObjectKind, id_of};
 use crate::model::{
     Allowance, CommitId, Deployment, DeploymentEffect, Format, ObjectId, Override, Scope, ToggleId,

@@ -31,7 +31,7 @@ pub use commit::Tip;
 pub use documents::DocumentReader;
 pub(crate) use documents::unkept;
 pub use edit::AppliedEdit;
-pub use history::{AppliedHistory, DocumentPair, DeploymentQuery};
+pub use history::{AppliedHistory, DeploymentQuery, DocumentPair};
 pub use revisions::Revisions;
 
 /// The subject of a pass.

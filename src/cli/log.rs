@@ -1,0 +1,123 @@
+//! `gitoggle log`: prints the deployment history, without side effects.
+
+use super::args::{LogArgs, LogDetail};
+use super::failure::{ExitStatus, Failure};
+use super::{color, print, setup, show};
+use crate::config::{OutputFormat, Settings};
+use crate::model::{HistoryPage, Scope, ToggleId, closest, escaped};
+use crate::pass::{Config, DeploymentQuery, HistoryReader, SharedState, name_subjects};
+use crate::plan::{DeploymentLog, history_json, history_markdown, history_text};
+use crate::source::CacheMode;
+
+/// The most toggles of a deployment that are read for an output with differences, except for JSON.
+const MOST_READ: usize = 50;
+
+pub(super) fn run(settings: &Settings, args: &LogArgs) -> Result<ExitStatus, Failure> {
+    let config = setup::config(settings, CacheMode::Untouched)?;
+    let globs: Vec<&String> = args.toggle.iter().collect();
+    let query = DeploymentQuery {
+        scope: Scope::new(&globs).map_err(Failure::failed)?,
+        before: None,
+        limit: args.limit.unwrap_or(usize::MAX),
+        most_toggles: match settings.output {
+            OutputFormat::Json => usize::MAX,
+            _ => MOST_READ,
+        },
+        budget: usize::MAX,
+    };
+    let history = HistoryReader::open(&config)?;
+    let log = match &history {
+        None => DeploymentLog::default(),
+        Some(history) => read(history, &query, args, &config)?,
+    };
+    match settings.output {
+        OutputFormat::Github => show::step_summary(|_| history_markdown(&log)),
+        OutputFormat::Gitlab | OutputFormat::Junit | OutputFormat::Sarif => {
+            Err(super::unsupported_output(settings.output))
+        }
+        OutputFormat::Human if history.is_none() => print(&nothing(&config)),
+        OutputFormat::Human => print(&(history_text(&log, color(settings)) + &rest(&log.page))),
+        OutputFormat::Json => show::json(&history_json(&log)),
+        OutputFormat::Markdown => print(&history_markdown(&log)),
+    }?;
+    Ok(ExitStatus::Clean)
+}
+
+fn read(
+    history: &HistoryReader,
+    query: &DeploymentQuery,
+    args: &LogArgs,
+    config: &Config,
+) -> Result<DeploymentLog, Failure> {
+    let mut page = history.page(query)?;
+    if let Some(toggle) = args.toggle.as_deref().filter(|_| page.deployments.is_empty()) {
+        // A glob that matches nothing is more often a typing error (DESIGN, section 3, *Never green by accident*).
+        return Err(unknown(toggle, &history.applied()?));
+    }
+    name_subjects(&mut page, &config.source);
+    let deployments = page.deployments.iter();
+    let diffs = match args.detail {
+        LogDetail::Names => Vec::new(),
+        LogDetail::Patch => deployments
+            .map(|deployment| history.diffs(deployment.commit, &deployment.toggles))
+            .collect::<Result<_, _>>()?,
+    };
+    Ok(DeploymentLog { page, diffs })
+}
+
+/// Returns the error for a toggle that no deployment changed.
+fn unknown(toggle: &str, applied: &[ToggleId]) -> Failure {
+    let failure = Failure::new(
+        ExitStatus::Failed,
+        format!("no deployment changed a toggle `{}`", escaped(toggle)),
+    );
+    let equal = |id: &ToggleId| {
+        id.as_str()
+            .split('/')
+            .zip(toggle.split('/'))
+            .filter(|(a, b)| a == b)
+            .count()
+    };
+    let mut applied: Vec<&ToggleId> = applied.iter().collect();
+    // Only the first candidates are compared.
+    applied.sort_by_key(|id| std::cmp::Reverse(equal(id)));
+    match closest(toggle, applied.into_iter().map(ToggleId::as_str)) {
+        Some(near) => failure.hint(format!("did you mean `{near}`?")),
+        None => failure.hint("`gitoggle status --all` lists the toggles"),
+    }
+}
+
+/// Says that nothing was deployed, and where.
+fn nothing(config: &Config) -> String {
+    let dir = config.state_dir.to_string_lossy();
+    let place = match &config.shared {
+        Some(SharedState::At(remote)) => format!(
+            "the shared state `{}` at `{}` has no record",
+            escaped(&remote.name),
+            escaped(&remote.remote.to_string())
+        ),
+        Some(SharedState::Origin(origin)) => {
+            format!(
+                "the shared state `{}` at `origin` has no record",
+                escaped(&origin.name)
+            )
+        }
+        None if config.state_dir.exists() => format!("the state folder `{}` has no record", escaped(&dir)),
+        None => format!("the state folder `{}` does not exist", escaped(&dir)),
+    };
+    format!("No deployments yet: {place}\n")
+}
+
+/// Says that there are older deployments.
+fn rest(page: &HistoryPage) -> String {
+    match page.next {
+        None => String::new(),
+        Some(_) => {
+            let shown = page.deployments.len();
+            format!(
+                "\nOnly the last {shown} are shown; `-n {}` shows more, `-n 0` all of them.\n",
+                shown * 5
+            )
+        }
+    }
+}
