@@ -2,6 +2,11 @@
 //!
 //! Both read the state folder through a handle of their own, so that a pass never waits for them.
 
+#![allow(
+    clippy::result_large_err,
+    reason = "a refusal is a response, as for every handler"
+)]
+
 use axum::extract::{Path, Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};

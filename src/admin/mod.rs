@@ -8,16 +8,20 @@
 
 mod allow;
 mod answer;
+mod api;
 mod control;
 mod deliveries;
 mod event;
 mod form;
 mod history;
+mod json_stream;
 mod limit;
 mod operator;
 mod page;
 mod probes;
+mod reader;
 mod replay;
+mod selection;
 mod server;
 mod signature;
 mod webhook;
@@ -28,8 +32,9 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
 
-use crate::daemon::{Control, DeploymentHistory, Heartbeat, Metrics, Status};
+use crate::daemon::{Control, DeploymentHistory, DocumentPaths, Heartbeat, Metrics, Status};
 use crate::git::RepoUrl;
+use crate::plan::render::Links;
 use crate::transport::SecretSource;
 
 pub use server::serve;
@@ -56,11 +61,17 @@ pub struct Admin {
     pub stale_after: Duration,
     /// The token that `POST /allow`, `/reconcile`, `/suspend` and `/resume` require; without one they return 403.
     pub admin_token: Option<SecretSource>,
+    /// The token that the page and the read endpoints require; without one they are open.
+    pub page_token: Option<SecretSource>,
     /// The secret that webhooks are signed with; without one they return 404.
     pub webhook_secret: Option<SecretSource>,
     /// The repository that webhooks must be about: the source, or the `origin` of the checkout that is the source.
     /// Without it (or with one on this machine) an authentic webhook about any repository counts.
     pub repo: Option<RepoUrl>,
+    /// The pages of the repository, for links.
+    pub links: Option<Links>,
+    /// Where documents are in the repository, for links.
+    pub paths: DocumentPaths,
 }
 
 /// An [`Admin`] with the state that its requests share.
@@ -78,9 +89,15 @@ struct Inner {
     deliveries: Mutex<deliveries::Deliveries>,
     /// One large response is made at a time, so that many readers of a large status do not fill the memory.
     large_answers: Arc<Semaphore>,
+    /// Each stream keeps a thread while its client reads.
+    streams: Arc<Semaphore>,
+    /// The page of the history that was read last. Contended by open pages, for the time of one copy.
+    history: Mutex<Option<page::RecentHistory>>,
+    /// Few pages are rendered at a time, so that open pages do not slow down passes.
+    pages: Arc<Semaphore>,
     /// The last response of `/api/status`, which concurrent readers share. Not contended: only the holder of
     /// `large_answers` locks it.
-    status_answer: Mutex<Option<probes::StatusAnswer>>,
+    status_answer: Mutex<Option<api::StatusAnswer>>,
 }
 
 impl AdminState {
@@ -91,6 +108,9 @@ impl AdminState {
             deliveries: Mutex::default(),
             limit: Mutex::new(limit::Bucket::new(WEBHOOK_BURST, WEBHOOKS_PER_SECOND)),
             large_answers: Arc::new(Semaphore::new(1)),
+            history: Mutex::default(),
+            streams: Arc::new(Semaphore::new(16)),
+            pages: Arc::new(Semaphore::new(2)),
             status_answer: Mutex::default(),
         }))
     }

@@ -91,7 +91,7 @@ impl AdminState {
 }
 
 /// Returns the token after `Bearer`, in any case.
-fn bearer(value: &[u8]) -> Option<&[u8]> {
+pub(super) fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = value.split_at_checked(7)?;
     scheme
         // The scheme is case-insensitive (RFC 9110, section 11.1).

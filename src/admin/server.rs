@@ -7,9 +7,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{DefaultBodyLimit, Request};
+use axum::extract::{DefaultBodyLimit, Path, Request};
 use axum::http::{HeaderValue, StatusCode, Version, header};
-use axum::middleware::{Next, from_fn};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
@@ -25,8 +25,10 @@ use super::answer::problem;
 use super::operator::{Caller, LARGEST_BODY};
 use super::webhook_kind::WebhookKind;
 use super::{
-    Admin, AdminState, LONGEST_CONNECTION, LONGEST_REQUEST, allow, control, history, page, probes, webhook,
+    Admin, AdminState, LONGEST_CONNECTION, LONGEST_REQUEST, allow, api, control, history, page, probes,
+    reader, webhook,
 };
+use crate::web::asset_response;
 
 /// The number of connections that are open at once; others wait in the kernel's queue.
 const CONNECTIONS: usize = 256;
@@ -77,25 +79,35 @@ async fn accept(
 }
 
 fn router(admin: Admin) -> Router {
-    Router::new()
+    let state = AdminState::new(admin);
+    let read = Router::new()
         .route("/", get(page::show))
+        .route("/api/status", get(api::status))
+        .route("/api/plan", get(api::plan))
+        .route("/api/history", get(history::page))
+        .route("/api/history/{commit}", get(history::deployment))
+        .route_layer(from_fn_with_state(state.clone(), reader::authorize));
+    Router::new()
+        // The files of the page are the same everywhere, so they need no token.
+        .route(
+            "/assets/{name}",
+            get(async |Path(name): Path<String>| asset_response(&name)),
+        )
         .route("/healthz", get(probes::health))
         .route("/readyz", get(probes::readiness))
         .route("/metrics", get(probes::metrics))
-        .route("/api/status", get(probes::status))
-        .route("/api/history", get(history::page))
-        .route("/api/history/{commit}", get(history::deployment))
         .route("/reconcile", post(control::reconcile))
         .route("/allow", post(allow::allow))
         .route("/suspend", post(control::suspend))
         .route("/resume", post(control::resume))
+        .merge(read)
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
         // After the body limit: webhooks count for themselves, because their sender must receive the 413.
         .merge(webhooks())
         .fallback(async || problem(StatusCode::NOT_FOUND, "not found"))
         .method_not_allowed_fallback(async || problem(StatusCode::METHOD_NOT_ALLOWED, "method not allowed"))
         .layer(from_fn(bounded))
-        .with_state(AdminState::new(admin))
+        .with_state(state)
 }
 
 fn webhooks() -> Router<AdminState> {
@@ -134,9 +146,9 @@ async fn bounded(request: Request, next: Next) -> Response {
         (header::CACHE_CONTROL, "no-store"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ] {
-        response
-            .headers_mut()
-            .insert(name, HeaderValue::from_static(value));
+        // The files of the page may be kept.
+        let header = response.headers_mut().entry(name);
+        header.or_insert(HeaderValue::from_static(value));
     }
     response
 }

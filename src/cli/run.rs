@@ -8,10 +8,12 @@ use tokio::sync::watch;
 
 use super::failure::{ExitStatus, Failure};
 use super::observer::RunObserver;
-use super::{setup, show, signals};
+use super::{links, setup, show, signals};
 use crate::admin::{self, Admin};
 use crate::config::{Listen, Settings};
-use crate::daemon::{self, Control, DeploymentHistory, Driver, Heartbeat, Metrics, Status, Trigger};
+use crate::daemon::{
+    self, Control, DeploymentHistory, DocumentPaths, Driver, Heartbeat, Metrics, Status, Trigger,
+};
 use crate::git::RepoUrl;
 use crate::model::ServiceKind;
 use crate::notification;
@@ -63,8 +65,14 @@ async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
             },
             stale_after: settings.stale_after,
             admin_token: settings.admin_token.clone(),
+            page_token: settings.page_token.clone(),
             webhook_secret: settings.webhook_secret.clone(),
             repo: followed(&config.source),
+            links: links::links(settings),
+            paths: DocumentPaths {
+                root: config.rules.root.clone(),
+                layout: config.rules.layout.clone(),
+            },
         };
         let mut stop = stop.clone();
         let ended = async move { drop(stop.wait_for(|stop| *stop).await) };

@@ -20,6 +20,7 @@ pub(super) fn check(command: Command, settings: &Settings) -> Result<(), Failure
         ("git_password", &settings.git_password),
         ("state_git_password", &settings.state_git_password),
         ("admin_token", &settings.admin_token),
+        ("page_token", &settings.page_token),
         ("forge_token", &settings.forge_token),
         ("webhook_secret", &settings.webhook_secret),
         ("notify_secret", &settings.notify_secret),

@@ -88,11 +88,17 @@ fn text(status: &Status) -> String {
         waiting: _,
         withheld: _,
         drift_failure: _,
+        next_pass: _,
+        overview: _,
+        plan: _,
+        drifted: _,
     } = status;
     let SourceStatus {
         repo,
         reference,
         revision,
+        subject: _,
+        committed_at: _,
         history: _,
         refused: _,
         fetched_at: _,
@@ -120,6 +126,7 @@ fn text(status: &Status) -> String {
         reason,
         kind: _,
         revision,
+        format: _,
     } in toggles.iter()
     {
         let revision = revision.map_or_else(|| "-".repeat(10), |revision| revision.short());

@@ -290,6 +290,12 @@ settings! {
         "admin_token_file" => secret_file, Path("FILE"), "Read the token for commands to a running daemon from this file"
             .of(Daemon, ADMIN).trusted()
             .more("Or give it in GITOGGLE_ADMIN_TOKEN. Without one, the daemon refuses `POST /allow`, `/reconcile`, `/suspend` and `/resume`.") }
+    page_token: Option<SecretSource> {
+        "page_token" => secret, Secret, "The token for the status page and the read endpoints"
+            .of(Daemon, DAEMON);
+        "page_token_file" => secret_file, Path("FILE"), "Require the token in this file for the status page and `/api`"
+            .of(Daemon, DAEMON).trusted()
+            .more("Or give it in GITOGGLE_PAGE_TOKEN. Browsers send it as the password, with any user name; programs as `Authorization: Bearer`. Without one, the page is open.") }
     url: DaemonUrl {
         "url" => parsed::<DaemonUrl> = "http://127.0.0.1:8077", Text("URL"), "Send the command to the daemon at this http or https URL"
             .of(Daemon, REMOTE).trusted()

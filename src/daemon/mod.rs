@@ -53,12 +53,12 @@ pub use heartbeat::Heartbeat;
 pub use metrics::{Metrics, ScanResult};
 #[cfg(test)]
 pub(crate) use pass_outcome::PassOutcome;
-pub use release::{AllowRequest, Rejection, Released};
+pub use release::{AllowRequest, Rejection, Released, released_by};
 #[cfg(test)]
 pub(crate) use schedule::{DriftScans, Schedule};
 pub use status::{
-    LastPass, PassResult, Readiness, Role, ScopedSuspensionJson, ServiceWait, SourceStatus, Status,
-    StatusJson, StatusReport, Success, SuspensionJson, ToggleStatus, Withheld, WithheldGroup, status,
-    status_live,
+    DocumentPaths, EnvironmentStatus, LastPass, LastPlan, Overview, PassResult, Readiness, Role,
+    ScopedSuspensionJson, ServiceWait, SourceStatus, StateCounts, Status, StatusJson, StatusReport, Success,
+    SuspensionJson, ToggleStatus, Withheld, WithheldGroup, status, status_live,
 };
 pub use watch::watch_source;

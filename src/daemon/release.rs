@@ -220,7 +220,8 @@ fn waiting(
 }
 
 /// Returns the decisions that release a toggle.
-fn released_by(toggle: &ToggleStatus) -> &'static [Override] {
+#[must_use]
+pub fn released_by(toggle: &ToggleStatus) -> &'static [Override] {
     match toggle.kind {
         Some(WithheldKind::FirstPass) => &[Override::FirstPassAdopt, Override::FirstPassAssert],
         Some(WithheldKind::DiffersFromLive | WithheldKind::Drifted) => &[Override::OverwriteDrift],
@@ -257,6 +258,7 @@ mod tests {
             reason: None,
             kind,
             revision: None,
+            format: None,
         };
         let mut status = Status {
             source: SourceStatus {

@@ -161,6 +161,7 @@ mod tests {
             reason: Some("why".to_owned()),
             kind: None,
             revision: None,
+            format: None,
         });
         Status {
             last_pass: Some(LastPass {

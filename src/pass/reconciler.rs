@@ -218,7 +218,7 @@ impl Reconciler {
             &self.config,
             &|| context.is_stopped(),
         )?;
-        let report = Report::new(Arc::clone(&plan), notes, read_time);
+        let report = Report::new(Arc::clone(&plan), snapshot.commit().clone(), notes, read_time);
         if precheck == Precheck::Same {
             return Ok(report);
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Error;
-use crate::model::ToggleId;
+use crate::model::{Commit, ToggleId};
 use crate::plan::{Change, LiveHold, Plan};
 use crate::service::Outcome;
 
@@ -209,11 +209,13 @@ pub struct Report {
     pub notes: Vec<String>,
     /// The time that reading the source took, including a fetch.
     pub read_time: Duration,
+    /// The commit of the source's revision.
+    pub head: Commit,
 }
 
 impl Report {
     /// Creates the report of a pass that has not published yet.
-    pub(super) fn new(plan: Arc<Plan>, notes: Vec<String>, read_time: Duration) -> Self {
+    pub(super) fn new(plan: Arc<Plan>, head: Commit, notes: Vec<String>, read_time: Duration) -> Self {
         Self {
             plan,
             earlier: Vec::new(),
@@ -223,6 +225,7 @@ impl Report {
             held_back: None,
             notes,
             read_time,
+            head,
         }
     }
 

@@ -127,12 +127,15 @@ impl DaemonClient {
         &self.url
     }
 
-    /// Requests `path` without the token.
+    /// Requests `path` with the admin token.
     ///
     /// # Errors
     /// If there is no complete response.
     pub fn get(&self, path: &str) -> Result<DaemonReply, DaemonError> {
-        self.send(self.client.get(self.at(path)))
+        let request = self.client.get(self.at(path));
+        // The read endpoints may require a token, too.
+        let request = request.header(AUTHORIZATION, format!("Bearer {}", self.token.expose()));
+        self.send(request)
     }
 
     /// Posts the JSON `body` to `path` with the admin token.

@@ -10,7 +10,7 @@ use crate::model::hex;
 
 /// Whether all is well, for the icon of the tab and the banner.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Verdict {
+pub enum PageVerdict {
     /// Something is wrong.
     Bad,
     /// All is well.
@@ -19,7 +19,7 @@ pub enum Verdict {
     Warn,
 }
 
-impl Verdict {
+impl PageVerdict {
     /// Returns `bad`, `good` or `warn`, for the class of an element.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -59,7 +59,7 @@ pub struct PageFrame<'a> {
     /// The title of the tab; begins with what matters most.
     pub title: &'a str,
     /// Decides the icon of the tab.
-    pub verdict: Verdict,
+    pub verdict: PageVerdict,
     /// The interval of the updates, in seconds.
     pub interval: u32,
     /// The links of the header, to parts of this page.
@@ -175,7 +175,7 @@ mod tests {
         PageFrame {
             name: "gitoggle",
             title: "<b>\"",
-            verdict: Verdict::Warn,
+            verdict: PageVerdict::Warn,
             interval: 5,
             links: &[NavLink {
                 target: "toggles",

@@ -12,6 +12,6 @@ mod headers;
 mod parts;
 
 pub use assets::{Asset, asset_response};
-pub use frame::{PageFrame, Verdict};
+pub use frame::{PageFrame, PageVerdict};
 pub use headers::{CONTENT_SECURITY_POLICY, page_headers};
-pub use parts::{NavLink, command, diff, relative, safe, time};
+pub use parts::{NavLink, command, diff, prose, relative, safe, time};

@@ -248,7 +248,9 @@ function relative(distance) {
 function tick() {
   const now = Math.floor((Date.now() + ahead) / 1000);
   for (const time of document.querySelectorAll("time[datetime]")) {
-    const text = relative(now - Math.floor(Date.parse(time.dateTime) / 1000));
+    const distance = now - Math.floor(Date.parse(time.dateTime) / 1000);
+    // What was due is late by a moment at most.
+    const text = relative(time.closest("[data-due]") ? Math.min(distance, 0) : distance);
     if (time.textContent !== text) time.textContent = text;
   }
 }

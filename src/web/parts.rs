@@ -32,6 +32,22 @@ pub fn safe(text: &str) -> String {
     escaped(text).to_string()
 }
 
+/// Renders text from elsewhere, with the parts between backticks as code.
+#[must_use]
+pub fn prose(text: &str) -> Markup {
+    let safe = safe(text);
+    let parts: Vec<_> = safe.split('`').collect();
+    // A backtick without a second one is only a character.
+    let is_paired = parts.len() % 2 == 1;
+    html! {
+        @for (position, part) in parts.iter().enumerate() {
+            @if !is_paired { @if position > 0 { "`" } (part) }
+            @else if position % 2 == 1 { code { (part) } }
+            @else { (part) }
+        }
+    }
+}
+
 /// Renders a command with a button that copies it. Lines stay as they are.
 #[must_use]
 pub fn command(text: &str) -> Markup {
@@ -104,6 +120,18 @@ mod tests {
             (i64::MAX, "106751991167301 days ago"),
         ] {
             assert_eq!(relative(0, distance), words, "{distance}");
+        }
+    }
+
+    #[test]
+    fn paired_backticks_are_code() {
+        for (text, shown) in [
+            ("pass `--a` or `b`", "pass <code>--a</code> or <code>b</code>"),
+            ("one ` <i>", "one ` &lt;i&gt;"),
+            ("`<i>`", "<code>&lt;i&gt;</code>"),
+            ("", ""),
+        ] {
+            assert_eq!(prose(text).into_string(), shown);
         }
     }
 

@@ -47,12 +47,12 @@ pub(crate) fn measure(folder: &Path) {
 }
 
 /// Prints what was measured, and the limit it is held to.
-fn limit(what: &str, found: f64, most: f64, unit: &str) {
+pub(crate) fn limit(what: &str, found: f64, most: f64, unit: &str) {
     let verdict = if found <= most { "ok" } else { "OVER" };
     println!("{what:<44} {found:>9.2} {unit:<4} (limit {most} {unit})  {verdict}");
 }
 
-fn command(verb: &str, checkout: &Path, state: &Path, sandbox: &Sandbox) -> Command {
+pub(crate) fn command(verb: &str, checkout: &Path, state: &Path, sandbox: &Sandbox) -> Command {
     let mut command = Command::new(GITOGGLE);
     command
         .args([verb, "--base-url", &sandbox.url])
@@ -73,9 +73,16 @@ fn adopt(checkout: &Path, state: &Path, sandbox: &Sandbox) {
     }
 }
 
-struct Daemon {
-    child: Child,
-    address: String,
+/// A running daemon.
+pub(crate) struct Daemon {
+    pub(crate) child: Child,
+    pub(crate) address: String,
+}
+
+/// Returns an address that is free now.
+pub(crate) fn free_address() -> String {
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    free.expect("a free port").to_string()
 }
 
 /// Starts the daemon a few times on a warm state; the last one stays.
@@ -84,8 +91,7 @@ fn starts(checkout: &Path, state: &Path, sandbox: &Sandbox) -> Daemon {
     let mut last = None;
     for _ in 0..9 {
         drop(last.take());
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let address = free.expect("a free port").to_string();
+        let address = free_address();
         let started = Instant::now();
         let child = command("run", checkout, state, sandbox)
             .args(["--listen", &address])
@@ -108,7 +114,7 @@ fn starts(checkout: &Path, state: &Path, sandbox: &Sandbox) -> Daemon {
 }
 
 impl Daemon {
-    fn get(&self, path: &str) -> Option<String> {
+    pub(crate) fn get(&self, path: &str) -> Option<String> {
         let mut stream = TcpStream::connect(&self.address).ok()?;
         write!(
             stream,
@@ -230,7 +236,7 @@ impl Daemon {
     }
 
     /// Returns its resident memory once it has had nothing to do for a while, in MB.
-    fn at_rest(&self) -> f64 {
+    pub(crate) fn at_rest(&self) -> f64 {
         std::thread::sleep(REST);
         self.resident()
     }
@@ -262,7 +268,7 @@ impl Drop for Daemon {
     }
 }
 
-fn millis(time: Duration) -> f64 {
+pub(crate) fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 

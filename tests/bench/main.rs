@@ -11,6 +11,7 @@ mod drift;
 mod fixture;
 mod import;
 mod measure;
+mod page;
 mod sandbox;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -79,6 +80,11 @@ fn main() {
         let folder = folder.path().join("drift");
         std::fs::create_dir(&folder).expect("a folder can be made");
         drift::measure(&folder);
+    }
+    if wants("page") {
+        let folder = folder.path().join("page");
+        std::fs::create_dir(&folder).expect("a folder can be made");
+        page::measure(&folder);
     }
     if wants("daemon") {
         let folder = folder.path().join("daemon");

@@ -65,6 +65,7 @@ fn a_missing_secret_file_is_reported_at_startup() {
     let state = |setting: &str| format!("could not use `--{setting}`");
     for setting in [
         "admin-token-file",
+        "page-token-file",
         "webhook-secret-file",
         "notify-secret-file",
         "git-password-file",

@@ -3,6 +3,8 @@
 mod connections;
 mod history;
 mod orders;
+mod page;
+mod page_token;
 mod probes;
 mod webhooks;
 
@@ -15,8 +17,8 @@ use tokio::task::JoinHandle;
 
 use super::{Admin, now, serve};
 use crate::daemon::{
-    Control, DeploymentHistory, DriverCommand, Heartbeat, LastPass, Metrics, PassResult, Role, SourceStatus,
-    Status, Success, ToggleState, ToggleStatus, Trigger, WithheldKind,
+    Control, DeploymentHistory, DocumentPaths, DriverCommand, Heartbeat, LastPass, Metrics, PassResult, Role,
+    SourceStatus, Status, Success, ToggleState, ToggleStatus, Trigger, WithheldKind,
 };
 use crate::model::{ServiceKind, Suspension, Suspensions};
 use crate::transport::{Secret, SecretSource, SigningKey, hmac_sha256};
@@ -56,7 +58,10 @@ impl AdminServer {
             stale_after: Duration::from_secs(300),
             admin_token: Some(SecretSource::Value(Secret::new(TOKEN.to_owned()))),
             webhook_secret: Some(SecretSource::Value(Secret::new(SECRET.to_owned()))),
+            page_token: None,
             repo: Some("https://git.example.org/acme/toggles.git".parse().unwrap()),
+            links: None,
+            paths: DocumentPaths::default(),
         };
         change(&mut admin);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -138,6 +143,13 @@ impl Answer {
         self.0.split_once("\r\n\r\n").unwrap().1
     }
 
+    /// Returns the value of a header.
+    fn header(&self, name: &str) -> Option<&str> {
+        let head = self.0.split_once("\r\n\r\n").unwrap().0;
+        let mut lines = head.lines().filter_map(|line| line.split_once(": "));
+        lines.find(|(header, _)| *header == name).map(|(_, value)| value)
+    }
+
     fn has(&self, header: &str) -> bool {
         self.0
             .split_once("\r\n\r\n")
@@ -174,6 +186,7 @@ fn ready() -> Status {
         reason: Some("the document is invalid".to_owned()),
         kind: Some(WithheldKind::Invalid),
         revision: None,
+        format: None,
     }]);
     status
 }

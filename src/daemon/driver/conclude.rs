@@ -1,5 +1,6 @@
 //! Concludes a pass: updates the schedule, the metrics, the status and the log.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -8,7 +9,7 @@ use super::Driver;
 use crate::daemon::loop_state::{LoopState, pass_result};
 use crate::daemon::pass_outcome::PassOutcome;
 use crate::daemon::status::{
-    DriftFacts, LastPass, PassResult, SourceStatus, Success, ToggleStatus, Withheld, show,
+    DriftFacts, LastPass, LastPlan, PassResult, SourceStatus, Success, ToggleStatus, Withheld, show,
 };
 use crate::model::Suspensions;
 use crate::pass::publish::tries;
@@ -59,13 +60,19 @@ impl Driver {
             self.count(toggles, state);
         }
         self.metrics.suspensions(&suspensions);
+        let next = state.schedule.due().saturating_duration_since(Instant::now());
+        let next_pass = at.saturating_add(i64::try_from(next.as_secs()).unwrap_or(i64::MAX));
+        let drifted = state.drift.drifted();
         // In one change, so that no reader combines the results of two passes.
         self.status.send_modify(|status| {
             status.source.refused = refused;
             if let Ok(report) = &result {
                 status.source = source_after(report, status.source.clone());
+                status.plan = Some(LastPlan(Arc::clone(&report.plan)));
             }
             status.source.awaited = None;
+            status.next_pass = Some(next_pass);
+            status.drifted = Arc::new(drifted);
             if is_success {
                 let when = Instant::now();
                 status.last_success = Some(Success { at, when });
@@ -106,11 +113,13 @@ fn schedule_next(reconciler: &Reconciler, suspensions: &Suspensions, state: &mut
 /// Returns the status of the source after a pass with this report.
 fn source_after(report: &Report, before: SourceStatus) -> SourceStatus {
     let source = report.plan.source();
-    SourceStatus {
+    let mut after = SourceStatus {
         repo: source.repo.clone(),
         reference: Some(source.reference.clone()),
         revision: Some(source.revision),
         history: report.plan.history(),
         ..before
-    }
+    };
+    after.set_head(&report.head);
+    after
 }

@@ -1,6 +1,7 @@
 //! Scans the service for drift between two passes.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -93,7 +94,11 @@ impl Driver {
         show(&mut toggles, &shown, &state.drift.facts);
         if *self.status.borrow().toggles != toggles {
             self.count(&toggles, state);
-            self.status.send_modify(|status| status.set_toggles(toggles));
+            let drifted = state.drift.drifted();
+            self.status.send_modify(|status| {
+                status.set_toggles(toggles);
+                status.drifted = Arc::new(drifted);
+            });
         }
         if scan_result != ScanResult::Interrupted {
             self.show_failure(reason, state);

@@ -387,6 +387,7 @@ mod tests {
             reason: None,
             kind: Some(WithheldKind::Rail),
             revision: None,
+            format: None,
         };
         metrics.toggles(&[toggle(ToggleState::Held), toggle(ToggleState::Held)]);
         metrics.toggles(&[toggle(ToggleState::Held)]);

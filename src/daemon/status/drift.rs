@@ -55,6 +55,7 @@ mod tests {
             reason: reason.map(str::to_owned),
             kind: None,
             revision: None,
+            format: None,
         }
     }
 

@@ -17,10 +17,13 @@ pub struct StatusJson<'a> {
     source: &'a SourceStatus,
     last_pass: Option<&'a LastPass>,
     last_success: Option<String>,
+    /// Absent where nothing schedules passes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_pass: Option<String>,
     suspended: Option<SuspensionJson<'a>>,
     suspensions: Vec<ScopedSuspensionJson<'a>>,
     groups: &'a Withheld,
-    toggles: &'a [ToggleStatus],
+    toggles: Vec<&'a ToggleStatus>,
 }
 
 impl<'a> StatusJson<'a> {
@@ -38,8 +41,13 @@ impl<'a> StatusJson<'a> {
             waiting: _,
             // One of the remarks.
             drift_failure: _,
+            next_pass,
             toggles,
             withheld,
+            // Only in `/api/status`, `/api/plan` and `/api/drift`.
+            overview: _,
+            plan: _,
+            drifted: _,
         } = status;
         Self {
             ready: *readiness == Readiness::Ready,
@@ -49,11 +57,18 @@ impl<'a> StatusJson<'a> {
             source,
             last_pass: last_pass.as_ref(),
             last_success: last_success.map(|success| rfc3339(success.at)),
+            next_pass: next_pass.map(rfc3339),
             suspended: suspensions.everything().map(SuspensionJson::from),
             suspensions: suspensions.iter().map(ScopedSuspensionJson::from).collect(),
             groups: withheld,
-            toggles,
+            toggles: toggles.iter().collect(),
         }
+    }
+
+    /// Lists these toggles instead of all.
+    #[must_use]
+    pub fn with_toggles(self, toggles: Vec<&'a ToggleStatus>) -> Self {
+        Self { toggles, ..self }
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod drift;
 mod json;
+mod overview;
+mod paths;
 mod read;
 mod readiness;
 pub(super) mod toggles;
@@ -9,6 +11,8 @@ mod withheld;
 
 pub(crate) use drift::{DriftFacts, failure, show};
 pub use json::{ScopedSuspensionJson, StatusJson, SuspensionJson};
+pub use overview::{EnvironmentStatus, Overview, StateCounts};
+pub use paths::DocumentPaths;
 pub use read::{StatusReport, status, status_live};
 pub use readiness::Readiness;
 pub use withheld::{Withheld, WithheldGroup};
@@ -22,9 +26,10 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::model::{
-    CommitId, Suspension, SuspensionScope, Suspensions, ToggleId, ToggleState, WithheldKind, rfc3339,
+    Commit, CommitId, Format, Suspension, SuspensionScope, Suspensions, ToggleId, ToggleState, WithheldKind,
+    rfc3339,
 };
-use crate::plan::History;
+use crate::plan::{DriftedToggle, History, Plan};
 use crate::state::Clock;
 
 /// The status of one toggle.
@@ -40,6 +45,24 @@ pub struct ToggleStatus {
     pub kind: Option<WithheldKind>,
     /// The source revision that was last applied; absent if none was.
     pub revision: Option<CommitId>,
+    /// The extension of the applied document; absent if none was applied.
+    #[serde(skip)]
+    pub format: Option<Format>,
+}
+
+impl ToggleStatus {
+    /// Returns the status of a toggle in this state, without a reason, of which nothing is applied.
+    #[must_use]
+    pub fn new(toggle: ToggleId, state: ToggleState) -> Self {
+        Self {
+            toggle,
+            state,
+            reason: None,
+            kind: None,
+            revision: None,
+            format: None,
+        }
+    }
 }
 
 /// The status of the source.
@@ -52,6 +75,12 @@ pub struct SourceStatus {
     pub reference: Option<String>,
     /// The revision of the last pass.
     pub revision: Option<CommitId>,
+    /// The first line of that commit's message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// The time of that commit, in seconds since 1970-01-01 UTC; in RFC 3339 form in JSON.
+    #[serde(serialize_with = "as_rfc3339_if_any", skip_serializing_if = "Option::is_none")]
+    pub committed_at: Option<i64>,
     /// Whether the history is complete.
     #[serde(skip)]
     pub history: History,
@@ -67,6 +96,14 @@ pub struct SourceStatus {
     /// The path at which the driver waits for a checkout.
     #[serde(skip)]
     pub awaited: Option<PathBuf>,
+}
+
+impl SourceStatus {
+    /// Sets what is shown of the commit.
+    pub(super) fn set_head(&mut self, head: &Commit) {
+        self.subject = Some(head.subject().to_owned());
+        self.committed_at = Some(head.committed_at);
+    }
 }
 
 /// The result of a pass.
@@ -191,6 +228,8 @@ pub struct Status {
     pub last_pass: Option<LastPass>,
     /// The last success of this process.
     pub last_success: Option<Success>,
+    /// The time at which the next pass is due, in seconds since 1970-01-01 UTC; none before the first one.
+    pub next_pass: Option<i64>,
     /// Whether this process is the writer.
     pub role: Role,
     /// The active suspensions.
@@ -203,7 +242,25 @@ pub struct Status {
     pub toggles: Arc<Vec<ToggleStatus>>,
     /// The withheld toggles, grouped.
     pub withheld: Arc<Withheld>,
+    /// The environments.
+    pub overview: Arc<Overview>,
+    /// The plan of the last pass.
+    pub plan: Option<LastPlan>,
+    /// The toggles that were changed on the service, with the changes. Sorted by id.
+    pub drifted: Arc<Vec<DriftedToggle>>,
 }
+
+/// The plan of the last pass. Equal to no plan of another pass, so that comparing two statuses is cheap.
+#[derive(Clone, Debug)]
+pub struct LastPlan(pub Arc<Plan>);
+
+impl PartialEq for LastPlan {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for LastPlan {}
 
 impl Status {
     /// Returns whether at least one toggle is known and all are in sync.
@@ -215,6 +272,7 @@ impl Status {
     /// Replaces the toggles and regroups the withheld ones.
     pub fn set_toggles(&mut self, toggles: Vec<ToggleStatus>) {
         self.withheld = Arc::new(Withheld::of(&toggles));
+        self.overview = Arc::new(Overview::of(&toggles));
         self.toggles = Arc::new(toggles);
     }
 
@@ -260,6 +318,7 @@ mod tests {
             reason: None,
             kind: Some(WithheldKind::Rail),
             revision: None,
+            format: None,
         }]);
         let (reason, until) = (Some("freeze".to_owned()), Some(0));
         status.suspensions = Suspension { reason, until }.into();

@@ -24,7 +24,8 @@ pub fn status(config: &Config) -> Result<StatusReport, Error> {
     let view = planning::view(config)?;
     planning::with_snapshot(&config.source, |snapshot| {
         let planned = planning::plan_read_only(snapshot, &view, config)?;
-        let status = of(&planned, &view, config)?;
+        let mut status = of(&planned, &view, config)?;
+        status.source.set_head(snapshot.commit());
         Ok(StatusReport { planned, status })
     })
 }

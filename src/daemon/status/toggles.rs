@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ToggleStatus;
 use crate::document::Layout;
-use crate::model::{Action, EntryKind, Scope, ToggleId, ToggleState, Trees, WithheldKind};
+use crate::model::{Action, EntryKind, Format, Scope, ToggleId, ToggleState, Trees, WithheldKind};
 use crate::pass::{ChangeResult, Error, Report};
 use crate::plan::compare::join;
 use crate::plan::{Change, Plan, WithheldReason};
@@ -161,7 +161,8 @@ fn complete(
     revisions: &mut Revisions,
     scope: &Scope,
 ) -> Result<Vec<ToggleStatus>, Error> {
-    let mut applied = applied(view)?;
+    let formats = applied(view)?;
+    let mut applied: BTreeSet<ToggleId> = formats.keys().cloned().collect();
     // Before the confirmed changes are added, because no commit has recorded their revisions yet.
     revisions.update(view, &applied)?;
     for (id, sent) in view.settled() {
@@ -180,6 +181,7 @@ fn complete(
     };
     let status = |(toggle, Line { state, reason, kind })| ToggleStatus {
         revision: revision(&toggle).filter(|_| applied.contains(&toggle)),
+        format: formats.get(&toggle).copied(),
         toggle,
         state,
         reason,
@@ -188,14 +190,14 @@ fn complete(
     Ok(lines.into_iter().map(status).collect())
 }
 
-/// Returns the toggles of the applied tree.
-fn applied(view: &StateSnapshot) -> Result<BTreeSet<ToggleId>, state::Error> {
+/// Returns the toggles of the applied tree, with the extension of their documents.
+fn applied(view: &StateSnapshot) -> Result<BTreeMap<ToggleId, Format>, state::Error> {
     let (Some(tip), Some(reader)) = (view.tip(), view.reader()?) else {
-        return Ok(BTreeSet::new());
+        return Ok(BTreeMap::new());
     };
     // The applied tree has the default layout, whatever that of the source is (DESIGN, section 4).
     let layout = Layout::default();
-    let mut toggles = BTreeSet::new();
+    let mut toggles = BTreeMap::new();
     let mut folders = vec![(String::new(), tip.tree)];
     while let Some((prefix, folder)) = folders.pop() {
         for entry in reader.tree(folder)?.entries() {
@@ -203,8 +205,10 @@ fn applied(view: &StateSnapshot) -> Result<BTreeSet<ToggleId>, state::Error> {
             match entry.kind() {
                 EntryKind::Tree => folders.push((path, entry.id)),
                 EntryKind::Blob => {
-                    if let crate::document::PathKind::Document { id, .. } = layout.classify(path.as_bytes()) {
-                        toggles.insert(id);
+                    if let crate::document::PathKind::Document { id, format } =
+                        layout.classify(path.as_bytes())
+                    {
+                        toggles.insert(id, format);
                     }
                 }
                 EntryKind::Other => {}

@@ -186,6 +186,7 @@ mod tests {
             reason: Some("in words".to_owned()),
             kind,
             revision: None,
+            format: None,
         };
         (0..count).map(toggle).collect()
     }

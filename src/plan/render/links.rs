@@ -45,6 +45,12 @@ impl Links {
         (is_address && rest.split('/').count() >= 3).then_some(Self { forge, base })
     }
 
+    /// Returns the address of the repository.
+    #[must_use]
+    pub fn repository(&self) -> &str {
+        &self.base
+    }
+
     /// Returns the address of a commit.
     #[must_use]
     pub fn commit(&self, id: CommitId) -> String {

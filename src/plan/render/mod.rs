@@ -13,6 +13,7 @@ mod junit;
 mod links;
 mod markdown;
 mod paint;
+mod preview;
 mod sarif;
 mod text;
 mod users;
@@ -26,6 +27,7 @@ pub use junit::{junit_documents, junit_plan};
 pub use links::{ForgePages, Links};
 pub use markdown::{ANY_COMMENT, GITHUB_COMMENT, GITLAB_COMMENT, JOB_SUMMARY, findings, markdown};
 pub(super) use paint::{paint, painted};
+pub use preview::{Preview, findings_in};
 pub use sarif::sarif;
 pub use text::{MOST_SHOWN, rest, text, text_for};
 

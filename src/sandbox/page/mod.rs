@@ -21,7 +21,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::connection::SandboxConnection;
-use crate::web::{NavLink, PageFrame, Verdict, asset_response};
+use crate::web::{NavLink, PageFrame, PageVerdict, asset_response};
 
 pub(super) use source::{PageSource, ShownToggle, ShownVersion};
 
@@ -105,7 +105,7 @@ impl PageBody {
         let frame = PageFrame {
             name: "gitoggle sandbox",
             title: &self.title,
-            verdict: Verdict::Good,
+            verdict: PageVerdict::Good,
             interval: INTERVAL,
             links: self.links,
             main: self.main,

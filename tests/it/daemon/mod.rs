@@ -3,6 +3,7 @@
 mod decisions;
 mod faults;
 mod notifications;
+mod page;
 mod report;
 mod resources;
 mod signals;

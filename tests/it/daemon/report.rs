@@ -65,9 +65,10 @@ fn a_first_pass_without_a_decision_is_reported_everywhere() {
     assert_eq!(daemon.metric(r#"gitoggle_toggles{state="held"}"#), Some(279.0));
     let page = body(&daemon, "/");
     for shown in [
-        &format!(r#"<p class="warn">Ready; {summary}</p>"#),
-        "<li>shop/e00: 27 held (first pass)",
-        "<li>shop/e14: 18 held (first pass)",
+        r#"<h1 id="verdict">Ready, 279 toggles are waiting</h1>"#,
+        &format!(r#"<ul id="remarks"><li>{summary}</li></ul>"#),
+        r##"data-state="held" href="?environment=shop%2Fe00&amp;state=held#toggles">27 held</a> first pass"##,
+        r##"data-state="held" href="?environment=shop%2Fe14&amp;state=held#toggles">18 held</a> first pass"##,
     ] {
         assert!(page.contains(shown), "{shown} in {page}");
     }
@@ -97,7 +98,7 @@ fn what_changes_is_reported_once_and_so_is_its_end() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run);
     assert_eq!(body(&daemon, "/readyz"), "ready\n");
-    assert!(body(&daemon, "/").contains(r#"<p class="good">Ready</p>"#));
+    assert!(body(&daemon, "/").contains(r#"<h1 id="verdict">Ready</h1>"#));
 
     refusing(&world, "shop/prod/pay");
     world
@@ -166,10 +167,7 @@ fn a_suspension_is_reported_before_the_first_pass_after_a_restart_ends() {
     );
     assert_eq!(daemon.metric("gitoggle_suspended"), Some(1.0));
     let page = body(&daemon, "/");
-    assert!(
-        page.contains(r#"<p class="warn">suspended: release freeze</p>"#),
-        "{page}"
-    );
+    assert!(page.contains("<li>suspended: release freeze</li>"), "{page}");
 }
 
 #[test]

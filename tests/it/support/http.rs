@@ -46,6 +46,11 @@ impl Face {
         self.ask("GET", path, &[], b"")
     }
 
+    /// Asks with these headers.
+    pub(crate) fn get_with(self, path: &str, headers: &[(&str, &str)]) -> Option<Reply> {
+        self.ask("GET", path, headers, b"")
+    }
+
     /// Posts; panics when nobody listens.
     pub(crate) fn post(self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
         self.ask("POST", path, headers, body).expect("the daemon listens")
@@ -72,9 +77,26 @@ impl Face {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let (head, body) = text.split_once("\r\n\r\n")?;
         let status = head.split(' ').nth(1)?.parse().ok()?;
-        Some(Reply {
-            status,
-            body: body.to_owned(),
-        })
+        let is_chunked = head.to_lowercase().contains("transfer-encoding: chunked");
+        let body = if is_chunked {
+            joined(body)?
+        } else {
+            body.to_owned()
+        };
+        Some(Reply { status, body })
+    }
+}
+
+/// Joins the chunks of a body; `None` if it is incomplete.
+fn joined(mut chunks: &str) -> Option<String> {
+    let mut body = String::new();
+    loop {
+        let (size, rest) = chunks.split_once("\r\n")?;
+        let size = usize::from_str_radix(size, 16).ok()?;
+        body.push_str(rest.get(..size)?);
+        if size == 0 {
+            return Some(body);
+        }
+        chunks = rest.get(size..)?.strip_prefix("\r\n")?;
     }
 }

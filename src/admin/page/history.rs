@@ -1,0 +1,171 @@
+//! The last deployments, from the applied ref, and one deployment with its differences.
+
+use std::sync::{Arc, PoisonError};
+
+use maud::{Markup, html};
+
+use super::{View, address, name};
+use crate::admin::AdminState;
+use crate::daemon::{DeploymentPart, LastPass, Status};
+use crate::model::{CommitId, Deployment, HistoryPage, Scope, ToggleId, counted, cut};
+use crate::plan::render::Preview;
+use crate::web::{diff, prose, safe, time};
+
+/// The deployments of one page.
+const PAGE: usize = 10;
+/// The toggles that a deployment lists without its differences, and with them.
+const MOST_NAMED: usize = 8;
+const MOST_TOGGLES: usize = 20;
+/// The most characters of a subject.
+const MOST_CHARS: usize = 300;
+
+/// Deployments, or why they cannot be read.
+pub(in crate::admin) type Recent = Result<HistoryPage, String>;
+
+/// The deployments that were read last, and what they depend on. The applied ref moves only in a pass.
+#[derive(Debug)]
+pub(in crate::admin) struct RecentHistory {
+    last_pass: Option<LastPass>,
+    before: String,
+    recent: Arc<Recent>,
+}
+
+impl AdminState {
+    /// Returns one page of the deployments, which open pages share.
+    pub(super) fn recent_history(&self, status: &Status, before: &str) -> Arc<Recent> {
+        let cache = || self.0.history.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_current = |one: &&RecentHistory| {
+            one.last_pass == status.last_pass && one.before == before && one.last_pass.is_some()
+        };
+        if let Some(known) = cache().as_ref().filter(is_current) {
+            return Arc::clone(&known.recent);
+        }
+        let start = before.parse().ok().map(CommitId);
+        let page = self.0.admin.history.page(&Scope::default(), start, PAGE);
+        let recent = Arc::new(
+            page.map(Option::unwrap_or_default)
+                .map_err(|error| error.in_full()),
+        );
+        *cache() = Some(RecentHistory {
+            last_pass: status.last_pass.clone(),
+            before: before.to_owned(),
+            recent: Arc::clone(&recent),
+        });
+        recent
+    }
+}
+
+pub(super) fn render(view: &View<'_>, recent: &Recent) -> Markup {
+    html! {
+        section #history aria-labelledby="history-title" {
+            header {
+                h2 #history-title { "History" }
+                @if !view.query.before.is_empty() { a.end href="?#history" { "Newest" } }
+            }
+            div.card {
+                @match recent {
+                    Err(reason) => p.empty { "The history could not be read: " (safe(&cut(reason, MOST_CHARS))) },
+                    Ok(page) if page.deployments.is_empty() => p.empty {
+                        @if view.query.before.is_empty() { "Nothing has been applied yet." } @else { "Nothing was applied before." }
+                    },
+                    Ok(page) => {
+                        ol.rows #history-list { @for deployment in &page.deployments { (row(view, deployment)) } }
+                        @if let Some(next) = page.next {
+                            nav.pager aria-label="Pages of the history" { span.end {
+                                a rel="next" href=(address(&[("before", &next.to_string())]) + "#history") { "Older" }
+                            } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn row(view: &View<'_>, deployment: &Deployment) -> Markup {
+    let commit = deployment.commit.to_string();
+    let more = deployment.total.saturating_sub(MOST_NAMED);
+    html! {
+        li id=(format!("deployment:{commit}")) data-deployment=(commit) {
+            details {
+                summary {
+                    (time(deployment.at, view.now))
+                    span.subject { (subject(deployment)) }
+                    span.end.dim { (deployment.summary()) }
+                }
+                div.inside {
+                    p.origin { "Revision " (view.commit(deployment.revision)) (allowances(view, deployment)) }
+                    div data-part="deployment-toggles" {
+                        ul.names { @for toggle in deployment.toggles.iter().take(MOST_NAMED) {
+                            li { (name(toggle.id.as_str())) }
+                        } }
+                        p { a href=(address(&[("deployment", &commit)])) {
+                            "Show the differences" @if more > 0 { " and " (more) " more toggles" }
+                        } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn subject(deployment: &Deployment) -> String {
+    let subject = deployment.subject.as_deref();
+    subject.map_or_else(
+        || deployment.revision.short(),
+        |subject| safe(&cut(subject, MOST_CHARS)),
+    )
+}
+
+fn allowances(view: &View<'_>, deployment: &Deployment) -> Markup {
+    html! { @for allowance in &deployment.allowances {
+        ", allowed " (allowance.what) " by " (safe(&allowance.by)) " " (time(allowance.at, view.now))
+    } }
+}
+
+/// Renders the page of one deployment, from the toggle after `after` on.
+pub(super) fn render_one(view: &View<'_>, id: &str, after: &str) -> Markup {
+    let commit = id.parse().ok().map(CommitId);
+    let after = after.parse::<ToggleId>().ok();
+    let read = commit.map(|commit| {
+        let history = &view.admin.history;
+        history.deployment(commit, &Scope::default(), after.as_ref(), MOST_TOGGLES)
+    });
+    html! {
+        section #deployment aria-labelledby="verdict" {
+            header { a href="?#history" { "← History" } }
+            @match read {
+                Some(Ok(Some(part))) => (found(view, &part, id)),
+                Some(Err(error)) => { h1 #verdict { "Deployment" } div.card { p.empty { (safe(&error.in_full())) } } },
+                None | Some(Ok(None)) => {
+                    h1 #verdict { "Deployment" }
+                    div.card { p.empty { "No deployment has this id." } }
+                }
+            }
+        }
+    }
+}
+
+fn found(view: &View<'_>, part: &DeploymentPart, id: &str) -> Markup {
+    let deployment = &part.deployment;
+    html! {
+        h1 #verdict { (subject(deployment)) }
+        p.dim {
+            "Applied " (time(deployment.at, view.now)) " at revision " (view.commit(deployment.revision)) ": "
+            (counted(deployment.total, "toggle")) ", " (deployment.summary()) (allowances(view, deployment))
+        }
+        div #deployment-toggles {
+            ul.card.rows { @for change in &part.diffs { li {
+                div.inside.flat {
+                    p { (name(change.toggle.id.as_str())) }
+                    @let preview = Preview::of_deployment(change);
+                    ul.sentences { @for sentence in &preview.sentences { li { (prose(sentence)) } } }
+                    @if !preview.diff.is_empty() { (diff(&format!("Change to {}", change.toggle.id), &preview.diff)) }
+                }
+            } } }
+            @if let Some(next) = &part.next {
+                p.note { a rel="next" href=(address(&[("deployment", id), ("after", next.as_str())])) { "Show more of its toggles" } }
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The query of the page's address: what is shown of it. A malformed part counts as absent, because people edit
+//! addresses.
+
+use serde::Deserialize;
+use url::form_urlencoded::Serializer;
+
+use crate::admin::selection::Selection;
+
+/// The part of the page that an address selects.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(in crate::admin) struct PageQuery {
+    /// Words in the names of toggles.
+    pub(super) q: String,
+    pub(super) state: String,
+    pub(super) environment: String,
+    /// A single toggle, shown in full.
+    pub(super) toggle: String,
+    /// The pages of the three lists, from 1.
+    page: String,
+    environments: String,
+    waiting: String,
+    /// Where the history begins: before this commit of the applied ref.
+    pub(super) before: String,
+    /// A single deployment, and where its toggles begin.
+    pub(super) deployment: String,
+    pub(super) after: String,
+}
+
+/// A list that is shown in pages.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum List {
+    Environments,
+    Toggles,
+    Waiting,
+}
+
+impl List {
+    /// Returns its name, which is also the id of its part of the page.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Environments => "environments",
+            Self::Toggles => "toggles",
+            Self::Waiting => "waiting",
+        }
+    }
+}
+
+impl PageQuery {
+    pub(super) fn selection(&self) -> Selection {
+        let whole = |state: &str, environment: &str| Selection::parse(&self.q, state, environment);
+        whole(&self.state, &self.environment)
+            .or_else(|_| whole("", &self.environment))
+            .or_else(|_| whole(&self.state, ""))
+            .or_else(|_| whole("", ""))
+            .unwrap_or_default()
+    }
+
+    /// Returns the page of a list, from 0.
+    pub(super) fn page_of(&self, list: List) -> usize {
+        let number = match list {
+            List::Environments => &self.environments,
+            List::Toggles => &self.page,
+            List::Waiting => &self.waiting,
+        };
+        number.parse::<usize>().unwrap_or(1).saturating_sub(1)
+    }
+
+    /// Returns the address of another page of a list, from 0, and everything else as it is.
+    pub(super) fn at_page(&self, list: List, page: usize) -> String {
+        let number = (page + 1).to_string();
+        let mut query = self.clone();
+        let field = match list {
+            List::Environments => &mut query.environments,
+            List::Toggles => &mut query.page,
+            List::Waiting => &mut query.waiting,
+        };
+        *field = number;
+        format!("{}#{}", query.address(), list.as_str())
+    }
+
+    fn address(&self) -> String {
+        // Destructured, so that no new field can be forgotten.
+        let Self {
+            q,
+            state,
+            environment,
+            toggle,
+            page,
+            environments,
+            waiting,
+            before,
+            deployment,
+            after,
+        } = self;
+        address(&[
+            ("q", q),
+            ("state", state),
+            ("environment", environment),
+            ("toggle", toggle),
+            ("page", page),
+            ("environments", environments),
+            ("waiting", waiting),
+            ("before", before),
+            ("deployment", deployment),
+            ("after", after),
+        ])
+    }
+}
+
+/// Returns the address of the page with these parts of a query, relative to the page; empty ones are left out.
+pub(super) fn address(parts: &[(&str, &str)]) -> String {
+    let mut query = Serializer::for_suffix(String::from("?"), 1);
+    for (name, value) in parts.iter().filter(|(_, value)| !value.is_empty()) {
+        query.append_pair(name, value);
+    }
+    query.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_keep_what_is_selected_and_encode_it() {
+        let query = PageQuery {
+            q: "a&b <\"".to_owned(),
+            page: "-3".to_owned(),
+            ..PageQuery::default()
+        };
+        assert_eq!(query.page_of(List::Toggles), 0);
+        assert_eq!(query.at_page(List::Toggles, 1), "?q=a%26b+%3C%22&page=2#toggles");
+        assert_eq!(address(&[("toggle", "a/b/c"), ("q", "")]), "?toggle=a%2Fb%2Fc");
+    }
+}

@@ -1,0 +1,269 @@
+//! The page and the paginated status.
+
+use serde_json::Value;
+
+use super::*;
+use crate::model::{CommitId, ObjectId};
+
+fn toggle(id: &str, state: ToggleState, kind: Option<WithheldKind>) -> ToggleStatus {
+    ToggleStatus {
+        reason: kind.map(|kind| format!("because: {kind}")),
+        kind,
+        ..ToggleStatus::new(id.parse().unwrap(), state)
+    }
+}
+
+async fn server(toggles: Vec<ToggleStatus>) -> AdminServer {
+    let server = AdminServer::new().await;
+    server.status.send_modify(|status| status.set_toggles(toggles));
+    server
+}
+
+fn many(count: usize, state: ToggleState, kind: Option<WithheldKind>) -> Vec<ToggleStatus> {
+    let id = |number| {
+        format!(
+            "p{:02}/e{:02}/t{number:06}",
+            number * 40 / count,
+            number * 400 / count % 10
+        )
+    };
+    let mut toggles: Vec<_> = (0..count)
+        .map(|number| toggle(&id(number), state, kind))
+        .collect();
+    toggles.sort_by(|a, b| a.toggle.cmp(&b.toggle));
+    toggles
+}
+
+#[tokio::test]
+async fn the_page_may_load_nothing_from_elsewhere_and_run_nothing_inline() {
+    let server = server(Vec::new()).await;
+    let answer = server.get("/").await;
+    let policy = answer.header("content-security-policy").unwrap();
+    assert!(
+        policy.starts_with("default-src 'none'; ") && !policy.contains("unsafe"),
+        "{policy}"
+    );
+    for (header, value) in [
+        ("content-type", "text/html; charset=utf-8"),
+        ("cache-control", "no-store"),
+        ("x-content-type-options", "nosniff"),
+        ("referrer-policy", "no-referrer"),
+    ] {
+        assert_eq!(answer.header(header), Some(value), "{header}");
+    }
+    let body = answer.body();
+    assert!(!body.contains(" style=") && !body.contains("<style"), "{body}");
+    let files: Vec<_> = body
+        .split('"')
+        .filter(|part| part.starts_with("assets/"))
+        .collect();
+    assert_eq!(files.len(), 3, "{files:?}");
+    for file in files {
+        let answer = server.get(&format!("/{file}")).await;
+        assert_eq!(answer.status(), 200, "{file}");
+        let caching = answer.header("cache-control");
+        assert_eq!(caching, Some("public, max-age=31536000, immutable"), "{file}");
+    }
+    assert_eq!(server.get("/assets/page.css").await.status(), 404);
+}
+
+#[tokio::test]
+async fn the_verdict_is_in_words() {
+    use ToggleState::{Held, InSync};
+    let held = |count| many(count, Held, Some(WithheldKind::Rail));
+    for (toggles, words, verdict) in [
+        (Vec::new(), "Ready", "good"),
+        (many(3, InSync, None), "Ready", "good"),
+        (held(1), "Ready, 1 toggle is waiting", "warn"),
+        (held(3), "Ready, 3 toggles are waiting", "warn"),
+    ] {
+        let page = server(toggles).await.get("/").await;
+        for part in [
+            format!("<title>{words} – gitoggle</title>"),
+            format!("<h1 id=\"verdict\">{words}</h1>"),
+            format!("data-verdict=\"{verdict}\""),
+        ] {
+            assert!(page.body().contains(&part), "{part}\n{}", page.body());
+        }
+    }
+    let server = server(many(3, InSync, None)).await;
+    server
+        .status
+        .send_modify(|status| status.role = Role::Follower("pid 7 on <b>".to_owned()));
+    let page = server.get("/").await;
+    assert!(
+        page.body().contains("<h1 id=\"verdict\">Not ready</h1>"),
+        "{}",
+        page.body()
+    );
+    assert!(
+        page.body()
+            .contains("another process is the writer: pid 7 on &lt;b&gt;"),
+        "{}",
+        page.body()
+    );
+}
+
+#[tokio::test]
+async fn hostile_text_is_shown_and_is_no_markup() {
+    let hostile = "<script>alert(1)</script>\"'&\u{202e}\n";
+    let server = server(vec![ToggleStatus {
+        reason: Some(hostile.to_owned()),
+        ..toggle("a/b/c", ToggleState::Failed, Some(WithheldKind::Refused))
+    }])
+    .await;
+    server.status.send_modify(|status| {
+        status.service = Some(hostile.to_owned());
+        status.source.repo = hostile.to_owned();
+        status.source.reference = Some(hostile.to_owned());
+        status.source.revision = Some(CommitId(ObjectId([7; 20])));
+        status.source.subject = Some(hostile.repeat(40));
+        let suspension = Suspension {
+            reason: Some(hostile.to_owned()),
+            until: None,
+        };
+        status.suspensions = suspension.into();
+    });
+    let encoded = "%3Cscript%3Ealert(1)%3C%2Fscript%3E%22%27%E2%80%AE%0A";
+    for path in [
+        "/".to_owned(),
+        "/?toggle=a/b/c".to_owned(),
+        format!("/?q={encoded}"),
+        format!("/?toggle={encoded}"),
+        format!("/?environment={encoded}"),
+        format!("/?state={encoded}&page={encoded}&waiting=-1&environments=99999999999999999999"),
+    ] {
+        let page = server.get(&path).await;
+        assert_eq!(page.status(), 200, "{path}");
+        let body = page.body();
+        assert_eq!(body.matches("<script").count(), 1, "{path}\n{body}");
+        assert!(
+            !body.contains('\u{202e}') && !body.contains("javascript:"),
+            "{path}\n{body}"
+        );
+    }
+    let page = server.get("/").await;
+    let shown = "&lt;script&gt;alert(1)&lt;/script&gt;&quot;'&amp;\\u{202e}\\n";
+    assert!(page.body().matches(shown).count() > 10, "{}", page.body());
+}
+
+#[tokio::test]
+async fn a_page_is_bounded_whatever_waits() {
+    for (toggles, name) in [
+        (
+            many(100_000, ToggleState::Held, Some(WithheldKind::FirstPass)),
+            "held",
+        ),
+        (many(100_000, ToggleState::InSync, None), "in sync"),
+    ] {
+        let server = server(toggles).await;
+        for path in [
+            "/",
+            "/?q=t0999",
+            "/?page=3000&waiting=3&environments=4",
+            "/?environment=p03/e07",
+        ] {
+            let page = server.get(path).await;
+            let size = page.body().len();
+            assert!(page.status() == 200 && size < 100_000, "{name} {path}: {size}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_open_page_gets_304_until_something_changes() {
+    let server = server(many(2, ToggleState::InSync, None)).await;
+    let tag = server.get("/").await.header("etag").unwrap().to_owned();
+    let again = async || {
+        let request = format!("GET / HTTP/1.1\r\nHost: x\r\nIf-None-Match: {tag}\r\n\r\n");
+        server.raw(request).await
+    };
+    let answer = again().await;
+    assert_eq!((answer.status(), answer.body()), (304, ""));
+    server
+        .status
+        .send_modify(|status| status.set_toggles(many(3, ToggleState::InSync, None)));
+    assert_eq!(again().await.status(), 200);
+}
+
+#[tokio::test]
+async fn lists_are_searched_and_shown_in_pages() {
+    let mut toggles = many(90, ToggleState::InSync, None);
+    toggles.extend(
+        many(40, ToggleState::Held, Some(WithheldKind::Rail))
+            .into_iter()
+            .map(|one| ToggleStatus {
+                toggle: format!("z/z/{}", one.toggle.as_str().replace('/', "-"))
+                    .parse()
+                    .unwrap(),
+                ..one
+            }),
+    );
+    let server = server(toggles).await;
+    for (path, rows, count) in [
+        ("/", 30, "130 toggles"),
+        ("/?page=5", 10, "130 toggles"),
+        ("/?page=6", 0, "130 toggles"),
+        ("/?state=held", 30, "40 of 130 toggles"),
+        ("/?state=held&page=2", 10, "40 of 130 toggles"),
+        ("/?q=Z/z%20000039", 1, "1 of 130 toggles"),
+        ("/?environment=z/z&state=in_sync", 0, "0 of 130 toggles"),
+        ("/?state=green", 30, "130 toggles"),
+    ] {
+        let page = server.get(path).await;
+        let table = page.body().split("<tbody>").nth(1).unwrap_or_default();
+        assert_eq!(table.matches("<tr data-toggle").count(), rows, "{path}");
+        let shown = format!("<p id=\"toggle-count\">{count}</p>");
+        assert!(page.body().contains(&shown), "{path}: {shown}\n{}", page.body());
+    }
+}
+
+#[tokio::test]
+async fn the_status_is_shown_in_pages() {
+    let server = server(many(25, ToggleState::Held, Some(WithheldKind::Rail))).await;
+    let mut found = Vec::new();
+    let mut path = "/api/status?limit=10&q=t0000".to_owned();
+    loop {
+        let status: Value = serde_json::from_str(server.get(&path).await.body()).unwrap();
+        assert_eq!(status["matching"], 25);
+        assert_eq!(status["groups"].as_array().map(Vec::len), Some(25), "{status}");
+        let toggles = status["toggles"].as_array().unwrap();
+        found.extend(
+            toggles
+                .iter()
+                .map(|one| one["toggle"].as_str().unwrap().to_owned()),
+        );
+        let Some(next) = status["next"].as_str() else {
+            break;
+        };
+        path = format!("/api/status?limit=10&q=t0000&after={next}");
+    }
+    let all: Vec<_> = many(25, ToggleState::Held, None)
+        .iter()
+        .map(|one| one.toggle.to_string())
+        .collect();
+    assert_eq!(found, all);
+    for (query, reason) in [
+        ("limit=x", "limit"),
+        ("limit=-1", "limit"),
+        ("state=green", "`green` is none of"),
+        ("environment=a", "environment: "),
+        ("after=a/b", "after: "),
+        ("page=2", "unknown field `page`"),
+    ] {
+        let answer = server.get(&format!("/api/status?{query}")).await;
+        assert_eq!(answer.status(), 400, "{query}");
+        assert!(answer.body().contains(reason), "{query}: {}", answer.body());
+    }
+}
+
+#[tokio::test]
+async fn there_is_no_plan_before_the_first_pass() {
+    let answer = server(Vec::new()).await.get("/api/plan").await;
+    assert_eq!(answer.status(), 503);
+    assert!(
+        answer.body().contains("no pass has planned yet"),
+        "{}",
+        answer.body()
+    );
+}

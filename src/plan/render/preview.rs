@@ -1,0 +1,99 @@
+//! Shows a change within bounds, for the status page: sentences and a diff, whatever the size of the documents.
+
+use super::{change_text, diff};
+use crate::document::{Diagnostic, print, render};
+use crate::model::{Color, LiveContent, cut, escaped};
+use crate::plan::{Change, DeployedDiff, DriftedToggle};
+
+/// The most sentences of one change.
+const MOST_SENTENCES: usize = 30;
+/// The most lines of one diff.
+const MOST_LINES: usize = 120;
+/// The most characters of one line.
+const MOST_CHARS: usize = 400;
+
+/// A change in sentences, and as a diff. All text is escaped.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Preview {
+    /// One sentence per difference.
+    pub sentences: Vec<String>,
+    /// The lines of a unified diff, each with its sign; for a new toggle, all lines of its document.
+    pub diff: Vec<String>,
+}
+
+impl Preview {
+    /// Shows a change of a plan.
+    #[must_use]
+    pub fn of_change(change: &Change) -> Self {
+        let text = change_text(change);
+        let diff = match text.diff.is_empty() && change.before.payload().is_none() {
+            true => {
+                let document = print(&change.payload.targeting());
+                document
+                    .lines()
+                    .map(|line| format!("+{}", escaped(line)))
+                    .collect()
+            }
+            false => text.diff,
+        };
+        Self::new(&text.sentences, &diff)
+    }
+
+    /// Shows what was changed on the service: from what was applied to what is live.
+    #[must_use]
+    pub fn of_drift(drifted: &DriftedToggle) -> Self {
+        let lines = match &drifted.live.content {
+            LiveContent::Inexpressible(_) => Vec::new(),
+            LiveContent::Known(live) => diff(&drifted.applied.payload.targeting(), &live.targeting()),
+        };
+        Self::new(&drifted.sentences(), &lines)
+    }
+
+    /// Shows what a deployment changed.
+    #[must_use]
+    pub fn of_deployment(deployed: &DeployedDiff) -> Self {
+        Self::new(&deployed.sentences(), &deployed.diff())
+    }
+
+    fn new(sentences: &[String], diff: &[String]) -> Self {
+        Self {
+            sentences: bounded(sentences, MOST_SENTENCES, "… and {} more differences"),
+            diff: bounded(diff, MOST_LINES, " … and {} more lines"),
+        }
+    }
+}
+
+/// Returns the findings in the file at `path`, as text for people.
+#[must_use]
+pub fn findings_in(findings: &[Diagnostic], path: &str) -> String {
+    // Findings are sorted by path.
+    let start = findings.partition_point(|finding| finding.path.as_str() < path);
+    let count = findings[start..].partition_point(|finding| finding.path == path);
+    let text = render(&findings[start..start + count], Color::Never);
+    let lines: Vec<_> = text.lines().map(str::to_owned).collect();
+    bounded(&lines, MOST_LINES, "… and {} more lines").join("\n")
+}
+
+/// Returns the first `most` lines, each of a bounded length, and a line that says how many were left out.
+fn bounded(lines: &[String], most: usize, rest: &str) -> Vec<String> {
+    let more = lines.len().saturating_sub(most);
+    let shown = lines.iter().take(most).map(|line| cut(line, MOST_CHARS));
+    let rest = (more > 0).then(|| rest.replace("{}", &more.to_string()));
+    shown.chain(rest).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preview_is_bounded_in_lines_and_characters() {
+        let lines: Vec<_> = (0..1000)
+            .map(|number| format!("+{number}{}", "x".repeat(5000)))
+            .collect();
+        let preview = Preview::new(&[], &lines);
+        assert_eq!(preview.diff.len(), MOST_LINES + 1);
+        assert_eq!(preview.diff[MOST_LINES], " … and 880 more lines");
+        assert!(preview.diff.iter().all(|line| line.chars().count() <= MOST_CHARS));
+    }
+}

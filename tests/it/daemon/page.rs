@@ -1,0 +1,175 @@
+//! The status page and the read endpoints of a running daemon, as a person and a script use them.
+
+use serde_json::Value;
+
+use crate::support::{ADMIN, Daemon, Request, World, doc, eventually};
+
+/// A world whose environment `shop/test` waits for a decision on its first pass.
+fn waiting() -> World {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/test/pay.yaml", doc(21))
+        .commit("Add <b>pay</b> to test");
+    world
+}
+
+#[track_caller]
+fn page(daemon: &Daemon, path: &str, part: &str) -> String {
+    eventually(part, || {
+        let reply = daemon.face.get(path)?;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        reply.body.contains(part).then_some(reply.body)
+    })
+}
+
+/// Returns the commands of a page, as a browser shows them.
+fn commands(page: &str) -> Vec<String> {
+    let parts = page.split("<div class=\"command\"><code tabindex=\"0\">").skip(1);
+    parts
+        .map(|part| part.split("</code>").next().unwrap().replace("&amp;", "&"))
+        .collect()
+}
+
+#[test]
+fn a_person_finds_what_waits_and_a_copied_command_releases_it() {
+    let world = waiting();
+    let daemon = Daemon::ready(&world, |run| run);
+    let shown = page(&daemon, "/", "<h1 id=\"verdict\">Ready, 1 toggle is waiting</h1>");
+    for part in [
+        "1 held in shop/test (first pass)",
+        "Add &lt;b&gt;pay&lt;/b&gt; to test",
+        "data-toggle=\"shop/test/pay\"",
+        "data-state=\"held\"",
+        "<span class=\"add\">+",
+    ] {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+    let commands = commands(&shown);
+    let revision = &world.repo.git(&["rev-parse", "HEAD"])[..10];
+    let url = format!("--revision {revision} --url http://{}", daemon.face.address());
+    let expected = |what: &str| format!("gitoggle allow {what} shop/test {url}");
+    assert_eq!(commands, ["first-pass-adopt", "first-pass-assert"].map(expected));
+    world.nothing_sent();
+    world
+        .bare(commands[1].strip_prefix("gitoggle ").unwrap())
+        .env("GITOGGLE_ADMIN_TOKEN", ADMIN)
+        .exit(0)
+        .any_output();
+    world.service.wait_for(1);
+    let shown = page(&daemon, "/", "<h1 id=\"verdict\">Ready</h1>");
+    assert!(shown.contains("All 2 toggles are in sync."), "{shown}");
+    let toggle = page(&daemon, "/?toggle=shop/test/pay", "shop/test/");
+    assert!(
+        toggle.contains("data-state=\"in_sync\"") && toggle.contains("shop/test/pay.yaml"),
+        "{toggle}"
+    );
+    let sent = world.service.take();
+    assert_eq!(
+        sent.iter().map(Request::toggle).collect::<Vec<_>>(),
+        ["shop/test/pay"]
+    );
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn the_plan_of_the_daemon_is_what_the_command_prints() {
+    let world = waiting();
+    let daemon = Daemon::ready(&world, |run| run);
+    page(&daemon, "/", "1 toggle is waiting");
+    let shown = daemon.face.get("/api/plan").unwrap().json();
+    // Ids and digests are masked in what a command prints.
+    let parts = |plan: &Value| {
+        let held = &plan["held"][0];
+        let parts = [
+            &plan["version"],
+            &plan["summary"],
+            &plan["changes"],
+            &held["kind"],
+            &held["reason"],
+        ];
+        (
+            parts.map(Value::clone),
+            held["change"]["sentences"].clone(),
+            held["change"]["content"].clone(),
+        )
+    };
+    world
+        .plan()
+        .set("output", "json")
+        .exit(0)
+        .stdout_json(|printed| assert_eq!(parts(&shown), parts(printed)));
+    assert_eq!(shown["held"][0]["toggle"], "shop/test/pay");
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn what_is_wrong_with_an_invalid_document_is_on_the_page() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21).replace("rules", "ruels"))
+        .commit("Break pay");
+    let daemon = Daemon::ready(&world, |run| run);
+    for path in ["/", "/?toggle=shop/prod/pay"] {
+        let shown = page(&daemon, path, "error[unknown-key]: `content` has no `ruels`");
+        assert_eq!(
+            commands(&shown).last().unwrap(),
+            "gitoggle validate shop/prod/pay.yaml"
+        );
+    }
+    daemon.ends_in_peace();
+    world.nothing_sent();
+}
+
+#[test]
+fn an_open_page_survives_a_restart() {
+    let world = waiting();
+    let daemon = Daemon::ready(&world, |run| run);
+    let shown = page(&daemon, "/", "1 toggle is waiting");
+    let version = |page: &str| page.split("data-version=\"").nth(1).unwrap()[..16].to_owned();
+    let tag = format!("\"{}\"", version(&shown));
+    let again = |daemon: &Daemon, tag: &str| {
+        daemon
+            .face
+            .get_with("/", &[("If-None-Match", tag)])
+            .unwrap()
+            .status
+    };
+    eventually("no body while nothing changes", || {
+        (again(&daemon, &tag) == 304).then_some(())
+    });
+    daemon.ends_in_peace();
+    let daemon = Daemon::ready(&world, |run| run);
+    // Another pass has ended since then.
+    eventually("the page of the new process", || {
+        (again(&daemon, &tag) == 200).then_some(())
+    });
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_page_token_protects_what_shows_targeting() {
+    let world = waiting();
+    let token = world.write("page-token", "page-token-4711\n");
+    let daemon = Daemon::ready(&world, |run| run.set("page-token-file", token));
+    for path in ["/", "/api/status", "/api/plan"] {
+        let refused = daemon.face.get(path).unwrap();
+        assert_eq!(refused.status, 401, "{path}");
+        assert!(!refused.body.contains("shop"), "{}", refused.body);
+        // `:page-token-4711`, as a browser sends it.
+        for right in ["Bearer page-token-4711", "Basic OnBhZ2UtdG9rZW4tNDcxMQ=="] {
+            let reply = daemon.face.get_with(path, &[("Authorization", right)]).unwrap();
+            assert_eq!(reply.status, 200, "{path}: {}", reply.body);
+        }
+    }
+    // The command reads the planned revision from the status.
+    world
+        .bare("allow first-pass-adopt shop/test")
+        .set("url", format!("http://{}", daemon.face.address()))
+        .env("GITOGGLE_ADMIN_TOKEN", ADMIN)
+        .exit(0)
+        .any_output();
+    assert!(!daemon.log().contains("page-token-4711"), "{}", daemon.log());
+    daemon.ends_in_peace();
+}
