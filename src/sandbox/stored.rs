@@ -16,7 +16,7 @@ use super::shared::SandboxState;
 use crate::model::ToggleId;
 
 #[derive(Deserialize)]
-pub(super) struct HistoryQuery {
+pub(super) struct StoredQuery {
     /// Only this toggle.
     toggle: Option<String>,
     /// Only documents with a number that is not smaller.
@@ -26,9 +26,9 @@ pub(super) struct HistoryQuery {
 /// `GET /api/sandbox/history`: every document that was stored, in order.
 pub(super) async fn history(
     State(state): State<Arc<SandboxState>>,
-    Query(wanted): Query<HistoryQuery>,
+    Query(wanted): Query<StoredQuery>,
 ) -> Response {
-    let HistoryQuery { toggle, from } = wanted;
+    let StoredQuery { toggle, from } = wanted;
     let lines: Vec<HistoryLine> = state
         .request_log
         .stored()

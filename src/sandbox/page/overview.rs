@@ -99,7 +99,7 @@ fn card(toggle: &ShownToggle, versions: &[ShownVersion], now: i64) -> Markup {
         false => ("state good", "enabled"),
     };
     html! {
-        article.card id=(format!("toggle-{}", encoded(&toggle.id))) {
+        article.card.stored id=(format!("toggle-{}", encoded(&toggle.id))) {
             header {
                 h3.id { (safe(&toggle.id)) }
                 span class=(class) { (state) }
