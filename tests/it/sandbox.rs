@@ -68,9 +68,12 @@ impl Sandbox {
     }
 
     pub(crate) fn apply(&self) -> Gitoggle {
-        self.world
-            .apply()
-            .set("base-url", self.url())
+        self.connected(self.world.apply())
+    }
+
+    /// Gives a run the settings of the sandbox.
+    pub(crate) fn connected(&self, run: Gitoggle) -> Gitoggle {
+        run.set("base-url", self.url())
             .set("ca-file", self.world.path("ca.pem"))
             .env("GITOGGLE_TOKEN", "for-this-test")
     }

@@ -7,6 +7,7 @@ mod axe;
 mod devtools;
 mod hostile;
 mod sandbox_page;
+mod status_page;
 mod tab;
 
 use tab::Browser;
