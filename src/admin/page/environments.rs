@@ -7,7 +7,7 @@ use crate::daemon::{EnvironmentStatus, StateCounts, ToggleState};
 use crate::model::counted;
 
 /// The environments of one page.
-const PAGE: usize = 25;
+const PAGE: usize = 20;
 
 pub(super) fn render(view: &View<'_>) -> Markup {
     let mut all: Vec<_> = selected(view);

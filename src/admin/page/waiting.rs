@@ -13,7 +13,7 @@ use crate::web::prose;
 const PAGE: usize = 8;
 const MOST_TOGGLES: usize = 8;
 /// The bytes of markup for changes on one page. Changes beyond it are links to the page of their toggle.
-const MOST_BYTES: usize = 32 * 1024;
+const MOST_BYTES: usize = 24 * 1024;
 /// The most characters of a reason, and of a line that hints at a change.
 const MOST_CHARS: usize = 1_200;
 const MOST_HINT: usize = 200;
