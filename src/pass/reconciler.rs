@@ -307,7 +307,6 @@ impl Reconciler {
             return Ok(Service::Simulated(Arc::clone(simulated)));
         }
         let config = self.config.service.clone().ok_or(Error::NoService)?;
-        let environments = plan.lanes().into_iter().map(|lane| lane.environment);
-        Ok(Service::http(Client::new(config)?, environments))
+        Ok(Service::http(Client::new(config)?, plan.changes()))
     }
 }

@@ -25,6 +25,6 @@ pub use failure::{SendFailure, classify_failure};
 pub use outcome::Outcome;
 pub use reader::{
     ByKey, EnvironmentInfo, EnvironmentReader, InvalidKey, ListedToggle, Listing, LiveReader,
-    PayloadVersions, ReadSession, ToggleIndex,
+    PayloadVersions, ProjectReader, ReadSession, ToggleDemand, ToggleIndex,
 };
 pub use response::{Body, ServiceResponse};

@@ -1,4 +1,4 @@
-//! A scan for drift of a service on which nothing has changed: one request per environment.
+//! Reading a service: one request per environment for a scan without changes, and one per toggle for a publish.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,7 +21,8 @@ use super::fixture::run;
 const ENVIRONMENTS: usize = 10;
 const TOGGLES: usize = 1_000;
 
-/// Imports and adopts all toggles, scans twice, and asserts the number of requests of the second scan.
+/// Imports and adopts all toggles, scans twice, and publishes the toggles of one environment. Asserts the number of
+/// requests of the second scan and of the publish.
 pub(crate) fn measure(folder: &Path) {
     let requests = tokio::runtime::Runtime::new().expect("a runtime can be started");
     let ca = folder.join("ca.pem");
@@ -75,6 +76,7 @@ pub(crate) fn measure(folder: &Path) {
     config.rules.kind = ServiceKind::FeatureProbe;
     config.rules.policy.live_access = LiveAccess::Readable;
     config.rules.policy.first_pass = Some(FirstPass::Adopt);
+    config.rules.policy.max_change_ratio = 1.0;
     let (context, runtime) = (PassContext::default(), Runtime::Tokio(requests.handle().clone()));
     let mut reconciler = Reconciler::open(config.clone(), Duration::ZERO).expect("the state is new");
     reconciler
@@ -106,9 +108,37 @@ pub(crate) fn measure(folder: &Path) {
             ENVIRONMENTS * TOGGLES
         );
     }
+    publish(&sandbox, &repo, &git, || {
+        let mut reconciler = Reconciler::open(config.clone(), Duration::ZERO).expect("the state is readable");
+        let report = reconciler.pass(&context, &runtime).expect("there is a pass");
+        assert!(report.is_complete() && !report.has_held());
+    });
     // The sandbox ends its task on the runtime.
     let _entered = requests.enter();
     drop(sandbox);
+}
+
+/// Commits a change of every toggle of an environment, lets `pass` publish it, and asserts the number of requests.
+fn publish(sandbox: &Sandbox, repo: &Path, git: &dyn Fn(&[&str]), pass: impl FnOnce()) {
+    for number in 0..TOGGLES {
+        let path = repo.join(format!("shop/e0/t{number:04}.yaml"));
+        let text = std::fs::read_to_string(&path).expect("it was imported");
+        let changed = text.replace("disabled: false", "disabled: true");
+        assert_ne!(text, changed);
+        std::fs::write(path, changed).expect("a file can be written");
+    }
+    git(&["commit", "--quiet", "-a", "-m", "Disable all"]);
+    let (before, started) = (sandbox.calls().len(), Instant::now());
+    pass();
+    let took = started.elapsed();
+    let calls = sandbox.calls().split_off(before);
+    let count = |method: &str| calls.iter().filter(|call| call.method == method).count();
+    let (gets, patches) = (count("GET"), count("PATCH"));
+    assert_eq!(patches, TOGGLES, "publishes");
+    // A list is read again after 10 s.
+    let lists = 1 + usize::try_from(took.as_secs() / 10).expect("it is not long");
+    assert!(gets <= TOGGLES + lists, "{gets} reads");
+    println!("publish, {TOGGLES} toggles of one environment: {patches} PATCH, {gets} GET, {took:.2?}");
 }
 
 fn data() -> Value {

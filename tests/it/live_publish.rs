@@ -24,29 +24,21 @@ pub(crate) fn by_hand() -> Value {
 /// Starts a service in which `pay` is applied with `doc(18)`, and commits `doc(20)`.
 pub(crate) fn with_pay_changed(message: &str) -> LiveService {
     let service = with_pay_applied();
-    service
-        .world
-        .repo
-        .file("shop/prod/pay.yaml", doc(20))
-        .commit(message);
+    service.commit("pay", doc(20), message);
     service
 }
 
 fn with_pay_applied() -> LiveService {
     let service = LiveService::start(&json!([toggle("pay")]));
-    service
-        .world
-        .repo
-        .file("shop/prod/pay.yaml", doc(18))
-        .commit("Add pay");
+    service.commit("pay", doc(18), "Add pay");
     service.apply().set("first-pass", "assert").exit(0).any_output();
     service
 }
 
-const UPDATE: [&str; 3] = ["GET toggles", "GET pay/targeting", "PATCH pay/targeting on 2"];
+const UPDATE: [&str; 3] = ["GET toggles/pay", "GET pay/targeting", "PATCH pay/targeting on 2"];
 
 #[test]
-fn a_publish_costs_one_list_and_one_read_and_has_the_base_version() {
+fn a_publish_reads_the_toggle_and_its_targeting_and_has_the_base_version() {
     let service = with_pay_changed("Raise the age");
     let requests = service.requests(|| {
         service
@@ -58,6 +50,31 @@ fn a_publish_costs_one_list_and_one_read_and_has_the_base_version() {
     assert_eq!(requests, UPDATE);
     let requests = service.requests(|| drop(service.apply().exit(0).any_output()));
     assert!(requests.is_empty(), "{requests:?}");
+}
+
+#[test]
+fn a_publish_of_several_toggles_costs_one_read_for_each_and_one_list() {
+    let keys = ["pay", "ship", "tax"];
+    let service = LiveService::start(&json!(keys.map(toggle)));
+    let commit = |age| {
+        let repo = &service.world.repo;
+        for key in keys {
+            repo.file(&format!("shop/prod/{key}.yaml"), doc(age));
+        }
+        repo.commit(&format!("Set the age to {age}"));
+    };
+    for (age, version) in [(18, 1), (20, 2)] {
+        commit(age);
+        let mut requests =
+            service.requests(|| drop(service.apply().set("first-pass", "assert").exit(0).any_output()));
+        requests.sort();
+        let each = |text: &dyn Fn(&str) -> String| keys.map(text);
+        let mut expected = vec!["GET toggles".to_owned()];
+        expected.extend(each(&|key| format!("GET {key}/targeting")));
+        expected.extend(each(&|key| format!("PATCH {key}/targeting on {version}")));
+        expected.sort();
+        assert_eq!(requests, expected);
+    }
 }
 
 #[test]
@@ -79,11 +96,7 @@ fn what_the_service_has_already_is_recorded_without_a_new_version() {
         "pay",
         json!({ "comment": "by hand", "disabled": false, "content": content }),
     );
-    service
-        .world
-        .repo
-        .file("shop/prod/pay.yaml", doc(20))
-        .commit("Raise the age");
+    service.commit("pay", doc(20), "Raise the age");
     let requests = service.requests(|| {
         service
             .apply()
@@ -114,7 +127,7 @@ fn a_lost_response_is_resolved_by_reading_and_creates_no_second_version() {
     assert_eq!(
         requests,
         [
-            "GET toggles",
+            "GET toggles/pay",
             "GET pay/targeting",
             "PATCH pay/targeting on 2",
             "GET pay/targeting/versions/3"
@@ -142,7 +155,7 @@ fn a_request_that_is_carried_out_late_creates_no_second_version() {
     assert_eq!(
         requests,
         [
-            "GET toggles",
+            "GET toggles/pay",
             "GET pay/targeting",
             "PATCH pay/targeting on 2",
             "GET pay/targeting/versions/3",
@@ -201,11 +214,7 @@ fn an_invalid_document_is_refused_with_the_message_of_the_service() {
         "type: number, subject: age, predicate: \">\", objects: [\"18\"]",
         "type: segment, predicate: is in, objects: [\"nobody\"]",
     );
-    service
-        .world
-        .repo
-        .file("shop/prod/pay.yaml", document)
-        .commit("Use a segment");
+    service.commit("pay", document, "Use a segment");
     service
         .apply()
         .exit(1)

@@ -55,6 +55,9 @@ impl DriftScanner {
         let applied = AppliedDocuments::of(request.view, &config.rules, request.scopes)?;
         self.memory.forget(&applied, request.scopes);
         let is_full = request.depth == ScanDepth::Everything || self.memory.versions.scans + 1 >= FULL_EVERY;
+        if is_full {
+            self.reader.forget_sdk_keys();
+        }
         let environments = self.environments(&applied, request, is_full);
         let mut scan = Scan::new(self.reader.clone(), &mut self.memory, &applied, request);
         scan.run(environments, config.limits.in_flight, context, runtime)?;

@@ -1,15 +1,18 @@
 //! Sends requests to the service, or in tests to a simulated one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 #[cfg(test)]
 use std::pin::Pin;
 
 use bytes::Bytes;
+use tokio::time::Instant;
 
 use super::creation::creation;
-use crate::model::{EnvironmentId, Live, LiveVersion, ReturnType, ToggleId};
+use crate::model::{EnvironmentId, Key, Live, LiveVersion, ReturnType, ToggleId};
 use crate::plan::Change;
-use crate::service::{Client, EnvironmentReader, Outcome, Session, TokenChange};
+use crate::service::{
+    Client, EnvironmentReader, LiveReader, Outcome, ProjectReader, Session, ToggleDemand, TokenChange,
+};
 
 /// The receiver of requests.
 pub(crate) enum Service {
@@ -24,8 +27,9 @@ pub(crate) enum Service {
 pub(crate) struct HttpService {
     client: Client,
     session: Session,
+    projects: BTreeMap<Key, ProjectReader>,
     /// Each reads the list of its environment once.
-    readers: BTreeMap<EnvironmentId, EnvironmentReader>,
+    environments: BTreeMap<EnvironmentId, EnvironmentReader>,
 }
 
 /// The response of a simulated service.
@@ -46,15 +50,18 @@ pub(crate) trait SimulatedService: std::fmt::Debug + Send + Sync {
 }
 
 impl Service {
-    /// Returns the service of `client`, for a pass that publishes to `environments`.
-    pub(crate) fn http(client: Client, environments: impl IntoIterator<Item = EnvironmentId>) -> Self {
+    /// Returns the service of `client`, for a pass that publishes `changes`.
+    pub(crate) fn http(client: Client, changes: &[Change]) -> Self {
         let reader = client.reader();
-        let readers = environments.into_iter().map(|environment| {
+        let environments: BTreeSet<EnvironmentId> =
+            changes.iter().map(|change| change.id.environment()).collect();
+        let environments = environments.into_iter().map(|environment| {
             let reader = EnvironmentReader::new(reader.clone(), environment.clone());
             (environment, reader)
         });
         Self::Http(Box::new(HttpService {
-            readers: readers.collect(),
+            projects: projects(&reader, changes),
+            environments: environments.collect(),
             client,
             session: Session::default(),
         }))
@@ -68,16 +75,10 @@ impl Service {
         }
     }
 
-    /// Returns the live state of a toggle.
-    pub(super) async fn read(&self, toggle: &ToggleId) -> Result<Live, Outcome> {
+    /// Returns the live state of a toggle at `now`.
+    pub(super) async fn read(&self, toggle: &ToggleId, now: Instant) -> Result<Live, Outcome> {
         match self {
-            Self::Http(http) => {
-                let reader = http.readers.get(&toggle.environment());
-                reader
-                    .expect("every change is in an environment of the pass")
-                    .live(toggle)
-                    .await
-            }
+            Self::Http(http) => http.read(toggle, now).await,
             #[cfg(test)]
             Self::Simulated(service) => service.read(toggle).await,
         }
@@ -125,4 +126,39 @@ impl Service {
             Self::Simulated(_) => TokenChange::Same,
         }
     }
+}
+
+impl HttpService {
+    async fn read(&self, toggle: &ToggleId, now: Instant) -> Result<Live, Outcome> {
+        let environment = toggle.environment();
+        let project = self.projects.get(&environment.project);
+        let project = project.expect("every change is in a project of the pass");
+        if let Some(listed) = project.find(toggle, now).await? {
+            return self.client.reader().live(toggle, &listed).await;
+        }
+        let environment = self.environments.get(&environment);
+        let environment = environment.expect("every change is in an environment of the pass");
+        // A toggle is not missing, and must not be created, in an environment that does not exist.
+        environment.index().await?;
+        Ok(Live::Missing)
+    }
+}
+
+fn projects(reader: &LiveReader, changes: &[Change]) -> BTreeMap<Key, ProjectReader> {
+    let mut toggles: BTreeMap<Key, BTreeSet<&str>> = BTreeMap::new();
+    for change in changes {
+        let toggles = toggles.entry(change.id.environment().project);
+        toggles.or_default().insert(change.id.toggle());
+    }
+    let projects = toggles.into_iter().map(|(project, toggles)| {
+        let demand = match toggles.len() {
+            1 => ToggleDemand::One,
+            _ => ToggleDemand::Several,
+        };
+        (
+            project.clone(),
+            ProjectReader::new(reader.clone(), project, demand),
+        )
+    });
+    projects.collect()
 }

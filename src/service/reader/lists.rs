@@ -107,16 +107,22 @@ impl LiveReader {
             // the same toggles, without their states.
             Err(Outcome::Busy {
                 status: Some(500), ..
-            }) => {
-                let toggles = self.paged(project, &[]).await?;
-                Ok(listing(toggles, |key, wire| ListedToggle {
-                    is_disabled: None,
-                    is_locked: None,
-                    ..listed_toggle(key, &wire)
-                }))
-            }
+            }) => self.toggles_of_project(project).await,
             Err(failure) => Err(failure),
         }
+    }
+
+    /// Returns the toggles of a project that are not archived, without their states in any environment.
+    ///
+    /// # Errors
+    /// See [`LiveReader::toggles`].
+    pub async fn toggles_of_project(&self, project: &Key) -> Result<Listing<ListedToggle>, Outcome> {
+        let toggles = self.paged(project, &[]).await?;
+        Ok(listing(toggles, |key, wire| ListedToggle {
+            is_disabled: None,
+            is_locked: None,
+            ..listed_toggle(key, &wire)
+        }))
     }
 
     /// Returns the archived toggles of an environment.

@@ -11,6 +11,7 @@ mod by_key;
 mod environment;
 mod lists;
 mod payload;
+mod project;
 mod session;
 mod toggle;
 mod wire;
@@ -25,6 +26,7 @@ pub use by_key::ByKey;
 pub use environment::{EnvironmentReader, ToggleIndex};
 pub use lists::{EnvironmentInfo, InvalidKey, ListedToggle, Listing};
 pub use payload::PayloadVersions;
+pub use project::{ProjectReader, ToggleDemand};
 pub use session::ReadSession;
 
 use super::connection::{Authorization, Received, ServiceConnection};

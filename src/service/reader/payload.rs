@@ -97,6 +97,13 @@ impl LiveReader {
         }))
     }
 
+    /// Forgets the SDK keys, so that the next reads look them up. A key that was reset is not rejected while the service
+    /// has its payload in a cache, which no change reaches.
+    pub fn forget_sdk_keys(&self) {
+        let mut kept = self.sdk_keys.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.clear();
+    }
+
     /// Keeps the SDK keys of a project for later scans.
     pub(super) fn keep_sdk_keys(&self, project: &Key, environments: &[EnvironmentInfo]) {
         let keys = environments

@@ -3,6 +3,7 @@
 mod failures;
 mod lists;
 mod payload;
+mod projects;
 mod sessions;
 mod toggles;
 

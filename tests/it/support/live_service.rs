@@ -73,6 +73,12 @@ impl LiveService {
             .env("GITOGGLE_TOKEN", TOKEN)
     }
 
+    /// Commits a document of `shop/prod/{toggle}`.
+    pub(crate) fn commit(&self, toggle: &str, document: String, message: &str) {
+        let path = format!("shop/prod/{toggle}.yaml");
+        self.world.repo.file(&path, document).commit(message);
+    }
+
     /// Arranges what happens at the next request with this method and a path that contains `path`.
     pub(crate) fn script(&self, method: &str, path: &str, act: &Value) {
         let step = json!({ "on": { "method": method, "path": path }, "do": act });
