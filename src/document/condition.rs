@@ -5,6 +5,7 @@ use super::finding::{At, Finding, Part, Spot, report, shown, suggest};
 use super::help::{example, quoted};
 use super::pattern::PatternChecker;
 use super::raw::{RawCondition, Text};
+use super::resolve::has_optional_subject;
 use super::vocabulary;
 use crate::model::{ServiceKind, listed};
 
@@ -47,7 +48,7 @@ impl ConditionChecker<'_> {
             self.empty_text("subject", at);
         }
         // The positioned reader requires the subject of all other conditions.
-        if subject.is_none() && kind == "segment" && !condition.has_optional_subject(self.kind) {
+        if subject.is_none() && kind == "segment" && !has_optional_subject(kind, self.kind) {
             let help = Some(example("subject").to_owned());
             self.report(
                 &check::MISSING_FIELD,

@@ -3,15 +3,18 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
+use super::resolve::has_optional_subject;
 use crate::model::{
-    Between, Condition, Content, Prerequisite, Rule, Serve, Targeting, Variation, escaped, percent,
+    Between, Condition, Content, Prerequisite, Rule, Serve, ServiceKind, Targeting, Variation, escaped,
+    percent,
 };
 
-/// Returns `targeting` as the text of a document, which parses to the same targeting.
+/// Returns `targeting` as the text of a document, which parses to the same targeting for this kind of service.
 ///
-/// Uses block style, so that a diff is readable, and quotes text unless it is a plain word.
+/// Uses block style, so that a diff is readable, and quotes text unless it is a plain word. Leaves out empty text that
+/// may be absent, and serves variations by name where the names can stand for them.
 #[must_use]
-pub fn print(targeting: &Targeting) -> String {
+pub fn print(targeting: &Targeting, kind: ServiceKind) -> String {
     let Targeting { disabled, content } = targeting;
     let mut out = format!("disabled: {disabled}\ncontent:\n");
     let Content {
@@ -22,10 +25,13 @@ pub fn print(targeting: &Targeting) -> String {
         prerequisites,
     } = content;
     list(&mut out, "  variations", variations, variation);
+    let variations = &Variations::new(variations);
     if let Some(prerequisites) = prerequisites.as_deref().filter(|all| !all.is_empty()) {
         list(&mut out, "  prerequisites", prerequisites, prerequisite);
     }
-    list(&mut out, "  rules", rules, |out, one| rule(out, one, variations));
+    list(&mut out, "  rules", rules, |out, one| {
+        rule(out, one, variations, kind);
+    });
     serve(&mut out, "  disabledServe", disabled_serve, variations);
     serve(&mut out, "  defaultServe", default_serve, variations);
     out
@@ -51,7 +57,10 @@ fn variation(out: &mut String, variation: &Variation) {
     } = variation;
     line(out, "    - name", name);
     line(out, "      value", value);
-    line(out, "      description", description);
+    // A missing description means the empty text (DESIGN, section 2).
+    if !description.is_empty() {
+        line(out, "      description", description);
+    }
 }
 
 fn prerequisite(out: &mut String, prerequisite: &Prerequisite) {
@@ -61,18 +70,20 @@ fn prerequisite(out: &mut String, prerequisite: &Prerequisite) {
     line(out, "      type", kind.as_str());
 }
 
-fn rule(out: &mut String, rule: &Rule, variations: &[Variation]) {
+fn rule(out: &mut String, rule: &Rule, variations: &Variations<'_>, service: ServiceKind) {
     let Rule {
         name,
         serve: served,
         conditions,
     } = rule;
     line(out, "    - name", name);
-    list(out, "      conditions", conditions, condition);
+    list(out, "      conditions", conditions, |out, one| {
+        condition(out, one, service);
+    });
     serve(out, "      serve", served, variations);
 }
 
-fn condition(out: &mut String, condition: &Condition) {
+fn condition(out: &mut String, condition: &Condition, service: ServiceKind) {
     let Condition {
         kind,
         subject,
@@ -81,7 +92,9 @@ fn condition(out: &mut String, condition: &Condition) {
         between,
     } = condition;
     line(out, "        - type", kind);
-    line(out, "          subject", subject);
+    if !(subject.is_empty() && has_optional_subject(kind, service)) {
+        line(out, "          subject", subject);
+    }
     line(out, "          predicate", predicate);
     let object = |out: &mut String, object: &String| {
         let _ = writeln!(out, "            - {}", scalar(object));
@@ -100,11 +113,37 @@ fn condition(out: &mut String, condition: &Condition) {
     list(out, "          rightObjects", right_objects, object);
 }
 
-fn serve(out: &mut String, name: &str, serve: &Serve, variations: &[Variation]) {
+/// The variations that serves refer to.
+struct Variations<'a> {
+    list: &'a [Variation],
+    /// Whether each has a name of its own.
+    are_named: bool,
+}
+
+impl<'a> Variations<'a> {
+    fn new(list: &'a [Variation]) -> Self {
+        let names: HashSet<&str> = list.iter().map(|variation| variation.name.as_str()).collect();
+        Self {
+            list,
+            are_named: names.len() == list.len() && !names.contains(""),
+        }
+    }
+
+    /// Returns the name of a variation, if the names can stand for the variations.
+    fn name(&self, index: u32) -> Option<&'a str> {
+        let variation = self.list.get(usize::try_from(index).ok()?)?;
+        self.are_named.then_some(variation.name.as_str())
+    }
+}
+
+fn serve(out: &mut String, name: &str, serve: &Serve, variations: &Variations<'_>) {
     // Writing to a string cannot fail.
     let _ = match serve {
-        Serve::Select(index) => writeln!(out, "{name}: {{ select: {index} }}"),
-        Serve::Split(weights) => writeln!(out, "{name}: {{ split: {} }}", split(weights, variations)),
+        Serve::Select(index) => match variations.name(*index) {
+            Some(variation) => writeln!(out, "{name}: {{ variation: {} }}", scalar(variation)),
+            None => writeln!(out, "{name}: {{ select: {index} }}"),
+        },
+        Serve::Split(weights) => writeln!(out, "{name}: {{ split: {} }}", split(weights, variations.list)),
         Serve::Nothing => writeln!(out, "{name}: {{}}"),
     };
 }

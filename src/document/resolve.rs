@@ -107,15 +107,16 @@ impl RawRule {
     }
 }
 
-impl RawCondition {
-    /// Returns whether a condition of this type needs no subject: FeatureProbe's own UI leaves it out for a segment
-    /// (`featureprobe-behaviour.md`, section 5.2).
-    pub(super) fn has_optional_subject(&self, service: ServiceKind) -> bool {
-        service == ServiceKind::FeatureProbe && self.kind.as_deref() == Some("segment")
-    }
+/// Returns whether a condition of this type needs no subject: FeatureProbe's own UI leaves it out for a segment
+/// (`featureprobe-behaviour.md`, section 5.2).
+pub(super) fn has_optional_subject(condition_type: &str, service: ServiceKind) -> bool {
+    service == ServiceKind::FeatureProbe && condition_type == "segment"
+}
 
+impl RawCondition {
     fn complete(self, service: ServiceKind) -> Option<Condition> {
-        let subject_if_absent = self.has_optional_subject(service).then(String::new);
+        let kind = self.kind.as_deref().unwrap_or_default();
+        let subject_if_absent = has_optional_subject(kind, service).then(String::new);
         let Self {
             kind,
             subject,

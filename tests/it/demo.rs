@@ -15,12 +15,10 @@ const LIVE_STEPS: &str = "
      variations:
        - name: \"off\"
          value: \"false\"
-         description: \"\"
        - name: \"on\"
          value: \"true\"
-         description: \"\"
      rules: []
-     disabledServe: { select: 0 }
+     disabledServe: { variation: \"off\" }
      defaultServe: { split: { \"off\": 75, \"on\": 25 } }
 
    $ git add . && git commit -m 'Import toggles'

@@ -34,15 +34,15 @@ shop/prod
       disabled serve `off`
   ~ update shop/prod/pay  <short> Ask for 21 years
       rule `adults`: condition changed: `age` > `18` (number) → `age` > `21` (number)
-      @@ -14,7 +14,7 @@
+      @@ -13,7 +13,7 @@
                  subject: age
                  predicate: ">"
                  objects:
       -            - "18"
       +            - "21"
-             serve: { select: 1 }
-         disabledServe: { select: 0 }
-         defaultServe: { select: 0 }
+             serve: { variation: "on" }
+         disabledServe: { variation: "off" }
+         defaultServe: { variation: "off" }
 
 held shop/prod/bad
     the document is invalid; the last applied version stays
@@ -200,15 +200,15 @@ applied 0 of 1 change
 ` shop/prod/pay ` ` <short> ` ` Change pay `
 
 ```diff
-@@ -14,7 +14,7 @@
+@@ -13,7 +13,7 @@
            subject: age
            predicate: ">"
            objects:
 -            - "18"
 +            - "21"
-       serve: { select: 1 }
-   disabledServe: { select: 0 }
-   defaultServe: { select: 0 }
+       serve: { variation: "on" }
+   disabledServe: { variation: "off" }
+   defaultServe: { variation: "off" }
 ```
 
 </details>

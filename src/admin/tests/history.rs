@@ -104,8 +104,11 @@ async fn the_history_is_listed_page_by_page_and_each_deployment_has_its_differen
         .iter()
         .filter_map(Value::as_str)
         .collect();
-    let (removed, added) = ("-  defaultServe: { select: 0 }", "+  defaultServe: { select: 1 }");
-    assert_eq!(diff[4..], [removed, added]);
+    let serves = |name: &str| format!("defaultServe: {{ variation: \"{name}\" }}");
+    assert_eq!(
+        diff[4..],
+        [format!("-  {}", serves("off")), format!("+  {}", serves("on"))]
+    );
     assert_eq!(
         toggle["before"]["content"]["defaultServe"],
         json!({ "select": 0 })

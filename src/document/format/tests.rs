@@ -252,7 +252,7 @@ fn any_document() -> impl Strategy<Value = (ServiceKind, Targeting)> {
 proptest! {
     #[test]
     fn what_import_writes_is_canonical((kind, targeting) in any_document()) {
-        let text = canonical(&targeting);
+        let text = canonical(&targeting, kind);
         let blob = Blob::Content(text.clone().into_bytes());
         prop_assume!(payload(&text, Format::Yaml, kind).is_some());
         let result = format("a.yaml", Format::Yaml, &blob, kind);
@@ -265,7 +265,7 @@ proptest! {
 
     #[test]
     fn meaning_and_comments_stay_in_block_style((kind, targeting) in any_document(), noise in any_noise()) {
-        check(&commented(&canonical(&targeting), &noise), kind)?;
+        check(&commented(&canonical(&targeting, kind), &noise), kind)?;
     }
 
     #[test]

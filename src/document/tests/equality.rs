@@ -228,10 +228,10 @@ fn read_as(kind: ServiceKind, format: Format, text: &str) -> Document {
 proptest! {
     #[test]
     fn a_printed_targeting_reads_back((kind, targeting) in any_kind()) {
-        let text = print(&targeting);
+        let text = print(&targeting, kind);
         let document = read_as(kind, Format::Yaml, &text);
         prop_assert_eq!(document.payload, Some(Payload::new(&targeting)), "{}\n{:?}", text, document.diagnostics);
-        prop_assert_eq!(print(&targeting), text);
+        prop_assert_eq!(print(&targeting, kind), text);
     }
 
     #[test]
@@ -264,13 +264,10 @@ content:
   variations:
     - name: a b
       value: "1"
-      description: ""
     - name: "on"
       value: "2"
-      description: ""
     - name: never
       value: "3"
-      description: ""
   prerequisites:
     - key: other
       value: "true"
@@ -288,21 +285,23 @@ content:
           rightObjects:
             - "65"
         - type: segment
-          subject: ""
           predicate: is in
           objects:
             - staff
       serve: { split: { a b: 12.5, "on": 87.5 } }
-  disabledServe: { select: 0 }
+  disabledServe: { variation: a b }
   defaultServe: {}
 "#;
     let document = read_as(ServiceKind::FeatureProbe, Format::Yaml, text);
-    assert_eq!(print(&document.payload.unwrap().targeting()), text);
+    assert_eq!(
+        print(&document.payload.unwrap().targeting(), ServiceKind::FeatureProbe),
+        text
+    );
 }
 
 #[test]
 fn a_printed_document_is_pleasant() {
-    let text = print(&yaml(GOOD).payload.unwrap().targeting());
+    let text = print(&yaml(GOOD).payload.unwrap().targeting(), ServiceKind::Documented);
     assert_eq!(
         text,
         r#"disabled: false
@@ -310,7 +309,6 @@ content:
   variations:
     - name: "off"
       value: "false"
-      description: ""
     - name: "on"
       value: "true"
       description: New page
@@ -322,11 +320,42 @@ content:
           predicate: ">"
           objects:
             - "18"
-      serve: { select: 1 }
-  disabledServe: { select: 0 }
-  defaultServe: { select: 0 }
+      serve: { variation: "on" }
+  disabledServe: { variation: "off" }
+  defaultServe: { variation: "off" }
 "#
     );
+}
+
+#[test]
+fn a_serve_is_printed_by_index_where_names_cannot_stand_for_variations() {
+    let mut targeting = yaml(GOOD).payload.unwrap().targeting();
+    for name in ["", "on"] {
+        targeting.content.variations[0].name = name.to_owned();
+        let text = print(&targeting, ServiceKind::Documented);
+        assert!(text.ends_with("  defaultServe: { select: 0 }\n"), "{text}");
+    }
+}
+
+#[test]
+fn an_empty_subject_is_left_out_only_where_it_may_be_absent() {
+    let condition = "type: segment, subject: \"\", predicate: is in, objects: [staff]";
+    let document = yaml(with(
+        "type: number, subject: age, predicate: \">\", objects: [\"18\"]",
+        condition,
+    ));
+    let targeting = document.payload.unwrap().targeting();
+    for (kind, has_subject) in [
+        (ServiceKind::Documented, true),
+        (ServiceKind::FeatureProbe, false),
+    ] {
+        let text = print(&targeting, kind);
+        assert_eq!(text.contains("subject: \"\"\n"), has_subject, "{text}");
+        assert_eq!(
+            read_as(kind, Format::Yaml, &text).payload,
+            Some(Payload::new(&targeting).for_kind(kind))
+        );
+    }
 }
 
 #[test]

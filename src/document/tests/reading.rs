@@ -260,7 +260,7 @@ fn a_warning_never_makes_a_document_invalid() {
 proptest! {
     #[test]
     fn both_readings_of_a_file_agree(targeting in any_targeting(ServiceKind::FeatureProbe)) {
-        let text = print(&targeting);
+        let text = print(&targeting, ServiceKind::FeatureProbe);
         let fast: RawDocument = serde_yaml::from_str(&text).unwrap();
         let loaded = yaml::load(&text);
         prop_assert!(loaded.findings.is_empty());

@@ -161,7 +161,7 @@ impl Promotion<'_> {
                 let json = serde_json::to_string_pretty(&targeting);
                 json.expect("text, numbers and lists always have a JSON form") + "\n"
             }
-            (_, false, _) => document::print(&targeting),
+            (_, false, _) => document::print(&targeting, self.place.kind),
         };
         let copy = Blob::Content(text.clone().into_bytes());
         let read = document::read(path, format, &copy, self.place.kind);

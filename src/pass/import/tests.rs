@@ -166,7 +166,7 @@ proptest! {
                 skipped @ ImportResult::Skipped(SkipReason::Inexpressible, reason) => {
                     // Everything that a document can express is imported.
                     let is_valid = live.is_ok_and(|live| {
-                        let text = document::print(&live.targeting());
+                        let text = document::print(&live.targeting(), ServiceKind::FeatureProbe);
                         let content = Blob::Content(text.into_bytes());
                         let format = crate::model::Format::Yaml;
                         document::read(&path, format, &content, ServiceKind::FeatureProbe).payload.is_some()
@@ -196,7 +196,8 @@ fn most_generated_toggles_are_imported() {
         let Ok(live) = from_service(ServiceKind::FeatureProbe, disabled, &response["content"]) else {
             continue;
         };
-        let content = Blob::Content(document::print(&live.targeting()).into_bytes());
+        let content =
+            Blob::Content(document::print(&live.targeting(), ServiceKind::FeatureProbe).into_bytes());
         let format = crate::model::Format::Yaml;
         let read = document::read("a", format, &content, ServiceKind::FeatureProbe);
         valid += usize::from(read.payload.is_some());

@@ -124,7 +124,7 @@ impl DocumentWriter {
                 let json = serde_json::to_string_pretty(&targeting);
                 json.expect("text, numbers and lists always have a JSON form") + "\n"
             }
-            Format::Yaml | Format::Yml => document::print(&targeting),
+            Format::Yaml | Format::Yml => document::print(&targeting, self.kind),
         };
         let content = Blob::Content(text.clone().into_bytes());
         let read = document::read(path, format, &content, self.kind);

@@ -111,7 +111,7 @@ impl Sender {
     /// Reads the toggle, decides on the change, and returns the note of its request.
     async fn look(&self, change: &Change) -> Result<(LiveDecision, Option<SentNote>), Outcome> {
         let service = &self.job.service;
-let live = service.read(&change.id, self.now()).await?;
+        let live = service.read(&change.id, self.now()).await?;
         let decision = match (decide_live(change, &live, self.policy()), &live) {
             (LiveDecision::ReadVersions { after }, Live::Toggle(live)) => {
                 let newer = service.versions_from(&change.id, after + 1).await?;

@@ -139,9 +139,8 @@ impl LiveStore {
             // The first version is that of a toggle without variations, which no document has.
             let live = versions.last().filter(|last| last.version > 1);
             live.and_then(|last| last.content.payload()).is_some_and(|live| {
-                let text = Blob::Content(document::print(&live.targeting()).into_bytes());
-                let imported = document::read("a.yaml", Format::Yaml, &text, ServiceKind::FeatureProbe);
-                imported.payload.as_ref() != Some(live)
+                let text = document::print(&live.targeting(), ServiceKind::FeatureProbe);
+                is_lost_in(text, live)
             })
         };
         let mut toggles = self.0.iter();
@@ -172,9 +171,35 @@ impl LiveStore {
     }
 }
 
+/// Returns whether a document with this text has another meaning than `live`.
+fn is_lost_in(text: String, live: &Payload) -> bool {
+    let text = Blob::Content(text.into_bytes());
+    let imported = document::read("a.yaml", Format::Yaml, &text, ServiceKind::FeatureProbe);
+    imported.payload.as_ref() != Some(live)
+}
+
 fn is_foreign(version: &LiveVersion) -> bool {
     let first = |payload: &Payload| payload.targeting().content.variations.into_iter().next();
     let value = version.content.payload().and_then(first);
     let value = value.map(|variation| variation.value);
     version.created_by.as_deref() == Some(EVE) && value == Some(format!("m{FOREIGN}"))
+}
+
+#[test]
+fn an_import_that_leaves_out_any_line_is_noticed() {
+    let live = r#"{"disabled":true,"content":{
+        "rules":[{"name":"r","serve":{"split":[2500,7500]},"conditions":[
+            {"type":"number","subject":"age","predicate":">","objects":["18"]},
+            {"type":"segment","subject":"","predicate":"is in","objects":["staff"]}]}],
+        "disabledServe":{"select":0},"defaultServe":{"select":1},
+        "variations":[{"name":"a","value":"1","description":"one"},{"name":"b","value":"2","description":""}],
+        "prerequisites":[{"key":"other","value":"true","type":"boolean"}]}}"#;
+    let live = Payload::from_json(live).unwrap();
+    let text = document::print(&live.targeting(), ServiceKind::FeatureProbe);
+    assert!(!is_lost_in(text.clone(), &live), "{text}");
+    for (number, line) in text.lines().enumerate() {
+        let others = text.lines().enumerate().filter(|(other, _)| *other != number);
+        let rest: String = others.map(|(_, other)| format!("{other}\n")).collect();
+        assert!(is_lost_in(rest, &live), "without `{line}`");
+    }
 }

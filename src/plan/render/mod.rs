@@ -35,7 +35,9 @@ use std::collections::BTreeMap;
 
 use super::{Change, Plan, PublishAttempt, WithheldToggle, sentences};
 use crate::document::print;
-use crate::model::{Action, EnvironmentId, Payload, Targeting, ToggleId, ToggleState, counted, escaped};
+use crate::model::{
+    Action, EnvironmentId, Payload, ServiceKind, Targeting, ToggleId, ToggleState, counted, escaped,
+};
 
 struct ChangeText {
     sentences: Vec<String>,
@@ -75,7 +77,9 @@ fn in_words(change: &Change, before: Option<&Targeting>, after: &Targeting) -> V
 
 /// Returns the diff of two documents.
 pub(super) fn diff(before: &Targeting, after: &Targeting) -> Vec<String> {
-    text_diff(&print(before), &print(after))
+    // The shortest form, whichever the service: a diff is only for readers.
+    let [before, after] = [before, after].map(|targeting| print(targeting, ServiceKind::FeatureProbe));
+    text_diff(&before, &after)
 }
 
 /// Returns the escaped lines of a unified diff, each with its sign.

@@ -54,9 +54,9 @@ fn the_text_is_for_people() {
                - name: a
           -      value: "1"
           +      value: "2"
-                 description: ""
              rules: []
-             disabledServe: { select: 0 }
+             disabledServe: { variation: a }
+             defaultServe: { variation: a }
       + create q/e/new  0404040404 Raise it
           new, ENABLED
           variations `a` = `1`
@@ -73,9 +73,9 @@ fn the_text_is_for_people() {
                - name: a
           -      value: "1"
           +      value: "2"
-                 description: ""
              rules: []
-             disabledServe: { select: 0 }
+             disabledServe: { variation: a }
+             defaultServe: { variation: a }
       ~ update p/e/t001  0404040404 Raise it
           variation `a` value: `1` → `2`
           @@ -2,7 +2,7 @@
@@ -84,9 +84,9 @@ fn the_text_is_for_people() {
                - name: a
           -      value: "1"
           +      value: "2"
-                 description: ""
              rules: []
-             disabledServe: { select: 0 }
+             disabledServe: { variation: a }
+             defaultServe: { variation: a }
       ~ update p/e/t002  0404040404 Raise it
           variation `a` value: `1` → `2`
           @@ -2,7 +2,7 @@
@@ -95,9 +95,9 @@ fn the_text_is_for_people() {
                - name: a
           -      value: "1"
           +      value: "2"
-                 description: ""
              rules: []
-             disabledServe: { select: 0 }
+             disabledServe: { variation: a }
+             defaultServe: { variation: a }
 
     held p/e/bad
         the document is invalid; the last applied version stays
@@ -112,9 +112,9 @@ fn the_text_is_for_people() {
                - name: a
           -      value: "1"
           +      value: "2"
-                 description: ""
              rules: []
-             disabledServe: { select: 0 }
+             disabledServe: { variation: a }
+             defaultServe: { variation: a }
 
     orphan q/e/gone
         the file was removed; `--on-remove keep` leaves the toggle as it is

@@ -88,9 +88,9 @@ fn a_fold_has_the_commit_and_the_diff_of_each_change() {
          - name: a
     -      value: "1"
     +      value: "2"
-           description: ""
        rules: []
-       disabledServe: { select: 0 }
+       disabledServe: { variation: a }
+       defaultServe: { variation: a }
     ```
 
     </details>

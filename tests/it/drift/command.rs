@@ -54,15 +54,15 @@ shop/prod
   ~ drifted shop/prod/pay  …
       comment: hotfix\n::error
       rule `adults`: condition changed: `age` > `18` (number) → `age` > `21` (number)
-      @@ -14,7 +14,7 @@
+      @@ -13,7 +13,7 @@
                  subject: age
                  predicate: ">"
                  objects:
       -            - "18"
       +            - "21"
-             serve: { select: 1 }
-         disabledServe: { select: 0 }
-         defaultServe: { select: 0 }
+             serve: { variation: "on" }
+         disabledServe: { variation: "off" }
+         defaultServe: { variation: "off" }
 
 no document shop/prod/extra
     on the service without a document

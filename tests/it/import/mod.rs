@@ -52,7 +52,6 @@ content:
   variations:
     - name: "off"
       value: "false"
-      description: ""
     - name: "on"
       value: "true"
       description: New payment page
@@ -64,9 +63,9 @@ content:
           predicate: ">"
           objects:
             - "{age}"
-      serve: {{ select: 1 }}
-  disabledServe: {{ select: 0 }}
-  defaultServe: {{ select: 0 }}
+      serve: {{ variation: "on" }}
+  disabledServe: {{ variation: "off" }}
+  defaultServe: {{ variation: "off" }}
 "#
     )
 }

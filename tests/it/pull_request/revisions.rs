@@ -19,15 +19,15 @@ fn two_revisions_are_compared_without_state_service_or_home() {
 shop/prod
   ~ update shop/prod/pay  <short> Ask for 21 years
       rule `adults`: condition changed: `age` > `18` (number) → `age` > `21` (number)
-      @@ -14,7 +14,7 @@
+      @@ -13,7 +13,7 @@
                  subject: age
                  predicate: ">"
                  objects:
       -            - "18"
       +            - "21"
-             serve: {{ select: 1 }}
-         disabledServe: {{ select: 0 }}
-         defaultServe: {{ select: 0 }}
+             serve: {{ variation: "on" }}
+         disabledServe: {{ variation: "off" }}
+         defaultServe: {{ variation: "off" }}
 
 1 to publish: 1 update
 "#,
