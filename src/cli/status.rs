@@ -9,7 +9,8 @@ use super::failure::{ExitStatus, Failure};
 use super::{note, plan, print, setup, show};
 use crate::config::{OutputFormat, Settings};
 use crate::daemon::{self, Readiness, SourceStatus, Status, StatusJson, ToggleState, ToggleStatus};
-use crate::model::{counted, escaped};
+use crate::model::{WithheldKind, counted, escaped};
+use crate::plan::Plan;
 use crate::plan::render::{ANY_COMMENT, code};
 use crate::source::CacheMode;
 
@@ -50,7 +51,20 @@ pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
     };
     Ok(plan::held(&planned.plan)
         .and(plan::unread(&planned.plan))
+        .and(held_last(&planned.plan, &status))
         .and(failed))
+}
+
+/// Returns the status that follows from changes that the last pass held because of the live state of their toggles.
+fn held_last(plan: &Plan, status: &Status) -> ExitStatus {
+    let is_held = |toggle: &ToggleStatus| {
+        toggle.kind.is_some_and(WithheldKind::is_live)
+            && plan.changes().iter().any(|change| change.id == toggle.toggle)
+    };
+    match status.toggles.iter().any(is_held) {
+        true => ExitStatus::Held,
+        false => ExitStatus::Clean,
+    }
 }
 
 #[derive(Serialize)]

@@ -2,8 +2,12 @@
 
 use std::fmt;
 
+use serde::Deserialize;
+
 super::words! {
     /// The state of a toggle, in display order.
+    #[derive(Deserialize)]
+    #[serde(rename_all = "snake_case")]
     ToggleState {
         /// Refused by the service, or parked.
         Failed = "failed",
@@ -19,6 +23,8 @@ super::words! {
         InSync = "in_sync",
     }
     /// The kind of reason for which a toggle is withheld.
+    #[derive(Deserialize)]
+    #[serde(rename_all = "snake_case")]
     WithheldKind {
         /// The environment needs approvals, and a publish would bypass them.
         ApprovalRequired = "approval_required",

@@ -36,6 +36,7 @@
 //! signal with it. A checkpoint that hangs on a remote therefore delays neither the lanes nor their end. Time, the runtime
 //! and the service are enums with a variant for tests, so that a test can run passes in virtual time.
 
+mod applied_tree;
 pub mod authoring;
 mod checkpoints;
 mod config;
@@ -63,6 +64,7 @@ mod target_folder_tests;
 mod validate;
 mod worktree;
 
+pub(crate) use applied_tree::applied_tree;
 pub use config::{Config, Rules};
 pub use context::{Event, Observe, PassContext};
 pub use document_files::{DocumentFiles, ReadDocument, TestFile};

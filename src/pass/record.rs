@@ -12,7 +12,9 @@ use crate::git::pack::PackedObject;
 use crate::model::{Blob, DeploymentEffect, ObjectId, RequestDigest, ToggleId, Trees};
 use crate::plan::{self, Plan};
 use crate::source::{self, Snapshot};
-use crate::state::{self, AppliedEdit, DocumentReader, Failures, PassHead, Refusal, Stop, Store, Tried};
+use crate::state::{
+    self, AppliedEdit, DocumentReader, Failures, HeldRequest, PassHead, Refusal, Stop, Store, Tried,
+};
 
 /// Records outcomes and what needs no publish, and remembers a pass that left nothing to do.
 pub(crate) fn record(
@@ -45,6 +47,7 @@ pub(crate) fn record(
     let failures = Failures {
         refusals: refusals(store, plan, published, &head),
         tries: tries(store, plan, published, now),
+        holds: holds(store, plan, published),
     };
     // After the record, so that a pass that dies before it does not use up the decision.
     store
@@ -75,11 +78,7 @@ fn refusals(
     published: &PublishSummary,
     head: &PassHead,
 ) -> BTreeMap<ToggleId, Refusal> {
-    let is_held = |id: &ToggleId| plan.withheld().binary_search_by(|held| held.id.cmp(id)).is_ok();
-    let before = store.view().refusals().iter().filter(|(id, _)| is_held(id));
-    let mut refusals: BTreeMap<_, _> = before
-        .map(|(id, refusal)| (id.clone(), refusal.clone()))
-        .collect();
+    let mut refusals = parked(store.view().refusals(), plan);
     for (change, sending) in plan.changes().iter().zip(&published.results) {
         if let ChangeResult::Failed { reason } = sending {
             let (at, revision) = (head.now, head.revision);
@@ -95,6 +94,30 @@ fn refusals(
         }
     }
     refusals
+}
+
+/// What was held now because of the live state, and what was held before and is still parked.
+fn holds(store: &Store, plan: &Plan, published: &PublishSummary) -> BTreeMap<ToggleId, HeldRequest> {
+    let mut holds = parked(store.view().holds(), plan);
+    for (change, sending) in plan.changes().iter().zip(&published.results) {
+        if let ChangeResult::Held(hold) = sending {
+            let held = HeldRequest {
+                request: change.request(),
+                state: hold.state(),
+                kind: hold.kind(),
+                reason: hold.to_string(),
+            };
+            holds.insert(change.id.clone(), held);
+        }
+    }
+    holds
+}
+
+/// Returns the entries of the toggles that the plan withholds.
+fn parked<T: Clone>(before: &BTreeMap<ToggleId, T>, plan: &Plan) -> BTreeMap<ToggleId, T> {
+    let is_held = |id: &ToggleId| plan.withheld().binary_search_by(|held| held.id.cmp(id)).is_ok();
+    let before = before.iter().filter(|(id, _)| is_held(id));
+    before.map(|(id, entry)| (id.clone(), entry.clone())).collect()
 }
 
 /// What is remembered of the requests that the service has not confirmed.

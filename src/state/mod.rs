@@ -61,7 +61,7 @@ pub use orders::Orders;
 #[cfg(test)]
 pub(crate) use shared::head::SharedHead;
 pub use shared::{SharedOptions, SharedRemote};
-pub use sidecar::{Alone, CleanPass, Failures, Refusal, Tried};
+pub use sidecar::{Alone, CleanPass, Failures, HeldRequest, Refusal, Tried};
 pub use snapshot::{StateSnapshot, Unknown};
 pub use store::{Options, Store};
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::error::Error;
 use super::files;
 use crate::git::Failpoints;
-use crate::model::{CommitId, ObjectId, RequestDigest, ToggleId};
+use crate::model::{CommitId, ObjectId, RequestDigest, ToggleId, ToggleState, WithheldKind};
 
 const VERSION: u32 = 1;
 const FAILURES: &str = "failures.json";
@@ -28,6 +28,19 @@ pub struct Refusal {
     pub at: i64,
     /// The source revision of the request.
     pub revision: CommitId,
+}
+
+/// The last hold of a request because of the live state of its toggle.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct HeldRequest {
+    /// The request.
+    pub request: RequestDigest,
+    /// The state of the toggle.
+    pub state: ToggleState,
+    /// The kind of reason.
+    pub kind: WithheldKind,
+    /// The reason.
+    pub reason: String,
 }
 
 /// The last pass, if it left no toggle withheld, pending, failed or unknown.
@@ -82,6 +95,9 @@ pub struct Failures {
     /// The last tries.
     #[serde(default)]
     pub tries: BTreeMap<ToggleId, Tried>,
+    /// The last holds.
+    #[serde(default)]
+    pub holds: BTreeMap<ToggleId, HeldRequest>,
 }
 
 pub(crate) fn failures(dir: &Path) -> Failures {

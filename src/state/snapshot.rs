@@ -12,7 +12,7 @@ use super::journal::index::JournalIndex;
 use super::journal::lines::Replay;
 use super::shared::SharedRemote;
 use super::shared::head::SharedHead;
-use super::sidecar::{self, CleanPass, Failures, Refusal, Tried};
+use super::sidecar::{self, CleanPass, Failures, HeldRequest, Refusal, Tried};
 use super::{files, journal, orders};
 use crate::git::{ObjectReader, RepositoryPool};
 use crate::model::{Allowance, CommitId, ObjectId, Sent, Suspensions, ToggleId};
@@ -241,13 +241,19 @@ impl StateSnapshot {
         &self.failures.refusals
     }
 
+    /// Returns the last hold of each toggle because of its live state.
+    #[must_use]
+    pub fn holds(&self) -> &BTreeMap<ToggleId, HeldRequest> {
+        &self.failures.holds
+    }
+
     /// Returns the last try of each unconfirmed request.
     #[must_use]
     pub fn tries(&self) -> &BTreeMap<ToggleId, Tried> {
         &self.failures.tries
     }
 
-    /// Returns the refusals and tries of unconfirmed requests.
+    /// Returns the refusals, tries and holds of unconfirmed requests.
     #[must_use]
     pub fn failures(&self) -> &Failures {
         &self.failures

@@ -3,12 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ToggleStatus;
-use crate::document::Layout;
-use crate::model::{Action, EntryKind, Format, Scope, ToggleId, ToggleState, Trees, WithheldKind};
-use crate::pass::{ChangeResult, Error, Report};
-use crate::plan::compare::join;
-use crate::plan::{Change, Plan, WithheldReason};
-use crate::state::{self, Refusal, Revisions, StateSnapshot, Tried};
+use crate::model::{Action, Scope, ToggleId, ToggleState, WithheldKind};
+use crate::pass::{ChangeResult, Error, Report, applied_tree};
+use crate::plan::{Change, Overwrite, Plan, WithheldReason};
+use crate::state::{HeldRequest, Refusal, Revisions, StateSnapshot, Tried};
 
 type Lines = BTreeMap<ToggleId, Line>;
 
@@ -69,11 +67,25 @@ pub(super) fn before(plan: &Plan, view: &StateSnapshot, scope: &Scope) -> Result
                 format!("refused by the service: {}", refusal.reason),
                 WithheldKind::Refused,
             ),
-            _ => unconfirmed(change, view),
+            _ => held(change, view).unwrap_or_else(|| unconfirmed(change, view)),
         };
         lines.insert(change.id.clone(), line);
     }
     complete(lines, view, &mut Revisions::default(), scope)
+}
+
+/// Describes a change that the last pass held because of the live state, unless it may overwrite that state now.
+fn held(change: &Change, view: &StateSnapshot) -> Option<Line> {
+    let HeldRequest {
+        request,
+        state,
+        kind,
+        reason,
+    } = view.holds().get(&change.id)?;
+    let is_drift = matches!(kind, WithheldKind::DiffersFromLive | WithheldKind::Drifted);
+    let is_allowed = is_drift && change.overwrite == Overwrite::Allowed;
+    let is_same = *request == change.request() && !is_allowed;
+    is_same.then(|| Line::withheld(*state, reason.clone(), *kind))
 }
 
 /// Describes a change that is to be sent, with the response to its last attempt. A change that failed alone is failed. A
@@ -161,8 +173,8 @@ fn complete(
     revisions: &mut Revisions,
     scope: &Scope,
 ) -> Result<Vec<ToggleStatus>, Error> {
-    let formats = applied(view)?;
-    let mut applied: BTreeSet<ToggleId> = formats.keys().cloned().collect();
+    let documents = applied_tree(view, view.reader()?.as_ref())?;
+    let mut applied: BTreeSet<ToggleId> = documents.keys().cloned().collect();
     // Before the confirmed changes are added, because no commit has recorded their revisions yet.
     revisions.update(view, &applied)?;
     for (id, sent) in view.settled() {
@@ -181,39 +193,11 @@ fn complete(
     };
     let status = |(toggle, Line { state, reason, kind })| ToggleStatus {
         revision: revision(&toggle).filter(|_| applied.contains(&toggle)),
-        format: formats.get(&toggle).copied(),
+        format: documents.get(&toggle).map(|(_, format)| *format),
         toggle,
         state,
         reason,
         kind,
     };
     Ok(lines.into_iter().map(status).collect())
-}
-
-/// Returns the toggles of the applied tree, with the extension of their documents.
-fn applied(view: &StateSnapshot) -> Result<BTreeMap<ToggleId, Format>, state::Error> {
-    let (Some(tip), Some(reader)) = (view.tip(), view.reader()?) else {
-        return Ok(BTreeMap::new());
-    };
-    // The applied tree has the default layout, whatever that of the source is (DESIGN, section 4).
-    let layout = Layout::default();
-    let mut toggles = BTreeMap::new();
-    let mut folders = vec![(String::new(), tip.tree)];
-    while let Some((prefix, folder)) = folders.pop() {
-        for entry in reader.tree(folder)?.entries() {
-            let path = join(&prefix, &String::from_utf8_lossy(entry.name));
-            match entry.kind() {
-                EntryKind::Tree => folders.push((path, entry.id)),
-                EntryKind::Blob => {
-                    if let crate::document::PathKind::Document { id, format } =
-                        layout.classify(path.as_bytes())
-                    {
-                        toggles.insert(id, format);
-                    }
-                }
-                EntryKind::Other => {}
-            }
-        }
-    }
-    Ok(toggles)
 }

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::document::{self, LARGEST_DOCUMENT, Layout, PathKind};
+use crate::document::{self, LARGEST_DOCUMENT};
 use crate::git::ObjectReader;
-use crate::model::{Action, EntryKind, Format, ObjectId, Scope, ToggleId, Trees, Version};
-use crate::pass::{Error, Rules};
+use crate::model::{Action, Format, ObjectId, Scope, ToggleId, Trees as _, Version};
+use crate::pass::{Error, Rules, applied_tree};
 use crate::plan::compare::join;
 use crate::state::StateSnapshot;
 
@@ -26,7 +26,7 @@ impl<'a> AppliedDocuments<'a> {
     pub(super) fn of(view: &'a StateSnapshot, rules: &'a Rules, scopes: &[&Scope]) -> Result<Self, Error> {
         let is_wanted = |id: &ToggleId| scopes.iter().all(|scope| scope.contains(id));
         let reader = view.reader()?;
-        let mut documents = listed(view, reader.as_ref())?;
+        let mut documents = applied_tree(view, reader.as_ref())?;
         for (id, sent) in view.settled() {
             match sent.action {
                 Action::Disable => documents.remove(id),
@@ -79,7 +79,7 @@ impl<'a> AppliedDocuments<'a> {
             payload,
         };
         if let Some(sent) = self.view.settled().get(id) {
-            return Ok(Some(version(sent.payload.clone())));
+            return Ok(Some(version(sent.payload.for_kind(self.rules.kind))));
         }
         let Some(reader) = &self.reader else {
             return Ok(None);
@@ -89,33 +89,4 @@ impl<'a> AppliedDocuments<'a> {
         let read = document::read(&name, format, &blob, self.rules.kind);
         Ok(read.payload.map(version))
     }
-}
-
-/// Returns the documents in the applied tree.
-fn listed(
-    view: &StateSnapshot,
-    reader: Option<&ObjectReader>,
-) -> Result<BTreeMap<ToggleId, (ObjectId, Format)>, Error> {
-    let (Some(tip), Some(reader)) = (view.tip(), reader) else {
-        return Ok(BTreeMap::new());
-    };
-    // The applied tree has the default layout, whatever that of the source is (DESIGN, section 4).
-    let layout = Layout::default();
-    let mut documents = BTreeMap::new();
-    let mut folders = vec![(String::new(), tip.tree)];
-    while let Some((prefix, folder)) = folders.pop() {
-        for entry in reader.tree(folder)?.entries() {
-            let path = join(&prefix, &String::from_utf8_lossy(entry.name));
-            match entry.kind() {
-                EntryKind::Tree => folders.push((path, entry.id)),
-                EntryKind::Blob => {
-                    if let PathKind::Document { id, format } = layout.classify(path.as_bytes()) {
-                        documents.insert(id, (entry.id, format));
-                    }
-                }
-                EntryKind::Other => {}
-            }
-        }
-    }
-    Ok(documents)
 }

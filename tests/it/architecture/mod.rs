@@ -80,10 +80,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "transport",
         ],
     ),
-    (
-        "daemon",
-        &["document", "model", "pass", "plan", "service", "source", "state"],
-    ),
+    ("daemon", &["model", "pass", "plan", "service", "source", "state"]),
     ("notification", &["daemon", "model", "transport"]),
     ("admin", &["daemon", "git", "model", "plan", "transport", "web"]),
     ("sandbox", &["model", "plan", "transport", "web"]),
