@@ -13,23 +13,32 @@ use crate::model::{CommitId, ToggleId};
 pub enum ChangeKind {
     /// The toggle could not be applied.
     Failed,
+    /// Someone changed the toggle on the service.
+    Drifted,
     /// The toggle is deliberately not published.
     Held,
     /// The toggle was failed and no longer is.
     Recovered,
-    /// The toggle was held and no longer is.
+    /// The toggle was drifted or held and no longer is.
     Released,
 }
 
 impl ChangeKind {
     /// All kinds, in the order of a message.
-    pub(crate) const ALL: [Self; 4] = [Self::Failed, Self::Held, Self::Recovered, Self::Released];
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Failed,
+        Self::Drifted,
+        Self::Held,
+        Self::Recovered,
+        Self::Released,
+    ];
 
     /// Returns the word for messages.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Failed => "failed",
+            Self::Drifted => "drifted",
             Self::Held => "held",
             Self::Recovered => "recovered",
             Self::Released => "released",
@@ -61,7 +70,7 @@ pub struct Notification {
     pub changes: Vec<ToggleChange>,
 }
 
-/// The failed and held toggles of the notifications so far. Kept in a file, so that a restart repeats nothing.
+/// The failed, drifted and held toggles of the notifications so far. Kept in a file, so that a restart repeats nothing.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct SentNotifications(BTreeMap<ToggleId, Trouble>);
@@ -70,6 +79,7 @@ pub struct SentNotifications(BTreeMap<ToggleId, Trouble>);
 #[serde(rename_all = "lowercase")]
 enum Trouble {
     Failed,
+    Drifted,
     Held,
 }
 
@@ -100,7 +110,8 @@ impl SentNotifications {
     fn one(&mut self, before: Option<Trouble>, now: &ToggleStatus) -> Option<ToggleChange> {
         let after = match now.state {
             ToggleState::Failed => Some(Trouble::Failed),
-            ToggleState::Drifted | ToggleState::Held => Some(Trouble::Held),
+            ToggleState::Drifted => Some(Trouble::Drifted),
+            ToggleState::Held => Some(Trouble::Held),
             ToggleState::InSync | ToggleState::Orphan => None,
             // It has neither failed again nor recovered yet.
             ToggleState::Pending => before,
@@ -111,6 +122,7 @@ impl SentNotifications {
         let change = match (before, after) {
             (before, after) if before == after => return None,
             (_, Some(Trouble::Failed)) => ChangeKind::Failed,
+            (_, Some(Trouble::Drifted)) => ChangeKind::Drifted,
             (_, Some(Trouble::Held)) => ChangeKind::Held,
             (Some(trouble), None) => trouble.end(),
             (None, None) => return None,
@@ -140,7 +152,7 @@ impl Trouble {
     fn end(self) -> ChangeKind {
         match self {
             Self::Failed => ChangeKind::Recovered,
-            Self::Held => ChangeKind::Released,
+            Self::Drifted | Self::Held => ChangeKind::Released,
         }
     }
 }
@@ -186,7 +198,7 @@ mod tests {
 
     #[test]
     fn every_change_of_state_is_sent_once() {
-        use ToggleState::{Failed, Held, InSync, Orphan, Pending};
+        use ToggleState::{Drifted, Failed, Held, InSync, Orphan, Pending};
         let mut sent = SentNotifications::default();
         for (state, expected) in [
             (InSync, None),
@@ -205,7 +217,11 @@ mod tests {
             (Pending, None),
             (InSync, Some("released")),
             (Failed, Some("failed")),
-            (Orphan, Some("recovered")),
+            (Drifted, Some("drifted")),
+            (Drifted, None),
+            (Held, Some("held")),
+            (Drifted, Some("drifted")),
+            (Orphan, Some("released")),
             (Orphan, None),
         ] {
             let notification = sent.update(&status(&[("a/b/c", state)]));

@@ -129,7 +129,7 @@ mod tests {
                     "repo": "https://git.example.org/acme/toggles",
                     "ref": "refs/heads/main",
                     "revision": "abababababababababababababababababababab",
-                    "counts": { "failed": 1, "held": 0, "recovered": 1, "released": 0 },
+                    "counts": { "failed": 1, "drifted": 0, "held": 0, "recovered": 1, "released": 0 },
                     "omitted": 0,
                     "changes": [
                         { "toggle": "a/b/c", "change": "failed", "reason": "400: no\\nsuch toggle" },

@@ -96,7 +96,7 @@ fn every_change_of_state_is_told_once_signed_and_grouped_by_commit() {
     assert_eq!(data["revision"], world.repo.head());
     assert_eq!(
         data["counts"],
-        json!({ "failed": 2, "held": 0, "recovered": 0, "released": 0 })
+        json!({ "failed": 2, "drifted": 0, "held": 0, "recovered": 0, "released": 0 })
     );
     assert!(
         data["changes"][0]["reason"]
