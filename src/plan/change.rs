@@ -30,6 +30,13 @@ impl std::ops::Deref for Change {
 }
 
 impl Change {
+    /// Returns the attribution; none of an adoption, which is recorded without a comment, so that its commit is not
+    /// looked up.
+    #[must_use]
+    pub fn known_attribution(&self) -> Option<&Attribution> {
+        (self.action != Action::Adopt).then_some(&self.attribution)
+    }
+
     /// Returns the digest of the request.
     #[must_use]
     pub fn request(&self) -> RequestDigest {

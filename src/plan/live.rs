@@ -51,7 +51,7 @@ pub fn decide_live(change: &Change, live: &Live, policy: &Policy) -> LiveDecisio
     let of = || LiveChange::of(live);
     let is_live = |payload: &Payload| live.content.payload() == Some(payload);
     if change.action == Action::Adopt {
-        return LiveDecision::Hold(LiveHold::DiffersFromLive(of()));
+        return LiveDecision::Hold(LiveHold::NotAdopted(of()));
     }
     if let Some(hold) = hold(change, live, policy) {
         return LiveDecision::Hold(hold);

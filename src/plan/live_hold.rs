@@ -19,6 +19,8 @@ pub enum LiveHold {
     Drifted(LiveChange),
     /// The service has no such toggle.
     Missing,
+    /// The service has other targeting than the document that a first pass is to adopt.
+    NotAdopted(LiveChange),
     /// A variation is not of the toggle's return type, for this reason.
     ReturnType(String),
     /// The toggle has no targeting in this environment.
@@ -83,7 +85,10 @@ impl LiveHold {
     /// Returns whether the permission to overwrite drift releases the change.
     #[must_use]
     pub const fn is_drift(&self) -> bool {
-        matches!(self, Self::DiffersFromLive(_) | Self::Drifted(_))
+        matches!(
+            self,
+            Self::DiffersFromLive(_) | Self::Drifted(_) | Self::NotAdopted(_)
+        )
     }
 
     /// Returns the kind of reason.
@@ -93,7 +98,7 @@ impl LiveHold {
             Self::ApprovalRequired => WithheldKind::ApprovalRequired,
             Self::Archived => WithheldKind::Archived,
             Self::AwaitsApproval(_) => WithheldKind::AwaitsApproval,
-            Self::DiffersFromLive(_) => WithheldKind::DiffersFromLive,
+            Self::DiffersFromLive(_) | Self::NotAdopted(_) => WithheldKind::DiffersFromLive,
             Self::Drifted(_) => WithheldKind::Drifted,
             Self::Missing | Self::Untargeted => WithheldKind::Missing,
             Self::ReturnType(_) => WithheldKind::ReturnType,
@@ -128,6 +133,12 @@ impl fmt::Display for LiveHold {
             ),
             Self::Missing => f.write_str(
                 "the service has no such toggle: create it there first, or have it created with `--on-missing create`",
+            ),
+            Self::NotAdopted(change) => write!(
+                f,
+                "not adopted, because the service has other targeting ({change}): import the toggle and commit; to publish \
+                 the document instead, use `--overwrite-drift` once something is adopted here, or `--first-pass assert` \
+                 before"
             ),
             Self::ReturnType(reason) => escaped(reason).fmt(f),
             Self::Untargeted => f.write_str(

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::cli::failure::JsonError;
-use crate::model::{Action, Color, ToggleId, chain, counted, escaped};
+use crate::model::{Color, ToggleId, chain, counted, escaped};
 use crate::pass::{ChangeResult, Report};
 use crate::plan::render::{self, Links, code};
 use crate::plan::{Change, StateEdit};
@@ -19,9 +19,8 @@ pub(crate) fn line(change: &Change, result: &ChangeResult) -> String {
     let word = result.as_str().replace('_', " ");
     let (id, action) = (&change.id, change.action.as_str());
     let mut text = format!("{word} {id} ({action})");
-    // An adopted document is recorded without a comment, so its commit is not looked up.
-    if change.action != Action::Adopt {
-        let _ = write!(text, " {}", escaped(&change.attribution.label()));
+    if let Some(attribution) = change.known_attribution() {
+        let _ = write!(text, " {}", escaped(&attribution.label()));
     }
     text.push('\n');
     if let Some(reason) = result.reason() {

@@ -26,6 +26,8 @@ pub(super) fn commands(report: &ImportReport, all: &Settings, flags: &Flags) -> 
         _ => ".".to_owned(),
     };
     let git = git(report);
+    // Documents that were replaced were there before, so their environments have had their first pass.
+    let written = report.count(|result| matches!(result, ImportResult::Written { .. }));
     let mut text = format!("next:\n  {git} add {folders}\n  {git} commit -m 'Import toggles'\n");
     let mut then = |command, words: &str| {
         let _ = writeln!(text, "  gitoggle {words}{}", with_flags(command, flags, &[]));
@@ -36,10 +38,14 @@ pub(super) fn commands(report: &ImportReport, all: &Settings, flags: &Flags) -> 
         Some(_) => {
             // The documented service cannot be read, so a plan cannot compare with it.
             match all.service_kind {
+                ServiceKind::Documented if written == 0 => then(Command::Plan, "plan"),
                 ServiceKind::Documented => then(Command::Plan, "plan --first-pass adopt"),
                 ServiceKind::FeatureProbe => then(Command::Plan, "plan --live"),
             }
-            then(Command::Apply, "apply --first-pass adopt");
+            match written {
+                0 => then(Command::Apply, "apply"),
+                _ => then(Command::Apply, "apply --first-pass adopt"),
+            }
         }
     }
     text

@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use super::in_words;
 use crate::document::Diagnostic;
 use crate::evaluate::{Impact, UserImpact, Users};
-use crate::model::{Action, CommitId, Content, EnvironmentId, Payload, ToggleId};
+use crate::model::{Action, Attribution, CommitId, Content, EnvironmentId, Payload, ToggleId};
 use crate::plan::drift::DriftedJson;
 use crate::plan::{self, FETCH_ALL, History, Orphan, Plan, WithheldToggle};
 
@@ -153,7 +153,7 @@ struct Change<'a> {
     action: Action,
     sentences: Vec<String>,
     commit: Option<Commit<'a>>,
-    attribution: &'static str,
+    attribution: Option<&'static str>,
     comment: &'a str,
     path: &'a str,
     disabled: bool,
@@ -181,7 +181,7 @@ impl<'a> Change<'a> {
                 id: commit.id,
                 subject: commit.subject(),
             }),
-            attribution: change.attribution.as_str(),
+            attribution: change.known_attribution().map(Attribution::as_str),
             comment: &change.comment,
             path: &change.path,
             disabled: after.disabled,

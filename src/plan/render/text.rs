@@ -184,12 +184,13 @@ fn change(out: &mut String, change: &Change, is_full: bool, color: Color) {
         Action::Disable => ("-", "31"),
         Action::Update => ("~", "33"),
     };
-    let commit = escaped(&change.attribution.label()).to_string();
     let head = format!("{sign} {} {}", change.action.as_str(), change.id);
-    line(
-        out,
-        &format!("  {}  {}", paint(&head, code, color), paint(&commit, "2", color)),
-    );
+    let mut text = format!("  {}", paint(&head, code, color));
+    if let Some(attribution) = change.known_attribution() {
+        let commit = escaped(&attribution.label()).to_string();
+        text = format!("{text}  {}", paint(&commit, "2", color));
+    }
+    line(out, &text);
     if !is_full {
         return;
     }

@@ -204,6 +204,8 @@ fn a_document_that_differs_from_the_service_stays_unless_it_may_be_overwritten()
         .arg("shop/prod/pay")
         .arg("--overwrite")
         .exit(0)
+        .never_says(&["--first-pass"])
+        .stderr_contains(&["\n  gitoggle plan --live ", "\n  gitoggle apply --repo "])
         .any_output();
     assert_eq!(file(&world, "shop/prod/pay.yml"), canonical(18));
 }

@@ -90,9 +90,12 @@ impl PageLines<'_> {
     /// Returns the commit of a change and its diff.
     pub(super) fn diff(self, change: &Change) -> String {
         let ChangeText { sentences, diff } = change_text(change);
-        let commit = match change.attribution.commit() {
-            Some(commit) => format!("{} {}", self.commit(commit.id), code(commit.subject())),
-            None => change.attribution.as_str().to_owned(),
+        let commit = match change.known_attribution() {
+            None => String::new(),
+            Some(attribution) => match attribution.commit() {
+                Some(commit) => format!(" {} {}", self.commit(commit.id), code(commit.subject())),
+                None => format!(" {}", attribution.as_str()),
+            },
         };
         let guessed = if change.attribution.is_guessed() {
             " (guessed)"
@@ -107,10 +110,7 @@ impl PageLines<'_> {
         body.extend(diff);
         let users = self.users.and_then(|users| users::table(users, &change.id));
         let users = users.unwrap_or_default();
-        defused(&format!(
-            "{toggle} {commit}{guessed}\n\n{}\n{users}",
-            block(&body)
-        ))
+        defused(&format!("{toggle}{commit}{guessed}\n\n{}\n{users}", block(&body)))
     }
 
     /// Returns the line of a finding.
