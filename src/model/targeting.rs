@@ -214,6 +214,18 @@ impl Payload {
         })
     }
 
+    /// Returns the same targeting as a document of this kind of service has it. For FeatureProbe, a document without
+    /// prerequisites means that there are none (DESIGN, section 8.1).
+    #[must_use]
+    pub fn for_kind(&self, kind: ServiceKind) -> Self {
+        let mut targeting = self.targeting();
+        match (kind, &targeting.content.prerequisites) {
+            (ServiceKind::FeatureProbe, None) => targeting.content.prerequisites = Some(Vec::new()),
+            (ServiceKind::Documented, _) | (_, Some(_)) => return self.clone(),
+        }
+        Self::new(&targeting)
+    }
+
     /// Returns whether the toggle is disabled.
     #[must_use]
     pub fn is_disabled(&self) -> bool {
@@ -296,6 +308,17 @@ mod tests {
         assert_eq!(payload.disabled().content_len(), content.len());
         assert_eq!(Payload::from_json(payload.as_json()).unwrap(), payload);
     }
+
+    #[test]
+    fn a_payload_of_a_documented_service_has_no_prerequisites_for_featureprobe() {
+        let payload = Payload::new(&targeting());
+        assert_eq!(payload.for_kind(ServiceKind::Documented), payload);
+        let complete = payload.for_kind(ServiceKind::FeatureProbe);
+        assert_eq!(complete.targeting().content.prerequisites, Some(vec![]));
+        assert_eq!(complete.for_kind(ServiceKind::FeatureProbe), complete);
+        assert_eq!(complete.for_kind(ServiceKind::Documented), complete);
+    }
+
     #[test]
     fn the_full_vocabulary_follows_the_documented_members() {
         let mut full = targeting();

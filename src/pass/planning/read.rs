@@ -231,7 +231,11 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
                 AppliedVersion::Document { payload, .. } => Some(payload),
                 _ => None,
             };
-            let sent = Box::new(sent.clone());
+            // It may have been sent with settings for another kind of service.
+            let sent = Box::new(Sent {
+                payload: sent.payload.for_kind(self.context.kind),
+                ..sent.clone()
+            });
             return AppliedVersion::Unknown { sent, applied };
         }
         self.recorded(difference, blob)
@@ -240,7 +244,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
     /// Returns the version that was confirmed last.
     fn recorded(&self, difference: &Difference, blob: Option<&Blob>) -> AppliedVersion {
         if let Some(sent) = self.context.settled.get(&difference.id) {
-            return settled(sent);
+            return settled(sent, self.context.kind);
         }
         let (file, blob) = match (difference.applied.as_slice(), blob) {
             ([file], Some(blob)) => (file, blob),
@@ -269,14 +273,14 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
     }
 }
 
-fn settled(sent: &Sent) -> AppliedVersion {
+fn settled(sent: &Sent, kind: ServiceKind) -> AppliedVersion {
     match sent.action {
         // A file that returns after a confirmed `disable` is a create.
         Action::Disable => AppliedVersion::Nothing,
         Action::Adopt | Action::Create | Action::Update => AppliedVersion::Document {
             object: sent.object,
             format: sent.format,
-            payload: sent.payload.clone(),
+            payload: sent.payload.for_kind(kind),
         },
     }
 }
