@@ -22,17 +22,29 @@ fn a_toggle_that_is_archived_between_the_read_and_the_publish_is_applied_once_an
         .stdout_contains(&["applied shop/prod/pay (update)"])
         .any_stderr();
     assert_eq!(comments(&service), ["", "Add pay", "Raise the age"]);
-    service
-        .world
-        .repo
-        .file("shop/prod/pay.yaml", doc(22))
-        .commit("Raise it again");
+    service.commit("pay", doc(22), "Raise it again");
     service
         .apply()
         .exit(4)
         .stdout_contains(&["the toggle is archived on the service"])
         .any_stderr();
     assert_eq!(comments(&service).len(), 3);
+}
+
+#[test]
+fn a_toggle_that_is_archived_while_a_pass_runs_is_held_if_the_pass_has_not_read_it_yet() {
+    let service = with_pay_changed("Raise the age");
+    let archive = json!({ "method": "PATCH", "path": "/api/projects/shop/toggles/pay/offline", "body": {} });
+    service.script("GET", "/shop/toggles/pay", &json!({ "before": archive }));
+    let requests = service.requests(|| {
+        service
+            .apply()
+            .exit(4)
+            .stdout_contains(&["held shop/prod/pay", "the toggle is archived on the service"])
+            .any_stderr();
+    });
+    assert_eq!(requests, ["GET toggles/pay", "GET pay/targeting"]);
+    assert_eq!(comments(&service), ["", "Add pay"]);
 }
 
 #[test]
@@ -49,13 +61,9 @@ fn a_toggle_that_is_deleted_between_the_read_and_the_publish_fails_and_is_then_h
     });
     assert_eq!(
         requests,
-        ["GET toggles", "GET pay/targeting", "PATCH pay/targeting on 2"]
+        ["GET toggles/pay", "GET pay/targeting", "PATCH pay/targeting on 2"]
     );
-    service
-        .world
-        .repo
-        .file("shop/prod/pay.yaml", doc(22))
-        .commit("Raise it again");
+    service.commit("pay", doc(22), "Raise it again");
     let requests = service.requests(|| {
         service
             .apply()
@@ -63,7 +71,7 @@ fn a_toggle_that_is_deleted_between_the_read_and_the_publish_fails_and_is_then_h
             .stdout_contains(&["the service has no such toggle"])
             .any_stderr();
     });
-    assert_eq!(requests, ["GET toggles", "GET toggles/pay"]);
+    assert_eq!(requests, ["GET toggles/pay", "GET toggles"]);
 }
 
 #[test]
@@ -78,11 +86,7 @@ fn a_document_that_the_service_calls_invalid_is_refused_and_not_taken_for_a_conf
         "content:\n",
         "content:\n  prerequisites: [{ key: other, type: boolean, value: \"true\" }]\n",
     );
-    service
-        .world
-        .repo
-        .file("shop/prod/pay.yaml", document)
-        .commit("Need the other");
+    service.commit("pay", document, "Need the other");
     let requests = service.requests(|| {
         service
             .apply()
@@ -94,7 +98,7 @@ fn a_document_that_the_service_calls_invalid_is_refused_and_not_taken_for_a_conf
     assert_eq!(
         requests,
         [
-            "GET toggles",
+            "GET toggles/pay",
             "GET pay/targeting",
             "PATCH pay/targeting on 1",
             "GET pay/targeting/versions/2"
@@ -105,7 +109,7 @@ fn a_document_that_the_service_calls_invalid_is_refused_and_not_taken_for_a_conf
 
 #[test]
 fn a_page_of_a_proxy_instead_of_a_toggle_sends_nothing() {
-    for path in ["/toggles?", "/pay/targeting"] {
+    for path in ["/shop/toggles/pay", "/pay/targeting"] {
         let service = with_pay_changed("Raise the age");
         for _ in 0..20 {
             service.script("GET", path, &json!({ "page": "<title>Sign in</title>" }));
@@ -195,11 +199,7 @@ fn a_change_that_someone_else_made_after_the_kill_is_not_overwritten() {
     let (service, remote) = killed_after("lose_response");
     service.edit("pay", by_hand());
     crate::shared::age(&remote);
-    service
-        .world
-        .repo
-        .file("shop/prod/pay.yaml", doc(22))
-        .commit("Raise it again");
+    service.commit("pay", doc(22), "Raise it again");
     job(&service, "next")
         .exit(4)
         .stdout_contains(&["held shop/prod/pay", "changed on the service", "version 4 by "])
@@ -220,4 +220,61 @@ fn without_reads_nobody_can_allow_to_overwrite_drift() {
         "{answer}"
     );
     world.nothing_sent();
+}
+
+/// Applies `doc(18)`, then `doc(20)` with a request that meets `act` each time, as to a service that cannot be read.
+fn unknown_from_documented(act: &str) -> LiveService {
+    let service = LiveService::start(&json!([toggle("pay")]));
+    let repo = &service.world.repo;
+    let apply = || service.apply().set("service-kind", "documented");
+    repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    apply().set("first-pass", "assert").exit(0).any_output();
+    repo.file("shop/prod/pay.yaml", doc(20)).commit("Raise the age");
+    for _ in 0..4 {
+        service.script("PATCH", "/pay/targeting", &json!(act));
+    }
+    apply().exit(1).any_output();
+    service
+}
+
+#[test]
+fn a_service_that_can_be_read_from_now_on_shows_what_became_of_an_unknown_request() {
+    let stored = unknown_from_documented("lose_response");
+    let versions = stored.versions("pay").len();
+    let requests = stored.requests(|| {
+        stored
+            .apply()
+            .exit(0)
+            .stdout_contains(&["converged shop/prod/pay (update)"])
+            .any_stderr();
+    });
+    assert_eq!(requests, ["GET toggles/pay", "GET pay/targeting"]);
+    assert_eq!(stored.versions("pay").len(), versions);
+    let lost = unknown_from_documented("fail");
+    let requests = lost.requests(|| drop(lost.apply().exit(0).any_output()));
+    assert_eq!(
+        requests.last().map(String::as_str),
+        Some("PATCH pay/targeting on 2"),
+        "{requests:?}"
+    );
+    assert_eq!(comments(&lost), ["", "Add pay", "Raise the age"]);
+}
+
+#[test]
+fn a_change_of_someone_else_after_an_unknown_request_is_held_even_if_the_service_could_not_be_read_then() {
+    for act in ["lose_response", "fail"] {
+        let service = unknown_from_documented(act);
+        service.edit("pay", by_hand());
+        let before = comments(&service);
+        service.apply().exit_in(&[0, 4]).any_output();
+        assert_eq!(comments(&service), before, "{act}");
+        let repo = &service.world.repo;
+        repo.file("shop/prod/pay.yaml", doc(22)).commit("Raise it again");
+        service
+            .apply()
+            .exit(4)
+            .stdout_contains(&["held shop/prod/pay", "changed on the service"])
+            .any_stderr();
+        assert_eq!(comments(&service), before, "{act}");
+    }
 }

@@ -21,7 +21,7 @@ fn a_change_to_a_drifted_toggle_is_held_until_it_is_allowed() {
         &service,
         &["changed on the service", "version 3 by ", "--overwrite-drift"],
     );
-    assert_eq!(requests, ["GET toggles", "GET pay/targeting"]);
+    assert_eq!(requests, ["GET toggles/pay", "GET pay/targeting"]);
     service.apply().arg("--exit-zero-when-held").exit(0).any_output();
     let json = service.apply().set("output", "json").exit(4).json();
     assert_eq!(json["results"][0]["result"], "held", "{json}");
@@ -31,6 +31,38 @@ fn a_change_to_a_drifted_toggle_is_held_until_it_is_allowed() {
         service.versions("pay").last(),
         Some(&(4, "Raise the age".to_owned()))
     );
+}
+
+#[test]
+fn the_status_shows_why_the_last_pass_held_a_change_until_another_one_is_due() {
+    let service = with_pay_changed("Raise the age");
+    service.edit("pay", by_hand());
+    let status = || service.connected(service.world.status()).unset("timeout");
+    status()
+        .exit(0)
+        .stdout_contains(&["pending  shop/prod/pay", "1 pending"]);
+    service.apply().exit(4).any_output();
+    let requests = service.requests(|| {
+        status().exit(4).stdout_contains(&[
+            "drifted  shop/prod/pay",
+            "changed on the service",
+            "version 3 by ",
+        ]);
+        let json = status().set("output", "json").exit(4).json();
+        assert_eq!(json["toggles"][0]["kind"], "drifted", "{json}");
+    });
+    assert!(requests.is_empty(), "{requests:?}");
+    let commit = |age| {
+        let repo = &service.world.repo;
+        repo.file("shop/prod/pay.yaml", doc(age)).commit("Raise it again");
+    };
+    commit(22);
+    status().exit(0).stdout_contains(&["pending  shop/prod/pay"]);
+    service.apply().exit(4).any_output();
+    service.apply().arg("--overwrite-drift").exit(0).any_output();
+    status().exit(0).stdout_contains(&["1 in sync"]);
+    commit(24);
+    status().exit(0).stdout_contains(&["pending  shop/prod/pay"]);
 }
 
 #[test]
@@ -81,11 +113,7 @@ fn an_archived_toggle_is_held() {
 fn an_environment_with_approvals_is_held_unless_they_are_bypassed() {
     let environment = json!({ "key": "prod", "enableApproval": true, "reviewers": ["Admin"] });
     let service = LiveService::with(&environment, &json!([toggle("pay")]));
-    service
-        .world
-        .repo
-        .file("shop/prod/pay.yaml", doc(18))
-        .commit("Add pay");
+    service.commit("pay", doc(18), "Add pay");
     let apply = || service.apply().set("first-pass", "assert");
     apply()
         .exit(4)
@@ -106,11 +134,7 @@ fn an_environment_with_approvals_is_held_unless_they_are_bypassed() {
 fn a_value_of_another_type_is_held_before_it_is_sent() {
     let service = with_pay_changed("Raise the age");
     let document = doc(18).replace("value: \"true\"", "value: \"maybe\"");
-    service
-        .world
-        .repo
-        .file("shop/prod/pay.yaml", document)
-        .commit("Say maybe");
+    service.commit("pay", document, "Say maybe");
     held(
         &service,
         &["the value of the variation `on` is neither `true` nor `false`"],
@@ -120,11 +144,7 @@ fn a_value_of_another_type_is_held_before_it_is_sent() {
 #[test]
 fn a_missing_toggle_is_held_or_created() {
     let service = LiveService::start(&json!([toggle("other")]));
-    service
-        .world
-        .repo
-        .file("shop/prod/pay.yaml", doc(18))
-        .commit("Add pay\n\nMore.\n");
+    service.commit("pay", doc(18), "Add pay\n\nMore.\n");
     let apply = || service.apply().set("first-pass", "assert");
     apply()
         .exit(4)
@@ -170,6 +190,24 @@ fn adopt_records_what_is_equal_and_holds_what_differs() {
         "other",
         json!({ "comment": "by hand", "disabled": false, "content": content }),
     );
+    let plan = || {
+        service
+            .connected(service.world.plan())
+            .unset("timeout")
+            .set("first-pass", "adopt")
+    };
+    plan()
+        .exit(0)
+        .never_says(&["uncommitted"])
+        .stdout_contains(&["  = adopt shop/prod/other\n", "  = adopt shop/prod/pay\n"]);
+    plan()
+        .set("output", "markdown")
+        .exit(0)
+        .never_says(&["uncommitted"])
+        .any_output();
+    let json = plan().set("output", "json").exit(0).json();
+    assert_eq!(json["changes"][0]["attribution"], json!(null), "{json}");
+    crate::outputs::assert_valid(&service.world, "plan", &json);
     let requests = service.requests(|| {
         service
             .apply()
@@ -178,7 +216,7 @@ fn adopt_records_what_is_equal_and_holds_what_differs() {
             .stdout_contains(&[
                 "converged shop/prod/other (adopt)",
                 "held shop/prod/pay (adopt)",
-                "the service has other targeting",
+                "not adopted, because the service has other targeting",
             ])
             .any_stderr();
     });
@@ -221,4 +259,30 @@ fn settings_about_live_state_need_a_service_that_can_be_read() {
     // The default may be given explicitly.
     let documented = World::with_pay_applied();
     documented.plan().set("on-drift", "hold").exit(0).any_output();
+}
+
+#[test]
+fn a_toggle_without_a_targeting_in_its_environment_is_held() {
+    let service = LiveService::start(&json!([toggle("other")]));
+    let environment = "/api/projects/shop/environments/prod";
+    service.request("PATCH", &format!("{environment}/offline"), Some(json!({})));
+    let created = json!({
+        "name": "pay", "key": "pay", "returnType": "boolean", "clientAvailability": false, "disabledServe": 0,
+        "tags": [], "variations": toggle("pay")["variations"],
+    });
+    service.request("POST", "/api/projects/shop/toggles", Some(created));
+    service.request("PATCH", &format!("{environment}/restore"), Some(json!({})));
+    service.commit("pay", doc(18), "Add pay");
+    let requests = service.requests(|| {
+        service
+            .apply()
+            .set("first-pass", "assert")
+            .exit(4)
+            .stdout_contains(&["held shop/prod/pay", "has no targeting in this environment"])
+            .any_stderr();
+    });
+    assert!(
+        requests.iter().all(|request| request.starts_with("GET ")),
+        "{requests:?}"
+    );
 }

@@ -1,5 +1,9 @@
 //! The daemon's scans.
 
+use std::time::Duration;
+
+use serde_json::json;
+
 use super::stand::{Stand, targeting};
 use crate::support::{Daemon, Gitoggle, eventually};
 
@@ -60,7 +64,7 @@ fn an_outage_of_the_service_does_not_end_a_known_drift() {
     let daemon = scanning(&stand, "1h");
     daemon.becomes("shop/prod/pay", "drifted");
     for _ in 0..40 {
-        stand.script(serde_json::json!({
+        stand.script(json!({
             "on": { "method": "GET", "path": "/" },
             "do": { "page": "<title>Down</title>" },
         }));
@@ -86,7 +90,7 @@ fn a_lost_increment_is_found_by_the_scan_of_everything() {
     eventually("the first scan", || {
         (scans(&daemon, "success") >= 1.0).then_some(())
     });
-    stand.script(serde_json::json!({
+    stand.script(json!({
         "on": { "method": "PATCH", "path": targeting("pay") }, "do": "lose_increment",
     }));
     stand.changes("pay", 21, "hotfix");
@@ -123,4 +127,74 @@ fn a_daemon_that_ignores_drift_or_has_no_interval_reads_nothing() {
         assert_eq!(stand.requests(), [""; 0]);
         daemon.ends_in_peace();
     }
+}
+
+#[test]
+fn an_sdk_key_that_is_reset_during_a_scan_is_replaced_by_the_scan_of_everything() {
+    let stand = Stand::applied();
+    let daemon = scanning(&stand, "200ms");
+    eventually("the first scan", || {
+        (scans(&daemon, "success") >= 1.0).then_some(())
+    });
+    // The service answers 406 to the old key from now on, whatever changes.
+    let environment = "/api/projects/shop/environments/prod";
+    let reset = json!({ "resetServerSdk": true });
+    stand.before("/internal/", "PATCH", environment, reset);
+    stand.changes("pay", 21, "hotfix");
+    daemon.becomes("shop/prod/pay", "drifted");
+    let before = scans(&daemon, "success");
+    stand.changes("ship", 30, "hotfix");
+    daemon.becomes("shop/prod/ship", "drifted");
+    let later = scans(&daemon, "success") - before;
+    assert!(
+        later < 15.0,
+        "a scan with the new key finds it, not the next of everything: {later}"
+    );
+    assert_eq!(scans(&daemon, "partial"), 0.0);
+    assert_eq!(daemon.said("server-"), 0, "{}", daemon.log());
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn a_suspension_interrupts_a_scan_which_then_starts_again() {
+    let stand = Stand::slow(Duration::from_millis(300));
+    stand.changes("pay", 21, "hotfix");
+    let daemon = scanning(&stand, "1h");
+    eventually("the scan", || {
+        let requests = stand.requests();
+        requests
+            .iter()
+            .any(|one| one.contains("/internal/"))
+            .then_some(())
+    });
+    assert_eq!(daemon.order("/suspend", ""), 200);
+    eventually("the interruption", || {
+        (scans(&daemon, "interrupted") >= 1.0).then_some(())
+    });
+    daemon.becomes("shop/prod/pay", "drifted");
+    assert!(!daemon.status().unwrap()["suspended"].is_null());
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn an_operator_allows_to_overwrite_a_drifted_toggle_that_no_commit_changes() {
+    let stand = Stand::applied();
+    stand.changes("pay", 21, "hotfix");
+    let daemon = scanning(&stand, "1h");
+    daemon.becomes("shop/prod/pay", "drifted");
+    stand.requests();
+    let revision = stand.world.repo.head();
+    let order = json!({ "environment": "shop/prod", "what": "overwrite-drift", "revision": revision });
+    let (status, answer) = daemon.ask("/allow", &order.to_string());
+    assert_eq!(status, 200, "{answer}");
+    daemon.becomes("shop/prod/pay", "in_sync");
+    let published: Vec<String> = stand
+        .requests()
+        .into_iter()
+        .filter(|one| one.starts_with("PATCH"))
+        .collect();
+    assert_eq!(published, [format!("PATCH {}", targeting("pay"))]);
+    let (status, answer) = daemon.ask("/allow", &order.to_string());
+    assert_eq!(status, 409, "a decision is valid once: {answer}");
+    daemon.ends_in_peace();
 }

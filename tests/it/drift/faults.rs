@@ -102,3 +102,60 @@ fn without_the_sdk_endpoint_every_toggle_is_read() {
         assert!(reads.contains(&targeting(toggle)), "{reads:#?}");
     }
 }
+
+#[test]
+fn a_draft_is_listed_and_its_content_is_no_drift() {
+    let stand = Stand::applied();
+    let approvals =
+        json!({ "approvalSettings": [{ "environmentKey": "prod", "enable": true, "reviewers": ["Admin"] }] });
+    let settings = "/api/projects/shop/approvalSettings";
+    stand.before("/", "PATCH", settings, approvals);
+    let mut draft = crate::support::body(40, "a draft");
+    draft["disabled"] = json!(true);
+    let submitted = format!("{}/approval", targeting("pay"));
+    // After the first request, because approvals are off before.
+    stand.before("environments", "POST", &submitted, draft);
+    stand.drift().arg("--detailed-exitcode").exit(0).any_output();
+    stand.drift().arg("--detailed-exitcode").exit(0).stdout(
+        "Drift on https://$LIVE · 3 applied toggles in 1 environment
+
+draft shop/prod/pay
+    a draft by Admin awaits approval on the service
+
+no drift: 1 awaiting approval · 3 in sync
+",
+    );
+}
+
+#[test]
+fn a_toggle_without_a_targeting_in_its_environment_is_missing_and_hides_no_other() {
+    let stand = Stand::applied();
+    let environment = "/api/projects/shop/environments/prod";
+    let created = json!({
+        "name": "pay", "key": "pay", "returnType": "boolean", "clientAvailability": false, "disabledServe": 0,
+        "tags": [], "variations": [{ "name": "off", "value": "false" }, { "name": "on", "value": "true" }],
+    });
+    stand.script(on(
+        "/",
+        json!({ "delete_after": { "project": "shop", "toggle": "pay" } }),
+    ));
+    stand.drift().exit_in(&[0, 1]).any_output();
+    // Each happens before one request of this scan, because the service has no other way to such a toggle.
+    for (method, path, body) in [
+        ("PATCH", format!("{environment}/offline"), Value::Null),
+        ("POST", "/api/projects/shop/toggles".to_owned(), created),
+        ("PATCH", format!("{environment}/restore"), Value::Null),
+    ] {
+        stand.before("/", method, &path, body);
+    }
+    stand.drift().exit_in(&[0, 1]).any_output();
+    stand.changes("ship", 30, "hotfix");
+    stand
+        .drift()
+        .arg("--detailed-exitcode")
+        .exit(2)
+        .stdout_contains(&[
+            "missing shop/prod/pay\n    the toggle exists on the service, but has no targeting in this environment",
+            "~ drifted shop/prod/ship",
+        ]);
+}

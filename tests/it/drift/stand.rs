@@ -1,9 +1,10 @@
 //! A repository, and a FeatureProbe service that has its toggles.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use gitoggle::model::ServiceKind;
-use gitoggle::sandbox::{Sandbox, SandboxConfig};
+use gitoggle::sandbox::{Faults, Sandbox, SandboxConfig};
 use gitoggle::transport::Secret;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
@@ -30,13 +31,25 @@ impl Stand {
     }
 
     pub(super) fn with(more: &[&str]) -> Self {
-        let stand = Self::unapplied(more);
-        stand.apply().set("first-pass", "assert").exit(0).any_output();
-        stand.requests();
-        stand
+        Self::unapplied(more).then_applied()
+    }
+
+    /// Starts a service that takes this long for each response.
+    pub(super) fn slow(latency: Duration) -> Self {
+        Self::start(&[], latency).then_applied()
+    }
+
+    fn then_applied(self) -> Self {
+        self.apply().set("first-pass", "assert").exit(0).any_output();
+        self.requests();
+        self
     }
 
     pub(super) fn unapplied(more: &[&str]) -> Self {
+        Self::start(more, Duration::ZERO)
+    }
+
+    fn start(more: &[&str], latency: Duration) -> Self {
         let world = World::new();
         for toggle in TOGGLES {
             world.repo.file(&format!("shop/prod/{toggle}.yaml"), doc(18));
@@ -51,6 +64,10 @@ impl Stand {
                 ca_file: Some(ca.clone()),
                 kind: ServiceKind::FeatureProbe,
                 data: Some(json!({ "projects": projects }).to_string()),
+                faults: Faults {
+                    latency,
+                    ..Faults::default()
+                },
                 ..SandboxConfig::new(Secret::new(TOKEN.to_owned()))
             })
             .unwrap()
