@@ -80,7 +80,10 @@ const EDGES: &[(&str, &[&str])] = &[
             "transport",
         ],
     ),
-    ("daemon", &["model", "pass", "plan", "service", "source", "state"]),
+    (
+        "daemon",
+        &["document", "model", "pass", "plan", "service", "source", "state"],
+    ),
     ("notification", &["daemon", "model", "transport"]),
     ("admin", &["daemon", "git", "model", "plan", "transport", "web"]),
     ("sandbox", &["model", "plan", "transport", "web"]),
