@@ -77,9 +77,12 @@ fn in_words(change: &Change, before: Option<&Targeting>, after: &Targeting) -> V
 
 /// Returns the diff of two documents.
 pub(super) fn diff(before: &Targeting, after: &Targeting) -> Vec<String> {
-    // The shortest form, whichever the service: a diff is only for readers.
-    let [before, after] = [before, after].map(|targeting| print(targeting, ServiceKind::FeatureProbe));
-    text_diff(&before, &after)
+    text_diff(&document_text(before), &document_text(after))
+}
+
+/// Returns the text of a document for readers: the shortest form, whichever the service.
+fn document_text(targeting: &Targeting) -> String {
+    print(targeting, ServiceKind::FeatureProbe)
 }
 
 /// Returns the escaped lines of a unified diff, each with its sign.

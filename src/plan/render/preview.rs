@@ -1,7 +1,7 @@
 //! Shows a change within bounds, for the status page: sentences and a diff, whatever the size of the documents.
 
-use super::{change_text, diff};
-use crate::document::{Diagnostic, print, render};
+use super::{change_text, diff, document_text};
+use crate::document::{Diagnostic, render};
 use crate::model::{Color, LiveContent, cut, escaped};
 use crate::plan::{Change, DeployedDiff, DriftedToggle};
 
@@ -28,7 +28,7 @@ impl Preview {
         let text = change_text(change);
         let diff = match text.diff.is_empty() && change.before.payload().is_none() {
             true => {
-                let document = print(&change.payload.targeting());
+                let document = document_text(&change.payload.targeting());
                 document
                     .lines()
                     .map(|line| format!("+{}", escaped(line)))
