@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::daemon::Metrics;
 use crate::model::ToggleId;
-use crate::pass::{ChangeResult, Event};
+use crate::pass::{ChangeResult, Event, PublishAnswer};
 use crate::plan::{Change, Plan};
 use crate::telemetry::ANNOUNCEMENT;
 
@@ -55,12 +55,12 @@ impl RunObserver {
         match event {
             Event::Answered(outcome, took) => self.metrics.published(outcome.kind(), *took),
             Event::Begins(plan) => log_begin(&self.host, plan),
-            Event::Ended(change, result) => self.ended(change, result),
+            Event::Ended(change, result, answer) => self.ended(change, result, *answer),
             Event::HeldBack(_) | Event::Looked(_) => {}
         }
     }
 
-    fn ended(&self, change: &Change, result: &ChangeResult) {
+    fn ended(&self, change: &Change, result: &ChangeResult, answer: Option<PublishAnswer>) {
         if let (ChangeResult::Applied, Some(commit)) = (result, change.attribution.commit()) {
             let now = jiff::Timestamp::now().as_second();
             // A commit from a machine whose clock is ahead counts as zero seconds old.
@@ -72,7 +72,7 @@ impl RunObserver {
             (Novelty::Known, Some(reason)) => {
                 tracing::debug!(name: "unchanged", toggle = %change.id, reason = &*reason, "not applied, as before");
             }
-            _ => log_result(change, result),
+            _ => log_result(change, result, answer),
         }
     }
 }
@@ -92,18 +92,21 @@ pub(super) fn log_begin(host: &str, plan: &Plan) {
 }
 
 /// Logs the result of a change.
-pub(super) fn log_result(change: &Change, result: &ChangeResult) {
+pub(super) fn log_result(change: &Change, result: &ChangeResult, answer: Option<PublishAnswer>) {
     let toggle = &change.id;
+    let (status, took_ms) = (answer.and_then(|answer| answer.status), took_ms(answer));
     match result {
         ChangeResult::Applied => {
             let commit = change.attribution.commit();
             let commit = commit.map(|commit| tracing::field::display(commit.id));
-            tracing::info!(name: "published", %toggle, commit, "published");
+            tracing::info!(name: "published", %toggle, commit, status, took_ms, "published");
         }
         ChangeResult::Failed { reason } | ChangeResult::FailedAlone { reason } => {
-            tracing::warn!(name: "failed", %toggle, reason, "failed");
+            tracing::warn!(name: "failed", %toggle, reason, status, took_ms, "failed");
         }
-        ChangeResult::Pending { reason } => tracing::warn!(name: "pending", %toggle, reason, "pending"),
+        ChangeResult::Pending { reason } => {
+            tracing::warn!(name: "pending", %toggle, reason, status, took_ms, "pending");
+        }
         ChangeResult::Converged => {
             tracing::info!(name: "converged", %toggle, "the service had this targeting already, recorded");
         }
@@ -113,4 +116,15 @@ pub(super) fn log_result(change: &Change, result: &ChangeResult) {
         }
         ChangeResult::NotSent => {}
     }
+}
+
+/// Logs the last request for a change whose result was printed.
+pub(super) fn log_answer(change: &Change, result: &ChangeResult, answer: Option<PublishAnswer>) {
+    let (toggle, outcome) = (&change.id, result.as_str());
+    let (status, took_ms) = (answer.and_then(|answer| answer.status), took_ms(answer));
+    tracing::info!(name: "publish_ended", %toggle, outcome, status, took_ms, "publish ended");
+}
+
+fn took_ms(answer: Option<PublishAnswer>) -> Option<u64> {
+    answer.map(|answer| u64::try_from(answer.took.as_millis()).unwrap_or(u64::MAX))
 }

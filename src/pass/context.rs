@@ -22,6 +22,15 @@ pub struct PassContext {
     observe: Observe,
 }
 
+/// The end of a request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct PublishAnswer {
+    /// The status of the response; none without a response.
+    pub status: Option<u16>,
+    /// The time until the response or the failure.
+    pub took: Duration,
+}
+
 /// An event of a running pass.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
@@ -31,8 +40,8 @@ pub enum Event<'a> {
     Begins(&'a Plan),
     /// A request ended after this time, with or without a response.
     Answered(&'a Outcome, Duration),
-    /// Publishing a change has ended.
-    Ended(&'a Change, &'a ChangeResult),
+    /// Publishing a change has ended, after this last request, if any was sent.
+    Ended(&'a Change, &'a ChangeResult, Option<PublishAnswer>),
     /// The service asked for a pause of this length (`Retry-After`).
     HeldBack(Duration),
 }

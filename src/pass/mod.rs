@@ -66,7 +66,7 @@ mod worktree;
 
 pub(crate) use applied_tree::applied_tree;
 pub use config::{Config, Rules};
-pub use context::{Event, Observe, PassContext};
+pub use context::{Event, Observe, PassContext, PublishAnswer};
 pub use document_files::{DocumentFiles, ReadDocument, TestFile};
 pub use error::{Error, Stale};
 pub use history::{DeploymentHistory, DeploymentPart, DeploymentQuery, HistoryReader, name_subjects};

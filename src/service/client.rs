@@ -79,7 +79,7 @@ impl Client {
             .connection
             .patch(self.base_url().targeting(toggle), body)
             .await;
-        outcome(toggle, received, session)
+        outcome(received, session)
     }
 
     /// Creates `toggle` with `body` in its project and in each of its environments. Otherwise like [`Client::publish`].
@@ -88,24 +88,15 @@ impl Client {
             .base_url()
             .below(&["api", "projects", toggle.project(), "toggles"]);
         let received = self.connection.post(url, body).await;
-        outcome(toggle, received, session)
+        outcome(received, session)
     }
 }
 
-fn outcome(toggle: &ToggleId, received: Result<Received, Outcome>, session: &Session) -> Outcome {
+fn outcome(received: Result<Received, Outcome>, session: &Session) -> Outcome {
     let outcome = received.map_or_else(
         |failure| failure,
-        |received| {
-            log(toggle, &received);
-            classify(&received.response(), session.trust())
-        },
+        |received| classify(&received.response(), session.trust()),
     );
     session.record(&outcome);
     outcome
-}
-
-fn log(toggle: &ToggleId, received: &Received) {
-    let (status, took_ms) = (received.status, received.took_ms());
-    let request_id = received.request_id();
-    tracing::debug!(name: "answered", %toggle, status, took_ms, request_id, "response received");
 }

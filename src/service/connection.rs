@@ -189,11 +189,31 @@ impl ServiceConnection {
         let request = request
             .header(AUTHORIZATION, header)
             .header(ACCEPT, "application/json");
-        match request.send().await {
-            Ok(response) => Ok(Received::read(response, secret, started.elapsed(), limit).await),
+        let request = request.build();
+        // Without the query. The path is percent-encoded, so it contains no control characters.
+        let line = request.as_ref().ok().map(|request| {
+            let path = request.url().path().to_owned();
+            (request.method().clone(), path)
+        });
+        let (method, path) = line.unwrap_or_default();
+        let sent = match request {
+            Ok(request) => self.http.execute(request).await,
+            Err(error) => Err(error),
+        };
+        match sent {
+            Ok(response) => {
+                let received = Received::read(response, secret, started.elapsed(), limit).await;
+                let (status, took_ms) = (received.status, received.took_ms());
+                let request_id = received.request_id();
+                tracing::debug!(name: "answered", %method, path, status, took_ms, request_id, "response received");
+                Ok(received)
+            }
             Err(error) => {
                 let failure = SendFailure::new(&error, secret.expose());
-                Err(classify_failure(&failure, self.base_url.host()))
+                let outcome = classify_failure(&failure, self.base_url.host());
+                let took_ms = started.elapsed().as_millis();
+                tracing::debug!(name: "unanswered", %method, path, took_ms = %took_ms, reason = %outcome, "no response");
+                Err(outcome)
             }
         }
     }

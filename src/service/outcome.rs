@@ -103,6 +103,19 @@ impl Outcome {
         }
     }
 
+    /// Returns the status of the response, if there was one and the outcome depends on it.
+    #[must_use]
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Applied { status } | Self::Refused { status, .. } | Self::Unauthorised { status, .. } => {
+                Some(*status)
+            }
+            Self::Busy { status, .. } => *status,
+            Self::Forbidden { .. } => Some(403),
+            Self::Lost { .. } | Self::Misrouted { .. } | Self::Untrusted { .. } => None,
+        }
+    }
+
     /// Returns the outcome of a read that failed: the service certainly stored nothing, and nothing was lost.
     pub(super) fn of_read(self) -> Self {
         let stored_nothing = Certainty::NotStored;

@@ -68,5 +68,6 @@ mod status;
 mod support;
 mod test_command;
 mod validate;
+mod verbose;
 mod vocabulary;
 mod waivers;

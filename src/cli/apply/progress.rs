@@ -6,10 +6,10 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use super::output;
-use crate::cli::observer::{log_begin, log_result};
+use crate::cli::observer::{log_answer, log_begin, log_result};
 use crate::config::LogFormat;
 use crate::model::{Action, ToggleId, counted, escaped};
-use crate::pass::{ChangeResult, Event};
+use crate::pass::{ChangeResult, Event, PublishAnswer};
 use crate::plan::{Change, Plan};
 use crate::telemetry::Stream;
 
@@ -100,7 +100,7 @@ impl Progress {
     pub(super) fn observe(&self, event: &Event<'_>) {
         match event {
             Event::Begins(plan) => self.begin(plan),
-            Event::Ended(change, result) => self.ended(change, result),
+            Event::Ended(change, result, answer) => self.ended(change, result, *answer),
             Event::Answered(..) | Event::HeldBack(_) | Event::Looked(_) => {}
         }
     }
@@ -120,13 +120,16 @@ impl Progress {
         let _ = self.bar.set(bar.with_style(style));
     }
 
-    fn ended(&self, change: &Change, result: &ChangeResult) {
+    fn ended(&self, change: &Change, result: &ChangeResult, answer: Option<PublishAnswer>) {
         if let Some(bar) = self.bar.get() {
             bar.inc(1);
         }
         match self.results {
-            ResultTiming::AsTheyEnd => self.print(change, result),
-            ResultTiming::AtTheEnd => log_result(change, result),
+            ResultTiming::AsTheyEnd => {
+                self.print(change, result);
+                log_answer(change, result, answer);
+            }
+            ResultTiming::AtTheEnd => log_result(change, result, answer),
         }
     }
 }

@@ -7,13 +7,15 @@
 
 use std::pin::pin;
 
+use tracing::{Instrument as _, debug_span};
+
 use super::lanes::Job;
 use super::sender::{Attempt, BaseVersion, Sender};
 use super::{body, sent};
 #[cfg(test)]
 use crate::git::simulated::{Mutation, makes};
 use crate::model::{Certainty, Live, LiveVersion, ReturnType, Sent, SentNote, ToggleId};
-use crate::pass::context::Event;
+use crate::pass::context::{Event, PublishAnswer};
 use crate::plan::{Before, Change, LiveDecision, Resolution, decide_by_versions, decide_live, resolve};
 use crate::service::Outcome;
 use crate::state::{self, Begun};
@@ -160,8 +162,12 @@ impl Sender {
             self.set_base_version(job.change, base);
         }
         let started = self.now();
-        let outcome = self.job.service.publish(&change.id, body(&sent)).await;
+        let attempt = job.attempt;
+        let published = self.job.service.publish(&change.id, body(&sent));
+        let outcome = published.instrument(debug_span!("publish", attempt)).await;
         let took = self.now().saturating_duration_since(started);
+        let status = outcome.status();
+        self.keep_answer(job.change, PublishAnswer { status, took });
         self.report(Event::Answered(&outcome, took));
         let (patched, certainty) = match sent.base_version.filter(|_| is_doubtful(&outcome)) {
             None => {

@@ -13,7 +13,7 @@ use super::evidence::ServiceVerdict;
 use super::lanes::{Job, Next};
 use super::order::Order;
 use crate::model::SentNote;
-use crate::pass::context::Event;
+use crate::pass::context::{Event, PublishAnswer};
 use crate::pass::report::{ChangeResult, PublishSummary, StopReason};
 use crate::plan::{Change, LiveHold, Policy};
 use crate::service::retry::{self, Again, PassEffect, RetryContext, TokenState};
@@ -56,6 +56,8 @@ struct Results {
     stopped: Option<StopReason>,
     /// The version that the last request of each change was sent on top of, and the request's note.
     base_versions: BTreeMap<usize, BaseVersion>,
+    /// The end of the last request for each change.
+    answers: BTreeMap<usize, PublishAnswer>,
 }
 
 impl Sender {
@@ -75,6 +77,7 @@ impl Sender {
                 results: vec![ChangeResult::NotSent; total],
                 stopped: None,
                 base_versions: BTreeMap::new(),
+                answers: BTreeMap::new(),
             }),
             changed: Notify::new(),
         }
@@ -234,9 +237,18 @@ impl Sender {
             result,
             ChangeResult::FailedAlone { .. } | ChangeResult::NotSent | ChangeResult::Pending { .. }
         ) {
-            self.report(Event::Ended(&self.job.plan.changes()[change], &result));
+            self.report_end(change, &result);
         }
         self.results().results[change] = result;
+    }
+
+    fn report_end(&self, change: usize, result: &ChangeResult) {
+        let answer = self.results().answers.get(&change).copied();
+        self.report(Event::Ended(&self.job.plan.changes()[change], result, answer));
+    }
+
+    pub(super) fn keep_answer(&self, change: usize, answer: PublishAnswer) {
+        self.results().answers.insert(change, answer);
     }
 
     /// Keeps the result of a request that the journal could not record.
@@ -305,7 +317,7 @@ impl Sender {
                 result,
                 ChangeResult::FailedAlone { .. } | ChangeResult::Pending { .. }
             ) {
-                self.report(Event::Ended(&self.job.plan.changes()[change], result));
+                self.report_end(change, result);
             }
         }
         PublishSummary {

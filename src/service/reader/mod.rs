@@ -89,16 +89,7 @@ impl LiveReader {
     }
 
     async fn get(&self, url: Url, authorization: Authorization) -> Result<Received, Outcome> {
-        let path = url.path().to_owned();
-        let received = self
-            .connection
-            .get(url, authorization, LARGEST_READ)
-            .await
-            .map_err(Outcome::of_read)?;
-        let (status, took_ms) = (received.status, received.took_ms());
-        let request_id = received.request_id();
-        // The path is percent-encoded, so it contains no control characters.
-        tracing::debug!(name: "answered", path, status, took_ms, request_id, "response received");
-        Ok(received)
+        let received = self.connection.get(url, authorization, LARGEST_READ);
+        received.await.map_err(Outcome::of_read)
     }
 }

@@ -5,6 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::LiveReader;
+use tracing::Instrument as _;
+
 use crate::service::retry::{Again, PassEffect, RetryContext, TokenState, decide};
 use crate::service::{Outcome, TokenChange};
 
@@ -65,7 +67,10 @@ impl ReadSession {
             self.permitted().await?;
             // Read before the request, so that a token that another read loads meanwhile counts as newer.
             let generation = self.reader.token_generation();
-            let failure = match read().await {
+            let failure = match read()
+                .instrument(tracing::debug_span!("read", attempt = tries))
+                .await
+            {
                 Ok(value) => {
                     self.state().failures = 0;
                     return Ok(value);

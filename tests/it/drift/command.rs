@@ -34,6 +34,26 @@ fn no_drift_is_reported_as_such_and_nothing_is_written() {
     assert_eq!(sorted(reads), sorted(expected.map(str::to_owned).to_vec()));
 }
 
+#[test]
+fn each_read_is_logged_with_vv_without_its_query_and_without_a_key() {
+    let stand = Stand::applied();
+    let log = stand
+        .drift()
+        .arg("-vv")
+        .exit(0)
+        .never_says(&["pageSize", "server-"])
+        .both();
+    for path in [
+        "/internal/server/toggles",
+        "/api/projects/shop/toggles",
+        &targeting("cart"),
+    ] {
+        let line = format!("DEBUG response received method=GET path={path} status=200 took_ms=");
+        assert!(log.contains(&line), "{line}\n{log}");
+    }
+    assert!(log.contains(" attempt=1"), "{log}");
+}
+
 fn sorted(mut list: Vec<String>) -> Vec<String> {
     list.sort();
     list
