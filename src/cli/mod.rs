@@ -111,7 +111,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
         CommandArgs::Run => run::run(&settings),
         CommandArgs::Sandbox(args) => sandbox::run(&settings, args),
         CommandArgs::Schema { of } => schema::run(&settings, *of),
-        CommandArgs::Status => status::run(&settings),
+        CommandArgs::Status { list } => status::run(&settings, *list),
         CommandArgs::Suspend(args) => remote::suspend(&settings, args),
         CommandArgs::Test(args) => test::run(&settings, args),
         CommandArgs::Validate { paths } => validate::run(&settings, paths),

@@ -1,10 +1,11 @@
-//! `gitoggle status`: prints the state of every toggle, without side effects.
+//! `gitoggle status`: prints the state of the toggles, without side effects.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::args::StatusList;
 use super::failure::{ExitStatus, Failure};
 use super::{note, plan, print, setup, show};
 use crate::config::{OutputFormat, Settings};
@@ -14,7 +15,7 @@ use crate::plan::Plan;
 use crate::plan::render::{ANY_COMMENT, code};
 use crate::source::CacheMode;
 
-pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
+pub(super) fn run(settings: &Settings, list: StatusList) -> Result<ExitStatus, Failure> {
     let config = setup::config(settings, CacheMode::Untouched)?;
     let daemon::StatusReport { planned, status } = match settings.live {
         true => {
@@ -33,7 +34,7 @@ pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
             Err(super::unsupported_output(settings.output))
         }
         OutputFormat::Markdown => print(&markdown(&status)),
-        OutputFormat::Human => print(&text(&status)),
+        OutputFormat::Human => print(&text(&status, list)),
         OutputFormat::Json => show::json(&StatusOutput {
             version: 1,
             status: StatusJson::new(&status, &readiness(&status)),
@@ -89,7 +90,7 @@ fn readiness(status: &Status) -> Readiness {
     }
 }
 
-fn text(status: &Status) -> String {
+fn text(status: &Status, list: StatusList) -> String {
     // Destructured, so that a new field needs a decision here.
     let Status {
         service: _,
@@ -129,8 +130,10 @@ fn text(status: &Status) -> String {
         let globs = scope.globs().map(|globs| format!(" {globs}")).unwrap_or_default();
         let _ = writeln!(text, "suspended{}: {}", escaped(&globs), escaped(reason));
     }
+    let is_listed = |toggle: &&ToggleStatus| list == StatusList::All || toggle.state != ToggleState::InSync;
     let width = toggles
         .iter()
+        .filter(is_listed)
         .map(|toggle| toggle.toggle.as_str().len())
         .max()
         .unwrap_or(0);
@@ -141,7 +144,7 @@ fn text(status: &Status) -> String {
         kind: _,
         revision,
         format: _,
-    } in toggles.iter()
+    } in toggles.iter().filter(is_listed)
     {
         let revision = revision.map_or_else(|| "-".repeat(10), |revision| revision.short());
         let reason = reason

@@ -220,7 +220,8 @@ Digest: `sha256:<digest>`
 
 #[test]
 fn a_status_is_printed_as_text() {
-    of_every_kind().status().exit(4).stdout(r#"$REPO refs/heads/main at <short>
+    let world = of_every_kind();
+    let all = r#"$REPO refs/heads/main at <short>
 held     shop/prod/bad    <short>  the document is invalid; the last applied version stays
 orphan   shop/prod/gone   <short>  the file was removed; `--on-remove keep` leaves the toggle as it is
 pending  shop/prod/new    ----------  create is due
@@ -228,7 +229,18 @@ pending  shop/prod/pay    <short>  update is due
 in sync  shop/prod/same   <short>
 held     shop/test/first  ----------  nothing is applied here yet: `--first-pass assert` publishes everything, `--first-pass adopt` records it as already applied; to decide for this environment only, put the trailer `Gitoggle-First-Pass: assert` or `adopt` on a commit, or run `gitoggle allow first-pass-assert shop/test` or `first-pass-adopt` for a running daemon
 6 toggles: 2 held, 2 pending, 1 orphan, 1 in sync
-"#);
+"#;
+    world.status().arg("--all").exit(4).stdout(all);
+    let others: String = all
+        .split_inclusive('\n')
+        .filter(|line| !line.starts_with("in sync"))
+        .collect();
+    world.status().exit(4).stdout(&others);
+    let quiet = World::with_pay_applied();
+    quiet
+        .status()
+        .exit(0)
+        .stdout("$REPO refs/heads/main at <short>\n1 toggle: 1 in sync\n");
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn a_publish_that_was_confirmed_but_not_recorded_before_a_crash_is_listed() {
 fn a_status_with_every_toggle_in_sync_is_a_success() {
     let world = World::with_pay_applied();
     assert_eq!(states(&world, 0).into_values().collect::<Vec<_>>(), ["in_sync"]);
-    world.status().exit(0).says(&["shop/prod/pay"]);
+    world.status().arg("--all").exit(0).says(&["shop/prod/pay"]);
 }
 
 #[test]
@@ -121,7 +121,12 @@ fn status_sends_no_request_and_writes_nothing() {
 #[test]
 fn status_without_a_base_url_uses_the_only_existing_state() {
     let world = World::with_pay_applied();
-    world.status().unset("base-url").exit(0).says(&["shop/prod/pay"]);
+    world
+        .status()
+        .arg("--all")
+        .unset("base-url")
+        .exit(0)
+        .says(&["shop/prod/pay"]);
 }
 
 #[test]

@@ -113,8 +113,11 @@ pub enum CommandArgs {
         /// What it describes.
         of: SchemaSubject,
     },
-    /// Prints the state of every toggle.
-    Status,
+    /// Prints the state of the toggles.
+    Status {
+        /// The toggles that are listed as text.
+        list: StatusList,
+    },
     /// Suspends publishing in a running daemon.
     Suspend(SuspendArgs),
     /// Compares what toggles serve with expectations.
@@ -124,6 +127,15 @@ pub enum CommandArgs {
         /// Folders and files to check; none means all.
         paths: Vec<PathBuf>,
     },
+}
+
+/// The toggles that `status` lists as text.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum StatusList {
+    /// Every toggle.
+    All,
+    /// The toggles that are not in sync.
+    NotInSync,
 }
 
 impl CommandArgs {
@@ -148,7 +160,7 @@ impl CommandArgs {
             Self::Run => Command::Run,
             Self::Sandbox(_) => Command::Sandbox,
             Self::Schema { .. } => Command::Schema,
-            Self::Status => Command::Status,
+            Self::Status { .. } => Command::Status,
             Self::Suspend(_) => Command::Suspend,
             Self::Test(_) => Command::Test,
             Self::Validate { .. } => Command::Validate,
@@ -297,7 +309,12 @@ fn command_args(name: &str, matches: &ArgMatches) -> CommandArgs {
         Command::Schema => CommandArgs::Schema {
             of: schema::subject(matches),
         },
-        Command::Status => CommandArgs::Status,
+        Command::Status => CommandArgs::Status {
+            list: match matches.get_flag("all") {
+                true => StatusList::All,
+                false => StatusList::NotInSync,
+            },
+        },
         Command::Suspend => CommandArgs::Suspend(remote::suspend(matches)),
         Command::Test => CommandArgs::Test(evaluation::test(matches)),
         Command::Validate => CommandArgs::Validate {

@@ -211,7 +211,8 @@ fn own(command: Command) -> Vec<Arg> {
         ],
         Command::Allow | Command::Reconcile | Command::Resume | Command::Suspend => remote::own(command),
         Command::Explain | Command::Test => evaluation::own(command),
-        Command::Apply | Command::Run | Command::Status => Vec::new(),
+        Command::Status => vec![toggle("all", "List the toggles that are in sync as well")],
+        Command::Apply | Command::Run => Vec::new(),
         Command::Schema => schema::own(),
     }
 }

@@ -50,8 +50,8 @@ pub(super) const COMMANDS: &[(&str, Command, &str, &str)] = &[
         "status",
         Command::Status,
         "Show the state of every toggle",
-        "Shows for every toggle the applied revision and whether it is in sync, pending, held, failed or an \
-         orphan, and why. Has no side effects, like plan.",
+        "Shows which toggles are not in sync: pending, held, failed, drifted or an orphan, and why, with the applied \
+         revision. Counts all toggles; --all and -o json list them. Has no side effects, like plan.",
     ),
     (
         "drift",
