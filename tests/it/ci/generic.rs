@@ -94,7 +94,7 @@ fn the_hooks_of_pre_commit_check_the_work_tree() {
         };
         world.repo.write(&format!("shop/prod/{bad}"), text);
         run().exit(code).any_output();
-        world.repo.write("shop/prod/pay.yaml", &doc(18));
+        world.repo.write("shop/prod/pay.yaml", doc(18));
     }
     assert_eq!(ids, ["gitoggle-fmt", "gitoggle-validate", "gitoggle-test"]);
 }
