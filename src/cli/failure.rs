@@ -1,12 +1,12 @@
 //! Exit codes, and how errors are printed.
 
 use std::error::Error;
-use std::fmt;
+use std::{fmt, io};
 
 use serde::Serialize;
 
 use crate::config::ConfigErrors;
-use crate::model::escaped;
+use crate::model::{escaped, plain};
 
 /// The result of a command. If several apply, the last one in this order wins.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
@@ -73,6 +73,12 @@ impl Failure {
         }
     }
 
+    /// Fails because of an I/O error. `doing` is a verb with its object, such as ``create `a` ``.
+    pub(super) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let doing = doing.into();
+        move |source| Self::failed(IoFailure { doing, source })
+    }
+
     /// Adds a hint: how to fix the error.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -107,6 +113,14 @@ impl Failure {
     }
 }
 
+/// An I/O error and the operation that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("could not {doing}")]
+struct IoFailure {
+    doing: String,
+    source: io::Error,
+}
+
 /// The JSON output of a failed command.
 #[derive(Debug, Serialize)]
 pub(super) struct JsonFailure {
@@ -126,8 +140,8 @@ impl JsonError {
     pub(super) fn new(error: &(dyn Error + 'static), hint: Option<String>) -> Self {
         let causes = std::iter::successors(error.source(), |cause| (*cause).source());
         Self {
-            message: error.to_string(),
-            causes: causes.map(ToString::to_string).collect(),
+            message: plain(&error.to_string()),
+            causes: causes.map(|cause| plain(&cause.to_string())).collect(),
             hint,
         }
     }
@@ -141,11 +155,11 @@ impl From<ConfigErrors> for Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "error: {}", Indented(&self.error.to_string()))?;
-        let mut printed = self.error.to_string();
+        let mut printed = plain(&self.error.to_string());
+        writeln!(f, "error: {}", Indented(&printed))?;
         let mut cause = self.error.source();
         while let Some(error) = cause {
-            let text = error.to_string();
+            let text = plain(&error.to_string());
             // Some libraries include the cause in their own text.
             if !printed.ends_with(&text) {
                 writeln!(f, "  caused by: {}", Indented(&text))?;

@@ -134,6 +134,11 @@ impl FormatReport {
 
 impl From<AuthoringError> for Failure {
     fn from(error: AuthoringError) -> Self {
-        Self::failed(error)
+        let is_empty = matches!(error, AuthoringError::NoDocuments(_));
+        let failure = Self::failed(error);
+        match is_empty {
+            false => failure,
+            true => failure.hint("check the name of the environment, `--root` and `--layout`"),
+        }
     }
 }

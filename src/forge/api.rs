@@ -81,7 +81,7 @@ pub enum ApiUrlError {
     )]
     Insecure(String),
     /// It is not a URL.
-    #[error("this is not a URL: {0}; write `https://…`")]
+    #[error("this is not a URL; write `https://…`")]
     NotUrl(#[from] url::ParseError),
 }
 

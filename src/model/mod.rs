@@ -49,7 +49,7 @@ pub use suspension::{Suspension, SuspensionScope, SuspensionScopeError, Suspensi
 pub use targeting::{
     Between, Condition, Content, Payload, Prerequisite, Rule, ServiceKind, Targeting, Variation,
 };
-pub use text::{chain, closest, counted, cut, hex, html, listed};
+pub use text::{chain, closest, counted, cut, hex, html, listed, plain};
 pub use time::{duration, rfc3339, seconds};
 pub use tree::{Entries, EntryKind, MalformedTree, Tree, TreeEntry};
 pub use tree_diff::TreeDiff;

@@ -101,12 +101,61 @@ pub fn hex(bytes: &[u8]) -> String {
 #[must_use]
 pub fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+    plain(&causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")))
+}
+
+/// Returns the text of an error without what only its library needs: ` (os error 2)` of the standard library, its words
+/// for a failed lookup of a host, and the temporary file that `tempfile` names.
+#[must_use]
+pub fn plain(text: &str) -> String {
+    let text = text.replace("failed to lookup address information: ", "");
+    let text = without(&text, " (os error ", ")", |number| {
+        number.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    without(&text, " at path \"", "\"", |_| true)
+}
+
+/// Removes each part of `text` between `begin` and `end`, both included, whose inner text is `removed`.
+fn without(text: &str, begin: &str, end: &str, removed: impl Fn(&str) -> bool) -> String {
+    let mut parts = text.split(begin);
+    let mut kept = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once(end) {
+            Some((inner, rest)) if removed(inner) => kept.push_str(rest),
+            _ => kept.extend([begin, part]),
+        }
+    }
+    kept
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_additions_of_libraries_to_an_error_are_left_out() {
+        for (text, plain) in [
+            ("Permission denied (os error 13)", "Permission denied"),
+            (
+                "a: No such file (os error 2): b (os error 28)",
+                "a: No such file: b",
+            ),
+            ("an (os error x) stays", "an (os error x) stays"),
+            (
+                "No such file or directory at path \"/proc/.tmpQ\"",
+                "No such file or directory",
+            ),
+            (
+                "failed to lookup address information: Name or service not known",
+                "Name or service not known",
+            ),
+            ("cut (os error 1", "cut (os error 1"),
+        ] {
+            assert_eq!(super::plain(text), plain);
+        }
+        let error = std::io::Error::from_raw_os_error(28);
+        assert!(!chain(&error).contains("os error"));
+    }
 
     #[test]
     fn one_is_singular_and_every_other_number_is_plural() {

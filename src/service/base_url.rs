@@ -33,7 +33,7 @@ pub enum BaseUrlError {
     #[error("a base URL must not have a query or a fragment")]
     Query,
     /// It is not a URL.
-    #[error("this is not a URL: {0}; write `https://…`")]
+    #[error("this is not a URL; write `https://…`")]
     Syntax(#[from] url::ParseError),
     /// It has a user or a password.
     #[error("the URL must not contain a user or password")]
@@ -45,6 +45,12 @@ impl BaseUrl {
     #[must_use]
     pub fn host(&self) -> &str {
         self.0.host_str().expect("an https URL has a host")
+    }
+
+    /// Returns the host, and the port if it is not that of https.
+    #[must_use]
+    pub fn authority(&self) -> &str {
+        self.0.authority()
     }
 
     /// Returns the default state name of this service: its host and eight digits of a hash of the whole address. The

@@ -210,7 +210,7 @@ impl ServiceConnection {
             }
             Err(error) => {
                 let failure = SendFailure::new(&error, secret.expose());
-                let outcome = classify_failure(&failure, self.base_url.host());
+                let outcome = classify_failure(&failure, self.base_url.authority());
                 let took_ms = started.elapsed().as_millis();
                 tracing::debug!(name: "unanswered", %method, path, took_ms = %took_ms, reason = %outcome, "no response");
                 Err(outcome)

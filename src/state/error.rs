@@ -4,8 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::RemoteFault;
 use super::holder::Holder;
-use crate::git::{GitError, ObjectError, ObjectFault, RepositoryError, is_full};
+use crate::git::{ObjectError, ObjectFault, RepositoryError, is_full};
 use crate::model::{ObjectId, ToggleId};
 
 /// The cause that prevented reading or writing state.
@@ -139,8 +140,7 @@ pub enum Error {
         /// The URL without credentials.
         remote: String,
         /// The cause.
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
+        source: RemoteFault,
     },
     /// The file of the suspensions cannot be read.
     #[error("could not read `{}`, so publishing may be suspended", .path.display())]
@@ -197,10 +197,7 @@ impl Error {
                 "run this again when the other process has ended".to_owned()
             }
             Self::Moved(_) => "do not move that ref with other programs, and run this again".to_owned(),
-            Self::Remote { source, .. } => match source.downcast_ref::<GitError>() {
-                Some(error) => return error.hint(),
-                None => "check `--state-remote` and the permissions of this user there".to_owned(),
-            },
+            Self::Remote { source, .. } => return source.hint(),
             Self::Document { .. } | Self::WrongContent { .. } => {
                 "run `git fsck` in the source; if it is damaged, clone it again".to_owned()
             }
@@ -215,7 +212,7 @@ impl Error {
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::RemoteLocked { .. } => true,
-            Self::Remote { source, .. } => source.downcast_ref().is_some_and(GitError::is_transient),
+            Self::Remote { source, .. } => source.is_transient(),
             _ => false,
         }
     }

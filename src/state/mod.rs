@@ -60,7 +60,7 @@ pub use live_versions::{EqualVersion, LiveVersions};
 pub use orders::Orders;
 #[cfg(test)]
 pub(crate) use shared::head::SharedHead;
-pub use shared::{SharedOptions, SharedRemote};
+pub use shared::{RemoteFault, SharedOptions, SharedRemote};
 pub use sidecar::{Alone, CleanPass, Failures, HeldRequest, Refusal, Tried};
 pub use snapshot::{StateSnapshot, Unknown};
 pub use store::{Options, Store};

@@ -1,6 +1,6 @@
 //! Writes to stdout and stderr. A closed pipe is not an error, because its reader has read enough.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 
 use crate::config::ColorChoice;
@@ -25,6 +25,13 @@ impl Stream {
         }
     }
 
+    /// Returns whether the stream is a terminal that can move its cursor.
+    #[must_use]
+    pub fn redraws(self) -> bool {
+        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        self.is_terminal() && !is_dumb
+    }
+
     /// Decides whether to use color on this stream, by `choice` and the environment of this process.
     #[must_use]
     pub fn color(self, choice: ColorChoice) -> Color {
@@ -32,7 +39,7 @@ impl Stream {
             true => Color::Always,
             false => Color::Never,
         };
-        color(choice, terminal, std::env::var_os("NO_COLOR").as_deref())
+        color(choice, terminal, |name| std::env::var_os(name))
     }
 
     /// Writes `text` and flushes it.
@@ -55,12 +62,16 @@ impl Stream {
     }
 }
 
-/// `terminal` is the default for the stream. NO_COLOR applies if it is not empty (no-color.org).
-fn color(choice: ColorChoice, terminal: Color, no_color: Option<&OsStr>) -> Color {
+/// `terminal` is the default for the stream. An empty variable counts as unset (no-color.org, bixense.com/clicolors).
+fn color(choice: ColorChoice, terminal: Color, variable: impl Fn(&str) -> Option<OsString>) -> Color {
+    let set = |name| variable(name).filter(|value| !value.is_empty());
     match choice {
         ColorChoice::Always => Color::Always,
         ColorChoice::Never => Color::Never,
-        ColorChoice::Auto if no_color.is_some_and(|value| !value.is_empty()) => Color::Never,
+        ColorChoice::Auto if set("NO_COLOR").is_some() => Color::Never,
+        ColorChoice::Auto if set("CLICOLOR_FORCE").is_some_and(|value| value != "0") => Color::Always,
+        // Such a terminal, for example in an editor, prints escape sequences as text.
+        ColorChoice::Auto if set("TERM").is_some_and(|value| value == "dumb") => Color::Never,
         ColorChoice::Auto => terminal,
     }
 }
@@ -99,18 +110,37 @@ mod tests {
     }
 
     #[test]
-    fn an_explicit_choice_overrides_no_color() {
-        let set = Some(OsStr::new("1"));
-        let empty = Some(OsStr::new(""));
-        for (choice, terminal, no_color, expected) in [
-            (ColorChoice::Auto, Color::Always, None, Color::Always),
-            (ColorChoice::Auto, Color::Always, empty, Color::Always),
-            (ColorChoice::Auto, Color::Always, set, Color::Never),
-            (ColorChoice::Auto, Color::Never, None, Color::Never),
-            (ColorChoice::Always, Color::Never, set, Color::Always),
-            (ColorChoice::Never, Color::Always, None, Color::Never),
+    fn an_explicit_choice_overrides_the_variables() {
+        use Color::{Always, Never};
+        use ColorChoice as Choice;
+        for (choice, terminal, variables, expected) in [
+            (Choice::Auto, Always, vec![], Always),
+            (Choice::Auto, Always, vec![("NO_COLOR", "")], Always),
+            (Choice::Auto, Always, vec![("NO_COLOR", "1")], Never),
+            (Choice::Auto, Always, vec![("TERM", "dumb")], Never),
+            (Choice::Auto, Always, vec![("TERM", "xterm")], Always),
+            (Choice::Auto, Never, vec![("TERM", "xterm")], Never),
+            (Choice::Auto, Never, vec![("CLICOLOR_FORCE", "1")], Always),
+            (Choice::Auto, Never, vec![("CLICOLOR_FORCE", "0")], Never),
+            (
+                Choice::Auto,
+                Always,
+                vec![("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")],
+                Never,
+            ),
+            (
+                Choice::Always,
+                Never,
+                vec![("NO_COLOR", "1"), ("TERM", "dumb")],
+                Always,
+            ),
+            (Choice::Never, Always, vec![("CLICOLOR_FORCE", "1")], Never),
         ] {
-            assert_eq!(color(choice, terminal, no_color), expected);
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| OsString::from(value))
+            };
+            assert_eq!(color(choice, terminal, variable), expected, "{variables:?}");
         }
     }
 }

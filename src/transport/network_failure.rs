@@ -6,7 +6,7 @@ use std::io;
 
 use hyper_util::client::proxy::matcher::Matcher;
 
-use crate::model::escaped;
+use crate::model::{escaped, plain};
 
 /// A proxy that did not connect to the target.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -89,7 +89,7 @@ pub fn reason(error: &(dyn Error + 'static)) -> Reason {
     if chain(error).any(is_cut) {
         return Reason("the connection was closed before the response was complete".to_owned());
     }
-    Reason(chain(error).last().unwrap_or(error).to_string())
+    Reason(plain(&chain(error).last().unwrap_or(error).to_string()))
 }
 
 fn is_cut(error: &(dyn Error + 'static)) -> bool {

@@ -107,7 +107,7 @@ impl Progress {
 
     fn begin(&self, plan: &Plan) {
         self.announce(plan);
-        let target = match Stream::Stderr.is_terminal() {
+        let target = match Stream::Stderr.redraws() {
             true => ProgressDrawTarget::stderr(),
             false => ProgressDrawTarget::hidden(),
         };

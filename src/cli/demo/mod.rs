@@ -65,12 +65,13 @@ async fn show(settings: &Settings, args: &DemoArgs) -> Result<(), Failure> {
 fn folder(keep: Option<&Path>) -> Result<(PathBuf, Option<tempfile::TempDir>), Failure> {
     match keep {
         Some(folder) => {
-            std::fs::create_dir_all(folder).map_err(Failure::failed)?;
+            let doing = format!("create the folder `{}`", folder.display());
+            std::fs::create_dir_all(folder).map_err(Failure::io(doing))?;
             Ok((folder.to_owned(), None))
         }
         None => {
             let temporary = tempfile::Builder::new().prefix("gitoggle-demo-").tempdir();
-            let temporary = temporary.map_err(Failure::failed)?;
+            let temporary = temporary.map_err(Failure::io("create a temporary folder"))?;
             Ok((temporary.path().to_owned(), Some(temporary)))
         }
     }

@@ -31,9 +31,7 @@ impl ImportProgress {
 }
 
 fn bar(count: usize) -> ProgressBar {
-    // A dumb terminal cannot move its cursor.
-    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    let target = match Stream::Stderr.is_terminal() && !is_dumb {
+    let target = match Stream::Stderr.redraws() {
         true => ProgressDrawTarget::stderr(),
         false => ProgressDrawTarget::hidden(),
     };

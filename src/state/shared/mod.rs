@@ -4,6 +4,7 @@
 //! is the content of its commit. Invariant: unless a toggle is on the ref's list, the service has the document in the
 //! ref's tree.
 
+mod fault;
 pub(crate) mod head;
 mod lease;
 mod lookup;
@@ -17,6 +18,7 @@ mod simulation;
 mod tests;
 mod tracked_ref;
 
+pub use fault::RemoteFault;
 pub(crate) use lease::Lease;
 pub use remote::SharedRemote;
 pub use session::SharedOptions;

@@ -12,6 +12,7 @@ use std::time::SystemTime;
 use git2::{ObjectType, PushOptions, RemoteCallbacks, Repository, RepositoryInitOptions};
 use tempfile::TempDir;
 
+use super::fault::RemoteFault;
 use crate::git::Failpoints;
 use crate::git::pack::{self, Object, ObjectKind};
 use crate::git::refs::{self, Moved};
@@ -322,13 +323,11 @@ impl SharedRemote {
     }
 }
 
-fn failed<E: std::error::Error + Send + Sync + 'static>(
-    remote: &RepoUrl,
-) -> impl FnOnce(E) -> Error + use<E> {
+fn failed<E: Into<RemoteFault>>(remote: &RepoUrl) -> impl FnOnce(E) -> Error + use<E> {
     let remote = remote.to_string();
     move |source| Error::Remote {
         remote,
-        source: Box::new(source),
+        source: source.into(),
     }
 }
 

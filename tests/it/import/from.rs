@@ -84,7 +84,7 @@ fn a_missing_folder_and_an_empty_input_are_errors() {
         .exit(1)
         .stdout("0 written, 0 unchanged, 0 different\n")
         .stderr(
-            "error: the import ended early: could not read `$TMP/nowhere`: No such file or directory (os error 2)\n\
+            "error: the import ended early: could not read `$TMP/nowhere`: No such file or directory\n\
              hint: check the argument of `--from`\n",
         );
     import_lines(&world, "\n\n")

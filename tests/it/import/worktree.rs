@@ -132,7 +132,7 @@ fn a_work_tree_without_write_permission_is_reported_for_each_toggle() {
         .by_nobody()
         .exit(1)
         .stdout(
-            "failed shop/prod/pay: could not write `shop/prod/pay.yaml`: Permission denied (os error 13)\n\
+            "failed shop/prod/pay: could not write `shop/prod/pay.yaml`: Permission denied\n\
              \n\
              0 written, 1 unchanged, 0 different, 1 failed\n",
         )
@@ -156,7 +156,7 @@ fn a_full_disk_ends_the_import() {
         .exit(1)
         .stdout_contains(&[" written, 0 unchanged, 0 different\n"])
         .stderr(
-            "error: the import ended early: No space left on device (os error 28)\n\
+            "error: the import ended early: No space left on device\n\
              hint: free some space, then run the command again\n",
         );
     disk.make_room();

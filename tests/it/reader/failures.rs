@@ -103,9 +103,10 @@ async fn a_read_without_a_response_is_busy_because_nothing_was_lost() {
     let stand = Stand::answers([Answer::closes()]);
     let outcome = stand.reader.projects().await.unwrap_err();
     assert!(
-        outcome
-            .to_string()
-            .starts_with("the request was sent to `127.0.0.1`, but no response arrived: "),
+        outcome.to_string().starts_with(&format!(
+            "the request was sent to `{}`, but no response arrived: ",
+            stand.host()
+        )),
         "{outcome}"
     );
     assert_eq!(outcome.kind().as_str(), "busy");
@@ -115,7 +116,10 @@ async fn a_read_without_a_response_is_busy_because_nothing_was_lost() {
     failed(
         stand.reader.projects().await,
         "busy",
-        "the request was sent to `127.0.0.1`, but no complete response arrived within `--timeout`",
+        &format!(
+            "the request was sent to `{}`, but no complete response arrived within `--timeout`",
+            stand.host()
+        ),
     );
 }
 

@@ -34,6 +34,11 @@ impl Stand {
         )
     }
 
+    /// Returns the host and the port of the service.
+    fn host(&self) -> String {
+        self.service.url().replace("https://", "")
+    }
+
     fn with(token: SecretSource, timeout: Duration) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let ca_file = folder.path().join("ca.pem");

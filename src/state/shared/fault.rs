@@ -1,0 +1,49 @@
+//! The faults of a state remote.
+
+use crate::git::{GitError, Libgit2Error};
+
+/// Why a state remote could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoteFault {
+    /// A path without a repository.
+    #[error("there is no repository")]
+    NoRepository,
+    /// Another fault of a repository at a path, or the verdict of a host.
+    #[error(transparent)]
+    Repository(Libgit2Error),
+    /// A fault of the exchange with a host.
+    #[error(transparent)]
+    Transfer(#[from] GitError),
+}
+
+impl From<git2::Error> for RemoteFault {
+    fn from(error: git2::Error) -> Self {
+        match error.code() {
+            git2::ErrorCode::NotFound => Self::NoRepository,
+            _ => Self::Repository(Libgit2Error(error)),
+        }
+    }
+}
+
+impl RemoteFault {
+    /// Returns advice for the operator.
+    pub(crate) fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoRepository => {
+                Some("check `--state-remote`; `git init --bare` creates a repository".to_owned())
+            }
+            Self::Repository(_) => {
+                Some("check `--state-remote` and the permissions of this user there".to_owned())
+            }
+            Self::Transfer(error) => error.hint(),
+        }
+    }
+
+    /// Returns whether a retry may succeed.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self {
+            Self::Transfer(error) => error.is_transient(),
+            _ => false,
+        }
+    }
+}
