@@ -25,12 +25,13 @@ fn main() {
         return;
     };
     let target = target.to_string_lossy();
-    let (id, shown) = match &commit {
-        Some((id, Some(date))) => (id.as_str(), format!("{id} {date}, ")),
-        Some((id, None)) => (id.as_str(), format!("{id}, ")),
-        None => ("", String::new()),
+    let (id, date, shown) = match &commit {
+        Some((id, Some(date))) => (id.as_str(), date.as_str(), format!("{id} {date}, ")),
+        Some((id, None)) => (id.as_str(), "", format!("{id}, ")),
+        None => ("", "", String::new()),
     };
     println!("cargo::rustc-env=GITOGGLE_COMMIT={id}");
+    println!("cargo::rustc-env=GITOGGLE_DATE={date}");
     println!("cargo::rustc-env=GITOGGLE_TARGET={target}");
     println!("cargo::rustc-env=GITOGGLE_BUILD=({shown}{target})");
 }

@@ -8,6 +8,7 @@ pub mod failure;
 mod apply;
 mod audience;
 mod commands;
+mod completions;
 mod demo;
 mod diff;
 mod drift;
@@ -18,6 +19,7 @@ mod import;
 mod init;
 mod links;
 mod log;
+mod man;
 mod observer;
 mod plan;
 mod promote;
@@ -73,7 +75,12 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
         verbosity,
     } = invocation;
     let command = args.command();
-    let environment = config::ProcessEnvironment::of_process().map_err(Failure::failed)?;
+    let mut environment =
+        config::ProcessEnvironment::of_process().map_err(Failure::io("find the current folder"))?;
+    if matches!(command, Command::Completions | Command::Man) {
+        // An error in a setting must not break the completions of a shell.
+        environment.variables.clear();
+    }
     let config::LoadedSettings { settings, warnings } = config::load(command, flags, &environment)?;
     let level = verbosity.level(command, settings.log_level);
     telemetry::start(Logging::of(command, settings.log_format, level, settings.color));
@@ -86,6 +93,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
     let result = match args {
         CommandArgs::Allow(args) => remote::allow(&settings, args),
         CommandArgs::Apply => apply::run(&settings),
+        CommandArgs::Completions(shell) => completions::run(*shell),
         CommandArgs::Demo(args) => demo::run(&settings, args),
         CommandArgs::Drift(args) => drift::run(&settings, args, flags),
         CommandArgs::Explain(args) => explain::run(&settings, args),
@@ -101,6 +109,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
         } => promote::run(&settings, [from, to], globs),
         CommandArgs::Fmt { paths, mode } => fmt::run(&settings, paths, *mode),
         CommandArgs::Import { globs } => import::run(&settings, globs, flags),
+        CommandArgs::Man(args) => man::run(args),
         CommandArgs::Plan {
             files,
             exit,
@@ -148,12 +157,12 @@ fn unsupported_output(output: OutputFormat) -> Failure {
 
 /// Prints to stdout.
 fn print(text: &str) -> Result<(), Failure> {
-    Stream::Stdout.print(text).map_err(Failure::failed)
+    Stream::Stdout.print(text).map_err(Failure::io("write to stdout"))
 }
 
 /// Prints to stderr.
 fn note(text: &str) -> Result<(), Failure> {
-    Stream::Stderr.print(text).map_err(Failure::failed)
+    Stream::Stderr.print(text).map_err(Failure::io("write to stderr"))
 }
 
 /// Returns whether results are colored.

@@ -7,6 +7,8 @@ pub enum Command {
     Allow,
     /// Makes one pass.
     Apply,
+    /// Prints the completions of a shell.
+    Completions,
     /// Demonstrates the whole loop on loopback.
     Demo,
     /// Compares two environments.
@@ -23,6 +25,8 @@ pub enum Command {
     Init,
     /// Prints the deployment history.
     Log,
+    /// Prints manual pages.
+    Man,
     /// Prints what would be published, and why.
     Plan,
     /// Copies documents between environments.

@@ -7,6 +7,10 @@ pub const BUILD: Build = Build {
         false => Some(env!("GITOGGLE_COMMIT")),
         true => None,
     },
+    date: match env!("GITOGGLE_DATE").is_empty() {
+        false => Some(env!("GITOGGLE_DATE")),
+        true => None,
+    },
     target: env!("GITOGGLE_TARGET"),
     text: concat!(env!("CARGO_PKG_VERSION"), " ", env!("GITOGGLE_BUILD")),
 };
@@ -19,6 +23,8 @@ pub struct Build {
     /// The first ten digits of the commit, followed by `-dirty` if the sources differed from it. `None` if it is not
     /// known, such as in a build of an archive.
     pub commit: Option<&'static str>,
+    /// The day of the commit, such as `2026-11-22`, if it is known.
+    pub date: Option<&'static str>,
     /// The target triple.
     pub target: &'static str,
     /// All of it, such as `0.1.0 (d77f556a01 2026-11-22, x86_64-unknown-linux-gnu)`.

@@ -9,43 +9,6 @@ use crate::config::Command;
 use crate::model::{EnvironmentId, Scope, chain};
 use crate::pass::authoring::FormatMode;
 
-/// Returns examples for the help of `command`.
-pub(super) fn examples(command: Command) -> Option<&'static str> {
-    match command {
-        Command::Diff => Some(
-            "\
-Examples:
-  gitoggle diff shop/staging shop/production
-  gitoggle diff shop/staging shop/production -o markdown
-  gitoggle diff shop/staging shop/production --detailed-exitcode
-                                             exit with 2 if they differ",
-        ),
-        Command::Fmt => Some(
-            "\
-Examples:
-  gitoggle fmt                               all documents of the work tree
-  gitoggle fmt shop/production/pay.yaml      one document
-  gitoggle fmt --check                       for CI: change nothing, and exit with 1 if a
-                                             document has another layout",
-        ),
-        Command::Init => Some(
-            "\
-Examples:
-  gitoggle init toggles                      in a new folder
-  gitoggle init                              in the current one; existing files stay",
-        ),
-        Command::Promote => Some(
-            "\
-Examples:
-  gitoggle promote shop/staging shop/production
-  gitoggle promote shop/staging shop/production 'checkout-*'
-
-gitoggle diff shows the differences before; git restore undoes uncommitted ones.",
-        ),
-        _ => None,
-    }
-}
-
 /// Returns the arguments of `command` that are not settings.
 pub(super) fn own(command: Command) -> Vec<Arg> {
     match command {

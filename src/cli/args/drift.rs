@@ -17,16 +17,6 @@ pub struct DriftArgs {
     pub depth: ScanDepth,
 }
 
-/// The examples in the help.
-pub(super) const EXAMPLES: &str = "\
-Examples:
-  gitoggle drift                             everything that was applied
-  gitoggle drift 'shop/production/*'         one environment
-  gitoggle drift --detailed-exitcode         exit with 2 if there is drift: for scheduled jobs
-
-To keep a change that was made on the service, import it and commit; to publish over it, use
-gitoggle apply --overwrite-drift, or the trailer Gitoggle-Allow: overwrite-drift on a commit.";
-
 /// Returns the arguments that are not settings.
 pub(super) fn own() -> Vec<Arg> {
     vec![

@@ -2,7 +2,6 @@
 
 use clap::Arg;
 
-use crate::config::Command;
 use crate::model::Scope;
 
 /// Returns the arguments that are not settings.
@@ -26,21 +25,4 @@ pub(super) fn glob(text: &str) -> Result<String, String> {
                 .to_owned(),
         ),
     }
-}
-
-/// Returns examples for the help of `command`.
-pub(super) fn examples(command: Command) -> Option<&'static str> {
-    (command == Command::Import).then_some(
-        "\
-Examples:
-  gitoggle import                                everything that the token can read
-  gitoggle import 'shop/**'                      all environments of a project
-  gitoggle import 'shop/production/*'            one environment
-  gitoggle import shop/production/pay --overwrite
-                                                 accept what was changed on the service
-  gitoggle import --from exported                files exported/PROJECT/ENVIRONMENT/TOGGLE.json
-  gitoggle import --from - < toggles.jsonl       lines {\"toggle\": …, \"disabled\": …, \"content\": …}
-
-Then: git add, git commit, gitoggle plan --live, and gitoggle apply --first-pass adopt.",
-    )
 }

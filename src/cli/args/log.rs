@@ -28,14 +28,6 @@ pub enum LogDetail {
     Patch,
 }
 
-/// The examples in the help.
-pub(super) const EXAMPLES: &str = "\
-Examples:
-  gitoggle log                               the last deployments
-  gitoggle log -p shop/production/pay        how one toggle changed, with diffs
-  gitoggle log -n 0 'shop/production/*'      every deployment of one environment
-  gitoggle log -o json                       for scripts; gitoggle schema --of log describes it";
-
 /// Returns the arguments that are not settings.
 pub(super) fn own() -> Vec<Arg> {
     vec![

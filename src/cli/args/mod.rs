@@ -4,8 +4,13 @@
 mod authoring;
 mod drift;
 mod evaluation;
+mod examples;
+mod foreign;
 mod import;
+mod local;
 mod log;
+mod pages;
+mod pointers;
 mod program;
 mod remote;
 mod schema;
@@ -15,16 +20,16 @@ mod tests;
 
 pub use drift::DriftArgs;
 pub use evaluation::{AudienceArgs, Coverage, ExplainArgs, TestArgs};
+pub use local::{DemoArgs, DemoPause, SandboxArgs};
 pub use log::{LogArgs, LogDetail};
+pub use pages::{ManArgs, page_end};
 pub use program::program;
 pub use remote::{AllowArgs, ResumeArgs, SuspendArgs};
 pub use schema::SchemaSubject;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches};
 
@@ -52,6 +57,8 @@ pub enum CommandArgs {
     Allow(AllowArgs),
     /// Makes one pass.
     Apply,
+    /// Prints the completions of a shell.
+    Completions(clap_complete::Shell),
     /// Demonstrates the whole loop on loopback.
     Demo(DemoArgs),
     /// Traces one user through a toggle.
@@ -91,6 +98,8 @@ pub enum CommandArgs {
     },
     /// Prints the deployment history.
     Log(LogArgs),
+    /// Prints manual pages.
+    Man(ManArgs),
     /// Prints what would be published, and why.
     Plan {
         /// The files to plan.
@@ -145,6 +154,7 @@ impl CommandArgs {
         match self {
             Self::Allow(_) => Command::Allow,
             Self::Apply => Command::Apply,
+            Self::Completions(_) => Command::Completions,
             Self::Demo(_) => Command::Demo,
             Self::Explain(_) => Command::Explain,
             Self::Drift(_) => Command::Drift,
@@ -154,6 +164,7 @@ impl CommandArgs {
             Self::Promote { .. } => Command::Promote,
             Self::Import { .. } => Command::Import,
             Self::Log(_) => Command::Log,
+            Self::Man(_) => Command::Man,
             Self::Plan { .. } => Command::Plan,
             Self::Reconcile => Command::Reconcile,
             Self::Resume(_) => Command::Resume,
@@ -175,49 +186,6 @@ pub enum PlanExit {
     Detailed,
     /// It shows only errors and holds.
     Plain,
-}
-
-/// The options of the demonstration.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct DemoArgs {
-    /// The folder of the sample repository and the state; none uses a temporary one.
-    pub keep: Option<PathBuf>,
-    /// The wait between steps.
-    pub pause: DemoPause,
-}
-
-/// The wait between the steps of the demonstration.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum DemoPause {
-    /// This duration.
-    For(Duration),
-    /// A default on a terminal, none elsewhere.
-    OnTerminal,
-}
-
-/// The options of the sandbox, with the faults that it injects.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SandboxArgs {
-    /// The address to listen on.
-    pub listen: SocketAddr,
-    /// The file to write the certificate authority to.
-    pub ca_out: Option<PathBuf>,
-    /// The file to append published documents to, one JSON object per line.
-    pub history_file: Option<PathBuf>,
-    /// The file with the projects to start with.
-    pub data: Option<PathBuf>,
-    /// The share of requests that get a 500, between 0 and 1.
-    pub fail_rate: f64,
-    /// The delay of each response.
-    pub latency: Duration,
-    /// The share of requests that are stored but get no response, between 0 and 1.
-    pub drop_rate: f64,
-    /// The share of requests that get a 429, between 0 and 1.
-    pub too_many_rate: f64,
-    /// The `Retry-After` of a 429.
-    pub retry_after: Duration,
-    /// The seed of the random faults.
-    pub seed: u64,
 }
 
 /// The log level of `-v` and `-q`.
@@ -255,14 +223,20 @@ impl Verbosity {
 /// # Errors
 /// A `clap::Error` with the message to print: the requested help or version, or a usage error. See [`exit_code`].
 pub fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {
-    let matches = program().try_get_matches_from(typed)?;
+    let typed: Vec<OsString> = typed.into_iter().collect();
+    let matches = program()
+        .try_get_matches_from(&typed)
+        .map_err(|error| pointers::pointed(error, &typed))?;
     let Some((name, matches)) = matches.subcommand() else {
         unreachable!("a subcommand is required");
     };
     Ok(Invocation {
         args: command_args(name, matches),
         flags: flags(command_named(name), matches),
-        verbosity: verbosity(matches),
+        verbosity: match command_named(name) {
+            Command::Completions | Command::Man => Verbosity::Usual,
+            _ => verbosity(matches),
+        },
     })
 }
 
@@ -277,14 +251,8 @@ fn command_args(name: &str, matches: &ArgMatches) -> CommandArgs {
     match command_named(name) {
         Command::Allow => CommandArgs::Allow(remote::allow(matches)),
         Command::Apply => CommandArgs::Apply,
-        Command::Demo => CommandArgs::Demo(DemoArgs {
-            keep: matches.get_one("keep").cloned(),
-            pause: match (matches.get_flag("no-pause"), matches.get_one("pause")) {
-                (true, _) => DemoPause::For(Duration::ZERO),
-                (false, Some(pause)) => DemoPause::For(*pause),
-                (false, None) => DemoPause::OnTerminal,
-            },
-        }),
+        Command::Completions => CommandArgs::Completions(pages::shell(matches)),
+        Command::Demo => CommandArgs::Demo(local::demo(matches)),
         Command::Explain => CommandArgs::Explain(evaluation::explain(matches)),
         Command::Drift => CommandArgs::Drift(drift::args(matches)),
         command @ (Command::Diff | Command::Fmt | Command::Init | Command::Promote) => {
@@ -294,6 +262,7 @@ fn command_args(name: &str, matches: &ArgMatches) -> CommandArgs {
             globs: matches.get_many("globs").into_iter().flatten().cloned().collect(),
         },
         Command::Log => CommandArgs::Log(log::args(matches)),
+        Command::Man => CommandArgs::Man(pages::man(matches)),
         Command::Plan => CommandArgs::Plan {
             files: match matches.get_flag("worktree") {
                 true => Files::WorkTree,
@@ -305,7 +274,7 @@ fn command_args(name: &str, matches: &ArgMatches) -> CommandArgs {
         Command::Reconcile => CommandArgs::Reconcile,
         Command::Resume => CommandArgs::Resume(remote::resume(matches)),
         Command::Run => CommandArgs::Run,
-        Command::Sandbox => CommandArgs::Sandbox(sandbox_args(matches)),
+        Command::Sandbox => CommandArgs::Sandbox(local::sandbox(matches)),
         Command::Schema => CommandArgs::Schema {
             of: schema::subject(matches),
         },
@@ -327,22 +296,6 @@ fn plan_exit(matches: &ArgMatches) -> PlanExit {
     match matches.get_flag("detailed-exitcode") {
         true => PlanExit::Detailed,
         false => PlanExit::Plain,
-    }
-}
-
-fn sandbox_args(matches: &ArgMatches) -> SandboxArgs {
-    let rate = |name| *matches.get_one(name).expect("rates have defaults");
-    SandboxArgs {
-        listen: *matches.get_one("listen").expect("it has a default"),
-        ca_out: matches.get_one("ca-out").cloned(),
-        history_file: matches.get_one("history-file").cloned(),
-        data: matches.get_one("data").cloned(),
-        fail_rate: rate("fail-rate"),
-        latency: *matches.get_one("latency").expect("it has a default"),
-        drop_rate: rate("drop-rate"),
-        too_many_rate: rate("too-many-rate"),
-        retry_after: *matches.get_one("retry-after").expect("it has a default"),
-        seed: *matches.get_one("seed").expect("it has a default"),
     }
 }
 

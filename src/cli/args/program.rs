@@ -1,28 +1,61 @@
 //! Defines the commands, flags and help texts for clap.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Arg, ArgAction, Command as Clap, value_parser};
+use clap::{Arg, ArgAction, Command as Clap, ValueHint, value_parser};
 
 use super::table::COMMANDS;
-use super::{authoring, drift, evaluation, import, log, option, remote, schema, toggle};
-use crate::config::{Command, SettingInfo, ValueShape, count, ratio, settings};
-use crate::model::{BUILD, duration};
+use super::{authoring, drift, evaluation, examples, import, local, log, pages, remote, schema, toggle};
+use crate::config::{Command, SettingInfo, ValueShape, settings};
+use crate::model::BUILD;
 
-const AFTER: &str = "\
-Every setting is a flag, a variable (--base-url is GITOGGLE_BASE_URL) and a key in the file that --config names \
-(base_url). Flags take precedence over variables, and variables over the file. Tokens and passwords are never flags: use \
-variables or separate files.";
+/// How settings are given.
+pub(super) const SETTINGS: &str = "\
+Every setting is a flag, a variable (--base-url is GITOGGLE_BASE_URL) and a
+key in the file that --config names (base_url). Flags take precedence over
+variables, and variables over the file. Tokens and passwords are never
+flags: use variables or separate files.";
 
-const EXIT_CODES: &str = "\
+/// The meaning of the exit codes.
+pub(super) const EXIT_CODES: &str = "\
 Exit codes:
    0  success
    1  failure, or interruption before all work was done
-   2  plan --detailed-exitcode: there are changes; drift --detailed-exitcode: there is drift
+   2  with --detailed-exitcode: there are changes, or there is drift
    3  at least one document is invalid
-   4  at least one change is held: rail, first pass (not for plan), suspension or stale checkout
+   4  at least one change is held: by a rail, because of a first pass (not for
+      plan), by a suspension, or because the checkout is stale
   64  an unknown flag, or a missing or malformed setting";
+
+/// The settings in the short help.
+const COMMON: &[&str] = &[
+    "admin_token_file",
+    "allow_mass_change",
+    "base_url",
+    "ca_file",
+    "config",
+    "first_pass",
+    "from",
+    "from_revision",
+    "listen",
+    "live",
+    "only",
+    "output",
+    "overwrite",
+    "pull_request",
+    "ref",
+    "repo",
+    "service_kind",
+    "state_remote",
+    "to",
+    "token_file",
+    "url",
+    "webhook_secret_file",
+];
+
+const MORE: &str = "\
+To start, run `gitoggle demo`, which needs no setup. Read more: `gitoggle man`,
+and README.md in gitoggle's repository.";
 
 /// Builds the command-line parser.
 #[must_use]
@@ -30,8 +63,9 @@ pub fn program() -> Clap {
     let program = Clap::new("gitoggle")
         .version(BUILD.text)
         .about("Keep a feature-toggle service in sync with a Git repository")
-        .after_help("For details, run `gitoggle help COMMAND`")
-        .after_long_help(format!("{AFTER}\n\n{EXIT_CODES}"))
+        .bin_name("gitoggle")
+        .after_help("For details, run `gitoggle help COMMAND`; to start, `gitoggle demo`")
+        .after_long_help(format!("{SETTINGS}\n\n{EXIT_CODES}\n\n{MORE}"))
         .max_term_width(110)
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -43,19 +77,8 @@ pub fn program() -> Clap {
             let subcommand = Clap::new(*name)
                 .about(*short)
                 .long_about(*long)
-                .after_help("For details, use --help; for a summary, -h");
-            let examples = match command {
-                Command::Drift => Some(drift::EXAMPLES),
-                Command::Log => Some(log::EXAMPLES),
-                Command::Diff | Command::Fmt | Command::Init | Command::Promote => {
-                    authoring::examples(*command)
-                }
-                command => import::examples(*command).or_else(|| remote::examples(*command)),
-            };
-            let subcommand = match examples {
-                Some(examples) => subcommand.after_long_help(examples),
-                None => subcommand,
-            };
+                .after_help("More options, examples and explanations: --help")
+                .after_long_help(examples::after_help(*command, name));
             // Deferred, so that clap builds only the flags of the command that was typed.
             program.subcommand(subcommand.defer(with_flags))
         })
@@ -73,7 +96,11 @@ fn with_flags(clap: Clap) -> Clap {
         .filter(|setting| setting.commands.contains(command))
         .flat_map(flag);
     let clap = groups.fold(clap, Clap::arg);
-    [verbose(), quiet()].into_iter().fold(clap, Clap::arg)
+    match command {
+        // They log nothing.
+        Command::Completions | Command::Man => clap,
+        _ => clap.args([verbose(), quiet()]),
+    }
 }
 
 /// Returns the flag of a setting and, for a switch, the hidden opposite flag.
@@ -83,12 +110,14 @@ fn flag(setting: &'static SettingInfo) -> Vec<Arg> {
     };
     let arg = Arg::new(setting.name)
         .help_heading(setting.group.as_str())
+        .hide_short_help(!COMMON.contains(&setting.name))
         .long(dashed)
         .help(short_help(setting))
         .long_help(long_help(setting));
     match setting.shape {
         ValueShape::Switch => switch(setting, arg),
         ValueShape::Texts(..) => vec![arg.value_name(value_name(setting)).action(ArgAction::Append)],
+        ValueShape::Path(..) => vec![arg.value_name(value_name(setting)).value_hint(ValueHint::AnyPath)],
         _ if setting.name == "output" => vec![arg.value_name(value_name(setting)).short('o')],
         _ => vec![arg.value_name(value_name(setting))],
     }
@@ -192,81 +221,15 @@ fn own(command: Command) -> Vec<Arg> {
         Command::Drift => drift::own(),
         Command::Log => log::own(),
         Command::Diff | Command::Fmt | Command::Init | Command::Promote => authoring::own(command),
+        Command::Completions | Command::Man => pages::own(command),
         Command::Import => import::own(),
-        Command::Sandbox => sandbox(),
-        Command::Demo => vec![
-            path(
-                "keep",
-                "DIR",
-                "Keep the sample repository and the state in this folder",
-            ),
-            option(
-                "pause",
-                "TIME",
-                "Wait this long between steps [1s on a terminal, else 0s]",
-            )
-            .value_parser(duration)
-            .overrides_with("no-pause"),
-            toggle("no-pause", "Do not wait between steps").overrides_with("pause"),
-        ],
+        Command::Demo | Command::Sandbox => local::own(command),
         Command::Allow | Command::Reconcile | Command::Resume | Command::Suspend => remote::own(command),
         Command::Explain | Command::Test => evaluation::own(command),
         Command::Status => vec![toggle("all", "List the toggles that are in sync as well")],
         Command::Apply | Command::Run => Vec::new(),
         Command::Schema => schema::own(),
     }
-}
-
-fn sandbox() -> Vec<Arg> {
-    let rate = |name, help| {
-        option(name, "RATIO", help)
-            .default_value("0")
-            .value_parser(ratio)
-            .help_heading("Faults")
-    };
-    vec![
-        option(
-            "listen",
-            "ADDR",
-            "Listen on this address; port 0 selects a free port [127.0.0.1:8443]",
-        )
-        .default_value("127.0.0.1:8443")
-        .value_parser(value_parser!(SocketAddr)),
-        path(
-            "ca-out",
-            "FILE",
-            "Write the certificate authority to this PEM file",
-        ),
-        path(
-            "history-file",
-            "FILE",
-            "Append published documents to this file, one JSON object per line",
-        ),
-        path(
-            "data",
-            "FILE",
-            "Start with the projects in this JSON file (with --service-kind featureprobe) [a sample]",
-        ),
-        rate("fail-rate", "Answer this share of requests with a 500 [0]"),
-        rate("drop-rate", "Store this share of requests without a response [0]"),
-        rate("too-many-rate", "Answer this share of requests with a 429 [0]"),
-        option("retry-after", "TIME", "Send this Retry-After with a 429 [1s]")
-            .default_value("1s")
-            .value_parser(duration)
-            .help_heading("Faults"),
-        option("latency", "TIME", "Delay every response by this duration [0s]")
-            .default_value("0s")
-            .value_parser(duration)
-            .help_heading("Faults"),
-        option("seed", "N", "Use this seed for the random faults [1]")
-            .default_value("1")
-            .value_parser(count)
-            .help_heading("Faults"),
-    ]
-}
-
-fn path(name: &'static str, value: &'static str, help: &'static str) -> Arg {
-    option(name, value, help).value_parser(value_parser!(PathBuf))
 }
 
 /// Returns the command with this name.

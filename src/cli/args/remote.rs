@@ -85,26 +85,6 @@ fn scope(help: &'static str) -> Arg {
     option("scope", "GLOB", help).action(ArgAction::Append)
 }
 
-/// Returns examples for the help of `command`.
-pub(super) fn examples(command: Command) -> Option<&'static str> {
-    Some(match command {
-        Command::Allow => {
-            "Examples:\n  gitoggle allow first-pass-assert shop/production\n  gitoggle allow mass-change \
-             shop/production --revision 4efd69fb56\n  gitoggle allow history --url https://gitoggle.example.com\n  \
-             kubectl -n gitoggle port-forward deployment/gitoggle 8077  # then as above"
-        }
-        Command::Reconcile => {
-            "Examples:\n  gitoggle reconcile\n  gitoggle reconcile --url https://gitoggle.example.com"
-        }
-        Command::Resume => "Examples:\n  gitoggle resume\n  gitoggle resume --scope 'shop/production/**'",
-        Command::Suspend => {
-            "Examples:\n  gitoggle suspend --reason 'release freeze' --for 2h\n  gitoggle suspend --scope \
-             'shop/production/**' --reason sale"
-        }
-        _ => return None,
-    })
-}
-
 pub(super) fn allow(matches: &ArgMatches) -> AllowArgs {
     AllowArgs {
         what: *matches.get_one("what").expect("it is required"),

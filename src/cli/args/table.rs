@@ -154,6 +154,19 @@ pub(super) const COMMANDS: &[(&str, Command, &str, &str)] = &[
          {\"comment\", \"disabled\", \"content\"}}}]}]}.",
     ),
     (
+        "completions",
+        Command::Completions,
+        "Print the completions of a shell",
+        "Prints the completions of bash, elvish, fish, powershell or zsh: commands, flags and the words of choices.",
+    ),
+    (
+        "man",
+        Command::Man,
+        "Print the manual page",
+        "Prints the manual page of the program, or of a command. With --out, writes the pages of the program and of all \
+         commands, as packages need them.",
+    ),
+    (
         "demo",
         Command::Demo,
         "Watch the whole loop on this machine",

@@ -1,5 +1,7 @@
 //! Tests parsing and help texts.
 
+use std::time::Duration;
+
 use super::*;
 
 fn typed(line: &str) -> Result<Invocation, clap::Error> {
@@ -111,18 +113,47 @@ fn wrong_usage_exits_64_and_help_and_version_exit_0() {
 fn every_help_text_fits_80_columns_and_has_no_final_period() {
     let mut program = program().term_width(80);
     program.build();
+    let mut texts = vec![program.render_help(), program.render_long_help()];
     for command in program
         .get_subcommands_mut()
         .filter(|command| command.get_name() != "help")
     {
-        for help in [command.render_help(), command.render_long_help()] {
-            for line in help.to_string().lines() {
-                assert!(line.chars().count() <= 80, "{line}");
-            }
-        }
+        texts.extend([command.render_help(), command.render_long_help()]);
         for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
             let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
             assert!(!help.ends_with('.') && !help.is_empty(), "{arg}");
         }
+    }
+    for text in texts {
+        for line in text.to_string().lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+    }
+}
+
+#[test]
+fn text_with_line_breaks_of_its_own_is_not_wrapped_at_80_columns() {
+    let mut program = program().term_width(80);
+    program.build();
+    let help = program.render_long_help().to_string();
+    assert!(help.contains(program::EXIT_CODES), "{help}");
+    assert!(help.contains(program::SETTINGS), "{help}");
+    for (name, command, ..) in table::COMMANDS {
+        let clap = program.find_subcommand_mut(name).unwrap();
+        let help = clap.render_long_help().to_string();
+        assert!(help.contains(&examples::lines(*command, "  ")), "{help}");
+    }
+}
+
+#[test]
+fn the_short_help_fits_a_screen() {
+    let mut program = program().term_width(80);
+    program.build();
+    for (name, ..) in table::COMMANDS {
+        let command = program.find_subcommand_mut(name).unwrap();
+        let (short, long) = (command.render_help(), command.render_long_help());
+        let count = |text: &dyn std::fmt::Display| text.to_string().lines().count();
+        assert!(count(&short) <= 60, "{}: {}", name, count(&short));
+        assert!(count(&short) < count(&long), "{name}");
     }
 }

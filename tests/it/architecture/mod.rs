@@ -18,6 +18,8 @@ const HOMES: &[(&str, &[&str])] = &[
     ("axum", &["admin", "sandbox", "web"]),
     ("axum_server", &["admin", "sandbox"]),
     ("clap", &["cli", "main"]),
+    ("clap_complete", &["cli"]),
+    ("clap_mangen", &["cli"]),
     (
         "git2",
         &[

@@ -1,0 +1,210 @@
+//! Pointers in usage errors: to the command that a flag belongs to, and from the words and flags of other tools to ours.
+
+use std::ffi::OsString;
+
+use clap::Command as Clap;
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::foreign::{FLAGS, WORDS};
+use super::program;
+use crate::model::listed;
+
+/// Adds a pointer to a usage error, where there is one. `typed` are all arguments, the program's name first.
+pub(super) fn pointed(mut error: clap::Error, typed: &[OsString]) -> clap::Error {
+    if !error.use_stderr() {
+        return error;
+    }
+    let mut program = program();
+    program.build();
+    let value = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let unknown = value(ContextKind::InvalidArg);
+    let is_unknown = |word: &str| {
+        unknown
+            .as_ref()
+            .is_some_and(|unknown| word.starts_with(unknown.as_str()))
+    };
+    let words = typed.iter().skip(1).filter_map(|word| word.to_str());
+    let command = words
+        .take_while(|word| !is_unknown(word))
+        .find_map(|word| program.find_subcommand(word));
+    let pointer = match error.kind() {
+        ErrorKind::InvalidSubcommand => value(ContextKind::InvalidSubcommand).and_then(|word| of_word(&word)),
+        ErrorKind::UnknownArgument => unknown.and_then(|arg| of_argument(&program, command, &arg)),
+        ErrorKind::MissingRequiredArgument if command.is_some_and(|command| command.get_name() == "diff") => {
+            Some(DIFF.to_owned())
+        }
+        _ => None,
+    };
+    if let Some(pointer) = pointer {
+        // A guess by spelling would contradict the pointer.
+        for guess in [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand] {
+            error.remove(guess);
+        }
+        let pointer = vec![StyledStr::from(pointer)];
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(pointer));
+    }
+    error
+}
+
+const DIFF: &str = "to compare the repository with what was applied, run `gitoggle plan`; to compare two revisions, run \
+                    `gitoggle plan --from main --to HEAD`";
+
+fn of_word(word: &str) -> Option<String> {
+    let found = WORDS.iter().find(|(words, _)| words.contains(&word));
+    found.map(|(_, pointer)| (*pointer).to_owned())
+}
+
+/// Returns the pointer for an argument that `command`, or the program if there is none, does not have.
+fn of_argument(program: &Clap, command: Option<&Clap>, arg: &str) -> Option<String> {
+    let arg = arg.split('=').next().unwrap_or(arg);
+    let owners: Vec<&Clap> = program.get_subcommands().filter(|clap| has(clap, arg)).collect();
+    let Some(command) = command else {
+        return (!owners.is_empty()).then(|| format!("flags follow the command: `gitoggle COMMAND {arg}`"));
+    };
+    if !arg.starts_with('-') {
+        let pointer = "`--only 'PROJECT/ENVIRONMENT/*'` selects toggles";
+        return has(command, "--only").then(|| pointer.to_owned());
+    }
+    let foreign = FLAGS
+        .iter()
+        .find(|(flags, ours, _)| flags.contains(&arg) && ours.is_none_or(|ours| has(command, ours)));
+    if let Some((_, _, pointer)) = foreign {
+        return Some((*pointer).to_owned());
+    }
+    let owners: Vec<String> = owners
+        .iter()
+        .map(|clap| format!("`{}`", clap.get_name()))
+        .collect();
+    (!owners.is_empty()).then(|| format!("`{arg}` belongs to {}", listed(&owners)))
+}
+
+/// Returns whether a command has a flag, written with its dashes.
+fn has(command: &Clap, flag: &str) -> bool {
+    let long = flag.strip_prefix("--");
+    let short = flag.strip_prefix('-').filter(|_| long.is_none());
+    command.get_arguments().any(|arg| match (long, short) {
+        (Some(long), _) => arg.get_long() == Some(long),
+        (_, Some(short)) => arg.get_short().is_some_and(|known| short.starts_with(known)),
+        (None, None) => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// Returns the message for a command line, which must be a usage error.
+    fn message(line: &str) -> String {
+        let typed = std::iter::once("gitoggle").chain(line.split(' '));
+        let error = super::super::parse(typed.map(OsString::from)).expect_err(line);
+        assert_eq!(super::super::exit_code(&error), 64, "{line}");
+        error.render().to_string()
+    }
+
+    fn built() -> Clap {
+        let mut program = program();
+        program.build();
+        program
+    }
+
+    #[test]
+    fn a_flag_of_another_command_names_that_command() {
+        let program = built();
+        let commands: Vec<&Clap> = program
+            .get_subcommands()
+            .filter(|clap| clap.get_name() != "help")
+            .collect();
+        let mut owners: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for command in &commands {
+            for arg in command.get_arguments() {
+                let long = arg.get_long().map(|long| format!("--{long}"));
+                let short = arg.get_short().map(|short| format!("-{short}"));
+                for flag in long.into_iter().chain(short) {
+                    let owner = format!("`{}`", command.get_name());
+                    owners.entry(flag).or_default().push(owner);
+                }
+            }
+        }
+        // The pointers of other flags are those of the table.
+        owners.retain(|flag, _| !FLAGS.iter().any(|(flags, ..)| flags.contains(&flag.as_str())));
+        let mut checked = 0;
+        for command in &commands {
+            for (flag, owners) in owners.iter().filter(|(flag, _)| !has(command, flag)) {
+                let pointer = of_argument(&program, Some(command), flag);
+                let expected = format!("`{flag}` belongs to {}", listed(owners));
+                assert_eq!(pointer, Some(expected), "{}", command.get_name());
+                checked += 1;
+            }
+        }
+        assert!(checked > 1000, "{checked}");
+        let tip = "tip: `--listen` belongs to `run` and `sandbox`\n";
+        assert!(message("apply --listen").contains(tip));
+    }
+
+    #[test]
+    fn a_flag_before_the_command_has_a_pointer() {
+        for line in ["--repo . plan", "-v plan", "--output=json status", "--repo"] {
+            let flag = line.split([' ', '=']).next().unwrap();
+            let pointer = format!("tip: flags follow the command: `gitoggle COMMAND {flag}`\n");
+            assert!(message(line).contains(&pointer), "{}", message(line));
+        }
+    }
+
+    #[test]
+    fn a_word_of_another_tool_names_our_command() {
+        let program = built();
+        for (words, pointer) in WORDS {
+            for word in *words {
+                assert!(program.find_subcommand(word).is_none(), "{word} is a command");
+                let message = message(word);
+                assert!(message.contains(&format!("tip: {pointer}\n")), "{message}");
+                assert_eq!(message.matches("tip: ").count(), 1, "{message}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_flag_of_another_tool_names_our_flag() {
+        let program = built();
+        for (foreign, ours, pointer) in FLAGS {
+            let is_about = |command: &&Clap| match ours {
+                Some(ours) => has(command, ours),
+                None => ["apply", "run"].contains(&command.get_name()),
+            };
+            let commands: Vec<&Clap> = program.get_subcommands().filter(is_about).collect();
+            assert!(!commands.is_empty(), "{ours:?}");
+            for (command, flag) in commands
+                .iter()
+                .flat_map(|command| foreign.iter().map(move |flag| (command, flag)))
+            {
+                if has(command, flag) {
+                    continue;
+                }
+                assert_eq!(
+                    of_argument(&program, Some(command), flag).as_deref(),
+                    Some(*pointer)
+                );
+            }
+            let flag = foreign[0];
+            let message = message(&format!("{} {flag}=x", commands[0].get_name()));
+            assert!(message.contains(&format!("tip: {pointer}\n")), "{message}");
+            assert_eq!(message.matches("tip: ").count(), 1, "{message}");
+        }
+    }
+
+    #[test]
+    fn diff_without_environments_and_a_surplus_word_have_pointers() {
+        for line in ["diff", "diff shop/staging"] {
+            assert!(message(line).contains(DIFF), "{}", message(line));
+        }
+        let pointer = "tip: `--only 'PROJECT/ENVIRONMENT/*'` selects toggles\n";
+        assert!(message("apply shop/production").contains(pointer));
+        assert!(!message("apply --bogus").contains("tip: `--only"));
+    }
+}

@@ -1,0 +1,116 @@
+//! Commands and flags in messages: every one in the sources is a valid invocation.
+
+use std::ffi::OsString;
+
+use gitoggle::cli::args;
+
+use crate::architecture::code_by_path;
+
+/// Returns the texts between backticks in the strings of the sources, with the file of each.
+fn quoted() -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for (path, code) in code_by_path() {
+        // A string continues on the next line after a backslash, without the indentation.
+        let mut joined = String::new();
+        for line in code.lines() {
+            let text = if joined.ends_with('\\') {
+                line.trim_start()
+            } else {
+                line
+            };
+            joined.truncate(joined.trim_end_matches('\\').len());
+            joined.push_str(text);
+            if !joined.ends_with('\\') {
+                joined.push('\n');
+            }
+        }
+        for line in joined.lines() {
+            let parts = line.split('`').skip(1).step_by(2);
+            found.extend(parts.map(|text| (path.clone(), text.to_owned())));
+        }
+    }
+    found
+}
+
+/// Replaces the placeholders of a format string by values that any command accepts.
+fn filled(text: &str) -> String {
+    let mut filled = String::new();
+    let mut rest = text;
+    while let Some((before, (name, after))) = rest
+        .split_once('{')
+        .and_then(|(a, b)| Some((a, b.split_once('}')?)))
+    {
+        filled.push_str(before);
+        // After a space, it is a value. Otherwise, it is a list of flags, which may be empty.
+        match (before.ends_with(' '), name) {
+            (true, "name") => filled.push_str("plan"),
+            (true, _) => filled.push_str("shop/production"),
+            (false, _) => {}
+        }
+        rest = after;
+    }
+    filled + rest
+}
+
+#[test]
+fn every_command_in_a_message_can_be_parsed() {
+    let mut commands = 0;
+    let mut wrong = Vec::new();
+    for (path, text) in quoted() {
+        let text = text
+            .strip_prefix("gitoggle ")
+            .map(|rest| format!("gitoggle {}", filled(rest)));
+        let Some(text) = text.filter(|text| !text.contains("COMMAND")) else {
+            continue;
+        };
+        let line = text.split(" | ").next().unwrap_or_default();
+        let words = line
+            .split_whitespace()
+            .map(|word| OsString::from(word.trim_matches('\'')));
+        if let Err(error) = args::parse(words) {
+            // Help and version end the parsing; a command that is only named may lack its arguments.
+            let kind = error.kind();
+            let is_named = line.split_whitespace().count() == 2
+                && kind == clap::error::ErrorKind::MissingRequiredArgument;
+            if error.use_stderr() && !is_named {
+                wrong.push(format!("{path}: `{text}`: {error}"));
+            }
+        }
+        commands += 1;
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(commands > 50, "{commands}");
+}
+
+#[test]
+fn every_flag_in_a_message_exists() {
+    let mut program = args::program();
+    program.build();
+    let known: Vec<String> = program
+        .get_subcommands()
+        .chain([&program])
+        .flat_map(clap::Command::get_arguments)
+        .filter_map(|arg| arg.get_long().map(|long| format!("--{long}")))
+        .collect();
+    // Flags of Git that a message names.
+    let others = ["--depth", "--filter", "--mirror"];
+    let mut flags = 0;
+    let mut wrong = Vec::new();
+    for (path, text) in quoted() {
+        let ours = text.starts_with("--") || text.starts_with("gitoggle ");
+        for word in text
+            .split_whitespace()
+            .filter(|word| ours && word.starts_with("--"))
+        {
+            let flag = word.split(['=', '{']).next().unwrap_or_default();
+            let is_known = known.iter().any(|known| known == flag) || others.contains(&flag);
+            // In a format string, the name of a flag can be a placeholder.
+            if !is_known && flag != "--" {
+                wrong.push(format!("{path}: `{text}`: {flag}"));
+            }
+            flags += 1;
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(flags > 100, "{flags}");
+}
