@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
+use gitoggle::cli::args;
+
 use super::mirror::{VERSION, built, program};
 use super::{Job, here, read, yaml};
 
@@ -47,7 +49,7 @@ fn replace(tree: &Path, path: &str, old: &str, new: &str) {
 }
 
 #[test]
-fn an_archive_has_the_program_and_its_licenses() {
+fn an_archive_has_the_program_its_completions_and_its_manual() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("program");
     built(&source);
@@ -69,17 +71,41 @@ fn an_archive_has_the_program_and_its_licenses() {
             _ => "-rw-r--r--",
         };
         assert_eq!(mode, expected, "{line}");
-        files.insert(path);
+        files.insert(path.to_owned());
     }
+    let (pages, files): (BTreeSet<String>, _) = files.into_iter().partition(|path| path.starts_with("/man/"));
+    let commands = args::program();
+    let commands = commands
+        .get_subcommands()
+        .map(|command| format!("/man/gitoggle-{}.1", command.get_name()));
+    let expected = ["/man/", "/man/gitoggle.1"].map(str::to_owned);
+    assert_eq!(pages, commands.chain(expected).collect());
     let expected = [
         "/",
         "/CHANGELOG.md",
         "/LICENSE-APACHE",
         "/LICENSE-MIT",
         "/README.md",
+        "/completions/",
+        "/completions/_gitoggle",
+        "/completions/gitoggle.bash",
+        "/completions/gitoggle.fish",
         "/gitoggle",
     ];
-    assert_eq!(files, expected.into());
+    assert_eq!(files, expected.map(str::to_owned).into());
+    let unpacked = |path: &str| {
+        let mut tar = Command::new("tar");
+        let output = tar
+            .arg("-xzOf")
+            .arg(&archive)
+            .arg(format!("{name}/{path}"))
+            .output();
+        String::from_utf8(output.unwrap().stdout).unwrap()
+    };
+    assert!(unpacked("completions/gitoggle.bash").contains("complete -F"));
+    assert!(unpacked("completions/gitoggle.fish").contains("complete -c gitoggle"));
+    assert!(unpacked("completions/_gitoggle").starts_with("#compdef gitoggle"));
+    assert!(unpacked("man/gitoggle.1").contains(".TH GITOGGLE 1"));
     let bytes = std::fs::read(&archive).unwrap();
     package(&source, &folder.path().join("dist")).exits(0, &[]);
     assert_eq!(
