@@ -64,7 +64,7 @@ const EXAMPLES: &[(&str, Example)] = &[
     (
         "bad-key",
         Files("a file `shop/production/new checkout.yaml`", |folder| {
-            write(folder, "shop/production/new checkout.yaml", GOOD)
+            write(folder, "shop/production/new checkout.yaml", GOOD);
         }),
     ),
     (
@@ -102,7 +102,7 @@ const EXAMPLES: &[(&str, Example)] = &[
     (
         "content-too-large",
         Files("many values that add up to over 1 MiB", |folder| {
-            write(folder, TOGGLE, &GOOD.replace(ON, &large()))
+            write(folder, TOGGLE, &GOOD.replace(ON, &large()));
         }),
     ),
     (
@@ -201,7 +201,7 @@ const EXAMPLES: &[(&str, Example)] = &[
     (
         "not-a-document",
         Files("a CI workflow at the path of a toggle", |folder| {
-            write(folder, TOGGLE, "name: ci\non: push\n")
+            write(folder, TOGGLE, "name: ci\non: push\n");
         }),
     ),
     (
@@ -214,7 +214,7 @@ const EXAMPLES: &[(&str, Example)] = &[
     (
         "not-utf8",
         Files("a file in Latin-1", |folder| {
-            bytes(folder, TOGGLE, b"disabled: false # \xe9\n")
+            bytes(folder, TOGGLE, b"disabled: false # \xe9\n");
         }),
     ),
     ("null-text", Edit(ON, r#"{ name: "on", value: null }"#)),
@@ -270,13 +270,13 @@ const EXAMPLES: &[(&str, Example)] = &[
     (
         "too-deep",
         Files("33 lists in each other", |folder| {
-            write(folder, TOGGLE, &format!("{}{}\n", "[".repeat(33), "]".repeat(33)))
+            write(folder, TOGGLE, &format!("{}{}\n", "[".repeat(33), "]".repeat(33)));
         }),
     ),
     (
         "too-large",
         Files("a file of 2 MiB", |folder| {
-            write(folder, TOGGLE, &"# comment\n".repeat(210_000))
+            write(folder, TOGGLE, &"# comment\n".repeat(210_000));
         }),
     ),
     (
@@ -315,7 +315,7 @@ const EXAMPLES: &[(&str, Example)] = &[
                     "\"true\" }\n  rules",
                     &format!("{} }}\n  rules", "v".repeat(70_000)),
                 ),
-            )
+            );
         }),
     ),
     ("wrong-type", Edit("disabled: false", "disabled: \"no\"")),
