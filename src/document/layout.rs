@@ -182,6 +182,16 @@ impl Layout {
         }
     }
 
+    /// Returns the number of documents among `names`, the names of files in `folder`.
+    pub(crate) fn count<'a>(&self, folder: &str, names: impl Iterator<Item = &'a [u8]>) -> usize {
+        // A plan counts thousands of files to divide by their number, so the folders of their paths are checked once.
+        let documents = names.filter(|name| is_document(name)).count();
+        match self.classify(format!("{folder}/toggle.yaml").as_bytes()) {
+            PathKind::Document { .. } => documents,
+            _ => 0,
+        }
+    }
+
     /// Returns the project's and the environment's components if `folders` match the layout.
     fn folder_keys<'a>(&self, folders: &[&'a [u8]]) -> Option<(&'a [u8], &'a [u8])> {
         if folders.len() != self.folders.len() {
@@ -214,11 +224,16 @@ fn split_extension(file: &[u8]) -> Option<(&[u8], Format)> {
     .find_map(|(extension, format)| Some((file.strip_suffix(extension)?, format)))
 }
 
+/// Returns whether a file with this name is a document in a folder of the layout.
+fn is_document(name: &[u8]) -> bool {
+    split_extension(name).is_some_and(|(stem, _)| Key::is_key(stem))
+}
+
 fn document(project: &[u8], environment: &[u8], toggle: &[u8], format: Format) -> PathKind {
     for component in [project, environment, toggle] {
         // The replacement character is not allowed in a key, so a name that is not UTF-8 is refused as well.
         let text = String::from_utf8_lossy(component);
-        if let Err(error) = text.parse::<Key>() {
+        if let Err(error) = Key::check(&text) {
             let claim = [project, environment, toggle]
                 .map(String::from_utf8_lossy)
                 .join("/");
@@ -290,6 +305,41 @@ mod tests {
         assert!(!layout.parse::<Layout>().unwrap().is_default_shape());
         assert!(Layout::default().is_default_shape());
         assert_eq!(layout.parse::<Layout>().unwrap().to_string(), layout);
+    }
+
+    #[test]
+    fn the_documents_of_a_folder_are_those_that_classify_as_documents() {
+        let names = [
+            "pay.yaml",
+            "pay.yml",
+            "pay.json",
+            "pay.test.yaml",
+            "pay.YAML",
+            "README.md",
+            ".pay.yaml",
+            "_pay.yaml",
+            "-pay.yaml",
+            "new pay.yaml",
+            ".yaml",
+            "pay",
+            "\u{e9}.yaml",
+        ];
+        for folder in [
+            "shop/prod",
+            "shop",
+            "shop/_prod",
+            "shop/pro d",
+            ".shop/prod",
+            "shop/prod/eu",
+        ] {
+            let layout = Layout::default();
+            let is_document = |name: &&&str| {
+                let path = format!("{folder}/{name}");
+                matches!(layout.classify(path.as_bytes()), PathKind::Document { .. })
+            };
+            let count = layout.count(folder, names.iter().map(|name| name.as_bytes()));
+            assert_eq!(count, names.iter().filter(is_document).count(), "{folder}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::{
     AppliedVersion, Before, Candidate, Desired, LastOutcome, NotRetried, OnRemove, OrphanReason, Policy,
     StateEdit, WithheldReason,
 };
-use crate::model::{Action, EnvironmentId, Payload, ToggleId, Version};
+use crate::model::{Action, EnvironmentId, ObjectId, Payload, ToggleId, Version};
 
 /// The input of a decision besides the toggle.
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +68,8 @@ pub(super) struct DraftChange {
     pub(super) version: Version,
     pub(super) action: Action,
     pub(super) before: Before,
+    /// The object in the same format that it replaces, if its targeting is another one.
+    pub(super) replaced: Option<ObjectId>,
     /// The journaled comment of a retry.
     pub(super) retried_comment: Option<String>,
     pub(super) pass: PassOrder,
@@ -124,9 +126,14 @@ fn document(version: Version, applied: AppliedVersion, pass: PassOrder) -> Toggl
         | AppliedVersion::Unknown { .. }
         | AppliedVersion::Unreadable { .. } => PassOrder::Later,
     };
+    let replaced = match &applied {
+        AppliedVersion::Document { object, format, .. } if *format == version.format => Some(*object),
+        _ => None,
+    };
     let publish = |version, action, before, retried_comment| {
         ToggleDecision::Publish(Box::new(DraftChange {
             version,
+            replaced,
             action,
             before,
             retried_comment,
@@ -211,6 +218,7 @@ fn orphan(id: ToggleId, path: String, applied: AppliedVersion, on_remove: OnRemo
             object,
             payload,
         },
+        replaced: None,
         action: Action::Disable,
         before,
         retried_comment,

@@ -123,6 +123,7 @@ impl Draft {
                     LiveContent::Inexpressible(_) => Before::Unreadable,
                 },
                 retried_comment: None,
+                replaced: None,
                 pass: PassOrder::Later,
                 withheld: hold.map(WithheldReason::Environment),
             }));
@@ -130,10 +131,11 @@ impl Draft {
         self.changes.sort_by(|a, b| a.version.id.cmp(&b.version.id));
     }
 
-    /// Returns the paths whose commits [`Draft::attribute`] needs, with the desired targeting; `None` if the file was
-    /// removed. Of the toggles whose first pass is undecided, it returns the first `undecided` ones.
+    /// Returns the paths whose commits [`Draft::attribute`] needs, with the desired targeting (`None` if the file was
+    /// removed) and the object with another targeting that it replaces. Of the toggles whose first pass is undecided, it
+    /// returns the first `undecided` ones.
     #[must_use]
-    pub fn documents(&self, mut undecided: usize) -> BTreeMap<&str, Option<&Payload>> {
+    pub fn documents(&self, mut undecided: usize) -> BTreeMap<&str, (Option<&Payload>, Option<ObjectId>)> {
         let mut documents = BTreeMap::new();
         // Changes are sorted by toggle, so each environment is one chunk.
         let lanes = self
@@ -158,7 +160,7 @@ impl Draft {
                     _ => {}
                 }
                 let payload = (change.action != Action::Disable).then_some(&change.version.payload);
-                documents.insert(change.version.path.as_str(), payload);
+                documents.insert(change.version.path.as_str(), (payload, change.replaced));
             }
         }
         documents
@@ -322,6 +324,7 @@ impl Draft {
             action,
             before,
             retried_comment,
+            replaced: _,
             pass,
             withheld: _,
         } = draft;

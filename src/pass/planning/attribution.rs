@@ -25,14 +25,14 @@ pub(super) fn attribute(
     }
     let reader = snapshot.reader()?;
     let wanted = WantedDocuments {
-        payloads: documents,
+        documents,
         kind: rules.kind,
         reader,
     };
     let mut attributions = wanted.attributions(snapshot, files)?;
     let evidence = evidence(&draft, snapshot, &mut attributions)?;
     // Missing history never blocks content that is there (DESIGN, section 5, *Which commit*).
-    for path in wanted.payloads.keys() {
+    for path in wanted.documents.keys() {
         let attribution = attributions.entry((*path).to_owned());
         attribution.or_insert_with(|| Attribution::Guessed(Arc::new(snapshot.commit().clone())));
     }
@@ -44,7 +44,7 @@ fn documents<'a>(
     draft: &'a Draft,
     snapshot: &Snapshot,
     rules: &Rules,
-) -> Result<BTreeMap<&'a str, Option<&'a Payload>>, Error> {
+) -> Result<BTreeMap<&'a str, Wanted<'a>>, Error> {
     // An undecided first pass holds many toggles and shows few, and looking up the commits of all of them would take
     // longer than the rest of the plan.
     let (shown, all) = (draft.documents(rules.most_shown), draft.documents(usize::MAX));
@@ -61,10 +61,12 @@ fn documents<'a>(
     })
 }
 
+/// The desired payload, none if the file is gone, and an object that is known to mean something else.
+type Wanted<'a> = (Option<&'a Payload>, Option<ObjectId>);
+
 /// The documents whose commits are needed.
 struct WantedDocuments<'a> {
-    /// The desired payload at each path; none if the file is gone.
-    payloads: BTreeMap<&'a str, Option<&'a Payload>>,
+    documents: BTreeMap<&'a str, Wanted<'a>>,
     kind: ServiceKind,
     reader: Reader,
 }
@@ -76,7 +78,7 @@ impl WantedDocuments<'_> {
         files: Files,
     ) -> Result<BTreeMap<String, Attribution>, Error> {
         let (mut attributions, mut committed) = (BTreeMap::new(), BTreeSet::new());
-        for path in self.payloads.keys() {
+        for path in self.documents.keys() {
             match files == Files::Committed || self.is_committed(path, snapshot)? {
                 true => drop(committed.insert((*path).to_owned())),
                 false => drop(attributions.insert((*path).to_owned(), Attribution::Uncommitted)),
@@ -90,23 +92,28 @@ impl WantedDocuments<'_> {
     fn is_committed(&self, path: &str, snapshot: &Snapshot) -> Result<bool, source::Error> {
         match snapshot.file_at(path)? {
             Some(version) => self.is_same(path, version),
-            None => Ok(self.wanted(path).is_none()),
+            None => Ok(self.wanted(path).0.is_none()),
         }
     }
 
     /// Returns whether a version of the document at `path` has the desired payload.
     fn is_same(&self, path: &str, version: ObjectId) -> Result<bool, source::Error> {
-        let (Some(wanted), Some(format)) = (self.wanted(path), Format::of(path)) else {
+        let (wanted, other) = self.wanted(path);
+        let (Some(wanted), Some(format)) = (wanted, Format::of(path)) else {
             // A document that is gone differs from every version of it (DESIGN, section 5, *Which commit*).
             return Ok(false);
         };
+        // Usually the next older version, which the plan has read.
+        if other == Some(version) {
+            return Ok(false);
+        }
         let blob = self.reader.blob(version, LARGEST_DOCUMENT)?;
         let payload = document::read(path, format, &blob, self.kind).payload;
         Ok(payload.as_ref() == Some(wanted))
     }
 
-    fn wanted(&self, path: &str) -> Option<&Payload> {
-        self.payloads.get(path).copied().flatten()
+    fn wanted(&self, path: &str) -> Wanted<'_> {
+        self.documents.get(path).copied().unwrap_or_default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Classifies files and compares environments: which files claim which toggle, and which toggles differ.
 
 use std::collections::hash_map::Entry as Seen;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{AppliedTree, Comparison, Difference, File, Places, clash, join};
 use crate::document::{Layout, PathKind, tree};
@@ -62,13 +62,9 @@ impl<'a> Classifier<'a> {
         documents_among(&self.places.side.layout(self.places.layout), prefix, entries)
     }
 
-    /// Returns the number of documents in one folder of the applied tree.
-    fn count(&self, prefix: &str, tree: &Tree) -> usize {
-        match self.places.side {
-            AppliedTree::Revision => self.applied_documents(prefix, tree.entries()).len(),
-            // It contains nothing else.
-            AppliedTree::State => tree.files(),
-        }
+    /// Returns the number of documents among the files of one folder at a revision.
+    fn count<'e>(&self, prefix: &str, files: impl Iterator<Item = TreeEntry<'e>>) -> usize {
+        self.places.layout.count(prefix, files.map(|file| file.name))
     }
 
     fn place(&mut self, path: String, id: ObjectId) -> Option<(ToggleId, File)> {
@@ -106,14 +102,14 @@ impl<'a> Classifier<'a> {
     /// Compares the folder of one environment. Skips files that are equal on both sides unless another file could claim
     /// the same toggle.
     pub(super) fn environment_folder(&mut self, prefix: &str, ours: &Tree, theirs: &Tree, is_twin: bool) {
-        let count = self.count(prefix, theirs);
         if is_twin {
             // Every toggle may clash with one of the twin folder, so no file is skipped.
             let recorded = self.applied_documents(prefix, theirs.entries());
             let desired = self.documents(prefix, ours.entries());
+            let count = recorded.len();
             return self.environment(desired, recorded, count, false);
         }
-        let (mut desired, mut recorded, mut differing) = (Vec::new(), Vec::new(), HashSet::new());
+        let (mut desired, mut recorded, mut differing) = (Vec::new(), Vec::new(), BTreeSet::new());
         for (our, their) in TreeDiff::new(ours, theirs) {
             let (our, their) = (our.filter(is_file), their.filter(is_file));
             if our.map(|entry| entry.id) == their.map(|entry| entry.id) {
@@ -131,22 +127,29 @@ impl<'a> Classifier<'a> {
             .iter()
             .filter_map(|id| id.as_str().strip_prefix(folder.as_str()));
         differing.extend(always.map(|toggle| toggle.to_ascii_lowercase().into_bytes()));
-        let same = match self.places.side {
-            AppliedTree::State => ours.files() - desired.len(),
+        // A file that is equal on both sides may still claim a toggle that differs.
+        let differing: Vec<Vec<u8>> = differing.into_iter().collect();
+        let is_new = |name| desired.binary_search_by(|one| one.name.cmp(name)).is_err();
+        let mut siblings = Vec::new();
+        // In one pass with the count, because it parses every entry.
+        let files = ours.entries().filter(is_file).inspect(|entry| {
+            if contains_folded(&differing, stem(entry.name)) && is_new(entry.name) {
+                siblings.push(*entry);
+            }
+        });
+        let (same, other) = match self.places.side {
+            // It contains nothing but documents.
+            AppliedTree::State => (files.count() - desired.len(), recorded.len()),
             AppliedTree::Revision => {
-                self.count(prefix, ours) - self.applied_documents(prefix, desired.iter().copied()).len()
+                let all = self.count(prefix, files);
+                let count = |entries: &[_]| self.count(prefix, entries.iter().copied());
+                (all - count(&desired), count(&recorded))
             }
         };
         self.found.any_document |= same > 0;
         if differing.is_empty() {
             return;
         }
-        // A file that is equal on both sides may still claim a toggle that differs.
-        let is_wanted = |entry: &TreeEntry<'_>| differing.contains(&stem(entry.name).to_ascii_lowercase());
-        let is_new =
-            |entry: &TreeEntry<'_>| desired.binary_search_by(|one| one.name.cmp(entry.name)).is_err();
-        let siblings = ours.entries().filter(is_file).filter(is_wanted).filter(is_new);
-        let siblings: Vec<_> = siblings.collect();
         let with_siblings = |mut entries: Vec<_>| {
             entries.extend_from_slice(&siblings);
             entries.sort_by_key(|entry: &TreeEntry<'_>| entry.name);
@@ -155,7 +158,7 @@ impl<'a> Classifier<'a> {
         let recorded = self.applied_documents(prefix, with_siblings(recorded));
         let desired = with_siblings(desired);
         let desired = self.documents(prefix, desired);
-        self.environment(desired, recorded, count, same > 0);
+        self.environment(desired, recorded, same + other, same > 0);
     }
 
     /// Compares documents of one environment, in which `count` toggles are applied. `has_others` is set if the source has
@@ -253,6 +256,13 @@ impl<'a> Classifier<'a> {
             Seen::Occupied(_) => {}
         }
     }
+}
+
+/// Returns whether sorted names in lower case contain a name in any case. Allocates nothing, because it is called for every
+/// file.
+fn contains_folded(names: &[Vec<u8>], name: &[u8]) -> bool {
+    let order = |other: &Vec<u8>| other.iter().copied().cmp(name.iter().map(u8::to_ascii_lowercase));
+    names.binary_search_by(order).is_ok()
 }
 
 /// Returns a file's name without its last extension.
