@@ -1,5 +1,6 @@
 //! Decides whether Git ignores a path in a work tree: a rule matches it and it is not tracked.
 
+use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
@@ -9,18 +10,18 @@ use git2::{Index, Repository};
 /// The ignored paths of a work tree below the folder `root`.
 pub(crate) struct Ignored {
     repository: Repository,
-    index: Index,
+    /// Opened when a rule matches, because reading it takes long if it has many files; `None` if it cannot be read.
+    index: OnceCell<Option<Index>>,
     root: String,
 }
 
 impl Ignored {
-    pub(crate) fn new(repository: Repository, root: &str) -> Result<Self, git2::Error> {
-        let (index, root) = (repository.index()?, root.to_owned());
-        Ok(Self {
+    pub(crate) fn new(repository: Repository, root: &str) -> Self {
+        Self {
             repository,
-            index,
-            root,
-        })
+            index: OnceCell::new(),
+            root: root.to_owned(),
+        }
     }
 
     /// Returns whether Git ignores `path`, relative to `root`.
@@ -34,10 +35,13 @@ impl Ignored {
         if !self.repository.is_path_ignored(&os).unwrap_or(false) {
             return false;
         }
+        let Some(index) = self.index.get_or_init(|| self.repository.index().ok()) else {
+            return false;
+        };
         // Git never ignores a tracked path. The index lists only files, so a folder is a prefix there.
         match is_folder {
-            true => self.index.find_prefix(os.join("")).is_err(),
-            false => self.index.get_path(&os, 0).is_none(),
+            true => index.find_prefix(os.join("")).is_err(),
+            false => index.get_path(&os, 0).is_none(),
         }
     }
 }

@@ -45,10 +45,9 @@ impl WorkTree {
         if !fs::metadata(&inner).is_ok_and(|found| found.is_dir()) {
             return Err(missing());
         }
-        let ignored = repository.map(|repository| Ignored::new(repository, &root));
         Ok(Self {
             folder: inner,
-            ignored: ignored.transpose()?,
+            ignored: repository.map(|repository| Ignored::new(repository, &root)),
         })
     }
 
@@ -57,6 +56,14 @@ impl WorkTree {
     /// # Errors
     /// If a folder cannot be read.
     pub fn files(&self) -> Result<Vec<Vec<u8>>, Error> {
+        self.files_in(|_| true)
+    }
+
+    /// Returns the same as [`Self::files`], without the folders that `is_wanted` rejects. It gets their paths.
+    ///
+    /// # Errors
+    /// As [`Self::files`].
+    pub fn files_in(&self, is_wanted: impl Fn(&[u8]) -> bool) -> Result<Vec<Vec<u8>>, Error> {
         let mut files = Vec::new();
         let mut folders = vec![(self.folder.clone(), Vec::new())];
         while let Some((folder, prefix)) = folders.pop() {
@@ -71,6 +78,7 @@ impl WorkTree {
                 let path = join(&prefix, name.as_encoded_bytes());
                 let kind = entry.file_type().map_err(unreadable)?;
                 if name == ".git"
+                    || (kind.is_dir() && !is_wanted(&path))
                     || self
                         .ignored
                         .as_ref()

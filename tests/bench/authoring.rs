@@ -74,7 +74,11 @@ fn read(folder: &Path) -> impl FnMut() -> Command {
     ))
 }
 
+<<<<<<< HEAD
 fn shell(script: &str) -> impl FnMut() -> Command + use<> {
+=======
+fn shell(script: &str) -> impl FnMut() -> Command {
+>>>>>>> 81ae666 (fmt: read only the folders that are formatted)
     let script = format!("{script} > /dev/null");
     move || {
         let mut command = Command::new("sh");

@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, reason = "a benchmark is there to print")]
 
 mod audience;
+mod authoring;
 mod daemon;
 mod drift;
 mod fixture;
@@ -51,6 +52,7 @@ fn main() {
         ("adopt", Bench::adopt),
         ("commits", Bench::commits),
         ("apply", Bench::apply),
+        ("authoring", Bench::authoring),
     ];
     if measures.iter().any(|(name, _)| wants(name)) {
         println!(
@@ -286,6 +288,10 @@ impl Bench {
             }
             None => println!("h2load is not installed: nothing to compare with"),
         }
+    }
+
+    fn authoring(&self) {
+        authoring::measure(&self.folder, &self.fixture);
     }
 
     fn source(&self) -> Source {

@@ -62,7 +62,7 @@ pub struct FormatReport {
 pub fn format(request: FormatRequest<'_>) -> Result<FormatReport, AuthoringError> {
     let tree = WorkTree::open(request.folder, request.root)?;
     let documents: Vec<(String, Format)> = tree
-        .files()?
+        .files_in(|folder| request.leads_to(&join(request.root, &String::from_utf8_lossy(folder))))?
         .into_iter()
         .filter_map(|path| match request.layout.classify(&path) {
             PathKind::Document { format, .. } => Some((String::from_utf8(path).ok()?, format)),
@@ -132,6 +132,15 @@ fn formatted(
 }
 
 impl FormatRequest<'_> {
+    /// Returns whether a folder is above or below a path to format.
+    fn leads_to(&self, folder: &str) -> bool {
+        let is_above = |path: &String| {
+            path.strip_prefix(folder)
+                .is_some_and(|rest| rest.starts_with('/'))
+        };
+        self.is_within(folder) || self.within.iter().any(is_above)
+    }
+
     fn is_within(&self, path: &str) -> bool {
         let below = |folder: &String| {
             let rest = path.strip_prefix(folder.as_str());
