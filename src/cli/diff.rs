@@ -58,7 +58,8 @@ pub(super) fn show(
             "findings": findings,
         })),
         OutputFormat::Markdown => {
-            print(&(diff.markdown() + &render::findings(findings, "", render::ANY_COMMENT)))
+            let findings = render::findings(findings, "", render::ANY_COMMENT / 2);
+            print(&(diff.markdown(render::ANY_COMMENT - findings.len()) + &findings))
         }
         other => Err(unsupported_output(other)),
     }

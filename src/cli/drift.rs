@@ -11,6 +11,7 @@ use crate::config::{Command, Flags, OutputFormat, Settings};
 use crate::model::Scope;
 use crate::pass::Runtime;
 use crate::pass::drift::DriftCheck;
+use crate::plan::render::ANY_COMMENT;
 use crate::plan::{DriftReport, drift_json, drift_markdown, drift_text};
 use crate::source::CacheMode;
 
@@ -25,7 +26,7 @@ pub(super) fn run(settings: &Settings, args: &DriftArgs, flags: &Flags) -> Resul
     let scan = check.run(&config, &context, &Runtime::Tokio(runtime.handle().clone()))?;
     let report = &scan.report;
     match settings.output {
-        OutputFormat::Github => show::step_summary(|_| drift_markdown(report)),
+        OutputFormat::Github => show::step_summary(|limit| drift_markdown(report, limit)),
         OutputFormat::Human => {
             print(&drift_text(report, color(settings)))?;
             print(&commands(report, flags))
@@ -34,7 +35,7 @@ pub(super) fn run(settings: &Settings, args: &DriftArgs, flags: &Flags) -> Resul
         OutputFormat::Gitlab | OutputFormat::Junit | OutputFormat::Sarif => {
             Err(super::unsupported_output(settings.output))
         }
-        OutputFormat::Markdown => print(&drift_markdown(report)),
+        OutputFormat::Markdown => print(&drift_markdown(report, ANY_COMMENT)),
     }?;
     if scan.is_interrupted {
         note("error: interrupted before every toggle was compared\n")?;

@@ -185,10 +185,10 @@ impl fmt::Display for Indented<'_> {
     }
 }
 
-/// Prefixes a line that begins with `::` or `##`, which CI systems read as a command even if it is indented.
+/// Prefixes a line that begins with `::`, which CI systems read as a command even if it is indented.
 fn guarded(line: &str) -> String {
     let line = line.trim();
-    match line.starts_with("::") || line.starts_with("##") {
+    match line.starts_with("::") {
         true => format!("| {line}"),
         false => line.to_owned(),
     }
@@ -203,14 +203,14 @@ mod tests {
     struct Outer(#[source] Inner);
 
     #[derive(Debug, thiserror::Error)]
-    #[error("the service refused the token (403)\n::error::gotcha\u{1b}[2J")]
+    #[error("the service ##[error] refused the token (403)\n::error::gotcha\u{1b}[2J")]
     struct Inner;
 
     #[test]
     fn a_failure_prints_causes_and_hints_and_no_line_is_a_ci_command() {
         let failure = Failure::failed(Outer(Inner)).hint("the file is read again at every pass");
         let expected = "error: cannot publish `web/production/checkout`\n  \
-             caused by: the service refused the token (403)\n  \
+             caused by: the service #\\#[error] refused the token (403)\n  \
              | ::error::gotcha\\u{1b}[2J\n\
              hint: the file is read again at every pass\n";
         assert_eq!(failure.to_string(), expected);

@@ -138,6 +138,7 @@ fn check_output(command: Command, output: OutputFormat) -> Result<(), Failure> {
         (_, OutputFormat::Human | OutputFormat::Json) | (Command::Plan | Command::Validate, _) => true,
         (Command::Explain, _) => false,
         (Command::Test, output) => output == OutputFormat::Junit,
+        (Command::Apply, OutputFormat::Junit) => true,
         // The others report on more than documents.
         (_, OutputFormat::Gitlab | OutputFormat::Junit | OutputFormat::Sarif) => false,
         (_, OutputFormat::Github | OutputFormat::Markdown) => true,

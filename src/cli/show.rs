@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::model::{escaped, is_harmful};
+use crate::model::{escaped, harmless_json};
 use crate::plan::render::JOB_SUMMARY;
 use crate::telemetry::Stream;
 
@@ -40,22 +40,7 @@ impl<W: Write> Write for Harmless<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // serde_json writes only whole characters.
         let text = std::str::from_utf8(bytes).map_err(io::Error::other)?;
-        let mut done = 0;
-        for (at, character) in text.char_indices() {
-            // A line break is serde_json's layout, because those in strings are escaped already. `##[` and `##vso[` are
-            // commands for CI systems anywhere in a line, and only strings contain `#`.
-            let is_mark = character == '#' && text[..at].ends_with('#');
-            if (!is_harmful(character) || character == '\n') && !is_mark {
-                continue;
-            }
-            self.0.write_all(&bytes[done..at])?;
-            // JSON escapes a character outside the basic plane as two UTF-16 units (RFC 8259, section 7).
-            for unit in character.encode_utf16(&mut [0; 2]) {
-                write!(self.0, "\\u{unit:04x}")?;
-            }
-            done = at + character.len_utf8();
-        }
-        self.0.write_all(&bytes[done..])?;
+        write!(self.0, "{}", harmless_json(text))?;
         Ok(bytes.len())
     }
 

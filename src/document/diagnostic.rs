@@ -25,6 +25,8 @@ pub struct Diagnostic {
     pub line: u32,
     /// The column in characters, from 1; 0 for the whole file.
     pub column: u32,
+    /// The column after the last character; `None` for the rest of the line.
+    pub end_column: Option<u32>,
     /// The problem.
     pub message: String,
     /// The way to solve it.
@@ -54,6 +56,7 @@ impl Diagnostic {
             path: path.to_owned(),
             line: 0,
             column: 0,
+            end_column: None,
             message: message.into(),
             help: None,
             waived: None,
@@ -68,7 +71,7 @@ impl Diagnostic {
         }
     }
 
-    /// Returns the fields that decide order and equality: all but the excerpts, which follow from them.
+    /// Returns the fields that decide order and equality: all but the end and the excerpts, which follow from them.
     fn key(&self) -> (&str, u32, u32, &str, Severity, &str, Option<&str>, Option<&str>) {
         let Self {
             id,
@@ -79,6 +82,7 @@ impl Diagnostic {
             message,
             help,
             waived,
+            end_column: _,
             excerpts: _,
         } = self;
         (
@@ -176,6 +180,9 @@ fn diagnostic(path: &str, lines: &[&str], root: Option<&Node>, finding: Finding)
     if let Some(span) = resolve(&spot, root) {
         diagnostic.line = span.start.line;
         diagnostic.column = span.start.column;
+        // Of several lines, the first one is marked, as in an excerpt.
+        let is_within = span.end.line == span.start.line && span.end.column > span.start.column;
+        diagnostic.end_column = is_within.then_some(span.end.column);
         diagnostic.excerpts.extend(excerpt(lines, span, None));
         let related = related.and_then(|(spot, label)| Some((resolve(&spot, root)?, label)));
         if let Some((span, label)) = related {

@@ -87,9 +87,9 @@ impl EnvironmentDiff {
         defused(&out)
     }
 
-    /// Returns the difference as Markdown of at most 60,000 characters.
+    /// Returns the difference as Markdown of at most `limit` bytes.
     #[must_use]
-    pub fn markdown(&self) -> String {
+    pub fn markdown(&self, limit: usize) -> String {
         let (before, after) = (code(&self.before.to_string()), code(&self.after.to_string()));
         let head = format!("### {before} → {after}\n\n{}\n\n", self.summary);
         let toggles = self.toggles.iter().map(|toggle| {
@@ -111,7 +111,7 @@ impl EnvironmentDiff {
             }
             out
         });
-        fitting([head].into_iter().chain(toggles))
+        fitting([head].into_iter().chain(toggles), limit)
     }
 
     /// Returns the difference, ready to serialize.

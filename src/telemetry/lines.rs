@@ -13,7 +13,7 @@ use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::config::LogFormat;
-use crate::model::{Color, chain, escaped};
+use crate::model::{Color, chain, escaped, harmless_json};
 
 pub(super) struct Lines {
     pub(super) format: LogFormat,
@@ -163,28 +163,11 @@ fn json(metadata: &Metadata<'_>, fields: Fields) -> String {
         object.insert("event".to_owned(), name.into());
     }
     object.insert("message".to_owned(), fields.message.into());
-    harmless(&Value::Object(object).to_string())
+    harmless_json(&Value::Object(object).to_string()).to_string()
 }
 
 /// Returns the explicit name of an event, if any.
 fn event_name(metadata: &Metadata<'_>) -> Option<&'static str> {
     // The default name is a position in the source code, which is not an interface.
     Some(metadata.name()).filter(|name| !name.starts_with("event "))
-}
-
-/// Escapes characters that are valid in JSON but unsafe in a terminal. The parsed values stay the same.
-fn harmless(json: &str) -> String {
-    let mut text = String::with_capacity(json.len());
-    let mut units = [0; 2];
-    for c in json.chars() {
-        let mut buffer = [0; 4];
-        let same: &str = c.encode_utf8(&mut buffer);
-        match c == ' ' || c.is_ascii_graphic() || escaped(same).to_string() == same {
-            true => text.push(c),
-            false => c.encode_utf16(&mut units).iter().for_each(|unit| {
-                let _ = write!(text, "\\u{unit:04x}");
-            }),
-        }
-    }
-    text
 }

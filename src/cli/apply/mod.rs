@@ -11,7 +11,7 @@ use super::links::links;
 use super::{color, forge, note, plan, print, setup, show, signals};
 use crate::config::{OutputFormat, Settings};
 use crate::forge::CommitVerdict;
-use crate::model::{ReviewedPlan, ServiceKind, escaped};
+use crate::model::{JunitKind, ReviewedPlan, ServiceKind, escaped};
 use crate::pass::{self, Config, PassContext, Reconciler, Report, Runtime};
 use crate::plan::{OnDrift, render};
 use crate::source::CacheMode;
@@ -153,9 +153,15 @@ fn print_results(report: &Report, progress: &Progress, settings: &Settings) -> R
             print(&(left + &output::rest(report, color(settings))))
         }
         OutputFormat::Json => show::json(&output::ReportJson::of(report)),
-        OutputFormat::Gitlab | OutputFormat::Junit | OutputFormat::Sarif => {
-            Err(super::unsupported_output(settings.output))
+        OutputFormat::Junit => {
+            // A hold that the exit code does not show is not a failed test either.
+            let held = match settings.exit_zero_when_held {
+                false => JunitKind::Failure,
+                true => JunitKind::Skipped,
+            };
+            print(&output::junit(report, held))
         }
+        OutputFormat::Gitlab | OutputFormat::Sarif => Err(super::unsupported_output(settings.output)),
         OutputFormat::Markdown => print(&output::markdown(
             report,
             render::ANY_COMMENT,

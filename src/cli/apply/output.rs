@@ -9,9 +9,9 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::cli::failure::JsonError;
-use crate::model::{Color, ToggleId, chain, counted, escaped};
+use crate::model::{Color, JunitKind, JunitProblem, ToggleId, chain, counted, escaped};
 use crate::pass::{ChangeResult, Report};
-use crate::plan::render::{self, Links, code};
+use crate::plan::render::{self, JunitHolds, Links, code};
 use crate::plan::{Change, StateEdit};
 
 /// Returns the lines about one change.
@@ -134,6 +134,39 @@ pub(super) fn markdown(report: &Report, limit: usize, links: Option<&Links>) -> 
     text.push('\n');
     let plan = render::markdown(&report.plan, None, limit.saturating_sub(text.len()), links);
     text + &plan
+}
+
+/// Formats the results as JUnit XML: one test per change, which fails if the change was not applied. `held` is the kind of
+/// a test whose change is held.
+pub(super) fn junit(report: &Report, held: JunitKind) -> String {
+    let problem = |kind, text: &str| Some(JunitProblem::new(kind, &escaped(text).to_string()));
+    let of = |result: &ChangeResult| {
+        let reason = result.reason().unwrap_or_default();
+        match result {
+            ChangeResult::Applied | ChangeResult::Converged => None,
+            ChangeResult::Failed { .. } | ChangeResult::FailedAlone { .. } | ChangeResult::Pending { .. } => {
+                problem(JunitKind::Failure, &reason)
+            }
+            ChangeResult::Held(_) => problem(held, &reason),
+            ChangeResult::NotSent => problem(JunitKind::Error, "the pass ended before it was sent"),
+        }
+    };
+    let lines = report.lines().map(|(change, result)| (change, of(result)));
+    // A plan that was not approved has changes without results.
+    let left = report.plan.changes().iter().skip(report.results.len());
+    let stopped = report.plan.stopped().map(|stopped| stopped.to_string());
+    let left = left.map(|change| {
+        let why = stopped.as_deref().unwrap_or("nothing was sent");
+        (change, problem(JunitKind::Skipped, why))
+    });
+    let error = report.error.as_ref().map(|error| chain(error.as_ref()));
+    let error = error.or_else(|| report.stopped.as_ref().map(ToString::to_string));
+    let error = error.map(|error| escaped(&error).to_string());
+    let holds = JunitHolds {
+        first_pass: held,
+        other: held,
+    };
+    render::junit_results(&report.plan, lines.chain(left), holds, error.as_deref())
 }
 
 /// The plan as JSON, with the result of each change.

@@ -5,9 +5,9 @@ use super::text::{changes, compared, names, others, summary, who};
 use crate::model::counted;
 use crate::plan::render::{block, code, fitting};
 
-/// Returns the report as Markdown of at most 60,000 characters. Foreign text is inside code only.
+/// Returns the report as Markdown of at most `limit` bytes. Foreign text is inside code only.
 #[must_use]
-pub fn drift_markdown(report: &DriftReport) -> String {
+pub fn drift_markdown(report: &DriftReport, limit: usize) -> String {
     let mut parts = vec![format!(
         "### gitoggle drift\n\n{}\n\n{} {}\n\n",
         summary(report),
@@ -15,7 +15,7 @@ pub fn drift_markdown(report: &DriftReport) -> String {
         compared(report)
     )];
     parts.extend(rows(report));
-    fitting(parts)
+    fitting(parts, limit)
 }
 
 /// Returns the lists of the report as parts of Markdown.

@@ -1,6 +1,6 @@
 //! Renders findings as workflow commands of GitHub, Gitea and Forgejo Actions.
 
-use super::{defused, without_marks};
+use super::defused;
 use crate::document::{Diagnostic, Severity};
 use crate::model::{counted, escaped};
 use crate::plan::{FETCH_ALL, Plan};
@@ -55,7 +55,7 @@ fn annotation(finding: &Diagnostic) -> String {
     };
     let (level, title) = (finding.severity.as_str(), property(finding.id));
     let text = data(&message(finding));
-    without_marks(&format!("::{level} file={file}{place},title={title}::{text}\n"))
+    format!("::{level} file={file}{place},title={title}::{text}\n")
 }
 
 /// Returns one line for the log, which is not a command.

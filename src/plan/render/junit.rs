@@ -5,18 +5,16 @@ use std::collections::BTreeMap;
 use super::gitlab::description;
 use crate::document::{Diagnostic, Severity};
 use crate::model::{JunitCase, JunitKind, JunitProblem, JunitSuite, escaped, junit};
-use crate::plan::{Plan, WithheldReason, WithheldToggle};
+use crate::plan::{Change, Plan, WithheldReason, WithheldToggle};
 
 /// Returns one test per document, which fails if the document has an error. `problem` is an error of the check as a
 /// whole.
 #[must_use]
 pub fn junit_documents(documents: &[String], findings: &[Diagnostic], problem: Option<&str>) -> String {
     let mut suite = suite_of_documents(documents, findings);
-    suite.cases.extend(problem.map(|problem| JunitCase {
-        class: "gitoggle".to_owned(),
-        name: "check".to_owned(),
-        problem: Some(self::problem(JunitKind::Error, problem)),
-    }));
+    suite
+        .cases
+        .extend(problem.map(|problem| failed_command("check", problem)));
     junit(&[suite])
 }
 
@@ -24,6 +22,31 @@ pub fn junit_documents(documents: &[String], findings: &[Diagnostic], problem: O
 /// test per invalid document follows. A test fails exactly if the plan's exit code is 3 or 4.
 #[must_use]
 pub fn junit_plan(plan: &Plan) -> String {
+    let changes = plan.changes().iter().map(|change| (change, None));
+    let holds = JunitHolds {
+        // As with the exit code, a pull request that adds an environment passes.
+        first_pass: JunitKind::Skipped,
+        other: JunitKind::Failure,
+    };
+    junit_results(plan, changes, holds, None)
+}
+
+/// The kind of a test whose toggle is held.
+#[derive(Clone, Copy, Debug)]
+pub struct JunitHolds {
+    /// Of a toggle in an environment without a first pass.
+    pub first_pass: JunitKind,
+    /// Of any other toggle.
+    pub other: JunitKind,
+}
+
+/// Returns the same as [`junit_plan`], with the problems of changes that were tried. `error` ended the attempt early.
+pub fn junit_results<'a>(
+    plan: &Plan,
+    changes: impl Iterator<Item = (&'a Change, Option<JunitProblem>)>,
+    holds: JunitHolds,
+    error: Option<&str>,
+) -> String {
     let mut suites: BTreeMap<String, Vec<JunitCase>> = BTreeMap::new();
     let mut add = |environment: String, name: &str, problem: Option<JunitProblem>| {
         suites.entry(environment.clone()).or_default().push(JunitCase {
@@ -32,12 +55,12 @@ pub fn junit_plan(plan: &Plan) -> String {
             problem,
         });
     };
-    for change in plan.changes() {
+    for (change, problem) in changes {
         let name = format!("{} ({})", change.id.toggle(), change.action.as_str());
-        add(change.id.environment().to_string(), &name, None);
+        add(change.id.environment().to_string(), &name, problem);
     }
     for (environment, reason) in plan.environment_holds() {
-        let problem = problem(JunitKind::Failure, &escaped(reason).to_string());
+        let problem = JunitProblem::new(holds.other, &escaped(reason).to_string());
         add(environment.to_string(), "environment", Some(problem));
     }
     let documents = suite_of_documents(&[], plan.findings());
@@ -45,23 +68,40 @@ pub fn junit_plan(plan: &Plan) -> String {
         let kind = match reason {
             // The document fails below, with its errors.
             _ if reason.is_invalid() && !documents.cases.is_empty() => continue,
-            // As with the exit code, a pull request that adds an environment passes.
-            WithheldReason::FirstPass(_) => JunitKind::Skipped,
-            _ if reason.is_invalid() || reason.needs_decision() => JunitKind::Failure,
+            WithheldReason::FirstPass(_) => holds.first_pass,
+            _ if reason.is_invalid() => JunitKind::Failure,
+            _ if reason.needs_decision() => holds.other,
             _ => JunitKind::Skipped,
         };
         let name = format!("{} ({})", id.toggle(), reason.state().as_str());
         add(
             id.environment().to_string(),
             &name,
-            Some(problem(kind, &reason.to_string())),
+            Some(JunitProblem::new(kind, &reason.to_string())),
         );
     }
     let suites = suites.into_iter().map(|(name, cases)| JunitSuite { name, cases });
+    let command = JunitSuite {
+        name: "gitoggle".to_owned(),
+        cases: error
+            .map(|error| failed_command("pass", error))
+            .into_iter()
+            .collect(),
+    };
+    let others = [documents, command].into_iter();
     let suites: Vec<JunitSuite> = suites
-        .chain([documents].into_iter().filter(|suite| !suite.cases.is_empty()))
+        .chain(others.filter(|suite| !suite.cases.is_empty()))
         .collect();
     junit(&suites)
+}
+
+/// Returns the test of a command as a whole.
+fn failed_command(name: &str, error: &str) -> JunitCase {
+    JunitCase {
+        class: "gitoggle".to_owned(),
+        name: name.to_owned(),
+        problem: Some(JunitProblem::new(JunitKind::Error, error)),
+    }
 }
 
 /// Returns one test per document and per other file with an error.
@@ -108,12 +148,4 @@ fn line(finding: &Diagnostic) -> String {
         escaped(path),
         description(finding)
     )
-}
-
-fn problem(kind: JunitKind, message: &str) -> JunitProblem {
-    JunitProblem {
-        kind,
-        message: message.to_owned(),
-        details: message.to_owned(),
-    }
 }

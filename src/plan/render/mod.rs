@@ -1,7 +1,7 @@
 //! Renders a plan as text, Markdown, JSON and workflow commands.
 //!
 //! All foreign text is escaped. Complete outputs are defused in addition, because a CI system recognizes commands
-//! anywhere in a line or after white space at its start.
+//! after white space at the start of a line.
 
 mod annotations;
 mod fence;
@@ -23,9 +23,9 @@ pub(super) use fence::{block, fitting};
 pub use gitlab::{CodeQualityIssue, code_quality};
 pub use inline::code;
 pub use json::{PlanJson, json, json_for};
-pub use junit::{junit_documents, junit_plan};
+pub use junit::{JunitHolds, junit_documents, junit_plan, junit_results};
 pub use links::{ForgePages, Links};
-pub use markdown::{ANY_COMMENT, GITHUB_COMMENT, GITLAB_COMMENT, JOB_SUMMARY, findings, markdown};
+pub use markdown::{ANY_COMMENT, JOB_SUMMARY, failed, findings, markdown};
 pub(super) use paint::{paint, painted};
 pub use preview::{Preview, findings_in};
 pub use sarif::sarif;
@@ -43,6 +43,12 @@ struct ChangeText {
     sentences: Vec<String>,
     /// The escaped lines of a unified diff, each with its sign; empty for a create.
     diff: Vec<String>,
+}
+
+/// Returns the sentences about a change.
+fn change_sentences(change: &Change) -> Vec<String> {
+    let before = change.before.payload().map(Payload::targeting);
+    in_words(change, before.as_ref(), &change.payload.targeting())
 }
 
 fn change_text(change: &Change) -> ChangeText {
@@ -212,31 +218,14 @@ fn summary(plan: &Plan) -> String {
     parts.join(" · ")
 }
 
-/// Defuses text that a CI system would execute as a command.
+/// Defuses lines that begin with `::` after white space, which GitHub and its kin would execute as a command.
 pub(super) fn defused(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
-        // GitHub and its kin recognize `::` after white space at the start of a line.
         if line.trim_start().starts_with("::") {
             out.push('\\');
         }
-        out.push_str(&without_marks(line));
+        out.push_str(line);
     }
     out
-}
-
-/// Defuses the commands that CI systems recognize anywhere in a line: `##[` of GitHub and Azure, `##vso[` of Azure and
-/// `##teamcity[`.
-fn without_marks(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("##") {
-        let name = rest[at + 2..].trim_start_matches(|c: char| c.is_ascii_alphabetic());
-        out.push_str(&rest[..=at]);
-        if name.starts_with('[') {
-            out.push('\\');
-        }
-        rest = &rest[at + 1..];
-    }
-    out + rest
 }

@@ -86,6 +86,9 @@ fn result(finding: &Diagnostic, index: usize, fingerprints: &mut Fingerprints) -
     if finding.line > 0 {
         region["startColumn"] = finding.column.max(1).into();
     }
+    if let Some(end) = finding.end_column {
+        region["endColumn"] = end.into();
+    }
     let uri = utf8_percent_encode(&finding.path, IN_PATH).to_string();
     json!({
         "ruleId": finding.id,

@@ -149,25 +149,15 @@ fn twenty_changes_take_one_line_each_outside_of_the_folds() {
 #[test]
 fn a_page_never_exceeds_its_limit_and_counts_what_it_leaves_out() {
     let plan = World::of(2000, 2000, 0).plan(&all_at_once());
-    for limit in [
-        0,
-        100,
-        1_000,
-        2_000,
-        10_000,
-        ANY,
-        render::GITHUB_COMMENT,
-        render::JOB_SUMMARY,
-    ] {
+    for limit in [0, 100, 1_000, 2_000, 10_000, ANY, render::JOB_SUMMARY] {
         let page = markdown(&plan, None, limit, None);
         assert!(page.len() <= limit, "{} of {limit}", page.len());
         if limit < 2_000 {
             continue;
         }
-        let (lines, diffs) = (
-            page.matches("* **update** ").count(),
-            page.matches("```diff").count(),
-        );
+        // Names of toggles, which are on the lines and in the diffs.
+        let diffs = page.matches("```diff").count();
+        let lines = page.matches("` t").count();
         let number = |noun: &str| {
             let (before, _) = page.split_once(noun)?;
             before.rsplit(' ').next()?.parse::<usize>().ok()
@@ -177,6 +167,51 @@ fn a_page_never_exceeds_its_limit_and_counts_what_it_leaves_out() {
         assert!(page.contains("Digest: `sha256:"), "{limit}");
     }
     assert!(!markdown(&plan, None, render::JOB_SUMMARY, None).contains("did not fit"));
+}
+
+#[test]
+fn many_changes_that_say_the_same_share_a_line_that_names_each() {
+    let page = outside(&markdown(
+        &World::of(101, 101, 0).plan(&all_at_once()),
+        None,
+        ANY,
+        None,
+    ));
+    let lines: Vec<&str> = page.lines().filter(|line| line.starts_with("* ")).collect();
+    assert_eq!(
+        lines,
+        [
+            "* **update** 100 toggles: variation `a` value: `1` → `2`",
+            "* **update** ` t100 `: variation `a` value: `1` → `2`",
+        ]
+    );
+    for at in 0..101 {
+        assert!(page.contains(&format!("` t{at:03} `")), "{at}");
+    }
+}
+
+#[test]
+fn each_environment_has_a_share_of_a_page_that_is_full() {
+    let mut world = World::default();
+    for (environment, count) in [("p/a", 5_000), ("p/b", 10), ("p/c", 5_000)] {
+        for at in 0..count {
+            let id = format!("{environment}/toggle-number-{at:04}");
+            world = world
+                .want(&id, Want::Document(doc(2)))
+                .knows(&id, Known::Document(doc(1)));
+        }
+    }
+    let page = markdown(&world.plan(&all_at_once()), None, 20_000, None);
+    let sections: Vec<usize> = page
+        .split("#### ")
+        .skip(1)
+        .map(|section| section.matches("toggle-number-").count())
+        .collect();
+    assert_eq!(sections[1], 10, "{sections:?}");
+    assert!(
+        sections[0].abs_diff(sections[2]) <= 100 && sections[0] > 100,
+        "{sections:?}"
+    );
 }
 
 #[test]

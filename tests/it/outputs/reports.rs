@@ -1,16 +1,17 @@
-//! SARIF, GitLab's code-quality report, JUnit XML and annotations, and which command has which output.
+//! SARIF, GitLab's code-quality report and annotations, and which command has which output.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::schema::{assert_matches, of_every_kind};
+use super::junit::cases;
+use super::schema::assert_matches;
 use crate::support::{Gitoggle, World, doc};
 
-const HOSTILE: &str = "x ` | <b> ::error::pwned ##[error] ##vso[task.complete] @admin [a](https://evil.example) ]]> \u{1b}[31m\u{202e}";
+pub(super) const HOSTILE: &str = "x ` | <b> ::error::pwned ##[error] ##vso[task.complete] @admin [a](https://evil.example) ]]> \u{1b}[31m\u{202e}";
 
 /// A world whose document has errors that quote hostile text, below a root.
-fn hostile() -> World {
+pub(super) fn hostile() -> World {
     let world = World::new();
     let key = serde_json::to_string(HOSTILE).unwrap();
     world
@@ -22,12 +23,12 @@ fn hostile() -> World {
     world
 }
 
-fn validate(world: &World, output: &str) -> Gitoggle {
+pub(super) fn validate(world: &World, output: &str) -> Gitoggle {
     world.validate().set("root", "flags").set("output", output)
 }
 
 #[track_caller]
-fn assert_harmless(printed: &str) {
+pub(super) fn assert_harmless(printed: &str) {
     for bad in ["##[", "##vso[", "\u{1b}", "\u{202e}"] {
         assert!(!printed.contains(bad), "{bad:?} in {printed}");
     }
@@ -71,9 +72,11 @@ fn sarif_matches_its_schema_and_names_files_from_the_top_of_the_repository() {
             .find(|result| result["ruleId"] == "unknown-key")
             .unwrap();
         assert_eq!(missing["level"], "error");
+        // The quoted key, in characters from 1; the end is exclusive.
+        let key = serde_json::to_string(HOSTILE).unwrap();
         assert_eq!(
-            missing["locations"][0]["physicalLocation"]["region"]["startLine"],
-            12
+            missing["locations"][0]["physicalLocation"]["region"],
+            json!({ "startLine": 12, "startColumn": 3, "endColumn": 3 + key.chars().count() })
         );
         assert_eq!(run["invocations"][0]["executionSuccessful"], true);
     }
@@ -165,69 +168,6 @@ fn fingerprints_are_unique_and_survive_an_edit_above_the_finding() {
     assert_eq!(fingerprints(), before);
 }
 
-/// Returns each test of a report: its name and the tag of its problem.
-fn cases(xml: &str) -> Vec<(String, Option<String>)> {
-    let document = roxmltree::Document::parse(xml).unwrap();
-    let root = document.root_element();
-    assert_eq!(root.tag_name().name(), "testsuites");
-    let mut all = Vec::new();
-    for suite in root.children().filter(roxmltree::Node::is_element) {
-        assert_eq!(suite.tag_name().name(), "testsuite");
-        let cases: Vec<_> = suite.children().filter(roxmltree::Node::is_element).collect();
-        assert_eq!(suite.attribute("tests").unwrap(), cases.len().to_string());
-        let mut problems = Vec::new();
-        for case in cases {
-            assert_eq!(case.tag_name().name(), "testcase");
-            assert!(case.attribute("classname").is_some(), "{xml}");
-            let problem = case.first_element_child().map(|problem| {
-                assert!(problem.attribute("message").is_some(), "{xml}");
-                problem.tag_name().name().to_owned()
-            });
-            problems.extend(problem.clone());
-            all.push((case.attribute("name").unwrap().to_owned(), problem));
-        }
-        for (attribute, tag) in [
-            ("failures", "failure"),
-            ("errors", "error"),
-            ("skipped", "skipped"),
-        ] {
-            let count = problems.iter().filter(|problem| *problem == tag).count();
-            assert_eq!(suite.attribute(attribute).unwrap(), count.to_string(), "{xml}");
-        }
-    }
-    all
-}
-
-#[test]
-fn junit_has_one_test_per_document() {
-    let world = of_every_kind();
-    let cases = cases(&world.validate().set("output", "junit").exit(3).both());
-    let failure = |name: &str| (name == "shop/prod/bad.yaml").then(|| "failure".to_owned());
-    let expected = ["prod/bad", "prod/new", "prod/pay", "prod/same", "test/first"].map(|name| {
-        let name = format!("shop/{name}.yaml");
-        (name.clone(), failure(&name))
-    });
-    assert_eq!(cases, expected);
-    let xml = validate(&hostile(), "junit").exit(3).both();
-    assert_eq!(self::cases(&xml).len(), 3, "{xml}");
-    assert_harmless(&xml);
-}
-
-#[test]
-fn junit_of_a_plan_has_one_test_per_toggle() {
-    let xml = of_every_kind().plan().set("output", "junit").exit(3).both();
-    let case = |name: &str, problem: Option<&str>| (name.to_owned(), problem.map(str::to_owned));
-    assert_eq!(
-        cases(&xml),
-        [
-            case("new (create)", None),
-            case("pay (update)", None),
-            case("first (held)", Some("skipped")),
-            case("shop/prod/bad.yaml", Some("failure")),
-        ]
-    );
-}
-
 #[test]
 fn every_output_of_a_plan_agrees_with_the_exit_code() {
     let clean = World::with_pay_applied();
@@ -282,12 +222,16 @@ fn every_output_of_a_plan_agrees_with_the_exit_code() {
 fn other_commands_refuse_reports_on_documents_before_they_run() {
     let world = World::with_pay_applied();
     world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Change");
-    for output in ["gitlab", "junit", "sarif"] {
-        for run in [world.apply(), world.status()] {
-            run.set("output", output)
-                .exit(64)
-                .stderr_contains(&[&format!("this command has no `{output}` output"), "hint: "]);
-        }
+    for (run, output) in [
+        (world.apply(), "gitlab"),
+        (world.apply(), "sarif"),
+        (world.status(), "gitlab"),
+        (world.status(), "junit"),
+        (world.status(), "sarif"),
+    ] {
+        run.set("output", output)
+            .exit(64)
+            .stderr_contains(&[&format!("this command has no `{output}` output"), "hint: "]);
     }
     assert!(world.service.take().is_empty());
 }

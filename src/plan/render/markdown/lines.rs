@@ -1,7 +1,9 @@
 //! The lines and diffs of a page.
 
+use std::collections::HashMap;
+
 use super::super::inline::{code, inline};
-use super::super::{ChangeText, Links, Note, block, change_text, defused, users};
+use super::super::{ChangeText, Links, Note, block, change_sentences, change_text, defused, users};
 use crate::document::{Diagnostic, Severity};
 use crate::evaluate::UserImpact;
 use crate::model::{Action, CommitId, counted, cut};
@@ -19,9 +21,9 @@ pub(super) struct PageLines<'a> {
 /// Whether the lines of changes link to their files.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(super) enum Detail {
-    /// The names of toggles are links.
+    /// The name of each toggle is a link on a line of its own.
     Linked,
-    /// They are not, so that more lines fit.
+    /// Names are not links, and changes that say the same share a line, so that more changes fit.
     Plain,
 }
 
@@ -50,9 +52,14 @@ impl PageLines<'_> {
 
     /// Returns the line of a group of withheld toggles or orphans.
     pub(super) fn note(self, note: &Note<'_>) -> String {
+        const MOST_NAMED: usize = 10;
         let subject = match note.toggles.as_slice() {
             [] => String::new(),
-            [one] => format!(" {}", code(one.toggle())),
+            // Toggles with a change are named below.
+            some if some.len() == 1 || (some.len() <= MOST_NAMED && note.changes.is_empty()) => {
+                let names: Vec<String> = some.iter().map(|id| code(id.toggle())).collect();
+                format!(" {}", names.join(", "))
+            }
             some => format!(" {}", counted(some.len(), "toggle")),
         };
         defused(&format!(
@@ -62,9 +69,49 @@ impl PageLines<'_> {
         ))
     }
 
-    /// Returns the line that says what a change does.
-    pub(super) fn change(self, change: &Change, indent: &str) -> String {
-        let mut sentences = change_text(change).sentences;
+    /// Returns the lines of changes, each with the number of its changes: with links one for each change, and otherwise one
+    /// for all that say the same.
+    pub(super) fn changes(self, changes: &[&Change], indent: &str) -> impl Iterator<Item = (usize, String)> {
+        /// Bounds a line, so that a page has room for it.
+        const MOST_ON_LINE: usize = 100;
+        /// No page has room for more.
+        const MOST_READ: usize = 20_000;
+        let most = match self.detail {
+            Detail::Linked => 1,
+            Detail::Plain => MOST_ON_LINE,
+        };
+        let mut groups: Vec<(String, Vec<&Change>)> = Vec::new();
+        let mut same: HashMap<(Action, String), usize> = HashMap::new();
+        for change in changes.iter().take(MOST_READ) {
+            let effect = self.effect(change);
+            let last = same
+                .entry((change.action, effect.clone()))
+                .or_insert(groups.len());
+            match groups.get_mut(*last) {
+                Some((_, group)) if group.len() < most => group.push(*change),
+                _ => {
+                    *last = groups.len();
+                    groups.push((effect, vec![*change]));
+                }
+            }
+        }
+        let groups = groups.into_iter();
+        groups.map(move |(effect, group)| (group.len(), self.group(&group, &effect, indent)))
+    }
+
+    fn group(self, changes: &[&Change], effect: &str, indent: &str) -> String {
+        let toggles: Vec<String> = changes.iter().map(|change| self.toggle(change)).collect();
+        let (action, toggles) = (changes[0].action.as_str(), toggles.join(", "));
+        let line = match changes.len() {
+            1 => format!("{indent}* **{action}** {toggles}: {effect}\n"),
+            some => format!("{indent}* **{action}** {some} toggles: {effect}\n{indent}  {toggles}\n"),
+        };
+        defused(&line)
+    }
+
+    /// Returns what a change does, and to how many users.
+    fn effect(self, change: &Change) -> String {
+        let mut sentences = change_sentences(change);
         if change.action == Action::Create {
             // What users are served fits on one line; the fold has the rest.
             sentences.retain(|text| {
@@ -73,18 +120,19 @@ impl PageLines<'_> {
                     .any(|part| text.starts_with(part))
             });
         }
-        let toggle = match (self.detail, change.action) {
+        let users = self.users.and_then(|users| users::sentence(users, &change.id));
+        let users = users.map_or_else(String::new, |users| format!(" — {}", inline(&users)));
+        shown(&sentences) + &users
+    }
+
+    fn toggle(self, change: &Change) -> String {
+        match (self.detail, change.action) {
             (Detail::Linked, Action::Adopt | Action::Create | Action::Update) => {
                 self.file(change.id.toggle(), &change.path, 0)
             }
             // The file was removed.
             (Detail::Linked, Action::Disable) | (Detail::Plain, _) => code(change.id.toggle()),
-        };
-        let action = change.action.as_str();
-        let users = self.users.and_then(|users| users::sentence(users, &change.id));
-        let users = users.map_or_else(String::new, |users| format!(" — {}", inline(&users)));
-        let sentences = shown(&sentences);
-        defused(&format!("{indent}* **{action}** {toggle}: {sentences}{users}\n"))
+        }
     }
 
     /// Returns the commit of a change and its diff.

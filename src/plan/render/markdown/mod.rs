@@ -9,6 +9,7 @@ mod page;
 
 use std::collections::BTreeMap;
 
+use super::fence::fenced;
 use super::inline::code;
 use super::{Links, defused, notes, summary, users};
 use crate::document::Diagnostic;
@@ -18,10 +19,6 @@ use crate::plan::{FETCH_ALL, Plan, drift};
 use lines::{Detail, PageLines};
 use page::Page;
 
-/// The largest comment on GitHub, in characters: it refuses more than 65,536.
-pub const GITHUB_COMMENT: usize = 65_536;
-/// The largest comment on GitLab, in characters.
-pub const GITLAB_COMMENT: usize = 1_000_000;
 /// A comment that every forge accepts. Gitea has no limit of its own, but some of its databases do.
 pub const ANY_COMMENT: usize = 65_535;
 /// The number of changes up to which each line has a link to its file.
@@ -106,6 +103,17 @@ pub fn findings(findings: &[Diagnostic], summary: &str, limit: usize) -> String 
         text.push_str(&format!("{summary}\n"));
     }
     defused(&text)
+}
+
+/// Returns a page that says that the plan of `revision` failed, and why.
+#[must_use]
+pub fn failed(revision: &str, error: &str) -> String {
+    const LONGEST: usize = 10_000;
+    let revision = code(&cut(revision, 200));
+    let error = fenced("text", cut(error, LONGEST).trim_end());
+    defused(&format!(
+        "### gitoggle plan\n\n**The plan of {revision} failed**, so there is nothing to review yet.\n\n{error}"
+    ))
 }
 
 fn head(plan: &Plan, lines: PageLines<'_>) -> String {

@@ -132,8 +132,17 @@ impl<'a> Page<'a> {
     /// Adds the lines and the diffs that fit. Returns the page.
     pub(super) fn finish(mut self, lines: PageLines<'_>) -> String {
         let mut sections = std::mem::take(&mut self.sections);
-        for section in sections.values_mut() {
-            self.fill(section, lines);
+        let mut order: Vec<&mut Section<'_>> = sections.values_mut().collect();
+        // The smallest one first, so that it leaves what it does not need to the others.
+        order.sort_by_key(|section| section.groups().map(|(changes, _)| changes.len()).sum::<usize>());
+        let count = order.len();
+        for (at, section) in order.into_iter().enumerate() {
+            let share = self.room / (count - at);
+            self.fill(section, lines, share);
+        }
+        if self.left_out.changes > 0 {
+            // A line is worth more than a diff.
+            self.room = 0;
         }
         for section in sections.values_mut() {
             self.fold(section, lines);
@@ -157,22 +166,23 @@ impl<'a> Page<'a> {
         out
     }
 
-    /// Adds the line of each change that fits.
-    fn fill(&mut self, section: &mut Section<'a>, lines: PageLines<'_>) {
+    /// Adds the lines of changes that fit into `share` bytes.
+    fn fill(&mut self, section: &mut Section<'a>, lines: PageLines<'_>, mut share: usize) {
         let mut texts = Vec::new();
         for (changes, indent) in section.groups() {
-            let mut text = String::new();
-            for (at, change) in changes.iter().enumerate() {
-                let line = lines.change(change, indent);
-                if !self.take(line.len()) {
-                    let more = changes.len() - at;
-                    self.left_out.changes += more;
-                    // The page is full, so that later lines are not rendered.
-                    self.room = 0;
+            let (mut text, mut left) = (String::new(), changes.len());
+            for (count, line) in lines.changes(changes, indent) {
+                let Some(rest) = share.checked_sub(line.len()) else {
+                    // The share is used up, so that later lines are not rendered.
+                    share = 0;
                     break;
-                }
+                };
+                self.room -= line.len();
+                share = rest;
+                left -= count;
                 text.push_str(&line);
             }
+            self.left_out.changes += left;
             texts.push(text);
         }
         section.lines = texts;
