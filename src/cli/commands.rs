@@ -27,9 +27,7 @@ pub(super) fn with_flags(command: Command, flags: &Flags, without: &[&str]) -> S
 
 /// Quotes `text` for a POSIX shell if that is necessary.
 pub(super) fn word(text: &str) -> String {
-    let is_plain = |c: char| {
-        c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':' | ',' | '=' | '@' | '%')
-    };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=@%+".contains(c);
     match !text.is_empty() && text.chars().all(is_plain) {
         true => text.to_owned(),
         false => format!("'{}'", text.replace('\'', r"'\''")),
@@ -44,6 +42,7 @@ mod tests {
     fn a_word_is_quoted_if_the_shell_would_change_it() {
         for (text, quoted) in [
             ("https://t.example:8443/a", "https://t.example:8443/a"),
+            ("+refs/heads/a:b", "+refs/heads/a:b"),
             ("shop/**", "'shop/**'"),
             ("it's", r"'it'\''s'"),
             ("", "''"),

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use super::failure::{ExitStatus, Failure};
 use super::show::FailedAttempt;
-use super::{note, setup};
+use super::{note, pull_request, setup};
 use crate::config::{Reviewed, Settings};
 use crate::forge::{
     CommentKey, CommentResult, CommitStatus, CommitVerdict, ForgeApi, ForgeClient, ForgeError, ForgeSettings,
     ForgeTarget,
 };
 use crate::model::{ReviewedPlan, escaped};
-use crate::plan::Plan;
+use crate::plan::{Plan, render};
 
 /// A pull request on a forge.
 pub(super) struct RequestTarget {
@@ -32,21 +32,38 @@ pub(super) fn request(settings: &Settings) -> Result<Option<RequestTarget>, Fail
     Ok(Some(RequestTarget { target, number }))
 }
 
-/// Makes `text` and the marker of the plan the text of the comment. Prints a warning if the forge does not accept it, because a job for a fork has
-/// no token that may write.
+/// Makes the marker of the plan and `page`, of at most so many bytes, the text of the comment.
 pub(super) fn comment(
     settings: &Settings,
     request: RequestTarget,
     plan: &Plan,
-    text: &str,
+    page: impl FnOnce(usize) -> String,
 ) -> Result<(), Failure> {
+    let fingerprints: BTreeSet<String> = plan.fingerprints().map(|(fingerprint, _)| fingerprint).collect();
+    let marker = key(settings).marker(&plan.digest(), &fingerprints);
+    let limit = request.target.api.longest_comment() - marker.len();
+    put(settings, request, &(marker + &page(limit)))
+}
+
+/// Makes the comment say that the plan failed. Otherwise it would show the plan of an older commit as if it were current.
+pub(super) fn comment_failure(
+    settings: &Settings,
+    request: RequestTarget,
+    failure: &Failure,
+) -> Result<(), Failure> {
+    let revision = pull_request::head(settings).or_else(|| request.target.commit.clone());
+    let page = render::failed(revision.as_deref().unwrap_or("HEAD"), &failure.to_string());
+    put(settings, request, &(key(settings).failure_marker() + &page))
+}
+
+/// Makes `body` the text of the comment. Prints a warning if the forge does not accept it, because a job for a fork has no
+/// token that may write.
+fn put(settings: &Settings, request: RequestTarget, body: &str) -> Result<(), Failure> {
     let RequestTarget { target, number } = request;
     let place = format!("pull request {number} of `{}`", escaped(&target.repository));
     let (api, key) = (target.api, key(settings));
-    let fingerprints: BTreeSet<String> = plan.fingerprints().map(|(fingerprint, _)| fingerprint).collect();
-    let body = key.marker(&plan.digest(), &fingerprints) + text;
     let client = ForgeClient::new(target, &setup::network(settings));
-    let result = client.and_then(|client| client.put_comment(number, &key, &body));
+    let result = client.and_then(|client| client.put_comment(number, &key, body));
     let did = match result {
         Ok(CommentResult::Created) => "created",
         Ok(CommentResult::Unchanged) => "kept",
@@ -133,8 +150,8 @@ fn commented(settings: &Settings, api: ForgeApi) -> Result<ReviewedPlan, Failure
     found.ok_or_else(|| {
         let (commit, repository) = (escaped(&commit), escaped(&repository));
         let message = format!(
-            "no reviewed plan: commit {commit} of `{repository}` was not merged from a pull request with a comment of \
-             gitoggle, written by the user of this token with the same `--root`, `--layout` and `--only`"
+            "no reviewed plan: commit {commit} of `{repository}` was not merged from a pull request with a plan in a \
+             comment of gitoggle, written by the user of this token with the same `--root`, `--layout` and `--only`"
         );
         Failure::new(ExitStatus::Held, message).hint(
             "nothing was sent; review the plan that `gitoggle plan` prints, and pass its digest as `--digest`",

@@ -6,13 +6,11 @@ use super::args::{AudienceArgs, PlanExit};
 use super::failure::{ExitStatus, Failure};
 use super::{audience, color, forge, links, note, print, pull_request, setup, show};
 use crate::config::{OutputFormat, Settings};
+use crate::evaluate::UserImpact;
 use crate::pass::{self, FindingScope};
 use crate::plan::Plan;
 use crate::plan::render::{self, Links};
 use crate::source::CacheMode;
-
-/// The size of a comment, which begins with a marker of its own.
-const COMMENT: usize = render::ANY_COMMENT - 1_000;
 
 pub(super) fn run(
     settings: &Settings,
@@ -21,6 +19,37 @@ pub(super) fn run(
     audience: Option<&AudienceArgs>,
 ) -> Result<ExitStatus, Failure> {
     let request = forge::request(settings)?;
+    let page = match (page(settings, files, audience), request) {
+        (Err(failure), Some(request)) => {
+            forge::comment_failure(settings, request, &failure)?;
+            return Err(failure);
+        }
+        (Err(failure), None) => return Err(failure),
+        (Ok(page), None) => page.show(settings).map(|()| page)?,
+        (Ok(page), Some(request)) => {
+            let shown = page.show(settings);
+            // The comment is about the plan, which a full disk of the job does not change.
+            forge::comment(settings, request, &page.plan, |limit| page.markdown(limit))?;
+            shown.map(|()| page)?
+        }
+    };
+    Ok(status(&page.plan, exit).and(unread(&page.plan)))
+}
+
+/// A plan and everything that is shown with it.
+struct PlanPage {
+    plan: Plan,
+    notes: Vec<String>,
+    users: Option<UserImpact>,
+    links: Option<Links>,
+}
+
+/// Makes the plan.
+fn page(
+    settings: &Settings,
+    files: pass::Files,
+    audience: Option<&AudienceArgs>,
+) -> Result<PlanPage, Failure> {
     let pass::Planned { plan, notes, .. } = match pull_request::range(settings)? {
         Some(range) => {
             let findings = match settings.all_findings {
@@ -48,34 +77,41 @@ pub(super) fn run(
     let users = audience
         .map(|args| audience::impact(&plan, files, args, settings))
         .transpose()?;
-    let users = users.as_ref();
-    match settings.output {
-        OutputFormat::Github => {
-            print(&render::github(&plan))?;
-            let links = links(settings, files);
-            show::step_summary(|limit| render::markdown(&plan, users, limit, links.as_ref()))
-        }
-        OutputFormat::Human => print(&render::text_for(&plan, users, color(settings))),
-        OutputFormat::Json => show::json(&PlanOutput {
-            plan: render::json_for(&plan, users),
-            notes: &notes,
-        }),
-        OutputFormat::Gitlab => show::json(&render::code_quality(plan.findings())),
-        OutputFormat::Junit => print(&render::junit_plan(&plan)),
-        OutputFormat::Sarif => show::json(&render::sarif(plan.findings(), None)),
-        OutputFormat::Markdown => print(&render::markdown(
-            &plan,
-            users,
-            render::ANY_COMMENT,
-            links(settings, files).as_ref(),
-        )),
-    }?;
-    if let Some(request) = request {
-        let links = links(settings, files);
-        let page = render::markdown(&plan, users, COMMENT, links.as_ref());
-        forge::comment(settings, request, &plan, &page)?;
+    let is_linked = settings.comment_on.is_some()
+        || matches!(settings.output, OutputFormat::Github | OutputFormat::Markdown);
+    // Uncommitted files have no pages.
+    let links = (is_linked && files == pass::Files::Committed).then(|| links::links(settings));
+    Ok(PlanPage {
+        plan,
+        notes,
+        users,
+        links: links.flatten(),
+    })
+}
+
+impl PlanPage {
+    fn markdown(&self, limit: usize) -> String {
+        render::markdown(&self.plan, self.users.as_ref(), limit, self.links.as_ref())
     }
-    Ok(status(&plan, exit).and(unread(&plan)))
+
+    fn show(&self, settings: &Settings) -> Result<(), Failure> {
+        let (plan, users) = (&self.plan, self.users.as_ref());
+        match settings.output {
+            OutputFormat::Github => {
+                print(&render::github(plan))?;
+                show::step_summary(|limit| self.markdown(limit))
+            }
+            OutputFormat::Human => print(&render::text_for(plan, users, color(settings))),
+            OutputFormat::Json => show::json(&PlanOutput {
+                plan: render::json_for(plan, users),
+                notes: &self.notes,
+            }),
+            OutputFormat::Gitlab => show::json(&render::code_quality(plan.findings())),
+            OutputFormat::Junit => print(&render::junit_plan(plan)),
+            OutputFormat::Sarif => show::json(&render::sarif(plan.findings(), None)),
+            OutputFormat::Markdown => print(&self.markdown(render::ANY_COMMENT)),
+        }
+    }
 }
 
 /// Plans with what the service has now.
@@ -90,14 +126,6 @@ pub(super) fn unread(plan: &Plan) -> ExitStatus {
     match plan.drift().is_some_and(|drift| !drift.unread.is_empty()) {
         true => ExitStatus::Failed,
         false => ExitStatus::Clean,
-    }
-}
-
-/// Returns the pages for links. Uncommitted files have none.
-fn links(settings: &Settings, files: pass::Files) -> Option<Links> {
-    match files {
-        pass::Files::Committed => links::links(settings),
-        pass::Files::WorkTree => None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Decides which revisions `plan` compares: those of flags, or those of the pull request of a CI job.
 
+use super::commands::word;
 use super::failure::{ExitStatus, Failure};
 use crate::config::Settings;
 use crate::forge::{Forge, PullRequest};
@@ -30,6 +31,11 @@ pub(super) fn hint() -> Option<String> {
          `{}`, and needs no state",
         escaped(&request.target)
     ))
+}
+
+/// Returns the newest revision of the comparison, as given.
+pub(super) fn head(settings: &Settings) -> Option<String> {
+    settings.to.clone().or_else(|| of_job()?.head)
 }
 
 /// Returns the pull request of this process's CI job.
@@ -72,8 +78,9 @@ fn fetch_hints(target: &str, forge: Option<Forge>) -> FetchHints {
         None => "fetch the whole history: `git fetch --unshallow`".to_owned(),
     };
     let branch = target.strip_prefix("refs/heads/").unwrap_or(target);
-    let branch = escaped(branch);
-    let fetch = format!("`git fetch origin +refs/heads/{branch}:refs/remotes/origin/{branch}`");
+    // The name of a branch may contain `$(…)`, and commands are copied.
+    let refs = word(&format!("+refs/heads/{branch}:refs/remotes/origin/{branch}"));
+    let fetch = format!("`git fetch origin {}`", escaped(&refs));
     FetchHints {
         history,
         target: match forge {

@@ -3,7 +3,7 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Method;
 use reqwest::header::{HeaderMap, HeaderName};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::status::{CommitStatus, CommitVerdict};
 use crate::transport::Secret;
@@ -96,24 +96,65 @@ pub(super) trait Routes {
     fn user(&self, kind: TokenKind) -> ForgeRequest;
     /// Reads the id of the user of the token.
     fn read_user(&self, answer: &Value) -> Option<u64>;
-    /// Requests a page of comments; the first one is 1.
-    fn comments(&self, number: u64, page: u32) -> ForgeRequest;
+    /// The path of the repository.
+    fn repository(&self) -> &str;
+    /// The path of the comments on a pull request.
+    fn comments_path(&self, number: u64) -> String;
+    /// The path of one comment.
+    fn comment_path(&self, number: u64, comment: u64) -> String;
+    /// The query of a page of comments, with its question mark; the first page is 1.
+    fn page(&self, page: u32) -> String;
     /// Returns whether another page follows.
     fn has_next(&self, headers: &HeaderMap) -> bool;
     /// Reads a comment; `None` for an entry that is not a comment of a user.
-    fn read_comment(&self, entry: &Value) -> Option<ForgeComment>;
-    /// Creates a comment.
-    fn create(&self, number: u64, body: &str) -> ForgeRequest;
-    /// Replaces the text of a comment.
-    fn update(&self, number: u64, comment: u64, body: &str) -> ForgeRequest;
-    /// Deletes a comment.
-    fn delete(&self, number: u64, comment: u64) -> ForgeRequest;
-    /// Sets the status of a commit.
-    fn status(&self, commit: &str, status: &CommitStatus, state: CommitVerdict) -> ForgeRequest;
+    fn read_comment(&self, entry: &Value) -> Option<ForgeComment> {
+        ForgeComment::read(entry, "user")
+    }
+    /// Returns the text of a comment as it is sent.
+    fn text(&self, body: &str) -> String {
+        body.to_owned()
+    }
+    /// The method that replaces the text of a comment.
+    fn update_method(&self) -> Method {
+        Method::PATCH
+    }
+    /// The maximum length of the description of a status, in characters.
+    fn longest_description(&self) -> usize {
+        255
+    }
+    /// The word for a verdict.
+    fn state(&self, verdict: CommitVerdict) -> &'static str {
+        verdict.as_str()
+    }
     /// Requests the pull requests of a commit.
     fn requests_of(&self, commit: &str) -> ForgeRequest;
     /// Reads the number of the pull request that was merged as `commit`.
     fn read_merged(&self, answer: &Value, commit: &str) -> Option<u64>;
+
+    /// Requests a page of comments.
+    fn comments(&self, number: u64, page: u32) -> ForgeRequest {
+        ForgeRequest::get(self.comments_path(number) + &self.page(page))
+    }
+    /// Creates a comment.
+    fn create(&self, number: u64, body: &str) -> ForgeRequest {
+        let body = json!({ "body": self.text(body) });
+        ForgeRequest::with(Method::POST, self.comments_path(number), body)
+    }
+    /// Replaces the text of a comment.
+    fn update(&self, number: u64, comment: u64, body: &str) -> ForgeRequest {
+        let body = json!({ "body": self.text(body) });
+        ForgeRequest::with(self.update_method(), self.comment_path(number, comment), body)
+    }
+    /// Deletes a comment.
+    fn delete(&self, number: u64, comment: u64) -> ForgeRequest {
+        ForgeRequest::delete(self.comment_path(number, comment))
+    }
+    /// Sets the status of a commit.
+    fn status(&self, commit: &str, status: &CommitStatus, verdict: CommitVerdict) -> ForgeRequest {
+        let path = format!("{}/statuses/{}", self.repository(), component(commit));
+        let body = status.json(self.state(verdict), self.longest_description());
+        ForgeRequest::with(Method::POST, path, body)
+    }
 }
 
 /// Encodes text as one component of a path.

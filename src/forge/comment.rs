@@ -49,7 +49,13 @@ impl CommentKey {
         format!("{}{digest} [{changes}] -->\n", self.prefix())
     }
 
-    /// Returns what the marker at the beginning of a comment contains.
+    /// Returns the first line of the comment of a plan that failed. It has no digest, so that nothing counts as reviewed.
+    #[must_use]
+    pub fn failure_marker(&self) -> String {
+        format!("{}failed -->\n", self.prefix())
+    }
+
+    /// Returns what the marker at the beginning of a comment contains; `None` if the plan failed.
     fn read(&self, body: &str) -> Option<ReviewedPlan> {
         let rest = body.strip_prefix(&self.prefix())?;
         let (digest, rest) = rest.split_once(" [")?;
@@ -249,6 +255,7 @@ mod tests {
         let key = CommentKey::of(&["a"]);
         let marker = key.marker(&digest(), &BTreeSet::new());
         for body in [
+            format!("{}{marker}", key.failure_marker()),
             format!("> {marker}"),
             format!("\n{marker}"),
             marker.replace("sha256:", "sha256:x"),

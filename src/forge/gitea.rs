@@ -1,12 +1,10 @@
 //! The API of Gitea and Forgejo, version 1.
 
-use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::api_routes::{ForgeComment, ForgeRequest, Routes, TokenKind, component, user_id};
+use super::api_routes::{ForgeRequest, Routes, TokenKind, component, user_id};
 use super::github::repository_path;
-use super::status::{CommitStatus, CommitVerdict};
 use crate::transport::Secret;
 
 /// A repository on Gitea.
@@ -35,37 +33,25 @@ impl Routes for Gitea {
         user_id(answer)
     }
 
-    fn comments(&self, number: u64, _: u32) -> ForgeRequest {
-        ForgeRequest::get(format!("{}/issues/{number}/comments", self.0))
+    fn repository(&self) -> &str {
+        &self.0
+    }
+
+    fn comments_path(&self, number: u64) -> String {
+        format!("{}/issues/{number}/comments", self.0)
+    }
+
+    fn comment_path(&self, _: u64, comment: u64) -> String {
+        format!("{}/issues/comments/{comment}", self.0)
+    }
+
+    fn page(&self, _: u32) -> String {
+        String::new()
     }
 
     fn has_next(&self, _: &HeaderMap) -> bool {
         // This list has no pages: every request returns all comments, whatever its `page` is.
         false
-    }
-
-    fn read_comment(&self, entry: &Value) -> Option<ForgeComment> {
-        ForgeComment::read(entry, "user")
-    }
-
-    fn create(&self, number: u64, body: &str) -> ForgeRequest {
-        let path = format!("{}/issues/{number}/comments", self.0);
-        ForgeRequest::with(Method::POST, path, json!({ "body": body }))
-    }
-
-    fn update(&self, _: u64, comment: u64, body: &str) -> ForgeRequest {
-        let path = format!("{}/issues/comments/{comment}", self.0);
-        ForgeRequest::with(Method::PATCH, path, json!({ "body": body }))
-    }
-
-    fn delete(&self, _: u64, comment: u64) -> ForgeRequest {
-        ForgeRequest::delete(format!("{}/issues/comments/{comment}", self.0))
-    }
-
-    fn status(&self, commit: &str, status: &CommitStatus, state: CommitVerdict) -> ForgeRequest {
-        let path = format!("{}/statuses/{}", self.0, component(commit));
-        // Gitea accepts longer descriptions, and any word as a state.
-        ForgeRequest::with(Method::POST, path, status.json(state.as_str(), 255))
     }
 
     fn requests_of(&self, commit: &str) -> ForgeRequest {

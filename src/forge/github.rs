@@ -4,8 +4,7 @@ use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, LINK};
 use serde_json::{Value, json};
 
-use super::api_routes::{ForgeComment, ForgeRequest, Resource, Routes, TokenKind, component};
-use super::status::{CommitStatus, CommitVerdict};
+use super::api_routes::{ForgeRequest, Resource, Routes, TokenKind, component};
 use crate::transport::Secret;
 
 /// A repository on GitHub.
@@ -48,11 +47,20 @@ impl Routes for GitHub {
         answer["data"]["viewer"]["databaseId"].as_u64()
     }
 
-    fn comments(&self, number: u64, page: u32) -> ForgeRequest {
-        ForgeRequest::get(format!(
-            "{}/issues/{number}/comments?per_page=100&page={page}",
-            self.0
-        ))
+    fn repository(&self) -> &str {
+        &self.0
+    }
+
+    fn comments_path(&self, number: u64) -> String {
+        format!("{}/issues/{number}/comments", self.0)
+    }
+
+    fn comment_path(&self, _: u64, comment: u64) -> String {
+        format!("{}/issues/comments/{comment}", self.0)
+    }
+
+    fn page(&self, page: u32) -> String {
+        format!("?per_page=100&page={page}")
     }
 
     fn has_next(&self, headers: &HeaderMap) -> bool {
@@ -62,27 +70,8 @@ impl Routes for GitHub {
         links.any(|value| value.contains("rel=\"next\""))
     }
 
-    fn read_comment(&self, entry: &Value) -> Option<ForgeComment> {
-        ForgeComment::read(entry, "user")
-    }
-
-    fn create(&self, number: u64, body: &str) -> ForgeRequest {
-        let path = format!("{}/issues/{number}/comments", self.0);
-        ForgeRequest::with(Method::POST, path, json!({ "body": body }))
-    }
-
-    fn update(&self, _: u64, comment: u64, body: &str) -> ForgeRequest {
-        let path = format!("{}/issues/comments/{comment}", self.0);
-        ForgeRequest::with(Method::PATCH, path, json!({ "body": body }))
-    }
-
-    fn delete(&self, _: u64, comment: u64) -> ForgeRequest {
-        ForgeRequest::delete(format!("{}/issues/comments/{comment}", self.0))
-    }
-
-    fn status(&self, commit: &str, status: &CommitStatus, state: CommitVerdict) -> ForgeRequest {
-        let path = format!("{}/statuses/{}", self.0, component(commit));
-        ForgeRequest::with(Method::POST, path, status.json(state.as_str(), 140))
+    fn longest_description(&self) -> usize {
+        140
     }
 
     fn requests_of(&self, commit: &str) -> ForgeRequest {

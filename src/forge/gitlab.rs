@@ -2,10 +2,10 @@
 
 use reqwest::Method;
 use reqwest::header::{HeaderMap, HeaderName};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::api_routes::{ForgeComment, ForgeRequest, Routes, TokenKind, component, user_id};
-use super::status::{CommitStatus, CommitVerdict};
+use super::status::CommitVerdict;
 use crate::transport::Secret;
 
 /// A project on GitLab.
@@ -15,10 +15,6 @@ impl GitLab {
     /// `project` is a number or a path.
     pub(super) fn new(project: &str) -> Self {
         Self(format!("/projects/{}", component(project)))
-    }
-
-    fn notes(&self, number: u64) -> String {
-        format!("{}/merge_requests/{number}/notes", self.0)
     }
 }
 
@@ -60,11 +56,20 @@ impl Routes for GitLab {
         user_id(&answer["user"]).or_else(|| user_id(answer))
     }
 
-    fn comments(&self, number: u64, page: u32) -> ForgeRequest {
-        ForgeRequest::get(format!(
-            "{}?sort=asc&order_by=created_at&per_page=100&page={page}",
-            self.notes(number)
-        ))
+    fn repository(&self) -> &str {
+        &self.0
+    }
+
+    fn comments_path(&self, number: u64) -> String {
+        format!("{}/merge_requests/{number}/notes", self.0)
+    }
+
+    fn comment_path(&self, number: u64, comment: u64) -> String {
+        format!("{}/{comment}", self.comments_path(number))
+    }
+
+    fn page(&self, page: u32) -> String {
+        format!("?sort=asc&order_by=created_at&per_page=100&page={page}")
     }
 
     fn has_next(&self, headers: &HeaderMap) -> bool {
@@ -78,31 +83,20 @@ impl Routes for GitLab {
         ForgeComment::read(entry, "author").filter(|_| !is_system)
     }
 
-    fn create(&self, number: u64, body: &str) -> ForgeRequest {
-        ForgeRequest::with(
-            Method::POST,
-            self.notes(number),
-            json!({ "body": without_actions(body) }),
-        )
+    fn text(&self, body: &str) -> String {
+        without_actions(body)
     }
 
-    fn update(&self, number: u64, comment: u64, body: &str) -> ForgeRequest {
-        let path = format!("{}/{comment}", self.notes(number));
-        ForgeRequest::with(Method::PUT, path, json!({ "body": without_actions(body) }))
+    fn update_method(&self) -> Method {
+        Method::PUT
     }
 
-    fn delete(&self, number: u64, comment: u64) -> ForgeRequest {
-        ForgeRequest::delete(format!("{}/{comment}", self.notes(number)))
-    }
-
-    fn status(&self, commit: &str, status: &CommitStatus, state: CommitVerdict) -> ForgeRequest {
-        let state = match state {
+    fn state(&self, verdict: CommitVerdict) -> &'static str {
+        match verdict {
             CommitVerdict::Failure => "failed",
             CommitVerdict::Pending => "pending",
             CommitVerdict::Success => "success",
-        };
-        let path = format!("{}/statuses/{}", self.0, component(commit));
-        ForgeRequest::with(Method::POST, path, status.json(state, 255))
+        }
     }
 
     fn requests_of(&self, commit: &str) -> ForgeRequest {

@@ -1,6 +1,6 @@
 //! The one comment of a plan: created, updated, kept, and never duplicated.
 
-use super::stand_in::{KINDS, Kind, OURS, StandIn, THEIRS, add};
+use super::stand_in::{FORGE_TOKEN, KINDS, Kind, OURS, StandIn, THEIRS, add};
 use super::{note, plan, request_world};
 use crate::support::{Repo, doc};
 
@@ -182,6 +182,88 @@ fn duplicates_are_deleted_and_a_comment_that_vanishes_is_created_again() {
         }));
         plan(&world, &forge).exit(0).any_stdout().stderr(&note("created"));
         assert_eq!(forge.comments().len(), 1, "{kind:?}");
+    }
+}
+
+#[test]
+fn the_token_of_a_gitlab_job_has_its_own_header_and_user() {
+    let (world, forge) = (request_world(), StandIn::start(Kind::GitLab));
+    forge.held().is_job_token = true;
+    let run = || {
+        let run = plan(&world, &forge).without_env("GITLAB_TOKEN");
+        run.env("CI_JOB_TOKEN", FORGE_TOKEN).exit(0).any_stdout()
+    };
+    run().stderr(&note("created")).never_says(&[FORGE_TOKEN]);
+    assert_eq!(forge.asked()[0], "GET /api/v4/job");
+    run().stderr(&note("kept"));
+    assert_eq!(own(&forge).len(), 1);
+    // Most versions of GitLab let it read only.
+    change(&world.repo, 22);
+    forge.held().is_read_only = true;
+    run().stderr_contains(&[
+        "warning: could not comment",
+        "a job token (CI_JOB_TOKEN) may neither",
+    ]);
+}
+
+#[test]
+fn a_plan_that_fails_replaces_the_comment_and_is_not_reviewed() {
+    for kind in KINDS {
+        let (world, forge) = (request_world(), StandIn::start(kind));
+        plan(&world, &forge).exit(0).any_output();
+        let planned = own(&forge).remove(0);
+        world
+            .repo
+            .remove("shop/prod/pay.yaml")
+            .commit("Remove everything");
+        let error = "is a document: read 0 files under `.`";
+        let ran = plan(&world, &forge).exit(1).stdout("");
+        ran.stderr_contains(&[&note("updated"), error]);
+        let failed = own(&forge).remove(0);
+        let revision = world.repo.head();
+        for part in [
+            "<!-- gitoggle:",
+            &format!("**The plan of ` {revision} ` failed**"),
+            error,
+        ] {
+            assert!(failed.contains(part), "{part} in {failed}");
+        }
+        assert!(!failed.contains("sha256:"), "{failed}");
+        world.repo.checkout("main");
+        forge.held().merged = Some(world.repo.head());
+        let apply = forge.job(&world, world.apply()).set("digest", forge.name());
+        apply.exit(4).stdout("").stderr_contains(&["no reviewed plan"]);
+
+        world.repo.checkout("feature");
+        world.repo.revert();
+        plan(&world, &forge).exit(0).any_stdout().stderr(&note("updated"));
+        let marker = |body: &str| body.lines().next().map(str::to_owned);
+        assert_eq!(marker(&own(&forge)[0]), marker(&planned));
+    }
+}
+
+#[test]
+fn a_comment_uses_the_limit_of_its_forge_and_the_marker_counts() {
+    // As many changes as the marker lists, with more text than the smaller comments have room for.
+    for kind in KINDS {
+        let (world, forge) = (request_world(), StandIn::start(kind));
+        let text = |number: usize| {
+            doc(18).replace(
+                "description: \"\"",
+                &format!("description: \"{}\"", "é".repeat(600 + number)),
+            )
+        };
+        for number in 0..199 {
+            world
+                .repo
+                .write(&format!("shop/prod/t{number}.yaml"), text(number));
+        }
+        world.repo.git(&["add", "--all"]);
+        world.repo.commit("Add many toggles");
+        let run = plan(&world, &forge).set("max-change-ratio", "1");
+        run.exit(0).any_stdout().stderr(&note("created"));
+        let body = own(&forge).remove(0);
+        assert_eq!(body.contains("did not fit"), kind != Kind::GitLab, "{kind:?}");
     }
 }
 

@@ -6,7 +6,7 @@ use super::stand_in::{Comment, FORGE_TOKEN, Held, Kind, OURS, add, root};
 use crate::support::{Answer, Request};
 
 pub(super) fn answer(kind: Kind, held: &mut Held, request: &Request) -> Answer {
-    for (name, value) in headers(kind) {
+    for (name, value) in headers(kind, held) {
         if request.header(name) != Some(value.as_str()) {
             let found = request.header(name);
             held.violations
@@ -40,7 +40,7 @@ pub(super) fn answer(kind: Kind, held: &mut Held, request: &Request) -> Answer {
     }
 }
 
-fn headers(kind: Kind) -> Vec<(&'static str, String)> {
+fn headers(kind: Kind, held: &Held) -> Vec<(&'static str, String)> {
     match kind {
         Kind::GitHub => vec![
             ("accept", "application/vnd.github+json".to_owned()),
@@ -49,7 +49,14 @@ fn headers(kind: Kind) -> Vec<(&'static str, String)> {
         ],
         Kind::GitLab => vec![
             ("accept", "application/json".to_owned()),
-            ("private-token", FORGE_TOKEN.to_owned()),
+            (
+                if held.is_job_token {
+                    "job-token"
+                } else {
+                    "private-token"
+                },
+                FORGE_TOKEN.to_owned(),
+            ),
         ],
         Kind::Gitea => vec![
             ("accept", "application/json".to_owned()),
@@ -76,7 +83,10 @@ fn answer_to(
             assert_eq!(body["query"], "query { viewer { databaseId } }");
             return Some(ok(200, &json!({ "data": { "viewer": { "databaseId": OURS } } })));
         }
-        (Kind::GitLab | Kind::Gitea, ["user"]) if method == "GET" => {
+        (Kind::GitLab, ["job"]) if method == "GET" && held.is_job_token => {
+            return Some(ok(200, &json!({ "id": 9, "user": { "id": OURS } })));
+        }
+        (Kind::GitLab | Kind::Gitea, ["user"]) if method == "GET" && !held.is_job_token => {
             return Some(ok(200, &json!({ "id": OURS })));
         }
         (Kind::GitHub | Kind::Gitea, ["repos", "shop", "toggles", rest @ ..])

@@ -45,6 +45,8 @@ pub(crate) struct Held {
     pub(crate) merged: Option<String>,
     /// The requests that no forge would accept, and why.
     pub(super) violations: Vec<String>,
+    /// Whether the token is that of a GitLab job.
+    pub(crate) is_job_token: bool,
     /// Whether the token may only read.
     pub(crate) is_read_only: bool,
     /// Called before each request is answered.

@@ -173,6 +173,23 @@ fn with_several_merge_bases_no_change_of_the_target_shows() {
 }
 
 #[test]
+fn the_header_of_a_plan_names_each_merge_base() {
+    let world = criss_cross();
+    set(&world.repo, "search", 40).commit("Change the search");
+    let [one, other, head] =
+        ["main-base", "feature-base", "feature"].map(|name| world.repo.id(name)[..10].to_owned());
+    let revisions = format!("{one}+{other}..{head}");
+    let text = pull_request(&world).exit(0).both();
+    let line = text.lines().next().unwrap();
+    assert_eq!(line, format!("Plan for $REPO main..feature {revisions}"));
+    let page = pull_request(&world).set("output", "markdown").exit(0).both();
+    assert!(
+        page.contains(&format!(" ` main..feature ` ` {revisions} `")),
+        "{page}"
+    );
+}
+
+#[test]
 fn with_several_merge_bases_a_revert_of_the_branch_shows() {
     let world = criss_cross();
     // Both documents are now as in one of the merge bases, which lacks the change of the other one.

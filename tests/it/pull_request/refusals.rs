@@ -51,6 +51,16 @@ fn text_of_a_revision_is_escaped() {
 }
 
 #[test]
+fn the_name_of_a_branch_is_quoted_in_a_command_to_copy() {
+    let run = offline(&forked()).args("--pull-request");
+    run.set("target", "a$(touch pwned)##[error]")
+        .exit(1)
+        .stderr_contains(&[
+            "`git fetch origin '+refs/heads/a$(touch pwned)#\\#[error]:refs/remotes/origin/a$(touch pwned)#\\#[error]'`",
+        ]);
+}
+
+#[test]
 fn unrelated_histories_have_no_base() {
     let world = forked();
     world.repo.git(&["checkout", "--quiet", "--orphan", "other"]);
