@@ -247,12 +247,7 @@ fn a_comment_uses_the_limit_of_its_forge_and_the_marker_counts() {
     // As many changes as the marker lists, with more text than the smaller comments have room for.
     for kind in KINDS {
         let (world, forge) = (request_world(), StandIn::start(kind));
-        let text = |number: usize| {
-            doc(18).replace(
-                "description: \"\"",
-                &format!("description: \"{}\"", "é".repeat(600 + number)),
-            )
-        };
+        let text = |number: u32| doc(number).replace("name: adults", &format!("name: {}", "é".repeat(300)));
         for number in 0..199 {
             world
                 .repo

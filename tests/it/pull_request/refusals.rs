@@ -52,7 +52,8 @@ fn text_of_a_revision_is_escaped() {
 
 #[test]
 fn the_name_of_a_branch_is_quoted_in_a_command_to_copy() {
-    let run = offline(&forked()).args("--pull-request");
+    let world = forked();
+    let run = offline(&world).args("--pull-request");
     run.set("target", "a$(touch pwned)##[error]")
         .exit(1)
         .stderr_contains(&[
