@@ -67,18 +67,14 @@ pub(crate) fn measure(folder: &Path, fixture: &Fixture) {
 }
 
 /// Reads every document below a folder.
-fn read(folder: &Path) -> impl FnMut() -> Command {
+fn read(folder: &Path) -> impl FnMut() -> Command + use<> {
     shell(&format!(
         "find {} -name '*.yaml' -print0 | xargs -0 cat",
         folder.display()
     ))
 }
 
-<<<<<<< HEAD
 fn shell(script: &str) -> impl FnMut() -> Command + use<> {
-=======
-fn shell(script: &str) -> impl FnMut() -> Command {
->>>>>>> 81ae666 (fmt: read only the folders that are formatted)
     let script = format!("{script} > /dev/null");
     move || {
         let mut command = Command::new("sh");

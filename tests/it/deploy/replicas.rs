@@ -101,10 +101,9 @@ fn a_replica_takes_over_from_one_that_is_killed_while_it_publishes() {
     let began = takes("the first request of the survivor", limit, || {
         world.service.count() > 0
     });
-    let in_sync =
-        |toggle: &&str| survivor.state(&format!("shop/prod/{toggle}")).as_deref() == Some("in_sync");
+    let in_sync = |toggle: &str| survivor.state(&format!("shop/prod/{toggle}")).as_deref() == Some("in_sync");
     takes("the survivor to finish", limit, || {
-        TOGGLES.iter().all(|toggle| in_sync(&toggle))
+        TOGGLES.iter().all(|toggle| in_sync(toggle))
     });
     let finished = killed.elapsed();
     // With `--timeout 10s`: the term of 60 s, the timeout, and 10 %.
