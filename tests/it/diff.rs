@@ -80,7 +80,7 @@ fn a_missing_environment_and_a_malformed_one_are_errors() {
     let world = two_environments();
     diff(&world, "shop/production shop/stagin")
         .exit(1)
-        .stderr("error: `shop/stagin` has no document\n");
+        .stderr("error: `shop/stagin` has no document\nhint: check the name of the environment, `--root` and `--layout`\n");
     diff(&world, "shop/production shop")
         .exit(64)
         .stderr_contains(&["an environment is written `project/environment`"]);

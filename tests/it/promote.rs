@@ -58,7 +58,7 @@ fn a_glob_selects_toggles_and_must_match_one() {
         .stderr_contains(&["has no slash"]);
     promote(&world, "shop/nowhere shop/production")
         .exit(1)
-        .stderr("error: `shop/nowhere` has no document\n");
+        .stderr("error: `shop/nowhere` has no document\nhint: check the name of the environment, `--root` and `--layout`\n");
     assert_eq!(listing(&world.repo.path().join("shop")), before);
 }
 
