@@ -62,9 +62,10 @@ fn is_plain(text: &str) -> bool {
     })
 }
 
-/// Returns whether a forge could take the word for the id of a commit.
+/// Returns whether a forge could take the word, or the part of it up to another letter, for the id of a commit.
 fn is_commit_like(word: &str) -> bool {
-    word.len() >= 7 && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+    let mut parts = word.split(|c: char| !c.is_ascii_alphanumeric());
+    parts.any(|part| part.len() >= 7 && part.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 pub(super) fn longest_run(text: &str) -> usize {
@@ -102,6 +103,7 @@ mod tests {
             "~label",
             "deadbeef",
             "deadbeef's",
+            "deadbeefé",
             "a-deadbeef",
             "1234567",
             "a\u{202e}b",
