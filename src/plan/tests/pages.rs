@@ -181,7 +181,7 @@ fn many_changes_that_say_the_same_share_a_line_that_names_each() {
     assert_eq!(
         lines,
         [
-            "* **update** 100 toggles: variation `a` value: `1` → `2`",
+            "* **update** 100 toggles: variation `a` value: `1` → `2`\\",
             "* **update** ` t100 `: variation `a` value: `1` → `2`",
         ]
     );

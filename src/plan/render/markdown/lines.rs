@@ -104,7 +104,8 @@ impl PageLines<'_> {
         let (action, toggles) = (changes[0].action.as_str(), toggles.join(", "));
         let line = match changes.len() {
             1 => format!("{indent}* **{action}** {toggles}: {effect}\n"),
-            some => format!("{indent}* **{action}** {some} toggles: {effect}\n{indent}  {toggles}\n"),
+            // A backslash breaks the line; without it, the first name would seem to belong to the sentence.
+            some => format!("{indent}* **{action}** {some} toggles: {effect}\\\n{indent}  {toggles}\n"),
         };
         defused(&line)
     }
