@@ -30,10 +30,11 @@ fn main() {
         Some((id, None)) => (id.as_str(), "", format!("{id}, ")),
         None => ("", "", String::new()),
     };
-    println!("cargo::rustc-env=GITOGGLE_COMMIT={id}");
-    println!("cargo::rustc-env=GITOGGLE_DATE={date}");
-    println!("cargo::rustc-env=GITOGGLE_TARGET={target}");
-    println!("cargo::rustc-env=GITOGGLE_BUILD=({shown}{target})");
+    // `cargo run` passes these variables to the program, which reads each `GITOGGLE_…` as a setting.
+    println!("cargo::rustc-env=BUILD_COMMIT={id}");
+    println!("cargo::rustc-env=BUILD_DATE={date}");
+    println!("cargo::rustc-env=BUILD_TARGET={target}");
+    println!("cargo::rustc-env=BUILD_TEXT=({shown}{target})");
 }
 
 /// A commit id, shortened as in the output of the program, and the day of the commit.

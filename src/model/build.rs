@@ -3,16 +3,16 @@
 /// The build of this program.
 pub const BUILD: Build = Build {
     version: env!("CARGO_PKG_VERSION"),
-    commit: match env!("GITOGGLE_COMMIT").is_empty() {
-        false => Some(env!("GITOGGLE_COMMIT")),
+    commit: match env!("BUILD_COMMIT").is_empty() {
+        false => Some(env!("BUILD_COMMIT")),
         true => None,
     },
-    date: match env!("GITOGGLE_DATE").is_empty() {
-        false => Some(env!("GITOGGLE_DATE")),
+    date: match env!("BUILD_DATE").is_empty() {
+        false => Some(env!("BUILD_DATE")),
         true => None,
     },
-    target: env!("GITOGGLE_TARGET"),
-    text: concat!(env!("CARGO_PKG_VERSION"), " ", env!("GITOGGLE_BUILD")),
+    target: env!("BUILD_TARGET"),
+    text: concat!(env!("CARGO_PKG_VERSION"), " ", env!("BUILD_TEXT")),
 };
 
 /// The build of a program.

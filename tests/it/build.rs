@@ -75,7 +75,7 @@ impl Package {
     /// Returns what the script says about the program.
     fn shown(&self, folder: &str) -> String {
         let lines = self.built(folder).into_iter();
-        let mut shown = lines.filter_map(|line| Some(line.split_once("GITOGGLE_BUILD=")?.1.to_owned()));
+        let mut shown = lines.filter_map(|line| Some(line.split_once("BUILD_TEXT=")?.1.to_owned()));
         shown.next().unwrap()
     }
 }
@@ -103,6 +103,21 @@ fn the_commit_its_day_and_the_target_are_named() {
     assert_eq!(
         package.shown(""),
         format!("({} 2026-11-22, a-target)", package.head())
+    );
+}
+
+#[test]
+fn no_variable_of_the_build_is_a_setting() {
+    // `cargo run` passes them to the program, which warns about an unknown setting.
+    let lines = Package::new().committed("").built("");
+    let names: Vec<_> = lines
+        .iter()
+        .filter_map(|line| line.strip_prefix("cargo::rustc-env="))
+        .collect();
+    assert_eq!(names.len(), 4, "{lines:?}");
+    assert!(
+        !names.iter().any(|name| name.starts_with("GITOGGLE_")),
+        "{names:?}"
     );
 }
 
