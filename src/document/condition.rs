@@ -98,7 +98,8 @@ impl ConditionChecker<'_> {
 
     fn empty_text(&mut self, name: &'static str, at: &At<'_>) {
         let spot = at.key(name).spot(Part::Value);
-        self.report(&check::EMPTY_TEXT, spot, format!("`{name}` is empty"), None);
+        let help = Some(example(name).to_owned());
+        self.report(&check::EMPTY_TEXT, spot, format!("`{name}` is empty"), help);
     }
 
     fn vocabulary(&mut self, kind: &str, predicate: Option<&str>, at: &At<'_>) {

@@ -7,6 +7,7 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use super::check::{Check, Severity, TOO_MANY_FINDINGS};
 use super::finding::{Finding, Part, Spot};
+use super::help::remedy;
 use super::node::{Node, Span};
 use crate::model::escaped;
 
@@ -58,7 +59,7 @@ impl Diagnostic {
             column: 0,
             end_column: None,
             message: message.into(),
-            help: None,
+            help: remedy(check).map(str::to_owned),
             waived: None,
             excerpts: Vec::new(),
         }
@@ -173,10 +174,8 @@ fn diagnostic(path: &str, lines: &[&str], root: Option<&Node>, finding: Finding)
         help,
         related,
     } = finding;
-    let mut diagnostic = Diagnostic {
-        help,
-        ..Diagnostic::whole_file(check, path, message)
-    };
+    let mut diagnostic = Diagnostic::whole_file(check, path, message);
+    diagnostic.help = help.or(diagnostic.help);
     if let Some(span) = resolve(&spot, root) {
         diagnostic.line = span.start.line;
         diagnostic.column = span.start.column;

@@ -106,7 +106,10 @@ impl Finding {
         self.help = help
             .into_iter()
             .flatten()
-            .reduce(|help, consequence| format!("{help}; {consequence}"));
+            .reduce(|help, consequence| match help.ends_with('?') {
+                true => format!("{help} {consequence}"),
+                false => format!("{help}; {consequence}"),
+            });
     }
 
     pub(super) fn related(self, spot: Spot, label: &'static str) -> Self {

@@ -33,6 +33,24 @@ pub(super) fn consequence(check: &Check) -> Option<&'static str> {
     all.iter().find(|(one, _)| one == check).map(|(_, text)| *text)
 }
 
+/// Returns the help on a finding that brings none of its own.
+pub(super) fn remedy(check: &Check) -> Option<&'static str> {
+    let all = [
+        (check::DUPLICATE_RULE_NAME, "give each rule its own name"),
+        (
+            check::SYNTAX,
+            "check the indentation, the quotes and the brackets here and in the line before",
+        ),
+        (check::TOO_MANY_FINDINGS, "fix these, then check the file again"),
+        (
+            check::UNREACHABLE_RULE,
+            "move it before that rule, give that rule a condition, or remove one of them",
+        ),
+        (check::UNUSED_VARIATION, "serve it, or remove it"),
+    ];
+    all.iter().find(|(one, _)| one == check).map(|(_, text)| *text)
+}
+
 /// Returns the help on a missing field.
 pub(super) fn example(name: &str) -> &'static str {
     match name {

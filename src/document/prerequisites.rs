@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::check;
 use super::finding::{At, Finding, Part, add, report, shown, suggest};
-use super::help::quoted;
+use super::help::{example, quoted};
 use super::raw::RawPrerequisite;
 use crate::model::{ReturnType, ServiceKind, listed, variation_fits};
 
@@ -56,7 +56,8 @@ fn one(prerequisite: &RawPrerequisite, at: &At<'_>, findings: &mut Vec<Finding>)
     let RawPrerequisite { key, value, kind } = prerequisite;
     if key.as_deref() == Some("") {
         let spot = at.key("key").spot(Part::Value);
-        report(findings, &check::EMPTY_TEXT, spot, "`key` is empty", None);
+        let help = Some(example("key").to_owned());
+        report(findings, &check::EMPTY_TEXT, spot, "`key` is empty", help);
     }
     let Some(kind) = kind else { return };
     let spot = at.key("type").spot(Part::Value);

@@ -446,7 +446,12 @@ fn printed(world: &World, folder: &Path, id: &str, kind: &str) -> String {
     let findings = json["findings"].as_array().unwrap();
     let finding = findings.iter().find(|finding| finding["id"] == id);
     let finding = finding.unwrap_or_else(|| panic!("{id}: {json:#}"));
-    let text = |member: &str| finding[member].as_str().unwrap_or("–").replace('|', "\\|");
+    // Each finding says how to fix it (DESIGN, section 2).
+    let text = |member: &str| {
+        let text = finding[member].as_str();
+        text.unwrap_or_else(|| panic!("no {member}: {finding}"))
+            .replace('|', "\\|")
+    };
     format!("{} | {}", text("message"), text("help"))
 }
 
