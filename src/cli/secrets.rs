@@ -1,13 +1,14 @@
-//! Reads every secret at startup, so that a missing file is reported before a pass needs it.
+//! Reads every secret and the CA file at startup, so that a missing file is reported before a pass needs it.
 
 use super::failure::{ExitStatus, Failure};
+use super::setup::network;
 use super::show::FailedAttempt;
-use crate::config::{Command, Settings, settings};
+use crate::config::{Command, Settings, StateRemote, settings};
 use crate::pass;
 use crate::service::ClientError;
 use crate::transport::SecretSource;
 
-/// Reads the secrets that `command` uses.
+/// Reads the secrets and the CA file that `command` uses.
 ///
 /// # Errors
 /// If one cannot be read, or the token begins with a scheme.
@@ -31,7 +32,24 @@ pub(super) fn check(command: Command, settings: &Settings) -> Result<(), Failure
             _ => {}
         }
     }
-    Ok(())
+    // Like the token, it may be absent where nothing is sent.
+    let state_host = match &settings.state_remote {
+        Some(StateRemote::Url(url)) => url.host(),
+        Some(StateRemote::Origin) | None => None,
+    };
+    let is_sent = settings.uses_service(command) || settings.repo.host().or(state_host).is_some();
+    match is_sent {
+        true if is_used("ca_file", command) => certificates(settings),
+        _ => Ok(()),
+    }
+}
+
+fn certificates(settings: &Settings) -> Result<(), Failure> {
+    network(settings).check().map_err(|error| {
+        let hint = error.hint();
+        let failure = Failure::failed(error);
+        hint.into_iter().fold(failure, Failure::hint)
+    })
 }
 
 fn check_token(token: &SecretSource) -> Result<(), Failure> {

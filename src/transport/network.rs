@@ -113,6 +113,14 @@ impl Network {
         builder.build().map_err(NetworkError::Tls)
     }
 
+    /// Reads the CA file, so that a mistake is reported before a connection needs it.
+    ///
+    /// # Errors
+    /// If the CA file is unusable.
+    pub fn check(&self) -> Result<(), NetworkError> {
+        self.certificates().map(drop)
+    }
+
     fn certificates(&self) -> Result<Vec<reqwest::Certificate>, NetworkError> {
         let Some(path) = &self.ca_file else {
             return Ok(Vec::new());
@@ -163,6 +171,7 @@ mod tests {
         assert!(matches!(client(), Err(NetworkError::CaFile { .. })));
         std::fs::write(&path, "no certificate").unwrap();
         assert!(matches!(client(), Err(NetworkError::NoCertificate(_))));
+        assert!(matches!(network.check(), Err(NetworkError::NoCertificate(_))));
     }
 
     #[tokio::test]

@@ -65,14 +65,28 @@ fn a_base_url_that_cannot_be_one_is_explained() {
 }
 
 #[test]
+fn a_missing_ca_file_is_reported_even_if_nothing_is_sent() {
+    let world = World::with_pay_applied();
+    let missing = world.path("nowhere");
+    for run in [world.apply(), world.daemon()] {
+        run.set("ca-file", &missing)
+            .exit(1)
+            .stdout("")
+            .stderr_contains(&["could not read the CA file `$TMP/nowhere`"]);
+    }
+    // These contact nobody.
+    world.plan().set("ca-file", &missing).exit(0).any_output();
+    world.status().set("ca-file", &missing).exit(0).any_output();
+    world.nothing_sent();
+}
+
+#[test]
 fn a_file_that_cannot_be_read_or_written_is_named() {
     let world = world();
     let missing = world.path("nowhere");
     let apply = world.apply().set("first-pass", "assert").set("ca-file", &missing);
     apply.exit(1).stdout("").stderr(
-        "error: could not create the client of the service\n  \
-         caused by: could not set up the connection to the service\n  \
-         caused by: could not read the CA file `$TMP/nowhere`\n  \
+        "error: could not read the CA file `$TMP/nowhere`\n  \
          caused by: No such file or directory\n\
          hint: pass a PEM file that this user can read as `--ca-file`\n",
     );
