@@ -143,6 +143,7 @@ fn text(status: &Status, list: StatusList) -> String {
         reason,
         kind: _,
         revision,
+        applied_at: _,
         format: _,
     } in toggles.iter().filter(is_listed)
     {

@@ -253,12 +253,8 @@ mod tests {
 
     fn status() -> Status {
         let toggle = |id: &str, kind| ToggleStatus {
-            toggle: id.parse().unwrap(),
-            state: ToggleState::Held,
-            reason: None,
             kind,
-            revision: None,
-            format: None,
+            ..ToggleStatus::new(id.parse().unwrap(), ToggleState::Held)
         };
         let mut status = Status {
             source: SourceStatus {

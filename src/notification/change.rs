@@ -168,12 +168,8 @@ mod tests {
 
     fn status(toggles: &[(&str, ToggleState)]) -> Status {
         let toggles = toggles.iter().map(|(toggle, state)| ToggleStatus {
-            toggle: toggle.parse().unwrap(),
-            state: *state,
             reason: Some("why".to_owned()),
-            kind: None,
-            revision: None,
-            format: None,
+            ..ToggleStatus::new(toggle.parse().unwrap(), *state)
         });
         Status {
             last_pass: Some(LastPass {

@@ -47,7 +47,8 @@ mod store;
 
 pub use crate::git::FailpointHook;
 pub use applied::{
-    AppliedEdit, AppliedHistory, DeploymentQuery, DocumentPair, DocumentReader, PassHead, Revisions, Tip,
+    AppliedEdit, AppliedHistory, AppliedRevision, DeploymentQuery, DocumentPair, DocumentReader, PassHead,
+    Revisions, Tip,
 };
 #[cfg(test)]
 pub use clock::SimulatedClock;

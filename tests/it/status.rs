@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use crate::support::{Answer, World, doc};
 
 /// Returns each toggle's state, from JSON.
@@ -66,6 +68,7 @@ fn every_toggle_has_a_state_and_a_reason() {
         );
         if line["state"] == "in_sync" {
             assert_eq!(line["revision"], "<rev>", "{line} is at {applied}");
+            assert!(line["applied_at"].is_string(), "{line}");
         }
     }
     world.status().exit(1).says(&[
@@ -96,6 +99,7 @@ fn a_publish_that_was_confirmed_but_not_recorded_before_a_crash_is_listed() {
     assert_eq!(line(0)["toggle"], "shop/prod/a", "{json}");
     assert_eq!(line(0)["state"], "in_sync", "{json}");
     assert_eq!(line(0)["revision"], "<rev>", "{json}");
+    assert_eq!(line(0)["applied_at"], Value::Null, "{json}");
     assert_eq!(line(1)["toggle"], "shop/prod/b", "{json}");
     assert_eq!(line(1)["state"], "pending", "{json}");
 }

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use super::toggles::applied;
 use super::{View, address, name, remedies, state};
 use crate::daemon::{ToggleStatus, WithheldKind};
 use crate::model::ToggleId;
@@ -42,7 +43,7 @@ fn found(view: &View<'_>, toggle: &ToggleStatus) -> Markup {
                 @if let Some(reason) = &toggle.reason { div.wide { dt { "Reason" } dd #reason { (prose(reason)) } } }
                 div { dt { "Environment" } dd { a.id href=(address(&[("environment", &environment)])) { (environment) } } }
                 div { dt { "Applied revision" } dd {
-                    @match toggle.revision { Some(revision) => (view.commit(revision)), None => "none" }
+                    @if toggle.revision.is_some() { (applied(view, toggle)) } @else { "none" }
                 } }
                 @if let Some(path) = path { div { dt { "Document" } dd { (view.file(at, &path)) } } }
                 div.wide { dt { "Its deployments" } dd { (command(&format!("gitoggle log {id} -p"))) } }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::{List, View, address, name, state, word};
 use crate::daemon::{ToggleState, ToggleStatus};
 use crate::model::{counted, cut};
-use crate::web::{prose, safe};
+use crate::web::{prose, safe, time};
 
 /// The toggles of one page.
 const PAGE: usize = 30;
@@ -84,12 +84,12 @@ fn search(view: &View<'_>) -> Markup {
 fn table(view: &View<'_>, toggles: &[&ToggleStatus]) -> Markup {
     html! {
         table.stacks {
-            caption.visually-hidden { "Toggles with their state, reason, revision and document" }
+            caption.visually-hidden { "Toggles with their state, reason, applied revision and document" }
             thead { tr {
                 th scope="col" { "Toggle" }
                 th scope="col" { "State" }
                 th scope="col" { "Reason" }
-                th scope="col" { "Revision" }
+                th scope="col" { "Applied" }
                 th scope="col" { "Document" }
             } }
             tbody { @for toggle in toggles { (row(view, toggle)) } }
@@ -106,10 +106,18 @@ fn row(view: &View<'_>, toggle: &ToggleStatus) -> Markup {
             th scope="row" { a href=(address(&[("toggle", id)])) { (name(id)) } }
             td { (state(toggle.state)) }
             td { @if let Some(reason) = &toggle.reason { (prose(&cut(reason, MOST_CHARS))) } }
-            td { @if let Some(revision) = toggle.revision { (view.commit(revision)) } }
+            td { (applied(view, toggle)) }
             td { @if let (Some(path), Some((links, revision))) = (&path, links) {
                 a href=(links.file(revision, path, 0)) rel="noreferrer" { "File" span.visually-hidden { " of " (id) } }
             } }
         }
+    }
+}
+
+/// Renders the applied revision and the time at which it was recorded.
+pub(super) fn applied(view: &View<'_>, toggle: &ToggleStatus) -> Markup {
+    html! {
+        @if let Some(revision) = toggle.revision { (view.commit(revision)) }
+        @if let Some(at) = toggle.applied_at { " " span.dim { (time(at, view.now)) } }
     }
 }

@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use super::{Admin, now, serve};
+use super::{Admin, LONGEST_REQUEST, now, serve};
 use crate::daemon::{
     Control, DeploymentHistory, DocumentPaths, DriverCommand, Heartbeat, LastPass, Metrics, PassResult, Role,
     SourceStatus, Status, Success, ToggleState, ToggleStatus, Trigger, WithheldKind,
@@ -181,12 +181,9 @@ fn ready() -> Status {
         ..Status::default()
     };
     status.set_toggles(vec![ToggleStatus {
-        toggle: "shop/prod/pay".parse().unwrap(),
-        state: ToggleState::Held,
         reason: Some("the document is invalid".to_owned()),
         kind: Some(WithheldKind::Invalid),
-        revision: None,
-        format: None,
+        ..ToggleStatus::new("shop/prod/pay".parse().unwrap(), ToggleState::Held)
     }]);
     status
 }

@@ -100,6 +100,7 @@ async fn the_status_is_the_contracts_json() {
                 "reason": "the document is invalid",
                 "kind": "invalid",
                 "revision": null,
+                "applied_at": null,
             }],
             "environments": [{
                 "environment": "shop/prod",

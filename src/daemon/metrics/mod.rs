@@ -382,12 +382,8 @@ mod tests {
     fn toggles_are_counted_by_state_and_reason() {
         let metrics = Metrics::new();
         let toggle = |state| ToggleStatus {
-            toggle: "a/b/c".parse().unwrap(),
-            state,
-            reason: None,
             kind: Some(WithheldKind::Rail),
-            revision: None,
-            format: None,
+            ..ToggleStatus::new("a/b/c".parse().unwrap(), state)
         };
         metrics.toggles(&[toggle(ToggleState::Held), toggle(ToggleState::Held)]);
         metrics.toggles(&[toggle(ToggleState::Held)]);

@@ -50,12 +50,8 @@ mod tests {
 
     fn status(toggle: &str, state: ToggleState, reason: Option<&str>) -> ToggleStatus {
         ToggleStatus {
-            toggle: toggle.parse().unwrap(),
-            state,
             reason: reason.map(str::to_owned),
-            kind: None,
-            revision: None,
-            format: None,
+            ..ToggleStatus::new(toggle.parse().unwrap(), state)
         }
     }
 

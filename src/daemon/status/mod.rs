@@ -45,6 +45,10 @@ pub struct ToggleStatus {
     pub kind: Option<WithheldKind>,
     /// The source revision that was last applied; absent if none was.
     pub revision: Option<CommitId>,
+    /// The time at which that was recorded, in seconds since 1970-01-01 UTC; in RFC 3339 form in JSON. Absent if nothing
+    /// was applied, and until a confirmed change is recorded.
+    #[serde(serialize_with = "as_rfc3339_if_any")]
+    pub applied_at: Option<i64>,
     /// The extension of the applied document; absent if none was applied.
     #[serde(skip)]
     pub format: Option<Format>,
@@ -60,6 +64,7 @@ impl ToggleStatus {
             reason: None,
             kind: None,
             revision: None,
+            applied_at: None,
             format: None,
         }
     }
@@ -313,12 +318,8 @@ mod tests {
         let mut status = Status::default();
         assert_eq!(status.remarks(), Vec::<String>::new());
         status.set_toggles(vec![ToggleStatus {
-            toggle: "shop/prod/pay".parse().unwrap(),
-            state: ToggleState::Held,
-            reason: None,
             kind: Some(WithheldKind::Rail),
-            revision: None,
-            format: None,
+            ..ToggleStatus::new("shop/prod/pay".parse().unwrap(), ToggleState::Held)
         }]);
         let (reason, until) = (Some("freeze".to_owned()), Some(0));
         status.suspensions = Suspension { reason, until }.into();

@@ -187,17 +187,21 @@ fn complete(
         let in_sync = || Line::new(ToggleState::InSync, None);
         lines.entry(id.clone()).or_insert_with(in_sync);
     }
-    let revision = |id: &ToggleId| match view.settled().get(id) {
-        Some(sent) => Some(sent.revision),
-        None => revisions.get(id),
-    };
-    let status = |(toggle, Line { state, reason, kind })| ToggleStatus {
-        revision: revision(&toggle).filter(|_| applied.contains(&toggle)),
-        format: documents.get(&toggle).map(|(_, format)| *format),
-        toggle,
-        state,
-        reason,
-        kind,
+    let status = |(toggle, Line { state, reason, kind })| {
+        let is_applied = applied.contains(&toggle);
+        let settled = view.settled().get(&toggle).filter(|_| is_applied);
+        let recorded = revisions.get(&toggle).filter(|_| is_applied && settled.is_none());
+        ToggleStatus {
+            revision: settled
+                .map(|sent| sent.revision)
+                .or(recorded.map(|applied| applied.revision)),
+            applied_at: recorded.map(|applied| applied.at),
+            format: documents.get(&toggle).map(|(_, format)| *format),
+            toggle,
+            state,
+            reason,
+            kind,
+        }
     };
     Ok(lines.into_iter().map(status).collect())
 }

@@ -181,12 +181,9 @@ mod tests {
         count: usize,
     ) -> Vec<ToggleStatus> {
         let toggle = |number| ToggleStatus {
-            toggle: format!("{environment}/t{number}").parse().unwrap(),
-            state,
             reason: Some("in words".to_owned()),
             kind,
-            revision: None,
-            format: None,
+            ..ToggleStatus::new(format!("{environment}/t{number}").parse().unwrap(), state)
         };
         (0..count).map(toggle).collect()
     }

@@ -32,7 +32,7 @@ pub use documents::DocumentReader;
 pub(crate) use documents::unkept;
 pub use edit::AppliedEdit;
 pub use history::{AppliedHistory, DeploymentQuery, DocumentPair};
-pub use revisions::Revisions;
+pub use revisions::{AppliedRevision, Revisions};
 
 /// The subject of a pass.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -1,4 +1,4 @@
-//! Finds the source revision at which each toggle was applied last, from the history of the applied ref.
+//! Finds when and at which source revision each toggle was applied last, from the history of the applied ref.
 //!
 //! Each commit names its revision, and its tree differs from its parent's tree in the toggles that it changed. A daemon
 //! keeps the map, so that an update costs one comparison per new commit.
@@ -14,13 +14,22 @@ use crate::state::{Error, StateSnapshot};
 #[derive(Debug, Default)]
 pub struct Revisions {
     tip: Option<CommitId>,
-    at: BTreeMap<ToggleId, CommitId>,
+    at: BTreeMap<ToggleId, AppliedRevision>,
+}
+
+/// The source revision at which a toggle was applied.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct AppliedRevision {
+    /// The source revision.
+    pub revision: CommitId,
+    /// The time of the commit that recorded it, in seconds since 1970-01-01 UTC.
+    pub at: i64,
 }
 
 impl Revisions {
-    /// Returns the revision at which `id` was applied.
+    /// Returns the revision at which `id` was applied, and the time.
     #[must_use]
-    pub fn get(&self, id: &ToggleId) -> Option<CommitId> {
+    pub fn get(&self, id: &ToggleId) -> Option<AppliedRevision> {
         self.at.get(id).copied()
     }
 
@@ -47,7 +56,7 @@ impl Revisions {
             compared += 1;
             for toggle in &step.changed {
                 if let Some(id) = wanted.remove(toggle.as_str()) {
-                    found.insert(id.clone(), step.revision);
+                    found.insert(id.clone(), step.applied);
                 }
             }
             next = step.parent;
@@ -66,7 +75,7 @@ impl Revisions {
 
 /// One commit of the applied ref.
 struct HistoryStep {
-    revision: CommitId,
+    applied: AppliedRevision,
     parent: Option<CommitId>,
     /// The `project/environment/toggle` of each document that its parent's tree does not have in the same form.
     changed: BTreeSet<String>,
@@ -81,7 +90,10 @@ fn step(reader: &ObjectReader, commit: CommitId) -> Result<HistoryStep, Error> {
     let mut changed = BTreeSet::new();
     descend(reader, before, object_id(commit.tree_id()), "", &mut changed)?;
     Ok(HistoryStep {
-        revision: commit::tip(&commit)?.revision,
+        applied: AppliedRevision {
+            revision: commit::tip(&commit)?.revision,
+            at: commit.time().seconds(),
+        },
         parent: parent.map(|parent| CommitId(object_id(parent.id()))),
         changed,
     })
@@ -142,6 +154,10 @@ mod tests {
         }
     }
 
+    fn revision_of(revisions: &Revisions, toggle: &str) -> Option<CommitId> {
+        revisions.get(&id(toggle)).map(|applied| applied.revision)
+    }
+
     #[test]
     fn an_update_of_a_kept_map_costs_one_comparison_per_new_commit() {
         let dir = tempfile::tempdir().unwrap();
@@ -159,8 +175,8 @@ mod tests {
             record(&mut store, revision, &[put("a/b/t0", revision)]);
             assert_eq!(kept.update(store.view(), &applied).unwrap(), 1, "{revision}");
             assert_eq!(kept.update(store.view(), &applied).unwrap(), 0, "{revision}");
-            assert_eq!(kept.get(&id("a/b/t0")), Some(head(revision).revision));
-            assert_eq!(kept.get(&id("a/b/t1")), Some(head(1).revision));
+            assert_eq!(revision_of(&kept, "a/b/t0"), Some(head(revision).revision));
+            assert_eq!(revision_of(&kept, "a/b/t1"), Some(head(1).revision));
         }
         let mut fresh = Revisions::default();
         assert_eq!(
@@ -187,7 +203,7 @@ mod tests {
         assert_eq!(kept.get(&one), None);
         record(&mut store, 3, &[put("a/b/one", 1)]);
         kept.update(store.view(), &both).unwrap();
-        assert_eq!(kept.get(&one), Some(head(3).revision));
-        assert_eq!(kept.get(&two), Some(head(1).revision));
+        assert_eq!(revision_of(&kept, "a/b/one"), Some(head(3).revision));
+        assert_eq!(revision_of(&kept, "a/b/two"), Some(head(1).revision));
     }
 }
