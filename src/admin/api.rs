@@ -1,6 +1,8 @@
 //! Handles `GET /api/status` and `GET /api/plan`. What the page shows is also here (DESIGN, section 9.3).
 
-use std::sync::{Arc, PoisonError};
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::sync::PoisonError;
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
@@ -21,6 +23,14 @@ use crate::plan::render;
 const EXAMPLE: &str =
     "for example /api/status?limit=100&state=held; the next page is after=NEXT, with `next` of the response";
 
+const PLAN_EXAMPLE: &str =
+    "for example /api/plan?limit=100; the next page is after=NEXT, with `next` of the response";
+
+/// The toggles of a page of the plan, if the request gives no limit, and the most that it may ask for. Each has its
+/// sentences and its document twice, and a response has to end before its connection does.
+const PLAN_LIMIT: usize = 100;
+const MOST_PLANNED: usize = 1_000;
+
 /// The parameters of `/api/status`; without any, it lists all toggles.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]
 #[serde(default, deny_unknown_fields)]
@@ -40,13 +50,13 @@ pub(super) async fn status(
     State(shared): State<AdminState>,
     parameters: Result<Query<StatusParameters>, QueryRejection>,
 ) -> Result<Response, Response> {
+    let refused = |reason: &str| refused(reason, EXAMPLE);
     let Query(parameters) = parameters.map_err(|rejection| refused(&rejection.body_text()))?;
     let page = StatusPage::parse(&parameters).map_err(|reason| refused(&reason))?;
-    let body = match parameters == StatusParameters::default() {
-        true => shared.large_answer(AdminState::status_answer).await,
-        false => shared.large_answer(move |shared| shared.status_page(&page)).await,
-    };
-    match body {
+    if parameters != StatusParameters::default() {
+        return Ok(json_stream(move |out| shared.write_status(out, &page)));
+    }
+    match shared.large_answer(AdminState::status_answer).await {
         Some(body) => Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response()),
         None => Err(problem(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -55,23 +65,45 @@ pub(super) async fn status(
     }
 }
 
-/// `GET /api/plan`: the plan of the last pass, as `gitoggle plan -o json` prints it.
-pub(super) async fn plan(State(shared): State<AdminState>) -> Result<Response, Response> {
+/// The parameters of `/api/plan`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PlanParameters {
+    /// Only toggles that sort after this one.
+    after: Option<String>,
+    /// The most toggles to list.
+    limit: Option<NonZeroUsize>,
+}
+
+/// `GET /api/plan`: the plan of the last pass, as `gitoggle plan -o json` prints it, in pages.
+pub(super) async fn plan(
+    State(shared): State<AdminState>,
+    parameters: Result<Query<PlanParameters>, QueryRejection>,
+) -> Result<Response, Response> {
+    let refused = |reason: &str| refused(reason, PLAN_EXAMPLE);
+    let Query(PlanParameters { after, limit }) =
+        parameters.map_err(|rejection| refused(&rejection.body_text()))?;
+    let after = after.map(|id| toggle_id(&id)).transpose();
+    let after = after.map_err(|reason| refused(&reason))?;
+    let limit = limit.map_or(PLAN_LIMIT, |limit| limit.get().min(MOST_PLANNED));
     let plan = shared.0.admin.status.borrow().plan.clone();
     let Some(plan) = plan else {
         let reason = "no pass has planned yet";
         let hint = "see `/readyz` for the reason; try again after the first pass";
         return Err(problem_with_hint(StatusCode::SERVICE_UNAVAILABLE, reason, hint));
     };
-    let turn = Arc::clone(&shared.0.streams).acquire_owned().await;
-    let turn = turn.expect("the semaphore is never closed");
-    Ok(json_stream(turn, move |out| {
-        serde_json::to_writer(out, &render::json(&plan.0))
+    Ok(json_stream(move |out| {
+        let toggle_of = |path: &str| shared.0.admin.paths.toggle(path);
+        serde_json::to_writer(out, &render::json(&plan.0).page(after.as_ref(), limit, toggle_of))
     }))
 }
 
-fn refused(reason: &str) -> Response {
-    problem_with_hint(StatusCode::BAD_REQUEST, &escaped(reason).to_string(), EXAMPLE)
+fn refused(reason: &str, example: &str) -> Response {
+    problem_with_hint(StatusCode::BAD_REQUEST, &escaped(reason).to_string(), example)
+}
+
+fn toggle_id(after: &str) -> Result<ToggleId, String> {
+    after.parse().map_err(|error| format!("after: {error}"))
 }
 
 /// The toggles of one response.
@@ -91,9 +123,7 @@ impl StatusPage {
             after,
             limit,
         } = parameters;
-        let after = after
-            .as_ref()
-            .map(|id| id.parse().map_err(|error| format!("after: {error}")));
+        let after = after.as_ref().map(|id| toggle_id(id));
         Ok(Self {
             selection: Selection::parse(q, state, environment)?,
             after: after.transpose()?,
@@ -130,47 +160,28 @@ struct Versioned<'a> {
     webhooks: &'a Option<DeliveriesShown>,
 }
 
-/// A response of `/api/status` and the values it was made from.
-#[derive(Debug)]
-pub(super) struct StatusAnswer {
-    status: Status,
-    readiness: Readiness,
-    webhooks: Option<DeliveriesShown>,
-    body: Bytes,
-}
+/// What a response of `/api/status` depends on besides the status.
+pub(super) type StatusKey = (Readiness, Option<DeliveriesShown>);
 
 impl AdminState {
-    /// Returns a page of the status.
-    fn status_page(&self, page: &StatusPage) -> Bytes {
-        let status = self.0.admin.status.borrow().clone();
-        status_body(&status, &self.0.admin.readiness(), &self.deliveries(), page)
-    }
-
-    /// Returns the whole status.
-    fn status_answer(&self) -> Bytes {
-        let readiness = self.0.admin.readiness();
+    /// Writes a page of the status.
+    fn write_status(&self, out: &mut dyn Write, page: &StatusPage) -> serde_json::Result<()> {
         // Cloned, because formatting must not block the driver, which publishes the status.
         let status = self.0.admin.status.borrow().clone();
-        let webhooks = self.deliveries();
-        let mut last = self
-            .0
-            .status_answer
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(answer) = last
-            .as_ref()
-            .filter(|last| last.readiness == readiness && last.webhooks == webhooks && last.status == status)
-        {
-            return answer.body.clone();
-        }
-        let body = status_body(&status, &readiness, &webhooks, &StatusPage::default());
-        *last = Some(StatusAnswer {
-            status,
-            readiness,
-            webhooks,
-            body: body.clone(),
-        });
-        body
+        write_status(out, &status, &(self.0.admin.readiness(), self.deliveries()), page)
+    }
+
+    /// Returns the whole status, which concurrent readers share.
+    fn status_answer(&self) -> Bytes {
+        let key = (self.0.admin.readiness(), self.deliveries());
+        let make = |status: &Status, key: &StatusKey| {
+            let mut body = Vec::new();
+            let written = write_status(&mut body, status, key, &StatusPage::default());
+            written.expect("a status always has a JSON form");
+            body.push(b'\n');
+            Bytes::from(body)
+        };
+        self.0.status_answer.get_or_make(key, |_| true, make)
     }
 
     /// Returns the record of webhooks; nothing if no webhook secret is set.
@@ -181,12 +192,12 @@ impl AdminState {
     }
 }
 
-fn status_body(
+fn write_status(
+    out: &mut dyn Write,
     status: &Status,
-    readiness: &Readiness,
-    webhooks: &Option<DeliveriesShown>,
+    (readiness, webhooks): &StatusKey,
     page: &StatusPage,
-) -> Bytes {
+) -> serde_json::Result<()> {
     let (toggles, has_more, matching) = page.of(status);
     let last = toggles.last().map(|toggle| &toggle.toggle);
     let shown = Versioned {
@@ -198,6 +209,5 @@ fn status_body(
         matching,
         webhooks,
     };
-    let json = serde_json::to_string(&shown).expect("a status always has a JSON form");
-    Bytes::from(json + "\n")
+    serde_json::to_writer(out, &shown)
 }

@@ -19,6 +19,8 @@ use crate::model::{CommitId, HistoryPage, Scope, ToggleId, escaped};
 
 /// The number of deployments of a page, and of toggles of a deployment, if the request gives none.
 const LIMIT: usize = 20;
+/// The most that a request may ask for. A response has to end before its connection does.
+const MOST: usize = 500;
 
 const EXAMPLE: &str = "for example /api/history?limit=20&toggle=shop/production/*; the next page is before=NEXT, with \
                        `next` of the response; the differences are at /api/history/COMMIT";
@@ -54,7 +56,7 @@ pub(super) async fn page(
     } = valid(parameters)?;
     let scope = scope(toggle)?;
     let before = before.map(|text| commit(&text)).transpose()?;
-    let limit = limit.unwrap_or(LIMIT);
+    let limit = limit.unwrap_or(LIMIT).min(MOST);
     let read = shared.large_answer(move |shared| {
         let page = shared.0.admin.history.page(&scope, before, limit);
         page.map(|page| page.map(page_body))
@@ -75,7 +77,7 @@ pub(super) async fn deployment(
             .map_err(|error| refused(&format!("`{}` is not a toggle: {error}", escaped(&text))))
     });
     let after = after.transpose()?;
-    let limit = limit.unwrap_or(LIMIT);
+    let limit = limit.unwrap_or(LIMIT).min(MOST);
     let read = shared.large_answer(move |shared| {
         let part = shared
             .0

@@ -8,15 +8,14 @@ use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use futures_util::stream::unfold;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 
 /// The bytes that wait for a client are at most this many times three.
-const CHUNK: usize = 64 * 1024;
+const CHUNK: usize = 16 * 1024;
 
-/// Responds with the JSON that `serialize` writes, on a thread that serves no other requests. Keeps `turn` until the
-/// client has all of it, or is gone.
+/// Responds with the JSON that `serialize` writes, on a thread that serves no other requests. The limit of connections
+/// also limits the threads.
 pub(super) fn json_stream(
-    turn: OwnedSemaphorePermit,
     serialize: impl FnOnce(&mut dyn Write) -> serde_json::Result<()> + Send + 'static,
 ) -> Response {
     let (sender, receiver) = mpsc::channel(1);
@@ -26,7 +25,6 @@ pub(super) fn json_stream(
         if serialize(&mut out).is_ok() {
             let _ = out.write_all(b"\n").and_then(|()| out.flush());
         }
-        drop(turn);
     });
     let chunks = unfold(receiver, async |mut receiver: mpsc::Receiver<Bytes>| {
         let chunk = receiver.recv().await?;

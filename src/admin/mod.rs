@@ -9,6 +9,7 @@
 mod allow;
 mod answer;
 mod api;
+mod cache;
 mod control;
 mod deliveries;
 mod event;
@@ -30,12 +31,14 @@ mod webhook_kind;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::sync::{Semaphore, watch};
 
 use crate::daemon::{Control, DeploymentHistory, DocumentPaths, Heartbeat, Metrics, Status};
 use crate::git::RepoUrl;
 use crate::plan::render::Links;
 use crate::transport::SecretSource;
+use cache::StatusCache;
 
 pub use server::serve;
 
@@ -89,33 +92,35 @@ struct Inner {
     deliveries: Mutex<deliveries::Deliveries>,
     /// One large response is made at a time, so that many readers of a large status do not fill the memory.
     large_answers: Arc<Semaphore>,
-    /// Each stream keeps a thread while its client reads.
-    streams: Arc<Semaphore>,
-    /// The page of the history that was read last. Contended by open pages, for the time of one copy.
-    history: Mutex<Option<page::RecentHistory>>,
+    /// Pages of the history, by where they begin.
+    history: StatusCache<String, Arc<page::Recent>>,
     /// Few pages are rendered at a time, so that open pages do not slow down passes.
     pages: Arc<Semaphore>,
-    /// The last response of `/api/status`, which concurrent readers share. Not contended: only the holder of
-    /// `large_answers` locks it.
-    status_answer: Mutex<Option<api::StatusAnswer>>,
+    /// The rendered pages.
+    rendered: StatusCache<page::PageKey, page::TimedPage>,
+    /// The last response of `/api/status`.
+    status_answer: StatusCache<api::StatusKey, Bytes>,
 }
 
 impl AdminState {
     fn new(admin: Admin) -> Self {
+        let status = &admin.status;
         Self(Arc::new(Inner {
+            history: StatusCache::new(status.clone(), 2),
+            rendered: StatusCache::new(status.clone(), MOST_RENDERED),
+            status_answer: StatusCache::new(status.clone(), 1),
             admin,
             replays: Mutex::default(),
             deliveries: Mutex::default(),
             limit: Mutex::new(limit::Bucket::new(WEBHOOK_BURST, WEBHOOKS_PER_SECOND)),
             large_answers: Arc::new(Semaphore::new(1)),
-            history: Mutex::default(),
-            streams: Arc::new(Semaphore::new(16)),
             pages: Arc::new(Semaphore::new(2)),
-            status_answer: Mutex::default(),
         }))
     }
 }
 
+/// The rendered pages that are kept, of at most 100 kB each.
+const MOST_RENDERED: usize = 8;
 /// A host whose secret is out of date may send hundreds of webhooks at once.
 const WEBHOOK_BURST: u32 = 300;
 const WEBHOOKS_PER_SECOND: u32 = 20;

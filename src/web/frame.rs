@@ -2,6 +2,7 @@
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest as _, Sha256};
 
@@ -71,23 +72,16 @@ pub struct PageFrame<'a> {
 }
 
 impl PageFrame<'_> {
-    /// Responds with the page, or with 304 if the client has it already. Its version is its `ETag`, which the script
-    /// sends as `If-None-Match`.
+    /// Renders the page. Its version is its `ETag`, which the script sends as `If-None-Match`.
     #[must_use]
-    pub fn response(&self, request: &HeaderMap) -> Response {
+    pub fn rendered(&self) -> RenderedPage {
         let header = self.header().into_string();
         let parts = [&header, self.title, &self.main.0, &self.footer.0];
         let version = version(&parts);
-        let tag = format!("\"{version}\"");
-        let given = request.get(header::IF_NONE_MATCH).map(HeaderValue::as_bytes);
-        let mut response = match given == Some(tag.as_bytes()) {
-            true => StatusCode::NOT_MODIFIED.into_response(),
-            false => (page_headers(), self.render(&version, &header)).into_response(),
-        };
-        if let Ok(tag) = HeaderValue::from_str(&tag) {
-            response.headers_mut().insert(header::ETAG, tag);
+        RenderedPage {
+            tag: format!("\"{version}\""),
+            body: Bytes::from(self.render(&version, &header)),
         }
-        response
     }
 
     fn render(&self, version: &str, header: &str) -> String {
@@ -137,6 +131,35 @@ impl PageFrame<'_> {
                 }
             }
         }
+    }
+}
+
+/// A rendered page. Clones share its body.
+#[derive(Clone, Debug)]
+pub struct RenderedPage {
+    tag: String,
+    body: Bytes,
+}
+
+impl RenderedPage {
+    /// Returns whether the client has this version of the page already.
+    #[must_use]
+    pub fn is_known(&self, request: &HeaderMap) -> bool {
+        let given = request.get(header::IF_NONE_MATCH).map(HeaderValue::as_bytes);
+        given == Some(self.tag.as_bytes())
+    }
+
+    /// Responds with the page, or with 304 if the client has it already.
+    #[must_use]
+    pub fn response(&self, request: &HeaderMap) -> Response {
+        let mut response = match self.is_known(request) {
+            true => StatusCode::NOT_MODIFIED.into_response(),
+            false => (page_headers(), self.body.clone()).into_response(),
+        };
+        if let Ok(tag) = HeaderValue::from_str(&self.tag) {
+            response.headers_mut().insert(header::ETAG, tag);
+        }
+        response
     }
 }
 
@@ -207,12 +230,13 @@ mod tests {
     #[test]
     fn a_client_that_has_the_page_gets_no_body_until_more_than_relative_times_change() {
         let shown = |seconds, now| page(html! { p { "at " (crate::web::time(seconds, now)) } });
-        let first = shown(0, 10).response(&HeaderMap::new());
+        let response = |page: PageFrame<'_>, request: &HeaderMap| page.rendered().response(request);
+        let first = response(shown(0, 10), &HeaderMap::new());
         assert_eq!(first.status(), StatusCode::OK);
         let tag = first.headers()[header::ETAG].clone();
         let known = HeaderMap::from_iter([(header::IF_NONE_MATCH, tag)]);
-        assert_eq!(shown(0, 99).response(&known).status(), StatusCode::NOT_MODIFIED);
-        assert_eq!(shown(1, 10).response(&known).status(), StatusCode::OK);
-        assert_eq!(page(html! {}).response(&known).status(), StatusCode::OK);
+        assert_eq!(response(shown(0, 99), &known).status(), StatusCode::NOT_MODIFIED);
+        assert_eq!(response(shown(1, 10), &known).status(), StatusCode::OK);
+        assert_eq!(response(page(html! {}), &known).status(), StatusCode::OK);
     }
 }

@@ -12,6 +12,6 @@ mod headers;
 mod parts;
 
 pub use assets::{Asset, asset_response};
-pub use frame::{PageFrame, PageVerdict};
+pub use frame::{PageFrame, PageVerdict, RenderedPage};
 pub use headers::{CONTENT_SECURITY_POLICY, page_headers};
 pub use parts::{NavLink, command, diff, prose, relative, safe, time};

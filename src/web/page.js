@@ -8,7 +8,9 @@
 const body = document.body;
 const byId = (id) => document.getElementById(id);
 const INTERVAL = Number(body.dataset.interval) * 1000;
-const SLOWEST = 60_000;
+// After a failure, the next attempt follows within this time, so that a page that was open all day recovers soon after
+// the server.
+const SLOWEST = 10_000;
 const TIMEOUT = 10_000;
 
 document.documentElement.classList.add("js");
@@ -39,7 +41,9 @@ function setConnection(text, state) {
 function schedule() {
   clearTimeout(timer);
   if (isPaused || document.hidden || !INTERVAL) return;
-  timer = setTimeout(update, Math.min(INTERVAL * 2 ** failures, Math.max(SLOWEST, INTERVAL)));
+  // Up to half of the time is left out at random, so that the pages of many readers do not ask at once.
+  const backoff = Math.min(1000 * 2 ** failures, SLOWEST) * (1 - Math.random() / 2);
+  timer = setTimeout(update, failures ? backoff : INTERVAL);
 }
 
 async function fetched(address, headers = {}) {

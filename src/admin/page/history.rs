@@ -1,12 +1,12 @@
 //! The last deployments, from the applied ref, and one deployment with its differences.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use maud::{Markup, html};
 
 use super::{View, address, name};
 use crate::admin::AdminState;
-use crate::daemon::{DeploymentPart, LastPass, Status};
+use crate::daemon::{DeploymentPart, Status};
 use crate::model::{CommitId, Deployment, HistoryPage, Scope, ToggleId, counted, cut};
 use crate::plan::render::Preview;
 use crate::web::{diff, prose, safe, time};
@@ -22,36 +22,16 @@ const MOST_CHARS: usize = 300;
 /// Deployments, or why they cannot be read.
 pub(in crate::admin) type Recent = Result<HistoryPage, String>;
 
-/// The deployments that were read last, and what they depend on. The applied ref moves only in a pass.
-#[derive(Debug)]
-pub(in crate::admin) struct RecentHistory {
-    last_pass: Option<LastPass>,
-    before: String,
-    recent: Arc<Recent>,
-}
-
 impl AdminState {
-    /// Returns one page of the deployments, which open pages share.
-    pub(super) fn recent_history(&self, status: &Status, before: &str) -> Arc<Recent> {
-        let cache = || self.0.history.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_current = |one: &&RecentHistory| {
-            one.last_pass == status.last_pass && one.before == before && one.last_pass.is_some()
+    /// Returns one page of the deployments, which open pages share. The applied ref moves only in a pass.
+    pub(super) fn recent_history(&self, before: &str) -> Arc<Recent> {
+        let read = |_: &Status, before: &String| {
+            let start = before.parse().ok().map(CommitId);
+            let page = self.0.admin.history.page(&Scope::default(), start, PAGE);
+            let recent = page.map(Option::unwrap_or_default);
+            Arc::new(recent.map_err(|error| error.in_full()))
         };
-        if let Some(known) = cache().as_ref().filter(is_current) {
-            return Arc::clone(&known.recent);
-        }
-        let start = before.parse().ok().map(CommitId);
-        let page = self.0.admin.history.page(&Scope::default(), start, PAGE);
-        let recent = Arc::new(
-            page.map(Option::unwrap_or_default)
-                .map_err(|error| error.in_full()),
-        );
-        *cache() = Some(RecentHistory {
-            last_pass: status.last_pass.clone(),
-            before: before.to_owned(),
-            recent: Arc::clone(&recent),
-        });
-        recent
+        self.0.history.get_or_make(before.to_owned(), |_| true, read)
     }
 }
 

@@ -2,7 +2,8 @@
 //! fetches it again.
 //!
 //! Every list is shown in pages and every text in bounds, so that a page takes the same time and size with ten toggles
-//! and with a hundred thousand. Nothing is kept per reader.
+//! and with a hundred thousand. Nothing is kept per reader: readers of the same address share its page until the status
+//! changes.
 
 mod environments;
 mod history;
@@ -22,9 +23,8 @@ use maud::{Markup, html};
 use super::answer::problem;
 use super::{Admin, AdminState};
 use crate::daemon::{Readiness, Status, ToggleState};
-use crate::web::{NavLink, PageFrame, safe};
-use history::Recent;
-pub(in crate::admin) use history::RecentHistory;
+use crate::web::{NavLink, PageFrame, RenderedPage, safe};
+pub(super) use history::Recent;
 use query::{List, PageQuery, address};
 
 /// The interval of the page's updates, in seconds.
@@ -36,25 +36,65 @@ pub(super) async fn show(
     query: Result<Query<PageQuery>, QueryRejection>,
     headers: HeaderMap,
 ) -> Response {
-    let query = query.map(|Query(query)| query).unwrap_or_default();
+    let key = PageKey {
+        query: query.map(|Query(query)| query).unwrap_or_default(),
+        readiness: shared.0.admin.readiness(),
+        url: remedies::url(&headers),
+    };
+    let now = super::now();
+    // The script keeps relative times up to date. A page without it is at most as old as an update.
+    let is_usable = move |request: &HeaderMap, page: &TimedPage| {
+        page.page.is_known(request) || now.abs_diff(page.at) < u64::from(INTERVAL)
+    };
+    if let Some(known) = shared.0.rendered.get(&key, |page| is_usable(&headers, page)) {
+        return known.page.response(&headers);
+    }
+    let request = headers.clone();
     let page = shared.page(move |shared| {
-        let admin = &shared.0.admin;
-        // Cloned, because rendering must not block the driver, which publishes the status. It shares its lists.
-        let status = admin.status.borrow().clone();
-        let view = View {
-            readiness: &admin.readiness(),
-            history: &shared.recent_history(&status, &query.before),
-            status: &status,
-            query: &query,
-            admin,
-            now: super::now(),
-            url: remedies::url(&headers),
-        };
-        view.response(&headers)
+        let rendered = &shared.0.rendered;
+        let is_usable = |page: &TimedPage| is_usable(&request, page);
+        rendered.get_or_make(key, is_usable, |status, key| {
+            TimedPage::render(shared, status, key, now)
+        })
     });
     match page.await {
-        Some(page) => page,
+        Some(page) => page.page.response(&headers),
         None => problem(StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down"),
+    }
+}
+
+/// What a page depends on besides the status.
+#[derive(Debug, PartialEq)]
+pub(in crate::admin) struct PageKey {
+    query: PageQuery,
+    readiness: Readiness,
+    /// The address of this daemon as the reader wrote it, if commands need it.
+    url: Option<String>,
+}
+
+/// A page with the time at which its relative times were right.
+#[derive(Clone, Debug)]
+pub(in crate::admin) struct TimedPage {
+    page: RenderedPage,
+    /// In seconds since 1970-01-01 UTC.
+    at: i64,
+}
+
+impl TimedPage {
+    fn render(shared: &AdminState, status: &Status, key: &PageKey, now: i64) -> Self {
+        let view = View {
+            readiness: &key.readiness,
+            history: &shared.recent_history(&key.query.before),
+            status,
+            query: &key.query,
+            admin: &shared.0.admin,
+            now,
+            url: key.url.as_deref(),
+        };
+        Self {
+            page: view.rendered(),
+            at: now,
+        }
     }
 }
 
@@ -68,11 +108,11 @@ struct View<'a> {
     /// In seconds since 1970-01-01 UTC.
     now: i64,
     /// The address of this daemon as the reader wrote it, if commands need it.
-    url: Option<String>,
+    url: Option<&'a str>,
 }
 
 impl View<'_> {
-    fn response(&self, headers: &HeaderMap) -> Response {
+    fn rendered(&self) -> RenderedPage {
         let verdict = top::verdict(self);
         let count = |count: usize| (count > 0).then_some(count);
         let overview = &self.status.overview;
@@ -102,7 +142,7 @@ impl View<'_> {
             main,
             footer: footer(),
         }
-        .response(headers)
+        .rendered()
     }
 
     fn overview(&self) -> Markup {

@@ -7,7 +7,7 @@ use url::form_urlencoded::Serializer;
 use crate::admin::selection::Selection;
 
 /// The part of the page that an address selects.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(default)]
 pub(in crate::admin) struct PageQuery {
     /// Words in the names of toggles.

@@ -43,11 +43,7 @@ pub(super) fn render(view: &View<'_>, toggle: &ToggleStatus) -> Markup {
 }
 
 fn remedies(view: &View<'_>, toggle: &ToggleStatus) -> Vec<Remedy> {
-    let url = view
-        .url
-        .as_ref()
-        .map(|url| format!(" --url {url}"))
-        .unwrap_or_default();
+    let url = view.url.map(|url| format!(" --url {url}")).unwrap_or_default();
     let environment = toggle.toggle.environment();
     let source = &view.status.source;
     let revision = source.refused.or(source.revision);

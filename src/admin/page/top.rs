@@ -110,7 +110,12 @@ fn fact(name: &str, value: &Markup) -> Markup {
 fn repository(view: &View<'_>) -> Markup {
     let repo = &view.status.source.repo;
     match &view.admin.links {
-        Some(links) => html! { a href=(links.repository()) rel="noreferrer" { code { (safe(repo)) } } },
+        // A path, such as `.`, says less than the address of its forge.
+        Some(links) => {
+            let address = links.repository();
+            let shown = if repo.contains(':') { repo } else { address };
+            html! { a href=(address) rel="noreferrer" { code { (safe(shown)) } } }
+        }
         None => html! { code { (safe(repo)) } },
     }
 }

@@ -1,5 +1,7 @@
 //! Routes and limits.
 
+use std::time::Instant;
+
 use super::*;
 
 #[tokio::test]
@@ -75,6 +77,32 @@ async fn a_client_that_does_not_read_its_response_is_cut_off() {
     let mut response = Vec::new();
     let _ = stream.read_to_end(&mut response).await;
     assert!(!response.ends_with(b"}\n"), "{} bytes arrived", response.len());
+}
+
+#[tokio::test]
+async fn readers_that_read_one_byte_hold_up_nobody() {
+    let server = AdminServer::new().await;
+    let toggle = server.status.borrow().toggles[0].clone();
+    server
+        .status
+        .send_modify(|status| status.set_toggles(vec![toggle; 50_000]));
+    let mut slow = Vec::new();
+    for number in 0..60 {
+        let path = ["/", "/api/status", "/api/status?limit=50000"][number % 3];
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        slow.push(stream);
+    }
+    for stream in &mut slow {
+        assert_eq!(stream.read_u8().await.unwrap(), b'H');
+    }
+    let started = Instant::now();
+    for path in ["/", "/api/status?limit=3", "/api/history", "/healthz"] {
+        assert_eq!(server.get(path).await.status(), 200, "{path}");
+    }
+    assert!(started.elapsed() < LONGEST_REQUEST, "{:?}", started.elapsed());
+    drop(slow);
 }
 
 #[tokio::test]

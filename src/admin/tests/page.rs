@@ -187,6 +187,27 @@ async fn an_open_page_gets_304_until_something_changes() {
 }
 
 #[tokio::test]
+async fn readers_share_a_page_only_if_it_is_the_same_for_them() {
+    let server = server(many(2, ToggleState::Held, Some(WithheldKind::Rail))).await;
+    let shown = async |host: &str| {
+        let request = format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        server.raw(request).await.body().to_owned()
+    };
+    for host in ["a.example:1", "b.example:1", "a.example:1"] {
+        assert!(
+            shown(host).await.contains(&format!("--url http://{host}<")),
+            "{host}"
+        );
+    }
+    server.status.send_modify(|status| status.next_pass = Some(0));
+    let page = shown("a.example:1").await;
+    assert!(
+        page.contains("Next pass") && page.contains("1970-01-01T00:00:00Z"),
+        "{page}"
+    );
+}
+
+#[tokio::test]
 async fn lists_are_searched_and_shown_in_pages() {
     let mut toggles = many(90, ToggleState::InSync, None);
     toggles.extend(
@@ -224,7 +245,10 @@ async fn the_status_is_shown_in_pages() {
     let mut found = Vec::new();
     let mut path = "/api/status?limit=10&q=t0000".to_owned();
     loop {
-        let status: Value = serde_json::from_str(server.get(&path).await.body()).unwrap();
+        let answer = server.get(&path).await;
+        // The length of the only chunk precedes it.
+        let body = answer.body().split("\r\n").nth(1).unwrap();
+        let status: Value = serde_json::from_str(body).unwrap();
         assert_eq!(status["matching"], 25);
         assert_eq!(status["groups"].as_array().map(Vec::len), Some(25), "{status}");
         let toggles = status["toggles"].as_array().unwrap();

@@ -1,8 +1,8 @@
 //! Finds the paths of documents in the repository, for links to them. Pure.
 
 use super::ToggleStatus;
-use crate::document::Layout;
-use crate::model::Format;
+use crate::document::{Layout, PathKind};
+use crate::model::{Format, ToggleId};
 
 /// Where documents are in the repository.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +26,19 @@ impl DocumentPaths {
     pub fn candidates(&self, toggle: &ToggleStatus) -> Vec<String> {
         let path = |format| self.below_root(&self.layout.path(&toggle.toggle, format));
         Format::ALL.into_iter().map(path).collect()
+    }
+
+    /// Returns the toggle whose document is at a path in the repository.
+    #[must_use]
+    pub fn toggle(&self, path: &str) -> Option<ToggleId> {
+        let below_root = match self.root.trim_matches('/') {
+            "" => path,
+            root => path.strip_prefix(root)?.strip_prefix('/')?,
+        };
+        match self.layout.classify(below_root.as_bytes()) {
+            PathKind::Document { id, .. } => Some(id),
+            _ => None,
+        }
     }
 
     /// Returns the path in the repository of a path below the root.
@@ -56,6 +69,14 @@ mod tests {
             paths.applied(&toggle).as_deref(),
             Some("config/toggles/prod/shop/pay.json")
         );
+        for (path, id) in [
+            ("config/toggles/prod/shop/pay.json", Some("shop/prod/pay")),
+            ("configtoggles/prod/shop/pay.json", None),
+            ("toggles/prod/shop/pay.json", None),
+            ("config/README.md", None),
+        ] {
+            assert_eq!(paths.toggle(path).as_ref().map(ToggleId::as_str), id, "{path}");
+        }
         assert_eq!(DocumentPaths::default().below_root("a.yaml"), "a.yaml");
     }
 }

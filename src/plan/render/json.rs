@@ -2,6 +2,8 @@
 //!
 //! Changes are serialized one at a time, because a plan can have a hundred thousand of them.
 
+mod page;
+
 use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
@@ -55,8 +57,9 @@ pub fn json_for<'a>(plan: &'a Plan, users: Option<&'a UserImpact>) -> PlanJson<'
         changes: Each(plan.changes(), users, Change::of),
         held: Each(plan.withheld(), users, WithheldJson::of),
         orphans: Each(plan.orphans(), None, OrphanToggle::of),
-        findings: plan.findings(),
-        waived: plan.waived(),
+        next: None,
+        findings: plan.findings().iter().collect(),
+        waived: plan.waived().iter().collect(),
         audience: users.map(|users| &users.users),
         drifted: plan
             .drift()
@@ -81,10 +84,13 @@ pub struct PlanJson<'a> {
     changes: Each<'a, plan::Change, Change<'a>>,
     held: Each<'a, WithheldToggle, WithheldJson<'a>>,
     orphans: Each<'a, Orphan, OrphanToggle<'a>>,
-    findings: &'a [Diagnostic],
+    findings: Vec<&'a Diagnostic>,
     /// The findings that comments accept; absent if there are none.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    waived: &'a [Diagnostic],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    waived: Vec<&'a Diagnostic>,
+    /// Where the next page begins: after this toggle; null on the last page. Absent if the plan is not paginated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<Option<ToggleId>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     audience: Option<&'a Users>,
     /// The drifted toggles without a change; absent unless the service was read.

@@ -111,7 +111,7 @@ impl PageBody {
             main: self.main,
             footer: html! { p { "Everyone who reaches this address can read this page, without a token." } },
         };
-        let mut response = frame.response(headers);
+        let mut response = frame.rendered().response(headers);
         if response.status() == StatusCode::OK {
             *response.status_mut() = status;
         }

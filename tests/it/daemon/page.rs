@@ -104,6 +104,80 @@ fn the_plan_of_the_daemon_is_what_the_command_prints() {
 }
 
 #[test]
+fn the_plan_is_read_in_pages() {
+    let world = waiting();
+    for number in 0..6 {
+        world.repo.file(&format!("shop/test/t{number}.yaml"), doc(21));
+    }
+    world
+        .repo
+        .file("shop/test/bad.yaml", "nonsense\n")
+        .file("other.yaml", "name: other\n")
+        .commit("Add more");
+    let daemon = Daemon::ready(&world, |run| run);
+    page(&daemon, "/", "8 toggles are waiting");
+    let whole = daemon.face.get("/api/plan").unwrap().json();
+    assert_eq!(whole["next"], Value::Null);
+    let mut parts: Vec<Value> = Vec::new();
+    let mut path = "/api/plan?limit=3".to_owned();
+    loop {
+        let part = daemon.face.get(&path).unwrap().json();
+        let next = part["next"].as_str().map(str::to_owned);
+        parts.push(part);
+        let Some(next) = next else { break };
+        path = format!("/api/plan?limit=3&after={next}");
+    }
+    let held = |plan: &Value| plan["held"].as_array().unwrap().clone();
+    assert_eq!(
+        parts.iter().map(|part| held(part).len()).collect::<Vec<_>>(),
+        [3, 3, 2]
+    );
+    assert_eq!(parts.iter().flat_map(held).collect::<Vec<_>>(), held(&whole));
+    // What belongs to no toggle is on the first page, and each other finding where its toggle is.
+    let findings = |plan: &Value| plan["findings"].as_array().unwrap().clone();
+    assert_eq!(findings(&parts[0]), findings(&whole));
+    assert!(
+        findings(&parts[0]).len() >= 2 && findings(&parts[1]).is_empty(),
+        "{parts:?}"
+    );
+    for part in &parts {
+        assert_eq!(
+            (&part["digest"], &part["summary"]),
+            (&whole["digest"], &whole["summary"])
+        );
+    }
+    for query in ["limit=0", "limit=x", "limit=-1", "after=a/b", "page=2"] {
+        let reply = daemon.face.get(&format!("/api/plan?{query}")).unwrap();
+        assert_eq!(reply.status, 400, "{query}: {}", reply.body);
+        assert!(
+            reply.body.contains("for example /api/plan?limit=100"),
+            "{}",
+            reply.body
+        );
+    }
+    daemon.ends_in_peace();
+}
+
+#[test]
+fn when_a_toggle_was_applied_is_on_the_page_and_in_the_status() {
+    let world = World::with_pay_applied();
+    let daemon = Daemon::ready(&world, |run| run);
+    let status = daemon.face.get("/api/status").unwrap().json();
+    let history = daemon.face.get("/api/history").unwrap().json();
+    let at = history["deployments"][0]["at"].as_str().unwrap();
+    assert_eq!(status["toggles"][0]["applied_at"], at, "{status}");
+    for path in ["/", "/?toggle=shop/prod/pay"] {
+        let shown = page(&daemon, path, "<h1");
+        let cell = shown.split("<h2 id=\"history-title\"").next().unwrap();
+        assert!(
+            cell.contains(&format!("<time datetime=\"{at}\"")),
+            "{path}\n{shown}"
+        );
+    }
+    daemon.ends_in_peace();
+}
+
+#[test]
 fn what_is_wrong_with_an_invalid_document_is_on_the_page() {
     let world = World::with_pay_applied();
     world

@@ -1,0 +1,65 @@
+//! Narrows the JSON form of a plan to one page, so that a response is small with a hundred thousand held toggles.
+
+use super::{Each, PlanJson};
+use crate::document::Diagnostic;
+use crate::model::ToggleId;
+
+impl<'a> PlanJson<'a> {
+    /// Lists only the first `limit` toggles after `after`, in the order of their keys, each with its findings, and sets
+    /// `next`. Findings that belong to no toggle are on the first page. `toggle_of` returns the toggle of a path.
+    #[must_use]
+    pub fn page(
+        mut self,
+        after: Option<&ToggleId>,
+        limit: usize,
+        toggle_of: impl Fn(&str) -> Option<ToggleId>,
+    ) -> Self {
+        let is_after = |id: &ToggleId| after.is_none_or(|after| id > after);
+        let with_owner = |findings: Vec<&'a Diagnostic>| -> Vec<(Option<ToggleId>, &'a Diagnostic)> {
+            let findings = findings
+                .into_iter()
+                .map(|finding| (toggle_of(&finding.path), finding));
+            let is_ahead = |owner: &Option<ToggleId>| owner.as_ref().map_or(after.is_none(), is_after);
+            findings.filter(|(owner, _)| is_ahead(owner)).collect()
+        };
+        let (findings, waived) = (with_owner(self.findings), with_owner(self.waived));
+        self.changes = self.changes.skip(|change| !is_after(&change.id));
+        self.held = self.held.skip(|held| !is_after(&held.id));
+        self.orphans = self.orphans.skip(|orphan| !is_after(&orphan.id));
+        let owners = findings
+            .iter()
+            .chain(&waived)
+            .filter_map(|(owner, _)| owner.as_ref());
+        let mut ids: Vec<&ToggleId> = owners.collect();
+        // One more than a page, to know whether another one follows.
+        ids.extend(self.changes.0.iter().take(limit + 1).map(|change| &change.id));
+        ids.extend(self.held.0.iter().take(limit + 1).map(|held| &held.id));
+        ids.extend(self.orphans.0.iter().take(limit + 1).map(|orphan| &orphan.id));
+        ids.sort_unstable();
+        ids.dedup();
+        let last = (ids.len() > limit).then(|| ids[limit - 1].clone());
+        let is_within = |id: &ToggleId| last.as_ref().is_none_or(|last| id <= last);
+        self.changes = self.changes.take(|change| is_within(&change.id));
+        self.held = self.held.take(|held| is_within(&held.id));
+        self.orphans = self.orphans.take(|orphan| is_within(&orphan.id));
+        let of_page = |findings: Vec<(Option<ToggleId>, &'a Diagnostic)>| -> Vec<&'a Diagnostic> {
+            let findings = findings.into_iter();
+            let findings = findings.filter(|(owner, _)| owner.as_ref().is_none_or(is_within));
+            findings.map(|(_, finding)| finding).collect()
+        };
+        (self.findings, self.waived) = (of_page(findings), of_page(waived));
+        self.next = Some(last);
+        self
+    }
+}
+
+/// The items are sorted.
+impl<T, S> Each<'_, T, S> {
+    fn skip(self, is_skipped: impl Fn(&T) -> bool) -> Self {
+        Self(&self.0[self.0.partition_point(is_skipped)..], self.1, self.2)
+    }
+
+    fn take(self, is_taken: impl Fn(&T) -> bool) -> Self {
+        Self(&self.0[..self.0.partition_point(is_taken)], self.1, self.2)
+    }
+}
