@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use super::failure::{ExitStatus, Failure};
 use super::show::FailedAttempt;
 use super::{note, pull_request, setup};
-use crate::config::{Reviewed, Settings};
+use crate::config::{self, Flags, ProcessEnvironment, Reviewed, Settings};
 use crate::forge::{
-    CommentKey, CommentResult, CommitStatus, CommitVerdict, ForgeApi, ForgeClient, ForgeError, ForgeSettings,
-    ForgeTarget,
+    CommentDraft, CommentKey, CommentResult, CommitStatus, CommitVerdict, ForgeApi, ForgeClient, ForgeError,
+    ForgeSettings, ForgeTarget,
 };
 use crate::model::{ReviewedPlan, escaped};
 use crate::plan::{Plan, render};
@@ -40,9 +40,11 @@ pub(super) fn comment(
     page: impl FnOnce(usize) -> String,
 ) -> Result<(), Failure> {
     let fingerprints: BTreeSet<String> = plan.fingerprints().map(|(fingerprint, _)| fingerprint).collect();
-    let marker = key(settings).marker(&plan.digest(), &fingerprints);
+    let head = pull_request::head(settings).unwrap_or_else(|| plan.source().revision.to_string());
+    let key = key(settings);
+    let marker = key.marker(&head, &plan.digest(), &fingerprints);
     let limit = request.target.api.longest_comment() - marker.len();
-    put(settings, request, &(marker + &page(limit)))
+    put(settings, request, &key, Some(&head), &(marker + &page(limit)))
 }
 
 /// Makes the comment say that the plan failed. Otherwise it would show the plan of an older commit as if it were current.
@@ -51,26 +53,68 @@ pub(super) fn comment_failure(
     request: RequestTarget,
     failure: &Failure,
 ) -> Result<(), Failure> {
-    let revision = pull_request::head(settings).or_else(|| request.target.commit.clone());
-    let page = render::failed(revision.as_deref().unwrap_or("HEAD"), &failure.to_string());
-    put(settings, request, &(key(settings).failure_marker() + &page))
+    put_failure(settings, request, &key(settings), failure)
 }
 
-/// Makes `body` the text of the comment. Prints a warning if the forge does not accept it, because a job for a fork has no
-/// token that may write.
-fn put(settings: &Settings, request: RequestTarget, body: &str) -> Result<(), Failure> {
+/// Makes the comment say that the settings are invalid, if the settings about the forge are not.
+pub(super) fn comment_misconfigured(
+    flags: &Flags,
+    environment: &ProcessEnvironment,
+    failure: &Failure,
+) -> Result<(), Failure> {
+    let Some(settings) = config::forge_settings(flags, environment) else {
+        return Ok(());
+    };
+    match request(&settings) {
+        Ok(Some(request)) => put_failure(&settings, request, &CommentKey::unknown(), failure),
+        // The failure of the settings says more.
+        Ok(None) | Err(_) => Ok(()),
+    }
+}
+
+fn put_failure(
+    settings: &Settings,
+    request: RequestTarget,
+    key: &CommentKey,
+    failure: &Failure,
+) -> Result<(), Failure> {
+    let head = pull_request::head(settings);
+    let revision = head.clone().or_else(|| settings.to.clone());
+    let revision = revision.or_else(|| request.target.commit.clone());
+    let page = render::failed(revision.as_deref().unwrap_or("HEAD"), &failure.to_string());
+    let marker = key.failure_marker(head.as_deref());
+    put(settings, request, key, head.as_deref(), &(marker + &page))
+}
+
+/// Makes `body`, about the commit `head`, the text of the comment. Prints a warning if the forge does not accept it, because
+/// a job for a fork has no token that may write.
+fn put(
+    settings: &Settings,
+    request: RequestTarget,
+    key: &CommentKey,
+    head: Option<&str>,
+    body: &str,
+) -> Result<(), Failure> {
     let RequestTarget { target, number } = request;
     let place = format!("pull request {number} of `{}`", escaped(&target.repository));
-    let (api, key) = (target.api, key(settings));
+    let api = target.api;
+    let order = |shown: &str| pull_request::order(settings, shown, head?);
+    let draft = CommentDraft {
+        key,
+        body,
+        head,
+        order: &order,
+    };
     let client = ForgeClient::new(target, &setup::network(settings));
-    let result = client.and_then(|client| client.put_comment(number, &key, body));
-    let did = match result {
-        Ok(CommentResult::Created) => "created",
-        Ok(CommentResult::Unchanged) => "kept",
-        Ok(CommentResult::Updated) => "updated",
+    let result = client.and_then(|client| client.put_comment(number, &draft));
+    let (did, why) = match result {
+        Ok(CommentResult::Created) => ("created", ""),
+        Ok(CommentResult::Newer) => ("kept", ", which is about a newer commit"),
+        Ok(CommentResult::Unchanged) => ("kept", ""),
+        Ok(CommentResult::Updated) => ("updated", ""),
         Err(error) => return warn(format!("could not comment on {place}"), error, api),
     };
-    note(&format!("note: {did} the comment on {place}\n"))
+    note(&format!("note: {did} the comment on {place}{why}\n"))
 }
 
 /// Returns the repository of `--commit-status`.

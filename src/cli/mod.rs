@@ -39,7 +39,7 @@ mod validate;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use crate::config::{self, Command, OutputFormat, Settings};
+use crate::config::{self, Command, Flags, OutputFormat, Settings};
 use crate::model::Color;
 use crate::telemetry::{self, Logging, Stream};
 use args::{CommandArgs, Invocation};
@@ -81,55 +81,75 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
         // An error in a setting must not break the completions of a shell.
         environment.variables.clear();
     }
-    let config::LoadedSettings { settings, warnings } = config::load(command, flags, &environment)?;
+    let config::LoadedSettings { settings, warnings } = match config::load(command, flags, &environment) {
+        Ok(loaded) => loaded,
+        Err(errors) => {
+            let output = errors.output;
+            let failure = Failure::from(errors);
+            if command == Command::Plan {
+                forge::comment_misconfigured(flags, &environment, &failure)?;
+            }
+            return finished(output, Err(failure));
+        }
+    };
     let level = verbosity.level(command, settings.log_level);
     telemetry::start(Logging::of(command, settings.log_format, level, settings.color));
     for warning in &warnings {
         tracing::warn!(name: "settings_warning", "{warning}");
     }
     // Before the command: a missing secret file is reported at startup (DESIGN, section 3).
-    secrets::check(command, &settings)?;
-    check_output(command, settings.output)?;
-    let result = match args {
-        CommandArgs::Allow(args) => remote::allow(&settings, args),
-        CommandArgs::Apply => apply::run(&settings),
+    let result = match secrets::check(command, &settings) {
+        Ok(()) => check_output(command, settings.output).and_then(|()| run_command(args, flags, &settings)),
+        Err(failure) if command == Command::Plan => plan::unable(&settings, failure),
+        Err(failure) => Err(failure),
+    };
+    finished(settings.output, result)
+}
+
+/// Prints a failure in the form of the results. A script that parses stdout needs the error there; stderr has it in words.
+fn finished(output: OutputFormat, result: Result<ExitStatus, Failure>) -> Result<ExitStatus, Failure> {
+    if let (OutputFormat::Json, Err(failure)) = (output, &result) {
+        show::json(&failure.json())?;
+    }
+    result
+}
+
+fn run_command(args: &CommandArgs, flags: &Flags, settings: &Settings) -> Result<ExitStatus, Failure> {
+    match args {
+        CommandArgs::Allow(args) => remote::allow(settings, args),
+        CommandArgs::Apply => apply::run(settings),
         CommandArgs::Completions(shell) => completions::run(*shell),
-        CommandArgs::Demo(args) => demo::run(&settings, args),
-        CommandArgs::Drift(args) => drift::run(&settings, args, flags),
-        CommandArgs::Explain(args) => explain::run(&settings, args),
+        CommandArgs::Demo(args) => demo::run(settings, args),
+        CommandArgs::Drift(args) => drift::run(settings, args, flags),
+        CommandArgs::Explain(args) => explain::run(settings, args),
         CommandArgs::Diff {
             environments: [before, after],
             exit,
-        } => diff::run(&settings, [before, after], *exit),
-        CommandArgs::Log(args) => log::run(&settings, args),
-        CommandArgs::Init { folder } => init::run(&settings, folder),
+        } => diff::run(settings, [before, after], *exit),
+        CommandArgs::Log(args) => log::run(settings, args),
+        CommandArgs::Init { folder } => init::run(settings, folder),
         CommandArgs::Promote {
             environments: [from, to],
             globs,
-        } => promote::run(&settings, [from, to], globs),
-        CommandArgs::Fmt { paths, mode } => fmt::run(&settings, paths, *mode),
-        CommandArgs::Import { globs } => import::run(&settings, globs, flags),
+        } => promote::run(settings, [from, to], globs),
+        CommandArgs::Fmt { paths, mode } => fmt::run(settings, paths, *mode),
+        CommandArgs::Import { globs } => import::run(settings, globs, flags),
         CommandArgs::Man(args) => man::run(args),
         CommandArgs::Plan {
             files,
             exit,
             audience,
-        } => plan::run(&settings, *files, *exit, audience.as_ref()),
-        CommandArgs::Reconcile => remote::reconcile(&settings),
-        CommandArgs::Resume(args) => remote::resume(&settings, args),
-        CommandArgs::Run => run::run(&settings),
-        CommandArgs::Sandbox(args) => sandbox::run(&settings, args),
-        CommandArgs::Schema { of } => schema::run(&settings, *of),
-        CommandArgs::Status { list } => status::run(&settings, *list),
-        CommandArgs::Suspend(args) => remote::suspend(&settings, args),
-        CommandArgs::Test(args) => test::run(&settings, args),
-        CommandArgs::Validate { paths } => validate::run(&settings, paths),
-    };
-    if let (OutputFormat::Json, Err(failure)) = (settings.output, &result) {
-        // A script that parses stdout needs the error there; stderr has it in words.
-        show::json(&failure.json())?;
+        } => plan::run(settings, *files, *exit, audience.as_ref()),
+        CommandArgs::Reconcile => remote::reconcile(settings),
+        CommandArgs::Resume(args) => remote::resume(settings, args),
+        CommandArgs::Run => run::run(settings),
+        CommandArgs::Sandbox(args) => sandbox::run(settings, args),
+        CommandArgs::Schema { of } => schema::run(settings, *of),
+        CommandArgs::Status { list } => status::run(settings, *list),
+        CommandArgs::Suspend(args) => remote::suspend(settings, args),
+        CommandArgs::Test(args) => test::run(settings, args),
+        CommandArgs::Validate { paths } => validate::run(settings, paths),
     }
-    result
 }
 
 /// Checks that `command` has this output. Comes before the command, because a pass must not end without a report.

@@ -20,11 +20,7 @@ pub(super) fn run(
 ) -> Result<ExitStatus, Failure> {
     let request = forge::request(settings)?;
     let page = match (page(settings, files, audience), request) {
-        (Err(failure), Some(request)) => {
-            forge::comment_failure(settings, request, &failure)?;
-            return Err(failure);
-        }
-        (Err(failure), None) => return Err(failure),
+        (Err(failure), _) => return unable(settings, failure),
         (Ok(page), None) => page.show(settings).map(|()| page)?,
         (Ok(page), Some(request)) => {
             let shown = page.show(settings);
@@ -34,6 +30,18 @@ pub(super) fn run(
         }
     };
     Ok(status(&page.plan, exit).and(unread(&page.plan)))
+}
+
+/// Reports a failure without a plan in the comment, too.
+pub(super) fn unable(settings: &Settings, failure: Failure) -> Result<ExitStatus, Failure> {
+    let token = settings.forge_token.as_ref();
+    // The failure may be that of the token, which would be reported twice.
+    if token.is_none_or(|token| token.read().is_ok())
+        && let Some(request) = forge::request(settings)?
+    {
+        forge::comment_failure(settings, request, &failure)?;
+    }
+    Err(failure)
 }
 
 /// A plan and everything that is shown with it.

@@ -1,11 +1,15 @@
 //! Decides which revisions `plan` compares: those of flags, or those of the pull request of a CI job.
 
+use std::cmp::Ordering;
+
 use super::commands::word;
 use super::failure::{ExitStatus, Failure};
+use super::setup;
 use crate::config::Settings;
 use crate::forge::{Forge, PullRequest};
 use crate::model::escaped;
 use crate::pass::{BranchRange, FetchHints, Range, TargetOrigin};
+use crate::source::{CacheMode, Source};
 
 /// Returns the revisions to compare; `None` if the plan compares the source with the state.
 ///
@@ -33,9 +37,27 @@ pub(super) fn hint() -> Option<String> {
     ))
 }
 
-/// Returns the newest revision of the comparison, as given.
+/// Returns the newest commit of the pull request of this job; `None` if the plan is about a revision of the user's choice.
 pub(super) fn head(settings: &Settings) -> Option<String> {
-    settings.to.clone().or_else(|| of_job()?.head)
+    match settings.from_revision {
+        Some(_) => None,
+        None => of_job()?.head,
+    }
+}
+
+/// Compares the ages of two commits: less if `one` is an ancestor of `other`. Returns `None` if neither is an ancestor of the
+/// other one, or if this clone does not show it.
+pub(super) fn order(settings: &Settings, one: &str, other: &str) -> Option<Ordering> {
+    let source = Source::new(setup::source(settings, CacheMode::Untouched));
+    let revisions = source.revisions().ok()??;
+    let [one, other] = [one, other].map(|id| Some(revisions.find(id).ok()?.commit));
+    let (one, other) = (one?, other?);
+    let bases = revisions.merge_bases(one, other).ok()??;
+    match bases.as_slice() {
+        [base] if *base == one => Some(Ordering::Less),
+        [base] if *base == other => Some(Ordering::Greater),
+        _ => None,
+    }
 }
 
 /// Returns the pull request of this process's CI job.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::choices::OutputFormat;
 use crate::model::escaped;
 
 /// A configuration error and its place.
@@ -33,19 +34,23 @@ impl fmt::Display for ConfigError {
 
 /// All configuration errors of one invocation; never empty.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-pub struct ConfigErrors(pub(crate) Vec<ConfigError>);
+pub struct ConfigErrors {
+    pub(crate) errors: Vec<ConfigError>,
+    /// The form of the output, as far as it is known: errors are printed in it, too.
+    pub output: OutputFormat,
+}
 
 impl ConfigErrors {
     /// Returns the errors: flags first, then variables, then the file, then what is missing.
     #[must_use]
     pub fn all(&self) -> &[ConfigError] {
-        &self.0
+        &self.errors
     }
 }
 
 impl fmt::Display for ConfigErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.as_slice() {
+        match self.errors.as_slice() {
             [one] => one.fmt(f),
             many => {
                 write!(f, "{} configuration errors", many.len())?;

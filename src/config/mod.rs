@@ -25,7 +25,7 @@ pub use definition::{Command, SettingInfo, ValueShape};
 pub use error::{ConfigError, ConfigErrors};
 pub use merge::{Flags, ProcessEnvironment};
 pub use reviewed::Reviewed;
-pub use settings::{LoadedSettings, load};
+pub use settings::{LoadedSettings, forge_settings, load};
 pub use table::{Settings, settings};
 pub use trust::Trust;
 pub use value::{Listen, count, ratio};

@@ -1,7 +1,7 @@
 //! Completes merged settings and checks them against each other.
 
 use super::address::StateRemote;
-use super::definition::{Command, variable};
+use super::definition::{Command, Group, SettingInfo, variable};
 use super::error::ConfigErrors;
 use super::merge::{Flags, Merged, ProcessEnvironment, merge};
 use super::place::state_dir;
@@ -44,8 +44,36 @@ pub fn load(
     } = merged;
     match errors.is_empty() {
         true => Ok(LoadedSettings { settings, warnings }),
-        false => Err(ConfigErrors(errors)),
+        false => Err(ConfigErrors {
+            errors,
+            output: settings.output,
+        }),
     }
+}
+
+/// Returns the settings about a forge if those of the whole invocation are invalid; all others have their defaults. Returns
+/// `None` if they are invalid as well, or if the file could name another host for the token.
+#[must_use]
+pub fn forge_settings(flags: &Flags, environment: &ProcessEnvironment) -> Option<Settings> {
+    let names: Vec<&SettingInfo> = settings()
+        .iter()
+        .filter(|setting| setting.group == Group::Forge || setting.name == "ca_file")
+        .collect();
+    let mut flags_only = flags.clone();
+    flags_only.retain(|name, _| names.iter().any(|setting| setting.name == name));
+    let mut variables_only = environment.clone();
+    variables_only.variables.retain(|(name, _)| {
+        let mut known = names.iter().filter_map(|setting| setting.variable.as_deref());
+        known.any(|known| name == known)
+    });
+    let Merged { settings, errors, .. } = merge(&flags_only, &variables_only);
+    let has_file = flags.contains_key("config")
+        || environment
+            .variables
+            .iter()
+            .any(|(name, _)| name == variable("config").as_str());
+    let is_safe = settings.forge_token.is_none() || settings.forge_url.is_some() || !has_file;
+    (errors.is_empty() && is_safe).then_some(settings)
 }
 
 impl Settings {
@@ -99,9 +127,13 @@ impl Merged {
     /// Rejects flags about revisions that contradict each other.
     fn reject_half_ranges(&mut self) {
         let settings = &self.settings;
-        let (from, request) = (settings.from_revision.is_some(), settings.pull_request);
+        // A malformed revision is reported once.
+        let (from, request) = (
+            settings.from_revision.is_some() || self.is_malformed("--from"),
+            settings.pull_request,
+        );
         let (to, target) = (settings.to.is_some(), settings.target.is_some());
-        let compares = settings.compares_revisions();
+        let compares = from || request;
         // A variable or the file sets the ref of `apply`, which a comparison does not use.
         let reference = self.place("ref").filter(|place| place.starts_with("--"));
         let is_url = settings.repo.local_path().is_none();
@@ -154,9 +186,13 @@ impl Merged {
         }
     }
 
+    fn is_malformed(&self, flag: &str) -> bool {
+        self.errors.iter().any(|error| error.place == flag)
+    }
+
     fn set_state_dir(&mut self, command: Command, environment: &ProcessEnvironment) {
         // A comparison of revisions needs no state, so it also works without a home folder.
-        if self.settings.compares_revisions() {
+        if self.settings.compares_revisions() || self.is_malformed("--from") {
             return;
         }
         if let Some(dir) = &self.settings.state_dir {

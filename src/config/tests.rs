@@ -61,7 +61,10 @@ impl Case {
         let shorter = |text: &str| text.replace(&path.to_str().unwrap().to_owned(), "FILE");
         load(self.command, &self.flags, &environment).map_err(|errors| {
             let shorter = |m: &ConfigError| ConfigError::new(shorter(&m.place), shorter(&m.message));
-            ConfigErrors(errors.all().iter().map(shorter).collect())
+            ConfigErrors {
+                errors: errors.all().iter().map(shorter).collect(),
+                ..errors
+            }
         })
     }
 

@@ -69,7 +69,7 @@ impl ForgeError {
     }
 
     /// Returns whether the token lacks rights or does not reach the repository.
-    fn is_denied(&self) -> bool {
+    pub(super) fn is_denied(&self) -> bool {
         matches!(self, Self::NoToken(_)) || [401, 403, 404].iter().any(|status| self.refused(*status))
     }
 

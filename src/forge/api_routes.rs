@@ -98,6 +98,14 @@ pub(super) trait Routes {
     fn read_user(&self, answer: &Value) -> Option<u64>;
     /// The path of the repository.
     fn repository(&self) -> &str;
+    /// Requests a pull request.
+    fn request(&self, number: u64) -> ForgeRequest {
+        ForgeRequest::get(format!("{}/pulls/{number}", self.repository()))
+    }
+    /// Reads the newest commit of a pull request.
+    fn read_head(&self, answer: &Value) -> Option<String> {
+        answer["head"]["sha"].as_str().map(str::to_owned)
+    }
     /// The path of the comments on a pull request.
     fn comments_path(&self, number: u64) -> String;
     /// The path of one comment.

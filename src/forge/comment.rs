@@ -3,73 +3,28 @@
 //! A hidden marker at the very beginning of a comment identifies it, and only comments of the token's own user count: other
 //! users' comments with the marker are neither changed nor believed. Two jobs may create a comment at the same time, so each
 //! lists the comments again afterwards. Both then agree that the oldest one stays, give it their text, and delete the rest.
+//!
+//! A job for an older commit may end last. It does not replace the text of a job for the newest commit of the pull request.
 
-use std::collections::BTreeSet;
-
-use sha2::{Digest as _, Sha256};
+use std::cmp::Ordering;
 
 use super::api_client::ForgeClient;
 use super::api_error::ForgeError;
 use super::api_routes::ForgeComment;
-use crate::model::{PlanDigest, ReviewedPlan, hex};
+use super::comment_key::{CommentKey, commit_of};
+use crate::model::ReviewedPlan;
 
-/// Tells the comments of several gitoggle jobs on one pull request apart.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct CommentKey(String);
-
-impl CommentKey {
-    /// Returns the key of a job with these settings.
-    #[must_use]
-    pub fn of(settings: &[&str]) -> Self {
-        let mut hash = Sha256::new();
-        for setting in settings {
-            hash.update(setting);
-            hash.update([0]);
-        }
-        Self(hex(&hash.finalize()[..8]))
-    }
-
-    fn prefix(&self) -> String {
-        format!("<!-- gitoggle:{} ", self.0)
-    }
-
-    /// Returns the first line of the comment of a plan. It contains the digest, and the fingerprints of the changes if
-    /// there are not too many.
-    #[must_use]
-    pub fn marker(&self, digest: &PlanDigest, fingerprints: &BTreeSet<String>) -> String {
-        const MOST: usize = 200;
-        let changes = match fingerprints.len() <= MOST {
-            true => fingerprints
-                .iter()
-                .map(String::as_str)
-                .collect::<Vec<_>>()
-                .join(","),
-            false => "unlisted".to_owned(),
-        };
-        format!("{}{digest} [{changes}] -->\n", self.prefix())
-    }
-
-    /// Returns the first line of the comment of a plan that failed. It has no digest, so that nothing counts as reviewed.
-    #[must_use]
-    pub fn failure_marker(&self) -> String {
-        format!("{}failed -->\n", self.prefix())
-    }
-
-    /// Returns what the marker at the beginning of a comment contains; `None` if the plan failed.
-    fn read(&self, body: &str) -> Option<ReviewedPlan> {
-        let rest = body.strip_prefix(&self.prefix())?;
-        let (digest, rest) = rest.split_once(" [")?;
-        let (changes, _) = rest.split_once("] -->")?;
-        let changes = match changes {
-            "unlisted" => None,
-            changes => {
-                let changes = changes.split(',').filter(|change| !change.is_empty());
-                Some(changes.map(str::to_owned).collect())
-            }
-        };
-        let digest = digest.parse().ok()?;
-        Some(ReviewedPlan { digest, changes })
-    }
+/// A comment to write.
+pub struct CommentDraft<'a> {
+    /// The job that writes it.
+    pub key: &'a CommentKey,
+    /// The text, which begins with the marker of the key.
+    pub body: &'a str,
+    /// The commit of the pull request that the text is about, if it is known.
+    pub head: Option<&'a str>,
+    /// Compares another commit with `head`: less if it is an ancestor, greater if it is a descendant. `None` if it is
+    /// neither, or if it is not in this clone.
+    pub order: &'a dyn Fn(&str) -> Option<Ordering>,
 }
 
 /// What became of a comment.
@@ -77,6 +32,8 @@ impl CommentKey {
 pub enum CommentResult {
     /// There was none.
     Created,
+    /// It is about a newer commit of the pull request.
+    Newer,
     /// It had this text already.
     Unchanged,
     /// It had another text.
@@ -84,22 +41,17 @@ pub enum CommentResult {
 }
 
 impl ForgeClient {
-    /// Makes `body`, which begins with the marker of `key`, the text of the one comment on pull request `number`.
+    /// Makes `draft` the text of the one comment on pull request `number`.
     ///
     /// # Errors
     /// If the forge does not answer or refuses.
-    pub fn put_comment(
-        &self,
-        number: u64,
-        key: &CommentKey,
-        body: &str,
-    ) -> Result<CommentResult, ForgeError> {
+    pub fn put_comment(&self, number: u64, draft: &CommentDraft<'_>) -> Result<CommentResult, ForgeError> {
         // Enough for two jobs that delete each other's comments, and for an answer that was lost.
         const ROUNDS: u32 = 4;
         let user = self.user()?;
         let mut round = 1;
         loop {
-            match self.put_once(number, key, body, user) {
+            match self.put_once(number, draft, user) {
                 Ok(None) if round < ROUNDS => {}
                 Ok(None) => return Err(ForgeError::foreign("its comments change with every request")),
                 Ok(Some(result)) => return Ok(result),
@@ -115,15 +67,14 @@ impl ForgeClient {
     fn put_once(
         &self,
         number: u64,
-        key: &CommentKey,
-        body: &str,
+        draft: &CommentDraft<'_>,
         user: u64,
     ) -> Result<Option<CommentResult>, ForgeError> {
-        let mut own = self.own_comments(number, key, user)?;
+        let mut own = self.own_comments(number, draft.key, user)?;
         let is_new = own.is_empty();
         if is_new {
-            let created = self.once(&self.routes.create(number, body))?;
-            own = self.own_comments(number, key, user)?;
+            let created = self.once(&self.routes.create(number, draft.body))?;
+            own = self.own_comments(number, draft.key, user)?;
             // A list that is not up to date yet does not have the new comment.
             if let Some(created) = self.routes.read_comment(&created.body)
                 && !own.iter().any(|comment| comment.id == created.id)
@@ -136,9 +87,10 @@ impl ForgeClient {
         let Some(oldest) = own.next() else {
             return Err(ForgeError::foreign("it did not return the new comment"));
         };
-        let is_current = same_text(&oldest.body, body);
-        if !is_current {
-            match self.call(&self.routes.update(number, oldest.id, body)) {
+        let is_current = same_text(&oldest.body, draft.body);
+        let is_newer = !is_current && self.is_newer(number, &oldest.body, draft)?;
+        if !is_current && !is_newer {
+            match self.call(&self.routes.update(number, oldest.id, draft.body)) {
                 Err(error) if error.refused(404) => return Ok(None),
                 answer => drop(answer?),
             }
@@ -151,10 +103,34 @@ impl ForgeClient {
             }
         }
         Ok(Some(match (is_new, is_current) {
+            _ if is_newer => CommentResult::Newer,
             (true, _) => CommentResult::Created,
             (false, true) => CommentResult::Unchanged,
             (false, false) => CommentResult::Updated,
         }))
+    }
+
+    /// Returns whether the comment `body` is about a newer commit of the pull request than `draft`.
+    fn is_newer(&self, number: u64, body: &str, draft: &CommentDraft<'_>) -> Result<bool, ForgeError> {
+        let (Some(shown), Some(own)) = (commit_of(body), draft.head) else {
+            return Ok(false);
+        };
+        let order = match (shown == own, (draft.order)(shown)) {
+            (true, _) | (_, Some(Ordering::Less)) => return Ok(false),
+            (false, order) => order,
+        };
+        // The clone of an older job does not have newer commits, and a descendant may have been removed by a forced push.
+        // Only the forge knows the newest commit.
+        let head = match self.call(&self.routes.request(number)) {
+            // The token may lack the right to read pull requests.
+            Err(error) if error.is_denied() => None,
+            answer => self.routes.read_head(&answer?.body),
+        };
+        Ok(match head {
+            Some(head) if head == own => false,
+            Some(head) if head == shown => true,
+            _ => order == Some(Ordering::Greater),
+        })
     }
 
     /// Returns what the comment on the pull request that was merged as `commit` says about the plan; `None` if there is no
@@ -199,7 +175,6 @@ impl ForgeClient {
     ) -> Result<Vec<ForgeComment>, ForgeError> {
         // Ten thousand comments.
         const MOST_PAGES: u32 = 100;
-        let prefix = key.prefix();
         let mut own = Vec::new();
         for page in 1..=MOST_PAGES {
             let answer = self.call(&self.routes.comments(number, page))?;
@@ -207,10 +182,9 @@ impl ForgeClient {
                 return Err(ForgeError::foreign("it did not return a list of comments"));
             };
             let comments = entries.iter().filter_map(|entry| self.routes.read_comment(entry));
-            own.extend(
-                comments.filter(|comment| comment.author == user && comment.body.starts_with(&prefix)),
-            );
+            own.extend(comments.filter(|comment| comment.author == user));
             if !answer.has_next {
+                key.retain(&mut own, |comment| &comment.body);
                 return Ok(own);
             }
         }
@@ -222,48 +196,4 @@ impl ForgeClient {
 fn same_text(stored: &str, text: &str) -> bool {
     let normal = |text: &str| text.replace("\r\n", "\n").trim_end().to_owned();
     normal(stored) == normal(text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn digest() -> PlanDigest {
-        format!("sha256:{}", "0a".repeat(32)).parse().unwrap()
-    }
-
-    #[test]
-    fn a_marker_is_read_back() {
-        let key = CommentKey::of(&["toggles", ""]);
-        for changes in [vec![], vec!["01234567"], vec!["01234567", "89abcdef"]] {
-            let changes: BTreeSet<String> = changes.into_iter().map(str::to_owned).collect();
-            let body = key.marker(&digest(), &changes) + "### Plan\n";
-            let expected = ReviewedPlan {
-                digest: digest(),
-                changes: Some(changes),
-            };
-            assert_eq!(key.read(&body), Some(expected));
-        }
-        let many: BTreeSet<String> = (0..201).map(|number| format!("{number:08x}")).collect();
-        let marker = key.marker(&digest(), &many);
-        assert_eq!(key.read(&marker).unwrap().changes, None);
-        assert!(marker.len() < 200);
-    }
-
-    #[test]
-    fn a_marker_counts_at_the_beginning_only_and_for_its_own_job() {
-        let key = CommentKey::of(&["a"]);
-        let marker = key.marker(&digest(), &BTreeSet::new());
-        for body in [
-            format!("{}{marker}", key.failure_marker()),
-            format!("> {marker}"),
-            format!("\n{marker}"),
-            marker.replace("sha256:", "sha256:x"),
-            CommentKey::of(&["b"]).marker(&digest(), &BTreeSet::new()),
-            String::new(),
-        ] {
-            assert_eq!(key.read(&body), None, "{body}");
-        }
-        assert_ne!(CommentKey::of(&["a", "b"]), CommentKey::of(&["ab", ""]));
-    }
 }

@@ -60,6 +60,14 @@ impl Routes for GitLab {
         &self.0
     }
 
+    fn request(&self, number: u64) -> ForgeRequest {
+        ForgeRequest::get(format!("{}/merge_requests/{number}", self.0))
+    }
+
+    fn read_head(&self, answer: &Value) -> Option<String> {
+        answer["sha"].as_str().map(str::to_owned)
+    }
+
     fn comments_path(&self, number: u64) -> String {
         format!("{}/merge_requests/{number}/notes", self.0)
     }

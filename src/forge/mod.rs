@@ -15,6 +15,7 @@ mod ci;
 #[cfg(test)]
 mod ci_tests;
 mod comment;
+mod comment_key;
 mod gitea;
 mod github;
 mod gitlab;
@@ -26,5 +27,6 @@ pub use api_client::ForgeClient;
 pub use api_error::ForgeError;
 pub use api_job::{ForgeSettings, ForgeTarget, ForgeTargetError};
 pub use ci::{Forge, PullRequest};
-pub use comment::{CommentKey, CommentResult};
+pub use comment::{CommentDraft, CommentResult};
+pub use comment_key::CommentKey;
 pub use status::{CommitStatus, CommitVerdict};

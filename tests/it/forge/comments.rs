@@ -1,17 +1,8 @@
 //! The one comment of a plan: created, updated, kept, and never duplicated.
 
 use super::stand_in::{FORGE_TOKEN, KINDS, Kind, OURS, StandIn, THEIRS, add};
-use super::{note, plan, request_world};
+use super::{note, own, plan, request_world};
 use crate::support::{Repo, doc};
-
-/// Returns the bodies of our comments.
-fn own(forge: &StandIn) -> Vec<String> {
-    let comments = forge.comments().into_iter();
-    comments
-        .filter(|comment| comment.author == OURS)
-        .map(|comment| comment.body)
-        .collect()
-}
 
 fn change(repo: &Repo, age: u32) {
     repo.file("shop/prod/pay.yaml", doc(age)).commit("Change the age");
@@ -237,7 +228,7 @@ fn a_plan_that_fails_replaces_the_comment_and_is_not_reviewed() {
         world.repo.checkout("feature");
         world.repo.revert();
         plan(&world, &forge).exit(0).any_stdout().stderr(&note("updated"));
-        let marker = |body: &str| body.lines().next().map(str::to_owned);
+        let marker = |body: &str| body.split_once("] ").map(|(marker, _)| marker.to_owned());
         assert_eq!(marker(&own(&forge)[0]), marker(&planned));
     }
 }

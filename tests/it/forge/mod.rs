@@ -3,13 +3,15 @@
 mod comments;
 mod digests;
 mod failures;
+mod invalid_settings;
+mod older_jobs;
 mod replay;
 mod routes;
 pub(crate) mod stand_in;
 mod statuses;
 
 use crate::support::{Gitoggle, World, doc};
-use stand_in::StandIn;
+use stand_in::{OURS, StandIn};
 
 /// Makes a repository whose branch `feature` changes `shop/prod/pay`.
 fn request_world() -> World {
@@ -31,4 +33,13 @@ fn plan(world: &World, forge: &StandIn) -> Gitoggle {
 /// Returns the note about the comment.
 fn note(did: &str) -> String {
     format!("note: {did} the comment on pull request 7 of `shop/toggles`\n")
+}
+
+/// Returns the bodies of our comments.
+fn own(forge: &StandIn) -> Vec<String> {
+    let comments = forge.comments().into_iter();
+    comments
+        .filter(|comment| comment.author == OURS)
+        .map(|comment| comment.body)
+        .collect()
 }

@@ -41,6 +41,8 @@ pub(crate) struct Held {
     pub(crate) comments: Vec<Comment>,
     /// The commit and the body of each status.
     pub(crate) statuses: Vec<(String, Value)>,
+    /// The newest commit of the pull request; without it, the token may not read pull requests.
+    pub(crate) head: Option<String>,
     /// The commit that the pull request was merged as.
     pub(crate) merged: Option<String>,
     /// The requests that no forge would accept, and why.

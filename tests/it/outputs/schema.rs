@@ -131,6 +131,36 @@ fn errors_match_the_schemas_too() {
 }
 
 #[test]
+fn errors_in_settings_match_the_schemas_too() {
+    let world = World::new();
+    let half = world.write("half.yaml", "output: json\nlayout: nonsense\n");
+    let missing = world.path("missing");
+    for (what, run, code) in [
+        ("plan", world.plan().args("-o json").set("config", &missing), 64),
+        ("apply", world.apply().args("-o json --max-change-ratio 7"), 64),
+        ("validate", world.validate().set("config", half), 64),
+        (
+            "status",
+            world
+                .status()
+                .env("GITOGGLE_OUTPUT", "json")
+                .set("first-pass", "x"),
+            64,
+        ),
+        ("apply", world.apply().args("-o json").set("ca-file", &missing), 1),
+        (
+            "apply",
+            world.apply().args("-o json").set("git-password-file", &missing),
+            1,
+        ),
+    ] {
+        let output = run.exit(code).json();
+        assert!(output["error"]["message"].is_string(), "{output}");
+        assert_valid(&world, what, &output);
+    }
+}
+
+#[test]
 fn a_schema_is_one_of_those_that_exist() {
     let world = World::new();
     let document = world.bare("schema").arg("--of").arg("document").exit(0).json();

@@ -89,6 +89,17 @@ fn a_branch_without_a_commit_and_a_folder_without_a_repository_are_refused() {
 }
 
 #[test]
+fn a_malformed_revision_is_the_only_error() {
+    let world = forked();
+    for rest in ["", " --to feature --all-findings"] {
+        offline(&world)
+            .args(&format!("--from main..feature{rest}"))
+            .exit(64)
+            .stderr("error: --from: `main..feature` is not one revision, such as `main` or `HEAD~2`\n");
+    }
+}
+
+#[test]
 fn flags_that_contradict_each_other_are_usage_errors() {
     let world = forked();
     for (args, message) in [
