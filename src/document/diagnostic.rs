@@ -49,6 +49,15 @@ pub(super) struct Excerpt {
 }
 
 impl Diagnostic {
+    /// Returns the file, with the line and the column unless the finding is about the whole file. The path is not escaped.
+    #[must_use]
+    pub fn place(&self) -> String {
+        match self.line {
+            0 => self.path.clone(),
+            line => format!("{}:{line}:{}", self.path, self.column),
+        }
+    }
+
     /// Creates a diagnostic on a file as a whole.
     pub(super) fn whole_file(check: &Check, path: &str, message: impl Into<String>) -> Self {
         Self {

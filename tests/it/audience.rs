@@ -130,7 +130,7 @@ fn broken_lines_are_counted_and_named_and_the_others_are_used() {
     assert_eq!(
         json["audience"]["first_broken"],
         json!([
-            { "line": 3, "reason": "the line has 1 fields, and the header has 2" },
+            { "line": 3, "reason": "the line has 1 field, and the header has 2" },
             { "line": 4, "reason": "the line has 3 fields, and the header has 2" },
             { "line": 6, "reason": "a quote is not closed" },
         ])

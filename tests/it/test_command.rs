@@ -147,6 +147,24 @@ fn a_file_that_cannot_be_tested_is_an_error() {
 }
 
 #[test]
+fn a_finding_about_a_whole_file_has_no_line() {
+    let world = world("[]");
+    world.repo.write("shop/prod/a b.yaml", doc(18));
+    test(&world)
+        .set("output", "junit")
+        .exit(1)
+        .stdout_contains(&[">shop/prod/pay.test.yaml: write a list"]);
+    for output in ["junit", "markdown"] {
+        let checked = world.validate().set("output", output).exit(3);
+        let printed = checked.both();
+        assert!(
+            printed.contains("shop/prod/a b.yaml") && !printed.contains(":0"),
+            "{printed}"
+        );
+    }
+}
+
+#[test]
 fn a_test_of_nothing_fails() {
     let world = World::new();
     world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");

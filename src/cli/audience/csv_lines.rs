@@ -6,7 +6,7 @@ use csv::{ByteRecord, Reader, ReaderBuilder};
 
 use super::chunks::{Chunk, Chunks};
 use crate::evaluate::{Audience, Person, Tally};
-use crate::model::{cut, escaped};
+use crate::model::{counted, cut, escaped};
 
 /// The names of the columns.
 #[derive(Debug)]
@@ -100,8 +100,8 @@ fn line_of(record: &ByteRecord, chunk: &Chunk) -> u64 {
 fn fill(record: &ByteRecord, columns: &[Column], person: &mut Person<'_>) -> Result<(), String> {
     if record.len() != columns.len() {
         return Err(format!(
-            "the line has {} fields, and the header has {}",
-            record.len(),
+            "the line has {}, and the header has {}",
+            counted(record.len(), "field"),
             columns.len()
         ));
     }

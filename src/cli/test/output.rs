@@ -205,11 +205,11 @@ fn suites(run: &TestRun) -> Vec<JunitSuite> {
             problem: Some(JunitProblem {
                 kind: JunitKind::Error,
                 message: finding.message.clone(),
-                details: format!(
-                    "line {}: {}",
-                    finding.line,
-                    finding.help.as_deref().unwrap_or_default()
-                ),
+                details: [Some(finding.place()), finding.help.clone()]
+                    .into_iter()
+                    .flatten()
+                    .collect::<Vec<_>>()
+                    .join(": "),
             }),
         };
         add(&finding.path, case);

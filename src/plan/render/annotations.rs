@@ -60,17 +60,11 @@ fn annotation(finding: &Diagnostic) -> String {
 
 /// Returns one line for the log, which is not a command.
 fn log_line(finding: &Diagnostic) -> String {
-    let Diagnostic {
-        path,
-        line,
-        column,
-        id,
-        ..
-    } = finding;
-    let place = format!("{}:{line}:{column}", escaped(path));
     let text = format!(
-        "{} {place} {id}: {}\n",
+        "{} {} {}: {}\n",
         finding.severity.as_str(),
+        escaped(&finding.place()),
+        finding.id,
         message(finding)
     );
     defused(&text)

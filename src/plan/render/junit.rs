@@ -136,16 +136,10 @@ fn suite_of_documents(documents: &[String], findings: &[Diagnostic]) -> JunitSui
 }
 
 fn line(finding: &Diagnostic) -> String {
-    let Diagnostic {
-        path,
-        line,
-        column,
-        id,
-        ..
-    } = finding;
     format!(
-        "{}:{line}:{column}: {id}: {}",
-        escaped(path),
+        "{}: {}: {}",
+        escaped(&finding.place()),
+        finding.id,
         description(finding)
     )
 }

@@ -170,13 +170,27 @@ fn a_page_never_exceeds_its_limit_and_counts_what_it_leaves_out() {
 }
 
 #[test]
-fn many_changes_that_say_the_same_share_a_line_that_names_each() {
-    let page = outside(&markdown(
-        &World::of(101, 101, 0).plan(&all_at_once()),
-        None,
-        ANY,
-        None,
-    ));
+fn each_change_has_a_line_as_long_as_the_lines_fit() {
+    let plan = World::of(300, 300, 0).plan(&all_at_once());
+    let links = Links::new(ForgePages::Github, "https://github.com", "team/toggles");
+    let pages = [
+        (ANY, None),
+        (ANY, links.as_ref()),
+        (render::JOB_SUMMARY, links.as_ref()),
+    ];
+    for (limit, links) in pages {
+        let page = markdown(&plan, None, limit, links);
+        assert_eq!(page.matches("\n* **update** ").count(), 300, "{limit}");
+        // The links fit, but would leave no room for some diffs.
+        let is_linked = page.contains("[` t000 `](https://github.com/team/toggles/blob/");
+        assert_eq!(is_linked, limit > ANY && links.is_some(), "{limit}");
+    }
+}
+
+#[test]
+fn changes_that_do_not_fit_otherwise_share_a_line_that_names_each() {
+    let plan = World::of(101, 101, 0).plan(&all_at_once());
+    let page = outside(&markdown(&plan, None, 4_000, None));
     let lines: Vec<&str> = page.lines().filter(|line| line.starts_with("* ")).collect();
     assert_eq!(
         lines,

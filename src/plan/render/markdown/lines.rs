@@ -18,13 +18,15 @@ pub(super) struct PageLines<'a> {
     pub(super) detail: Detail,
 }
 
-/// Whether the lines of changes link to their files.
+/// How many bytes the lines of changes take.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(super) enum Detail {
-    /// The name of each toggle is a link on a line of its own.
+    /// The name of each toggle is a link on its line.
     Linked,
-    /// Names are not links, and changes that say the same share a line, so that more changes fit.
+    /// The names are not links.
     Plain,
+    /// Changes that say the same share a line, so that more changes fit.
+    Shared,
 }
 
 impl PageLines<'_> {
@@ -69,16 +71,16 @@ impl PageLines<'_> {
         ))
     }
 
-    /// Returns the lines of changes, each with the number of its changes: with links one for each change, and otherwise one
-    /// for all that say the same.
+    /// Returns the lines of changes, each with the number of its changes: one for each change, or one for all that say the
+    /// same.
     pub(super) fn changes(self, changes: &[&Change], indent: &str) -> impl Iterator<Item = (usize, String)> {
         /// Bounds a line, so that a page has room for it.
         const MOST_ON_LINE: usize = 100;
         /// No page has room for more.
         const MOST_READ: usize = 20_000;
         let most = match self.detail {
-            Detail::Linked => 1,
-            Detail::Plain => MOST_ON_LINE,
+            Detail::Linked | Detail::Plain => 1,
+            Detail::Shared => MOST_ON_LINE,
         };
         let mut groups: Vec<(String, Vec<&Change>)> = Vec::new();
         let mut same: HashMap<(Action, String), usize> = HashMap::new();
@@ -132,7 +134,9 @@ impl PageLines<'_> {
                 self.file(change.id.toggle(), &change.path, 0)
             }
             // The file was removed.
-            (Detail::Linked, Action::Disable) | (Detail::Plain, _) => code(change.id.toggle()),
+            (Detail::Linked, Action::Disable) | (Detail::Plain | Detail::Shared, _) => {
+                code(change.id.toggle())
+            }
         }
     }
 
@@ -166,26 +170,20 @@ impl PageLines<'_> {
     pub(super) fn finding(self, finding: &Diagnostic) -> String {
         let Diagnostic {
             id,
-            severity,
             path,
             line,
-            column,
             message,
-            help,
             ..
         } = finding;
-        let place = match line {
-            0 => path.clone(),
-            _ => format!("{path}:{line}:{column}"),
-        };
-        let kind = match severity {
+        let kind = match finding.severity {
             Severity::Error => "**error**",
             Severity::Warning => "warning",
         };
-        let help = help
+        let help = finding
+            .help
             .as_ref()
             .map_or_else(String::new, |help| format!(" — *help*: {}", inline(help)));
-        let place = self.file(&place, path, *line);
+        let place = self.file(&finding.place(), path, *line);
         defused(&format!("* {kind} {place} `{id}`: {}{help}\n", inline(message)))
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Everything that a reviewer needs is outside of the folds: one line per toggle says what changes for whom. Folds
 //! contain only diffs and commits. The page never exceeds its limit and counts what it leaves out. It takes its parts in
-//! the order of their importance: headings, reasons of holds, findings, lines of toggles, diffs.
+//! the order of their importance: headings, reasons of holds, findings, lines of toggles, diffs. If the lines do not fit, it
+//! omits their links, and if they still do not, toggles with the same change share a line.
 
 mod lines;
 mod page;
@@ -17,11 +18,11 @@ use crate::evaluate::UserImpact;
 use crate::model::{EnvironmentId, counted, cut};
 use crate::plan::{FETCH_ALL, Plan, drift};
 use lines::{Detail, PageLines};
-use page::Page;
+use page::{LeftOut, Page};
 
 /// A comment that every forge accepts. Gitea has no limit of its own, but some of its databases do.
 pub const ANY_COMMENT: usize = 65_535;
-/// The number of changes up to which each line has a link to its file.
+/// The number of changes up to which each line has a link to its file, even if diffs do not fit then.
 const MOST_LINKED: usize = 100;
 /// The largest job summary of one step on GitHub, in bytes.
 pub const JOB_SUMMARY: usize = 1024 * 1024;
@@ -32,11 +33,21 @@ pub const JOB_SUMMARY: usize = 1024 * 1024;
 #[must_use]
 pub fn markdown(plan: &Plan, users: Option<&UserImpact>, limit: usize, links: Option<&Links>) -> String {
     let links = links.map(|links| (links, plan.source().revision));
-    let detail = match plan.changes().len() + plan.withheld().len() {
-        0..=MOST_LINKED => Detail::Linked,
-        _ => Detail::Plain,
-    };
-    let lines = PageLines { links, users, detail };
+    let count = plan.changes().len() + plan.withheld().len();
+    let mut text = String::new();
+    for detail in [Detail::Linked, Detail::Plain, Detail::Shared] {
+        let (page, left_out) = page(plan, PageLines { links, users, detail }, limit);
+        text = page;
+        // With many changes, the diffs are worth more than the links.
+        let has_diffs = left_out.diffs == 0 || detail != Detail::Linked || count <= MOST_LINKED;
+        if left_out.changes == 0 && has_diffs {
+            break;
+        }
+    }
+    text
+}
+
+fn page(plan: &Plan, lines: PageLines<'_>, limit: usize) -> (String, LeftOut) {
     let mut page = Page::new(limit, head(plan, lines), foot(plan));
     for (environment, heading) in headings(plan) {
         page.section(environment, heading);

@@ -40,13 +40,13 @@ struct Section<'a> {
 
 /// The numbers of parts that do not fit.
 #[derive(Default)]
-struct LeftOut {
+pub(super) struct LeftOut {
     environments: usize,
     reasons: usize,
     findings: usize,
     drift: usize,
-    changes: usize,
-    diffs: usize,
+    pub(super) changes: usize,
+    pub(super) diffs: usize,
 }
 
 impl<'a> Page<'a> {
@@ -129,8 +129,8 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Adds the lines and the diffs that fit. Returns the page.
-    pub(super) fn finish(mut self, lines: PageLines<'_>) -> String {
+    /// Adds the lines and the diffs that fit. Returns the page and what it lacks.
+    pub(super) fn finish(mut self, lines: PageLines<'_>) -> (String, LeftOut) {
         let mut sections = std::mem::take(&mut self.sections);
         let mut order: Vec<&mut Section<'_>> = sections.values_mut().collect();
         // The smallest one first, so that it leaves what it does not need to the others.
@@ -163,7 +163,7 @@ impl<'a> Page<'a> {
             let end = (0..=self.limit).rev().find(|end| out.is_char_boundary(*end));
             out.truncate(end.unwrap_or_default());
         }
-        out
+        (out, self.left_out)
     }
 
     /// Adds the lines of changes that fit into `share` bytes.
