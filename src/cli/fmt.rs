@@ -8,8 +8,8 @@ use super::{color, note, print};
 use crate::config::Settings;
 use crate::document;
 use crate::model::{counted, escaped};
-use crate::pass::CheckTarget;
 use crate::pass::authoring::{AuthoringError, FormatMode, FormatReport, FormatRequest, format};
+use crate::pass::{self, CheckTarget};
 
 pub(super) fn run(settings: &Settings, paths: &[PathBuf], mode: FormatMode) -> Result<ExitStatus, Failure> {
     if let Some(link) = paths.iter().find(|path| path.is_symlink()) {
@@ -32,6 +32,12 @@ pub(super) fn run(settings: &Settings, paths: &[PathBuf], mode: FormatMode) -> R
         };
         all.add(formatted(&folder, &root, &within, settings, mode)?);
     }
+    let globs = settings.only.globs().iter();
+    let unmatched: Vec<String> = globs
+        .filter(|glob| !all.matched.contains(*glob))
+        .cloned()
+        .collect();
+    pass::check_scope(&settings.only, &unmatched)?;
     show(&all, settings, mode)?;
     verdict(&all, mode)
 }
@@ -48,6 +54,7 @@ fn formatted(
         root,
         within,
         layout: &settings.layout,
+        scope: &settings.only,
         kind: settings.service_kind,
         mode,
     })
@@ -55,6 +62,7 @@ fn formatted(
 
 fn show(report: &FormatReport, settings: &Settings, mode: FormatMode) -> Result<(), Failure> {
     let FormatReport {
+        matched: _,
         documents,
         changed,
         unsupported,
@@ -116,6 +124,7 @@ fn verdict(report: &FormatReport, mode: FormatMode) -> Result<ExitStatus, Failur
 impl FormatReport {
     fn add(&mut self, other: Self) {
         let Self {
+            matched,
             documents,
             changed,
             unsupported,
@@ -123,6 +132,7 @@ impl FormatReport {
             invalid,
             failed,
         } = other;
+        self.matched.extend(matched);
         self.documents += documents;
         self.changed.extend(changed);
         self.unsupported.extend(unsupported);

@@ -36,6 +36,8 @@ const KNOWING: &[Command] = &[
     Sandbox,
 ];
 const READING: &[Command] = Command::READING;
+/// The commands that select documents: the others have one toggle or two environments as arguments.
+const SELECTING: &[Command] = &[Validate, Test, Plan, Apply, Run, Status, Drift, Import, Fmt];
 const PLANNING: &[Command] = &[Plan, Apply, Run, Status];
 const PUBLISHING: &[Command] = &[Apply, Run];
 const IMPORT: &[Command] = &[Import];
@@ -144,7 +146,7 @@ settings! {
         "layout" => parsed::<Layout> = "{project}/{environment}/{toggle}.yaml", Text("TEMPLATE"), "Find documents at paths of this form"
             .more("Use each placeholder once, as a whole component. `.yaml`, `.yml` and `.json` files all match.") }
     only: Scope {
-        "only" => scope, Texts("GLOB"), "Manage only the toggles that this glob matches".default("everything")
+        "only" => scope, Texts("GLOB"), "Manage only the toggles that this glob matches".of(Source, SELECTING).default("everything")
             .more("Matches the whole `project/environment/toggle`; `*` does not cross `/`, `**` does. Repeat it, or separate globs by spaces.") }
     from: Option<PathBuf> {
         "from" => path, Path("DIR|-"), "Import the service's own JSON instead of reading the service".of(Source, IMPORT)

@@ -130,6 +130,29 @@ fn a_path_limits_the_rewrite_and_must_name_a_document() {
 }
 
 #[test]
+fn globs_select_the_documents_and_must_match_one() {
+    let world = World::new();
+    for path in ["shop/prod/pay.yaml", "shop/test/pay.yaml"] {
+        world.repo.write(path, doc(18));
+    }
+    let fmt = |glob: &str| fmt_in(&world).set("only", glob);
+    fmt("nope/**").exit(1).stdout("").stderr_contains(&[
+        "error: no toggle matches `--only` `nope/**`\n",
+        "hint: check the spelling",
+    ]);
+    fmt("shop/prod/*")
+        .arg("shop/test/pay.yaml")
+        .exit(1)
+        .stdout("")
+        .stderr_contains(&["no toggle matches `--only` `shop/prod/*`"]);
+    fmt("shop/test/* shop/none/*")
+        .exit(0)
+        .stdout("rewrote shop/test/pay.yaml\n1 document: 1 rewritten\n")
+        .stderr_contains(&["no toggle matches this glob", "shop/none/*"]);
+    assert_eq!(read(&world, "shop/prod/pay.yaml"), doc(18));
+}
+
+#[test]
 fn a_link_is_refused_and_permissions_stay() {
     let world = World::new();
     let outside = world.write("outside.yaml", &doc(18));

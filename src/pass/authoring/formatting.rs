@@ -1,12 +1,13 @@
 //! Rewrites the documents of a work tree in the canonical layout.
 
+use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::path::Path;
 use std::thread;
 
 use super::AuthoringError;
 use crate::document::{self, Diagnostic, Formatting, LARGEST_DOCUMENT, Layout, PathKind};
-use crate::model::{Format, ServiceKind, chain};
+use crate::model::{Format, Scope, ServiceKind, chain};
 use crate::pass::target_folder::{Existing, TargetFolder};
 use crate::plan::compare::join;
 use crate::source;
@@ -23,6 +24,8 @@ pub struct FormatRequest<'a> {
     pub within: &'a [String],
     /// The layout below the root.
     pub layout: &'a Layout,
+    /// The toggles whose documents are formatted.
+    pub scope: &'a Scope,
     /// The kind of service, which decides whether a document is valid.
     pub kind: ServiceKind,
     /// Whether files are written.
@@ -41,6 +44,8 @@ pub enum FormatMode {
 /// The result of formatting. All paths are relative to the folder and sorted.
 #[derive(Debug, Default)]
 pub struct FormatReport {
+    /// The globs of the scope that match some document.
+    pub matched: BTreeSet<String>,
     /// The number of documents that were read.
     pub documents: usize,
     /// The documents that have another layout, or had it before.
@@ -61,17 +66,26 @@ pub struct FormatReport {
 /// If files cannot be read, or another process writes to the work tree.
 pub fn format(request: FormatRequest<'_>) -> Result<FormatReport, AuthoringError> {
     let tree = WorkTree::open(request.folder, request.root)?;
+    let mut unmatched = request.scope.unmatched();
     let documents: Vec<(String, Format)> = tree
         .files_in(|folder| request.leads_to(&join(request.root, &String::from_utf8_lossy(folder))))?
         .into_iter()
         .filter_map(|path| match request.layout.classify(&path) {
-            PathKind::Document { format, .. } => Some((String::from_utf8(path).ok()?, format)),
+            PathKind::Document { id, format } => Some((String::from_utf8(path).ok()?, id, format)),
             _ => None,
         })
-        .filter(|(path, _)| request.is_within(&join(request.root, path)))
+        .filter(|(path, ..)| request.is_within(&join(request.root, path)))
+        .filter(|(_, id, _)| {
+            unmatched.remove_matching(id.as_str());
+            request.scope.contains(id)
+        })
+        .map(|(path, _, format)| (path, format))
         .collect();
+    let unmatched = unmatched.globs();
+    let globs = request.scope.globs().iter();
     let mut report = FormatReport {
         documents: documents.len(),
+        matched: globs.filter(|glob| !unmatched.contains(glob)).cloned().collect(),
         ..FormatReport::default()
     };
     let mut target = None;
