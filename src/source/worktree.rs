@@ -25,6 +25,12 @@ pub fn top_of(path: &Path) -> Option<PathBuf> {
     repositories.next()?.workdir().map(Path::to_owned)
 }
 
+/// Returns whether `folder` is a bare repository.
+#[must_use]
+pub fn is_bare(folder: &Path) -> bool {
+    local::open(folder).is_ok_and(|repository| repository.is_bare())
+}
+
 impl WorkTree {
     /// Opens the folder `root` of `folder`, which is the top of a work tree or a folder outside of work trees.
     ///

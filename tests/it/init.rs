@@ -73,6 +73,56 @@ fn an_existing_file_stays() {
 }
 
 #[test]
+fn a_folder_inside_a_repository_is_refused() {
+    let world = World::new();
+    let inside = world.repo.path().join("sub/folder");
+    let message = |shown: &str| {
+        format!(
+            "error: `{shown}` is inside the repository `$REPO`\nhint: run `gitoggle init` in the top folder of the \
+             repository, or run `git init` here first for another one\n"
+        )
+    };
+    let run = world.bare("init").arg("sub/folder").within(world.repo.path());
+    run.exit(1).stdout("").stderr(&message("sub/folder"));
+    assert!(!inside.exists());
+    std::fs::create_dir_all(&inside).unwrap();
+    world
+        .bare("init")
+        .within(&inside)
+        .exit(1)
+        .stdout("")
+        .stderr(&message("."));
+    assert_eq!(std::fs::read_dir(&inside).unwrap().count(), 0);
+    Repo::new(&inside);
+    world
+        .bare("init")
+        .within(&inside)
+        .exit(0)
+        .stdout(&created("created"))
+        .any_stderr();
+    // The top may be named in another way.
+    let link = world.path("link");
+    std::os::unix::fs::symlink(&inside, &link).unwrap();
+    world
+        .bare("init")
+        .arg(&link)
+        .exit(0)
+        .stdout(&created("kept the existing"))
+        .any_stderr();
+}
+
+#[test]
+fn a_bare_repository_is_refused() {
+    let world = World::new();
+    let folder = world.path("bare.git");
+    Repo::bare(&folder);
+    world.bare("init").within(&folder).exit(1).stdout("").stderr(
+        "error: `.` is a bare repository, which has no files\nhint: clone it, and run `gitoggle init` in the clone\n",
+    );
+    assert!(!folder.join(".git").exists() && !folder.join("README.md").exists());
+}
+
+#[test]
 fn a_link_in_the_folder_is_not_followed() {
     let world = World::new();
     let (folder, outside) = (world.path("starter"), world.path("outside"));

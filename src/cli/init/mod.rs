@@ -10,7 +10,7 @@ use crate::document;
 use crate::model::escaped;
 use crate::pass::authoring::{NewFile, create_files};
 use crate::source::sample::Sample;
-use crate::source::worktree::top_of;
+use crate::source::worktree::{is_bare, top_of};
 
 /// The files of a starter repository, except for the schema.
 const FILES: [(&str, &str); 8] = [
@@ -40,6 +40,7 @@ const FILES: [(&str, &str); 8] = [
 ];
 
 pub(super) fn run(settings: &Settings, folder: &Path) -> Result<ExitStatus, Failure> {
+    refuse_inside(folder)?;
     std::fs::create_dir_all(folder).map_err(|error| {
         let what = format!("could not create `{}`", escaped(&folder.to_string_lossy()));
         Failure::failed(show::FailedAttempt::new(what, error))
@@ -69,4 +70,32 @@ pub(super) fn run(settings: &Settings, folder: &Path) -> Result<ExitStatus, Fail
         "next:\n{enter}  git add --all\n  git commit -m 'Start with gitoggle'\n  gitoggle validate\n  gitoggle test\n  gitoggle plan\n"
     ))?;
     Ok(ExitStatus::Clean)
+}
+
+/// Refuses a folder of an existing repository other than the top of its work tree. Neither the forge nor gitoggle would find
+/// the files there.
+fn refuse_inside(folder: &Path) -> Result<(), Failure> {
+    let shown = folder.to_string_lossy();
+    if is_bare(folder) {
+        let message = format!("`{}` is a bare repository, which has no files", escaped(&shown));
+        return Err(Failure::failed(message).hint("clone it, and run `gitoggle init` in the clone"));
+    }
+    let same = |top: &Path| {
+        let [one, other] = [folder, top].map(Path::canonicalize);
+        one.is_ok_and(|one| other.is_ok_and(|other| one == other))
+    };
+    match top_of(folder).filter(|top| !same(top)) {
+        None => Ok(()),
+        Some(top) => {
+            let message = format!(
+                "`{}` is inside the repository `{}`",
+                escaped(&shown),
+                // Without the slash at the end.
+                escaped(&top.components().as_path().to_string_lossy())
+            );
+            Err(Failure::failed(message).hint(
+                "run `gitoggle init` in the top folder of the repository, or run `git init` here first for another one",
+            ))
+        }
+    }
 }
