@@ -1,11 +1,9 @@
 //! The workflow of GitHub.
 
-use std::collections::BTreeMap;
-
 use super::mirror::{Machine, Mirror, VERSION};
-use super::{Hosted, Job, SERVICE_TOKEN, action, yaml};
+use super::{Hosted, Job, SERVICE_TOKEN, action, variables, yaml};
 use crate::forge::stand_in::{FORGE_TOKEN, Kind};
-use crate::support::{Repo, doc};
+use crate::support::Repo;
 
 /// Replaces the expressions of GitHub's workflow language.
 fn expanded(text: &str, values: &[(&str, &str)]) -> String {
@@ -34,20 +32,15 @@ fn github(hosted: &Hosted, name: &str, clone: &Repo, event: &[(&str, &str)]) -> 
         ("secrets.GITOGGLE_TOKEN", SERVICE_TOKEN),
         ("vars.GITOGGLE_BASE_URL", &hosted.base_url()),
     ];
-    let mut variables: BTreeMap<String, String> = event
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-        .collect();
-    variables.extend([
-        ("GITHUB_ACTIONS".to_owned(), "true".to_owned()),
-        ("GITHUB_API_URL".to_owned(), hosted.forge.service.url()),
-        ("GITHUB_REPOSITORY".to_owned(), "shop/toggles".to_owned()),
-        ("GITHUB_SHA".to_owned(), clone.head()),
-        (
-            "GITHUB_STEP_SUMMARY".to_owned(),
-            hosted.world.path("summary.md").display().to_string(),
-        ),
-    ]);
+    let summary = hosted.world.path("summary.md").display().to_string();
+    let own = [
+        ("GITHUB_ACTIONS", "true".to_owned()),
+        ("GITHUB_API_URL", hosted.forge.service.url()),
+        ("GITHUB_REPOSITORY", "shop/toggles".to_owned()),
+        ("GITHUB_SHA", clone.head()),
+        ("GITHUB_STEP_SUMMARY", summary),
+    ];
+    let variables = variables(own, event);
     let mut text = String::new();
     for step in steps {
         let mut variables = variables.clone();
@@ -80,32 +73,14 @@ fn the_workflow_of_github_runs_from_a_pull_request_to_the_applied_merge() {
     hosted.path.set(folder).unwrap();
     let check = || github(&hosted, "check", &request, &event);
     check().exits(0, &["checked 1 document: no findings", "tested 0 expectations"]);
-    request.write("shop/prod/pay.yaml", "rules: 5\n");
-    check().exits(3, &["::error file=shop/prod/pay.yaml"]);
-    request.git(&["checkout", "--quiet", "--", "shop"]);
+    Hosted::refuses_a_broken_document(&request, check, "::error file=shop/prod/pay.yaml");
     let plan = || github(&hosted, "plan", &request, &event);
     plan().exits(0, &["created the comment on pull request 7 of `shop/toggles`"]);
     plan().exits(0, &["kept the comment"]);
     assert_eq!(hosted.forge.comments().len(), 1);
-    let before = hosted.published();
-
-    let merged = hosted.merge();
     let event = [("GITHUB_BASE_REF", ""), ("GITHUB_REF", "refs/heads/main")];
     let apply = |name: &str| github(&hosted, "apply", &hosted.clone(name, "origin/main"), &event);
-    apply("applied").exits(0, &[]);
-    assert_eq!(hosted.published(), before + 1);
-    assert_eq!(hosted.status(), (merged, "success".to_owned()));
-    // The same job again has nothing to do.
-    apply("again").exits(0, &[]);
-
-    hosted
-        .world
-        .repo
-        .file("shop/prod/pay.yaml", doc(30))
-        .commit("Push without a review");
-    hosted.push();
-    apply("unreviewed").exits(4, &["no reviewed plan"]);
-    assert_eq!(hosted.published(), before + 1);
+    hosted.applies_what_was_reviewed(apply, &[]);
 }
 
 #[test]

@@ -48,6 +48,13 @@ struct Hosted {
     _sandbox: Running,
 }
 
+/// Returns the variables of a job.
+fn variables<const N: usize>(own: [(&str, String); N], event: &[(&str, &str)]) -> BTreeMap<String, String> {
+    let event = event.iter().map(|(name, value)| (*name, (*value).to_owned()));
+    let all = event.chain(own);
+    all.map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
 /// What a job printed, and its exit code.
 struct Job {
     code: i32,
@@ -174,6 +181,34 @@ impl Hosted {
             assert!(!job.text.contains(secret), "{}", job.text);
         }
         job
+    }
+
+    /// Breaks the document in the clone of the pull request, runs `check`, and restores the document.
+    #[track_caller]
+    fn refuses_a_broken_document(request: &Repo, check: impl Fn() -> Job, text: &str) {
+        request.write("shop/prod/pay.yaml", "rules: 5\n");
+        check().exits(3, &[text]);
+        request.git(&["checkout", "--quiet", "--", "shop"]);
+    }
+
+    /// Merges the branch, whose plan was reviewed, and then pushes a commit without a review. `apply` runs the job for `main`
+    /// in a clone with this name, and the first run prints `applied`.
+    #[track_caller]
+    fn applies_what_was_reviewed(&self, apply: impl Fn(&str) -> Job, applied: &[&str]) {
+        let before = self.published();
+        let merged = self.merge();
+        apply("applied").exits(0, applied);
+        assert_eq!(self.published(), before + 1);
+        assert_eq!(self.status(), (merged, "success".to_owned()));
+        // The same job again has nothing to do.
+        apply("again").exits(0, &[]);
+
+        let repo = &self.world.repo;
+        repo.file("shop/prod/pay.yaml", doc(30))
+            .commit("Push without a review");
+        self.push();
+        apply("unreviewed").exits(4, &["no reviewed plan"]);
+        assert_eq!(self.published(), before + 1);
     }
 
     /// Returns the number of documents that the service got.
