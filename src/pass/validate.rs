@@ -160,7 +160,7 @@ impl Run<'_> {
         differences: Vec<Difference>,
         open: impl Fn() -> Result<S, Error> + Sync,
     ) -> Result<Vec<Diagnostic>, Error> {
-        let nothing = BTreeMap::new();
+        let (nothing, renamed) = (BTreeMap::new(), BTreeSet::new());
         let context = ReadContext {
             kind: self.checks.kind,
             root: &self.root,
@@ -168,6 +168,7 @@ impl Run<'_> {
             layout: self.checks.layout,
             unknown: &nothing,
             settled: &nothing,
+            renamed: &renamed,
         };
         let open = || Ok((open()?, None));
         let (_, findings) = read(differences, context, drop::<Candidate>, open)?;

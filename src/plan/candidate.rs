@@ -23,6 +23,11 @@ pub enum Desired {
     },
     /// A valid document.
     Document(Version),
+    /// No file, but another document has keys that differ only in case.
+    Renamed {
+        /// The path that the applied document had.
+        path: String,
+    },
     /// A file that is not a valid document.
     Invalid {
         /// Its path under the root.

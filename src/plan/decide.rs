@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    AppliedVersion, Before, Candidate, Desired, LastOutcome, NotRetried, OnRemove, OrphanReason, Policy,
-    StateEdit, WithheldReason,
+    AppliedVersion, Before, Candidate, Desired, LastOutcome, LiveAccess, NotRetried, OnRemove, OrphanReason,
+    Policy, StateEdit, WithheldReason,
 };
 use crate::model::{Action, EnvironmentId, ObjectId, Payload, ToggleId, Version};
 
@@ -112,8 +112,11 @@ fn decide(candidate: Candidate, pass: PassOrder, policy: &Policy) -> ToggleDecis
         Desired::Invalid { .. } => {
             unknown(NotRetried::Invalid).unwrap_or(ToggleDecision::Withhold(WithheldReason::Invalid))
         }
-        Desired::Absent { .. } if matches!(applied, AppliedVersion::Nothing) => ToggleDecision::Nothing,
+        Desired::Absent { .. } | Desired::Renamed { .. } if matches!(applied, AppliedVersion::Nothing) => {
+            ToggleDecision::Nothing
+        }
         Desired::Absent { path } => orphan(id, path, applied, policy.on_remove),
+        Desired::Renamed { path } => renamed(id, path, applied, policy),
         Desired::Document(version) => document(version, applied, pass),
     }
 }
@@ -173,14 +176,31 @@ fn document(version: Version, applied: AppliedVersion, pass: PassOrder) -> Toggl
     }
 }
 
-/// Decides on a toggle that is applied or unknown and whose file was removed.
-fn orphan(id: ToggleId, path: String, applied: AppliedVersion, on_remove: OnRemove) -> ToggleDecision {
-    let outcome = match applied {
+/// Decides on a toggle whose file was removed while another document has keys that differ only in case: to disable it
+/// could disable the toggle of that document.
+fn renamed(id: ToggleId, path: String, applied: AppliedVersion, policy: &Policy) -> ToggleDecision {
+    match (policy.live_access, policy.on_remove) {
+        // FeatureProbe folds keys, so the other document is about the same toggle.
+        (LiveAccess::Readable, _) => ToggleDecision::Edit(StateEdit::Forget { id }),
+        (LiveAccess::WriteOnly, OnRemove::Disable) => {
+            ToggleDecision::Orphan(path, OrphanReason::Renamed, outcome(&applied))
+        }
+        (LiveAccess::WriteOnly, on_remove) => orphan(id, path, applied, on_remove),
+    }
+}
+
+fn outcome(applied: &AppliedVersion) -> LastOutcome {
+    match applied {
         AppliedVersion::Unknown { .. } => LastOutcome::Unknown,
         AppliedVersion::Document { .. } | AppliedVersion::Nothing | AppliedVersion::Unreadable { .. } => {
             LastOutcome::Known
         }
-    };
+    }
+}
+
+/// Decides on a toggle that is applied or unknown and whose file was removed.
+fn orphan(id: ToggleId, path: String, applied: AppliedVersion, on_remove: OnRemove) -> ToggleDecision {
+    let outcome = outcome(&applied);
     match on_remove {
         OnRemove::Keep => return ToggleDecision::Orphan(path, OrphanReason::Keep, outcome),
         OnRemove::Forget => return ToggleDecision::Edit(StateEdit::Forget { id }),

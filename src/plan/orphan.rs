@@ -55,6 +55,8 @@ pub enum OrphanReason {
     Keep,
     /// `--on-remove disable`, but the source's history does not contain the applied document.
     NotInHistory,
+    /// `--on-remove disable`, but another document has keys that differ only in case, which the service may fold.
+    Renamed,
     /// `--on-remove disable`, but the applied document can no longer be read.
     Unreadable,
 }
@@ -80,6 +82,10 @@ impl std::fmt::Display for OrphanReason {
             Self::Keep => f.write_str("the file was removed; `--on-remove keep` leaves the toggle as it is"),
             Self::NotInHistory => f.write_str(
                 "not disabled: the history of the source does not contain the applied document at this path",
+            ),
+            Self::Renamed => f.write_str(
+                "not disabled: the keys of another document differ only in case, and the service may treat both as one \
+                 toggle; to stop listing this one, run once with `--on-remove forget`",
             ),
             Self::Unreadable => f.write_str("not disabled: the applied document can no longer be read"),
         }

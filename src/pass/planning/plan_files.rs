@@ -79,6 +79,7 @@ where
         differences,
         mut applied_counts,
         lost,
+        renamed,
         findings: tree_findings,
         ..
     } = comparison;
@@ -103,6 +104,7 @@ where
         layout: &rules.layout,
         unknown: &unknown,
         settled,
+        renamed: &renamed,
     };
     let (decided, mut findings) = read(differences, context, decide, open)?;
     findings.extend(match applied {

@@ -1,7 +1,7 @@
 //! Reads, parses and checks the documents that differ by object id, and decides about each, on all cores.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZero;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -29,6 +29,8 @@ pub(crate) struct ReadContext<'a> {
     pub(crate) unknown: &'a BTreeMap<ToggleId, Sent>,
     /// Confirmed requests that are not in the applied tree yet.
     pub(crate) settled: &'a BTreeMap<ToggleId, Sent>,
+    /// The toggles without a file whose keys differ only in case from those of a document.
+    pub(crate) renamed: &'a BTreeSet<ToggleId>,
 }
 
 /// The decision about each toggle, and the findings.
@@ -219,8 +221,10 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
             let file = difference.applied.first()?;
             Some(self.context.layout.path(&difference.id, file.format))
         };
-        Desired::Absent {
-            path: unknown.or_else(applied).unwrap_or_default(),
+        let path = unknown.or_else(applied).unwrap_or_default();
+        match self.context.renamed.contains(&difference.id) {
+            true => Desired::Renamed { path },
+            false => Desired::Absent { path },
         }
     }
 

@@ -1,6 +1,6 @@
 //! Finds files that claim the same toggle: two extensions, or, with FeatureProbe, keys that differ only in case.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{AppliedTree, Difference, File, Places, join};
 use crate::document::{Diagnostic, PathKind, tree};
@@ -37,6 +37,22 @@ fn merge_side(differences: &mut [Difference], side: fn(&mut Difference) -> &mut 
             side(&mut differences[index]).extend(others);
         }
     }
+}
+
+/// Returns the toggles without a file whose keys differ only in case from those of a document, which is among
+/// `differences` or, by id in lower case, in `folded`.
+pub(super) fn renamed<T>(differences: &[Difference], folded: &HashMap<String, T>) -> BTreeSet<ToggleId> {
+    let lower = |one: &Difference| one.id.as_str().to_ascii_lowercase();
+    let mut removed = differences.iter().filter(|one| one.desired.is_empty()).peekable();
+    if removed.peek().is_none() {
+        return BTreeSet::new();
+    }
+    let present = differences.iter().filter(|one| !one.desired.is_empty());
+    let present: HashSet<_> = present.map(lower).collect();
+    removed
+        .filter(|one| present.contains(&lower(one)) || folded.contains_key(&lower(one)))
+        .map(|one| one.id.clone())
+        .collect()
 }
 
 /// Returns one error for each file that claims a toggle in scope together with another file.

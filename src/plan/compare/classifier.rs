@@ -202,11 +202,21 @@ impl<'a> Classifier<'a> {
     /// Adds the clashes, which show only at the end, and sorts everything.
     pub(super) fn finish(mut self) -> Comparison {
         let differences = &mut self.found.differences;
+        let renamed = clash::renamed(differences, &self.folded);
         if self.places.kind == ServiceKind::FeatureProbe {
+            // The environment has its documents under a name that is equal to the service.
+            let is_removed = |one: &&Difference| one.desired.is_empty() && !renamed.contains(&one.id);
+            let emptied: BTreeSet<_> = differences
+                .iter()
+                .filter(is_removed)
+                .map(|one| one.id.environment())
+                .collect();
+            self.found.lost.retain(|lost| emptied.contains(lost));
             clash::merge(differences, self.places.side);
             // Unchanged toggles were kept only to find clashes.
             differences.retain(|one| !one.is_unchanged() || self.always.contains(&one.id));
         }
+        self.found.renamed = renamed;
         let clashes = clash::duplicates(differences, &self.places);
         self.found.findings.extend(clashes);
         // An unknown toggle can have neither a file nor an applied document, but is always in the plan.

@@ -59,6 +59,9 @@ pub(crate) struct Comparison {
     pub(crate) differences: Vec<Difference>,
     /// The number of applied toggles, for each compared environment.
     pub(crate) applied_counts: BTreeMap<EnvironmentId, usize>,
+    /// The toggles without a file whose keys differ only in case from those of a document. The service may fold keys, so
+    /// these can be names of a toggle that the repository still has.
+    pub(crate) renamed: BTreeSet<ToggleId>,
     /// The environments with applied toggles and without documents.
     pub(crate) lost: BTreeSet<EnvironmentId>,
     /// The findings on paths.

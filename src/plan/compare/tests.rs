@@ -70,16 +70,31 @@ impl From<TooManyFiles> for Fault {
 }
 
 fn compared(layout: &str, source: &[(&str, &str)], applied: &[(&str, &str)], always: &[&str]) -> Comparison {
-    compared_with(AppliedTree::State, layout, source, applied, always)
+    compared_with(
+        AppliedTree::State,
+        ServiceKind::Documented,
+        layout,
+        source,
+        applied,
+        always,
+    )
 }
 
 /// Compares two revisions.
 fn between(layout: &str, source: &[(&str, &str)], base: &[(&str, &str)]) -> Comparison {
-    compared_with(AppliedTree::Revision, layout, source, base, &[])
+    compared_with(
+        AppliedTree::Revision,
+        ServiceKind::Documented,
+        layout,
+        source,
+        base,
+        &[],
+    )
 }
 
 fn compared_with(
     side: AppliedTree,
+    kind: ServiceKind,
     layout: &str,
     source: &[(&str, &str)],
     applied: &[(&str, &str)],
@@ -95,7 +110,7 @@ fn compared_with(
         layout: &layout.parse().unwrap(),
         root: "",
         scope: &Scope::default(),
-        kind: ServiceKind::Documented,
+        kind,
         side,
     };
     compare::<_, _, Fault>(&trees, Some(&trees), roots, &places, &always).unwrap()
@@ -270,4 +285,46 @@ fn only_a_clash_that_a_revision_did_not_have_is_a_difference() {
         let applied: Vec<_> = resolved.differences.iter().map(|one| one.applied.len()).collect();
         assert_eq!(applied, [2], "{layout}");
     }
+}
+
+#[test]
+fn a_toggle_whose_keys_have_another_case_now_is_renamed_and_its_environment_is_not_lost() {
+    let renamed = |kind, source: &[(&str, &str)], applied: &[(&str, &str)], layout| {
+        let found = compared_with(AppliedTree::State, kind, layout, source, applied, &[]);
+        let show = |id: &ToggleId| id.to_string();
+        let lost: Vec<_> = found.lost.iter().map(ToString::to_string).collect();
+        (found.renamed.iter().map(show).collect::<Vec<_>>(), lost.join(" "))
+    };
+    let both = [ServiceKind::Documented, ServiceKind::FeatureProbe];
+    let none: (Vec<String>, String) = (Vec::new(), String::new());
+    for kind in both {
+        // The other document may be new, changed, or the same as before.
+        for other in ["1", "2"] {
+            let applied = [("p/e/A.yaml", "1"), ("p/e/a.yaml", "1"), ("p/e/b.yaml", "1")];
+            let source = [("p/e/A.yaml", other), ("p/e/b.yaml", "1")];
+            let only_a = (vec!["p/e/a".to_owned()], String::new());
+            assert_eq!(renamed(kind, &source, &applied, DEFAULT), only_a, "{kind:?}");
+            assert_eq!(renamed(kind, &source, &applied[1..], DEFAULT), only_a, "{kind:?}");
+            let other_layout = [("e/p/A.yaml", other), ("e/p/b.yaml", "1")];
+            assert_eq!(renamed(kind, &other_layout, &applied, OTHER), only_a, "{kind:?}");
+        }
+        let source = [("p/e/b.yaml", "1")];
+        let applied = [("p/e/a.yaml", "1"), ("p/e/b.yaml", "1")];
+        assert_eq!(renamed(kind, &source, &applied, DEFAULT), none, "{kind:?}");
+    }
+    let source = [("P/E/a.yaml", "1")];
+    for applied in [
+        &[("p/e/a.yaml", "1")][..],
+        &[("P/E/a.yaml", "1"), ("p/e/a.yaml", "1")],
+    ] {
+        let expected = (vec!["p/e/a".to_owned()], String::new());
+        assert_eq!(renamed(both[1], &source, applied, DEFAULT), expected);
+    }
+    let applied = [("p/e/a.yaml", "1"), ("p/e/b.yaml", "1")];
+    let expected = (vec!["p/e/a".to_owned()], "p/e".to_owned());
+    assert_eq!(
+        renamed(both[1], &source, &applied, DEFAULT),
+        expected,
+        "`b` was removed"
+    );
 }

@@ -107,13 +107,14 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
         for entry in ours.folders().filter(|entry| !is_hidden(entry.name)) {
             pairs.entry(entry.name).or_default().0 = Some(entry.id);
         }
-        let twins = self.twins(depth, pairs.keys().copied());
         // The state has the default layout, so it has no deeper folders.
         if depth < ENVIRONMENT_DEPTH {
             for entry in theirs.folders().filter(|entry| !is_hidden(entry.name)) {
                 pairs.entry(entry.name).or_default().1 = Some(entry.id);
             }
         }
+        // With the applied folders, because a folder may be renamed to one that is equal to the service.
+        let twins = self.twins(depth, pairs.keys().copied());
         for (name, (source, applied)) in pairs {
             // All folders under a twin can contain clashing toggles.
             let is_twin = is_twin || (!twins.is_empty() && twins.contains(&name.to_ascii_lowercase()));

@@ -64,6 +64,7 @@ impl Doc {
 enum Want {
     Document(Doc),
     Invalid,
+    Renamed,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -173,6 +174,7 @@ impl World {
         match self.desired.get(id) {
             None => Desired::Absent { path },
             Some(Want::Invalid) => Desired::Invalid { path },
+            Some(Want::Renamed) => Desired::Renamed { path },
             Some(Want::Document(doc)) => Desired::Document(Version {
                 id: id.clone(),
                 path,

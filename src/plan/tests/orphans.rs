@@ -49,6 +49,62 @@ fn a_file_that_is_gone_is_what_on_remove_says() {
 }
 
 #[test]
+fn a_toggle_is_never_disabled_while_another_document_may_be_about_it() {
+    for (live_access, on_remove, known, expected) in [
+        (
+            LiveAccess::WriteOnly,
+            OnRemove::Keep,
+            Known::Document(doc(2)),
+            (0, 1, 0),
+        ),
+        (
+            LiveAccess::WriteOnly,
+            OnRemove::Disable,
+            Known::Document(doc(2)),
+            (0, 1, 0),
+        ),
+        (
+            LiveAccess::WriteOnly,
+            OnRemove::Forget,
+            Known::Document(doc(2)),
+            (0, 0, 1),
+        ),
+        (
+            LiveAccess::Readable,
+            OnRemove::Keep,
+            Known::Document(doc(2)),
+            (0, 0, 1),
+        ),
+        (
+            LiveAccess::Readable,
+            OnRemove::Disable,
+            Known::Document(doc(2)),
+            (0, 0, 1),
+        ),
+        (
+            LiveAccess::Readable,
+            OnRemove::Disable,
+            Known::Unknown(Action::Update, doc(2)),
+            (0, 0, 1),
+        ),
+    ] {
+        let policy = Policy {
+            live_access,
+            on_remove,
+            ..Policy::default()
+        };
+        let world = World::of(3, 0, 0).knows("p/e/x", known);
+        let plan = world.want("p/e/x", Want::Renamed).plan(&policy);
+        let found = (
+            plan.changes().len(),
+            plan.orphans().len(),
+            plan.state_edits().len(),
+        );
+        assert_eq!(found, expected, "{live_access:?} {on_remove:?} {known:?}");
+    }
+}
+
+#[test]
 fn the_comment_of_a_removal_keeps_its_suffix_within_the_limit() {
     for (max, expected) in [
         (1024, "a long message (file removed)"),
