@@ -1,5 +1,7 @@
 //! Reads the flat YAML file: each key has a scalar or a list of scalars.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
@@ -30,13 +32,16 @@ impl FileLine {
 pub(crate) fn read(path: &Path) -> Result<Vec<FileLine>, ConfigError> {
     let name = path.display().to_string();
     let wrong = |why: String| ConfigError::new(name.clone(), why);
-    let size = std::fs::metadata(path).map_err(|error| wrong(format!("could not read the file: {error}")))?;
-    // Checked before reading, so that a large file does not fill the memory.
-    if size.len() > LARGEST {
+    let unreadable = |error: std::io::Error| wrong(format!("could not read the file: {error}"));
+    let mut text = String::new();
+    // Not the size of its metadata, because a device has none.
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(LARGEST + 1)
+        .read_to_string(&mut text)
+        .map_err(unreadable)?;
+    if text.len() as u64 > LARGEST {
         return Err(wrong(format!("the file is larger than {LARGEST} bytes")));
     }
-    let text =
-        std::fs::read_to_string(path).map_err(|error| wrong(format!("could not read the file: {error}")))?;
     parse(&name, &text)
 }
 

@@ -1,8 +1,13 @@
 //! Creates HTTPS clients from one set of CA, proxy, and timeout settings.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Once;
 use std::time::Duration;
+
+/// In bytes; bundles of every public CA have less than 1 MiB.
+const LARGEST_CA_FILE: u64 = 16 << 20;
 
 /// The settings of every connection. Proxies come from the environment (`HTTPS_PROXY`, `NO_PROXY`).
 #[derive(Clone, Debug)]
@@ -125,10 +130,16 @@ impl Network {
         let Some(path) = &self.ca_file else {
             return Ok(Vec::new());
         };
-        let pem = std::fs::read(path).map_err(|source| NetworkError::CaFile {
+        let unreadable = |source| NetworkError::CaFile {
             path: path.clone(),
             source,
-        })?;
+        };
+        let mut pem = Vec::new();
+        let file = File::open(path).map_err(unreadable)?;
+        // The limit keeps a device from filling the memory.
+        file.take(LARGEST_CA_FILE)
+            .read_to_end(&mut pem)
+            .map_err(unreadable)?;
         let certificates = reqwest::Certificate::from_pem_bundle(&pem).map_err(NetworkError::Tls)?;
         // The client accepts such a file, and connections would later fail with an unknown issuer.
         if certificates.is_empty() {

@@ -1,7 +1,12 @@
 //! Holds tokens and passwords in values that do not print themselves.
 
 use std::fmt;
+use std::fs::File;
+use std::io::Read;
 use std::path::PathBuf;
+
+/// The size limit of a secret file, in bytes. A larger file is another file by mistake, and would be held in memory.
+const LARGEST: u64 = 64 << 10;
 
 /// A token or password. `Debug` shows `***`, and there is no `Display`.
 #[derive(Clone, Eq, PartialEq)]
@@ -42,6 +47,12 @@ pub enum SecretError {
     /// An empty file.
     #[error("the secret file `{}` is empty", .0.display())]
     Empty(PathBuf),
+    /// A pipe, a device or a socket, which cannot be read again at the next use, or which blocks.
+    #[error("the secret file `{}` is not a regular file, and it is read more than once", .0.display())]
+    NotRegular(PathBuf),
+    /// A file over the size limit.
+    #[error("the secret file `{}` is larger than 64 KiB", .0.display())]
+    TooLarge(PathBuf),
     /// An I/O error, or a file that is not UTF-8.
     #[error("could not read the secret file `{}`", path.display())]
     Unreadable {
@@ -56,7 +67,14 @@ impl SecretError {
     /// Returns advice for the operator.
     #[must_use]
     pub fn hint(&self) -> String {
-        "write the secret to the file, and make the file readable for this user".to_owned()
+        match self {
+            Self::NotRegular(_) => "write the secret to a file, or set it as a variable",
+            Self::TooLarge(_) => "check the path; the file must contain the secret and nothing else",
+            Self::Empty(_) | Self::Unreadable { .. } => {
+                "write the secret to the file, and make the file readable for this user"
+            }
+        }
+        .to_owned()
     }
 }
 
@@ -64,16 +82,29 @@ impl SecretSource {
     /// Returns the secret without the line break that editors add at the end of a file.
     ///
     /// # Errors
-    /// If the file is unreadable, not UTF-8, or empty.
+    /// If the file is not a regular file, too large, unreadable, not UTF-8, or empty.
     pub fn read(&self) -> Result<Secret, SecretError> {
         let path = match self {
             Self::Value(secret) => return Ok(secret.clone()),
             Self::File(path) => path,
         };
-        let text = std::fs::read_to_string(path).map_err(|source| SecretError::Unreadable {
+        let unreadable = |source| SecretError::Unreadable {
             path: path.clone(),
             source,
-        })?;
+        };
+        // Checked before the file is opened, because opening a pipe waits for its writer.
+        let found = std::fs::metadata(path).map_err(unreadable)?;
+        if !found.is_file() && !found.is_dir() {
+            return Err(SecretError::NotRegular(path.clone()));
+        }
+        let mut text = String::new();
+        let file = File::open(path).map_err(unreadable)?;
+        file.take(LARGEST + 1)
+            .read_to_string(&mut text)
+            .map_err(unreadable)?;
+        if text.len() as u64 > LARGEST {
+            return Err(SecretError::TooLarge(path.clone()));
+        }
         // Only one line break goes, because spaces may be part of the secret.
         let line = text.strip_suffix('\n').unwrap_or(&text);
         let line = line.strip_suffix('\r').unwrap_or(line);
@@ -106,5 +137,21 @@ mod tests {
         }
         std::fs::write(&path, "\n").unwrap();
         assert!(matches!(source.read(), Err(SecretError::Empty(_))));
+    }
+
+    #[test]
+    fn a_secret_file_is_a_regular_file_of_limited_size() {
+        let read = |path: &str| SecretSource::File(path.into()).read();
+        assert!(matches!(read("/dev/zero"), Err(SecretError::NotRegular(_))));
+        assert!(matches!(read("/"), Err(SecretError::Unreadable { .. })));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        let limit = usize::try_from(LARGEST).unwrap();
+        for (size, fits) in [(limit, true), (limit + 1, false)] {
+            std::fs::write(&path, "x".repeat(size)).unwrap();
+            let result = read(path.to_str().unwrap());
+            assert_eq!(result.is_ok(), fits, "{size}");
+            assert!(fits || matches!(result, Err(SecretError::TooLarge(_))));
+        }
     }
 }

@@ -96,3 +96,32 @@ fn passwords_in_urls_are_refused_and_not_shown() {
         }
     }
 }
+
+#[test]
+fn a_device_or_a_pipe_is_neither_a_secret_file_nor_read_without_end() {
+    let world = World::with_pay_applied();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    let pipe = world.path("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    for (setting, file, code, message) in [
+        ("token-file", "/dev/zero", 1, "`/dev/zero` is not a regular file"),
+        ("token-file", pipe.to_str().unwrap(), 1, "is not a regular file"),
+        ("config", "/dev/zero", 64, "is larger than"),
+        ("ca-file", "/dev/zero", 1, "does not contain a PEM certificate"),
+    ] {
+        let apply = match setting {
+            "token-file" => world.apply().without_env("GITOGGLE_TOKEN"),
+            _ => world.apply(),
+        };
+        apply
+            .set(setting, file)
+            .exit(code)
+            .stderr_contains(&[message])
+            .any_stdout();
+    }
+    world.nothing_sent();
+}
