@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use reqwest::StatusCode;
 use reqwest::blocking::{Client, Response};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
 use serde_json::Value;
 
 use super::api::ForgeApi;
@@ -183,7 +183,7 @@ fn wait(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let now = jiff::Timestamp::now();
     if let Some(asked) = text(RETRY_AFTER.as_str()) {
-        return retry_after(asked, now);
+        return retry_after(asked, text(DATE.as_str()), now);
     }
     // GitHub's primary limit: no `Retry-After`, but the second at which requests are accepted again.
     if text("x-ratelimit-remaining") != Some("0") {

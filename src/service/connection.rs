@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use reqwest::header::{
-    ACCEPT, ACCEPT_LANGUAGE, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName,
+    ACCEPT, ACCEPT_LANGUAGE, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, DATE, HeaderMap, HeaderName,
     HeaderValue, LOCATION, RETRY_AFTER,
 };
 use reqwest::{RequestBuilder, Response};
@@ -280,7 +280,7 @@ impl Received {
             status: self.status,
             location: text(&self.headers, &LOCATION).map(|location| self.sanitized(location)),
             retry_after: text(&self.headers, &RETRY_AFTER)
-                .and_then(|text| retry_after(text, jiff::Timestamp::now())),
+                .and_then(|wait| retry_after(wait, text(&self.headers, &DATE), jiff::Timestamp::now())),
             body,
         }
     }

@@ -6,16 +6,18 @@ use jiff::Timestamp;
 use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
 
-/// Returns the wait from `now`: zero for a date in the past, `None` for a malformed text.
+/// Returns the wait: zero for a date in the past, `None` for a malformed text. A date counts from `sent`, the `Date` of the
+/// same response, because the clock of this machine may show another time; without one, it counts from `now`.
 #[must_use]
-pub(crate) fn retry_after(text: &str, now: Timestamp) -> Option<Duration> {
+pub(crate) fn retry_after(text: &str, sent: Option<&str>, now: Timestamp) -> Option<Duration> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         // A number that is too large still asks for a wait longer than any limit.
         return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
     }
     let date = http_date(text, now)?;
-    Some(Duration::try_from(date.duration_since(now)).unwrap_or_default())
+    let from = sent.and_then(|sent| http_date(sent.trim(), now)).unwrap_or(now);
+    Some(Duration::try_from(date.duration_since(from)).unwrap_or_default())
 }
 
 /// Ignores the weekday, which services get wrong.
@@ -91,7 +93,22 @@ mod tests {
             ("soon", None),
             ("", None),
         ] {
-            assert_eq!(retry_after(text, now), wait.map(Duration::from_secs), "{text:?}");
+            let wait = wait.map(Duration::from_secs);
+            assert_eq!(retry_after(text, None, now), wait, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_date_counts_from_the_clock_of_the_service() {
+        let now = "2026-01-02T03:04:05Z".parse().unwrap();
+        let until = "Fri, 02 Jan 2026 09:00:30 GMT";
+        for (sent, wait) in [
+            ("Fri, 02 Jan 2026 09:00:00 GMT", 30),
+            ("Fri, 02 Jan 2026 09:01:00 GMT", 0),
+            ("soon", 21_385),
+        ] {
+            let wait = Some(Duration::from_secs(wait));
+            assert_eq!(retry_after(until, Some(sent), now), wait, "{sent}");
         }
     }
 }
