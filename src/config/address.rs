@@ -53,11 +53,13 @@ pub(super) fn reference(text: &str) -> Result<String, String> {
 pub(super) fn state_name(text: &str) -> Result<String, String> {
     // The name is one component of `refs/gitoggle/<name>/applied`.
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    if text.chars().all(plain) && text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.len() <= 128 {
-        return reference(text);
+    let fits = text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.len() <= 128;
+    if fits && text.chars().all(plain) && reference(text).is_ok() {
+        return Ok(text.to_owned());
     }
     Err(format!(
-        "`{text}` is not a valid state name: use up to 128 letters, digits, `.`, `_` and `-`, beginning with a letter or digit"
+        "`{text}` is not a valid state name: use up to 128 letters, digits, `.`, `_` and `-`, beginning with a letter \
+         or digit, without `..`, and not ending in `.` or `.lock`"
     ))
 }
 
@@ -81,7 +83,8 @@ mod tests {
     fn a_state_name_is_one_component_of_a_ref() {
         assert!(state_name("toggles.example-1a2b3c4d").is_ok());
         for bad in ["a/b", ".a", "-a", "a..b", "a.lock", "a b", "ü"] {
-            assert!(state_name(bad).is_err(), "{bad}");
+            let error = state_name(bad).unwrap_err();
+            assert!(error.contains("is not a valid state name"), "{error}");
         }
     }
 }
