@@ -38,7 +38,14 @@ pub(super) async fn suspend(request: OperatorRequest) -> Result<Response, Respon
         "operator command carried out"
     );
     let suspended = ScopedSuspensionJson::from((&scope, &suspension));
-    Ok(json(StatusCode::OK, &value!({ "suspended": suspended })))
+    let status = request.shared.0.admin.status.borrow();
+    // A mistyped scope must not look like a success. It is no error, because a scope may precede its first toggle.
+    let toggles = status.last_pass.as_ref().map(|_| {
+        let toggles = status.toggles.iter();
+        toggles.filter(|one| scope.contains(&one.toggle)).count()
+    });
+    let answer = value!({ "suspended": suspended, "toggles": toggles });
+    Ok(json(StatusCode::OK, &answer))
 }
 
 pub(super) async fn resume(request: OperatorRequest) -> Result<Response, Response> {

@@ -86,6 +86,15 @@ fn a_scope_is_suspended_and_resumed_from_a_terminal() {
             "suspended shop/prod/** until ",
             "`gitoggle resume --scope 'shop/prod/**'`",
         ]);
+    command("suspend")
+        .set("scope", "shop/prodution/**")
+        .exit(0)
+        .stderr("note: no toggle of the last pass matches `shop/prodution/**`, so nothing is held back; check the spelling\n")
+        .stdout_contains(&["suspended shop/prodution/**"]);
+    command("resume")
+        .set("scope", "shop/prodution/**")
+        .exit(0)
+        .stdout("resumed shop/prodution/**\n");
     world
         .repo
         .file("shop/prod/pay.yaml", doc(21))

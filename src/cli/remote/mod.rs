@@ -10,7 +10,7 @@ use crate::model::escaped;
 
 use super::args::{ResumeArgs, SuspendArgs};
 use super::failure::{ExitStatus, Failure};
-use super::print;
+use super::{note, print};
 use client::Daemon;
 
 pub(super) use allow::run as allow;
@@ -34,6 +34,12 @@ pub(super) fn suspend(settings: &Settings, args: &SuspendArgs) -> Result<ExitSta
         // The hint names the scope, because `resume` without one ends every suspension.
         escaped(&flag(scope.as_deref()))
     ))?;
+    if let (Some(scope), Some(0)) = (scope, reply["toggles"].as_u64()) {
+        note(&format!(
+            "note: no toggle of the last pass matches `{}`, so nothing is held back; check the spelling\n",
+            escaped(scope)
+        ))?;
+    }
     Ok(ExitStatus::Clean)
 }
 
