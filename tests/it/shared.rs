@@ -269,7 +269,8 @@ fn a_job_that_gives_up_waiting_names_the_publishing_job() {
         .file("shop/prod/pay.yaml", doc(21))
         .commit("Change pay");
     world.service.always(|_| Answer::stores_and_hangs());
-    let _alive = job(&world, "alive").set("timeout", "200s").start();
+    // Four attempts of this length outlast the two minutes, which are longer than detecting a dead holder takes.
+    let _alive = job(&world, "alive").set("timeout", "45s").start();
     world.service.wait_for(1);
     job(&world, "other")
         .within_seconds(150)

@@ -102,8 +102,12 @@ fn a_replica_takes_over_from_one_that_is_killed_while_it_publishes() {
         world.service.count() > 0
     });
     let in_sync = |toggle: &str| survivor.state(&format!("shop/prod/{toggle}")).as_deref() == Some("in_sync");
+    // Until its own pass ends, the survivor shows the toggles as they were before the change.
     takes("the survivor to finish", limit, || {
-        TOGGLES.iter().all(|toggle| in_sync(toggle))
+        let revision = survivor
+            .status()
+            .map(|status| status["source"]["revision"].clone());
+        revision == Some(world.repo.head().into()) && TOGGLES.iter().all(|toggle| in_sync(toggle))
     });
     let finished = killed.elapsed();
     // With `--timeout 10s`: the term of 60 s, the timeout, and 10 %.
