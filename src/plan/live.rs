@@ -112,7 +112,7 @@ pub fn decide_by_versions(change: &Change, live: &LiveToggle, newer: &[LiveVersi
 /// Returns why `change` may not be sent, whatever the toggle's targeting is.
 fn hold(change: &Change, live: &LiveToggle, policy: &Policy) -> Option<LiveHold> {
     if live.is_archived {
-        return Some(LiveHold::Archived);
+        return Some(LiveHold::Archived(change.action));
     }
     if let Some(reason) = live.return_type.and_then(|kind| misfit(change, kind)) {
         return Some(LiveHold::ReturnType(reason));

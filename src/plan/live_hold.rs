@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-use crate::model::{LiveContent, LiveToggle, ToggleState, WithheldKind, escaped, rfc3339};
+use crate::model::{Action, LiveContent, LiveToggle, ToggleState, WithheldKind, escaped, rfc3339};
 
 /// Why the live state of a toggle holds a change to it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum LiveHold {
     /// The environment needs approvals, and a publish would bypass them.
     ApprovalRequired,
-    /// The toggle is archived.
-    Archived,
+    /// The toggle is archived, and this was asked for.
+    Archived(Action),
     /// A draft awaits approval; submitted by this account.
     AwaitsApproval(Option<String>),
     /// Nothing is applied, and the service has other targeting than the document.
@@ -49,6 +49,14 @@ impl LiveChange {
             by: live.modified_by.clone(),
             at: live.modified_at,
             content: live.content.clone(),
+        }
+    }
+
+    /// Returns how to keep it, as a request.
+    const fn keep(&self) -> &'static str {
+        match self.content {
+            LiveContent::Known(_) => "import the toggle and commit",
+            LiveContent::Inexpressible(_) => "correct that there, then import the toggle and commit",
         }
     }
 }
@@ -96,7 +104,7 @@ impl LiveHold {
     pub const fn kind(&self) -> WithheldKind {
         match self {
             Self::ApprovalRequired => WithheldKind::ApprovalRequired,
-            Self::Archived => WithheldKind::Archived,
+            Self::Archived(_) => WithheldKind::Archived,
             Self::AwaitsApproval(_) => WithheldKind::AwaitsApproval,
             Self::DiffersFromLive(_) | Self::NotAdopted(_) => WithheldKind::DiffersFromLive,
             Self::Drifted(_) => WithheldKind::Drifted,
@@ -113,7 +121,13 @@ impl fmt::Display for LiveHold {
                 "changes in this environment need an approval on the service, which a publish would bypass: make the \
                  change there, or allow it with `--on-approval bypass`",
             ),
-            Self::Archived => f.write_str("the toggle is archived on the service: restore it there, or remove its file"),
+            Self::Archived(Action::Disable) => f.write_str(
+                "the toggle is archived on the service, so SDKs do not get it anymore: forget it with `--on-remove forget`, \
+                 or restore it there to have it disabled",
+            ),
+            Self::Archived(_) => {
+                f.write_str("the toggle is archived on the service: restore it there, or remove its file")
+            }
             Self::AwaitsApproval(by) => {
                 f.write_str("a draft")?;
                 if let Some(by) = by {
@@ -123,24 +137,30 @@ impl fmt::Display for LiveHold {
             }
             Self::DiffersFromLive(change) => write!(
                 f,
-                "the service has other targeting ({change}): import the toggle and commit, or publish over it with \
-                 `--overwrite-drift` or the trailer `Gitoggle-Allow: overwrite-drift`"
+                "the service has other targeting ({change}): {}, or publish over it with `--overwrite-drift` or the trailer \
+                 `Gitoggle-Allow: overwrite-drift`",
+                change.keep()
             ),
             Self::Drifted(change) => write!(
                 f,
-                "changed on the service since it was last applied ({change}): import the toggle and commit, or publish \
-                 over it with `--overwrite-drift` or the trailer `Gitoggle-Allow: overwrite-drift`"
+                "changed on the service since it was last applied ({change}): {}, or publish over it with \
+                 `--overwrite-drift` or the trailer `Gitoggle-Allow: overwrite-drift`",
+                change.keep()
             ),
             Self::Missing => f.write_str(
                 "the service has no such toggle: create it there first, or have it created with `--on-missing create`",
             ),
             Self::NotAdopted(change) => write!(
                 f,
-                "not adopted, because the service has other targeting ({change}): import the toggle and commit; to publish \
-                 the document instead, use `--overwrite-drift` once something is adopted here, or `--first-pass assert` \
-                 before"
+                "not adopted, because the service has other targeting ({change}): {}; to publish the document instead, use \
+                 `--overwrite-drift` once something is adopted here, or `--first-pass assert` before",
+                change.keep()
             ),
-            Self::ReturnType(reason) => escaped(reason).fmt(f),
+            Self::ReturnType(reason) => write!(
+                f,
+                "{}: correct the document, or use a toggle of another type",
+                escaped(reason)
+            ),
             Self::Untargeted => f.write_str(
                 "the toggle exists on the service, but has no targeting in this environment: the environment was archived \
                  when the toggle was created; restore the toggle's targeting there",

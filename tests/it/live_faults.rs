@@ -48,6 +48,40 @@ fn a_toggle_that_is_archived_while_a_pass_runs_is_held_if_the_pass_has_not_read_
 }
 
 #[test]
+fn a_request_is_not_repeated_once_the_toggle_is_archived_or_needs_an_approval() {
+    let archive = json!({ "method": "PATCH", "path": "/api/projects/shop/toggles/pay/offline", "body": {} });
+    let settings =
+        json!({ "approvalSettings": [{ "environmentKey": "prod", "enable": true, "reviewers": ["Admin"] }] });
+    let approvals =
+        json!({ "method": "PATCH", "path": "/api/projects/shop/approvalSettings", "body": settings });
+    for (meanwhile, reason) in [
+        (archive, "the toggle is archived on the service"),
+        (approvals, "changes in this environment need an approval"),
+    ] {
+        let service = with_pay_changed("Raise the age");
+        service.script("PATCH", "/pay/targeting", &json!("fail"));
+        service.script("GET", "/versions/3", &json!({ "before": meanwhile }));
+        let requests = service.requests(|| {
+            service
+                .apply()
+                .exit(4)
+                .stdout_contains(&["held shop/prod/pay (update)", reason])
+                .any_stderr();
+        });
+        assert_eq!(
+            requests[2..],
+            [
+                "PATCH pay/targeting on 2",
+                "GET pay/targeting/versions/3",
+                "GET toggles/pay",
+                "GET pay/targeting"
+            ]
+        );
+        assert_eq!(comments(&service), ["", "Add pay"]);
+    }
+}
+
+#[test]
 fn a_toggle_that_is_deleted_between_the_read_and_the_publish_fails_and_is_then_held_as_missing() {
     let service = with_pay_changed("Raise the age");
     let delete = json!({ "delete_after": { "project": "shop", "toggle": "pay" } });

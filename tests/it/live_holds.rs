@@ -137,7 +137,10 @@ fn a_value_of_another_type_is_held_before_it_is_sent() {
     service.commit("pay", document, "Say maybe");
     held(
         &service,
-        &["the value of the variation `on` is neither `true` nor `false`"],
+        &[
+            "the value of the variation `on` is neither `true` nor `false`",
+            "correct the document, or use a toggle of another type",
+        ],
     );
 }
 
@@ -174,6 +177,56 @@ fn a_missing_toggle_is_held_or_created() {
         ),
         "{created}"
     );
+}
+
+#[test]
+fn a_toggle_that_is_created_with_all_that_its_document_asks_for_is_applied() {
+    let service = LiveService::start(&json!([toggle("other")]));
+    let document = doc(18)
+        .replace("disabled: false", "disabled: true")
+        .replace("defaultServe: { select: 0 }", "defaultServe: {}");
+    let (before, rest) = document.split_once("  rules:").unwrap();
+    let (_, after) = rest.split_once("  disabledServe").unwrap();
+    service.commit(
+        "pay",
+        format!("{before}  rules: []\n  disabledServe{after}"),
+        "Add pay",
+    );
+    let requests = service.requests(|| {
+        service
+            .apply()
+            .set("first-pass", "assert")
+            .set("on-missing", "create")
+            .exit(0)
+            .stdout_contains(&["applied shop/prod/pay (create)", "applied 1 of 1 change\n"])
+            .any_stderr();
+    });
+    assert_eq!(
+        requests[2..],
+        ["POST toggles", "GET toggles/pay", "GET pay/targeting"]
+    );
+    assert_eq!(service.versions("pay").len(), 1);
+}
+
+#[test]
+fn a_toggle_whose_name_another_one_has_is_not_created_and_the_message_says_what_to_do() {
+    let service = LiveService::start(&json!([toggle("other")]));
+    service.request(
+        "PATCH",
+        "/api/projects/shop/toggles/other",
+        Some(json!({ "name": "pay" })),
+    );
+    service.commit("pay", doc(18), "Add pay");
+    service
+        .apply()
+        .set("first-pass", "assert")
+        .set("on-missing", "create")
+        .exit(1)
+        .stdout_contains(&[
+            "failed shop/prod/pay (create)",
+            "another toggle of the project has this key as its name: rename that one, or create the toggle on the service",
+        ])
+        .any_stderr();
 }
 
 #[test]

@@ -159,6 +159,8 @@ fn a_request_that_is_carried_out_late_creates_no_second_version() {
             "GET pay/targeting",
             "PATCH pay/targeting on 2",
             "GET pay/targeting/versions/3",
+            "GET toggles/pay",
+            "GET pay/targeting",
             "PATCH pay/targeting on 2",
         ]
     );
@@ -176,6 +178,8 @@ fn a_500_after_a_race_is_resolved_by_reading() {
         [
             "PATCH pay/targeting on 2",
             "GET pay/targeting/versions/3",
+            "GET toggles/pay",
+            "GET pay/targeting",
             "PATCH pay/targeting on 2"
         ]
     );

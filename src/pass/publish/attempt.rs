@@ -54,47 +54,37 @@ impl Sender {
     async fn compare_and_set(&self, job: Job) -> Result<Attempt, state::Error> {
         let change = &self.changes()[job.change];
         // An earlier try of this pass was sent on top of this version, and may have been stored.
-        let earlier = self.base_version(job.change);
-        let mut note = earlier.and_then(|base| base.note);
-        let mut decided = earlier.map(|base| LiveDecision::Publish {
-            base_version: base.number,
-        });
-        let mut conflict = None;
+        let mut earlier = self.base_version(job.change);
+        let (mut conflict, mut is_created) = (None, false);
         #[cfg(test)]
-        if makes(Mutation::SkipRead) || (decided.is_some() && makes(Mutation::ForgetBaseVersion)) {
+        if makes(Mutation::SkipRead) || (earlier.is_some() && makes(Mutation::ForgetBaseVersion)) {
             return self.send_blindly(job).await;
         }
         for _ in 0..ROUNDS {
             if self.is_closed() {
                 return Ok(Attempt::Void);
             }
-            let decision = match decided.take() {
-                Some(decision) => decision,
-                None => match self.look(change).await {
-                    Ok((decision, found)) => {
-                        note = found;
-                        decision
-                    }
-                    Err(failed) => return Ok(Attempt::Ended(failed)),
-                },
+            let (decision, note) = match self.look(change, earlier.take()).await {
+                Ok(found) => found,
+                Err(failed) => return Ok(Attempt::Ended(failed)),
             };
             match decision {
-                LiveDecision::Confirmed => {
-                    return self
-                        .record(change, None, Attempt::Ended(Outcome::Applied { status: 200 }))
-                        .await;
-                }
-                LiveDecision::Converged => {
+                LiveDecision::Converged if !is_created => {
                     let note = Some(SentNote::Converged);
                     return self.record(change, note, Attempt::Converged).await;
+                }
+                // A toggle can be created with all that its document asks for.
+                LiveDecision::Confirmed | LiveDecision::Converged => {
+                    let applied = Attempt::Ended(Outcome::Applied { status: 200 });
+                    return self.record(change, None, applied).await;
                 }
                 LiveDecision::Hold(hold) => return Ok(Attempt::Held(hold)),
                 // The service says that the toggle exists, but does not show it.
                 LiveDecision::Create(_) if conflict.is_some() => break,
                 LiveDecision::Create(return_type) => match self.create(change, return_type).await? {
                     None => return Ok(Attempt::Void),
-                    Some(Outcome::Applied { .. }) => {}
-                    Some(exists) if has_code(&exists, "conflict") => conflict = Some(exists),
+                    Some(Outcome::Applied { .. }) => is_created = true,
+                    Some(exists) if has_code(&exists, "conflict") => conflict = Some(name_taken(exists)),
                     Some(failed) => return Ok(Attempt::Ended(failed)),
                 },
                 LiveDecision::Publish { base_version: number } => {
@@ -110,10 +100,21 @@ impl Sender {
         Ok(Attempt::Ended(conflict.unwrap_or_else(contended)))
     }
 
-    /// Reads the toggle, decides on the change, and returns the note of its request.
-    async fn look(&self, change: &Change) -> Result<(LiveDecision, Option<SentNote>), Outcome> {
+    /// Reads the toggle, decides on the change, and returns the note of its request. An `earlier` request is decided on
+    /// anew as long as the service has its base version, because the toggle may have been archived since.
+    async fn look(
+        &self,
+        change: &Change,
+        earlier: Option<BaseVersion>,
+    ) -> Result<(LiveDecision, Option<SentNote>), Outcome> {
         let service = &self.job.service;
         let live = service.read(&change.id, self.now()).await?;
+        if let (Some(BaseVersion { number, note }), Live::Toggle(live)) = (earlier, &live)
+            && live.version != number
+        {
+            // The service refuses the request now, and its versions show whether it stored the earlier one.
+            return Ok((LiveDecision::Publish { base_version: number }, note));
+        }
         let decision = match (decide_live(change, &live, self.policy()), &live) {
             (LiveDecision::ReadVersions { after }, Live::Toggle(live)) => {
                 let newer = service.versions_from(&change.id, after + 1).await?;
@@ -300,6 +301,17 @@ fn too_late() -> Outcome {
     Outcome::Lost {
         reason: "confirmed so late that another process may have taken over the shared state".to_owned(),
     }
+}
+
+/// Adds the way out to the refusal to create a toggle that the service does not have.
+fn name_taken(mut refusal: Outcome) -> Outcome {
+    if let Outcome::Refused { reason, .. } = &mut refusal {
+        reason.push_str(
+            "; another toggle of the project has this key as its name: rename that one, or create the toggle on the \
+             service",
+        );
+    }
+    refusal
 }
 
 fn contended() -> Outcome {

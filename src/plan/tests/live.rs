@@ -184,7 +184,7 @@ fn a_value_that_is_not_of_the_toggles_type_is_held_with_the_reason() {
     let LiveDecision::Hold(hold) = decision else {
         panic!("{decision:?}")
     };
-    insta::assert_snapshot!(hold, @"the value of the variation `v` is not a decimal number, but the toggle's type is `number`");
+    insta::assert_snapshot!(hold, @"the value of the variation `v` is not a decimal number, but the toggle's type is `number`: correct the document, or use a toggle of another type");
 }
 
 #[test]
@@ -286,6 +286,30 @@ fn a_missing_toggle_is_held_or_created_and_needs_no_disabling() {
 fn a_hold_says_who_changed_what_and_what_to_do() {
     let text = LiveHold::Drifted(LiveChange::of(&live(7, "x"))).to_string();
     insta::assert_snapshot!(text, @r"changed on the service since it was last applied (version 7 by Eve\n at 2026-11-21T15:25:55Z): import the toggle and commit, or publish over it with `--overwrite-drift` or the trailer `Gitoggle-Allow: overwrite-drift`");
+}
+
+#[test]
+fn a_hold_of_what_no_document_can_express_asks_for_no_import_of_it() {
+    let mut live = live(7, "x");
+    live.content = LiveContent::Inexpressible("`content` has `salt`".to_owned());
+    for hold in [LiveHold::Drifted, LiveHold::DiffersFromLive, LiveHold::NotAdopted] {
+        let text = hold(LiveChange::of(&live)).to_string();
+        assert!(
+            text.contains("correct that there, then import the toggle and commit"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn an_archived_toggle_without_a_file_can_be_forgotten() {
+    for (action, way_out) in [
+        (Action::Update, "restore it there, or remove its file"),
+        (Action::Disable, "forget it with `--on-remove forget`"),
+    ] {
+        let text = LiveHold::Archived(action).to_string();
+        assert!(text.contains(way_out), "{text}");
+    }
 }
 
 #[test]
