@@ -73,7 +73,14 @@ fn unexpected(received: &Received, expected: &str, error: &serde_json::Error) ->
     let (status, error) = (received.status, error.to_string());
     // The part before it may quote the body, in which SDK keys may be.
     let shape = match error.rsplit_once(", expected ") {
-        Some((_, wanted)) => format!("expected {wanted}"),
+        Some((_, wanted)) => match wanted.split_once(" at line ") {
+            // The names of types in Rust mean nothing to a user.
+            Some(("usize" | "u64", place)) => format!("expected a whole number at line {place}"),
+            Some((wanted, place)) if wanted.starts_with("struct ") => {
+                format!("expected an object at line {place}")
+            }
+            _ => format!("expected {wanted}"),
+        },
         None => error,
     };
     refused(

@@ -155,7 +155,7 @@ impl LiveReader {
                 Some(total) if found.len() == total => return Ok(found),
                 // The service sorts by seconds of creation, so that the pages of toggles created together overlap at
                 // random. A single page is consistent.
-                _ => size = size.max(total.unwrap_or_default().max(found.len()) + PAGE),
+                _ => size = size.max(total.unwrap_or_default().max(found.len()).saturating_add(PAGE)),
             }
         }
         Err(Outcome::Busy {

@@ -1,10 +1,10 @@
 //! The JSON of the service, as far as the reader uses it (`featureprobe-behaviour.md`, section 3).
 //!
-//! The service leaves out what is null.
+//! The service leaves out what is null. What it leaves out may be null here, because a proxy may write it.
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// A page of a list. Its `pageable` is an object or a text, so it is not read.
@@ -25,7 +25,7 @@ pub(super) struct WireProject {
 #[serde(rename_all = "camelCase")]
 pub(super) struct WireEnvironment {
     pub(super) key: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "false_if_null")]
     pub(super) enable_approval: bool,
     pub(super) server_sdk_key: Option<String>,
 }
@@ -38,7 +38,7 @@ pub(super) struct WireToggle {
     pub(super) return_type: Option<String>,
     pub(super) disabled: Option<bool>,
     pub(super) locked: Option<bool>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "false_if_null")]
     pub(super) archived: bool,
 }
 
@@ -49,9 +49,9 @@ pub(super) struct WireTargeting {
     pub(super) version: u64,
     pub(super) disabled: bool,
     pub(super) content: Value,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "false_if_null")]
     pub(super) locked: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "false_if_null")]
     pub(super) enable_approval: bool,
     pub(super) modified_by: Option<String>,
     pub(super) modified_time: Option<String>,
@@ -85,4 +85,8 @@ pub(super) struct WirePayload {
 #[derive(Deserialize)]
 pub(super) struct WireDelivered {
     pub(super) version: Option<u64>,
+}
+
+fn false_if_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }

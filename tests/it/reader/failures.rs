@@ -70,6 +70,12 @@ async fn a_failed_read_is_classified_like_a_publish_and_stored_nothing() {
              column 0",
         ),
         (
+            Answer::json(200, "[1]"),
+            "refused",
+            "the service responded with 200 and JSON that is not a list of projects: expected an object at line 1 \
+             column 2",
+        ),
+        (
             Answer::json(200, r#"[{"name":"Shop"}]"#),
             "refused",
             "the service responded with 200 and JSON that is not a list of projects: missing field `key` at line 1 \

@@ -1,5 +1,6 @@
 //! Lists of projects, environments and toggles.
 
+use gitoggle::model::Live;
 use gitoggle::service::{EnvironmentReader, ListedToggle};
 use serde_json::{Value, json};
 
@@ -254,4 +255,32 @@ async fn a_toggle_that_is_not_listed_is_archived_or_missing() {
         "/api/projects/shop/toggles/none",
         "/api/projects/shop/toggles/odd",
     ]);
+}
+
+#[tokio::test]
+async fn an_absurd_total_is_busy_and_no_panic() {
+    let stand = Stand::new();
+    stand.service.always(|_| page(keys(0..2), usize::MAX, 1));
+    failed(
+        stand.reader.toggles(&environment("shop/prod")).await,
+        "busy",
+        "the service's list of the toggles of `shop` changed while it was read, in all of 4 attempts",
+    );
+}
+
+#[tokio::test]
+async fn what_may_be_absent_may_be_null() {
+    let environments = r#"[{"key":"prod","enableApproval":null,"serverSdkKey":null}]"#;
+    let toggle = r#"{"key":"pay","returnType":null,"disabled":null,"locked":null,"archived":null}"#;
+    let targeting = r#"{"version":3,"disabled":true,"content":{"rules":null,"variations":[{"value":"1","name":"a","description":null}],"disabledServe":{"select":0,"split":null},"defaultServe":null,"prerequisites":null},"locked":null,"enableApproval":null,"modifiedBy":null,"modifiedTime":null,"publishTime":null,"submitBy":null}"#;
+    let stand = Stand::answers([environments, toggle, targeting].map(|body| Answer::json(200, body)));
+    let read = stand.reader.environments(&"shop".parse().unwrap()).await.unwrap();
+    assert!(!read.entries[0].needs_approval && read.entries[0].server_sdk_key.is_none());
+    let id = id("shop/prod/pay");
+    let listed = stand.reader.toggle(&id).await.unwrap().unwrap();
+    assert_eq!(line(&listed), "pay None None false None");
+    let Live::Toggle(live) = stand.reader.live(&id, &listed).await.unwrap() else {
+        panic!("the toggle exists");
+    };
+    assert!(live.content.payload().is_some() && live.draft.is_none() && !live.needs_approval);
 }

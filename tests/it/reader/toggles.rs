@@ -248,6 +248,6 @@ async fn a_truncated_targeting_is_busy_and_another_shape_is_refused() {
     failed(
         read(&stand, "shop/prod/pay").await,
         "refused",
-        "the service responded with 200 and JSON that is not a targeting: expected u64 at line 1 column 14",
+        "the service responded with 200 and JSON that is not a targeting: expected a whole number at line 1 column 14",
     );
 }
