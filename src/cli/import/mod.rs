@@ -45,6 +45,13 @@ pub(super) fn run(settings: &Settings, globs: &[String], flags: &Flags) -> Resul
             "note: kept {documents}; `--overwrite` replaces documents\n"
         ))?;
     }
+    if let Some(first) = report.ignored.first() {
+        let documents = counted(report.ignored.len(), "written document");
+        let first = escaped(first);
+        note(&format!(
+            "note: Git ignores {documents}, `{first}` first, so a commit leaves them out; check `.gitignore`\n"
+        ))?;
+    }
     if let Some(problem) = problem {
         note(&problem.to_string())?;
         return Ok(problem.status());
@@ -98,7 +105,8 @@ fn problem(report: &ImportReport, settings: &Settings) -> Option<Failure> {
     }
     let failed = report.count(|result| matches!(result, ImportResult::Failed(_)));
     if failed > 0 {
-        let message = format!("{} could not be imported", counted(failed, "toggle"));
+        // Not a number of toggles, because a list that could not be read stands for several.
+        let message = format!("the import is incomplete: {failed} failed");
         return Some(Failure::failed(message).hint("fix the cause, then run the command again"));
     }
     if !report.unmatched.is_empty() {

@@ -32,17 +32,42 @@ struct Gone;
 
 /// The service's JSON of one toggle.
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Record {
     toggle: Option<String>,
     disabled: Option<bool>,
     content: Option<Value>,
-    #[serde(default)]
-    locked: bool,
+    locked: Option<bool>,
+}
+
+impl Record {
+    /// Parses a file or a line.
+    fn parse(json: &[u8]) -> Result<Self, ImportResult> {
+        // Some programs begin a file with a byte order mark.
+        let json = json.strip_prefix("\u{feff}".as_bytes()).unwrap_or(json);
+        serde_json::from_slice(json).map_err(|error| {
+            let error = error.to_string();
+            ImportResult::Failed(format!(
+                "it is not the service's JSON of a toggle: {}",
+                escaped(&error)
+            ))
+        })
+    }
 }
 
 impl InputReading {
+    /// Reads the files below `folder`, or without one the lines of the standard input.
+    pub(super) fn run(&self, folder: Option<&Path>) {
+        match folder {
+            Some(folder) => self.folder(folder),
+            None => self.lines(io::stdin().lock()),
+        }
+        // The send fails only if the import has ended for another reason.
+        let _ = self.send(Found::Ended);
+    }
+
     /// Reads the files below `folder`.
-    pub(super) fn folder(&self, folder: &Path) {
+    fn folder(&self, folder: &Path) {
         let mut files = Vec::new();
         match json_files(folder, &mut Vec::new(), &mut files) {
             Ok(()) => drop(self.files(&files)),
@@ -97,16 +122,16 @@ impl InputReading {
             let reason = "the path is not `project/environment/toggle.json`".to_owned();
             return self.result(place.to_owned(), ImportResult::Failed(reason));
         };
-        match serde_json::from_slice(json) {
+        match Record::parse(json) {
             Ok(record) => self.record(name, &record),
-            Err(error) => self.result(place.to_owned(), not_a_record(&error)),
+            Err(failed) => self.result(place.to_owned(), failed),
         }
     }
 
     fn line(&self, place: &str, line: &[u8]) -> Result<(), Gone> {
-        let mut record: Record = match serde_json::from_slice(line) {
+        let mut record = match Record::parse(line) {
             Ok(record) => record,
-            Err(error) => return self.result(place.to_owned(), not_a_record(&error)),
+            Err(failed) => return self.result(place.to_owned(), failed),
         };
         match record.toggle.take() {
             Some(name) => self.record(&name, &record),
@@ -133,7 +158,7 @@ impl InputReading {
             IdError::Shape => ImportResult::Failed(error.to_string()),
             IdError::Key(_, cause) => ImportResult::Skipped(SkipReason::InvalidKey, cause.to_string()),
         })?;
-        if record.locked {
+        if record.locked == Some(true) {
             // The service shows the draft then (`featureprobe-behaviour.md`, section 1.2).
             let reason = "the response shows a draft, which hides the live values".to_owned();
             return Err(ImportResult::Skipped(SkipReason::Draft, reason));
@@ -162,14 +187,6 @@ impl InputReading {
     fn send(&self, found: Found) -> Result<(), Gone> {
         self.found.blocking_send(found).map_err(|_| Gone)
     }
-}
-
-fn not_a_record(error: &serde_json::Error) -> ImportResult {
-    let error = error.to_string();
-    ImportResult::Failed(format!(
-        "it is not the service's JSON of a toggle: {}",
-        escaped(&error)
-    ))
 }
 
 /// Collects the JSON files below `folder` with the names of their folders, sorted. Hidden names are skipped.

@@ -17,7 +17,7 @@ mod scope;
 mod tests;
 mod writer;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -144,11 +144,29 @@ pub async fn import(
     };
     let unmatched = collection.run(&config.scope, found, stop, observe).await;
     let mut report = collection.report;
+    report.ignored = ignored(&report, &collection.writer.folder, &config.root);
     // What was not read cannot be missing.
     if report.stopped.is_none() {
         (report.unmatched, report.unmatched_only) = unmatched;
     }
     Ok(report)
+}
+
+/// Returns the written documents that Git ignores, or none if that cannot be found out.
+fn ignored(report: &ImportReport, folder: &TargetFolder, root: &str) -> Vec<String> {
+    let written = report.results.values().filter_map(|result| match result {
+        ImportResult::Written { path } => Some(path.clone()),
+        _ => None,
+    });
+    let mut written: BTreeSet<String> = written.collect();
+    if !written.is_empty() {
+        let files = WorkTree::open(&report.top, root).and_then(|tree| tree.files());
+        let Ok(files) = files else { return Vec::new() };
+        for path in files {
+            written.remove(&folder.shown(&String::from_utf8_lossy(&path)));
+        }
+    }
+    written.into_iter().collect()
 }
 
 fn writer(config: &ImportConfig, top: &Path) -> Result<DocumentWriter, ImportError> {
@@ -190,11 +208,11 @@ fn start(config: &ImportConfig, found: mpsc::Sender<Found>) -> Result<(), Import
     match &config.from {
         // A thread that is not the runtime's, because nothing can interrupt a read from a terminal.
         ImportSource::Stdin => {
-            std::thread::spawn(move || input.lines(std::io::stdin().lock()));
+            std::thread::spawn(move || input.run(None));
         }
         ImportSource::Folder(folder) => {
             let folder = folder.clone();
-            std::thread::spawn(move || input.folder(&folder));
+            std::thread::spawn(move || input.run(Some(&folder)));
         }
         ImportSource::Service(client, in_flight) => {
             let reader = LiveReader::new(client.clone())?;
@@ -234,7 +252,9 @@ impl Collection {
                 next = found.recv() => next,
             };
             match next {
-                None => break,
+                Some(Found::Ended) => break,
+                // The reader panicked. What it would have found is missing.
+                None => self.report.stopped = Some(ImportStop::Fault),
                 Some(Found::Listed(count)) => observe(ImportEvent::Begins(count)),
                 Some(Found::Seen(name)) => {
                     globs.remove_matching(&name);

@@ -32,10 +32,13 @@ type Result<T> = std::result::Result<T, Ended>;
 impl ToggleReading {
     /// Reads everything in scope and sends what it finds.
     pub(super) async fn run(self) {
-        if let Err(Ended::Stopped(stop)) = self.read().await {
-            // The send fails only if the import has ended for another reason.
-            let _ = self.found.send(Found::Stopped(stop)).await;
-        }
+        let last = match self.read().await {
+            Ok(()) => Found::Ended,
+            Err(Ended::Gone) => return,
+            Err(Ended::Stopped(stop)) => Found::Stopped(stop),
+        };
+        // The send fails only if the import has ended for another reason.
+        let _ = self.found.send(last).await;
     }
 
     async fn read(&self) -> Result<()> {

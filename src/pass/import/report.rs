@@ -133,6 +133,8 @@ impl ImportResult {
 pub enum ImportStop {
     /// The disk is full.
     Disk(String),
+    /// The import itself failed.
+    Fault,
     /// The input could not be read.
     Input(String),
     /// The process was asked to stop.
@@ -147,6 +149,7 @@ impl ImportStop {
     pub const fn hint(&self) -> &'static str {
         match self {
             Self::Disk(_) => "free some space, then run the command again",
+            Self::Fault => "this is a bug, please report it with the message above",
             Self::Input(_) => "check the argument of `--from`",
             Self::Interrupted => {
                 "run the command again to continue; documents that were written count as unchanged"
@@ -169,6 +172,7 @@ impl fmt::Display for ImportStop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Disk(reason) | Self::Input(reason) => f.write_str(reason),
+            Self::Fault => f.write_str("reading failed inside gitoggle"),
             Self::Interrupted => f.write_str("interrupted"),
             Self::Service(outcome) => outcome.fmt(f),
         }
@@ -187,6 +191,8 @@ pub struct ImportReport {
     pub unmatched: Vec<String>,
     /// The globs of `--only` that match no toggle.
     pub unmatched_only: Vec<String>,
+    /// The written documents that Git ignores, so that they are not committed.
+    pub ignored: Vec<String>,
     /// Why the import ended early, if it did.
     pub stopped: Option<ImportStop>,
 }

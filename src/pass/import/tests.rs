@@ -6,10 +6,11 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use super::{
-    ImportConfig, ImportReport, ImportResult, ImportScope, ImportSource, OnDifferent, SkipReason, import,
+    Collection, ImportConfig, ImportReport, ImportResult, ImportScope, ImportSource, ImportStop, OnDifferent,
+    SkipReason, import, writer,
 };
 use crate::document::{self, Layout, PathKind, from_service};
 use crate::model::{Blob, ServiceKind};
@@ -28,6 +29,30 @@ fn import_folder(repo: &Path, input: &Path) -> ImportReport {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let (_keep, stop) = watch::channel(false);
     runtime.block_on(import(config, stop, |_| ())).unwrap()
+}
+
+#[tokio::test]
+async fn an_import_whose_reader_fails_is_no_success() {
+    let repo = tempfile::tempdir().unwrap();
+    git2::Repository::init(repo.path()).unwrap();
+    let config = ImportConfig {
+        repo: repo.path().to_owned(),
+        root: String::new(),
+        layout: Layout::default(),
+        kind: ServiceKind::FeatureProbe,
+        scope: ImportScope::default(),
+        on_different: OnDifferent::Keep,
+        from: ImportSource::Stdin,
+    };
+    let mut collection = Collection {
+        report: ImportReport::default(),
+        writer: writer(&config, repo.path()).unwrap(),
+    };
+    let (sender, found) = mpsc::channel(1);
+    drop(sender);
+    let (_keep, stop) = watch::channel(false);
+    collection.run(&config.scope, found, stop, |_| ()).await;
+    assert_eq!(collection.report.stopped, Some(ImportStop::Fault));
 }
 
 /// Reads the document at `path` as a pass does.

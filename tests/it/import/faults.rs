@@ -68,7 +68,9 @@ fn a_toggle_that_cannot_be_read_fails_alone_after_four_tries() {
             "failed shop/prod/bad: the service responded with 503",
             "\n2 written, 0 unchanged",
         ])
-        .stderr("error: 1 toggle could not be imported\nhint: fix the cause, then run the command again\n");
+        .stderr(
+            "error: the import is incomplete: 1 failed\nhint: fix the cause, then run the command again\n",
+        );
     assert_eq!(files(&world), ["shop/prod/good.yaml", "shop/prod/slow.yaml"]);
     assert_eq!(tries.lock().unwrap()[path], 4);
     // The next run continues.

@@ -71,7 +71,7 @@ fn files_of_a_folder_become_documents() {
              0 written, 2 unchanged, 0 different, 3 failed\n",
         )
         .stderr(
-            "error: 3 toggles could not be imported\n\
+            "error: the import is incomplete: 3 failed\n\
              hint: fix the cause, then run the command again\n",
         );
 }
@@ -160,7 +160,7 @@ fn json_and_markdown_state_the_same_as_the_text() {
     assert_eq!(found, expected);
     let failed = import_lines(&world, "{").set("output", "json").exit(1).json();
     assert_eq!(failed["summary"]["failed"], 1);
-    assert_eq!(failed["error"]["message"], "1 toggle could not be imported");
+    assert_eq!(failed["error"]["message"], "the import is incomplete: 1 failed");
     let markdown = "### gitoggle import\n\n\
          0 written, 1 unchanged, 1 different, 1 skipped (a key that is not valid here: 1)\n\n\
          * **skipped** ` shop/prod/a b `: `` a key has only letters, digits, `.`, `_` and `-`, not ` ` ``\n\

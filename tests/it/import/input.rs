@@ -39,7 +39,7 @@ fn a_line_that_is_not_a_toggle_fails_alone() {
              \n\
              1 written, 0 unchanged, 0 different, 9 failed\n",
         )
-        .stderr("error: 9 toggles could not be imported\nhint: fix the cause, then run the command again\n");
+        .stderr("error: the import is incomplete: 9 failed\nhint: fix the cause, then run the command again\n");
     assert_eq!(file(&world, "shop/prod/pay.yaml"), canonical(18));
 }
 
@@ -197,4 +197,21 @@ fn content_that_no_document_can_have_is_skipped_with_the_reason() {
             .stderr("");
     }
     assert!(files(&world).is_empty());
+}
+
+#[test]
+fn a_byte_order_mark_and_null_for_what_may_be_absent_are_read() {
+    let world = World::new();
+    let mut null: serde_json::Value = serde_json::from_str(&line("shop/prod/ship", 18)).unwrap();
+    null["locked"] = json!(null);
+    import_lines(&world, &format!("\u{feff}{}{null}", line("shop/prod/pay", 18)))
+        .exit(0)
+        .stdout("2 written, 0 unchanged, 0 different\n")
+        .any_stderr();
+    import_lines(&world, "[]")
+        .exit(1)
+        .stdout_contains(&[
+            "failed line 1: it is not the service's JSON of a toggle: invalid length 0, expected an object",
+        ])
+        .any_stderr();
 }
