@@ -66,6 +66,13 @@ fn commands(report: &DriftReport, flags: &Flags) -> String {
     let globs: Vec<String> = globs.iter().map(|glob| word(glob)).collect();
     let only: Vec<String> = globs.iter().map(|glob| format!("--only {glob}")).collect();
     let mut text = String::new();
+    if report
+        .drifted
+        .iter()
+        .any(|drifted| drifted.live.content.payload().is_none())
+    {
+        text.push_str("\nWhat a document cannot express is not imported: correct it on the service first.\n");
+    }
     let _ = writeln!(
         text,
         "\nTo keep what is on the service, import it and commit:\n  gitoggle import --overwrite {}{}",

@@ -126,10 +126,12 @@ impl<'a> Scan<'a> {
         };
         let ids = listed.iter().filter_map(|key| id(key.as_str()).ok());
         if let Some(documents) = self.request.documents {
-            let folded: BTreeSet<String> = documents.iter().map(|id| id.as_str().to_lowercase()).collect();
+            let applied = self.applied.iter().map(|(id, _)| id).chain(&self.applied.unknown);
+            let claimed = documents.iter().chain(applied);
+            // The service ignores case.
+            let folded: BTreeSet<String> = claimed.map(|id| id.as_str().to_lowercase()).collect();
             let is_extra = |id: &ToggleId| {
                 self.request.scopes.iter().all(|scope| scope.contains(id))
-                    && !self.applied.contains(id)
                     && !folded.contains(&id.as_str().to_lowercase())
             };
             self.report.undocumented.extend(ids.filter(is_extra));

@@ -70,7 +70,8 @@ pub(super) fn summary(report: &DriftReport) -> String {
     ];
     let counts = counts.iter().filter(|(count, _)| *count > 0);
     let counts: Vec<_> = counts.map(|(count, what)| format!("{count} {what}")).collect();
-    match report.has_drift() {
+    // What was not compared may have drifted.
+    match report.has_drift() || !report.unread.is_empty() {
         true => counts.join(" · "),
         false => format!("no drift: {}", counts.join(" · ")),
     }

@@ -182,6 +182,8 @@ fn summary(plan: &Plan) -> String {
             "{adopted} to record if the service has the same targeting"
         ));
     }
+    let drift = plan.drift();
+    let drifted = drift.map_or(0, |drift| drift.drifted.len() + drift.missing.len());
     for state in [
         ToggleState::Drifted,
         ToggleState::Held,
@@ -193,18 +195,14 @@ fn summary(plan: &Plan) -> String {
             .iter()
             .filter(|withheld| withheld.reason.state() == state)
             .count();
+        // Those that a change of their documents is withheld for, and the others.
+        let number = number + if state == ToggleState::Drifted { drifted } else { 0 };
         if number > 0 {
             parts.push(format!("{number} {}", state.as_str()));
         }
     }
     if !plan.orphans().is_empty() {
         parts.push(counted(plan.orphans().len(), "orphan"));
-    }
-    let drifted = plan
-        .drift()
-        .map_or(0, |drift| drift.drifted.len() + drift.missing.len());
-    if drifted > 0 {
-        parts.push(format!("{drifted} drifted"));
     }
     if !plan.state_edits().is_empty() {
         parts.push(format!(

@@ -58,7 +58,7 @@ fn a_page_of_a_proxy_instead_of_the_service_is_an_error() {
         .stdout_contains(&[
             "not compared shop/prod: 3 toggles",
             "check `--base-url`",
-            "no drift: 3 not compared",
+            "\n3 not compared",
         ]);
 }
 
@@ -158,4 +158,28 @@ fn a_toggle_without_a_targeting_in_its_environment_is_missing_and_hides_no_other
             "missing shop/prod/pay\n    the toggle exists on the service, but has no targeting in this environment",
             "~ drifted shop/prod/ship",
         ]);
+}
+
+#[test]
+fn a_document_in_another_case_is_a_document() {
+    let stand = Stand::unapplied(&[]);
+    let folder = stand.world.repo.path().join("shop/prod");
+    std::fs::rename(folder.join("pay.yaml"), folder.join("PAY.yaml")).unwrap();
+    stand.world.repo.commit("Spell it in capitals");
+    stand.apply().set("first-pass", "assert").exit(0).any_output();
+    stand
+        .drift()
+        .exit(0)
+        .stdout_contains(&["\nno drift: 3 in sync\n"]);
+}
+
+#[test]
+fn drift_that_no_document_can_express_is_not_said_to_be_imported() {
+    let stand = Stand::applied();
+    let body = json!({ "comment": "hotfix", "content": { "defaultServe": { "split": [1, 2] } } });
+    stand.before("/", "PATCH", &targeting("pay"), body);
+    stand.drift().exit(0).stdout_contains(&[
+        "What a document cannot express is not imported: correct it on the service first.",
+        "gitoggle apply --overwrite-drift",
+    ]);
 }

@@ -51,7 +51,8 @@ fn a_live_plan_holds_drifted_changes_records_converged_ones_and_lists_other_drif
     stand.command("plan").arg("--live").exit(4).stdout_contains(&[
         "drifted shop/prod/pay",
         "~ drifted shop/prod/cart",
-        "1 to record without a publish",
+        // The one that its change is held for, and the other.
+        "nothing to publish · 2 drifted · 1 to record without a publish",
     ]);
     stand
         .command("status")
