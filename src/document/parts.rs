@@ -11,15 +11,15 @@ use super::raw::{
 use super::scalar;
 use super::shape::{Field, ShapeReader, first_line_of};
 
-const CONTENT: &[&str] = &[
+pub(super) const CONTENT: &[&str] = &[
     "rules",
     "disabledServe",
     "defaultServe",
     "variations",
     "prerequisites",
 ];
-const RULE: &[&str] = &["name", "serve", "conditions"];
-const CONDITION: &[&str] = &[
+pub(super) const RULE: &[&str] = &["name", "serve", "conditions"];
+pub(super) const CONDITION: &[&str] = &[
     "type",
     "subject",
     "predicate",
@@ -29,8 +29,8 @@ const CONDITION: &[&str] = &[
     "rightObjects",
 ];
 const SERVE: &[&str] = &["select", "variation", "split"];
-const VARIATION: &[&str] = &["value", "name", "description"];
-const PREREQUISITE: &[&str] = &["key", "value", "type"];
+pub(super) const VARIATION: &[&str] = &["value", "name", "description"];
+pub(super) const PREREQUISITE: &[&str] = &["key", "value", "type"];
 
 impl ShapeReader<'_> {
     pub(super) fn content(&mut self, field: &Field<'_>) -> Option<RawContent> {

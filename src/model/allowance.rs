@@ -97,6 +97,24 @@ impl Allowance {
     }
 }
 
+/// `mass-change shop/prod by 127.0.0.1:4711 at 2026-01-31T12:00:00Z`, the form of the trailers of applied commits.
+impl fmt::Display for Allowance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            what,
+            environment,
+            revision: _,
+            by,
+            at,
+        } = self;
+        write!(f, "{what}")?;
+        if let Some(environment) = environment {
+            write!(f, " {environment}")?;
+        }
+        write!(f, " by {} at {}", super::escaped(by), super::rfc3339(*at))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

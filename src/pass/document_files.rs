@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::Error;
+use super::file_trees::Folder;
 use super::validate::CheckTarget;
-use super::worktree::Folder;
 use crate::document::{self, Diagnostic, Document, LARGEST_DOCUMENT, Layout, PathKind, tree};
 use crate::model::{Blob, EntryKind, Format, ObjectId, ServiceKind, ToggleId, Trees};
 use crate::plan::compare::join;

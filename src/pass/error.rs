@@ -9,6 +9,7 @@ use crate::git::{ObjectError, RepoUrlError};
 use crate::model::{CommitId, chain, counted, escaped};
 use crate::plan::compare::TooManyFiles;
 use crate::service::ClientError;
+use crate::source::Source;
 use crate::{source, state};
 
 /// An error that prevented a pass, or ended it early.
@@ -252,12 +253,9 @@ impl Error {
         }
     }
 
-    /// Returns the error of the source that a damaged mirror may have caused.
-    pub(crate) fn source_damage(&self) -> Option<&source::Error> {
-        match self {
-            Self::Source(error) if error.is_damage() => Some(error),
-            _ => None,
-        }
+    /// Has a mirror cloned again whose damage may be the cause. Returns whether the work may start over.
+    pub(crate) fn repairs(&self, source: &mut Source) -> bool {
+        matches!(self, Self::Source(error) if source.repair(error))
     }
 
     /// Returns whether the pass may start over immediately: the source vanished while it was read, or another process

@@ -44,6 +44,7 @@ mod context;
 mod document_files;
 pub mod drift;
 mod error;
+mod file_trees;
 mod history;
 pub mod import;
 mod origin;
@@ -62,7 +63,6 @@ mod target_folder;
 #[cfg(test)]
 mod target_folder_tests;
 mod validate;
-mod worktree;
 
 pub(crate) use applied_tree::applied_tree;
 pub use config::{Config, Rules};

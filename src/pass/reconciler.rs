@@ -166,7 +166,15 @@ impl Reconciler {
             };
             let waited = clock.elapsed().saturating_sub(began);
             let may_restart = waited < PATIENCE && !context.is_stopped();
-            let restarts = |error: &&Error| error.is_transient() || self.repairs(error, &mut is_repaired);
+            let restarts = |error: &&Error| {
+                if error.is_transient() {
+                    return true;
+                }
+                // A mirror is cloned again once in a pass.
+                let may_be_repaired = !is_repaired && error.repairs(&mut self.source);
+                is_repaired |= may_be_repaired;
+                may_be_repaired
+            };
             let Some(error) = error.filter(|_| may_restart).filter(restarts) else {
                 return self.hand_over(result, context);
             };
@@ -193,13 +201,6 @@ impl Reconciler {
             (Err(error @ state::Error::InUse { .. }), Err(_)) => Err(error.into()),
             (_, result) => result,
         }
-    }
-
-    /// Has a damaged mirror cloned again, once in a pass. Returns whether it does.
-    fn repairs(&mut self, error: &Error, is_repaired: &mut bool) -> bool {
-        let damage = error.source_damage().filter(|_| !*is_repaired);
-        *is_repaired |= damage.is_some_and(|error| self.source.repair(error));
-        *is_repaired && damage.is_some()
     }
 
     fn attempt(&mut self, context: &PassContext, runtime: &Runtime) -> Result<Report, Error> {

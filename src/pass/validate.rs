@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use super::Error;
+use super::file_trees::Folder;
 use super::planning::read::{ReadContext, read};
 use super::planning::with_snapshot;
-use super::worktree::Folder;
 use crate::document::{Diagnostic, Layout, tree};
 use crate::git::ObjectReader;
 use crate::model::{ObjectId, Scope, ServiceKind, Trees};

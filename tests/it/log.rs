@@ -182,7 +182,8 @@ fn the_decision_of_an_operator_is_in_the_history() {
     world.apply().exit(0).any_output();
     world.service.take();
     let shown = text(&world, log(&world).args("-n 1"));
-    let expected = "allowed: first-pass-assert in shop/test by 127.0.0.1:4711\\u{202e} at 2023-11-14T22:13:20Z\n  + create";
+    let expected =
+        "allowed: first-pass-assert shop/test by 127.0.0.1:4711\\u{202e} at 2023-11-14T22:13:20Z\n  + create";
     assert!(shown.contains(expected), "{shown}");
     let json = log(&world).set("output", "json").exit(0).json();
     assert_valid(&world, "log", &json);

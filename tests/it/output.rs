@@ -2,28 +2,9 @@
 
 use crate::support::{Answer, World, doc};
 
-/// A world with an update, an orphan, an invalid document, a new toggle and a first pass.
-fn of_every_kind() -> World {
-    let world = World::new();
-    for toggle in ["bad", "gone", "pay", "same"] {
-        world.repo.file(&format!("shop/prod/{toggle}.yaml"), doc(18));
-    }
-    world.repo.commit("Add all");
-    world.settle();
-    world
-        .repo
-        .file("shop/prod/bad.yaml", doc(18).replace("select: 1", "select: 7"))
-        .file("shop/prod/new.yaml", doc(30))
-        .file("shop/prod/pay.yaml", doc(21))
-        .remove("shop/prod/gone.yaml")
-        .file("shop/test/first.yaml", doc(1))
-        .commit("Ask for 21 years\n\nThe law has changed.");
-    world
-}
-
 #[test]
 fn a_plan_is_printed_as_text() {
-    of_every_kind().plan().exit(3).stdout(r#"Plan for $REPO refs/heads/main <short> → https://$SERVICE
+    World::of_every_kind().plan().exit(3).stdout(r#"Plan for $REPO refs/heads/main <short> → https://$SERVICE
 
 shop/prod
   + create shop/prod/new  <short> Ask for 21 years
@@ -73,7 +54,7 @@ error[select-out-of-range]: `select` is 7, but the last variation is 1
 
 #[test]
 fn a_plan_for_github_has_annotations_on_stdout_and_the_markdown_in_the_job_summary() {
-    let world = of_every_kind();
+    let world = World::of_every_kind();
     let plan = |output| world.plan().set("output", output);
     let markdown = plan("markdown").exit(3).both();
     let summary = world.write("summary.md", "# Before\n");
@@ -89,7 +70,7 @@ const ANNOTATION: &str = "::error file=shop/prod/bad.yaml,line=10,col=24,title=s
 
 #[test]
 fn without_a_job_summary_stdout_contains_only_annotations() {
-    of_every_kind()
+    World::of_every_kind()
         .plan()
         .set("output", "github")
         .exit(3)
@@ -115,7 +96,7 @@ fn a_job_summary_that_cannot_be_written_is_an_error() {
 
 #[test]
 fn an_apply_is_printed_as_text() {
-    let world = of_every_kind();
+    let world = World::of_every_kind();
     world.service.answers([
         Answer::applied(),
         Answer::json(422, r#"{"message": "no such attribute"}"#),
@@ -220,7 +201,7 @@ Digest: `sha256:<digest>`
 
 #[test]
 fn a_status_is_printed_as_text() {
-    let world = of_every_kind();
+    let world = World::of_every_kind();
     let all = r#"$REPO refs/heads/main at <short>
 held     shop/prod/bad    <short>  the document is invalid; the last applied version stays
 orphan   shop/prod/gone   <short>  the file was removed; `--on-remove keep` leaves the toggle as it is
@@ -245,7 +226,7 @@ held     shop/test/first  ----------  nothing is applied here yet: `--first-pass
 
 #[test]
 fn a_validation_is_printed_as_text() {
-    of_every_kind().validate().exit(3).stdout(
+    World::of_every_kind().validate().exit(3).stdout(
         r#"error[select-out-of-range]: `select` is 7, but the last variation is 1
   --> shop/prod/bad.yaml:10:24
    |
@@ -261,7 +242,7 @@ checked 5 documents: 1 error
 
 #[test]
 fn a_validation_for_github_is_printed_as_annotations() {
-    let world = of_every_kind();
+    let world = World::of_every_kind();
     let summary = world.path("summary.md");
     world
         .validate()

@@ -1,6 +1,7 @@
 //! The order of keys in the canonical layout.
 
 use super::parts::{PartId, SourceTree};
+use crate::document::parts as document_parts;
 use crate::model::Format;
 
 /// The place of a collection in a document.
@@ -50,13 +51,7 @@ impl Section {
         let is_json = format == Format::Json;
         match self {
             Self::Root => &["disabled", "content"],
-            Self::Content if is_json => &[
-                "rules",
-                "disabledServe",
-                "defaultServe",
-                "variations",
-                "prerequisites",
-            ],
+            Self::Content if is_json => document_parts::CONTENT,
             Self::Content => &[
                 "variations",
                 "prerequisites",
@@ -64,20 +59,12 @@ impl Section {
                 "disabledServe",
                 "defaultServe",
             ],
-            Self::Variation if is_json => &["value", "name", "description"],
+            Self::Variation if is_json => document_parts::VARIATION,
             Self::Variation => &["name", "value", "description"],
-            Self::Prerequisite => &["key", "value", "type"],
-            Self::Rule if is_json => &["name", "serve", "conditions"],
+            Self::Prerequisite => document_parts::PREREQUISITE,
+            Self::Rule if is_json => document_parts::RULE,
             Self::Rule => &["name", "conditions", "serve"],
-            Self::Condition if is_json => &[
-                "type",
-                "subject",
-                "predicate",
-                "objects",
-                "leftPredicate",
-                "rightPredicate",
-                "rightObjects",
-            ],
+            Self::Condition if is_json => document_parts::CONDITION,
             Self::Condition => &[
                 "type",
                 "subject",

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use super::Error;
 use super::config::{Config, Rules};
-use super::worktree::Folder;
+use super::file_trees::Folder;
 use crate::model::{CommitId, Suspensions, ToggleId};
 use crate::plan::{DriftedToggle, History, Parked, Plan, SourceInfo};
 use crate::source::{Relation, Snapshot, Source, SourceConfig};
@@ -100,9 +100,7 @@ pub(crate) fn with_snapshot<T>(
         .map_err(Error::from)
         .and_then(|found| work(&found))
     {
-        Err(error) if error.source_damage().is_some_and(|error| source.repair(error)) => {
-            work(&source.snapshot()?)
-        }
+        Err(error) if error.repairs(&mut source) => work(&source.snapshot()?),
         result => result,
     }
 }

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use super::text::allowed;
 use super::{DeployedDiff, DeploymentLog, word};
 use crate::model::{DeployedToggle, Deployment, counted, rfc3339};
 use crate::plan::render::{ANY_COMMENT, block, code, fitting};
@@ -29,7 +28,7 @@ fn entry(deployment: &Deployment, diffs: &[DeployedDiff]) -> String {
         deployment.summary()
     );
     for allowance in &deployment.allowances {
-        let _ = writeln!(out, "  * {}", code(&allowed(allowance)));
+        let _ = writeln!(out, "  * {}", code(&format!("allowed: {allowance}")));
     }
     let diffs = diffs.iter().map(Some).chain(std::iter::repeat(None));
     for (DeployedToggle { id, effect }, diff) in deployment.toggles.iter().zip(diffs).take(LISTED) {

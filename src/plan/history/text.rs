@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{DeployedDiff, DeploymentLog, sign, word};
-use crate::model::{Allowance, Color, DeployedToggle, Deployment, cut, escaped, rfc3339};
+use crate::model::{Color, DeployedToggle, Deployment, cut, escaped, rfc3339};
 use crate::plan::render::{defused, paint, painted};
 
 /// The number of toggles of a deployment that are listed without differences.
@@ -35,28 +35,8 @@ fn head(out: &mut String, deployment: &Deployment, color: Color) {
     };
     let _ = writeln!(out, "{}  {revision}  {subject}", rfc3339(deployment.at));
     for allowance in &deployment.allowances {
-        let _ = writeln!(out, "  {}", paint(&allowed(allowance), "36", color));
+        let _ = writeln!(out, "  {}", paint(&format!("allowed: {allowance}"), "36", color));
     }
-}
-
-/// Describes the decision of an operator.
-pub(super) fn allowed(allowance: &Allowance) -> String {
-    let Allowance {
-        what,
-        environment,
-        revision: _,
-        by,
-        at,
-    } = allowance;
-    let environment = environment
-        .as_ref()
-        .map(|environment| format!(" in {environment}"));
-    format!(
-        "allowed: {what}{} by {} at {}",
-        environment.unwrap_or_default(),
-        escaped(by),
-        rfc3339(*at)
-    )
 }
 
 fn toggles(out: &mut String, deployment: &Deployment, diffs: &[DeployedDiff], color: Color) {

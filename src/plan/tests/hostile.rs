@@ -104,14 +104,10 @@ fn plan_of(text: &str) -> Plan {
     world
         .environment_holds
         .insert("z/z".parse().unwrap(), text.to_owned());
-    world.findings = outputs::broken(&format!("p/e/{text}.yaml"));
+    world.findings = broken(&format!("p/e/{text}.yaml"));
     world.findings[0].message = escaped(text).to_string();
     world.findings[0].help = Some(escaped(text).to_string());
-    let policy = Policy {
-        max_change_ratio: 1.0,
-        ..Policy::default()
-    };
-    let mut plan = world.plan(&policy);
+    let mut plan = world.plan(&all_at_once());
     text.clone_into(&mut plan.source.repo);
     text.clone_into(&mut plan.source.reference);
     plan.base_url = Some(text.to_owned());

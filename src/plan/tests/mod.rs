@@ -14,10 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::*;
-use crate::document::Diagnostic;
+use crate::document::{self, Diagnostic};
 use crate::model::{
-    Action, Attribution, Commit, CommitId, Content, EnvironmentId, Format, HistoryEvidence, ObjectId,
-    Payload, RequestDigest, Sent, Serve, Suspension, Suspensions, Targeting, ToggleId, Variation, Version,
+    Action, Attribution, Blob, Commit, CommitId, Content, EnvironmentId, Format, HistoryEvidence, ObjectId,
+    Payload, RequestDigest, Sent, Serve, ServiceKind, Suspension, Suspensions, Targeting, ToggleId,
+    Variation, Version,
 };
 
 /// A document: what it means, and its blob. Two blobs may mean the same.
@@ -115,6 +116,48 @@ fn json(plan: &Plan) -> serde_json::Value {
 
 fn id(text: &str) -> ToggleId {
     text.parse().unwrap()
+}
+
+/// A plan with an entry of every kind.
+fn rich() -> Plan {
+    let mut world = World::of(10, 3, 0)
+        .message("Raise it\n::error::x ##[group] ``` \u{202e}@you")
+        .want("p/e/bad", Want::Invalid)
+        .want("q/e/new", Want::Document(doc(2)))
+        .knows("q/e/changed", Known::Document(doc(2)))
+        .want("q/e/changed", Want::Document(doc(5)))
+        .knows("q/e/gone", Known::Document(doc(2)))
+        .want("q/e/refused", Want::Document(doc(4)))
+        .knows("q/e/refused", Known::Document(doc(2)))
+        .want("r/e/first", Want::Document(doc(2)));
+    let refused = Parked {
+        request: RequestDigest::new(Action::Update, &doc(4).payload()),
+        reason: WithheldReason::Refused("::error::no\n".into()),
+    };
+    world.parked.insert(id("q/e/refused"), refused);
+    world.findings = broken("p/e/bad.yaml");
+    let policy = Policy {
+        max_change_count: Some(2),
+        ..Policy::default()
+    };
+    world.plan(&policy)
+}
+
+/// The findings of a document with two mistakes.
+fn broken(path: &str) -> Vec<Diagnostic> {
+    let text = "disabled: false\ncolour: \"::error::\u{1b}[31m ``` ##[group]\"\n";
+    let blob = Blob::Content(text.into());
+    let mut found = document::read(path, Format::Yaml, &blob, ServiceKind::Documented).diagnostics;
+    found.truncate(2);
+    found
+}
+
+/// A policy that limits no mass change.
+fn all_at_once() -> Policy {
+    Policy {
+        max_change_ratio: 1.0,
+        ..Policy::default()
+    }
 }
 
 impl World {

@@ -4,39 +4,6 @@ use super::*;
 use crate::document;
 use crate::model::{Blob, Color, Format, ServiceKind, escaped};
 
-pub(super) fn rich() -> Plan {
-    let mut world = World::of(10, 3, 0)
-        .message("Raise it\n::error::x ##[group] ``` \u{202e}@you")
-        .want("p/e/bad", Want::Invalid)
-        .want("q/e/new", Want::Document(doc(2)))
-        .knows("q/e/changed", Known::Document(doc(2)))
-        .want("q/e/changed", Want::Document(doc(5)))
-        .knows("q/e/gone", Known::Document(doc(2)))
-        .want("q/e/refused", Want::Document(doc(4)))
-        .knows("q/e/refused", Known::Document(doc(2)))
-        .want("r/e/first", Want::Document(doc(2)));
-    let refused = Parked {
-        request: RequestDigest::new(Action::Update, &doc(4).payload()),
-        reason: WithheldReason::Refused("::error::no\n".into()),
-    };
-    world.parked.insert(id("q/e/refused"), refused);
-    world.findings = broken("p/e/bad.yaml");
-    let policy = Policy {
-        max_change_count: Some(2),
-        ..Policy::default()
-    };
-    world.plan(&policy)
-}
-
-/// The findings of a document with two mistakes.
-pub(super) fn broken(path: &str) -> Vec<Diagnostic> {
-    let text = "disabled: false\ncolour: \"::error::\u{1b}[31m ``` ##[group]\"\n";
-    let blob = Blob::Content(text.into());
-    let mut found = document::read(path, Format::Yaml, &blob, ServiceKind::Documented).diagnostics;
-    found.truncate(2);
-    found
-}
-
 #[test]
 fn the_text_is_for_people() {
     insta::assert_snapshot!(render::text(&rich(), Color::Never), @r#"
@@ -344,11 +311,7 @@ fn hostile_text_starts_no_line_and_leaves_no_fence() {
 #[test]
 fn a_flood_is_cut_and_says_by_how_much() {
     let world = World::of(2000, 600, 0);
-    let policy = Policy {
-        max_change_ratio: 1.0,
-        ..Policy::default()
-    };
-    let text = render::text(&world.plan(&policy), Color::Never);
+    let text = render::text(&world.plan(&all_at_once()), Color::Never);
     assert!(text.contains("  … and 100 more changes\n"), "{text}");
     let cut = "\nOnly the first 50 changes are shown with their contents; `-o json` shows all of them.\n";
     assert!(text.contains(cut), "{text}");
@@ -357,7 +320,7 @@ fn a_flood_is_cut_and_says_by_how_much() {
     let held = render::text(
         &world.plan(&Policy {
             max_change_ratio: 0.1,
-            ..policy
+            ..Policy::default()
         }),
         Color::Never,
     );

@@ -5,13 +5,6 @@ use crate::plan::render::{ForgePages, Links, markdown};
 
 const ANY: usize = render::ANY_COMMENT;
 
-fn all_at_once() -> Policy {
-    Policy {
-        max_change_ratio: 1.0,
-        ..Policy::default()
-    }
-}
-
 /// The part of a page that a reader sees without opening a fold.
 fn outside(page: &str) -> String {
     let mut out = String::new();
@@ -25,7 +18,7 @@ fn outside(page: &str) -> String {
 
 #[test]
 fn a_page_says_outside_of_the_folds_what_changes_for_whom() {
-    let page = markdown(&outputs::rich(), None, ANY, None);
+    let page = markdown(&rich(), None, ANY, None);
     insta::assert_snapshot!(outside(&page), @r##"
     ### gitoggle plan
 
@@ -102,7 +95,7 @@ fn a_fold_has_the_commit_and_the_diff_of_each_change() {
 #[test]
 fn files_commits_and_findings_are_links_if_the_forge_is_known() {
     let links = Links::new(ForgePages::Github, "https://github.com", "team/toggles");
-    let page = markdown(&outputs::rich(), None, ANY, links.as_ref());
+    let page = markdown(&rich(), None, ANY, links.as_ref());
     let base = "https://github.com/team/toggles";
     let (revision, commit) = ("03".repeat(20), "04".repeat(20));
     for link in [
@@ -237,7 +230,7 @@ fn very_many_environments_and_findings_leave_room_for_changes() {
             .knows(&format!("p/e{at:04}/t"), Known::Document(doc(2)));
     }
     world.findings = (0..1000)
-        .flat_map(|at| outputs::broken(&format!("x/y/z{at}.yaml")))
+        .flat_map(|at| broken(&format!("x/y/z{at}.yaml")))
         .collect();
     let page = markdown(&world.plan(&all_at_once()), None, ANY, None);
     assert!(page.len() <= ANY);

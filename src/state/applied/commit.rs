@@ -6,9 +6,7 @@ use git2::Repository;
 
 use crate::git::pack::{Object, ObjectKind};
 use crate::git::{object_id, oid, refs};
-use crate::model::{
-    Allowance, CommitId, DeploymentEffect, ObjectId, ToggleId, counted, cut, escaped, rfc3339,
-};
+use crate::model::{Allowance, CommitId, DeploymentEffect, ObjectId, ToggleId, counted, cut};
 use crate::state::Error;
 
 /// The ref of the record.
@@ -127,24 +125,9 @@ pub(crate) fn message(
         origin.base_url.replace(['\r', '\n'], "")
     );
     for allowance in origin.allowed(toggles) {
-        let _ = writeln!(text, "{ALLOWED}: {}", allowed(allowance));
+        let _ = writeln!(text, "{ALLOWED}: {allowance}");
     }
     text
-}
-
-/// Formats an allowance: `mass-change shop/prod by 127.0.0.1:4711 at 2026-01-31T12:00:00Z`.
-fn allowed(allowance: &Allowance) -> String {
-    let Allowance {
-        what,
-        environment,
-        revision: _,
-        by,
-        at,
-    } = allowance;
-    let environment = environment
-        .as_ref()
-        .map_or_else(String::new, |environment| format!(" {environment}"));
-    format!("{what}{environment} by {} at {}", escaped(by), rfc3339(*at))
 }
 
 /// Returns the subject of a commit that covers `toggles`.

@@ -47,22 +47,13 @@ fn close(schema: &mut Value) {
     }
 }
 
-/// A world with an update, an orphan, an invalid document, a warning, a new toggle and a first pass.
+/// The world with an entry of every kind, and a warning.
 pub(super) fn of_every_kind() -> World {
-    let world = World::new();
-    for toggle in ["bad", "gone", "pay", "same"] {
-        world.repo.file(&format!("shop/prod/{toggle}.yaml"), doc(18));
-    }
-    world.repo.commit("Add all");
-    world.settle();
+    let world = World::of_every_kind();
     world
         .repo
-        .file("shop/prod/bad.yaml", doc(18).replace("select: 1", "select: 7"))
         .file("shop/prod/new.yaml", doc(30).replace("select: 1", "select: 0"))
-        .file("shop/prod/pay.yaml", doc(21))
-        .remove("shop/prod/gone.yaml")
-        .file("shop/test/first.yaml", doc(1))
-        .commit("Ask for 21 years\n\nThe law has changed.");
+        .commit("Serve one variation only");
     world
 }
 

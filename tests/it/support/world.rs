@@ -47,6 +47,30 @@ impl World {
         world
     }
 
+    /// Makes a world with an update, an orphan, an invalid document, a new toggle and a first pass.
+    pub(crate) fn of_every_kind() -> Self {
+        let world = Self::new();
+        for toggle in ["bad", "gone", "pay", "same"] {
+            world
+                .repo
+                .file(&format!("shop/prod/{toggle}.yaml"), super::doc(18));
+        }
+        world.repo.commit("Add all");
+        world.settle();
+        world
+            .repo
+            .file(
+                "shop/prod/bad.yaml",
+                super::doc(18).replace("select: 1", "select: 7"),
+            )
+            .file("shop/prod/new.yaml", super::doc(30))
+            .file("shop/prod/pay.yaml", super::doc(21))
+            .remove("shop/prod/gone.yaml")
+            .file("shop/test/first.yaml", super::doc(1))
+            .commit("Ask for 21 years\n\nThe law has changed.");
+        world
+    }
+
     /// Publishes everything there is, and forgets the requests.
     pub(crate) fn settle(&self) -> &Self {
         self.apply().set("first-pass", "assert").exit(0).any_output();
