@@ -10,6 +10,9 @@ mod certificate;
 #[path = "../../tests/it/support/git_host.rs"]
 mod git_host;
 #[allow(dead_code, reason = "shared with tests/it, which uses the rest")]
+#[path = "../../tests/it/support/request.rs"]
+mod request;
+#[allow(dead_code, reason = "shared with tests/it, which uses the rest")]
 #[path = "../../tests/it/support/service.rs"]
 mod service;
 #[path = "../../tests/it/support/wait.rs"]
@@ -23,7 +26,7 @@ use self::answer::Act;
 pub(crate) use self::answer::{Answer, Then};
 pub(crate) use self::certificate::Authority;
 pub(crate) use self::git_host::Door;
-pub(crate) use self::service::Request;
+pub(crate) use self::request::Request;
 use self::service::Service;
 use self::wait::eventually;
 

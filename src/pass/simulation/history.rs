@@ -2,8 +2,7 @@
 //! disk applies the newest commit once, and the service must have what that commit says.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use git2::RepositoryInitOptions;
 use tokio::sync::watch;
 
 use super::job::{Job, Site};
-use super::machine::{Hazards, Machine};
+use super::machine::{Hazards, Machine, tear};
 use super::network::Network;
 use super::reference::SharedReference;
 use super::repository::{Document, Documents, Revisions, folder};
@@ -398,25 +397,3 @@ impl History {
 const LAST_MEANING: u8 = 4;
 
 const FIRST: Document = Document { meaning: 0, style: 0 };
-
-/// Loses the end of the journal of a process that was killed: outcomes, which nothing waits for to be on the disk. Returns
-/// whether it did.
-fn tear(world: &World, disk: &Path) -> bool {
-    let path = disk.join("journal");
-    let Ok(journal) = fs::read(&path) else {
-        return false;
-    };
-    let lines: Vec<&[u8]> = journal.split_inclusive(|byte| *byte == b'\n').collect();
-    let outcomes = lines
-        .iter()
-        .rev()
-        .take_while(|line| line.starts_with(b"{\"outcome\""))
-        .count();
-    if outcomes == 0 || !world.trouble(0.3) {
-        return false;
-    }
-    let kept = lines.len() - world.draw(|rng| rng.usize(1..=outcomes));
-    fs::write(&path, lines[..kept].concat()).expect("a journal");
-    world.say("", "the end of the journal is lost");
-    true
-}

@@ -3,13 +3,14 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::fmt;
 use std::panic::resume_unwind;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
+use std::{fmt, fs};
 
 use fastrand::Rng;
 use tokio::time::Instant;
@@ -332,4 +333,26 @@ impl fmt::Debug for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.name)
     }
+}
+
+/// Loses the end of the journal of a process that was killed: outcomes, which nothing waits for to be on the disk. Returns
+/// whether it did.
+pub(super) fn tear(world: &World, disk: &Path) -> bool {
+    let path = disk.join("journal");
+    let Ok(journal) = fs::read(&path) else {
+        return false;
+    };
+    let lines: Vec<&[u8]> = journal.split_inclusive(|byte| *byte == b'\n').collect();
+    let outcomes = lines
+        .iter()
+        .rev()
+        .take_while(|line| line.starts_with(b"{\"outcome\""))
+        .count();
+    if outcomes == 0 || !world.trouble(0.3) {
+        return false;
+    }
+    let kept = lines.len() - world.draw(|rng| rng.usize(1..=outcomes));
+    fs::write(&path, lines[..kept].concat()).expect("a journal");
+    world.say("", "the end of the journal is lost");
+    true
 }

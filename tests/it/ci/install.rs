@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::mirror::{Machine, Mirror, VERSION, program, requested, targets};
+use crate::support::Service;
 use crate::support::answer::Answer;
 use crate::support::certificate::Authority;
-use crate::support::service::Service;
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 

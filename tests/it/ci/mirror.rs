@@ -7,7 +7,7 @@ use std::process::Command;
 use super::{Job, here, yaml};
 use crate::support::answer::Answer;
 use crate::support::certificate::Authority;
-use crate::support::service::{Request, Service};
+use crate::support::{Request, Service};
 
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 

@@ -1,5 +1,6 @@
 //! The manual: its console blocks are run, and its tables list what the program has, no more and no less.
 
+mod check_examples;
 mod checks;
 mod page;
 mod session;

@@ -1,5 +1,6 @@
 //! The outputs for other programs: each is validated as its reader would do it.
 
+mod hostile;
 mod junit;
 mod reports;
 mod schema;

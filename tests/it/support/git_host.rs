@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::answer::Answer;
-use super::service::{Request, Service};
+use super::request::Request;
+use super::service::Service;
 
 /// Who may come in.
 #[derive(Clone, Debug)]

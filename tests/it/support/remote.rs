@@ -5,7 +5,8 @@ use super::command::Gitoggle;
 use super::daemon::Daemon;
 use super::document::{body, doc};
 use super::git_host::{self, Door};
-use super::service::{Request, Service};
+use super::request::Request;
+use super::service::Service;
 use super::world::{TOKEN, World};
 
 /// What one lookup of a ref asks of the host.

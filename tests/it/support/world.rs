@@ -7,7 +7,8 @@ use tempfile::TempDir;
 use super::certificate::Authority;
 use super::command::Gitoggle;
 use super::repo::Repo;
-use super::service::{Request, Service};
+use super::request::Request;
+use super::service::Service;
 use super::text::Normaliser;
 
 /// The access token, which must never be seen anywhere but in the `Authorization` header.

@@ -1,8 +1,10 @@
 //! Tests the state folder: its service, its writer, and unknown outcomes.
 
+mod disk;
+
 use serde_json::json;
 
-use crate::support::{Answer, Repo, Service, SmallDisk, World, body, content, doc};
+use crate::support::{Answer, Repo, Service, World, body, content, doc};
 
 /// Returns a world whose process was killed during the request with `doc(21)`, so that its outcome is unknown.
 pub(crate) fn interrupted() -> World {
@@ -196,65 +198,6 @@ fn a_writer_that_does_not_end_is_named() {
     assert_eq!(world.service.count(), 1);
 }
 
-#[test]
-fn a_request_that_cannot_be_recorded_is_not_sent() {
-    let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
-    let _protected = crate::support::files::protect(&world.state());
-    world
-        .apply()
-        .by_nobody()
-        .exit(1)
-        .stderr_contains(&["$TMP/state"])
-        .any_stdout();
-    world.nothing_sent();
-}
-
-#[test]
-fn files_that_cannot_grow_stop_a_pass_before_its_first_request() {
-    for blocks in [0, 1, 2, 4, 8] {
-        let world = World::with_pay_applied();
-        world
-            .repo
-            .file("shop/prod/pay.yaml", doc(21))
-            .file("shop/prod/zoo.yaml", doc(3))
-            .commit("Change both");
-        // SIGXFSZ is ignored, so that a write fails as on a full disk.
-        let run = world.apply().after(&format!("trap '' XFSZ; ulimit -f {blocks}"));
-        let printed = run.exit_in(&[0, 1]).both();
-        let sent = world.service.take();
-        assert!(
-            blocks > 0 || sent.is_empty(),
-            "sent without a record: {sent:?}\n{printed}"
-        );
-        recovers(&world, &sent);
-    }
-}
-
-#[test]
-fn a_full_disk_stops_a_pass_before_its_first_request() {
-    let world = World::with_pay_applied();
-    let Some(disk) = SmallDisk::over(&world) else {
-        return;
-    };
-    for free in [0, 4, 8, 16, 32, 64] {
-        world
-            .repo
-            .file("shop/prod/pay.yaml", doc(100 + free))
-            .file("shop/prod/zoo.yaml", doc(200 + free))
-            .commit("Change both");
-        disk.fill_up_to(free);
-        let printed = world.apply().exit_in(&[0, 1]).both();
-        let sent = world.service.take();
-        assert!(free > 0 || sent.is_empty(), "{sent:?}\n{printed}");
-        disk.make_room();
-        recovers(&world, &sent);
-    }
-}
-
 /// Asserts that a pass with free space sends every request except those recorded as sent.
 #[track_caller]
 fn recovers(world: &World, sent: &[crate::support::Request]) {
@@ -362,44 +305,4 @@ fn the_default_state_folder_is_keyed_by_the_source_as_given() {
         .unwrap()
         .count();
     assert!(folders >= 1, "in the platform's state folder");
-}
-
-/// A kind of damage to a state folder.
-type Damage = fn(&std::path::Path);
-
-#[test]
-fn a_corrupt_state_folder_is_reported_and_nothing_is_sent() {
-    let damages: [(&str, Damage); 4] = [
-        ("journal", |state| {
-            std::fs::write(state.join("journal"), "nonsense\nnonsense\n").unwrap();
-        }),
-        ("ref", |state| {
-            let git = Repo::at(&state.join("state.git"));
-            let empty = git.git(&["hash-object", "-t", "tree", "-w", "/dev/null"]);
-            let commit = git.git(&["commit-tree", "-m", "Not ours", &empty]);
-            git.git(&["update-ref", "refs/gitoggle/applied", &commit]);
-        }),
-        ("objects", |state| {
-            std::fs::remove_dir_all(state.join("state.git/objects")).unwrap();
-        }),
-        ("a file in its place", |state| {
-            std::fs::remove_dir_all(state).unwrap();
-            std::fs::write(state, "").unwrap();
-        }),
-    ];
-    for (name, damage) in damages {
-        let world = World::with_pay_applied();
-        world
-            .repo
-            .file("shop/prod/pay.yaml", doc(21))
-            .commit("Change pay");
-        damage(&world.state());
-        let ran = world.apply().exit_in(&[1, 4]);
-        let printed = ran.both();
-        assert!(
-            !printed.contains("panicked") && !printed.is_empty(),
-            "{name}: {printed}"
-        );
-        world.nothing_sent();
-    }
 }

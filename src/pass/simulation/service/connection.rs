@@ -1,0 +1,177 @@
+//! The connection of one client, whose requests may be late, lost, or refused.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::{Fate, TIMEOUT, ToggleService};
+use crate::model::{Certainty, Live, LiveVersion, ToggleId};
+use crate::pass::publish::service::{Simulated, SimulatedService};
+use crate::pass::simulation::live_store::LiveStore;
+use crate::pass::simulation::machine::Machine;
+use crate::service::Outcome;
+use crate::state::SimulatedClock as _;
+
+/// The connection of one process.
+#[derive(Clone)]
+pub(crate) struct Connection {
+    pub(crate) service: ToggleService,
+    pub(crate) machine: Machine,
+    /// The revision that the process applies.
+    pub(crate) revision: Arc<AtomicUsize>,
+}
+
+impl Connection {
+    async fn request(&self, toggle: &ToggleId, body: &[u8]) -> Outcome {
+        let Self {
+            service,
+            machine,
+            revision,
+        } = self;
+        let world = &service.world;
+        if service.exceptions.frozen_requests && world.trouble(0.03) {
+            machine.freeze();
+        }
+        let fate = service.fate();
+        if fate == Fate::Unreachable {
+            // The process may die before it records that.
+            service.state().confirmed.remove(toggle);
+            self.wait(Duration::from_millis(50)).await;
+            return busy(None, Certainty::NotStored);
+        }
+        let revision = revision.load(Ordering::SeqCst);
+        let sent = meaning(body);
+        let number = service.accept(machine, toggle, body, revision, fate);
+        let is_slow = world.trouble(0.2);
+        let seconds = match is_slow {
+            true => world.between(0.4, 9.0),
+            false => world.between(0.02, 0.4),
+        };
+        let away = Duration::from_secs_f64(seconds);
+        let (concluded, is_stored) = match fate {
+            Fate::Late => (away + Duration::from_secs_f64(world.between(10.0, 120.0)), true),
+            fate => (
+                away,
+                matches!(fate, Fate::Stored | Fate::AnswerLost | Fate::StoredBusy),
+            ),
+        };
+        service.conclude(number, toggle, concluded, is_stored);
+        let outcome = match fate {
+            Fate::AnswerLost | Fate::Late | Fate::RequestLost => {
+                self.wait(TIMEOUT).await;
+                let reason = "no answer came".to_owned();
+                Outcome::Lost { reason }
+            }
+            fate => {
+                // Longer on every clock, so that the request has been carried out by then.
+                self.wait(away.mul_f64(1.05) + Duration::from_millis(1)).await;
+                match service.state().conflicts.contains(&number) {
+                    true => conflict(fate),
+                    false => answer(fate),
+                }
+            }
+        };
+        machine.say(format_args!("{toggle}: {}", outcome.as_str()));
+        if fate == Fate::Stored && !service.state().conflicts.contains(&number) {
+            let mut state = service.state();
+            if !state
+                .open
+                .get(toggle)
+                .is_some_and(|open| open.iter().any(|open| open.number > number))
+            {
+                state.confirmed.insert(toggle.clone(), sent);
+            }
+        }
+        outcome
+    }
+
+    /// Answers a read.
+    fn look<T>(
+        &self,
+        read: impl FnOnce(&mut LiveStore) -> T + Send + 'static,
+    ) -> Simulated<Result<T, Outcome>> {
+        let connection = self.clone();
+        Box::pin(async move {
+            let Self { service, .. } = &connection;
+            let seconds = service.world.between(0.01, 0.3);
+            connection.wait(Duration::from_secs_f64(seconds)).await;
+            let fails = service.state().is_down || service.world.trouble(0.03);
+            match fails && !service.world.is_calm() {
+                true => Err(busy(Some(503), Certainty::NotStored)),
+                false => Ok(read(&mut service.state().live)),
+            }
+        })
+    }
+
+    async fn wait(&self, duration: Duration) {
+        self.machine.sleep_until(self.machine.instant() + duration).await;
+    }
+}
+
+impl SimulatedService for Connection {
+    fn publish(&self, toggle: &ToggleId, body: Bytes) -> Simulated<Outcome> {
+        let (connection, toggle) = (self.clone(), toggle.clone());
+        Box::pin(async move { connection.request(&toggle, &body).await })
+    }
+
+    fn read(&self, toggle: &ToggleId) -> Simulated<Result<Live, Outcome>> {
+        let toggle = toggle.clone();
+        self.look(move |live| live.live(&toggle))
+    }
+
+    fn versions_from(&self, toggle: &ToggleId, first: u64) -> Simulated<Result<Vec<LiveVersion>, Outcome>> {
+        let toggle = toggle.clone();
+        self.look(move |live| live.from(&toggle, first))
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.machine.fmt(f)
+    }
+}
+
+fn answer(fate: Fate) -> Outcome {
+    match fate {
+        Fate::Busy | Fate::StoredBusy => busy(Some(503), Certainty::Unknown),
+        Fate::Refused => Outcome::Refused {
+            status: 400,
+            code: None,
+            certainty: Certainty::NotStored,
+            reason: "refused".to_owned(),
+        },
+        _ => Outcome::Applied { status: 200 },
+    }
+}
+
+fn conflict(fate: Fate) -> Outcome {
+    match fate {
+        Fate::StoredBusy => answer(fate),
+        _ => Outcome::Refused {
+            status: 400,
+            code: Some("invalid_request".to_owned()),
+            certainty: Certainty::NotStored,
+            reason: "Request conflict, please try again".to_owned(),
+        },
+    }
+}
+
+fn busy(status: Option<u16>, certainty: Certainty) -> Outcome {
+    Outcome::Busy {
+        status,
+        retry_after: None,
+        certainty,
+        reason: "busy".to_owned(),
+    }
+}
+
+/// Returns the meaning of a body.
+pub(crate) fn meaning(body: &[u8]) -> u8 {
+    let body: serde_json::Value = serde_json::from_slice(body).expect("a JSON body");
+    let value = body["content"]["variations"][0]["value"].as_str();
+    let meaning = value.and_then(|value| value.strip_prefix('m')?.parse().ok());
+    meaning.expect("a document of the simulation")
+}

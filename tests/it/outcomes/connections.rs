@@ -1,0 +1,129 @@
+//! Certificates, proxies, and the number of requests at a time.
+
+use std::time::Duration;
+
+use super::waiting;
+use crate::support::certificate::Authority;
+use crate::support::{Answer, Service, TOKEN, World, body, doc};
+
+#[test]
+fn a_service_with_an_untrusted_certificate_gets_no_request() {
+    let world = waiting();
+    let stranger = world.write("stranger.pem", Authority::other().pem());
+    for run in [
+        world.apply().unset("ca-file"),
+        world.apply().set("ca-file", stranger),
+    ] {
+        run.exit(1).says(&["certificate"]).never_says(&[TOKEN]);
+    }
+    world.nothing_sent();
+    for (authority, words) in [
+        (Authority::expired(), "has expired"),
+        (Authority::for_another_host(), "is for another name"),
+        (
+            Authority::of_authorities(),
+            "a CA certificate is used as the server's certificate",
+        ),
+    ] {
+        let service = Service::start_with(authority.server());
+        world
+            .apply()
+            .set("base-url", service.url())
+            .set("state-dir", world.path(words))
+            .set("first-pass", "assert")
+            .set("ca-file", world.write("authority.pem", authority.pem()))
+            .exit(1)
+            .says(&["certificate", words])
+            .never_says(&[TOKEN]);
+        assert_eq!(service.count(), 0);
+    }
+}
+
+#[test]
+fn environments_are_published_in_parallel_and_each_one_serially() {
+    let world = World::new();
+    for environment in ["a", "b", "c"] {
+        for toggle in ["x", "y"] {
+            world
+                .repo
+                .file(&format!("shop/{environment}/{toggle}.yaml"), doc(18));
+        }
+    }
+    world.repo.commit("Add six");
+    world
+        .service
+        .always(|_| Answer::applied().slowly(Duration::from_millis(150)));
+    world.apply().set("first-pass", "assert").exit(0).any_output();
+    let requests = world.service.take();
+    assert_eq!(requests.len(), 6);
+    assert!(requests.iter().all(|request| request.open_for_environment == 1));
+    assert_eq!(requests.iter().map(|request| request.open).max(), Some(3));
+}
+
+#[test]
+fn the_number_of_open_requests_is_bounded() {
+    let world = World::new();
+    for number in 0..12 {
+        world
+            .repo
+            .file(&format!("shop/env{}/t{number}.yaml", number % 6), doc(18));
+    }
+    world.repo.commit("Add twelve");
+    world
+        .service
+        .always(|_| Answer::applied().slowly(Duration::from_millis(30)));
+    world
+        .apply()
+        .set("first-pass", "assert")
+        .set("max-in-flight", "2")
+        .set("max-in-flight-per-environment", "2")
+        .exit(0)
+        .any_output();
+    let requests = world.service.take();
+    assert_eq!(requests.iter().map(|request| request.open).max(), Some(2));
+    assert!(requests.iter().all(|request| request.open_for_toggle == 1));
+}
+
+#[test]
+fn the_target_is_printed_before_the_first_request() {
+    let world = waiting();
+    world.service.answers([Answer::stores_and_hangs()]);
+    let mut child = world.apply().start_piped();
+    world.service.wait_for(1);
+    child.kill().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let output = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    for part in ["127.0.0.1", "refs/heads/main", world.repo.head().as_str()] {
+        assert!(output.contains(part), "{part} in {output}");
+    }
+}
+
+#[test]
+fn a_proxy_learns_only_the_host_of_the_service() {
+    let world = waiting();
+    let proxy = crate::support::proxy::Proxy::start();
+    world.apply().env("HTTPS_PROXY", proxy.url()).exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    let seen = proxy.seen();
+    assert!(
+        seen.starts_with(&format!("CONNECT 127.0.0.1:{} ", world.service.port())),
+        "{seen}"
+    );
+    assert!(!seen.contains(TOKEN) && !seen.contains("shop"), "{seen}");
+
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(22))
+        .commit("Change again");
+    world
+        .apply()
+        .env("HTTPS_PROXY", "http://127.0.0.1:9")
+        .env("NO_PROXY", "127.0.0.1")
+        .exit(0)
+        .any_output();
+    world.sent(&[("shop/prod/pay", body(22, "Change again"))]);
+}

@@ -1,0 +1,116 @@
+//! Two jobs at once, and jobs that were killed.
+
+use super::{age, disk, job, shared};
+use crate::support::{Answer, Request, World, body, doc};
+
+#[test]
+fn two_jobs_at_once_publish_everything_once() {
+    let (world, _remote) = shared();
+    for environment in ["a", "b", "c"] {
+        for toggle in ["x", "y"] {
+            world
+                .repo
+                .file(&format!("shop/{environment}/{toggle}.yaml"), doc(18));
+        }
+    }
+    world.repo.commit("Add six");
+    world
+        .service
+        .always(|_| Answer::applied().slowly(std::time::Duration::from_millis(20)));
+    let runs: Vec<_> = ["left", "right", "middle"]
+        .map(|machine| job(&world, machine).set("first-pass", "assert").start())
+        .into();
+    let codes: Vec<_> = runs
+        .into_iter()
+        .map(crate::support::command::Running::wait)
+        .collect();
+    assert_eq!(codes, [Some(0); 3], "who comes second waits");
+    let requests = world.service.take();
+    let mut toggles: Vec<_> = requests.iter().map(Request::toggle).collect();
+    toggles.sort();
+    let count = toggles.len();
+    toggles.dedup();
+    assert_eq!((toggles.len(), count), (6, 6), "each once: {toggles:?}");
+    assert!(requests.iter().all(|request| request.open_for_environment == 1));
+    job(&world, "left").exit(0).any_output();
+    world.nothing_sent();
+}
+
+#[test]
+fn a_job_waits_for_a_publishing_job_and_names_it() {
+    let (world, _remote) = shared();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world
+        .service
+        .always(|_| Answer::applied().slowly(std::time::Duration::from_secs(1)));
+    let first = job(&world, "left").start();
+    world.service.wait_for(1);
+    job(&world, "right")
+        .exit(0)
+        .stderr_contains(&["waiting for it", "on left"])
+        .any_stdout();
+    assert_eq!(first.wait(), Some(0));
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+}
+
+/// Kills a job after its request was sent, and deletes its disk.
+fn killed(world: &World) {
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.service.answers([Answer::stores_and_hangs()]);
+    let run = job(world, "lost").start();
+    world.service.wait_for(1);
+    run.kill();
+    world.service.sender_died();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    std::fs::remove_dir_all(disk(world, "lost")).unwrap();
+}
+
+#[test]
+fn the_next_job_repeats_the_requests_of_a_dead_one() {
+    let (world, remote) = shared();
+    killed(&world);
+    age(&remote);
+    job(&world, "next").exit(0).any_output();
+    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    job(&world, "last").exit(0).any_output();
+    world.nothing_sent();
+}
+
+#[test]
+fn a_revert_overwrites_the_requests_of_a_dead_job() {
+    let (world, remote) = shared();
+    killed(&world);
+    age(&remote);
+    world.repo.revert();
+    job(&world, "next").exit(0).any_output();
+    let requests = world.service.take();
+    assert_eq!(requests.len(), 1);
+    assert_eq!(requests[0].body()["content"], crate::support::content(18));
+}
+
+#[test]
+#[ignore = "waits for another job for more than a minute"]
+fn a_job_that_gives_up_waiting_names_the_publishing_job() {
+    let (world, _remote) = shared();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .commit("Change pay");
+    world.service.always(|_| Answer::stores_and_hangs());
+    // Four attempts of this length outlast the two minutes, which are longer than detecting a dead holder takes.
+    let _alive = job(&world, "alive").set("timeout", "45s").start();
+    world.service.wait_for(1);
+    job(&world, "other")
+        .within_seconds(150)
+        .exit(1)
+        .stderr_contains(&["waiting for it", "in use by pid", "on alive"])
+        .any_stdout();
+    let requests = world.service.take();
+    assert!(requests.iter().all(|request| request.open_for_environment == 1));
+}
