@@ -74,9 +74,7 @@ async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
                 layout: config.rules.layout.clone(),
             },
         };
-        let mut stop = stop.clone();
-        let ended = async move { drop(stop.wait_for(|stop| *stop).await) };
-        tokio::spawn(admin::serve(listener, admin, ended));
+        tokio::spawn(admin::serve(listener, admin, raised(stop.clone())));
     }
     let observer = RunObserver::new(setup::service(&config), metrics.clone());
     let driver = Driver {
@@ -96,6 +94,11 @@ async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
     watching.inspect(tokio::task::JoinHandle::abort);
     tracing::info!(name: "stopped", "stopped");
     Ok(ExitStatus::Clean)
+}
+
+/// Waits until `stop` is raised.
+async fn raised(mut stop: watch::Receiver<bool>) {
+    drop(stop.wait_for(|stop| *stop).await);
 }
 
 /// Returns the interval between scans for drift; zero for none.

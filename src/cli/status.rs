@@ -130,6 +130,11 @@ fn text(status: &Status, list: StatusList) -> String {
         let globs = scope.globs().map(|globs| format!(" {globs}")).unwrap_or_default();
         let _ = writeln!(text, "suspended{}: {}", escaped(&globs), escaped(reason));
     }
+    text + &rows(toggles, list) + &counts(toggles) + "\n"
+}
+
+fn rows(toggles: &[ToggleStatus], list: StatusList) -> String {
+    let mut text = String::new();
     let is_listed = |toggle: &&ToggleStatus| list == StatusList::All || toggle.state != ToggleState::InSync;
     let width = toggles
         .iter()
@@ -155,7 +160,7 @@ fn text(status: &Status, list: StatusList) -> String {
         let word = state.as_str().replace('_', " ");
         let _ = writeln!(text, "{word:<8} {toggle:<width$}  {revision}{reason}");
     }
-    text + &counts(toggles) + "\n"
+    text
 }
 
 /// Formats the toggles that are not in sync as Markdown.

@@ -45,6 +45,8 @@ pub(crate) fn read(path: &Path) -> Result<Vec<FileLine>, ConfigError> {
     parse(&name, &text)
 }
 
+const NESTED: &str = "settings are not nested: write one `key: value` per line";
+
 /// Parses `text`, and keeps scalars exactly as written.
 pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<FileLine>, ConfigError> {
     let mut lines = Vec::new();
@@ -61,12 +63,7 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<FileLine>, ConfigError
             ConfigError::new(place, "invalid YAML")
         })?;
         let place = place(name, &span);
-        let flat = || {
-            ConfigError::new(
-                place.clone(),
-                "settings are not nested: write one `key: value` per line",
-            )
-        };
+        let flat = || ConfigError::new(place.clone(), NESTED);
         match event {
             Event::DocumentStart(_) => {
                 documents += 1;

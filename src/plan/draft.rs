@@ -7,8 +7,8 @@ use super::change::{removal_comment, same_environment};
 use super::decide::{DecidedToggle, DraftChange, PassOrder, ToggleDecision};
 use super::first_pass::{FirstPassChoice, FirstPassRules, by_operator};
 use super::{
-    Before, Change, DriftedToggle, FirstPass, Input, LastOutcome, MassChange, OnDrift, OnInvalid, Orphan,
-    OrphanReason, Overwrite, Plan, Policy, PublishAttempt, Rail, StateEdit, Stopped, Trailer, WithheldReason,
+    Before, Change, DriftedToggle, FirstPass, Input, LastOutcome, OnDrift, OnInvalid, Orphan, OrphanReason,
+    Overwrite, Parked, Plan, Policy, PublishAttempt, Rail, StateEdit, Stopped, Trailer, WithheldReason,
     WithheldToggle,
 };
 use crate::model::{
@@ -71,32 +71,37 @@ impl Draft {
                 drift: None,
             },
         };
-        for DecidedToggle { id, decision } in decided {
-            match decision {
-                ToggleDecision::Nothing => {}
-                ToggleDecision::Withhold(reason) => draft.plan.withheld.push(WithheldToggle {
-                    id,
-                    reason,
-                    change: None,
-                }),
-                ToggleDecision::Orphan(path, reason, outcome) => draft.plan.orphans.push(Orphan {
-                    id,
-                    path,
-                    reason,
-                    outcome,
-                }),
-                ToggleDecision::Edit(edit) => draft.plan.state_edits.push(edit),
-                ToggleDecision::Publish(mut change) => {
-                    if let Some(parked) = parked.get(&id).filter(|parked| parked.matches(&change)) {
-                        // The reason of a whole environment is more general, so it stays.
-                        change.withheld.get_or_insert_with(|| parked.reason.clone());
-                    }
-                    draft.changes.push(change);
-                }
-            }
+        for toggle in decided {
+            draft.add(toggle, &parked);
         }
         draft.overwrite_drifted(drifted);
         draft
+    }
+
+    fn add(&mut self, toggle: DecidedToggle, parked: &BTreeMap<ToggleId, Parked>) {
+        let DecidedToggle { id, decision } = toggle;
+        match decision {
+            ToggleDecision::Nothing => {}
+            ToggleDecision::Withhold(reason) => self.plan.withheld.push(WithheldToggle {
+                id,
+                reason,
+                change: None,
+            }),
+            ToggleDecision::Orphan(path, reason, outcome) => self.plan.orphans.push(Orphan {
+                id,
+                path,
+                reason,
+                outcome,
+            }),
+            ToggleDecision::Edit(edit) => self.plan.state_edits.push(edit),
+            ToggleDecision::Publish(mut change) => {
+                if let Some(parked) = parked.get(&id).filter(|parked| parked.matches(&change)) {
+                    // The reason of a whole environment is more general, so it stays.
+                    change.withheld.get_or_insert_with(|| parked.reason.clone());
+                }
+                self.changes.push(change);
+            }
+        }
     }
 
     /// Adds the drifted toggles that may be overwritten, unless the pass decides on them anyway.
@@ -275,7 +280,8 @@ impl Draft {
     /// Adds the changes to the plan and withholds those over a rail or suspended.
     fn limit(&mut self, changes: Vec<Change>) {
         let lanes = changes.chunk_by(|a, b| same_environment(&a.id, &b.id));
-        let rails = lanes.filter_map(|lane| self.rail(lane));
+        let (overrides, applied) = (&self.plan.overrides, &self.applied_counts);
+        let rails = lanes.filter_map(|lane| self.policy.rail(lane, overrides, applied));
         let rails: BTreeMap<EnvironmentId, Rail> =
             rails.map(|rail| (rail.environment.clone(), rail)).collect();
         for change in changes {
@@ -362,30 +368,6 @@ impl Draft {
             true => Overwrite::Allowed,
             false => Overwrite::Held,
         }
-    }
-
-    fn rail(&self, lane: &[Change]) -> Option<Rail> {
-        if self.policy.mass_change == MassChange::Allowed {
-            return None;
-        }
-        let environment = lane.first()?.id.environment();
-        if self.plan.overrides.mass_change.contains(&environment) {
-            return None;
-        }
-        let (mut all, mut updates) = (0, 0);
-        for change in lane {
-            let is_allowed =
-                self.policy.trailer == Trailer::Allowed && change.attribution.allows(Override::MassChange);
-            // A retry passed the rails before, and a trailer exempts the changes of its commit (DESIGN, section 7).
-            if change.attempt == PublishAttempt::First && !is_allowed {
-                all += 1;
-                // Creates count for `max_change_count` only (DESIGN, section 7).
-                updates += usize::from(change.action != Action::Create);
-            }
-        }
-        let applied = self.applied_counts.get(&environment).copied().unwrap_or(0);
-        let ratio = self.policy.ratio_rail(&environment, updates, applied);
-        ratio.or_else(|| self.policy.count_rail(&environment, all))
     }
 }
 

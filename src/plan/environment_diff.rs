@@ -30,7 +30,7 @@ pub struct ToggleDiff {
     pub before: Option<Payload>,
     /// The targeting after; none if there is no document.
     pub after: Option<Payload>,
-    /// What the sign does not say, such as the path of a new file; may be empty.
+    /// Details beside the sign, such as the path of a new file; may be empty.
     pub remark: String,
 }
 

@@ -65,7 +65,7 @@ pub fn decide_live(change: &Change, live: &Live, policy: &Policy) -> LiveDecisio
     let drifted = LiveDecision::Hold(LiveHold::Drifted(of()));
     match &change.before {
         Before::Applied(before) | Before::Live(before) if is_live(before) => publish,
-        // The first version is the one that the creation of the toggle makes, so nobody has configured it yet.
+        // The first version is the one that the creation of the toggle makes, so the toggle is not configured yet.
         Before::Nothing if live.version <= 1 => publish,
         Before::Nothing => LiveDecision::Hold(LiveHold::DiffersFromLive(of())),
         // The request was either the last one, or it has not arrived.
@@ -141,7 +141,7 @@ fn misfit(change: &Change, kind: ReturnType) -> Option<String> {
     })
 }
 
-/// The fate of a request whose response does not say whether the service stored it.
+/// The fate of a request whose response does not show whether the service stored it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Resolution {
     /// The service stored it.

@@ -6,7 +6,7 @@
 //! # Promises
 //!
 //! * Every candidate ends in exactly one list: published, withheld, recorded without a publish, or orphan. (An orphan
-//!   whose last outcome is unknown says so in its explanation.)
+//!   whose last outcome is unknown has that in its explanation.)
 //! * The same input yields the same plan, byte for byte: all lists are sorted by toggle.
 //! * A plan that was carried out completely is empty when planned again.
 //! * Nothing is published without [`Plan::approve`]: publishing accepts only an [`Approved`] plan.
@@ -50,6 +50,7 @@ mod orphan;
 mod overrides;
 mod pairs;
 mod policy;
+mod rail;
 pub mod render;
 mod sentences;
 mod source_info;
@@ -80,9 +81,10 @@ pub use live_hold::{LiveChange, LiveHold};
 pub use orphan::{LastOutcome, Orphan, OrphanReason};
 pub use overrides::Overrides;
 pub use policy::{
-    FirstPass, HistoryRule, Limit, LiveAccess, MassChange, OnApproval, OnDrift, OnInvalid, OnMissing,
-    OnRemove, Policy, Rail, Trailer,
+    FirstPass, HistoryRule, LiveAccess, MassChange, OnApproval, OnDrift, OnInvalid, OnMissing, OnRemove,
+    Policy, Trailer,
 };
+pub use rail::{Limit, Rail};
 pub use sentences::sentences;
 pub use source_info::{Base, FETCH_ALL, History, SourceInfo};
 pub use value::{Approved, Lane, Plan, PlanCounts, Stopped};

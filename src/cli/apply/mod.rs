@@ -111,7 +111,7 @@ fn status(report: &Report, exit_zero_when_held: bool) -> ExitStatus {
     held.and(failed)
 }
 
-/// Returns what the status of the commit says.
+/// Returns the text of the commit status.
 fn verdict(result: &Result<Report, Failure>) -> forge::PassVerdict {
     // A hold is pending even if it does not fail the job.
     let status = match result {

@@ -2,7 +2,7 @@
 
 use crate::config::Command;
 
-/// A note and the command that does what it says.
+/// A note and its command.
 type Example = (&'static str, &'static str);
 
 /// Returns the end of the long help of `command`: its examples, and where to read more.

@@ -35,21 +35,8 @@ impl Driver {
         let at = self.config.clock.unix();
         let refused = result.as_ref().err().and_then(Error::refused_revision);
         let result = result.map_err(|error| error.in_full());
-        if let Ok(report) = &result {
-            self.metrics.fetched(report.read_time);
-            state.seen = Some(report.plan.source().revision);
-            state.log_notes(&report.notes);
-            state.log_guesses(report);
-            state.drift.settle(report);
-        }
-        state.drift.on_pass_finished(Instant::now());
-        state.on_pass_finished(&PassOutcome::of(&result), self.token_fingerprint());
-        let pass_result = pass_result(&result);
+        let pass_result = self.take_result(&result, took, state);
         let is_success = pass_result.as_ref().is_some_and(PassResult::is_success);
-        if let Some(pass_result) = &pass_result {
-            self.metrics.pass_ended(pass_result, took);
-            state.log_result(pass_result);
-        }
         if is_success {
             self.metrics.succeeded_at(at);
         }
@@ -85,6 +72,30 @@ impl Driver {
                 status.set_toggles(toggles);
             }
         });
+    }
+
+    /// Updates the schedule, the metrics of passes and the log.
+    fn take_result(
+        &self,
+        result: &Result<Report, String>,
+        took: Duration,
+        state: &mut LoopState,
+    ) -> Option<PassResult> {
+        if let Ok(report) = result {
+            self.metrics.fetched(report.read_time);
+            state.seen = Some(report.plan.source().revision);
+            state.log_notes(&report.notes);
+            state.log_guesses(report);
+            state.drift.settle(report);
+        }
+        state.drift.on_pass_finished(Instant::now());
+        state.on_pass_finished(&PassOutcome::of(result), self.token_fingerprint());
+        let pass_result = pass_result(result);
+        if let Some(pass_result) = &pass_result {
+            self.metrics.pass_ended(pass_result, took);
+            state.log_result(pass_result);
+        }
+        pass_result
     }
 
     /// Counts the toggles by state, and logs the toggles that are newly withheld or held.

@@ -83,9 +83,9 @@ where
         findings: tree_findings,
         ..
     } = comparison;
-    // The rails divide by the number of applied toggles, so a confirmed change counts before it is recorded.
     let nothing = BTreeMap::new();
     let settled = applied.settled().unwrap_or(&nothing);
+    // The rails divide by the number of applied toggles, so a confirmed change counts before it is recorded.
     count_settled(settled, &differences, &mut applied_counts);
     let overrides = applied.overrides(files.snapshot.revision());
     let environment_holds = emptied::holds(lost, &differences, rules, &overrides);
@@ -95,7 +95,6 @@ where
         environment_holds: &environment_holds,
     };
     let open = || Ok(((files.open)()?, applied.trees()?));
-    let decide = |candidate| deciding.decide(candidate);
     let unknown = applied.unknown();
     let context = ReadContext {
         kind: rules.kind,
@@ -106,12 +105,11 @@ where
         settled,
         renamed: &renamed,
     };
-    let (decided, mut findings) = read(differences, context, decide, open)?;
+    let (decided, mut findings) = read(differences, context, |one| deciding.decide(one), open)?;
     findings.extend(match applied {
         AppliedSide::Revision(base) => base.new_findings(tree_findings, files.root_tree, rules)?,
         AppliedSide::State(_) => tree_findings,
     });
-    findings.sort();
     Ok(Input {
         source: SourceInfo {
             base: applied.base(),

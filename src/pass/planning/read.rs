@@ -65,11 +65,6 @@ where
         let place = |one: &Difference| one.desired.first().and_then(|file| source.place(file.id));
         differences.sort_by_cached_key(|one| Reverse(place(one)));
     }
-    // Counting the cores takes ten system calls, too many for a few differences.
-    let threads = match count.div_ceil(PART) {
-        1 => 1,
-        parts => thread::available_parallelism().map_or(1, NonZero::get).min(parts),
-    };
     // Differences are taken from the end, so that they leave the memory that the decisions need.
     let parts = Mutex::new(differences);
     let all = Mutex::new((Vec::with_capacity(count), Vec::new()));
@@ -95,9 +90,13 @@ where
             all.1.append(&mut read.1);
         }
     };
-    match threads {
+    // Counting the cores takes ten system calls, too many for a few differences.
+    match count.div_ceil(PART) {
         1 => work()?,
-        _ => in_threads(threads, work)?,
+        parts => {
+            let cores = thread::available_parallelism().map_or(1, NonZero::get);
+            in_threads(cores.min(parts), work)?;
+        }
     }
     Ok(all.into_inner().unwrap_or_else(PoisonError::into_inner))
 }

@@ -23,7 +23,7 @@ pub(super) fn unmatched<S: Trees, A: Trees, E: CompareError<S, A>>(
     let mut remove = |kind| {
         match kind {
             PathKind::Document { id, .. } => unmatched.remove_matching(id.as_str()),
-            // A file with an invalid key has an error of its own, so its glob is not called mistyped.
+            // A file with an invalid key has its own error, so its glob is not called mistyped.
             PathKind::BadKey { claim, .. } => unmatched.remove_matching(&claim),
             _ => {}
         }

@@ -74,7 +74,7 @@ pub fn findings_in(findings: &[Diagnostic], path: &str) -> String {
     bounded(&lines, MOST_LINES, "… and {} more lines").join("\n")
 }
 
-/// Returns the first `most` lines, each of a bounded length, and a line that says how many were left out.
+/// Returns the first `most` lines, each of a bounded length, and a line with the number of omitted ones.
 fn bounded(lines: &[String], most: usize, rest: &str) -> Vec<String> {
     let more = lines.len().saturating_sub(most);
     let shown = lines.iter().take(most).map(|line| cut(line, MOST_CHARS));

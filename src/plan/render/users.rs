@@ -106,7 +106,7 @@ fn headline(impact: &Impact) -> String {
     line
 }
 
-/// Returns the two variations of a switch. Equal names are told apart, because their values differ.
+/// Returns the two variations of a switch. Variations of one name are distinct, because their values differ.
 fn names(switch: &Switch, name: fn(&str) -> String) -> (String, String) {
     let (from, to) = plain_names(switch, name);
     match from == to {

@@ -317,7 +317,7 @@ impl World {
         draft.attribute(&attributions, &evidence)
     }
 
-    /// Returns the world in which everything that `plan` says was done.
+    /// Returns the world after all of `plan` was carried out.
     fn after(mut self, plan: &Plan) -> Self {
         let wanted = self.desired.clone();
         let document = |id: &ToggleId| match wanted.get(id) {

@@ -1,4 +1,4 @@
-//! Sentences tell every difference and no other.
+//! Sentences describe every difference and no other.
 
 use proptest::prelude::*;
 

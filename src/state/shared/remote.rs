@@ -17,7 +17,7 @@ use crate::git::Failpoints;
 use crate::git::pack::{self, Object, ObjectKind};
 use crate::git::refs::{self, Moved};
 use crate::git::{self, GitAccess, HostMessage, RepoUrl, advertised, object_id, oid, with_remote};
-use crate::model::{CommitId, ObjectId};
+use crate::model::{CommitId, ObjectId, escaped};
 use crate::state::Error;
 
 /// Local refs for a fetched commit and for a commit to push.
@@ -311,16 +311,19 @@ impl SharedRemote {
         Err(match (pushed, verdict.into_inner()) {
             (Err(error), _) => failed(&self.remote)(error),
             (Ok(()), Some(Err(message))) => {
-                let said = HostMessage::of_side_band(&printed.borrow());
-                let said = said.map_or_else(String::new, |said| format!(": {said}"));
-                let message = format!("it rejected the push: {}{said}", crate::model::escaped(&message));
-                failed(&self.remote)(git2::Error::from_str(&message))
+                failed(&self.remote)(git2::Error::from_str(&rejection(&message, &printed.borrow())))
             }
             (Ok(()), _) => {
                 failed(&self.remote)(git2::Error::from_str("it did not report the result of the push"))
             }
         })
     }
+}
+
+/// Returns the text about a push that the host rejected, with what it printed.
+fn rejection(message: &str, printed: &[u8]) -> String {
+    let printed = HostMessage::of_side_band(printed).map_or_else(String::new, |text| format!(": {text}"));
+    format!("it rejected the push: {}{printed}", escaped(message))
 }
 
 fn failed<E: Into<RemoteFault>>(remote: &RepoUrl) -> impl FnOnce(E) -> Error + use<E> {

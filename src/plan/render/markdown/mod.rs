@@ -1,6 +1,6 @@
 //! Renders a plan as Markdown for a review: a comment on a pull request, or a job summary.
 //!
-//! Everything that a reviewer needs is outside of the folds: one line per toggle says what changes for whom. Folds
+//! Everything that a reviewer needs is outside of the folds: one line per toggle describes what changes for whom. Folds
 //! contain only diffs and commits. The page never exceeds its limit and counts what it leaves out. It takes its parts in
 //! the order of their importance: headings, reasons of holds, findings, lines of toggles, diffs. If the lines do not fit, it
 //! omits their links, and if they still do not, toggles with the same change share a line.
@@ -20,7 +20,7 @@ use crate::plan::{FETCH_ALL, Plan, drift};
 use lines::{Detail, PageLines};
 use page::{LeftOut, Page};
 
-/// A comment that every forge accepts. Gitea has no limit of its own, but some of its databases do.
+/// A comment that every forge accepts. Gitea has no limit, but some of its databases do.
 pub const ANY_COMMENT: usize = 65_535;
 /// The number of changes up to which each line has a link to its file, even if diffs do not fit then.
 const MOST_LINKED: usize = 100;
@@ -116,7 +116,7 @@ pub fn findings(findings: &[Diagnostic], summary: &str, limit: usize) -> String 
     defused(&text)
 }
 
-/// Returns a page that says that the plan of `revision` failed, and why.
+/// Returns a page about the failed plan of `revision`, with the reason.
 #[must_use]
 pub fn failed(revision: &str, error: &str) -> String {
     const LONGEST: usize = 10_000;
