@@ -1,5 +1,5 @@
 #!/bin/sh
-# For a CI system without a recipe of its own. `install.sh` installs gitoggle.
+# For a CI system without a recipe. `install.sh` installs gitoggle.
 #
 #   gitoggle.sh plan TARGET    for a branch: prints what it changes, compared with the branch TARGET of `origin`
 #   gitoggle.sh apply          for the merged commit: applies the plan, if it is still the one that was reviewed

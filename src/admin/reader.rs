@@ -1,7 +1,7 @@
 //! Protects the page and the read endpoints with the page token, if one is set (DESIGN, section 9.3).
 //!
 //! A browser sends the token as the password of HTTP Basic, a program as a bearer token. The admin token opens the same
-//! endpoints, because whoever may command the daemon may read it.
+//! endpoints, because clients that may command the daemon may read it.
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};

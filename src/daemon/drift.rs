@@ -58,7 +58,7 @@ impl DriftState {
 
     /// Makes a scan due at `then`.
     pub(super) fn set_due(&mut self, then: Instant) {
-        // Not before the first pass, which says what is applied.
+        // Not before the first pass, which determines what is applied.
         self.due = self.due.map(|_| then);
     }
 

@@ -13,7 +13,7 @@ pub(super) const SERVE_FORMS: &str = "write `{ select: 0 }` or `{ variation: \"n
 pub(super) const VANISHES: &str = "the service accepts this, but no longer delivers the toggle: callers get the default value in their code";
 
 /// The same of content that the SDKs cannot decode.
-pub(super) const STOPS: &str = "the service accepts this, but its SDKs cannot decode it: no toggle of the environment is updated any more";
+pub(super) const STOPS: &str = "the service accepts this, but its SDKs cannot decode it: no toggle of the environment is updated anymore";
 
 /// The same of content that the SDKs cannot evaluate.
 const WRONG: &str = "the service accepts this, but callers get the default value in their code";

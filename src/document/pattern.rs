@@ -38,7 +38,7 @@ impl PatternChecker {
             match RegexBuilder::new(pattern).size_limit(limit).build() {
                 Ok(_) => return Ok(()),
                 Err(Error::CompiledTooBig(_)) => {}
-                // The last line says what is wrong; the others repeat the pattern and point into it.
+                // The last line has the reason; the others repeat the pattern and point into it.
                 Err(error) => {
                     let text = error.to_string();
                     let reason = text.lines().last().unwrap_or_default();

@@ -116,7 +116,7 @@ fn condition(out: &mut String, condition: &Condition, service: ServiceKind) {
 /// The variations that serves refer to.
 struct Variations<'a> {
     list: &'a [Variation],
-    /// Whether each has a name of its own.
+    /// Whether each has a unique name.
     are_named: bool,
 }
 

@@ -28,7 +28,7 @@ impl ForgeApi {
         match self {
             Self::GitHub => 65_536,
             Self::GitLab => 1_000_000,
-            // Gitea has no limit of its own, but a column of its database may have this one.
+            // Gitea has no limit, but a column of its database may have this one.
             Self::Gitea => 65_535,
         }
     }

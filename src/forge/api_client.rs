@@ -166,7 +166,7 @@ fn routes(api: ForgeApi, repository: &str) -> Box<dyn Routes> {
     }
 }
 
-/// Returns what an error response says. GitLab has objects and lists in `message`, and `error` in place of it.
+/// Returns the message of an error response. GitLab has objects and lists in `message`, and `error` in place of it.
 fn message(body: &Value) -> String {
     match (&body["message"], &body["error"]) {
         (Value::String(text), _) | (Value::Null, Value::String(text)) => text.clone(),

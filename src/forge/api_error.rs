@@ -27,9 +27,9 @@ pub enum ForgeError {
     Refused {
         /// The status.
         status: u16,
-        /// What the forge says.
+        /// The message of the forge.
         message: String,
-        /// How long to wait before the next attempt, if the forge says so.
+        /// How long to wait before the next attempt, if the forge names it.
         wait: Option<Duration>,
     },
     /// The file of the token is unusable.

@@ -44,7 +44,7 @@ impl Routes for GitLab {
     }
 
     fn user(&self, kind: TokenKind) -> ForgeRequest {
-        // A job token has no user of its own; GitLab answers with the job, and its user.
+        // A job token has no user; GitLab answers with the job, and its user.
         let path = match kind {
             TokenKind::Job => "/job",
             TokenKind::Personal => "/user",

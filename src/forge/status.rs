@@ -19,7 +19,7 @@ words! {
 /// A status, besides its state.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct CommitStatus {
-    /// The name that tells it from other statuses of the commit.
+    /// The name that distinguishes it from other statuses of the commit.
     pub context: String,
     /// One sentence, cut at the forge's limit.
     pub description: String,

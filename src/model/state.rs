@@ -34,7 +34,7 @@ super::words! {
         AwaitsApproval = "awaits_approval",
         /// Nothing is applied for the toggle, and the service has other targeting than the document.
         DiffersFromLive = "differs_from_live",
-        /// Somebody changed the toggle on the service since it was last applied.
+        /// The toggle was changed on the service since it was last applied.
         Drifted = "drifted",
         /// The whole environment is held: all of its documents were removed.
         Environment = "environment",

@@ -236,7 +236,7 @@ impl Reconciler {
         }
     }
 
-    /// Does what the plan says, as far as it is approved, and records it.
+    /// Carries out the approved part of the plan, and records it.
     fn carry_out(
         &mut self,
         plan: &Approved,

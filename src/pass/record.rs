@@ -142,7 +142,7 @@ pub(crate) struct Documents(source::Reader);
 /// Why a document cannot be kept.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unreadable {
-    /// The source does not hold it any more.
+    /// The source no longer has it.
     #[error("document {0} is not in the source")]
     Absent(ObjectId),
     /// The source cannot be read.

@@ -195,7 +195,7 @@ impl PublishSummary {
 pub struct Report {
     /// The plan it followed.
     pub plan: Arc<Plan>,
-    /// Changes that were recorded before the pass started over and that are not in the plan any more.
+    /// Changes that were recorded before the pass started over and that are no longer in the plan.
     pub earlier: Vec<(Change, ChangeResult)>,
     /// The result of each change of the plan, in the plan's order; empty if the plan was not approved.
     pub results: Vec<ChangeResult>,

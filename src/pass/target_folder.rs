@@ -194,7 +194,7 @@ fn subfolder(parent: &OwnedFd, name: &str, shown: &str, missing: Missing) -> Res
     })?;
     match exists(&folder, ".git") {
         // A submodule or a nested repository, whose files belong to another history.
-        true => Err(refused(shown, "a repository of its own")),
+        true => Err(refused(shown, "a separate repository")),
         false => Ok(folder),
     }
 }

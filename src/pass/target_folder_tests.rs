@@ -56,7 +56,7 @@ fn links_repositories_and_other_files_are_refused_wherever_they_are() {
             "shop/prod/folder.yaml",
             "`shop/prod/folder.yaml` is not a regular file",
         ),
-        ("nested/prod/pay.yaml", "`nested` is a repository of its own"),
+        ("nested/prod/pay.yaml", "`nested` is a separate repository"),
         ("file/prod/pay.yaml", "`file` is not a folder"),
     ] {
         for existing in [Existing::Keep, Existing::Replace] {

@@ -90,7 +90,7 @@ impl Open {
     }
 }
 
-/// What the history says of one path.
+/// The result of a history walk for one path.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum FoundCommit {
     /// The commit that changed its meaning.

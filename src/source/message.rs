@@ -1,4 +1,4 @@
-//! Commit messages, decoded by what the commit says its encoding is.
+//! Commit messages, decoded by the encoding that the commit names.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

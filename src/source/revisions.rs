@@ -60,7 +60,7 @@ impl RevisionLookup {
         let (near, error) = match resolve(&self.repository, Some(name)) {
             Ok(found) => {
                 let branch = found.reference.strip_prefix("refs/heads/");
-                // A branch says more than `HEAD`.
+                // A branch is more informative than `HEAD`.
                 let shown = branch.filter(|_| name == "HEAD").unwrap_or(name);
                 return Ok(named(shown, found.commit));
             }

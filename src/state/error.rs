@@ -81,9 +81,9 @@ pub enum Error {
         /// The other process.
         holder: Holder,
     },
-    /// No request may start in this pass any more, because another process took the shared state over or pushes fail. The
+    /// Requests may no longer start in this pass, because another process took the shared state over or pushes fail. The
     /// checkpoint reports the cause.
-    #[error("this process does not hold the shared state any more, so it sends no more requests")]
+    #[error("this process no longer holds the shared state, so it sends no more requests")]
     LeaseOver,
     /// The journal of this pass is closed after an earlier error, which was reported.
     #[error("the journal is closed")]

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::GITOGGLE;
 
-/// `gitoggle sandbox` as a process of its own.
+/// `gitoggle sandbox` as a child process.
 pub(crate) struct Sandbox {
     child: Child,
     pub(crate) url: String,

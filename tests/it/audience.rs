@@ -94,7 +94,7 @@ fn csv_and_json_lines_mean_the_same() {
 }
 
 #[test]
-fn without_an_audience_a_plan_says_nothing_about_users() {
+fn without_an_audience_a_plan_does_not_mention_users() {
     let world = world();
     for output in ["human", "json", "markdown"] {
         world

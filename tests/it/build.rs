@@ -1,4 +1,4 @@
-//! The build script: what it knows about the commit, compiled and run in folders of its own.
+//! The build script: what it knows about the commit, compiled and run in its own folders.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -179,7 +179,7 @@ fn the_variable_names_the_commit_of_a_build_without_a_repository() {
 }
 
 #[test]
-fn a_release_build_is_made_again_if_head_moves() {
+fn a_release_build_is_repeated_if_head_moves() {
     let watched = |package: &Package| -> Vec<String> {
         let lines = package.built("").into_iter();
         let paths = lines.filter_map(|line| Some(line.strip_prefix("cargo::rerun-if-changed=")?.to_owned()));

@@ -62,7 +62,7 @@ fn a_daemon_repairs_its_mirror() {
     daemon.becomes("shop/prod/pay", "in_sync");
     remote.world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
     daemon.says(&["cloning it again"]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -166,5 +166,5 @@ fn a_daemon_reports_a_full_disk_at_readyz() {
     assert_eq!(daemon.said("class="), 0, "{}", daemon.log());
     disk.make_room();
     daemon.is_ready();
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }

@@ -6,7 +6,7 @@ use crate::support::{ADMIN, Daemon, Gitoggle, World, body, doc, eventually};
 fn command(world: &World, daemon: &Daemon, words: &str) -> Gitoggle {
     world
         .bare(words)
-        .set("url", format!("http://{}", daemon.face.address()))
+        .set("url", format!("http://{}", daemon.endpoint.address()))
         .env("GITOGGLE_ADMIN_TOKEN", ADMIN)
 }
 
@@ -32,7 +32,7 @@ fn an_allow_command_releases_one_environment_once_without_a_restart() {
     let world = undecided();
     let daemon = Daemon::ready(&world, |run| run);
     let readyz = eventually("what is held", || {
-        let body = daemon.face.get("/readyz")?.body;
+        let body = daemon.endpoint.get("/readyz")?.body;
         body.contains("279 held in 15 environments").then_some(body)
     });
     assert!(readyz.contains("first pass (279)"), "{readyz}");
@@ -47,7 +47,7 @@ fn an_allow_command_releases_one_environment_once_without_a_restart() {
         ]);
     world.service.wait_for(19);
     eventually("the others to stay held", || {
-        let body = daemon.face.get("/readyz")?.body;
+        let body = daemon.endpoint.get("/readyz")?.body;
         body.contains("260 held in 14 environments").then_some(())
     });
     let sent = world.service.take();
@@ -56,11 +56,11 @@ fn an_allow_command_releases_one_environment_once_without_a_restart() {
         sent.iter()
             .all(|request| request.toggle().starts_with("shop/production/"))
     );
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 
     let daemon = Daemon::ready(&world, |run| run);
     eventually("the same after a restart", || {
-        let body = daemon.face.get("/readyz")?.body;
+        let body = daemon.endpoint.get("/readyz")?.body;
         body.contains("260 held in 14 environments").then_some(())
     });
     command(&world, &daemon, "allow first-pass-assert shop/production")
@@ -68,7 +68,7 @@ fn an_allow_command_releases_one_environment_once_without_a_restart() {
         .stdout("")
         .stderr_contains(&["nothing in `shop/production` waits for `first-pass-assert`"]);
     world.nothing_sent();
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_scope_is_suspended_and_resumed_from_a_terminal() {
     command("reconcile")
         .exit(0)
         .stdout("requested a pass, which also retries refused toggles\n");
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -148,8 +148,8 @@ fn a_command_that_no_daemon_executes_fails_with_a_hint() {
     command(&world, &daemon, "allow everything shop/prod")
         .exit(64)
         .stderr_contains(&["`everything` cannot be allowed", "mass-change"]);
-    let closed = format!("http://{}", daemon.face.address());
-    daemon.ends_in_peace();
+    let closed = format!("http://{}", daemon.endpoint.address());
+    daemon.stops_cleanly();
     world
         .bare("reconcile")
         .set("url", &closed)
@@ -165,7 +165,7 @@ fn a_command_that_no_daemon_executes_fails_with_a_hint() {
     command(&world, &daemon, "reconcile")
         .exit(1)
         .stderr_contains(&["(403)", "hint: start the daemon with `--admin-token-file`"]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]

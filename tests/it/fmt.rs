@@ -70,7 +70,7 @@ fn another_spelling_keeps_its_scalars_and_comments() {
     let world = World::new();
     world.repo.write("shop/prod/pay.yaml", reformatted(18));
     fmt_in(&world).exit(0).any_stdout();
-    let expected = "# The same, told differently.
+    let expected = "# The same, written differently.
 disabled: false
 content:
   variations:

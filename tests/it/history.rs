@@ -30,7 +30,7 @@ fn a_change_is_named_after_the_last_commit_that_touched_its_file() {
 }
 
 #[test]
-fn each_change_has_the_message_of_its_own_commit() {
+fn each_change_has_the_message_of_its_commit() {
     let world = World::with_pay_applied();
     world.repo.file("shop/prod/a.yaml", doc(1)).commit("Add a");
     world.repo.file("shop/prod/b.yaml", doc(2)).commit("Add b");

@@ -92,7 +92,7 @@ fn a_toggle_that_fails_alone_is_failed_with_its_response_and_the_daemon_is_ready
     let daemon = Daemon::ready(&world, |run| run.set("first-pass", "assert"));
     daemon.becomes("shop/prod/bad", "failed");
     daemon.becomes("shop/prod/pay", "in_sync");
-    let ready = daemon.face.get("/readyz").unwrap();
+    let ready = daemon.endpoint.get("/readyz").unwrap();
     assert_eq!(ready.status, 200, "{}", ready.body);
     assert!(
         ready.body.contains("1 failed in shop/prod (failed alone)"),
@@ -103,7 +103,7 @@ fn a_toggle_that_fails_alone_is_failed_with_its_response_and_the_daemon_is_ready
         .status()
         .exit(1)
         .says(&["failed", "shop/prod/bad", "null pointer"]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 
     // The state folder stores the toggle's own backoff across restarts.
     world.service.take();
@@ -113,7 +113,7 @@ fn a_toggle_that_fails_alone_is_failed_with_its_response_and_the_daemon_is_ready
     fails(&world, "none", &Answer::applied());
     assert_eq!(daemon.order("/reconcile", ""), 202);
     daemon.becomes("shop/prod/bad", "in_sync");
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_wrong_path_in_the_base_url_is_not_a_success() {
     world.service.always(|_| Answer::applied());
     daemon.becomes("shop/prod/pay", "in_sync");
     daemon.is_ready();
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_pass_without_an_applied_or_refused_toggle_is_not_a_success() {
         .file("shop/prod/pay.yaml", doc(21))
         .commit("Change pay");
     daemon.is_unready_for(&["applied and refused nothing", "in maintenance"]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
     world.status().exit(0).says(&["pending", "in maintenance"]);
 }
 
@@ -214,7 +214,7 @@ fn retry_after_delays_a_newer_commit_and_the_daemon_reports_it() {
         .file("shop/prod/pay.yaml", doc(22))
         .commit("Change it again");
     eventually("the wait to be shown", || {
-        let text = daemon.face.get("/readyz")?.body;
+        let text = daemon.endpoint.get("/readyz")?.body;
         let is_shown = text.contains("waiting until") && text.contains("(Retry-After)");
         is_shown.then_some(())
     });
@@ -224,5 +224,5 @@ fn retry_after_delays_a_newer_commit_and_the_daemon_reports_it() {
     assert!(waited >= Duration::from_secs(4), "{waited:?}");
     assert_eq!(requests[1].body(), body(22, "Change it again"));
     daemon.is_ready();
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }

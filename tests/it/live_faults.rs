@@ -109,7 +109,7 @@ fn a_toggle_that_is_deleted_between_the_read_and_the_publish_fails_and_is_then_h
 }
 
 #[test]
-fn a_document_that_the_service_calls_invalid_is_refused_and_not_taken_for_a_conflict() {
+fn a_document_that_the_service_calls_invalid_is_refused_and_not_a_conflict() {
     let service = LiveService::start(&json!([toggle("pay"), toggle("other")]));
     let prerequisite = |key: &str| json!([{ "key": key, "type": "boolean", "value": "true" }]);
     service.edit(
@@ -242,7 +242,7 @@ fn a_change_that_someone_else_made_after_the_kill_is_not_overwritten() {
 }
 
 #[test]
-fn without_reads_nobody_can_allow_to_overwrite_drift() {
+fn without_reads_overwriting_drift_cannot_be_allowed() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run);
     let revision = world.repo.head();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::{LiveService, doc, targeting};
 
-/// A toggle of the sandbox that nobody has configured.
+/// A toggle of the sandbox that was never configured.
 pub(crate) fn toggle(key: &str) -> Value {
     json!({
         "key": key,

@@ -283,7 +283,7 @@ fn a_refused_update_does_not_park_the_disable_that_replaces_it() {
     let requests = world.service.take();
     assert_eq!(requests[0].toggle(), "shop/prod/pay");
     assert_eq!(requests[0].body()["disabled"], json!(true));
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -306,7 +306,7 @@ fn a_disable_with_an_unknown_outcome_does_not_park_the_returning_file() {
     world.service.wait_for(1);
     world.sent(&[("shop/prod/pay", body(18, "Bring pay back"))]);
     daemon.becomes("shop/prod/pay", "in_sync");
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]

@@ -228,8 +228,10 @@ fn a_renamed_repository_is_reported_once_and_matches_webhooks() {
     for (name, status) in [("toggles", 202), ("old", 202), ("other", 200)] {
         let event = format!(r#"{{"ref":"refs/heads/main","project":{{"path_with_namespace":"{name}"}}}}"#);
         let headers = [("X-Gitlab-Token", "hook-secret"), ("X-Gitlab-Event", "Push Hook")];
-        let reply = daemon.face.post("/webhook/gitlab", &headers, event.as_bytes());
+        let reply = daemon
+            .endpoint
+            .post("/webhook/gitlab", &headers, event.as_bytes());
         assert_eq!(reply.status, status, "{name}");
     }
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }

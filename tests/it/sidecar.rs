@@ -23,7 +23,7 @@ fn git_housekeeping_starts_no_pass() {
     daemon.has_seen(&world.repo.head());
     assert_eq!(daemon.passes(), passes + 1.0);
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn each_synced_commit_causes_at_most_one_pass() {
     daemon.becomes("shop/prod/pay", "in_sync");
     let made = daemon.passes() - passes;
     assert!(made <= 10.0, "{made} passes for 10 commits");
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 /// git-sync 4 links work trees to their repository by relative paths.
@@ -77,7 +77,7 @@ fn a_daemon_that_starts_before_the_first_sync_waits_for_a_checkout() {
     daemon.is_ready();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
     assert_eq!(daemon.said("waiting for a checkout"), 1, "{}", daemon.log());
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn state_in_the_origin_of_a_checkout_is_found_once_the_checkout_exists() {
     world.sent(&[("shop/prod/pay", body(18, "Add pay"))]);
     let shared = world.repo.git(&["for-each-ref", "refs/gitoggle/"]);
     assert!(shared.ends_with("/applied"), "{shared}");
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn state_follows_the_origin_of_the_checkout_without_a_restart() {
     daemon.becomes("shop/prod/pay", "in_sync");
     let shared = moved.git(&["for-each-ref", "refs/gitoggle/"]);
     assert!(shared.ends_with("/applied"), "{shared}");
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_branch_that_git_sync_does_not_keep_gets_the_hint_to_leave_ref_out() {
     let daemon = Daemon::start(&world, |run| run.set("repo", sync.link()).set("ref", "main"));
     daemon.is_unready_for(&["could not find a branch, tag, or commit `main`", hint]);
     daemon.says(&["pass_failed", hint]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]

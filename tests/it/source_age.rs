@@ -20,7 +20,7 @@ fn stopped(world: &World) -> (GitSync, Daemon) {
 #[track_caller]
 fn is_reported(daemon: &Daemon, text: &str) -> String {
     eventually(&format!("/readyz to begin with: {text}"), || {
-        let reply = daemon.face.get("/readyz")?;
+        let reply = daemon.endpoint.get("/readyz")?;
         (reply.status == 200 && reply.body.starts_with(text)).then_some(reply.body)
     })
 }
@@ -50,7 +50,7 @@ fn a_git_sync_that_hangs_or_has_died_is_visible_until_it_fetches_again() {
     );
     daemon.says(&["the source is up to date again"]);
     assert_eq!(daemon.said("the source is out of date"), 1);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_git_sync_that_the_host_refuses_is_visible() {
     std::fs::rename(world.repo.path(), world.path("away")).unwrap();
     sync.fails();
     let text = eventually("a failed fetch", || {
-        let body = daemon.face.get("/readyz")?.body;
+        let body = daemon.endpoint.get("/readyz")?.body;
         body.contains("the fetch since then did not succeed")
             .then_some(body)
     });
@@ -70,7 +70,7 @@ fn a_git_sync_that_the_host_refuses_is_visible() {
         "{text}"
     );
     assert_eq!(fetched_at(&daemon), before, "a failure is not a fetch");
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_git_sync_that_a_lock_keeps_from_switching_is_visible() {
     sync.sync();
     world.service.wait_for(1);
     is_reported(&daemon, "ready\n");
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_git_sync_that_was_killed_while_it_added_a_work_tree_is_visible_after_a_rest
         sync.fails();
         is_not_checked_out(&world, &daemon);
     }
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 
     let daemon = Daemon::ready(&world, |run| {
         run.set("repo", sync.link())
@@ -113,10 +113,10 @@ fn a_git_sync_that_was_killed_while_it_added_a_work_tree_is_visible_after_a_rest
     });
     let text = format!("{} was fetched and is not checked out", &world.repo.head()[..10]);
     eventually("the checkout to be too old", || {
-        let body = daemon.face.get("/readyz")?.body;
+        let body = daemon.endpoint.get("/readyz")?.body;
         (body.starts_with("ready; the source was last up to date") && body.contains(&text)).then_some(())
     });
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 /// Waits until `/readyz` reports that the newest commit was fetched and the checkout did not follow.
@@ -139,7 +139,7 @@ fn a_repository_that_is_never_fetched_into_has_no_age() {
     let status = daemon.status().unwrap();
     assert!(status["source"].as_object().unwrap().contains_key("fetched_at"));
     assert!(status["source"]["fetched_at"].is_null(), "{status}");
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn commits_made_in_a_clone_after_its_fetch_are_not_a_failure() {
         .commit("Add zoo here");
     let daemon = Daemon::ready(&world, |run| run.set("stale-after", "1h"));
     assert!(age(&daemon).is_some_and(|age| age < 3600.0));
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -166,5 +166,5 @@ fn a_repository_behind_a_url_is_as_old_as_its_last_lookup() {
         fetched_at(&daemon).filter(|later| *later > first)
     });
     assert!(age(&daemon).is_some_and(|age| age < 3600.0));
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }

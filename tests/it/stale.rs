@@ -149,7 +149,7 @@ fn a_daemon_with_local_state_follows_a_ref_that_was_moved_back_and_reports_it() 
     let daemon = Daemon::ready(&world, |run| run);
     daemon.says(&["went back"]);
     set_back(&world);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 /// A checkout whose `origin` also contains the state, as in a sidecar without a volume.
@@ -241,7 +241,7 @@ fn a_sidecar_without_a_volume_follows_a_force_push_that_it_saw() {
         sidecar.world.sent(&sent);
         daemon.has_seen(&sidecar.world.repo.head());
         daemon.is_ready();
-        daemon.ends_in_peace();
+        daemon.stops_cleanly();
     }
 }
 
@@ -255,7 +255,7 @@ fn a_replica_that_restarts_ahead_of_the_last_change_follows_a_force_push() {
         .file("README.md", "x\n")
         .commit("Nothing about toggles");
     sidecar.sync();
-    sidecar.ready().ends_in_peace();
+    sidecar.ready().stops_cleanly();
     let daemon = sidecar.ready();
     sidecar.world.repo.force(&first);
     sidecar
@@ -267,7 +267,7 @@ fn a_replica_that_restarts_ahead_of_the_last_change_follows_a_force_push() {
     sidecar
         .world
         .sent(&[("shop/prod/pay", body(22, "What was meant"))]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -289,10 +289,10 @@ fn a_shallow_sidecar_without_a_volume_follows_one_commit_after_the_other() {
         .commit("Something else");
     sidecar.sync();
     daemon.has_seen(&sidecar.world.repo.head());
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
     let next = Daemon::ready(&sidecar.world, |run| sidecar.shared(run, "next"));
     sidecar.world.nothing_sent();
-    next.ends_in_peace();
+    next.stops_cleanly();
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn a_replica_that_never_saw_the_recorded_revision_sends_nothing_and_reports_how_
     daemon.has_seen(&other);
     daemon.is_ready();
     sidecar.world.nothing_sent();
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]

@@ -63,7 +63,7 @@ async fn the_page_and_the_read_endpoints_need_the_token_and_nothing_else_does() 
             "bearer page:token",
             &basic("ada", PAGE_TOKEN),
             &basic("", PAGE_TOKEN),
-            // Whoever may command the daemon may read it.
+            // Clients that may command the daemon may read it.
             &format!("Bearer {TOKEN}"),
         ] {
             assert_eq!(

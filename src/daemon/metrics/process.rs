@@ -62,7 +62,7 @@ fn cpu_seconds() -> f64 {
 
 type Fact = (&'static str, &'static str, Option<Unit>, Option<i64>);
 
-/// Returns what `/proc` says about the process.
+/// Reads the numbers of the process from `/proc`.
 fn facts() -> [Fact; 5] {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();

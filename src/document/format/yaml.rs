@@ -104,7 +104,7 @@ impl<'t> Builder<'t> {
             _ => start,
         };
         let raw = self.text.get(start..end)?.trim_end();
-        // An absent value has no place of its own.
+        // An absent value has no position.
         if raw.is_empty() {
             let id = self.tree.add(PartKind::Scalar(Cow::Borrowed("")));
             return self.place(id);

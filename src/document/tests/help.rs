@@ -70,7 +70,7 @@ fn a_misspelled_type_or_predicate_is_a_warning_unless_the_service_is_known() {
         assert_eq!(lines(&documented), [format!("warning {sentence}")]);
         assert!(documented.payload.is_some());
         let featureprobe = of_kind(&text, ServiceKind::FeatureProbe);
-        let consequence = "the service accepts this, but its SDKs cannot decode it: no toggle of the environment is updated any more";
+        let consequence = "the service accepts this, but its SDKs cannot decode it: no toggle of the environment is updated anymore";
         let separator = if sentence.ends_with('?') { "" } else { ";" };
         assert_eq!(
             lines(&featureprobe),

@@ -130,7 +130,7 @@ fn what_is_left_out_means_the_same_as_the_empty_form() {
 fn only_a_disabled_toggle_has_an_empty_default_serve() {
     let text = with(DEFAULT, "defaultServe: {}").replace("disabled: false", "disabled: true");
     assert_eq!(payload(&text).targeting().content.default_serve, Serve::Nothing);
-    // Nobody has decided yet which variation is served.
+    // The served variation is not decided yet.
     let unused = featureprobe(&text.replace(SERVE, "serve: { select: 0 }"));
     assert_eq!(lines(&unused), Vec::<String>::new());
     for (text, explanation) in [

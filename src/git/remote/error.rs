@@ -190,7 +190,7 @@ impl From<git2::Error> for GitError {
 }
 
 impl GitError {
-    /// Returns whether another attempt may succeed: the host did not respond, or with an error of its own.
+    /// Returns whether another attempt may succeed: the host did not respond, or responded with an internal error.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Git { .. }

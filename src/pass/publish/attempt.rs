@@ -79,7 +79,7 @@ impl Sender {
                     return self.record(change, None, applied).await;
                 }
                 LiveDecision::Hold(hold) => return Ok(Attempt::Held(hold)),
-                // The service says that the toggle exists, but does not show it.
+                // The service reports that the toggle exists, but does not return it.
                 LiveDecision::Create(_) if conflict.is_some() => break,
                 LiveDecision::Create(return_type) => match self.create(change, return_type).await? {
                     None => return Ok(Attempt::Void),

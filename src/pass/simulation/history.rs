@@ -1,5 +1,5 @@
 //! One history: commits, processes on several machines, and trouble, all drawn from a seed. Then everything calms down, each
-//! disk applies the newest commit once, and the service must have what that commit says.
+//! disk applies the newest commit once, and the service must have the documents of that commit.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

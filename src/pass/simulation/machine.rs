@@ -1,4 +1,4 @@
-//! A simulated process: a thread with clocks of its own, on which the tasks of a pass run as well. It can be suspended and
+//! A simulated process: a thread with its own clocks, on which the tasks of a pass run as well. It can be suspended and
 //! killed whenever it waits.
 
 use std::cmp::Reverse;

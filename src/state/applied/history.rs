@@ -1,7 +1,7 @@
-//! Reads the deployment history: each commit of the applied ref is a deployment. Its message says which toggles it changed
+//! Reads the deployment history: each commit of the applied ref is a deployment. Its message names the toggles that it changed
 //! and why, and its tree and that of its parent have their documents.
 //!
-//! Reads without the lock and without writing, through a handle of its own, so that a writer is never in the way.
+//! Reads without the lock and without writing, through its own handle, so that a writer is never in the way.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -38,7 +38,7 @@ pub struct DeploymentQuery {
 pub struct DocumentPair {
     /// None if no document was applied.
     pub before: Option<(ObjectId, Format)>,
-    /// None if no document is applied any more.
+    /// None if a document is no longer applied.
     pub after: Option<(ObjectId, Format)>,
 }
 

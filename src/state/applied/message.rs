@@ -1,4 +1,4 @@
-//! Reads what the message of an applied commit says about its deployment. [`super::commit`] writes it.
+//! Reads the description of a deployment from the message of its applied commit. [`super::commit`] writes it.
 
 use std::collections::BTreeMap;
 

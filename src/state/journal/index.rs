@@ -42,7 +42,7 @@ impl JournalIndex {
         };
         match finish {
             Certainty::Stored => {
-                // The service confirmed a newer request, so the outcomes of older ones do not matter any more.
+                // The service confirmed a newer request, so the outcomes of older ones no longer matter.
                 let at = entries.iter().position(|entry| entry.number == number);
                 for before in entries.drain(..at.unwrap_or(0)) {
                     self.open.remove(&before.number);

@@ -224,12 +224,12 @@ impl Journal {
     /// Waits until a request may start. On shared state, this waits for the next push if the term of the last one is over.
     ///
     /// # Errors
-    /// If no request may start in this pass any more.
+    /// If requests may no longer start in this pass.
     pub async fn granted(&self) -> Result<(), Error> {
         self.lease.granted().await
     }
 
-    /// Waits until no request may start in this pass any more.
+    /// Waits until requests may no longer start in this pass.
     pub async fn ended(&self) {
         self.lease.ended().await;
     }

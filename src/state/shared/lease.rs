@@ -78,7 +78,7 @@ impl Lease {
     /// Waits until a request may start.
     ///
     /// # Errors
-    /// [`Error::LeaseOver`] if no request may start in this pass any more.
+    /// [`Error::LeaseOver`] if requests may no longer start in this pass.
     pub(crate) async fn granted(&self) -> Result<(), Error> {
         let mut changes = self.state.subscribe();
         loop {

@@ -17,7 +17,7 @@ pub(super) struct FoundState {
 /// The relation of the ref to the state folder.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum StateOrigin {
-    /// The folder caches the state, but the ref does not exist any more.
+    /// The folder caches the state, but the ref no longer exists.
     Deleted,
     /// The folder never cached this state before.
     Foreign,

@@ -109,7 +109,7 @@ pub(crate) enum Permission {
     Granted,
     /// Only after the next successful push, which proves that no other process took over.
     AfterPush,
-    /// Not any more in this pass: pushing has failed for too long, or the pass has ended.
+    /// No longer in this pass: pushing has failed for too long, or the pass has ended.
     Expired,
 }
 

@@ -1,4 +1,4 @@
-//! The architecture as told in the documentation, held by reading the source.
+//! The architecture of the documentation, compared with the source.
 
 mod imports;
 

@@ -155,7 +155,7 @@ fn a_daemon_reports_a_cut_history() {
         run.set("repo", cut.path()).set("poll-interval", "1h")
     });
     daemon.says(&["history_cut", "\"level\":\"warn\"", "--depth=0"]);
-    let reply = daemon.face.get("/readyz").unwrap();
+    let reply = daemon.endpoint.get("/readyz").unwrap();
     assert!(reply.body.contains("history is cut"), "{}", reply.body);
     for age in [21, 22] {
         world
@@ -172,5 +172,5 @@ fn a_daemon_reports_a_cut_history() {
     crate::support::eventually("a warning with each pass", || {
         (daemon.said("\"event\":\"guessed\"") >= 2).then_some(())
     });
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }

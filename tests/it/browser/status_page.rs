@@ -47,7 +47,7 @@ impl Stand {
     }
 
     fn origin(&self) -> String {
-        format!("http://{}", self.daemon.face.address())
+        format!("http://{}", self.daemon.endpoint.address())
     }
 
     fn open(&self, browser: &Browser) {
@@ -115,7 +115,7 @@ fn a_person_finds_out_why_a_toggle_is_held_and_releases_it() {
     );
     let command = browser.clipboard();
     stand.enter(&command);
-    // The page shows the result, and nobody reloads it.
+    // The page shows the result without being reloaded.
     reads(&browser, "#verdict", "Ready");
     reads(&browser, "#remarks", "All 10 toggles are in sync.");
     reads(&browser, "#waiting", "Nothing is waiting.");
@@ -225,11 +225,11 @@ fn the_page_of_the_daemon_works_without_scripts() {
 fn an_open_page_recovers_after_the_daemon_was_restarted() {
     let Some(browser) = Browser::start() else { return };
     let Stand { sandbox, daemon } = Stand::with_held_toggles();
-    let origin = format!("http://{}", daemon.face.address());
+    let origin = format!("http://{}", daemon.endpoint.address());
     browser.open(&format!("{origin}/"));
     browser.eval("window.isSame = true");
     browser.click("[data-toggle='shop/prod/t3'] summary");
-    let address = daemon.face.address();
+    let address = daemon.endpoint.address();
     daemon.kill();
     reads(&browser, "#connection", "Connection lost");
     // As after a long time: each of these is an attempt that fails, and the script waits longer after each.

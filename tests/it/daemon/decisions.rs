@@ -68,7 +68,7 @@ fn a_mass_change_is_released_once_and_recorded_with_caller_and_time() {
     world.repo.commit("Change all again");
     daemon.becomes("shop/prod/t0", "held");
     world.nothing_sent();
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn an_allowance_outlives_a_restart_and_not_its_revision() {
         200
     );
     daemon.becomes("shop/prod/t0", "pending");
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
     let daemon = Daemon::start(&world, |run| run);
     daemon.becomes("shop/prod/t0", "pending");
     world.nothing_sent();
@@ -98,7 +98,7 @@ fn an_allowance_outlives_a_restart_and_not_its_revision() {
         (!world.state().join("allowed.json").exists()).then_some(())
     });
     world.nothing_sent();
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn emptying_an_environment_is_confirmed_at_run_time() {
     );
     world.service.wait_for(1);
     assert_eq!(world.service.take()[0].body()["disabled"], true);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -186,11 +186,11 @@ fn a_decision_that_releases_nothing_is_refused_with_the_reason() {
         }
     }
     let refused = daemon
-        .face
+        .endpoint
         .post("/allow", &[("Authorization", "Bearer wrong")], b"{}");
     assert_eq!(refused.status, 401, "{}", refused.body);
     world.nothing_sent();
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 
     let daemon = Daemon::start(&world, |run| run.unset("admin-token-file"));
     daemon.becomes("shop/prod/t0", "held");
@@ -231,9 +231,9 @@ fn one_part_is_suspended_while_another_is_published() {
     world.service.wait_for(1);
     world.sent(&[("web/prod/a", body(21, "Change both"))]);
     daemon.becomes("shop/prod/pay", "pending");
-    let page = daemon.face.get("/").unwrap().body;
+    let page = daemon.endpoint.get("/").unwrap().body;
     assert!(page.contains("suspended shop/prod/**: sale"), "{page}");
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 
     let daemon = Daemon::start(&world, |run| run);
     daemon.becomes("shop/prod/pay", "pending");
@@ -252,7 +252,7 @@ fn one_part_is_suspended_while_another_is_published() {
     assert_eq!(daemon.order("/resume", ""), 200);
     assert_eq!(daemon.status().unwrap()["suspensions"], json!([]));
     assert_eq!(daemon.metric("gitoggle_suspended"), Some(0.0));
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -289,5 +289,5 @@ fn a_checkout_that_may_lag_behind_is_applied_once_an_operator_allows_it() {
     world.service.wait_for(1);
     world.sent(&[("shop/prod/pay", body(18, "Add pay"))]);
     daemon.is_ready();
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }

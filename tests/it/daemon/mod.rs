@@ -18,41 +18,42 @@ use serde_json::{Value, json};
 
 use crate::support::command::Running;
 use crate::support::daemon::ADMIN;
-use crate::support::http::Face;
+use crate::support::http::Endpoint;
 use crate::support::{Answer, Daemon, Gitoggle, Request, World, body, doc, eventually};
 
 /// Begins a daemon that looks again only when something happens, or once an hour.
-fn daemon(world: &World, face: Face) -> Gitoggle {
+fn daemon(world: &World, endpoint: Endpoint) -> Gitoggle {
     let admin = world.write("admin-token", &format!("{ADMIN}\n"));
     world
         .daemon()
-        .set("listen", face.address())
+        .set("listen", endpoint.address())
         .set("poll-interval", "1h")
         .set("admin-token-file", admin)
 }
 
 /// Starts it and waits until it is ready.
-fn ready(run: Gitoggle, face: Face) -> Running {
+fn ready(run: Gitoggle, endpoint: Endpoint) -> Running {
     let running = run.start();
     eventually("readiness", || {
-        face.get("/readyz").filter(|reply| reply.status == 200)
+        endpoint.get("/readyz").filter(|reply| reply.status == 200)
     });
     running
 }
 
-fn admin(face: Face, path: &str, body: &str) -> u16 {
+fn admin(endpoint: Endpoint, path: &str, body: &str) -> u16 {
     let bearer = format!("Bearer {ADMIN}");
-    face.post(
-        path,
-        &[("Authorization", &bearer), ("Content-Type", "application/json")],
-        body.as_bytes(),
-    )
-    .status
+    endpoint
+        .post(
+            path,
+            &[("Authorization", &bearer), ("Content-Type", "application/json")],
+            body.as_bytes(),
+        )
+        .status
 }
 
 /// Returns the state of one toggle.
-fn state(face: Face, toggle: &str) -> Option<String> {
-    let status = face.get("/api/status")?.json();
+fn state(endpoint: Endpoint, toggle: &str) -> Option<String> {
+    let status = endpoint.get("/api/status")?.json();
     let line = status["toggles"]
         .as_array()?
         .iter()
@@ -64,8 +65,8 @@ fn state(face: Face, toggle: &str) -> Option<String> {
 #[test]
 fn a_commit_is_noticed_and_published() {
     let world = World::with_pay_applied();
-    let face = Face::free();
-    let running = ready(daemon(&world, face), face);
+    let endpoint = Endpoint::free();
+    let running = ready(daemon(&world, endpoint), endpoint);
     for age in [21, 22] {
         world
             .repo
@@ -73,7 +74,7 @@ fn a_commit_is_noticed_and_published() {
             .commit("Change pay");
         world.service.wait_for(1);
         eventually("the outcome", || {
-            (state(face, "shop/prod/pay")? == "in_sync").then_some(())
+            (state(endpoint, "shop/prod/pay")? == "in_sync").then_some(())
         });
         world.sent(&[("shop/prod/pay", body(age, "Change pay"))]);
     }
@@ -91,8 +92,8 @@ fn a_swapped_link_is_noticed() {
     let first = world.repo.linked("main", &world.path("first"));
     let link = world.path("current");
     std::os::unix::fs::symlink(first.path(), &link).unwrap();
-    let face = Face::free();
-    let _running = ready(daemon(&world, face).set("repo", &link), face);
+    let endpoint = Endpoint::free();
+    let _running = ready(daemon(&world, endpoint).set("repo", &link), endpoint);
     world
         .repo
         .file("shop/prod/pay.yaml", doc(21))
@@ -108,8 +109,8 @@ fn a_swapped_link_is_noticed() {
 #[test]
 fn what_is_in_flight_is_finished_when_it_is_asked_to_end() {
     let world = World::with_pay_applied();
-    let face = Face::free();
-    let running = ready(daemon(&world, face), face);
+    let endpoint = Endpoint::free();
+    let running = ready(daemon(&world, endpoint), endpoint);
     world
         .repo
         .file("shop/prod/pay.yaml", doc(21))
@@ -129,8 +130,8 @@ fn what_is_in_flight_is_finished_when_it_is_asked_to_end() {
 #[test]
 fn a_second_signal_leaves_at_once() {
     let world = World::with_pay_applied();
-    let face = Face::free();
-    let running = ready(daemon(&world, face).set("timeout", "60s"), face);
+    let endpoint = Endpoint::free();
+    let running = ready(daemon(&world, endpoint).set("timeout", "60s"), endpoint);
     world
         .repo
         .file("shop/prod/pay.yaml", doc(21))
@@ -139,9 +140,10 @@ fn a_second_signal_leaves_at_once() {
     world.service.wait_for(1);
     let start = std::time::Instant::now();
     running.terminate();
-    // The first one is being heard as long as the face still answers or has just gone; the second one follows.
+    // The first signal is handled once the endpoint is unready or closed. The second one follows.
     eventually("the first signal's effect", || {
-        face.get("/readyz")
+        endpoint
+            .get("/readyz")
             .is_none_or(|reply| reply.status == 503)
             .then_some(())
     });
@@ -159,11 +161,11 @@ fn a_second_signal_leaves_at_once() {
 fn its_endpoints_report_health_readiness_status_and_metrics() {
     let world = World::with_pay_applied();
     world.repo.file("shop/prod/bad.yaml", "nonsense\n").commit("Bad");
-    let face = Face::free();
-    let _running = ready(daemon(&world, face), face);
-    assert_eq!(face.get("/healthz").unwrap().status, 200);
-    assert_eq!(face.get("/nowhere").unwrap().status, 404);
-    let status = face.get("/api/status").unwrap().json();
+    let endpoint = Endpoint::free();
+    let _running = ready(daemon(&world, endpoint), endpoint);
+    assert_eq!(endpoint.get("/healthz").unwrap().status, 200);
+    assert_eq!(endpoint.get("/nowhere").unwrap().status, 404);
+    let status = endpoint.get("/api/status").unwrap().json();
     assert_eq!(status["ready"], json!(true));
     assert_eq!(status["source"]["ref"], json!("refs/heads/main"));
     assert_eq!(status["source"]["revision"], json!(world.repo.head()));
@@ -173,9 +175,9 @@ fn its_endpoints_report_health_readiness_status_and_metrics() {
         "{status}"
     );
     assert!(status["last_pass"]["took_ms"].is_number(), "{status}");
-    assert_eq!(state(face, "shop/prod/bad").as_deref(), Some("held"));
-    assert_eq!(state(face, "shop/prod/pay").as_deref(), Some("in_sync"));
-    let metrics = face.get("/metrics").unwrap().body;
+    assert_eq!(state(endpoint, "shop/prod/bad").as_deref(), Some("held"));
+    assert_eq!(state(endpoint, "shop/prod/pay").as_deref(), Some("in_sync"));
+    let metrics = endpoint.get("/metrics").unwrap().body;
     for name in [
         "gitoggle_passes_total",
         "gitoggle_pass_duration_seconds",
@@ -209,22 +211,23 @@ fn it_is_not_ready_while_its_token_is_refused() {
     world
         .service
         .always(|_| Answer::json(401, r#"{"message": "who are you?"}"#));
-    let face = Face::free();
-    let _running = daemon(&world, face).start();
+    let endpoint = Endpoint::free();
+    let _running = daemon(&world, endpoint).start();
     world.service.wait_for(1);
     let reply = eventually("the end of the pass", || {
-        face.get("/readyz")
+        endpoint
+            .get("/readyz")
             .filter(|reply| reply.body.contains("token") || reply.body.contains("401"))
     });
     assert_eq!(reply.status, 503);
-    assert_eq!(face.get("/healthz").unwrap().status, 200);
+    assert_eq!(endpoint.get("/healthz").unwrap().status, 200);
 }
 
 #[test]
 fn a_refused_toggle_is_parked_until_its_document_changes_or_an_operator_asks() {
     let world = World::with_pay_applied();
-    let face = Face::free();
-    let _running = ready(daemon(&world, face), face);
+    let endpoint = Endpoint::free();
+    let _running = ready(daemon(&world, endpoint), endpoint);
     world
         .service
         .always(|request: &Request| match request.toggle() == "shop/prod/pay" {
@@ -236,25 +239,25 @@ fn a_refused_toggle_is_parked_until_its_document_changes_or_an_operator_asks() {
         .file("shop/prod/pay.yaml", doc(21))
         .commit("Change pay");
     eventually("the refusal", || {
-        (state(face, "shop/prod/pay")? == "failed").then_some(())
+        (state(endpoint, "shop/prod/pay")? == "failed").then_some(())
     });
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
     assert_eq!(
-        face.get("/readyz").unwrap().status,
+        endpoint.get("/readyz").unwrap().status,
         200,
         "a single failure does not count"
     );
 
     world.repo.file("shop/prod/zoo.yaml", doc(3)).commit("Add zoo");
     eventually("the other one", || {
-        (state(face, "shop/prod/zoo")? == "in_sync").then_some(())
+        (state(endpoint, "shop/prod/zoo")? == "in_sync").then_some(())
     });
     world.sent(&[("shop/prod/zoo", body(3, "Add zoo"))]);
 
     world.service.always(|_| Answer::applied());
-    assert_eq!(admin(face, "/reconcile", ""), 202);
+    assert_eq!(admin(endpoint, "/reconcile", ""), 202);
     eventually("another try", || {
-        (state(face, "shop/prod/pay")? == "in_sync").then_some(())
+        (state(endpoint, "shop/prod/pay")? == "in_sync").then_some(())
     });
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
 }
@@ -262,10 +265,14 @@ fn a_refused_toggle_is_parked_until_its_document_changes_or_an_operator_asks() {
 #[test]
 fn a_suspended_daemon_plans_and_publishes_nothing_even_after_a_restart() {
     let world = World::with_pay_applied();
-    let face = Face::free();
-    let running = ready(daemon(&world, face), face);
+    let endpoint = Endpoint::free();
+    let running = ready(daemon(&world, endpoint), endpoint);
     assert_eq!(
-        admin(face, "/suspend", r#"{"reason": "release freeze", "for": "2h"}"#),
+        admin(
+            endpoint,
+            "/suspend",
+            r#"{"reason": "release freeze", "for": "2h"}"#
+        ),
         200
     );
     world
@@ -273,9 +280,9 @@ fn a_suspended_daemon_plans_and_publishes_nothing_even_after_a_restart() {
         .file("shop/prod/pay.yaml", doc(21))
         .commit("Change pay");
     eventually("the plan", || {
-        (state(face, "shop/prod/pay")? == "pending").then_some(())
+        (state(endpoint, "shop/prod/pay")? == "pending").then_some(())
     });
-    let status = face.get("/api/status").unwrap().json();
+    let status = endpoint.get("/api/status").unwrap().json();
     assert_eq!(status["suspended"]["reason"], json!("release freeze"));
     world.nothing_sent();
     running.terminate();
@@ -284,15 +291,15 @@ fn a_suspended_daemon_plans_and_publishes_nothing_even_after_a_restart() {
     world.apply().exit(4).says(&["release freeze"]);
     world.nothing_sent();
 
-    let face = Face::free();
-    let _running = daemon(&world, face).start();
+    let endpoint = Endpoint::free();
+    let _running = daemon(&world, endpoint).start();
     eventually("the plan", || {
-        (state(face, "shop/prod/pay")? == "pending").then_some(())
+        (state(endpoint, "shop/prod/pay")? == "pending").then_some(())
     });
     world.nothing_sent();
-    assert_eq!(admin(face, "/resume", ""), 200);
+    assert_eq!(admin(endpoint, "/resume", ""), 200);
     eventually("the publish", || {
-        (state(face, "shop/prod/pay")? == "in_sync").then_some(())
+        (state(endpoint, "shop/prod/pay")? == "in_sync").then_some(())
     });
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
 }
@@ -300,21 +307,21 @@ fn a_suspended_daemon_plans_and_publishes_nothing_even_after_a_restart() {
 #[test]
 fn without_secrets_there_are_neither_webhooks_nor_commands() {
     let world = World::with_pay_applied();
-    let face = Face::free();
-    let _running = ready(daemon(&world, face).unset("admin-token-file"), face);
-    assert_eq!(admin(face, "/suspend", "{}"), 403);
+    let endpoint = Endpoint::free();
+    let _running = ready(daemon(&world, endpoint).unset("admin-token-file"), endpoint);
+    assert_eq!(admin(endpoint, "/suspend", "{}"), 403);
     for host in ["github", "gitlab", "gitea", "generic"] {
-        assert_eq!(face.post(&format!("/webhook/{host}"), &[], b"{}").status, 404);
+        assert_eq!(endpoint.post(&format!("/webhook/{host}"), &[], b"{}").status, 404);
     }
 }
 
 #[test]
 fn one_writes_and_the_other_takes_over() {
     let world = World::with_pay_applied();
-    let (left, right) = (Face::free(), Face::free());
+    let (left, right) = (Endpoint::free(), Endpoint::free());
     let first = ready(daemon(&world, left), left);
     let _second = daemon(&world, right).start();
-    let reply = eventually("the second one's face", || right.get("/readyz"));
+    let reply = eventually("the second one's endpoint", || right.get("/readyz"));
     assert_eq!(reply.status, 503, "{}", reply.body);
     world
         .repo
@@ -338,8 +345,8 @@ fn one_writes_and_the_other_takes_over() {
 #[test]
 fn a_newer_commit_wins_over_the_retry_of_an_older_one() {
     let world = World::with_pay_applied();
-    let face = Face::free();
-    let _running = ready(daemon(&world, face), face);
+    let endpoint = Endpoint::free();
+    let _running = ready(daemon(&world, endpoint), endpoint);
     world.service.always(|_| Answer::status(503));
     world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Older");
     world.service.wait_for(1);
@@ -354,7 +361,7 @@ fn a_newer_commit_wins_over_the_retry_of_an_older_one() {
     });
     world.service.always(|_| Answer::applied());
     eventually("the end", || {
-        (state(face, "shop/prod/pay")? == "in_sync").then_some(())
+        (state(endpoint, "shop/prod/pay")? == "in_sync").then_some(())
     });
     let comments: Vec<_> = world.service.take().iter().map(Request::comment).collect();
     let newer = comments.iter().position(|comment| comment == "Newer").unwrap();
@@ -369,16 +376,17 @@ fn a_source_that_is_away_for_a_while_is_waited_for() {
     let world = World::with_pay_applied();
     let away = world.path("away");
     std::fs::rename(world.repo.path(), &away).unwrap();
-    let face = Face::free();
-    let _running = daemon(&world, face).set("poll-interval", "1s").start();
+    let endpoint = Endpoint::free();
+    let _running = daemon(&world, endpoint).set("poll-interval", "1s").start();
     let waiting = format!("waiting for a checkout at `{}`", world.repo.path().display());
     eventually("a word about waiting", || {
-        face.get("/readyz")
+        endpoint
+            .get("/readyz")
             .filter(|reply| reply.status == 503 && reply.body.contains(&waiting))
     });
     std::fs::rename(&away, world.repo.path()).unwrap();
     eventually("readiness", || {
-        face.get("/readyz").filter(|reply| reply.status == 200)
+        endpoint.get("/readyz").filter(|reply| reply.status == 200)
     });
     world.nothing_sent();
 }
@@ -393,7 +401,7 @@ fn an_apply_beside_a_daemon_reports_that_it_waits_and_goes_on_when_the_daemon_en
         let said = std::fs::read_to_string(&log).unwrap_or_default();
         (said.contains("the state is in use; waiting for it") && said.contains("process ")).then_some(())
     });
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
     assert_eq!(apply.wait(), Some(0));
     world.nothing_sent();
 }

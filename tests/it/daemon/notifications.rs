@@ -1,4 +1,4 @@
-//! Notices: people are told once of every toggle that fails, recovers, is held or released, and never again while
+//! Notices: one for every toggle that fails, recovers, is held or released, and no other while
 //! nothing changes.
 
 use base64::Engine as _;
@@ -22,11 +22,11 @@ fn refusing(message: &'static str) -> World {
     world
 }
 
-/// Has the daemon tell `receiver`, signed.
+/// Has the daemon send signed notifications to `receiver`.
 fn telling<'a>(world: &World, receiver: &'a Service) -> impl Fn(Gitoggle) -> Gitoggle + use<'a> {
     let secret = world.write("notify-secret", &format!("{SECRET}\n"));
     move |run| {
-        run.set("notify-url", format!("{}/told", receiver.url()))
+        run.set("notify-url", format!("{}/notices", receiver.url()))
             .set("notify-secret-file", &secret)
             .set("poll-interval", "200ms")
     }
@@ -34,7 +34,7 @@ fn telling<'a>(world: &World, receiver: &'a Service) -> impl Fn(Gitoggle) -> Git
 
 /// Returns the next message to the receiver as `toggle change` lines, and forgets it.
 #[track_caller]
-fn told(receiver: &Service) -> Vec<String> {
+fn received(receiver: &Service) -> Vec<String> {
     receiver.wait_for(1);
     let mut requests = receiver.take();
     assert_eq!(requests.len(), 1, "one message at a time: {requests:?}");
@@ -76,7 +76,7 @@ fn more_passes(daemon: &Daemon, count: f64) {
 }
 
 #[test]
-fn every_change_of_state_is_told_once_signed_and_grouped_by_commit() {
+fn every_change_of_state_is_reported_once_signed_and_grouped_by_commit() {
     let world = refusing("Break both");
     let receiver = Service::start();
     let telling = telling(&world, &receiver);
@@ -89,7 +89,7 @@ fn every_change_of_state_is_told_once_signed_and_grouped_by_commit() {
     receiver.wait_for(1);
     let message = receiver.requests()[0].clone();
     assert_eq!(message.method, "POST");
-    assert_eq!(message.path, "/told");
+    assert_eq!(message.path, "/notices");
     assert_eq!(message.header("content-type"), Some("application/json"));
     assert_eq!(message.body()["type"], "toggles.changed");
     let data = &message.body()["data"];
@@ -104,20 +104,23 @@ fn every_change_of_state_is_told_once_signed_and_grouped_by_commit() {
             .is_some_and(|reason| reason.contains("no such attribute")),
         "{data}"
     );
-    assert_eq!(told(&receiver), ["shop/prod/pay failed", "shop/prod/zoo failed"]);
+    assert_eq!(
+        received(&receiver),
+        ["shop/prod/pay failed", "shop/prod/zoo failed"]
+    );
 
     world
         .repo
         .file("shop/prod/pay.yaml", doc(22))
         .commit("Repair pay");
-    assert_eq!(told(&receiver), ["shop/prod/pay recovered"]);
+    assert_eq!(received(&receiver), ["shop/prod/pay recovered"]);
     world
         .repo
         .file("shop/prod/pay.yaml", "nonsense\n")
         .commit("Spoil pay");
-    assert_eq!(told(&receiver), ["shop/prod/pay held"]);
+    assert_eq!(received(&receiver), ["shop/prod/pay held"]);
     more_passes(&daemon, 3.0);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 
     // A restart repeats nothing either, though it tries again what was refused.
     let daemon = Daemon::ready(&world, &telling);
@@ -130,15 +133,15 @@ fn every_change_of_state_is_told_once_signed_and_grouped_by_commit() {
         .file("shop/prod/zoo.yaml", doc(4))
         .commit("Repair both");
     assert_eq!(
-        told(&receiver),
+        received(&receiver),
         ["shop/prod/zoo recovered", "shop/prod/pay released"]
     );
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
     assert_eq!(receiver.count(), 0);
 }
 
 #[test]
-fn who_takes_over_does_not_repeat_what_was_told() {
+fn a_daemon_that_takes_over_repeats_no_notification() {
     let world = refusing("Break pay");
     let receiver = Service::start();
     let telling = telling(&world, &receiver);
@@ -146,8 +149,8 @@ fn who_takes_over_does_not_repeat_what_was_told() {
     let second = Daemon::start(&world, &telling);
     second.is_unready_for(&["another process is the writer"]);
     world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Break pay");
-    assert_eq!(told(&receiver), ["shop/prod/pay failed"]);
-    first.ends_in_peace();
+    assert_eq!(received(&receiver), ["shop/prod/pay failed"]);
+    first.stops_cleanly();
     second.is_ready();
     second.becomes("shop/prod/pay", "failed");
     more_passes(&second, 2.0);
@@ -155,8 +158,8 @@ fn who_takes_over_does_not_repeat_what_was_told() {
         .repo
         .file("shop/prod/pay.yaml", doc(22))
         .commit("Repair pay");
-    assert_eq!(told(&receiver), ["shop/prod/pay recovered"]);
-    second.ends_in_peace();
+    assert_eq!(received(&receiver), ["shop/prod/pay recovered"]);
+    second.stops_cleanly();
 }
 
 #[test]
@@ -178,15 +181,15 @@ fn slack_gets_a_text_and_its_url_is_a_secret() {
     }
     assert_eq!(requests[0].header("authorization"), None);
     assert_eq!(daemon.said("s3cr3t-path"), 0, "{}", daemon.log());
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
 fn a_receiver_that_is_not_there_costs_nothing_but_a_metric() {
     let world = refusing("Break pay");
-    let nobody = crate::support::http::Face::free();
+    let unused = crate::support::http::Endpoint::free();
     let daemon = Daemon::ready(&world, |run| {
-        run.set("notify-url", format!("https://{}/told", nobody.address()))
+        run.set("notify-url", format!("https://{}/notices", unused.address()))
     });
     world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Break pay");
     daemon.becomes("shop/prod/pay", "failed");
@@ -199,16 +202,16 @@ fn a_receiver_that_is_not_there_costs_nothing_but_a_metric() {
         (daemon.metric("gitoggle_notices_failed_total")? >= 1.0).then_some(())
     });
     daemon.is_ready();
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
-fn a_receiver_that_says_nothing_holds_up_neither_a_publish_nor_the_end() {
+fn a_receiver_that_never_responds_delays_neither_a_publish_nor_the_end() {
     let world = refusing("Break pay");
     let receiver = Service::start();
     receiver.always(|_| Answer::hangs());
     let daemon = Daemon::ready(&world, |run| {
-        run.set("notify-url", format!("{}/told", receiver.url()))
+        run.set("notify-url", format!("{}/notices", receiver.url()))
     });
     world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Break pay");
     receiver.wait_for(1);
@@ -216,7 +219,7 @@ fn a_receiver_that_says_nothing_holds_up_neither_a_publish_nor_the_end() {
     world.repo.file("shop/prod/zoo.yaml", doc(3)).commit("Add zoo");
     world.service.wait_for(1);
     world.sent(&[("shop/prod/zoo", body(3, "Add zoo"))]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
     assert_eq!(receiver.count(), 1, "the one that hangs");
 }
 
@@ -227,7 +230,7 @@ fn the_secret_that_notices_are_signed_with_rotates_without_a_restart() {
     let telling = telling(&world, &receiver);
     let daemon = Daemon::ready(&world, &telling);
     world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Break pay");
-    assert_eq!(told(&receiver), ["shop/prod/pay failed"]);
+    assert_eq!(received(&receiver), ["shop/prod/pay failed"]);
     let another = "whsec_YW5vdGhlcg==";
     world.write("notify-secret", another);
     world
@@ -242,5 +245,5 @@ fn the_secret_that_notices_are_signed_with_rotates_without_a_restart() {
         "{requests:?}"
     );
     assert_eq!(lines(&requests[0].body()), ["shop/prod/pay recovered"]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }

@@ -17,7 +17,7 @@ fn waiting() -> World {
 #[track_caller]
 fn page(daemon: &Daemon, path: &str, part: &str) -> String {
     eventually(part, || {
-        let reply = daemon.face.get(path)?;
+        let reply = daemon.endpoint.get(path)?;
         assert_eq!(reply.status, 200, "{}", reply.body);
         reply.body.contains(part).then_some(reply.body)
     })
@@ -47,7 +47,7 @@ fn a_person_finds_what_waits_and_a_copied_command_releases_it() {
     }
     let commands = commands(&shown);
     let revision = &world.repo.git(&["rev-parse", "HEAD"])[..10];
-    let url = format!("--revision {revision} --url http://{}", daemon.face.address());
+    let url = format!("--revision {revision} --url http://{}", daemon.endpoint.address());
     let expected = |what: &str| format!("gitoggle allow {what} shop/test {url}");
     assert_eq!(commands, ["first-pass-adopt", "first-pass-assert"].map(expected));
     world.nothing_sent();
@@ -69,7 +69,7 @@ fn a_person_finds_what_waits_and_a_copied_command_releases_it() {
         sent.iter().map(Request::toggle).collect::<Vec<_>>(),
         ["shop/test/pay"]
     );
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn the_plan_of_the_daemon_is_what_the_command_prints() {
     let world = waiting();
     let daemon = Daemon::ready(&world, |run| run);
     page(&daemon, "/", "1 toggle is waiting");
-    let shown = daemon.face.get("/api/plan").unwrap().json();
+    let shown = daemon.endpoint.get("/api/plan").unwrap().json();
     // Ids and digests are masked in what a command prints.
     let parts = |plan: &Value| {
         let held = &plan["held"][0];
@@ -100,7 +100,7 @@ fn the_plan_of_the_daemon_is_what_the_command_prints() {
         .exit(0)
         .stdout_json(|printed| assert_eq!(parts(&shown), parts(printed)));
     assert_eq!(shown["held"][0]["toggle"], "shop/test/pay");
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn what_is_wrong_with_an_invalid_document_is_on_the_page() {
             "gitoggle validate shop/prod/pay.yaml"
         );
     }
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
     world.nothing_sent();
 }
 
@@ -205,7 +205,7 @@ fn an_open_page_survives_a_restart() {
     let tag = format!("\"{}\"", version(&shown));
     let again = |daemon: &Daemon, tag: &str| {
         daemon
-            .face
+            .endpoint
             .get_with("/", &[("If-None-Match", tag)])
             .unwrap()
             .status
@@ -213,13 +213,13 @@ fn an_open_page_survives_a_restart() {
     eventually("no body while nothing changes", || {
         (again(&daemon, &tag) == 304).then_some(())
     });
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
     let daemon = Daemon::ready(&world, |run| run);
     // Another pass has ended since then.
     eventually("the page of the new process", || {
         (again(&daemon, &tag) == 200).then_some(())
     });
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -228,22 +228,25 @@ fn a_page_token_protects_what_shows_targeting() {
     let token = world.write("page-token", "page-token-4711\n");
     let daemon = Daemon::ready(&world, |run| run.set("page-token-file", token));
     for path in ["/", "/api/status", "/api/plan"] {
-        let refused = daemon.face.get(path).unwrap();
+        let refused = daemon.endpoint.get(path).unwrap();
         assert_eq!(refused.status, 401, "{path}");
         assert!(!refused.body.contains("shop"), "{}", refused.body);
         // `:page-token-4711`, as a browser sends it.
         for right in ["Bearer page-token-4711", "Basic OnBhZ2UtdG9rZW4tNDcxMQ=="] {
-            let reply = daemon.face.get_with(path, &[("Authorization", right)]).unwrap();
+            let reply = daemon
+                .endpoint
+                .get_with(path, &[("Authorization", right)])
+                .unwrap();
             assert_eq!(reply.status, 200, "{path}: {}", reply.body);
         }
     }
     // The command reads the planned revision from the status.
     world
         .bare("allow first-pass-adopt shop/test")
-        .set("url", format!("http://{}", daemon.face.address()))
+        .set("url", format!("http://{}", daemon.endpoint.address()))
         .env("GITOGGLE_ADMIN_TOKEN", ADMIN)
         .exit(0)
         .any_output();
     assert!(!daemon.log().contains("page-token-4711"), "{}", daemon.log());
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }

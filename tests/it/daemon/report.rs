@@ -20,7 +20,7 @@ fn event(daemon: &Daemon, event: &str, seen: usize) -> Value {
 }
 
 fn body(daemon: &Daemon, path: &str) -> String {
-    daemon.face.get(path).unwrap().body
+    daemon.endpoint.get(path).unwrap().body
 }
 
 fn refusing(world: &World, toggle: &'static str) {
@@ -82,7 +82,7 @@ fn a_first_pass_without_a_decision_is_reported_everywhere() {
     assert_eq!(daemon.order("/reconcile", ""), 202);
     eventually("another pass", || (daemon.passes() >= 2.0).then_some(()));
     assert_eq!(events(&daemon, "withheld").len(), 1, "{}", daemon.log());
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 
     let again = Daemon::ready(&world, |run| run);
     assert_eq!(
@@ -150,7 +150,7 @@ fn a_suspension_is_reported_before_the_first_pass_after_a_restart_ends() {
     daemon.becomes("shop/prod/pay", "pending");
     let remarks = "suspended: release freeze; 1 pending in shop/prod (suspended)";
     assert_eq!(body(&daemon, "/readyz"), format!("ready; {remarks}\n"));
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 
     // A source that is not there keeps the first pass from succeeding.
     let gone = world.path("gone");
@@ -213,7 +213,7 @@ fn every_command_is_logged_with_the_callers_address() {
     let line = &events(&daemon, "command")[0];
     assert_eq!(line["reason"], "freeze");
     assert!(line["until"].as_str().unwrap().ends_with('Z'), "{line}");
-    assert_eq!(daemon.face.post("/resume", &[], b"").status, 401);
+    assert_eq!(daemon.endpoint.post("/resume", &[], b"").status, 401);
     let line = event(&daemon, "command_refused", 0);
     assert!(
         line["caller"].as_str().unwrap().starts_with("127.0.0.1:"),

@@ -45,7 +45,7 @@ fn a_volume_that_fills_up_stops_publishing_and_heals() {
     daemon.is_ready();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
     daemon.says(&["recovered"]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
     world.apply().exit(0).any_output();
     world.nothing_sent();
 }
@@ -61,7 +61,7 @@ fn a_state_folder_that_is_moved_away_is_a_lost_volume() {
             .log()
             .contains("the state folder is not the one that was opened")
     );
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_state_folder_that_was_replaced_is_the_one_that_counts() {
         ["shop/prod/pay", "shop/prod/zoo"],
         "of zoo the new folder knows nothing"
     );
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_volume_that_fills_up_in_the_middle_of_a_pass_loses_nothing() {
         "only what could not be recorded is sent again: {:?}",
         all.iter().map(Request::toggle).collect::<Vec<_>>()
     );
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
     world.apply().exit(0).any_output();
     world.nothing_sent();
     drop(world);
@@ -157,7 +157,7 @@ fn files_that_cannot_grow_stop_publishing_until_they_can() {
     limit(&daemon, "fsize", "unlimited");
     daemon.is_ready();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn a_daemon_without_free_file_descriptors_says_so_and_goes_on_once_there_are_som
     world.service.wait_for(1);
     daemon.is_ready();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn a_daemon_that_follows_a_remote_reports_missing_file_descriptors_and_goes_on_o
     remote
         .world
         .sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 /// Returns whether this machine can set a limit of inotify in a user namespace, which ends with its processes.
@@ -221,7 +221,7 @@ fn without_file_events_the_ref_is_looked_up_and_that_is_said_once() {
         daemon.has_seen(&world.repo.head());
     }
     assert_eq!(daemon.said("file event"), 1, "{}", daemon.log());
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn with_too_few_watches_the_ref_is_looked_up_and_that_is_said_once() {
     eventually("one word about it", || {
         (daemon.said("file event") == 1).then_some(())
     });
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -266,5 +266,5 @@ fn a_checkout_that_is_mounted_read_only_is_followed() {
         .commit("Change pay");
     world.service.wait_for(1);
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }

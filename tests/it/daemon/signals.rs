@@ -25,17 +25,17 @@ fn a_daemon_ends_cleanly_in_the_middle_of_a_pass_of_many_toggles() {
         .always(|_| Answer::applied().slowly(Duration::from_millis(20)));
     change_all(21, "Change");
     world.service.wait_for(7);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
     let before: Vec<_> = world.service.take();
     assert!(before.len() < toggles.len(), "it was in the middle");
     world.apply().exit(0).any_output();
     let after = world.service.take();
-    let told: Vec<_> = before
+    let sent: Vec<_> = before
         .iter()
         .chain(&after)
         .map(crate::support::Request::toggle)
         .collect();
-    assert_eq!(told, toggles, "each once, in order");
+    assert_eq!(sent, toggles, "each once, in order");
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn a_daemon_ends_cleanly_while_a_pass_waits_to_retry() {
         .file("shop/prod/pay.yaml", doc(21))
         .commit("Change pay");
     world.service.wait_for(1);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
     world.service.always(|_| Answer::applied());
     world.apply().exit(0).any_output();
@@ -70,7 +70,7 @@ fn a_daemon_ends_cleanly_between_passes() {
         .always(|_| Answer::status(503).header("Retry-After", "3600"));
     let daemon = Daemon::start(&world, |run| run);
     daemon.is_unready_for(&["waiting until", "(Retry-After)"]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
     let sent = world.service.take();
     assert!(
         sent.iter()
@@ -88,14 +88,14 @@ fn a_follower_ends_cleanly() {
     let follower = Daemon::start(&world, |run| run);
     follower.is_unready_for(&["another process is the writer", &writer.id().to_string()]);
     follower.says(&["another process is the writer", "waiting"]);
-    follower.ends_in_peace();
+    follower.stops_cleanly();
     world
         .repo
         .file("shop/prod/pay.yaml", doc(21))
         .commit("Change pay");
     world.service.wait_for(1);
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
-    writer.ends_in_peace();
+    writer.stops_cleanly();
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_daemon_ends_cleanly_while_a_publish_gets_no_response() {
         .file("shop/prod/pay.yaml", doc(21))
         .commit("Change pay");
     world.service.wait_for(1);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
     let sent = world.service.take();
     assert_eq!(sent.len(), 1, "it timed out and was not tried again");
     world.service.always(|_| Answer::applied());
@@ -127,7 +127,7 @@ fn a_daemon_ends_cleanly_while_the_remote_does_not_respond() {
     let daemon = Daemon::start(&remote.world, |run| run.set("repo", remote.url()));
     remote.host.wait_for(1);
     daemon.is_unready_for(&["no pass has"]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
     remote.world.nothing_sent();
 }
 
@@ -148,7 +148,7 @@ fn a_daemon_ends_cleanly_while_the_state_remote_does_not_respond() {
             .any(|request| request.path.starts_with("/state.git"))
             .then_some(())
     });
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
     remote.world.nothing_sent();
 }
 
@@ -183,7 +183,7 @@ fn a_power_cut_of_the_writer_hands_what_was_open_to_the_one_that_waits() {
         ("shop/prod/pay", body(21, "Change pay")),
         ("shop/prod/pay", body(21, "Change pay")),
     ]);
-    second.ends_in_peace();
+    second.stops_cleanly();
 }
 
 /// Kills the daemon after each number of requests; what comes after is what the one before could not know.
@@ -220,12 +220,16 @@ fn a_power_cut_after_any_request_repeats_only_what_was_open() {
                 let of_toggle = requests.iter().filter(|request| request.toggle() == toggle);
                 of_toggle.map(crate::support::Request::body).collect()
             };
-            let told = [of(&before), of(&after)].concat();
-            assert!((1..=2).contains(&told.len()), "{toggle} after {count}: {told:?}");
+            let bodies = [of(&before), of(&after)].concat();
             assert!(
-                told.iter()
-                    .all(|told| *told == body(age, &format!("Ask for {age} years"))),
-                "{toggle} after {count}: {told:?}"
+                (1..=2).contains(&bodies.len()),
+                "{toggle} after {count}: {bodies:?}"
+            );
+            assert!(
+                bodies
+                    .iter()
+                    .all(|bodies| *bodies == body(age, &format!("Ask for {age} years"))),
+                "{toggle} after {count}: {bodies:?}"
             );
         }
         for lane in ["shop/prod", "web/prod"] {
@@ -248,7 +252,7 @@ fn a_power_cut_after_any_request_repeats_only_what_was_open() {
             assert_eq!(request.open_for_toggle, 1);
         }
     }
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
     world.apply().exit(0).any_output();
     world.nothing_sent();
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::simulation::{Trouble, seeds};
 use crate::support::command::Running;
 use crate::support::git_host::{self, Door};
-use crate::support::http::Face;
+use crate::support::http::Endpoint;
 use crate::support::{Answer, Gitoggle, Repo, Request, Service, World, content, doc, eventually};
 
 const TOGGLES: [&str; 5] = [
@@ -39,7 +39,7 @@ struct Life {
     trouble: Arc<Mutex<Trouble>>,
     /// The Git host, where the daemon follows one; it closes connections as often as the service is in trouble.
     host: Option<Service>,
-    face: Face,
+    endpoint: Endpoint,
     running: Option<Running>,
     age: u32,
     head: BTreeMap<&'static str, u32>,
@@ -64,7 +64,7 @@ impl Life {
             world,
             trouble,
             host: None,
-            face: Face::free(),
+            endpoint: Endpoint::free(),
             running: None,
             age: 0,
             head: BTreeMap::new(),
@@ -167,7 +167,7 @@ impl Life {
             None => daemon,
         };
         daemon
-            .set("listen", self.face.address())
+            .set("listen", self.endpoint.address())
             .set("poll-interval", "1s")
             // What a killed process left open is waited for that long.
             .set("timeout", "3s")
@@ -175,9 +175,9 @@ impl Life {
     }
 
     fn start(&mut self) {
-        self.face = Face::free();
+        self.endpoint = Endpoint::free();
         self.running = Some(self.daemon().start());
-        eventually("the daemon's face", || self.face.get("/healthz"));
+        eventually("the daemon's endpoint", || self.endpoint.get("/healthz"));
         self.story.push("start".to_owned());
     }
 
@@ -195,7 +195,7 @@ impl Life {
     fn terminate(&mut self) {
         if let Some(running) = self.running.take() {
             running.terminate();
-            assert_eq!(running.wait(), Some(0), "it ends in peace when asked to");
+            assert_eq!(running.wait(), Some(0), "it stops cleanly when asked to");
         }
         self.story.push("terminate".to_owned());
         self.start();
@@ -203,7 +203,7 @@ impl Life {
 
     fn order(&self, path: &str, body: &str) -> u16 {
         let headers = [("Authorization", ADMIN), ("Content-Type", "application/json")];
-        self.face.post(path, &headers, body.as_bytes()).status
+        self.endpoint.post(path, &headers, body.as_bytes()).status
     }
 
     fn collect(&mut self) {
@@ -212,7 +212,7 @@ impl Life {
             .extend(requests.into_iter().map(|request| Event::Sent(Box::new(request))));
     }
 
-    /// Peace at last: everything arrives.
+    /// Ends all trouble: everything arrives.
     fn settle(&mut self) {
         self.trouble.lock().unwrap().share = 0;
         self.order("/reconcile", "");
@@ -224,7 +224,7 @@ impl Life {
                 self.order("/reconcile", "");
                 asked = std::time::Instant::now();
             }
-            let status = self.face.get("/api/status")?.json();
+            let status = self.endpoint.get("/api/status")?.json();
             let in_sync = |line: &Value| line["state"] == "in_sync";
             let lines = status["toggles"].as_array()?;
             let done = status["source"]["revision"] == revision.as_str()

@@ -41,7 +41,7 @@ fn a_repository_over_ssh_is_followed_and_a_changed_host_key_stops_it_until_it_is
     daemon.is_ready();
     daemon.becomes("shop/prod/pay", "in_sync");
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]

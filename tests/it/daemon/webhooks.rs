@@ -77,7 +77,7 @@ fn post(daemon: &Daemon, host: &str, headers: &Headers, body: &[u8]) -> u16 {
         .map(|(name, value)| (*name, value.as_str()))
         .collect();
     daemon
-        .face
+        .endpoint
         .post(&format!("/webhook/{host}"), &headers, body)
         .status
 }
@@ -126,7 +126,7 @@ fn an_authentic_push_of_every_host_starts_a_pass_at_once() {
         daemon.becomes("shop/prod/pay", "in_sync");
         remote.world.sent(&[("shop/prod/pay", body(age, host))]);
     }
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_push_of_thousands_of_files_and_one_by_another_host_name_start_a_pass() {
         daemon.becomes("shop/prod/pay", "in_sync");
         remote.world.sent(&[("shop/prod/pay", body(age, host))]);
     }
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn a_forged_or_malformed_webhook_is_logged_and_leads_to_nothing() {
         assert!(daemon.said(words) > 0, "{}", daemon.log());
     }
     assert_eq!(daemon.said(SECRET), 0, "{}", daemon.log());
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_webhook_about_something_else_or_delivered_before_is_200_and_nothing() {
     for reason in ["another ref", "another repository", "not a push"] {
         assert_eq!(daemon.said(reason), 1, "once a minute: {}", daemon.log());
     }
-    let status = daemon.face.get("/api/status").unwrap();
+    let status = daemon.endpoint.get("/api/status").unwrap();
     assert!(status.body.contains("another repository"), "{}", status.body);
     led_to_nothing(&remote, &daemon);
 
@@ -225,5 +225,5 @@ fn a_webhook_about_something_else_or_delivered_before_is_200_and_nothing() {
         assert_eq!(post(&daemon, host, &headers, &event), 200, "{host}: again");
         led_to_nothing(&remote, &daemon);
     }
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{document, files, invoked, items, word, words};
-use crate::support::http::Face;
+use crate::support::http::Endpoint;
 use crate::support::{Daemon, World, eventually};
 
 /// The variables of a service. Those of the shell have their defaults.
@@ -84,7 +84,7 @@ fn compose_publishes_the_examples_without_a_decision() {
         world.repo.file(path.to_str().unwrap(), text);
     }
     world.repo.commit("Add the examples");
-    let port = Face::free().address();
+    let port = Endpoint::free().address();
     let (ca, history) = (world.path("sandbox.pem"), world.path("history"));
     let mut sandbox = world.bare("sandbox").set("listen", &port);
     sandbox = sandbox.set("ca-out", &ca).set("history-file", &history);
@@ -111,6 +111,6 @@ fn compose_publishes_the_examples_without_a_decision() {
     let published = std::fs::read_to_string(&history).unwrap().lines().count();
     let toggles = documents.keys().filter(|path| !path.ends_with("test.yaml"));
     assert_eq!(published, toggles.count());
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
     sandbox.kill();
 }

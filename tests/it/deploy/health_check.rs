@@ -63,7 +63,7 @@ fn the_health_check_follows_the_address_of_the_daemon() {
     let check = |line: &Path, listen: Option<&str>| health_check(line, "/healthz", listen).status.success();
     assert!(check(&line, None));
     assert!(check(&line, Some("127.0.0.1:9")));
-    let address = daemon.face.address().to_owned();
+    let address = daemon.endpoint.address().to_owned();
     let port = address.rsplit(':').next().unwrap();
     for (listen, is_healthy) in [
         (format!("0.0.0.0:{port}"), true),
@@ -86,5 +86,5 @@ fn the_health_check_follows_the_address_of_the_daemon() {
             "--listen={listen}"
         );
     }
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }

@@ -68,8 +68,8 @@ fn both_replicas_are_ready_and_one_of_them_publishes() {
             .each_ref()
             .map(|(toggle, body)| (toggle.as_str(), body.clone())),
     );
-    first.ends_in_peace();
-    second.ends_in_peace();
+    first.stops_cleanly();
+    second.stops_cleanly();
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_replica_takes_over_from_one_that_is_killed_while_it_publishes() {
     }
     assert!(survivor.metric("gitoggle_publishes_total{outcome=\"applied\"}") >= Some(4.0));
     survivor.is_ready();
-    survivor.ends_in_peace();
+    survivor.stops_cleanly();
     // The state is complete: a job with an empty disk has nothing to do.
     let next = world.apply().set("state-dir", world.path("next"));
     next.set("state-remote", world.path("remote.git"))

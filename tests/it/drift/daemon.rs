@@ -31,7 +31,7 @@ fn a_change_on_the_service_is_reported_everywhere_and_so_is_its_end() {
     stand.changes("pay", 21, "hotfix");
     assert_eq!(daemon.order("/reconcile", ""), 202);
     daemon.becomes("shop/prod/pay", "drifted");
-    let ready = daemon.face.get("/readyz").unwrap();
+    let ready = daemon.endpoint.get("/readyz").unwrap();
     assert_eq!(
         (ready.status, ready.body.trim()),
         (200, "ready; 1 drifted in shop/prod")
@@ -54,7 +54,7 @@ fn a_change_on_the_service_is_reported_everywhere_and_so_is_its_end() {
     assert_eq!(daemon.order("/reconcile", ""), 202);
     daemon.becomes("shop/prod/pay", "in_sync");
     daemon.says(&["drift_ended", "shop/prod/pay"]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn an_outage_of_the_service_does_not_end_a_known_drift() {
     assert_eq!(daemon.order("/reconcile", ""), 202);
     daemon.says(&["drift_scan_failed", "3 toggles could not be compared"]);
     daemon.becomes("shop/prod/pay", "drifted");
-    let ready = daemon.face.get("/readyz").unwrap();
+    let ready = daemon.endpoint.get("/readyz").unwrap();
     assert_eq!(ready.status, 200, "{}", ready.body);
     assert!(
         ready.body.contains("could not be compared with the service"),
@@ -80,7 +80,7 @@ fn an_outage_of_the_service_does_not_end_a_known_drift() {
         ready.body
     );
     assert!(scans(&daemon, "partial") >= 1.0);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_lost_increment_is_found_by_the_scan_of_everything() {
     stand.changes("pay", 21, "hotfix");
     daemon.becomes("shop/prod/pay", "drifted");
     assert!(scans(&daemon, "success") <= 42.0);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_daemon_that_overwrites_publishes_the_document_again() {
     let requests = stand.requests();
     let published = requests.iter().filter(|one| one.starts_with("PATCH")).count();
     assert_eq!(published, 1, "{requests:#?}");
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_daemon_that_ignores_drift_or_has_no_interval_reads_nothing() {
         assert_eq!(daemon.order("/reconcile", ""), 202);
         eventually("another pass", || (daemon.passes() > before).then_some(()));
         assert_eq!(stand.requests(), [""; 0]);
-        daemon.ends_in_peace();
+        daemon.stops_cleanly();
     }
 }
 
@@ -152,7 +152,7 @@ fn an_sdk_key_that_is_reset_during_a_scan_is_replaced_by_the_scan_of_everything(
     );
     assert_eq!(scans(&daemon, "partial"), 0.0);
     assert_eq!(daemon.said("server-"), 0, "{}", daemon.log());
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn a_suspension_interrupts_a_scan_which_then_starts_again() {
     });
     daemon.becomes("shop/prod/pay", "drifted");
     assert!(!daemon.status().unwrap()["suspended"].is_null());
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -196,5 +196,5 @@ fn an_operator_allows_to_overwrite_a_drifted_toggle_that_no_commit_changes() {
     assert_eq!(published, [format!("PATCH {}", targeting("pay"))]);
     let (status, answer) = daemon.ask("/allow", &order.to_string());
     assert_eq!(status, 409, "a decision is valid once: {answer}");
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }

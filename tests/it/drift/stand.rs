@@ -20,7 +20,7 @@ pub(super) struct Stand {
     sandbox: Sandbox,
     runtime: Runtime,
     ca: PathBuf,
-    /// The number of requests that are not of interest anymore.
+    /// The number of requests that no longer matter.
     seen: std::cell::Cell<usize>,
 }
 

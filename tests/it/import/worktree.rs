@@ -107,7 +107,7 @@ fn links_and_nested_repositories_are_refused_and_the_rest_is_written() {
             .exit(1)
             .stdout_contains(&[
                 "failed linked/prod/pay: `linked` is a symbolic link, and gitoggle does not write there\n",
-                "failed nested/prod/pay: `nested` is a repository of its own, and gitoggle does not write there\n",
+                "failed nested/prod/pay: `nested` is a separate repository, and gitoggle does not write there\n",
                 "failed shop/linked/pay: `shop/linked` is a symbolic link, and gitoggle does not write there\n",
                 "failed shop/prod/linked: `shop/prod/linked.yaml` is a symbolic link, and gitoggle does not write \
                  there\n",

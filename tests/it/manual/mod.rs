@@ -164,8 +164,8 @@ fn every_endpoint_is_listed_and_every_listed_one_exists() {
     let daemon = Daemon::ready(&world, |run| run.set("webhook-secret-file", secret));
     for parts in listed {
         let status = match &parts[1] {
-            "GET" => daemon.face.get(&parts[2]).unwrap().status,
-            _ => daemon.face.post(&parts[2], &[], b"").status,
+            "GET" => daemon.endpoint.get(&parts[2]).unwrap().status,
+            _ => daemon.endpoint.post(&parts[2], &[], b"").status,
         };
         assert!(![404, 405].contains(&status), "{}: {status}", &parts[0]);
     }
@@ -177,7 +177,7 @@ fn every_metric_is_listed() {
     // The age of a source is that of its last fetch.
     world.repo.git(&["fetch", "--quiet", "."]);
     let daemon = Daemon::ready(&world, |run| run);
-    let text = daemon.face.get("/metrics").unwrap().body;
+    let text = daemon.endpoint.get("/metrics").unwrap().body;
     let families = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
     let families: BTreeSet<String> = families
         .filter_map(|line| line.split(' ').next())

@@ -98,7 +98,7 @@ async fn a_reset_sdk_key_is_looked_up_again_once() {
 }
 
 #[tokio::test]
-async fn a_rejected_sdk_key_says_nothing_about_the_token() {
+async fn a_rejected_sdk_key_does_not_affect_the_token() {
     let prod = environment("shop/prod");
     let refusal =
         |status| format!("the service responded with {status} to the server SDK key of `shop/prod`");

@@ -123,7 +123,7 @@ fn a_machine_does_not_repeat_a_settled_request_that_was_unknown_before() {
     world.service.always(|_| Answer::json(500, "{}"));
     job(&world, "first").exit(1).any_output();
     world.service.always(|_| Answer::applied());
-    job(&world, "heard")
+    job(&world, "retried")
         .set("only", "shop/prod/zoo")
         .exit(1)
         .stderr_contains(&["no toggle matches"]);
@@ -132,13 +132,13 @@ fn a_machine_does_not_repeat_a_settled_request_that_was_unknown_before() {
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
     world
         .plan()
-        .set("state-dir", disk(&world, "heard"))
+        .set("state-dir", disk(&world, "retried"))
         .set("state-remote", world.path("remote.git"))
         .set("state-name", "toggles")
         .arg("--detailed-exitcode")
         .exit(0)
         .any_output();
-    job(&world, "heard").exit(0).any_output();
+    job(&world, "retried").exit(0).any_output();
     world.nothing_sent();
 }
 

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::support::document::reformatted;
 use crate::support::{Answer, Gitoggle, Repo, World, body, doc, eventually};
 
-/// How many seeds are run when nobody says otherwise, and how many at once (they mostly wait).
+/// How many seeds are run by default, and how many at once (they mostly wait).
 const SEEDS: u64 = 30;
 const AT_ONCE: usize = 8;
 
@@ -193,7 +193,7 @@ impl Simulation {
             } else {
                 self.pass();
             }
-            // What is taken back while nobody knows what came of it is the hardest case.
+            // A revert of a change with an unknown outcome is the hardest case.
             if share == 100 && self.commits.len() > 1 && self.rng.bool() {
                 self.revert();
             }
@@ -345,7 +345,7 @@ impl Simulation {
         self.account(killed);
     }
 
-    /// Peace at last: everything valid arrives, and then there is silence.
+    /// Ends all trouble: everything valid arrives, and then no more requests do.
     fn settle(&mut self) {
         self.trouble.lock().unwrap().share = 0;
         self.pass();

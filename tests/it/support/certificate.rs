@@ -1,4 +1,4 @@
-//! One certificate authority for the whole test run, and another one that nobody should trust.
+//! One certificate authority for the whole test run, and another one that is never trusted.
 
 use std::sync::{Arc, OnceLock};
 

@@ -133,7 +133,7 @@ impl Gitoggle {
         self
     }
 
-    /// Runs it in a namespace of users and mounts of its own, after `script`, which may set that one's limits.
+    /// Runs it in its own namespace of users and mounts, after `script`, which may set its limits.
     pub(crate) fn within_user_namespace(self, script: &str) -> Self {
         let mut run = self.after(script);
         let unshare = ["unshare", "--user", "--map-root-user", "--mount"].map(str::to_owned);
@@ -150,7 +150,7 @@ impl Gitoggle {
     /// Runs it where more than one exit code keeps the promise.
     #[track_caller]
     pub(crate) fn exit_in(self, codes: &[i32]) -> Ran {
-        let told = self.told();
+        let command_line = self.command_line();
         let normaliser = self.normaliser.clone();
         let patience = self.patience;
         let child = self.start_piped();
@@ -163,12 +163,12 @@ impl Gitoggle {
         let found = output.status.code();
         assert!(
             in_time && found.is_some_and(|found| codes.contains(&found)),
-            "{told}\nexit code: expected {codes:?}, found {} {}\n--- stdout:\n{stdout}\n--- stderr:\n{stderr}",
+            "{command_line}\nexit code: expected {codes:?}, found {} {}\n--- stdout:\n{stdout}\n--- stderr:\n{stderr}",
             output.status,
             if in_time { "" } else { "(it hung)" },
         );
         Ran {
-            told,
+            command_line,
             stdout: Output::new(normaliser.apply(&stdout)),
             stderr: Output::new(normaliser.apply(&stderr)),
         }
@@ -227,15 +227,15 @@ impl Gitoggle {
         command
     }
 
-    fn told(&self) -> String {
-        let mut told = format!("gitoggle {}", self.verb.join(" "));
+    fn command_line(&self) -> String {
+        let mut command_line = format!("gitoggle {}", self.verb.join(" "));
         for (name, value) in &self.settings {
-            told.push_str(&format!(" --{name}={value}"));
+            command_line.push_str(&format!(" --{name}={value}"));
         }
         for arg in &self.args {
-            told.push_str(&format!(" {arg}"));
+            command_line.push_str(&format!(" {arg}"));
         }
-        self.normaliser.apply(&told)
+        self.normaliser.apply(&command_line)
     }
 }
 
@@ -258,7 +258,7 @@ impl Running {
             .args(["-TERM", &self.child.id().to_string()])
             .status()
             .expect("kill can be run");
-        assert!(status.success(), "the process was there to be told");
+        assert!(status.success(), "the process exists");
     }
 
     /// Waits until it ends and returns its exit code (`None` after a signal).

@@ -1,21 +1,21 @@
-//! A daemon under test: the built program, its face, and what it says.
+//! A daemon under test: the built program, its endpoint, and what it says.
 
 use std::path::PathBuf;
 
 use serde_json::Value;
 
 use super::command::{Gitoggle, Running};
-use super::http::Face;
+use super::http::Endpoint;
 use super::wait::eventually;
 use super::world::World;
 
 /// The token that orders are given with.
 pub(crate) const ADMIN: &str = "admin-token-4711";
 
-/// A daemon that was started. Looks again only when something happens, or once an hour, unless told otherwise.
+/// A daemon that was started. Looks again only when something happens, or once an hour, unless set otherwise.
 pub(crate) struct Daemon {
-    /// Its face.
-    pub(crate) face: Face,
+    /// Its endpoint.
+    pub(crate) endpoint: Endpoint,
     /// There until it is waited for.
     running: Option<Running>,
     log: PathBuf,
@@ -24,17 +24,17 @@ pub(crate) struct Daemon {
 impl Daemon {
     /// Starts one in `world`; `change` says what is special about it.
     pub(crate) fn start(world: &World, change: impl FnOnce(Gitoggle) -> Gitoggle) -> Self {
-        let face = Face::free();
+        let endpoint = Endpoint::free();
         let admin = world.write("admin-token", &format!("{ADMIN}\n"));
-        let log = world.path(&format!("daemon-{}.log", face.address()));
+        let log = world.path(&format!("daemon-{}.log", endpoint.address()));
         let run = world
             .daemon()
-            .set("listen", face.address())
+            .set("listen", endpoint.address())
             .set("poll-interval", "1h")
             .set("admin-token-file", admin);
         let running = change(run).start_logged(&log);
         Self {
-            face,
+            endpoint,
             running: Some(running),
             log,
         }
@@ -51,7 +51,7 @@ impl Daemon {
     #[track_caller]
     pub(crate) fn is_ready(&self) {
         eventually("readiness", || {
-            self.face.get("/readyz").filter(|reply| reply.status == 200)
+            self.endpoint.get("/readyz").filter(|reply| reply.status == 200)
         });
     }
 
@@ -59,17 +59,17 @@ impl Daemon {
     #[track_caller]
     pub(crate) fn is_unready_for(&self, reasons: &[&str]) {
         eventually(&format!("unready: {reasons:?}"), || {
-            let reply = self.face.get("/readyz")?;
-            let is_told = reasons.iter().all(|reason| reply.body.contains(reason));
-            (reply.status == 503 && is_told).then_some(())
+            let reply = self.endpoint.get("/readyz")?;
+            let is_reported = reasons.iter().all(|reason| reply.body.contains(reason));
+            (reply.status == 503 && is_reported).then_some(())
         });
-        let health = eventually("health", || self.face.get("/healthz"));
+        let health = eventually("health", || self.endpoint.get("/healthz"));
         assert_eq!(health.status, 200, "{}", health.body);
     }
 
     /// Returns what `/api/status` says.
     pub(crate) fn status(&self) -> Option<Value> {
-        Some(self.face.get("/api/status")?.json())
+        Some(self.endpoint.get("/api/status")?.json())
     }
 
     /// Returns the state of one toggle.
@@ -101,7 +101,7 @@ impl Daemon {
 
     /// Returns the value of a metric, written with its labels.
     pub(crate) fn metric(&self, name: &str) -> Option<f64> {
-        let text = self.face.get("/metrics")?.body;
+        let text = self.endpoint.get("/metrics")?.body;
         let line = text
             .lines()
             .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
@@ -121,14 +121,14 @@ impl Daemon {
             ("Authorization", bearer.as_str()),
             ("Content-Type", "application/json"),
         ];
-        self.face.post(path, &headers, body.as_bytes()).status
+        self.endpoint.post(path, &headers, body.as_bytes()).status
     }
 
     /// Gives an order with the admin token and returns the whole answer.
     pub(crate) fn ask(&self, path: &str, body: &str) -> (u16, Value) {
         let bearer = format!("Bearer {ADMIN}");
         let reply = self
-            .face
+            .endpoint
             .post(path, &[("Authorization", bearer.as_str())], body.as_bytes());
         (reply.status, reply.json())
     }
@@ -142,8 +142,8 @@ impl Daemon {
     #[track_caller]
     pub(crate) fn says(&self, needles: &[&str]) {
         eventually(&format!("{} to say {needles:?}", self.log.display()), || {
-            let is_told = |line: &str| needles.iter().all(|needle| line.contains(needle));
-            self.log().lines().any(is_told).then_some(())
+            let is_reported = |line: &str| needles.iter().all(|needle| line.contains(needle));
+            self.log().lines().any(is_reported).then_some(())
         });
     }
 
@@ -167,9 +167,9 @@ impl Daemon {
         self.running.take().and_then(Running::wait)
     }
 
-    /// Asks it to end, and states that it does so in peace.
+    /// Asks it to stop, and states that it exits with 0.
     #[track_caller]
-    pub(crate) fn ends_in_peace(self) {
+    pub(crate) fn stops_cleanly(self) {
         self.terminate();
         assert_eq!(self.wait(), Some(0));
     }

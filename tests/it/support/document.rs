@@ -24,7 +24,7 @@ content:
 /// Returns `doc(age)` as another person would have written it: same meaning, other bytes.
 pub(crate) fn reformatted(age: u32) -> String {
     format!(
-        r#"# The same, told differently.
+        r#"# The same, written differently.
 content:
   defaultServe:
     variation: "off"

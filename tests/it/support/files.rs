@@ -13,7 +13,7 @@ pub(crate) fn folder() -> TempDir {
     folder
 }
 
-/// Lists everything below `root` with what would change if somebody wrote there: kind, mode, size, inode and times.
+/// Lists everything below `root` with what a write there would change: kind, mode, size, inode and times.
 pub(crate) fn listing(root: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut open = vec![root.to_owned()];
@@ -28,7 +28,7 @@ pub(crate) fn listing(root: &Path) -> BTreeMap<PathBuf, String> {
                     .map(|entry| entry.unwrap().path()),
             );
         }
-        let told = format!(
+        let entry = format!(
             "mode {:o}, {} bytes, inode {}, modified {}.{}, changed {}.{}",
             meta.mode(),
             meta.len(),
@@ -38,7 +38,7 @@ pub(crate) fn listing(root: &Path) -> BTreeMap<PathBuf, String> {
             meta.ctime(),
             meta.ctime_nsec(),
         );
-        found.insert(path, told);
+        found.insert(path, entry);
     }
     found
 }
@@ -72,7 +72,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A folder that nobody but root can write to, until this is dropped.
+/// A folder that only root can write to, until this is dropped.
 #[derive(Debug)]
 #[must_use = "the protection ends with this"]
 pub(crate) struct Protected {

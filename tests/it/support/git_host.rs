@@ -54,7 +54,7 @@ fn backend(root: &Path, request: &Request) -> Answer {
         .env("CONTENT_LENGTH", request.bytes.len().to_string())
         .env("HTTP_CONTENT_ENCODING", header("content-encoding"))
         .env("HTTP_GIT_PROTOCOL", header("git-protocol"))
-        .env("REMOTE_USER", "somebody")
+        .env("REMOTE_USER", "anyone")
         .env("REMOTE_ADDR", "127.0.0.1")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

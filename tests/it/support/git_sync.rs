@@ -18,7 +18,7 @@ pub(crate) struct GitSync {
 }
 
 impl GitSync {
-    /// Prepares one that follows `main` of the world's repository. Nothing is synced yet, not even the root folder exists.
+    /// Prepares one that follows `main` of a repository. Nothing is synced yet, and the root folder does not exist.
     pub(crate) fn of(world: &World) -> Self {
         Self {
             upstream: world.repo.path().display().to_string(),

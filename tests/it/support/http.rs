@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// The HTTP interface of a daemon at one port.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Face {
+pub(crate) struct Endpoint {
     port: u16,
 }
 
@@ -27,7 +27,7 @@ impl Reply {
     }
 }
 
-impl Face {
+impl Endpoint {
     /// Finds a port that is free now.
     pub(crate) fn free() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be listened on");
@@ -41,7 +41,7 @@ impl Face {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Asks; `None` when nobody listens (yet).
+    /// Asks; `None` if nothing listens (yet).
     pub(crate) fn get(self, path: &str) -> Option<Reply> {
         self.ask("GET", path, &[], b"")
     }
@@ -51,7 +51,7 @@ impl Face {
         self.ask("GET", path, headers, b"")
     }
 
-    /// Posts; panics when nobody listens.
+    /// Posts; panics if nothing listens.
     pub(crate) fn post(self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
         self.ask("POST", path, headers, body).expect("the daemon listens")
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 /// be empty, and that is checked when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Ran {
-    pub(super) told: String,
+    pub(super) command_line: String,
     pub(super) stdout: Output,
     pub(super) stderr: Output,
 }
@@ -42,11 +42,11 @@ impl Output {
 impl Ran {
     /// States stdout, to the byte (after normalising).
     pub(crate) fn stdout(mut self, expected: &str) -> Self {
-        let told = self.told.clone();
+        let command_line = self.command_line.clone();
         assert_eq!(
             self.stdout.claim(),
             expected,
-            "stdout of {told}\n--- stderr:\n{}",
+            "stdout of {command_line}\n--- stderr:\n{}",
             self.stderr.text
         );
         self
@@ -54,40 +54,40 @@ impl Ran {
 
     /// States stderr, to the byte (after normalising).
     pub(crate) fn stderr(mut self, expected: &str) -> Self {
-        let told = self.told.clone();
-        assert_eq!(self.stderr.claim(), expected, "stderr of {told}");
+        let command_line = self.command_line.clone();
+        assert_eq!(self.stderr.claim(), expected, "stderr of {command_line}");
         self
     }
 
     /// States what stdout holds among other things; a deliberate loosening.
     pub(crate) fn stdout_contains(mut self, needles: &[&str]) -> Self {
-        let told = self.told.clone();
-        contains(self.stdout.claim(), needles, &format!("stdout of {told}"));
+        let command_line = self.command_line.clone();
+        contains(self.stdout.claim(), needles, &format!("stdout of {command_line}"));
         self
     }
 
     /// States what stderr holds among other things; a deliberate loosening.
     pub(crate) fn stderr_contains(mut self, needles: &[&str]) -> Self {
-        let told = self.told.clone();
-        contains(self.stderr.claim(), needles, &format!("stderr of {told}"));
+        let command_line = self.command_line.clone();
+        contains(self.stderr.claim(), needles, &format!("stderr of {command_line}"));
         self
     }
 
-    /// States what is told on stdout or stderr, where the promise is only that it is told.
+    /// States what is printed on stdout or stderr, if only the text is promised.
     pub(crate) fn says(mut self, needles: &[&str]) -> Self {
         let both = format!("{}{}", self.stdout.claim(), self.stderr.claim());
-        contains(&both, needles, &self.told);
+        contains(&both, needles, &self.command_line);
         self
     }
 
-    /// States what is told neither on stdout nor on stderr.
+    /// States what is printed neither on stdout nor on stderr.
     pub(crate) fn never_says(self, needles: &[&str]) -> Self {
         for needle in needles {
             for output in [&self.stdout, &self.stderr] {
                 assert!(
                     !output.text.contains(needle),
                     "{} must not say {needle:?}:\n{}",
-                    self.told,
+                    self.command_line,
                     output.text
                 );
             }
@@ -97,11 +97,11 @@ impl Ran {
 
     /// Gives stdout as JSON to `check`; it must be one JSON value and nothing else.
     pub(crate) fn stdout_json(mut self, check: impl FnOnce(&Value)) -> Self {
-        let told = self.told.clone();
+        let command_line = self.command_line.clone();
         let stderr = self.stderr.text.clone();
         let text = self.stdout.claim();
         let value = serde_json::from_str(text).unwrap_or_else(|error| {
-            panic!("stdout of {told} is no JSON: {error}\n{text}\n--- stderr:\n{stderr}")
+            panic!("stdout of {command_line} is no JSON: {error}\n{text}\n--- stderr:\n{stderr}")
         });
         check(&value);
         self
@@ -146,7 +146,7 @@ impl Drop for Ran {
             assert!(
                 output.claimed == Claimed::Yes || output.text.is_empty(),
                 "{} was expected to be silent on {name}:\n{}",
-                self.told,
+                self.command_line,
                 output.text
             );
         }

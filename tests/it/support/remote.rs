@@ -1,4 +1,4 @@
-//! A repository on a Git host, and the world that belongs to it.
+//! A repository on a Git host, and its source.
 
 use super::answer::Answer;
 use super::command::Gitoggle;
@@ -71,7 +71,7 @@ impl Remote {
         self.world.repo.git(&["push", "--quiet", "--force", &to, "main"]);
     }
 
-    /// What was asked of the host since somebody last looked: method, path, and the version of Git's protocol if it is
+    /// What was asked of the host since the last call: method, path, and the version of Git's protocol if it is
     /// not the oldest.
     pub(crate) fn asked(&self) -> Vec<String> {
         let requests = self.host.take();

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A repository in a folder of its own. Methods chain, so that a history reads as a sentence.
+/// A repository in its own folder. Methods chain, so that a history reads as a sentence.
 #[derive(Debug)]
 pub(crate) struct Repo {
     folder: PathBuf,

@@ -157,19 +157,19 @@ impl Drop for Service {
 
 fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     for stream in listener.incoming() {
-        if shared.inner.lock().expect("nobody panics here").stopped {
+        if shared.inner.lock().expect("no holder of the lock panics").stopped {
             return;
         }
         let Ok(stream) = stream else { continue };
         let shared = Arc::clone(shared);
-        let mut inner = shared.inner.lock().expect("nobody panics here");
+        let mut inner = shared.inner.lock().expect("no holder of the lock panics");
         inner.connections += 1;
         inner.live += 1;
         drop(inner);
         std::thread::spawn(move || {
             // A connection that breaks off is the client's business.
             drop(serve(stream, &shared));
-            shared.inner.lock().expect("nobody panics here").live -= 1;
+            shared.inner.lock().expect("no holder of the lock panics").live -= 1;
         });
     }
 }
@@ -241,13 +241,13 @@ fn reply(tls: &mut Tls, status: u16, headers: &[(String, String)], body: &[u8]) 
 
 impl Shared {
     fn ended(&self, number: usize) {
-        let mut inner = self.inner.lock().expect("nobody panics here");
+        let mut inner = self.inner.lock().expect("no holder of the lock panics");
         inner.open.remove(&number);
     }
 
     /// Keeps a request and decides about it.
     fn take_in(&self, mut request: Request) -> (usize, Answer) {
-        let mut inner = self.inner.lock().expect("nobody panics here");
+        let mut inner = self.inner.lock().expect("no holder of the lock panics");
         let inner = &mut *inner;
         let toggle = request.toggle();
         let environment = environment(&toggle).to_owned();

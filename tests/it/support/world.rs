@@ -84,7 +84,7 @@ impl World {
         self.connected("apply")
     }
 
-    /// Begins `gitoggle run` with all it needs, and no HTTP face.
+    /// Begins `gitoggle run` with all it needs, and no HTTP endpoint.
     pub(crate) fn daemon(&self) -> Gitoggle {
         self.connected("run").set("listen", "none")
     }
@@ -159,7 +159,7 @@ impl World {
         self.folder.path()
     }
 
-    /// States what was sent since somebody last asked: `(toggle, body)`, in order; all else about each is the same
+    /// States what was sent since the last call: `(toggle, body)`, in order; all else about each is the same
     /// for every request, and checked.
     #[track_caller]
     pub(crate) fn sent(&self, expected: &[(&str, serde_json::Value)]) -> Vec<Request> {
@@ -179,7 +179,7 @@ impl World {
         requests
     }
 
-    /// States that nothing was sent and that nobody even knocked.
+    /// States that nothing was sent and that there was no connection.
     #[track_caller]
     pub(crate) fn nothing_sent(&self) {
         self.sent(&[]);

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use self::steps::By::{self, Admin, Client, Header, Nobody, Sdk};
+use self::steps::By::{self, Admin, Anonymous, Client, Header, Sdk};
 use self::steps::{Step, steps};
 use super::ScriptRequest;
 use crate::model::ServiceKind;
@@ -90,7 +90,11 @@ impl Replay {
                 .await,
         );
         let body = json!({ "account": "Admin", "password": TOKEN }).to_string();
-        let session = token(replay.send("POST", "/api/login", Nobody, Some(body), &[]).await);
+        let session = token(
+            replay
+                .send("POST", "/api/login", Anonymous, Some(body), &[])
+                .await,
+        );
         replay.admin = format!("Bearer {session}");
         replay
     }
@@ -153,7 +157,7 @@ impl Replay {
             Admin => Some(self.admin.clone()),
             Client => Some(self.client.clone()),
             Header(value) => Some(value.to_owned()),
-            Nobody => None,
+            Anonymous => None,
             Sdk => Some(self.sdk_key().await),
         };
         let url = format!("{}{path}", self.sandbox.url());
@@ -170,12 +174,12 @@ impl Replay {
             request = request.header("authorization", authorization);
         }
         let response = request.body(body.unwrap_or_default()).send().await.unwrap();
-        let told = ["content-type", "www-authenticate"].iter().filter_map(|name| {
+        let headers_sent = ["content-type", "www-authenticate"].iter().filter_map(|name| {
             let value = response.headers().get(*name)?;
             Some(((*name).to_owned(), value.to_str().unwrap().to_owned()))
         });
-        let (status, told) = (response.status().as_u16(), told.collect());
-        (status, told, response.text().await.unwrap())
+        let (status, headers_sent) = (response.status().as_u16(), headers_sent.collect());
+        (status, headers_sent, response.text().await.unwrap())
     }
 
     async fn sdk_key(&self) -> String {
@@ -215,7 +219,7 @@ fn expected(body: &Value) -> Value {
     body
 }
 
-/// Returns when the exchange happened, if its body says so to the millisecond.
+/// Returns when the exchange happened, if its body has the time in milliseconds.
 fn moment(body: &Value) -> Option<Timestamp> {
     let times = ["timestamp", "approvalDate", "modifiedTime"].into_iter();
     let texts = times.filter_map(|name| body.get(name)?.as_str());

@@ -20,11 +20,11 @@ pub(super) enum By {
     Client,
     /// With this header.
     Header(&'static str),
-    Nobody,
+    Anonymous,
     Sdk,
 }
 
-use By::{Admin, Client, Header, Nobody, Sdk};
+use By::{Admin, Anonymous, Client, Header, Sdk};
 use Step::Exchange;
 
 const PLAIN: &str = "/api/projects/facts/environments/production/toggles/plain/targeting";
@@ -76,7 +76,7 @@ fn reads_and_publishes() -> Vec<Step> {
         "content": { "rules": [adults] },
     });
     vec![
-        Exchange("no-token", Nobody),
+        Exchange("no-token", Anonymous),
         Exchange("token-unknown", Header("api-0000")),
         Exchange("token-bearer", Header("Bearer api-0000")),
         Exchange("token-other-scheme", Header("Token abc")),

@@ -6,7 +6,7 @@ use crate::support::git_host::Door;
 use crate::support::{Answer, Daemon, Remote, World, body, doc};
 
 #[test]
-fn a_wrong_certificate_authority_is_told_and_the_right_one_heals_without_a_restart() {
+fn a_wrong_certificate_authority_is_reported_and_the_right_one_is_used_without_a_restart() {
     let remote = Remote::settled(Door::Open);
     remote.push(21, "Ask for 21 years");
     remote.host.take();
@@ -28,7 +28,7 @@ fn a_wrong_certificate_authority_is_told_and_the_right_one_heals_without_a_resta
     daemon.is_unready_for(&["ca.pem"]);
     remote.world.write("ca.pem", Authority::trusted().pem());
     daemon.is_ready();
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_service_with_a_wrong_certificate_gets_nothing_until_the_authority_is_truste
     daemon.becomes("shop/prod/pay", "in_sync");
     daemon.is_ready();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn the_token_rotates_without_a_restart() {
         "{}",
         daemon.log()
     );
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -123,5 +123,5 @@ fn git_credentials_rotate_without_a_restart() {
         .world
         .sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
     assert_eq!(daemon.said("pw-1") + daemon.said("pw-2"), 0, "{}", daemon.log());
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }

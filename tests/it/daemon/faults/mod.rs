@@ -73,7 +73,7 @@ fn seven_arrive(world: &World, daemon: &Daemon) {
 }
 
 #[test]
-fn a_remote_that_hangs_in_the_middle_of_a_fetch_is_told_and_keeps_nobody_from_ending() {
+fn a_remote_that_hangs_during_a_fetch_is_reported_and_does_not_block_the_end() {
     let remote = Remote::settled(Door::Open);
     let daemon = remote.daemon(|run| run.set("stale-after", "1s").set("poll-interval", "500ms"));
     remote.host_answers(|request| is_fetch(request).then(Answer::stores_and_hangs));
@@ -82,7 +82,7 @@ fn a_remote_that_hangs_in_the_middle_of_a_fetch_is_told_and_keeps_nobody_from_en
         remote.host.requests().iter().any(is_fetch).then_some(())
     });
     daemon.is_unready_for(&["stale"]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
     remote.world.nothing_sent();
     remote.host_answers(|_| None);
     remote.apply().exit(0).any_output();
@@ -92,7 +92,7 @@ fn a_remote_that_hangs_in_the_middle_of_a_fetch_is_told_and_keeps_nobody_from_en
 }
 
 #[test]
-fn a_fetch_that_breaks_off_is_made_again() {
+fn a_fetch_that_breaks_off_is_repeated() {
     let remote = Remote::settled(Door::Open);
     let breaks = Shared::new(true);
     let broken = breaks.share();
@@ -110,7 +110,7 @@ fn a_fetch_that_breaks_off_is_made_again() {
     remote
         .world
         .sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_remote_that_answers_slowly_is_waited_for() {
         remote.world.sent(&[("shop/prod/pay", body(age, "Change pay"))]);
     }
     daemon.is_ready();
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -149,12 +149,12 @@ fn a_remote_that_was_away_is_followed_again_without_a_new_commit() {
         daemon.says(&["recovered"]);
         remote.world.sent(&[("shop/prod/pay", body(21, "Meanwhile"))]);
         assert_eq!(daemon.said("the pass failed"), 1, "{}", daemon.log());
-        daemon.ends_in_peace();
+        daemon.stops_cleanly();
     }
 }
 
 #[test]
-fn a_remote_that_comes_back_rewritten_is_followed_and_it_is_said() {
+fn a_remote_that_comes_back_rewritten_is_followed_and_reported() {
     let remote = Remote::settled(Door::Open);
     let before = remote.world.repo.head();
     let gone = Shared::new(false);
@@ -177,24 +177,24 @@ fn a_remote_that_comes_back_rewritten_is_followed_and_it_is_said() {
         .sent(&[("shop/prod/pay", body(22, "What was meant"))]);
     daemon.says(&["\"warn\"", "history was rewritten"]);
     daemon.has_seen(&remote.world.repo.head());
-    let told = daemon.said("history was rewritten");
+    let count = daemon.said("history was rewritten");
     let passes = daemon.passes();
     eventually("two more passes", || {
         (daemon.passes() >= passes + 2.0).then_some(())
     });
-    assert_eq!(daemon.said("history was rewritten"), told, "it is said once");
+    assert_eq!(daemon.said("history was rewritten"), count, "it is logged once");
     remote.world.nothing_sent();
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
-fn a_name_that_does_not_resolve_is_told() {
+fn a_name_that_does_not_resolve_is_reported() {
     let world = World::with_pay_applied();
     let daemon = Daemon::start(&world, |run| {
         run.set("repo", "https://git.nowhere.invalid/toggles.git")
     });
     daemon.is_unready_for(&["could not read the source", "git.nowhere.invalid"]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 
     let world = seven_changed();
     let daemon = Daemon::start(&world, |run| {
@@ -204,12 +204,12 @@ fn a_name_that_does_not_resolve_is_told() {
             .set("first-pass", "assert")
     });
     daemon.is_unready_for(&["the last pass failed", "toggles.nowhere.invalid"]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
     world.nothing_sent();
 }
 
 #[test]
-fn a_service_that_accepts_and_says_nothing_is_told_and_gets_everything_once_it_speaks() {
+fn a_service_that_never_responds_is_reported_and_gets_everything_once_it_does() {
     let world = seven_changed();
     world.service.always(|_| Answer::hangs());
     let daemon = Daemon::start(&world, |run| {
@@ -221,18 +221,18 @@ fn a_service_that_accepts_and_says_nothing_is_told_and_gets_everything_once_it_s
     assert!(
         daemon.metric("gitoggle_publishes_total{outcome=\"lost\"}") >= Some(5.0),
         "{:?}",
-        daemon.face.get("/metrics")
+        daemon.endpoint.get("/metrics")
     );
     world.service.always(|_| Answer::applied());
     seven_arrive(&world, &daemon);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
 fn a_service_that_refuses_connections_gets_everything_once_it_is_there() {
     let world = seven_changed();
-    // A port of which nobody has heard stands in for a service that is down.
-    let down = crate::support::http::Face::free();
+    // An unused port stands in for a service that is down.
+    let down = crate::support::http::Endpoint::free();
     let proxy = crate::support::proxy::Proxy::to(&down.address());
     let daemon = Daemon::start(&world, |run| {
         run.set("poll-interval", "1s")
@@ -243,7 +243,7 @@ fn a_service_that_refuses_connections_gets_everything_once_it_is_there() {
     world.nothing_sent();
     proxy.leads_to(&format!("127.0.0.1:{}", world.service.port()));
     seven_arrive(&world, &daemon);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -264,11 +264,11 @@ fn a_rewritten_history_that_is_not_to_be_followed_stops_everything_until_it_is_b
     remote.world.service.wait_for(1);
     daemon.is_ready();
     remote.world.sent(&[("shop/prod/pay", body(23, "A third one"))]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
-fn a_branch_that_vanishes_is_told_and_nothing_is_taken_for_removed() {
+fn a_branch_that_vanishes_is_reported_and_no_toggle_counts_as_removed() {
     let remote = Remote::settled(Door::Open);
     let daemon = remote.daemon(|run| {
         run.set("poll-interval", "200ms")
@@ -283,11 +283,11 @@ fn a_branch_that_vanishes_is_told_and_nothing_is_taken_for_removed() {
     remote.world.service.wait_for(1);
     daemon.is_ready();
     remote.world.sent(&[("shop/prod/pay", body(21, "It is back"))]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
-fn a_state_remote_that_hangs_in_the_middle_of_a_pass_keeps_nobody_from_stopping_it() {
+fn a_state_remote_that_hangs_during_a_pass_does_not_block_its_stop() {
     let remote = Remote::new(Door::Open);
     let world = &remote.world;
     Repo::bare(&world.path("hosted/state.git"));
@@ -328,5 +328,5 @@ fn a_state_remote_that_hangs_in_the_middle_of_a_pass_keeps_nobody_from_stopping_
         world.service.count() <= open + 1,
         "nothing starts once it is suspended"
     );
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }

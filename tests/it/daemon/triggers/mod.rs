@@ -69,7 +69,7 @@ fn a_burst_of_triggers_during_a_pass_is_one_more_pass() {
     daemon.is_ready();
     assert_eq!(daemon.passes(), before + 3.0);
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_sighup_starts_a_pass() {
     remote
         .world
         .sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_newer_commit_on_a_remote_ends_the_retry_of_an_older_one_at_the_next_poll() 
     remote.world.service.wait_for(1);
     remote.push(22, "Newer");
     is_overtaken(&remote.world, &daemon, &body(21, "Older"), &body(22, "Newer"));
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_newer_commit_on_a_remote_ends_the_retry_of_an_older_one_at_a_trigger() {
     remote.push(22, "Newer");
     assert_eq!(daemon.order("/reconcile", ""), 202);
     is_overtaken(&remote.world, &daemon, &body(21, "Older"), &body(22, "Newer"));
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_newer_commit_in_a_local_repository_ends_the_retry_of_an_older_one() {
     world.service.wait_for(1);
     world.repo.file("shop/prod/pay.yaml", doc(22)).commit("Newer");
     is_overtaken(&world, &daemon, &body(21, "Older"), &body(22, "Newer"));
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_commit_that_reverts_an_unknown_one_sends_what_it_goes_back_to() {
     world.service.wait_for(1);
     world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Go back");
     is_overtaken(&world, &daemon, &body(21, "Older"), &body(18, "Go back"));
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn the_head_of_a_linked_work_tree_is_followed_wherever_it_goes() {
     world.service.wait_for(1);
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
     daemon.has_seen(&world.repo.head());
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_bare_repository_whose_refs_are_packed_is_followed() {
         world.service.wait_for(1);
         world.sent(&[("shop/prod/pay", body(age, "Change pay"))]);
     }
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn a_remote_that_has_not_moved_is_looked_up_and_not_fetched_and_the_service_is_l
     eventually("ten more passes", || {
         (daemon.passes() >= passes + 10.0).then_some(())
     });
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
     let asked = remote.asked();
     assert!(asked.len() >= 10, "{asked:?}");
     for asked in asked {

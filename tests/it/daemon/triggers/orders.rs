@@ -60,7 +60,7 @@ fn a_suspension_with_an_end_survives_a_restart_and_ends_by_itself() {
         .commit("Change pay");
     daemon.becomes("shop/prod/pay", "pending");
     assert_eq!(daemon.metric("gitoggle_suspended"), Some(1.0));
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 
     let daemon = Daemon::start(&world, |run| run);
     daemon.becomes("shop/prod/pay", "pending");
@@ -71,7 +71,7 @@ fn a_suspension_with_an_end_survives_a_restart_and_ends_by_itself() {
     assert_eq!(daemon.metric("gitoggle_suspended"), Some(0.0));
     assert_eq!(daemon.status().unwrap()["suspended"], Value::Null);
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -97,5 +97,5 @@ fn an_order_to_publish_nothing_is_not_held_up_by_a_remote_that_hangs() {
     remote
         .world
         .sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }

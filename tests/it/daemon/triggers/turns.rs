@@ -23,7 +23,7 @@ fn a_parked_toggle_is_tried_again_when_its_document_changes() {
     world.repo.file("shop/prod/pay.yaml", doc(22)).commit("Repaired");
     daemon.becomes("shop/prod/pay", "in_sync");
     world.sent(&[("shop/prod/pay", body(22, "Repaired"))]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn a_toggle_is_in_sync_again_when_what_kept_it_is_taken_back() {
     daemon.becomes("shop/prod/pay", "in_sync");
     assert_eq!(is_held(), Some(0.0));
     world.sent(&[]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_few_toggles_that_always_fail_do_not_keep_the_others_from_their_turn() {
     let daemon = Daemon::start(&world, |run| run.set("give-up-after", "1s"));
     daemon.becomes("shop/prod/z", "in_sync");
     assert_eq!(world.service.take()[0].toggle(), "shop/prod/z");
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn after_an_outage_toggles_take_turns_until_all_that_can_be_are_applied() {
     for toggle in ["shop/prod/z1", "shop/prod/z2"] {
         daemon.becomes(toggle, "in_sync");
     }
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_toggle_that_alone_gets_no_answer_is_failed_and_tried_again_after_a_while() 
         daemon.metric("gitoggle_withheld{reason=\"failed_alone\"}"),
         Some(1.0)
     );
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_newer_commit_during_an_outage_does_not_count_as_a_success() {
         daemon.is_unready_for(&["the last pass failed"]);
     }
     assert_eq!(daemon.metric("gitoggle_last_success_timestamp_seconds"), before);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
@@ -208,5 +208,5 @@ fn a_refused_change_that_was_taken_back_is_tried_again_when_it_comes_back() {
         ("shop/prod/pay", body(21, "Too early")),
         ("shop/prod/pay", body(21, "Now")),
     ]);
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
