@@ -278,13 +278,35 @@ fn the_sidecar_follows_the_checkout_of_git_sync() {
 
 #[test]
 fn the_cron_job_keeps_its_state_in_the_repository() {
-    let job = document("kubernetes/cronjob/cronjob.yaml");
+    let job = document("kubernetes/job/cronjob.yaml");
     assert_eq!(job["spec"]["concurrencyPolicy"], "Forbid");
     let template = &job["spec"]["jobTemplate"]["spec"]["template"];
     assert_eq!(template["spec"]["restartPolicy"], "Never");
     check(&template["spec"], &folder().join("kubernetes/base/config.yaml"));
     let args = words(&template["spec"]["containers"][0]["args"]);
     assert!(args.join(" ").contains("--state-remote origin"), "{args:?}");
+}
+
+#[test]
+fn a_daily_plan_of_the_cron_job_fails_if_something_is_held() {
+    let resources = |file: &str| words(&document(file)["resources"]).join(" ");
+    assert_eq!(
+        resources("kubernetes/cronjob/kustomization.yaml"),
+        "../base ../job ../held-check"
+    );
+    let held = document("kubernetes/held-check/kustomization.yaml");
+    assert_eq!(words(&held["resources"]), ["../job"]);
+    // The alert `GitoggleCronJobHolds` is about CronJobs with this suffix.
+    assert_eq!(held["nameSuffix"], "-held");
+    let mut job = document("kubernetes/job/cronjob.yaml");
+    let patch = super::documents(word(&held["patches"][0]["patch"])).remove(0);
+    for change in items(&patch) {
+        assert_eq!(change["op"], "replace");
+        *job.pointer_mut(word(&change["path"])).unwrap() = change["value"].clone();
+    }
+    assert_eq!(job["spec"]["schedule"], "30 7 * * *");
+    let args = &job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["args"];
+    assert_eq!(words(args), ["plan", "--state-remote", "origin"]);
 }
 
 #[test]
@@ -299,7 +321,7 @@ fn the_network_policy_covers_every_pod_and_opens_one_port() {
             "/spec/template/metadata/labels",
         ),
         (
-            "kubernetes/cronjob/cronjob.yaml",
+            "kubernetes/job/cronjob.yaml",
             "/spec/jobTemplate/spec/template/metadata/labels",
         ),
     ] {
