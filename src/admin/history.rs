@@ -1,15 +1,10 @@
 //! Handles `GET /api/history` and `GET /api/history/COMMIT`: the deployments, and the differences of one of them.
 //!
-//! Both read the state folder through a handle of their own, so that a pass never waits for them.
-
-#![allow(
-    clippy::result_large_err,
-    reason = "a refusal is a response, as for every handler"
-)]
+//! Both read the state folder through their own handle, so that a pass never waits for them.
 
 use axum::extract::{Path, Query, State};
 use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
 use super::AdminState;
@@ -48,7 +43,7 @@ type Parameters<T> = Result<Query<T>, axum::extract::rejection::QueryRejection>;
 pub(super) async fn page(
     State(shared): State<AdminState>,
     parameters: Parameters<PageParameters>,
-) -> Result<Response, Response> {
+) -> Result<Response, InvalidParameter> {
     let PageParameters {
         limit,
         before,
@@ -62,19 +57,19 @@ pub(super) async fn page(
         page.map(|page| page.map(page_body))
             .map_err(|error| error.in_full())
     });
-    response(read.await)
+    Ok(response(read.await))
 }
 
 pub(super) async fn deployment(
     State(shared): State<AdminState>,
     Path(id): Path<String>,
     parameters: Parameters<PartParameters>,
-) -> Result<Response, Response> {
+) -> Result<Response, InvalidParameter> {
     let PartParameters { limit, after, toggle } = valid(parameters)?;
     let (id, scope) = (commit(&id)?, scope(toggle)?);
     let after = after.map(|text| {
         text.parse::<ToggleId>()
-            .map_err(|error| refused(&format!("`{}` is not a toggle: {error}", escaped(&text))))
+            .map_err(|error| InvalidParameter(format!("`{}` is not a toggle: {error}", escaped(&text))))
     });
     let after = after.transpose()?;
     let limit = limit.unwrap_or(LIMIT).min(MOST);
@@ -87,7 +82,7 @@ pub(super) async fn deployment(
         part.map(|part| part.map(|part| part_body(&part)))
             .map_err(|error| error.in_full())
     });
-    response(read.await)
+    Ok(response(read.await))
 }
 
 fn page_body(page: HistoryPage) -> String {
@@ -116,54 +111,54 @@ fn part_body(part: &DeploymentPart) -> String {
 }
 
 /// Returns the response for a body, for a commit that is not part of the history, or for an error.
-fn response(read: Option<Result<Option<String>, String>>) -> Result<Response, Response> {
+fn response(read: Option<Result<Option<String>, String>>) -> Response {
     match read {
-        Some(Ok(Some(body))) => {
-            Ok(([(header::CONTENT_TYPE, "application/json")], body + "\n").into_response())
-        }
+        Some(Ok(Some(body))) => ([(header::CONTENT_TYPE, "application/json")], body + "\n").into_response(),
         Some(Ok(None)) => {
             let reason = "the commit is not part of the deployment history";
-            Err(problem_with_hint(StatusCode::NOT_FOUND, reason, EXAMPLE))
+            problem_with_hint(StatusCode::NOT_FOUND, reason, EXAMPLE)
         }
         Some(Err(reason)) => {
             let reason = format!("could not read the deployment history: {reason}");
-            Err(problem(StatusCode::INTERNAL_SERVER_ERROR, &reason))
+            problem(StatusCode::INTERNAL_SERVER_ERROR, &reason)
         }
-        None => Err(problem(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "the server is shutting down",
-        )),
+        None => problem(StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down"),
     }
 }
 
-fn valid<T>(parameters: Parameters<T>) -> Result<T, Response> {
+fn valid<T>(parameters: Parameters<T>) -> Result<T, InvalidParameter> {
     parameters
         .map(|Query(parameters)| parameters)
-        .map_err(|rejection| refused(&rejection.body_text()))
+        .map_err(|rejection| InvalidParameter(rejection.body_text()))
 }
 
-fn scope(toggle: Option<String>) -> Result<Scope, Response> {
+fn scope(toggle: Option<String>) -> Result<Scope, InvalidParameter> {
     let globs: Vec<String> = toggle.into_iter().collect();
-    let scope = Scope::new(&globs).map_err(|error| refused(&error.to_string()))?;
+    let scope = Scope::new(&globs).map_err(|error| InvalidParameter(error.to_string()))?;
     let is_hopeless = scope.hopeless().next().is_some();
     match is_hopeless {
         false => Ok(scope),
-        true => Err(refused(
-            "`toggle` is `project/environment/toggle`, or a glob over that",
+        true => Err(InvalidParameter(
+            "`toggle` is `project/environment/toggle`, or a glob over that".to_owned(),
         )),
     }
 }
 
-fn commit(text: &str) -> Result<CommitId, Response> {
+fn commit(text: &str) -> Result<CommitId, InvalidParameter> {
     let parsed = text.parse().map(CommitId);
     parsed.map_err(|error| {
-        refused(&format!(
+        InvalidParameter(format!(
             "`{}` is not the full id of a commit: {error}",
             escaped(text)
         ))
     })
 }
 
-fn refused(reason: &str) -> Response {
-    problem_with_hint(StatusCode::BAD_REQUEST, &escaped(reason).to_string(), EXAMPLE)
+/// Why a parameter of the request is not valid.
+pub(super) struct InvalidParameter(String);
+
+impl IntoResponse for InvalidParameter {
+    fn into_response(self) -> Response {
+        problem_with_hint(StatusCode::BAD_REQUEST, &escaped(&self.0).to_string(), EXAMPLE)
+    }
 }

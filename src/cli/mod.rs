@@ -22,6 +22,7 @@ mod log;
 mod man;
 mod observer;
 mod plan;
+mod progress_bar;
 mod promote;
 mod pull_request;
 mod remote;

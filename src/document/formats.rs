@@ -1,5 +1,7 @@
 //! The formats of objects in conditions.
 
+use crate::model::datetime_numbers;
+
 /// Returns whether `text` is a decimal number: optional sign, digits, fraction, exponent; no hexadecimal digits,
 /// no `_`, no NaN, no infinity.
 pub(super) fn is_decimal(text: &str) -> bool {
@@ -49,30 +51,27 @@ pub(super) fn is_semver(text: &str) -> bool {
 /// whose minutes are at most 19 (`featureprobe-behaviour.md`, 5.3).
 pub(super) fn is_datetime(text: &str) -> bool {
     // The service rejects `Z`, negative offsets and fractions of a second.
-    const PATTERN: &[u8] = b"dddd-dd-ddTdd:dd:dd+dd:dd";
-    let bytes = text.as_bytes();
-    let fits = bytes.len() == PATTERN.len()
-        && PATTERN.iter().zip(bytes).all(|(wanted, byte)| match wanted {
-            b'd' => byte.is_ascii_digit(),
-            wanted => wanted == byte,
-        });
-    if !fits {
-        return false;
-    }
-    let number = |at: usize, width: usize| {
-        bytes[at..at + width]
-            .iter()
-            .fold(0_u32, |sum, byte| sum * 10 + u32::from(byte - b'0'))
-    };
-    // The service accepts days that do not exist, and rolls them over to another date.
-    let (year, month, day) = (number(0, 4), number(5, 2), number(8, 2));
-    (1..=12).contains(&month)
-        && (1..=days(year, month)).contains(&day)
-        && number(11, 2) < 24
-        && number(14, 2) < 60
-        && number(17, 2) < 60
-        && number(20, 2) < 24
-        && number(23, 2) < 20
+    datetime_numbers(text).is_some_and(
+        |[
+            year,
+            month,
+            day,
+            hour,
+            minute,
+            second,
+            offset_hours,
+            offset_minutes,
+        ]| {
+            // The service accepts days that do not exist, and rolls them over to another date.
+            (1..=12).contains(&month)
+                && (1..=days(year, month)).contains(&day)
+                && hour < 24
+                && minute < 60
+                && second < 60
+                && offset_hours < 24
+                && offset_minutes < 20
+        },
+    )
 }
 
 fn days(year: u32, month: u32) -> u32 {

@@ -1,30 +1,27 @@
 //! Times in conditions.
 
+use crate::model::datetime_numbers;
+
 /// Returns the seconds since 1970-01-01 UTC of a time that the service accepts: `YYYY-MM-DDThh:mm:ss+hh:mm` with offset
 /// minutes below 20 (`featureprobe-behaviour.md`, section 5.3). Days, hours and months beyond their range roll over, as
 /// the service does it. Returns `None` for any other text.
 pub(super) fn seconds(text: &str) -> Option<i64> {
-    const PATTERN: &[u8] = b"dddd-dd-ddTdd:dd:dd+dd:dd";
-    let bytes = text.as_bytes();
-    let fits = bytes.len() == PATTERN.len()
-        && PATTERN.iter().zip(bytes).all(|(wanted, byte)| match wanted {
-            b'd' => byte.is_ascii_digit(),
-            wanted => wanted == byte,
-        });
-    if !fits {
-        return None;
-    }
-    let number = |at: usize, width: usize| {
-        let digits = bytes[at..at + width].iter();
-        digits.fold(0_i64, |sum, byte| sum * 10 + i64::from(byte - b'0'))
-    };
-    let offset_minutes = number(23, 2);
+    let [
+        year,
+        month,
+        day,
+        hour,
+        minute,
+        second,
+        offset_hours,
+        offset_minutes,
+    ] = datetime_numbers(text)?.map(i64::from);
     if offset_minutes >= 20 {
         return None;
     }
-    let day = days(number(0, 4), number(5, 2) - 1) + number(8, 2) - 1;
-    let time = number(11, 2) * 3600 + number(14, 2) * 60 + number(17, 2);
-    Some(day * 86_400 + time - number(20, 2) * 3600 - offset_minutes * 60)
+    let day = days(year, month - 1) + day - 1;
+    let time = hour * 3600 + minute * 60 + second;
+    Some(day * 86_400 + time - offset_hours * 3600 - offset_minutes * 60)
 }
 
 /// Returns the days from 1970-01-01 to the first day of a month, from 0, which may be beyond the year.

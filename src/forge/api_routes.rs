@@ -89,7 +89,9 @@ pub(super) enum TokenKind {
 /// How one forge names things in its API.
 pub(super) trait Routes {
     /// The headers of every request besides the token.
-    fn headers(&self) -> &'static [(&'static str, &'static str)];
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[("accept", "application/json")]
+    }
     /// The header with the token.
     fn authorization(&self, kind: TokenKind, token: &Secret) -> (HeaderName, String);
     /// Requests the user of the token.
@@ -107,9 +109,13 @@ pub(super) trait Routes {
         answer["head"]["sha"].as_str().map(str::to_owned)
     }
     /// The path of the comments on a pull request.
-    fn comments_path(&self, number: u64) -> String;
+    fn comments_path(&self, number: u64) -> String {
+        format!("{}/issues/{number}/comments", self.repository())
+    }
     /// The path of one comment.
-    fn comment_path(&self, number: u64, comment: u64) -> String;
+    fn comment_path(&self, _number: u64, comment: u64) -> String {
+        format!("{}/issues/comments/{comment}", self.repository())
+    }
     /// The query of a page of comments, with its question mark; the first page is 1.
     fn page(&self, page: u32) -> String;
     /// Returns whether another page follows.

@@ -133,7 +133,7 @@ impl ForgeClient {
         })
     }
 
-    /// Returns what the comment on the pull request that was merged as `commit` says about the plan; `None` if there is no
+    /// Returns the plan in the comment on the pull request that was merged as `commit`; `None` if there is no
     /// such pull request or no comment. `number` is that of the pull request, if it is known.
     ///
     /// # Errors

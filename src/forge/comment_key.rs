@@ -10,7 +10,7 @@ use crate::model::{PlanDigest, ReviewedPlan, hex};
 const UNKNOWN: &str = "unknown";
 const PREFIX: &str = "<!-- gitoggle:";
 
-/// Tells the comments of several gitoggle jobs on one pull request apart.
+/// Distinguishes the comments of several gitoggle jobs on one pull request.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct CommentKey(String);
 
@@ -57,7 +57,7 @@ impl CommentKey {
         format!("{PREFIX}{} failed{head} -->\n", self.0)
     }
 
-    /// Returns what the marker at the beginning of a comment says about the plan; `None` if the plan failed.
+    /// Returns the plan in the marker at the beginning of a comment; `None` if the plan failed.
     pub(super) fn read(&self, body: &str) -> Option<ReviewedPlan> {
         let (digest, rest) = marked(body)
             .filter(|(key, _)| *key == self.0)?

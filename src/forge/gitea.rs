@@ -17,10 +17,6 @@ impl Gitea {
 }
 
 impl Routes for Gitea {
-    fn headers(&self) -> &'static [(&'static str, &'static str)] {
-        &[("accept", "application/json")]
-    }
-
     fn authorization(&self, _: TokenKind, token: &Secret) -> (HeaderName, String) {
         (AUTHORIZATION, format!("token {}", token.expose()))
     }
@@ -35,14 +31,6 @@ impl Routes for Gitea {
 
     fn repository(&self) -> &str {
         &self.0
-    }
-
-    fn comments_path(&self, number: u64) -> String {
-        format!("{}/issues/{number}/comments", self.0)
-    }
-
-    fn comment_path(&self, _: u64, comment: u64) -> String {
-        format!("{}/issues/comments/{comment}", self.0)
     }
 
     fn page(&self, _: u32) -> String {

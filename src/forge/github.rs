@@ -51,14 +51,6 @@ impl Routes for GitHub {
         &self.0
     }
 
-    fn comments_path(&self, number: u64) -> String {
-        format!("{}/issues/{number}/comments", self.0)
-    }
-
-    fn comment_path(&self, _: u64, comment: u64) -> String {
-        format!("{}/issues/comments/{comment}", self.0)
-    }
-
     fn page(&self, page: u32) -> String {
         format!("?per_page=100&page={page}")
     }

@@ -31,10 +31,6 @@ fn without_actions(body: &str) -> String {
 }
 
 impl Routes for GitLab {
-    fn headers(&self) -> &'static [(&'static str, &'static str)] {
-        &[("accept", "application/json")]
-    }
-
     fn authorization(&self, kind: TokenKind, token: &Secret) -> (HeaderName, String) {
         let name = match kind {
             TokenKind::Job => "job-token",

@@ -49,8 +49,8 @@ pub use suspension::{Suspension, SuspensionScope, SuspensionScopeError, Suspensi
 pub use targeting::{
     Between, Condition, Content, Payload, Prerequisite, Rule, ServiceKind, Targeting, Variation,
 };
-pub use text::{chain, closest, counted, cut, hex, html, listed, plain};
-pub use time::{duration, rfc3339, seconds};
+pub use text::{chain, closest, counted, cut, hex, html, listed, plain, similar_names};
+pub use time::{datetime_numbers, duration, rfc3339, seconds};
 pub use tree::{Entries, EntryKind, MalformedTree, Tree, TreeEntry};
 pub use tree_diff::TreeDiff;
 pub use trees::{Blob, StoredAt, Trees};

@@ -25,6 +25,16 @@ pub fn listed(items: &[String]) -> String {
     }
 }
 
+/// Returns the end of a message about an unknown name: the similar names, if there are any.
+#[must_use]
+pub fn similar_names(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{}`", escaped(name))).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        names => format!("; similar names: {}", names.join(", ")),
+    }
+}
+
 /// Cuts `text` to `max_chars` Unicode scalar values, the last of which is an ellipsis if anything was removed.
 #[must_use]
 pub fn cut(text: &str, max_chars: usize) -> String {

@@ -60,6 +60,25 @@ fn milliseconds(unit: &str) -> Option<u64> {
     }
 }
 
+/// Returns year, month, day, hour, minute, second, offset hours and offset minutes of `YYYY-MM-DDThh:mm:ss+hh:mm`, the
+/// form of times in conditions. Numbers beyond their range are accepted.
+#[must_use]
+pub fn datetime_numbers(text: &str) -> Option<[u32; 8]> {
+    const PATTERN: &[u8] = b"dddd-dd-ddTdd:dd:dd+dd:dd";
+    let bytes = text.as_bytes();
+    let fits = bytes.len() == PATTERN.len()
+        && PATTERN.iter().zip(bytes).all(|(wanted, byte)| match wanted {
+            b'd' => byte.is_ascii_digit(),
+            wanted => wanted == byte,
+        });
+    fits.then(|| {
+        [0..4, 5..7, 8..10, 11..13, 14..16, 17..19, 20..22, 23..25].map(|digits| {
+            let digits = bytes[digits].iter();
+            digits.fold(0, |sum, byte| sum * 10 + u32::from(byte - b'0'))
+        })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

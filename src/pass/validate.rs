@@ -11,7 +11,7 @@ use crate::document::{Diagnostic, Layout, tree};
 use crate::git::ObjectReader;
 use crate::model::{ObjectId, Scope, ServiceKind, Trees};
 use crate::plan::Candidate;
-use crate::plan::compare::{AppliedTree, Comparison, Difference, Places, Roots, compare, join};
+use crate::plan::compare::{AppliedTree, Comparison, Difference, Places, Roots, compare, is_within, join};
 use crate::source::{self, Snapshot, SourceConfig};
 
 /// The documents to check.
@@ -114,7 +114,9 @@ impl Run<'_> {
         found
             .differences
             .retain(|difference| scope.contains(&difference.id) && self.wants(difference));
-        found.findings.retain(|finding| self.is_within(&finding.path));
+        found
+            .findings
+            .retain(|finding| is_within(&finding.path, &self.checks.within));
         let documents = self.documents(&found);
         let mut findings = self.read(found.differences, open)?;
         findings.extend(found.findings);
@@ -148,7 +150,7 @@ impl Run<'_> {
             .flat_map(|difference| &difference.desired);
         let paths = files.map(|file| join(&self.root, &file.path));
         paths
-            .filter(|path| self.is_within(path))
+            .filter(|path| is_within(path, &self.checks.within))
             // Several differences can share a file.
             .collect::<BTreeSet<_>>()
             .into_iter()
@@ -179,16 +181,6 @@ impl Run<'_> {
         difference
             .desired
             .iter()
-            .any(|file| self.is_within(&join(&self.root, &file.path)))
-    }
-
-    fn is_within(&self, path: &str) -> bool {
-        let below = |folder: &String| {
-            folder.is_empty()
-                || path
-                    .strip_prefix(folder.as_str())
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        self.checks.within.is_empty() || self.checks.within.iter().any(below)
+            .any(|file| is_within(&join(&self.root, &file.path), &self.checks.within))
     }
 }

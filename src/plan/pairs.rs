@@ -54,6 +54,27 @@ impl Pairs {
             .map(|(at, _)| at)
     }
 
+    /// Describes each item that was removed, added or changed.
+    pub(super) fn describe<T: PartialEq>(
+        &self,
+        what: &str,
+        (before, after): (&[T], &[T]),
+        show: impl Fn(&T) -> String,
+        changed: impl Fn(&T, &T) -> String,
+        out: &mut Vec<String>,
+    ) {
+        for at in self.removed() {
+            out.push(format!("{what} removed: {}", show(&before[at])));
+        }
+        for (from, now) in self.before.iter().zip(after) {
+            match from.map(|from| &before[from]) {
+                None => out.push(format!("{what} added: {}", show(now))),
+                Some(old) if old != now => out.push(format!("{what} changed: {}", changed(old, now))),
+                Some(_) => {}
+            }
+        }
+    }
+
     /// Returns whether each new item moved. Marks the smallest set of items that explains the new order: all that are not
     /// in a longest increasing subsequence of old indices.
     pub(super) fn moved(&self) -> Vec<bool> {

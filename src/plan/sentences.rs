@@ -114,20 +114,8 @@ fn compare_prerequisites(
     let mut pairs = Pairs::new(before.len(), after.len());
     pairs.by(before, after, Some);
     pairs.by(before, after, |one| Some(&one.key));
-    for at in pairs.removed() {
-        out.push(format!("prerequisite removed: {}", prerequisite(&before[at])));
-    }
-    for (at, now) in after.iter().enumerate() {
-        match pairs.before[at].map(|from| &before[from]) {
-            None => out.push(format!("prerequisite added: {}", prerequisite(now))),
-            Some(old) if old != now => out.push(format!(
-                "prerequisite changed: {} → {}",
-                prerequisite(old),
-                prerequisite(now)
-            )),
-            Some(_) => {}
-        }
-    }
+    let changed = |old: &_, now: &_| format!("{} → {}", prerequisite(old), prerequisite(now));
+    pairs.describe("prerequisite", (before, after), prerequisite, changed, out);
     if pairs.moved().contains(&true) {
         out.push("prerequisites reordered".to_owned());
     }
@@ -265,16 +253,8 @@ fn compare_conditions(rule: &str, before: &[Condition], after: &[Condition], out
         Some((&condition.subject, &condition.predicate))
     });
     pairs.by(before, after, |condition| Some(&condition.subject));
-    for at in pairs.removed() {
-        out.push(format!("{rule}: condition removed: {}", condition(&before[at])));
-    }
-    for (at, now) in after.iter().enumerate() {
-        match pairs.before[at].map(|from| &before[from]) {
-            None => out.push(format!("{rule}: condition added: {}", condition(now))),
-            Some(old) if old != now => out.push(format!("{rule}: condition changed: {}", changed(old, now))),
-            Some(_) => {}
-        }
-    }
+    let what = format!("{rule}: condition");
+    pairs.describe(&what, (before, after), condition, changed, out);
     if pairs.moved().contains(&true) {
         out.push(format!("{rule}: conditions reordered"));
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::git::{GitError, Libgit2Error, ObjectFault, io_fault, is_full};
-use crate::model::{CommitId, ObjectId, escaped};
+use crate::model::{CommitId, ObjectId, escaped, similar_names};
 
 /// Why a source could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -103,7 +103,7 @@ pub enum Error {
     #[error(
         "could not find a branch, tag, or commit `{}`{}",
         escaped(reference),
-        suggestion(near)
+        similar_names(near)
     )]
     UnknownRef {
         /// The ref as configured.
@@ -238,14 +238,6 @@ impl From<ObjectFault> for Error {
 
 fn user(uid: Option<u32>) -> String {
     uid.map(|uid| format!(" for uid {uid}")).unwrap_or_default()
-}
-
-fn suggestion(names: &[String]) -> String {
-    let names: Vec<String> = names.iter().map(|name| format!("`{}`", escaped(name))).collect();
-    match names.as_slice() {
-        [] => String::new(),
-        names => format!("; similar names: {}", names.join(", ")),
-    }
 }
 
 /// Classifies the error of opening `path` as a repository.

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::ProgressBar;
 
 use super::output;
 use crate::cli::observer::{log_answer, log_begin, log_result};
+use crate::cli::progress_bar::progress_bar;
 use crate::config::LogFormat;
 use crate::model::{Action, ToggleId, counted, escaped};
 use crate::pass::{ChangeResult, Event, PublishAnswer};
@@ -107,17 +108,7 @@ impl Progress {
 
     fn begin(&self, plan: &Plan) {
         self.announce(plan);
-        let target = match Stream::Stderr.redraws() {
-            true => ProgressDrawTarget::stderr(),
-            false => ProgressDrawTarget::hidden(),
-        };
-        let bar = ProgressBar::with_draw_target(Some(plan.changes().len() as u64), target);
-        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} · {rate}/s · {eta} left")
-            .expect("the template is well formed")
-            .with_key("rate", |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-                let _ = write!(out, "{:.0}", state.per_sec());
-            });
-        let _ = self.bar.set(bar.with_style(style));
+        let _ = self.bar.set(progress_bar(plan.changes().len()));
     }
 
     fn ended(&self, change: &Change, result: &ChangeResult, answer: Option<PublishAnswer>) {

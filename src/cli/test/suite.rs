@@ -10,6 +10,7 @@ use crate::document::{Diagnostic, Expectation, expectations, tree};
 use crate::evaluate::{Compiler, Definitions, Evaluator, ServePlace};
 use crate::model::{Targeting, ToggleId, closest};
 use crate::pass::{DocumentFiles, ReadDocument, TestFile};
+use crate::plan::compare::is_within;
 
 /// The results of all tests.
 #[derive(Debug, Default)]
@@ -170,12 +171,4 @@ fn test(
         expectation: expectation.clone(),
         explanation: (!is_met).then_some(explanation),
     }
-}
-
-fn is_within(path: &str, within: &[String]) -> bool {
-    let below = |folder: &String| {
-        let rest = path.strip_prefix(folder.as_str());
-        folder.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    within.is_empty() || within.iter().any(below)
 }

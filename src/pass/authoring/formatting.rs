@@ -9,7 +9,7 @@ use super::AuthoringError;
 use crate::document::{self, Diagnostic, Formatting, LARGEST_DOCUMENT, Layout, PathKind};
 use crate::model::{Format, Scope, ServiceKind, chain};
 use crate::pass::target_folder::{Existing, TargetFolder};
-use crate::plan::compare::join;
+use crate::plan::compare::{is_within, join};
 use crate::source;
 use crate::source::worktree::WorkTree;
 
@@ -74,7 +74,7 @@ pub fn format(request: FormatRequest<'_>) -> Result<FormatReport, AuthoringError
             PathKind::Document { id, format } => Some((String::from_utf8(path).ok()?, id, format)),
             _ => None,
         })
-        .filter(|(path, ..)| request.is_within(&join(request.root, path)))
+        .filter(|(path, ..)| is_within(&join(request.root, path), request.within))
         .filter(|(_, id, _)| {
             unmatched.remove_matching(id.as_str());
             request.scope.contains(id)
@@ -152,14 +152,6 @@ impl FormatRequest<'_> {
             path.strip_prefix(folder)
                 .is_some_and(|rest| rest.starts_with('/'))
         };
-        self.is_within(folder) || self.within.iter().any(is_above)
-    }
-
-    fn is_within(&self, path: &str) -> bool {
-        let below = |folder: &String| {
-            let rest = path.strip_prefix(folder.as_str());
-            folder.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        self.within.is_empty() || self.within.iter().any(below)
+        is_within(folder, self.within) || self.within.iter().any(is_above)
     }
 }

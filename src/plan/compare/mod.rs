@@ -142,6 +142,15 @@ pub(crate) fn compare<S: Trees, A: Trees, E: CompareError<S, A>>(
     Ok(found)
 }
 
+/// Returns whether `path` is one of `within` or below one of them. An empty list, and an empty path in it, contain all.
+pub(crate) fn is_within(path: &str, within: &[String]) -> bool {
+    let contains = |folder: &String| {
+        let rest = path.strip_prefix(folder.as_str());
+        folder.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    within.is_empty() || within.iter().any(contains)
+}
+
 /// Joins two parts of a path, either of which may be empty.
 pub(crate) fn join(prefix: &str, name: &str) -> String {
     match (prefix, name) {

@@ -1,6 +1,6 @@
 //! Why two revisions cannot be compared.
 
-use crate::model::escaped;
+use crate::model::{escaped, similar_names};
 
 /// Why two revisions cannot be compared.
 #[derive(Debug, thiserror::Error)]
@@ -61,7 +61,7 @@ pub enum RangeError {
     #[error(
         "could not find the revision `{}` of `{flag}`{}",
         escaped(revision),
-        suggestion(near)
+        similar_names(near)
     )]
     Unknown {
         /// The flag.
@@ -105,13 +105,5 @@ impl RangeError {
                 "check `--target`; to compare any two revisions, pass `--from` and `--to`".to_owned()
             }
         }
-    }
-}
-
-fn suggestion(names: &[String]) -> String {
-    let names: Vec<String> = names.iter().map(|name| format!("`{}`", escaped(name))).collect();
-    match names.as_slice() {
-        [] => String::new(),
-        names => format!("; similar names: {}", names.join(", ")),
     }
 }
