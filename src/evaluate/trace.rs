@@ -4,7 +4,7 @@ use super::bucket::bucket;
 use super::compiled::{CompiledServe, CompiledToggle};
 use super::evaluator::{Evaluator, pick, rule_truth};
 use super::person::Person;
-use super::truth::{Doubt, Served, Truth, Verdict};
+use super::truth::{Truth, Verdict};
 
 /// The evaluation of a toggle for one user.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -139,25 +139,5 @@ impl Evaluator {
         trace
             .serves
             .push(serve(ServePlace::Default, &toggle.default_serve));
-    }
-}
-
-impl ToggleTrace {
-    /// Returns the reason why the result cannot be determined.
-    #[must_use]
-    pub fn doubt(&self) -> Option<Doubt> {
-        match self.verdict {
-            Verdict::CannotSay(doubt) => Some(doubt),
-            Verdict::Known(_) => None,
-        }
-    }
-
-    /// Returns what the user is served, if it can be determined.
-    #[must_use]
-    pub fn served(&self) -> Option<Served> {
-        match self.verdict {
-            Verdict::CannotSay(_) => None,
-            Verdict::Known(served) => Some(served),
-        }
     }
 }

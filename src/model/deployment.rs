@@ -70,12 +70,6 @@ pub struct Deployment {
 }
 
 impl Deployment {
-    /// Returns the number of toggles that `toggles` lacks.
-    #[must_use]
-    pub fn unlisted(&self) -> usize {
-        self.total.saturating_sub(self.toggles.len())
-    }
-
     /// Returns the counts as text: `2 update, 1 disable`.
     #[must_use]
     pub fn summary(&self) -> String {

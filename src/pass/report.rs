@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Error;
-use crate::model::{Commit, ToggleId};
+use crate::model::Commit;
 use crate::plan::{Change, LiveHold, Plan};
 use crate::service::Outcome;
 
@@ -337,15 +337,5 @@ impl Report {
         });
         let last = pending.last().filter(|_| self.count(is_useful) == 0)?;
         Some(format!("the service applied and refused nothing: {last}"))
-    }
-
-    /// Returns the failed toggles with their reasons.
-    pub fn failed(&self) -> impl Iterator<Item = (&ToggleId, &str)> {
-        self.lines().filter_map(|(change, result)| match result {
-            ChangeResult::Failed { reason } | ChangeResult::FailedAlone { reason } => {
-                Some((&change.id, reason.as_str()))
-            }
-            _ => None,
-        })
     }
 }

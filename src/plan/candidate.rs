@@ -29,10 +29,7 @@ pub enum Desired {
         path: String,
     },
     /// A file that is not a valid document.
-    Invalid {
-        /// Its path under the root.
-        path: String,
-    },
+    Invalid,
 }
 
 /// What the state records for a toggle.
@@ -57,10 +54,5 @@ pub enum AppliedVersion {
         applied: Option<Payload>,
     },
     /// A document that the current rules cannot read.
-    Unreadable {
-        /// Its blob.
-        object: ObjectId,
-        /// Its extension.
-        format: Format,
-    },
+    Unreadable,
 }

@@ -102,14 +102,14 @@ fn decide(candidate: Candidate, pass: PassOrder, policy: &Policy) -> ToggleDecis
     // An unknown toggle is always in the plan, even if its request is not retried (DESIGN, section 4, *Unknown*).
     let unknown = |why| match &applied {
         AppliedVersion::Unknown { .. } => Some(ToggleDecision::Withhold(WithheldReason::Unknown(why))),
-        AppliedVersion::Document { .. } | AppliedVersion::Nothing | AppliedVersion::Unreadable { .. } => None,
+        AppliedVersion::Document { .. } | AppliedVersion::Nothing | AppliedVersion::Unreadable => None,
     };
     // Scope comes first: a toggle outside `--only` is never an orphan (DESIGN, section 4).
     if !policy.scope.contains(&id) {
         return unknown(NotRetried::OutsideScope).unwrap_or(ToggleDecision::Nothing);
     }
     match desired {
-        Desired::Invalid { .. } => {
+        Desired::Invalid => {
             unknown(NotRetried::Invalid).unwrap_or(ToggleDecision::Withhold(WithheldReason::Invalid))
         }
         Desired::Absent { .. } | Desired::Renamed { .. } if matches!(applied, AppliedVersion::Nothing) => {
@@ -125,9 +125,9 @@ fn document(version: Version, applied: AppliedVersion, pass: PassOrder) -> Toggl
     // A request that was sent before had its first pass decided then.
     let pass = match applied {
         AppliedVersion::Nothing => pass,
-        AppliedVersion::Document { .. }
-        | AppliedVersion::Unknown { .. }
-        | AppliedVersion::Unreadable { .. } => PassOrder::Later,
+        AppliedVersion::Document { .. } | AppliedVersion::Unknown { .. } | AppliedVersion::Unreadable => {
+            PassOrder::Later
+        }
     };
     let replaced = match &applied {
         AppliedVersion::Document { object, format, .. } if *format == version.format => Some(*object),
@@ -154,7 +154,7 @@ fn document(version: Version, applied: AppliedVersion, pass: PassOrder) -> Toggl
             publish(version, Action::Update, Before::Applied(payload), None)
         }
         // An unreadable document cannot be compared, so the desired one is published.
-        AppliedVersion::Unreadable { .. } => publish(version, Action::Update, Before::Unreadable, None),
+        AppliedVersion::Unreadable => publish(version, Action::Update, Before::Unreadable, None),
         AppliedVersion::Unknown { sent, applied } => {
             let is_same = sent.object == version.object || sent.payload == version.payload;
             let before = Before::Unknown {
@@ -192,7 +192,7 @@ fn renamed(id: ToggleId, path: String, applied: AppliedVersion, policy: &Policy)
 fn outcome(applied: &AppliedVersion) -> LastOutcome {
     match applied {
         AppliedVersion::Unknown { .. } => LastOutcome::Unknown,
-        AppliedVersion::Document { .. } | AppliedVersion::Nothing | AppliedVersion::Unreadable { .. } => {
+        AppliedVersion::Document { .. } | AppliedVersion::Nothing | AppliedVersion::Unreadable => {
             LastOutcome::Known
         }
     }
@@ -208,7 +208,7 @@ fn orphan(id: ToggleId, path: String, applied: AppliedVersion, on_remove: OnRemo
     }
     let (object, format, before, retried_comment) = match applied {
         AppliedVersion::Nothing => return ToggleDecision::Nothing,
-        AppliedVersion::Unreadable { .. } => {
+        AppliedVersion::Unreadable => {
             return ToggleDecision::Orphan(path, OrphanReason::Unreadable, outcome);
         }
         // The toggle is disabled already, so there is nothing to publish.

@@ -101,20 +101,6 @@ impl Withheld {
         }
     }
 
-    /// Returns one line per environment, such as `shop/production: 9 held (rail)`.
-    #[must_use]
-    pub fn by_environment(&self) -> Vec<String> {
-        let mut parts: BTreeMap<_, Vec<String>> = BTreeMap::new();
-        for group in &self.0 {
-            let part = format!("{} {} ({})", group.count, group.state.as_str(), group.reason);
-            parts.entry(&group.environment).or_default().push(part);
-        }
-        parts
-            .iter()
-            .map(|(environment, parts)| format!("{environment}: {}", parts.join(", ")))
-            .collect()
-    }
-
     fn count(&self, wanted: impl Fn(&WithheldGroup) -> bool) -> usize {
         let groups = self.0.iter().filter(|group| wanted(group));
         groups.map(|group| group.count).sum()
@@ -233,10 +219,6 @@ mod tests {
             "9 held in shop/prod (rail), 2 failed in shop/prod (refused)"
         );
         assert_eq!(withheld.places(3), "shop/prod");
-        assert_eq!(
-            withheld.by_environment(),
-            ["shop/prod: 9 held (rail), 2 failed (refused)"]
-        );
         let withheld = of(&[
             toggles("shop/prod", Held, Some(Rail), 2),
             toggles("shop/prod", Held, Some(Invalid), 1),

@@ -187,11 +187,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
             ([], _) => return self.absent(difference),
             ([file], Some(blob)) => (file, blob),
             // Two files that claim the same toggle make it invalid (DESIGN, section 2).
-            ([first, ..], _) => {
-                return Desired::Invalid {
-                    path: first.path.clone(),
-                };
-            }
+            _ => return Desired::Invalid,
         };
         let (payload, found) = parse(file, blob, self.context);
         findings.extend(found);
@@ -203,9 +199,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
                 object: file.id,
                 payload,
             }),
-            None => Desired::Invalid {
-                path: file.path.clone(),
-            },
+            None => Desired::Invalid,
         }
     }
 
@@ -252,12 +246,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
         let (file, blob) = match (difference.applied.as_slice(), blob) {
             ([file], Some(blob)) => (file, blob),
             // Files that clash at a revision are as invalid there as they are in the source.
-            ([file, _, ..], _) => {
-                return AppliedVersion::Unreadable {
-                    object: file.id,
-                    format: file.format,
-                };
-            }
+            ([_, _, ..], _) => return AppliedVersion::Unreadable,
             _ => return AppliedVersion::Nothing,
         };
         let format = file.format;
@@ -268,10 +257,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
                 format,
                 payload,
             },
-            None => AppliedVersion::Unreadable {
-                object: file.id,
-                format,
-            },
+            None => AppliedVersion::Unreadable,
         }
     }
 }

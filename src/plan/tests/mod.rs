@@ -216,7 +216,7 @@ impl World {
         let path = format!("{id}.yaml");
         match self.desired.get(id) {
             None => Desired::Absent { path },
-            Some(Want::Invalid) => Desired::Invalid { path },
+            Some(Want::Invalid) => Desired::Invalid,
             Some(Want::Renamed) => Desired::Renamed { path },
             Some(Want::Document(doc)) => Desired::Document(Version {
                 id: id.clone(),
@@ -232,10 +232,7 @@ impl World {
         let format = Format::Yaml;
         match self.applied.get(id) {
             None => AppliedVersion::Nothing,
-            Some(Known::Unreadable) => {
-                let object = ObjectId([9; 20]);
-                AppliedVersion::Unreadable { object, format }
-            }
+            Some(Known::Unreadable) => AppliedVersion::Unreadable,
             Some(Known::Document(doc)) => AppliedVersion::Document {
                 object: doc.object(),
                 format,

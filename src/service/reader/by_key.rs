@@ -32,18 +32,6 @@ impl<T> ByKey<T> {
     pub fn iter(&self) -> impl Iterator<Item = (&Key, &T)> {
         self.values.iter()
     }
-
-    /// Returns the number of keys.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.values.len()
-    }
-
-    /// Returns whether there are no keys.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
-    }
 }
 
 impl<T> FromIterator<(Key, T)> for ByKey<T> {
@@ -80,6 +68,5 @@ mod tests {
         }
         let keys: Vec<&str> = values.iter().map(|(key, _)| key.as_str()).collect();
         assert_eq!(keys, ["Pay", "SHIP", "ship"]);
-        assert_eq!((values.len(), values.is_empty()), (3, false));
     }
 }

@@ -35,12 +35,6 @@ impl EnvironmentReader {
         }
     }
 
-    /// Returns the environment.
-    #[must_use]
-    pub const fn environment(&self) -> &EnvironmentId {
-        &self.environment
-    }
-
     /// Returns the toggles that are not archived.
     ///
     /// # Errors

@@ -149,7 +149,7 @@ fn a_deployment_of_many_toggles_is_counted_by_its_message_and_listed_by_its_tree
     let page = history.page(&few).unwrap();
     for (deployment, summary) in page.deployments.iter().zip(["60 record, 10 forget", "70 adopt"]) {
         assert_eq!(deployment.summary(), summary);
-        assert_eq!((deployment.toggles.len(), deployment.unlisted()), (50, 20));
+        assert_eq!((deployment.toggles.len(), deployment.total), (50, 70));
     }
     let all = history.page(&query(&[], 10)).unwrap();
     let effects = |deployment: &Deployment| -> Vec<_> {

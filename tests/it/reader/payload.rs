@@ -82,7 +82,7 @@ async fn a_reset_sdk_key_is_looked_up_again_once() {
                 panic!("{versions:?}")
             };
             assert_eq!(version, expected);
-            assert_eq!((toggles.len(), toggles.get("PAY")), (1, Some(&7)));
+            assert_eq!((toggles.iter().count(), toggles.get("PAY")), (1, Some(&7)));
         }
         asked(
             &stand,
