@@ -72,7 +72,7 @@ fn the_outputs_of_every_command_match_their_schemas() {
         .plan()
         .unset("state-dir")
         .unset("base-url")
-        .args("--from HEAD~1 --to HEAD")
+        .args("--from HEAD~2 --to HEAD")
         .set("output", "json");
     assert_valid(&world, "plan", &range.exit(3).json());
     assert_valid(
