@@ -116,12 +116,12 @@ fn the_plan_is_read_in_pages() {
         .commit("Add more");
     let daemon = Daemon::ready(&world, |run| run);
     page(&daemon, "/", "8 toggles are waiting");
-    let whole = daemon.face.get("/api/plan").unwrap().json();
+    let whole = daemon.endpoint.get("/api/plan").unwrap().json();
     assert_eq!(whole["next"], Value::Null);
     let mut parts: Vec<Value> = Vec::new();
     let mut path = "/api/plan?limit=3".to_owned();
     loop {
-        let part = daemon.face.get(&path).unwrap().json();
+        let part = daemon.endpoint.get(&path).unwrap().json();
         let next = part["next"].as_str().map(str::to_owned);
         parts.push(part);
         let Some(next) = next else { break };
@@ -147,7 +147,7 @@ fn the_plan_is_read_in_pages() {
         );
     }
     for query in ["limit=0", "limit=x", "limit=-1", "after=a/b", "page=2"] {
-        let reply = daemon.face.get(&format!("/api/plan?{query}")).unwrap();
+        let reply = daemon.endpoint.get(&format!("/api/plan?{query}")).unwrap();
         assert_eq!(reply.status, 400, "{query}: {}", reply.body);
         assert!(
             reply.body.contains("for example /api/plan?limit=100"),
@@ -155,15 +155,15 @@ fn the_plan_is_read_in_pages() {
             reply.body
         );
     }
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
 fn when_a_toggle_was_applied_is_on_the_page_and_in_the_status() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run);
-    let status = daemon.face.get("/api/status").unwrap().json();
-    let history = daemon.face.get("/api/history").unwrap().json();
+    let status = daemon.endpoint.get("/api/status").unwrap().json();
+    let history = daemon.endpoint.get("/api/history").unwrap().json();
     let at = history["deployments"][0]["at"].as_str().unwrap();
     assert_eq!(status["toggles"][0]["applied_at"], at, "{status}");
     for path in ["/", "/?toggle=shop/prod/pay"] {
@@ -174,7 +174,7 @@ fn when_a_toggle_was_applied_is_on_the_page_and_in_the_status() {
             "{path}\n{shown}"
         );
     }
-    daemon.ends_in_peace();
+    daemon.stops_cleanly();
 }
 
 #[test]
