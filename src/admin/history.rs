@@ -135,8 +135,8 @@ fn valid<T>(parameters: Parameters<T>) -> Result<T, InvalidParameter> {
 fn scope(toggle: Option<String>) -> Result<Scope, InvalidParameter> {
     let globs: Vec<String> = toggle.into_iter().collect();
     let scope = Scope::new(&globs).map_err(|error| InvalidParameter(error.to_string()))?;
-    let is_hopeless = scope.hopeless().next().is_some();
-    match is_hopeless {
+    let is_unmatchable = scope.unmatchable().next().is_some();
+    match is_unmatchable {
         false => Ok(scope),
         true => Err(InvalidParameter(
             "`toggle` is `project/environment/toggle`, or a glob over that".to_owned(),

@@ -230,7 +230,7 @@ impl Merged {
     /// Rejects globs that cannot match any toggle.
     fn reject_hopeless_globs(&mut self) {
         let place = self.place("only").unwrap_or_default();
-        let globs: Vec<String> = self.settings.only.hopeless().map(str::to_owned).collect();
+        let globs: Vec<String> = self.settings.only.unmatchable().map(str::to_owned).collect();
         for glob in globs {
             let why = format!(
                 "`{glob}` matches no toggle: globs match the whole `project/environment/toggle`, and `*` does not \

@@ -82,7 +82,7 @@ impl Scope {
     }
 
     /// Returns the globs that cannot match any toggle: without `**`, a glob needs three components.
-    pub fn hopeless(&self) -> impl Iterator<Item = &str> {
+    pub fn unmatchable(&self) -> impl Iterator<Item = &str> {
         let globs = self.globs.iter().map(String::as_str);
         globs.filter(|glob| {
             // Braces, brackets and backslashes can contain or hide a slash, so such a glob is not judged.
@@ -179,7 +179,7 @@ mod tests {
         ];
         let scope = Scope::new(&globs).unwrap();
         assert_eq!(
-            scope.hopeless().collect::<Vec<_>>(),
+            scope.unmatchable().collect::<Vec<_>>(),
             ["*", "shop/prod", "a/b/c/d"]
         );
         assert!(Scope::new(&["a{"]).is_err());

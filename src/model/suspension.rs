@@ -35,7 +35,7 @@ pub enum SuspensionScopeError {
     Glob(#[from] ScopeError),
     /// A glob cannot match.
     #[error("the scope `{}` matches no toggle: globs are over `project/environment/toggle`", super::escaped(.0))]
-    Hopeless(String),
+    Unmatchable(String),
 }
 
 impl SuspensionScope {
@@ -78,8 +78,8 @@ impl FromStr for SuspensionScope {
         }
         let scope = Scope::new(&globs)?;
         // A glob that cannot match would suspend nothing, and the operator would not notice.
-        if let Some(glob) = scope.hopeless().next() {
-            return Err(SuspensionScopeError::Hopeless(glob.to_owned()));
+        if let Some(glob) = scope.unmatchable().next() {
+            return Err(SuspensionScopeError::Unmatchable(glob.to_owned()));
         }
         Ok(Self(scope))
     }

@@ -116,15 +116,15 @@ impl SentNotifications {
             // It has neither failed again nor recovered yet.
             ToggleState::Pending => before,
         };
-        if let Some(trouble) = after {
-            self.0.insert(now.toggle.clone(), trouble);
+        if let Some(problem) = after {
+            self.0.insert(now.toggle.clone(), problem);
         }
         let change = match (before, after) {
             (before, after) if before == after => return None,
             (_, Some(Trouble::Failed)) => ChangeKind::Failed,
             (_, Some(Trouble::Drifted)) => ChangeKind::Drifted,
             (_, Some(Trouble::Held)) => ChangeKind::Held,
-            (Some(trouble), None) => trouble.end(),
+            (Some(problem), None) => problem.end(),
             (None, None) => return None,
         };
         Some(ToggleChange {
@@ -139,9 +139,9 @@ impl SentNotifications {
         before
             .iter()
             .filter(|(toggle, _)| now.binary_search_by(|status| status.toggle.cmp(toggle)).is_err())
-            .map(|(toggle, trouble)| ToggleChange {
+            .map(|(toggle, problem)| ToggleChange {
                 toggle: toggle.clone(),
-                change: trouble.end(),
+                change: problem.end(),
                 reason: Some("the toggle no longer has a document or a record".to_owned()),
             })
             .collect()

@@ -127,7 +127,7 @@ impl DeploymentHistory {
     const TRIES: usize = 3;
 
     /// Returns one page of the deployments of toggles in `scope`, newest first; none if `before` is not a commit of the
-    /// history. A page that has looked at many commits in vain ends early: it can be empty although `next` is set.
+    /// history. A page that has looked at many commits without a match ends early: it can be empty although `next` is set.
     ///
     /// # Errors
     /// If the state cannot be read.

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use super::fixture::as_ann;
 use super::measure::side_by_side;
 use super::{BASE_URL, GITOGGLE, run};
 
@@ -15,10 +16,7 @@ const TOGGLES: usize = 100;
 /// Measures plans with audiences of 100,000 and 1,000,000 users, against the same plan without one.
 pub(crate) fn measure(folder: &Path) {
     let repo = folder.join("repo");
-    let git = |args: &[&str]| {
-        let identity = ["-c", "user.name=Ann", "-c", "user.email=ann@example.com"];
-        run(Command::new("git").arg("-C").arg(&repo).args(identity).args(args));
-    };
+    let git = |args: &[&str]| run(as_ann(&repo).args(args));
     std::fs::create_dir(&repo).expect("a folder can be made");
     git(&["init", "-q", "-b", "main"]);
     let commit = |age| {

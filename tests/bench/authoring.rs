@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::GITOGGLE;
-use super::fixture::{Fixture, run};
+use super::fixture::Fixture;
 use super::measure::{report, side_by_side};
 
 /// The longest time of `fmt --check` of 10,000 documents on two cores.
@@ -13,10 +13,7 @@ const FORMATTED_WITHIN: Duration = Duration::from_secs(1);
 
 /// Measures both commands in a clone of `fixture`, and `validate` at a revision.
 pub(crate) fn measure(folder: &Path, fixture: &Fixture) {
-    let clone = folder.join("clone");
-    run(Command::new("git")
-        .args(["clone", "-q"])
-        .args([&fixture.repo, &clone]));
+    let clone = fixture.cloned(folder);
     let validate = |repo: &Path| {
         let mut command = Command::new(GITOGGLE);
         command.arg("validate").arg("--repo").arg(repo);

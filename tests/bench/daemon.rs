@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use jiff::Timestamp;
 
 use super::GITOGGLE;
-use super::fixture::{Fixture, Size, run};
+use super::fixture::{Fixture, Size, as_ann, run};
 use super::sandbox::Sandbox;
 
 const COMMITS: usize = 200;
@@ -30,10 +30,7 @@ const SIZE: Size = Size {
 pub(crate) fn measure(folder: &Path) {
     println!("generating {} toggles …", SIZE.total());
     let bare = Fixture::generate(folder, SIZE);
-    let checkout = folder.join("checkout");
-    run(Command::new("git")
-        .args(["clone", "-q"])
-        .args([&bare.repo, &checkout]));
+    let checkout = bare.cloned(folder);
     let sandbox = Sandbox::start(folder);
     let state = folder.join("state");
     adopt(&checkout, &state, &sandbox);
@@ -150,10 +147,7 @@ impl Daemon {
                     .replacen("value: \"", "value: \"1", 1),
             )
             .expect("the checkout can be written");
-            let git = |args: &[&str]| run(Command::new("git").arg("-C").arg(checkout).args(args));
-            let identity = ["-c", "user.name=Ann", "-c", "user.email=ann@example.com"];
-            let message = format!("Change {number}");
-            git(&[&identity[..], &["commit", "-qam", &message]].concat());
+            run(as_ann(checkout).args(["commit", "-qam", &format!("Change {number}")]));
             let moved =
                 std::fs::metadata(checkout.join(".git/refs/heads/main")).and_then(|file| file.modified());
             let moved = moved.expect("the branch is a file");

@@ -13,10 +13,10 @@ use gitoggle::sandbox::{Sandbox, SandboxConfig};
 use gitoggle::service::ClientConfig;
 use gitoggle::state::StateSnapshot;
 use gitoggle::transport::{Network, Secret, SecretSource};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::GITOGGLE;
-use super::fixture::run;
+use super::fixture::{as_ann, projects, run};
 
 const ENVIRONMENTS: usize = 10;
 const TOGGLES: usize = 1_000;
@@ -31,7 +31,7 @@ pub(crate) fn measure(folder: &Path) {
         Sandbox::start(SandboxConfig {
             ca_file: Some(ca.clone()),
             kind: ServiceKind::FeatureProbe,
-            data: Some(data().to_string()),
+            data: Some(projects(ENVIRONMENTS, TOGGLES, &json!([])).to_string()),
             ..SandboxConfig::new(Secret::new("sandbox-token".to_owned()))
         })
         .expect("the sandbox starts")
@@ -55,13 +55,7 @@ pub(crate) fn measure(folder: &Path) {
         ])
         .env("GITOGGLE_TOKEN", "sandbox-token");
     run(&mut import);
-    let git = |args: &[&str]| {
-        run(Command::new("git")
-            .arg("-C")
-            .arg(&repo)
-            .args(["-c", "user.name=b", "-c", "user.email=b@example"])
-            .args(args));
-    };
+    let git = |args: &[&str]| run(as_ann(&repo).args(args));
     git(&["add", "."]);
     git(&["commit", "--quiet", "-m", "Import toggles"]);
     let mut config = Config::local(&repo, folder.join("state")).with_service(ClientConfig {
@@ -139,31 +133,4 @@ fn publish(sandbox: &Sandbox, repo: &Path, git: &dyn Fn(&[&str]), pass: impl FnO
     let lists = 1 + usize::try_from(took.as_secs() / 10).expect("it is not long");
     assert!(gets <= TOGGLES + lists, "{gets} reads");
     println!("publish, {TOGGLES} toggles of one environment: {patches} PATCH, {gets} GET, {took:.2?}");
-}
-
-fn data() -> Value {
-    let environments: Vec<Value> = (0..ENVIRONMENTS)
-        .map(|number| json!({ "key": format!("e{number}") }))
-        .collect();
-    let targeting: serde_json::Map<String, Value> = (0..ENVIRONMENTS)
-        .map(|number| {
-            let content =
-                json!({ "rules": [], "disabledServe": { "select": 0 }, "defaultServe": { "select": 1 } });
-            let publish = json!({ "comment": "c", "disabled": false, "content": content });
-            (format!("e{number}"), publish)
-        })
-        .collect();
-    let toggle = |number: usize| {
-        json!({
-            "key": format!("t{number:04}"),
-            "returnType": "boolean",
-            "variations": [
-                { "value": "false", "name": "off", "description": "" },
-                { "value": "true", "name": "on", "description": "" },
-            ],
-            "targeting": targeting,
-        })
-    };
-    let toggles: Vec<Value> = (0..TOGGLES).map(toggle).collect();
-    json!({ "projects": [{ "key": "shop", "environments": environments, "toggles": toggles }] })
 }

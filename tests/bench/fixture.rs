@@ -5,6 +5,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use serde_json::{Value, json};
+
 /// How large the repository is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Size {
@@ -80,6 +82,15 @@ impl Fixture {
         Self { repo }
     }
 
+    /// Clones the repository, and returns the path of the checkout.
+    pub(crate) fn cloned(&self, folder: &Path) -> PathBuf {
+        let checkout = folder.join("checkout");
+        run(Command::new("git")
+            .args(["clone", "-q"])
+            .args([&self.repo, &checkout]));
+        checkout
+    }
+
     /// Returns the output of a git command in the repository, trimmed.
     pub(crate) fn git(&self, args: &[&str]) -> String {
         let output = Command::new("git")
@@ -94,6 +105,38 @@ impl Fixture {
             .trim()
             .to_owned()
     }
+}
+
+/// Returns a git command in `repo` with an identity.
+pub(crate) fn as_ann(repo: &Path) -> Command {
+    let mut command = Command::new("git");
+    command
+        .arg("-C")
+        .arg(repo)
+        .args(["-c", "user.name=Ann", "-c", "user.email=ann@example.com"]);
+    command
+}
+
+/// Returns the data of a sandbox: one project with toggles `t0000…`, whose targeting has these rules in each of the
+/// environments `e0…`.
+pub(crate) fn projects(environments: usize, toggles: usize, rules: &Value) -> Value {
+    let keys: Vec<String> = (0..environments).map(|number| format!("e{number}")).collect();
+    let content =
+        json!({ "rules": rules, "disabledServe": { "select": 0 }, "defaultServe": { "select": 1 } });
+    let publish = json!({ "comment": "c", "disabled": false, "content": content });
+    let targeting: serde_json::Map<String, Value> =
+        keys.iter().map(|key| (key.clone(), publish.clone())).collect();
+    let toggle = |number| {
+        json!({
+            "key": format!("t{number:04}"),
+            "returnType": "boolean",
+            "variations": [{ "name": "off", "value": "false" }, { "name": "on", "value": "true" }],
+            "targeting": targeting,
+        })
+    };
+    let toggles: Vec<Value> = (0..toggles).map(toggle).collect();
+    let environments: Vec<Value> = keys.iter().map(|key| json!({ "key": key })).collect();
+    json!({ "projects": [{ "key": "shop", "environments": environments, "toggles": toggles }] })
 }
 
 pub(crate) fn run(command: &mut Command) {

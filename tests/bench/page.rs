@@ -2,11 +2,10 @@
 //! large its answers are, and what ten readers cost that update it for a while.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::daemon::{Daemon, command, free_address, limit, millis};
-use super::fixture::{Fixture, LARGE, run};
+use super::fixture::{Fixture, LARGE};
 use super::measure::median;
 use super::sandbox::Sandbox;
 
@@ -17,10 +16,7 @@ const UPDATES: usize = 20;
 pub(crate) fn measure(folder: &Path) {
     println!("generating {} toggles …", LARGE.total());
     let bare = Fixture::generate(folder, LARGE);
-    let checkout = folder.join("checkout");
-    run(Command::new("git")
-        .args(["clone", "-q"])
-        .args([&bare.repo, &checkout]));
+    let checkout = bare.cloned(folder);
     let sandbox = Sandbox::start(folder);
     let address = free_address();
     let child = command("run", &checkout, &folder.join("state"), &sandbox)

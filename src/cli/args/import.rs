@@ -17,7 +17,7 @@ pub(super) fn own() -> Vec<Arg> {
 
 pub(super) fn glob(text: &str) -> Result<String, String> {
     let scope = Scope::new(&[text]).map_err(|error| error.to_string())?;
-    match scope.hopeless().next() {
+    match scope.unmatchable().next() {
         None => Ok(text.to_owned()),
         Some(_) => Err(
             "it matches no toggle: globs match the whole `project/environment/toggle`, and `*` does not cross a slash; \

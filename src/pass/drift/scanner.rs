@@ -68,7 +68,7 @@ impl DriftScanner {
         let result = scan.finish(&config.rules);
         if !result.is_interrupted {
             self.memory.compared.clear();
-            // One toggle that cannot be read must not make every scan a full one, but an outage is no full scan.
+            // One toggle that cannot be read must not make every scan a full one, but an outage is not a full scan.
             let is_outage = result.report.unread.len() * 2 > result.report.applied;
             self.memory.versions.scans = match is_full && !is_outage {
                 true => 0,

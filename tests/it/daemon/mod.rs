@@ -12,8 +12,6 @@ mod ssh;
 mod triggers;
 mod webhooks;
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::support::command::Running;
@@ -103,57 +101,6 @@ fn a_swapped_link_is_noticed() {
     std::os::unix::fs::symlink(second.path(), &next).unwrap();
     std::fs::rename(&next, &link).unwrap();
     world.service.wait_for(1);
-    world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
-}
-
-#[test]
-fn what_is_in_flight_is_finished_when_it_is_asked_to_end() {
-    let world = World::with_pay_applied();
-    let endpoint = Endpoint::free();
-    let running = ready(daemon(&world, endpoint), endpoint);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .file("shop/prod/zoo.yaml", doc(3))
-        .commit("Change both");
-    world
-        .service
-        .answers([Answer::applied().slowly(Duration::from_millis(500))]);
-    world.service.wait_for(1);
-    running.terminate();
-    assert_eq!(running.wait(), Some(0));
-    world.sent(&[("shop/prod/pay", body(21, "Change both"))]);
-    world.apply().exit(0).any_output();
-    world.sent(&[("shop/prod/zoo", body(3, "Change both"))]);
-}
-
-#[test]
-fn a_second_signal_leaves_at_once() {
-    let world = World::with_pay_applied();
-    let endpoint = Endpoint::free();
-    let running = ready(daemon(&world, endpoint).set("timeout", "60s"), endpoint);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
-    world.service.answers([Answer::stores_and_hangs()]);
-    world.service.wait_for(1);
-    let start = std::time::Instant::now();
-    running.terminate();
-    // The first signal is handled once the endpoint is unready or closed. The second one follows.
-    eventually("the first signal's effect", || {
-        endpoint
-            .get("/readyz")
-            .is_none_or(|reply| reply.status == 503)
-            .then_some(())
-    });
-    running.terminate();
-    running.wait();
-    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
-    world.service.sender_died();
-    world.service.take();
-    // It was journalled, so the next one knows.
-    world.apply().exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
 }
 
