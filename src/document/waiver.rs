@@ -19,7 +19,7 @@ pub(super) fn apply(path: &str, text: &str, document: &mut Document) {
         return;
     }
     let Some(comments) = comments(text) else {
-        return;
+        return unread(path, text, document);
     };
     let root = yaml::load(text).root;
     let mut findings = Vec::new();
@@ -41,6 +41,18 @@ pub(super) fn apply(path: &str, text: &str, document: &mut Document) {
     let added = diagnostic::diagnose(path, text, None, findings);
     document.diagnostics.extend(added);
     document.diagnostics.sort();
+}
+
+/// Adds a finding if the comments of a document with a waiver are unknown. A waiver must not be ignored without a word.
+fn unread(path: &str, text: &str, document: &mut Document) {
+    let mut lines = text.lines().map(str::trim_start);
+    if lines.any(|line| line.starts_with('#') && line.contains(MARK)) {
+        let message = "the waivers of this document are ignored, because it contains unusual YAML";
+        let finding = Diagnostic::whole_file(&BAD_WAIVER, path, message);
+        let help = "simplify it, for example tabs and directives, until `gitoggle fmt` can rewrite it";
+        document.diagnostics.push(finding.help(help));
+        document.diagnostics.sort();
+    }
 }
 
 /// A well-formed waiver.

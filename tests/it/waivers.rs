@@ -82,6 +82,39 @@ fn a_bad_waiver_waives_nothing_and_is_a_finding() {
 }
 
 #[test]
+fn a_waiver_counts_in_every_style_of_yaml_or_is_a_finding() {
+    let world = World::new();
+    let text = everyone("# gitoggle: allow(matches-everyone) until May");
+    let checked = |text: &str| {
+        world.repo.write("shop/prod/pay.yaml", text);
+        world.validate().exit(0)
+    };
+    let indentless = text
+        .replace("    - {", "  - {")
+        .replace("    - name", "  - name")
+        .replace("      conditions", "    conditions")
+        .replace("      serve", "    serve");
+    for text in [
+        indentless,
+        text.replace("{ select: 0 }", "{ select: 0, }"),
+        text.replace("\n", "\r\n"),
+    ] {
+        checked(&text).stdout("checked 1 document: no findings, 1 waived\n");
+    }
+    for text in [
+        format!("%YAML 1.2\n---\n{text}"),
+        text.replace("disabled: ", "disabled:\t"),
+    ] {
+        checked(&text).stdout_contains(&[
+            "warning[bad-waiver]: the waivers of this document are ignored",
+            "matches-everyone",
+            "checked 1 document: 2 warnings\n",
+        ]);
+        checked(&text.replace("gitoggle:", "note:")).stdout_contains(&["checked 1 document: 1 warning\n"]);
+    }
+}
+
+#[test]
 fn a_waiver_without_its_warning_is_a_finding() {
     let world = World::new();
     let unused = |text: String, help: &str| {

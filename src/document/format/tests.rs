@@ -53,6 +53,74 @@ disabled: no-thing
 ";
 
 #[test]
+fn a_list_may_be_indented_like_its_key() {
+    let text = "disabled: false
+content:
+  # both
+  variations: # all
+  # first
+  - {name: off, value: a} # never
+  # second
+  -   {name: on, value: b}
+    # end of the variations
+  rules:
+  - name: adults
+    conditions:
+    - {type: string, subject: a, predicate: is one of, objects: [x]}
+    # end of the conditions
+    serve: {select: 1}
+  # when disabled
+  disabledServe: {select: 0}
+  defaultServe: {select: 0}
+";
+    let expected = "disabled: false
+content:
+  # both
+  variations: # all
+    # first
+    - name: off # never
+      value: a
+    # second
+    - name: on
+      value: b
+    # end of the variations
+  rules:
+    - name: adults
+      conditions:
+        - type: string
+          subject: a
+          predicate: is one of
+          objects:
+            - x
+      # end of the conditions
+      serve: { select: 1 }
+  # when disabled
+  disabledServe: { select: 0 }
+  defaultServe: { select: 0 }
+";
+    assert_eq!(formatted(text, Format::Yaml), expected);
+}
+
+#[test]
+fn a_comma_may_precede_a_closing_bracket() {
+    let document = |variation: &str, serve: &str| {
+        format!(
+            "disabled: false\ncontent:\n  variations:\n{variation}    - name: on\n      value: b\n  rules: []\n  \
+             disabledServe: {serve}\n  defaultServe: {serve}\n",
+        )
+    };
+    let text = document(
+        "    - {name: off, value: a, # one\n       # two\n      }\n",
+        "{select: 0 , }",
+    );
+    let expected = document(
+        "    - name: off\n      value: a # one\n      # two\n",
+        "{ select: 0 }",
+    );
+    assert_eq!(formatted(&text, Format::Yaml), expected);
+}
+
+#[test]
 fn a_document_gets_the_layout_of_import_and_keeps_its_comments() {
     let text = MESSY.replace("no-thing", "false").replace(
         "{value: |\n          two\n           lines\n       , name: on}",

@@ -138,7 +138,8 @@ impl<'t> Builder<'t> {
     fn start(&mut self, start: usize, kind: PartKind<'t>) -> Option<()> {
         let is_mapping = matches!(kind, PartKind::Mapping(_));
         let id = self.tree.add(kind);
-        let is_flow = self.text[start..].starts_with(['[', '{']);
+        // A list that is indented like its key begins at its first item, which may be a flow mapping.
+        let is_flow = self.text[start..].starts_with(if is_mapping { '{' } else { '[' });
         let is_value = self.open.last().is_some_and(|parent| parent.key.is_some());
         // The comments above a block collection that is a value belong to its first part.
         if is_flow || !is_value {
@@ -163,11 +164,7 @@ impl<'t> Builder<'t> {
             id, is_flow, column, ..
         } = self.open.pop()?;
         if is_flow {
-            // The end of the span includes the white space behind the bracket.
-            let bracket = self.byte(span.start.index())?;
-            if !self.text.get(bracket..)?.starts_with([']', '}']) {
-                return None;
-            }
+            let bracket = self.bracket(self.byte(span.start.index())?)?;
             for comment in self.between(bracket) {
                 self.tree.comments.push(self.place_of(&comment));
                 if !self.goes_beside(&comment) {
@@ -180,6 +177,19 @@ impl<'t> Builder<'t> {
             self.closed.push((id, column));
         }
         self.place(id)
+    }
+
+    /// Returns the place of the bracket that ends a collection. Its span begins there, or at a comma before it.
+    fn bracket(&self, mut at: usize) -> Option<usize> {
+        loop {
+            let rest = self.text.get(at..)?;
+            at += match rest.chars().next()? {
+                ']' | '}' => return Some(at),
+                '#' => rest.find(['\n', '\r'])?,
+                c if c == ',' || c.is_whitespace() => c.len_utf8(),
+                _ => return None,
+            };
+        }
     }
 
     /// Makes `id` a part of the collection that is open.
