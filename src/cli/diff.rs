@@ -1,6 +1,6 @@
 //! `gitoggle diff`: compares two environments of the work tree.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde_json::json;
@@ -32,7 +32,7 @@ pub(super) fn run(
     let diff = compared([before, after], [&old, &new]);
     let mut findings = [old.findings, new.findings].concat();
     findings.sort();
-    show(&diff, &findings, settings)?;
+    show(&diff, &findings, &BTreeMap::new(), settings)?;
     let changes = match (exit, diff.toggles.is_empty()) {
         (PlanExit::Detailed, false) => ExitStatus::Changes,
         (PlanExit::Detailed | PlanExit::Plain, _) => ExitStatus::Clean,
@@ -40,10 +40,11 @@ pub(super) fn run(
     Ok(changes.and(invalid(&findings)))
 }
 
-/// Prints the difference, and the errors in invalid documents.
+/// Prints the difference, the errors in invalid documents, and the toggles that could not be copied, with the reasons.
 pub(super) fn show(
     diff: &EnvironmentDiff,
     findings: &[Diagnostic],
+    failed: &BTreeMap<&str, &str>,
     settings: &Settings,
 ) -> Result<(), Failure> {
     let errors = document::render(findings, color(settings));
@@ -56,6 +57,7 @@ pub(super) fn show(
             "version": 1,
             "diff": diff.json(),
             "findings": findings,
+            "failed": failed,
         })),
         OutputFormat::Markdown => {
             let findings = render::findings(findings, "", render::ANY_COMMENT / 2);

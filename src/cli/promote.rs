@@ -1,5 +1,7 @@
 //! `gitoggle promote`: copies documents between environments of the work tree.
 
+use std::collections::BTreeMap;
+
 use super::diff::{distinct, folder, invalid, place, show};
 use super::failure::{ExitStatus, Failure};
 use super::note;
@@ -28,7 +30,8 @@ pub(super) fn run(
             Failure::failed(message).hint("a glob is compared with the key of the toggle, case included")
         );
     }
-    show(&changes(&report, from, to), &report.findings, settings)?;
+    let failed: BTreeMap<&str, &str> = report.failed().collect();
+    show(&changes(&report, from, to), &report.findings, &failed, settings)?;
     for (key, result) in &report.results {
         match result {
             PromotionResult::Copied {
@@ -43,12 +46,14 @@ pub(super) fn run(
             PromotionResult::Copied { .. } | PromotionResult::Unchanged => {}
         }
     }
-    let failed = report.count(|result| matches!(result, PromotionResult::Failed(_)));
-    if failed > 0 {
-        let toggles = counted(failed, "toggle");
-        return Err(Failure::failed(format!("could not copy {toggles}")));
+    if failed.is_empty() {
+        return Ok(invalid(&report.findings));
     }
-    Ok(invalid(&report.findings))
+    note(&format!(
+        "error: could not copy {}\n",
+        counted(failed.len(), "toggle")
+    ))?;
+    Ok(ExitStatus::Failed)
 }
 
 /// Returns what the promotion changed in `to`.
@@ -72,7 +77,7 @@ fn changes(report: &PromotionReport, from: &EnvironmentId, to: &EnvironmentId) -
             report.count(|result| matches!(result, PromotionResult::Unchanged))
         ),
     ];
-    let failed = report.count(|result| matches!(result, PromotionResult::Failed(_)));
+    let failed = report.failed().count();
     for (count, what) in [(report.invalid.len(), "invalid"), (failed, "failed")] {
         if count > 0 {
             parts.push(format!("{count} {what}"));
@@ -87,6 +92,14 @@ fn changes(report: &PromotionReport, from: &EnvironmentId, to: &EnvironmentId) -
 }
 
 impl PromotionReport {
+    /// Returns the toggles that could not be copied, with the reasons.
+    fn failed(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.results.iter().filter_map(|(key, result)| match result {
+            PromotionResult::Failed(reason) => Some((key.as_str(), reason.as_str())),
+            PromotionResult::Copied { .. } | PromotionResult::Unchanged => None,
+        })
+    }
+
     fn count(&self, is: impl Fn(&PromotionResult) -> bool) -> usize {
         self.results.values().filter(|result| is(result)).count()
     }

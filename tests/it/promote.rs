@@ -101,5 +101,11 @@ fn a_target_keeps_its_format_and_a_link_is_not_followed() {
             "error: could not copy 1 toggle\n",
         ]);
     assert!(read(&world, "shop/production/pay.json").contains("\"21\""));
+    // One JSON value, which has the failure.
+    let again = promote(&world, "shop/staging shop/production -o json")
+        .exit(1)
+        .json();
+    let reason = again["failed"]["link"].as_str().unwrap();
+    assert!(reason.contains("is a symbolic link"), "{again}");
     assert_eq!(std::fs::read_to_string(outside).unwrap(), "outside");
 }
