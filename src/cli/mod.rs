@@ -41,7 +41,8 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::config::{self, Command, Flags, OutputFormat, Settings};
-use crate::model::Color;
+use crate::model::{Color, junit};
+use crate::plan::render;
 use crate::telemetry::{self, Logging, Stream};
 use args::{CommandArgs, Invocation};
 use failure::{ExitStatus, Failure};
@@ -90,7 +91,7 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
             if command == Command::Plan {
                 forge::comment_misconfigured(flags, &environment, &failure)?;
             }
-            return finished(output, Err(failure));
+            return finished(command, output, Err(failure));
         }
     };
     let level = verbosity.level(command, settings.log_level);
@@ -104,13 +105,29 @@ fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
         Err(failure) if command == Command::Plan => plan::unable(&settings, failure),
         Err(failure) => Err(failure),
     };
-    finished(settings.output, result)
+    finished(command, settings.output, result)
 }
 
 /// Prints a failure in the form of the results. A script that parses stdout needs the error there; stderr has it in words.
-fn finished(output: OutputFormat, result: Result<ExitStatus, Failure>) -> Result<ExitStatus, Failure> {
-    if let (OutputFormat::Json, Err(failure)) = (output, &result) {
-        show::json(&failure.json())?;
+fn finished(
+    command: Command,
+    output: OutputFormat,
+    result: Result<ExitStatus, Failure>,
+) -> Result<ExitStatus, Failure> {
+    let Err(failure) = &result else {
+        return result;
+    };
+    let error = failure.json_error().message;
+    match output {
+        OutputFormat::Json => show::json(&failure.json())?,
+        // A hold that the exit code does not show is not a failed test either.
+        OutputFormat::Junit if failure.status() != ExitStatus::Clean && has_output(command, output) => {
+            print(&junit(&[render::failed_suite("command", &error)]))?;
+        }
+        OutputFormat::Sarif if has_output(command, output) => {
+            show::json(&render::sarif(&[], Some(&error)))?;
+        }
+        _ => {}
     }
     result
 }
@@ -155,7 +172,14 @@ fn run_command(args: &CommandArgs, flags: &Flags, settings: &Settings) -> Result
 
 /// Checks that `command` has this output. Comes before the command, because a pass must not end without a report.
 fn check_output(command: Command, output: OutputFormat) -> Result<(), Failure> {
-    let has_it = match (command, output) {
+    match has_output(command, output) {
+        false => Err(unsupported_output(output)),
+        true => Ok(()),
+    }
+}
+
+fn has_output(command: Command, output: OutputFormat) -> bool {
+    match (command, output) {
         (_, OutputFormat::Human | OutputFormat::Json) | (Command::Plan | Command::Validate, _) => true,
         (Command::Explain, _) => false,
         (Command::Test, output) => output == OutputFormat::Junit,
@@ -163,10 +187,6 @@ fn check_output(command: Command, output: OutputFormat) -> Result<(), Failure> {
         // The others report on more than documents.
         (_, OutputFormat::Gitlab | OutputFormat::Junit | OutputFormat::Sarif) => false,
         (_, OutputFormat::Github | OutputFormat::Markdown) => true,
-    };
-    match has_it {
-        false => Err(unsupported_output(output)),
-        true => Ok(()),
     }
 }
 

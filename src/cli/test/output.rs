@@ -12,6 +12,7 @@ use crate::cli::{color, print as print_text, show, unsupported_output};
 use crate::config::{OutputFormat, Settings};
 use crate::document::{self, Diagnostic};
 use crate::model::{Color, JunitCase, JunitKind, JunitProblem, JunitSuite, counted, escaped, junit};
+use crate::plan::render::failed_suite;
 use crate::plan::wording::quoted;
 
 pub(super) fn print(
@@ -23,7 +24,11 @@ pub(super) fn print(
     match settings.output {
         OutputFormat::Human => print_text(&human(run, color(settings), with_coverage)),
         OutputFormat::Json => show::json(&TestJson::of(run, problem, with_coverage)),
-        OutputFormat::Junit => print_text(&junit(&suites(run))),
+        OutputFormat::Junit => {
+            let problem = problem.map(|problem| failed_suite("test", &problem.json_error().message));
+            let suites: Vec<JunitSuite> = suites(run).into_iter().chain(problem).collect();
+            print_text(&junit(&suites))
+        }
         _ => Err(unsupported_output(settings.output)),
     }
 }

@@ -81,18 +81,19 @@ pub fn junit_results<'a>(
         );
     }
     let suites = suites.into_iter().map(|(name, cases)| JunitSuite { name, cases });
-    let command = JunitSuite {
-        name: "gitoggle".to_owned(),
-        cases: error
-            .map(|error| failed_command("pass", error))
-            .into_iter()
-            .collect(),
-    };
-    let others = [documents, command].into_iter();
-    let suites: Vec<JunitSuite> = suites
-        .chain(others.filter(|suite| !suite.cases.is_empty()))
-        .collect();
+    let documents = Some(documents).filter(|suite| !suite.cases.is_empty());
+    let error = error.map(|error| failed_suite("pass", error));
+    let suites: Vec<JunitSuite> = suites.chain(documents).chain(error).collect();
     junit(&suites)
+}
+
+/// Returns the suite of a command that failed as a whole. `name` is what failed.
+#[must_use]
+pub fn failed_suite(name: &str, error: &str) -> JunitSuite {
+    JunitSuite {
+        name: "gitoggle".to_owned(),
+        cases: vec![failed_command(name, error)],
+    }
 }
 
 /// Returns the test of a command as a whole.

@@ -23,7 +23,7 @@ pub(super) use fence::{block, fitting};
 pub use gitlab::{CodeQualityIssue, code_quality};
 pub use inline::code;
 pub use json::{PlanJson, json, json_for};
-pub use junit::{JunitHolds, junit_documents, junit_plan, junit_results};
+pub use junit::{JunitHolds, failed_suite, junit_documents, junit_plan, junit_results};
 pub use links::{ForgePages, Links};
 pub use markdown::{ANY_COMMENT, JOB_SUMMARY, failed, findings, markdown};
 pub(super) use paint::{paint, painted};

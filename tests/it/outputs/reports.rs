@@ -101,6 +101,60 @@ fn a_check_of_nothing_is_an_unsuccessful_run() {
 }
 
 #[test]
+fn a_command_that_fails_is_an_unsuccessful_run() {
+    let world = World::new();
+    let schema: Value = serde_json::from_str(include_str!("sarif-2.1.0.json")).unwrap();
+    let missing = world.path("missing");
+    let tested = || world.bare("test").set("repo", world.repo.path());
+    // The error follows on stderr.
+    let report = |both: &str| both.split_inclusive("</testsuites>").next().unwrap().to_owned();
+    let failing: [(&dyn Fn() -> Gitoggle, i32, &str); 6] = [
+        (&|| world.plan().set("ref", "no-such-branch"), 1, "could not find"),
+        (
+            &|| world.plan().set("config", &missing),
+            64,
+            "could not read the file",
+        ),
+        (
+            &|| world.plan().set("git-password-file", &missing),
+            1,
+            "--git-password-file",
+        ),
+        (&|| world.validate().arg(&missing), 1, "could not check"),
+        (
+            &|| world.apply().set("ref", "no-such-branch"),
+            1,
+            "could not find",
+        ),
+        (&|| tested().arg(&missing), 1, "could not check"),
+    ];
+    for (at, (run, code, why)) in failing.into_iter().enumerate() {
+        let xml = run().args("-o junit").exit(code).stderr_contains(&[why]).both();
+        assert_eq!(
+            cases(&report(&xml)),
+            [("command".to_owned(), Some("error".to_owned()))]
+        );
+        if at < 4 {
+            let sarif = run().args("-o sarif").exit(code).any_stderr().json();
+            assert_matches(schema.clone(), &sarif);
+            assert_eq!(sarif["runs"][0]["invocations"][0]["executionSuccessful"], false);
+        }
+    }
+    let xml = tested().args("-o junit").exit(1).any_stderr().both();
+    assert_eq!(
+        cases(&report(&xml)),
+        [("test".to_owned(), Some("error".to_owned()))]
+    );
+    // Commands without this output refuse it in words.
+    world
+        .bare("diff")
+        .args("a/b c/d -o sarif")
+        .exit(64)
+        .stdout("")
+        .stderr_contains(&["this command has no `sarif` output"]);
+}
+
+#[test]
 fn the_code_quality_report_has_the_fields_that_gitlab_requires() {
     let world = hostile();
     let report = validate(&world, "gitlab").exit(3).json();
