@@ -1,4 +1,4 @@
-//! Keeps an open repository for the next reader, because opening one costs some fifty system calls, most of them for
+//! Keeps open repositories for the next readers, because opening one costs some fifty system calls, most of them for
 //! configuration that this crate does not use.
 
 use std::fmt;
@@ -13,14 +13,17 @@ use git2::Repository;
 use super::packs::Packs;
 use super::repository::open_bare;
 
-/// The handles of one repository. Keeps the handle that was dropped last, and the packs while their folder is unchanged.
+/// The handles of one repository. Keeps a few idle handles, and the packs while their folder is unchanged.
 pub struct RepositoryPool {
     folder: PathBuf,
-    idle: Mutex<Option<Repository>>,
+    idle: Mutex<Vec<Repository>>,
     packs: Mutex<Option<(Option<SystemTime>, Arc<Packs>)>>,
 }
 
 impl RepositoryPool {
+    /// The number of idle handles: a comparison reads both of its sides through one each.
+    const MOST_IDLE: usize = 2;
+
     /// Creates an empty pool for the repository whose objects and refs are in exactly `folder`.
     #[must_use]
     pub fn new(folder: PathBuf) -> Self {
@@ -38,7 +41,7 @@ impl RepositoryPool {
         // The handle of a linked work tree becomes unusable when the work tree is removed.
         let idle = (repository.path() == folder).then_some(repository);
         Self {
-            idle: Mutex::new(idle),
+            idle: Mutex::new(idle.into_iter().collect()),
             ..Self::new(folder)
         }
     }
@@ -49,13 +52,13 @@ impl RepositoryPool {
         &self.folder
     }
 
-    /// Returns the idle handle, or opens the repository.
+    /// Returns an idle handle, or opens the repository.
     ///
     /// # Errors
     /// If the repository cannot be opened.
     pub fn open(self: &Arc<Self>) -> Result<PooledRepository, git2::Error> {
         // A separate statement, so that the lock is not held while the repository is opened.
-        let idle = self.idle().take();
+        let idle = self.idle().pop();
         let repository = match idle {
             Some(repository) => repository,
             None => open_bare(&self.folder)?,
@@ -66,9 +69,9 @@ impl RepositoryPool {
         })
     }
 
-    /// Closes the idle handle and the packs.
+    /// Closes the idle handles and the packs.
     pub fn close(&self) {
-        *self.idle() = None;
+        self.idle().clear();
         *self.packs.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
@@ -83,7 +86,7 @@ impl RepositoryPool {
         }
     }
 
-    fn idle(&self) -> MutexGuard<'_, Option<Repository>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<Repository>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -119,6 +122,9 @@ impl Deref for PooledRepository {
 
 impl Drop for PooledRepository {
     fn drop(&mut self) {
-        *self.pool.idle() = self.repository.take();
+        let mut idle = self.pool.idle();
+        if idle.len() < RepositoryPool::MOST_IDLE {
+            idle.extend(self.repository.take());
+        }
     }
 }

@@ -96,9 +96,14 @@ impl Unpacker {
                 EntryBase::At(base) => deltas.push((std::mem::replace(&mut at, base), bytes)),
             }
         };
+        // The versions of a folder can be one long chain that a walk through the history reads from its end. A few of its
+        // objects shorten the next reads, and all of them would displace the objects of other folders.
+        let step = deltas.len().div_ceil(RecentObjects::MOST_OF_CHAIN);
         while let Some((at, delta)) = deltas.pop() {
             bytes = apply(&bytes, &delta, limit)?.into();
-            self.recent.put(at, kind, &bytes);
+            if deltas.len().is_multiple_of(step) {
+                self.recent.put(at, kind, &bytes);
+            }
         }
         // A base may be known that is over the limit.
         (bytes.len() <= limit).then_some((kind, bytes))
@@ -219,10 +224,13 @@ struct RecentObjects {
 
 impl RecentObjects {
     /// The most bytes in each of both maps. A walk through the history returns to each folder after many others.
-    const MOST_BYTES: usize = 24 << 20;
+    const MOST_BYTES: usize = 48 << 20;
 
     /// The size that a small object counts as. Documents in the order of their pack need few bases.
     const LEAST_BYTES: usize = 24 << 10;
+
+    /// The most objects of one chain of deltas, evenly distributed over it.
+    const MOST_OF_CHAIN: usize = 4;
 
     fn get(&mut self, at: StoredAt) -> Option<(ObjectKind, Arc<Vec<u8>>)> {
         if let Some((kind, bytes)) = self.new.get(&at) {
