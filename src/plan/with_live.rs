@@ -49,13 +49,17 @@ impl Plan {
             // What was applied differs from what the service has, but the document does not.
             let is_recorded =
                 |edit: &StateEdit| matches!(edit, StateEdit::Converged(version) if version.id == *id);
-            let changes = self.changes.binary_search_by(|change| change.id.cmp(id));
-            changes.is_ok()
-                || self.withheld.binary_search_by(|held| held.id.cmp(id)).is_ok()
+            self.withheld.binary_search_by(|held| held.id.cmp(id)).is_ok()
                 || self.state_edits.iter().any(is_recorded)
         };
+        let is_changed = |id: &ToggleId| self.changes.binary_search_by(|change| change.id.cmp(id)).is_ok();
+        // A change that overwrites drift does not show whose change is lost.
         drift.drifted.retain(|drifted| !is_listed(&drifted.applied.id));
-        drift.missing.retain(|missing| !is_listed(&missing.id));
+        drift
+            .missing
+            .retain(|missing| !is_listed(&missing.id) && !is_changed(&missing.id));
+        // A scan does not compare a toggle whose last outcome is unknown, but the plan has decided on it.
+        drift.unread.retain(|unread| !live.contains_key(&unread.id));
         self.drift = Some(Box::new(drift));
         self
     }

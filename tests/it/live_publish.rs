@@ -232,6 +232,12 @@ fn a_pass_whose_request_stays_unknown_leaves_it_to_the_next_one_which_finds_it_b
     service.script("PATCH", "/pay/", &json!("lose_response"));
     service.script("GET", "/versions/", &json!({ "page": "a proxy" }));
     service.apply().exit(1).any_output();
+    service
+        .connected(service.world.plan())
+        .arg("--live")
+        .exit(0)
+        .stdout_contains(&["\nnothing to publish · 1 to record without a publish\n"])
+        .any_stderr();
     let requests = service.requests(|| {
         service
             .apply()

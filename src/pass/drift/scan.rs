@@ -311,7 +311,8 @@ impl<'a> Scan<'a> {
         for id in &applied.unknown {
             report.unread.push(UnreadToggle {
                 id: id.clone(),
-                reason: "the outcome of the last publish is unknown".to_owned(),
+                reason: "the outcome of the last publish is unknown until the next pass reads the toggle"
+                    .to_owned(),
             });
         }
         let is_unread: BTreeSet<&ToggleId> = report.unread.iter().map(|unread| &unread.id).collect();

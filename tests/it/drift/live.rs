@@ -118,3 +118,23 @@ fn overwriting_publishes_the_document_again_with_the_comment_of_its_commit() {
     stand.apply().arg("--overwrite-drift").exit(0).any_output();
     assert!(!stand.requests().iter().any(|one| one.starts_with("PATCH")));
 }
+
+#[test]
+fn a_live_plan_shows_the_change_that_it_overwrites() {
+    let stand = Stand::applied();
+    stand.changes("pay", 21, "hotfix");
+    let repo = &stand.world.repo;
+    repo.file("shop/prod/pay.yaml", doc(25))
+        .commit("Raise the age\n\nGitoggle-Allow: overwrite-drift");
+    stand.command("plan").arg("--live").exit(0).stdout_contains(&[
+        "~ update shop/prod/pay",
+        "~ drifted shop/prod/pay  version 3 by Admin",
+        "comment: hotfix",
+        "1 to publish: 1 update · 1 drifted",
+    ]);
+    stand
+        .command("status")
+        .arg("--live")
+        .exit(0)
+        .stdout_contains(&["3 toggles: 1 pending, 2 in sync"]);
+}
