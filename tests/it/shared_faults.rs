@@ -1,5 +1,6 @@
 //! Tests shared state with faults of the host, of other jobs and of the ref.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
 use crate::shared::age;
@@ -293,4 +294,20 @@ fn the_lock_of_a_killed_program_on_a_path_is_removed_after_a_wait() {
         .any_stdout();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
     assert!(!lock.exists());
+}
+
+#[test]
+fn a_push_that_is_rejected_for_a_moment_while_the_ref_stays_is_repeated() {
+    let hosted = Hosted::new();
+    hosted.change(21, "Change pay");
+    // Git rejects a push like this if another process moved the ref, and moved it back afterwards.
+    let hook = hosted.state.path().join("hooks/update");
+    std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    let script = "#!/bin/sh\nif [ ! -e raced ]; then touch raced; echo 'cannot lock ref' >&2; exit 1; fi\n";
+    std::fs::write(&hook, script).unwrap();
+    std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+    hosted.job("second").exit(0).any_output();
+    assert!(hosted.state.path().join("raced").exists());
+    hosted.world().sent(&[("shop/prod/pay", body(21, "Change pay"))]);
+    assert_eq!(hosted.state.content(NAME, "shop/prod/pay.yaml"), doc(21));
 }

@@ -8,7 +8,10 @@ pub enum RemoteFault {
     /// A path without a repository.
     #[error("there is no repository")]
     NoRepository,
-    /// Another fault of a repository at a path, or the verdict of a host.
+    /// The verdict of a host, as escaped text, while the ref is as it was.
+    #[error("it rejected the push: {0}")]
+    Rejected(String),
+    /// Another fault of a repository at a path.
     #[error(transparent)]
     Repository(Libgit2Error),
     /// A fault of the exchange with a host.
@@ -32,7 +35,7 @@ impl RemoteFault {
             Self::NoRepository => {
                 Some("check `--state-remote`; `git init --bare` creates a repository".to_owned())
             }
-            Self::Repository(_) => {
+            Self::Rejected(_) | Self::Repository(_) => {
                 Some("check `--state-remote` and the permissions of this user there".to_owned())
             }
             Self::Transfer(error) => error.hint(),

@@ -3,7 +3,7 @@
 //! A push moves the ref only if it still points to the expected commit. The remote's verdict for the ref decides; without
 //! one, the ref is looked up again.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -269,6 +269,7 @@ impl SharedRemote {
     ) -> Result<Pushed, Error> {
         let verdict: RefCell<Option<Result<(), String>>> = RefCell::new(None);
         let printed = RefCell::new(Vec::new());
+        let has_moved = Cell::new(false);
         let outgoing = from.reference(OUTGOING, oid(new.0), true, "push").map(drop);
         outgoing.map_err(Error::repository(from.path()))?;
         let pushed = with_remote(from, &self.remote, &self.access, |remote| {
@@ -278,7 +279,10 @@ impl SharedRemote {
                 let was = expected.map_or(ObjectId([0; 20]), |commit| commit.0);
                 match updates.iter().all(|update| object_id(update.src()) == was) {
                     true => Ok(()),
-                    false => Err(git2::Error::from_str("the ref has moved")),
+                    false => {
+                        has_moved.set(true);
+                        Err(git2::Error::from_str("the ref has moved"))
+                    }
                 }
             });
             // `Remote::push` succeeds even if the server rejected the ref; only this callback receives the verdict.
@@ -308,22 +312,21 @@ impl SharedRemote {
         if now != expected {
             return Ok(Pushed::Moved(now));
         }
-        Err(match (pushed, verdict.into_inner()) {
-            (Err(error), _) => failed(&self.remote)(error),
-            (Ok(()), Some(Err(message))) => {
-                failed(&self.remote)(git2::Error::from_str(&rejection(&message, &printed.borrow())))
-            }
-            (Ok(()), _) => {
-                failed(&self.remote)(git2::Error::from_str("it did not report the result of the push"))
-            }
-        })
+        let printed = printed.into_inner();
+        Err(failed(&self.remote)(match (pushed, verdict.into_inner()) {
+            (Err(_), _) if has_moved.get() => RemoteFault::Rejected("the ref has moved".to_owned()),
+            (Err(error), _) => error.into(),
+            (Ok(()), Some(Err(message))) => rejection(&message, &printed),
+            (Ok(()), _) => git2::Error::from_str("it did not report the result of the push").into(),
+        }))
     }
 }
 
-/// Returns the text about a push that the host rejected, with what it printed.
-fn rejection(message: &str, printed: &[u8]) -> String {
-    let printed = HostMessage::of_side_band(printed).map_or_else(String::new, |text| format!(": {text}"));
-    format!("it rejected the push: {}{printed}", escaped(message))
+/// Returns the verdict of a host that rejected a push, with what it printed.
+fn rejection(message: &str, printed: &[u8]) -> RemoteFault {
+    let said = HostMessage::of_side_band(printed);
+    let said = said.map_or_else(String::new, |said| format!(": {said}"));
+    RemoteFault::Rejected(format!("{}{said}", escaped(message)))
 }
 
 fn failed<E: Into<RemoteFault>>(remote: &RepoUrl) -> impl FnOnce(E) -> Error + use<E> {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::fault::RemoteFault;
 use super::head::SharedHead;
 use super::protocol::{HolderWatch, QueueStep, RefStatus, TERM, silence};
 use super::remote::{Pushed, RefLock, SharedRemote};
@@ -13,6 +14,9 @@ use crate::state::{Clock, Error, Stop};
 
 /// The time between two lookups of a held ref, and between two tries of a push.
 pub(super) const POLL: Duration = Duration::from_secs(1);
+
+/// How often a rejected push is repeated while the ref is as it was.
+const REJECTIONS: u32 = 2;
 
 /// How long temporary failures of a lookup, and of a push before the first request, are retried.
 pub(super) const RETRY: Duration = Duration::from_secs(8);
@@ -77,6 +81,7 @@ impl TrackedRef {
     ) -> Result<Duration, Error> {
         let (objects, new) = head.objects(applied.base_url(), now);
         applied.write(&objects)?;
+        let mut rejections = 0_u32;
         loop {
             // Before the push: another process may see the commit long before this one receives the verdict.
             let began = self.clock.elapsed();
@@ -95,6 +100,15 @@ impl TrackedRef {
                 Ok(Pushed::Moved(Some(found))) if self.unconfirmed.contains(&found) => self.at = Some(found),
                 Ok(Pushed::Moved(_)) => return Err(Error::Raced(self.remote.name.clone())),
                 Ok(Pushed::Locked(lock)) => self.await_lock(lock)?,
+                // Another process may have moved the ref and withdrawn its announcement since, so a lost race can look like
+                // a refusal. The verdict of a host that refuses does not change.
+                Err(Error::Remote {
+                    source: RemoteFault::Rejected(_),
+                    ..
+                }) if rejections < REJECTIONS => {
+                    rejections += 1;
+                    self.clock.sleep(POLL);
+                }
                 Err(error) => {
                     // The remote may have moved the ref although no verdict arrived.
                     self.unconfirmed.push(new);
