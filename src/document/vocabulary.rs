@@ -3,8 +3,8 @@
 //! The documented API has no such list, so only the objects of `number` conditions are checked there.
 
 use super::check::{self, Check};
-use super::formats::{is_datetime, is_decimal, is_semver};
-use crate::model::ServiceKind;
+use super::formats::{is_datetime, is_decimal};
+use crate::model::{ServiceKind, is_semver};
 
 pub(super) const COMPARISONS: &[&str] = &["=", "!=", ">", ">=", "<", "<="];
 

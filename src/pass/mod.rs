@@ -80,5 +80,6 @@ pub use reconciler::Reconciler;
 pub use report::{ChangeResult, Report, StopReason};
 pub use reviewed::NotReviewed;
 pub use runtime::Runtime;
+pub(crate) use runtime::cores;
 pub use scope::check_scope;
 pub use validate::{CheckTarget, Checked, Checks, check};

@@ -1,5 +1,6 @@
 //! Runs the lanes of a pass beside the pass's own thread.
 
+use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 #[cfg(test)]
 use std::pin::Pin;
@@ -10,6 +11,11 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use tokio::runtime::Handle;
 use tracing::Instrument as _;
+
+/// Returns the number of threads that can run at once.
+pub(crate) fn cores() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
+}
 
 /// Where the lanes of a pass run.
 #[derive(Clone, Debug)]

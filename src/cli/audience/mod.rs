@@ -6,7 +6,6 @@ mod json_lines;
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::num::NonZero;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
@@ -22,7 +21,7 @@ use super::{setup, validate};
 use crate::config::Settings;
 use crate::evaluate::{Audience, Tally, UserImpact};
 use crate::model::{Payload, ToggleId, escaped};
-use crate::pass::{CheckTarget, DocumentFiles, Files};
+use crate::pass::{CheckTarget, DocumentFiles, Files, cores};
 use crate::plan::{Before, Change, Plan};
 use crate::source::{CacheMode, SourceConfig};
 
@@ -117,7 +116,7 @@ fn stream(audience: &Audience, file: File, args: &AudienceArgs) -> Result<Tally,
         ),
         LineFormat::Json => None,
     };
-    let workers = thread::available_parallelism().map_or(1, NonZero::get);
+    let workers = cores();
     // A bound keeps memory constant if the file is read faster than it is evaluated.
     let (sender, receiver) = mpsc::sync_channel::<Chunk>(2 * workers);
     // The workers contend for the next chunk, once for every few thousand users.

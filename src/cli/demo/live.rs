@@ -146,8 +146,7 @@ impl LiveDemo<'_> {
     fn commit(&self, message: &str, files: &BTreeMap<&str, Option<&str>>) -> Result<(), Failure> {
         self.output
             .command(&format!("git add . && git commit -m '{message}'"))?;
-        let commit = self.stage.repository.commit(message, files);
-        commit.map(drop).map_err(Failure::failed)
+        self.stage.commit(message, files).map(drop)
     }
 
     fn document(&self) -> Result<String, Failure> {

@@ -102,11 +102,7 @@ impl Demo<'_> {
             .iter()
             .map(|(path, content)| (*path, Some(*content)))
             .collect();
-        let commit = self
-            .stage
-            .repository
-            .commit("Keep our toggles in Git", &files)
-            .map_err(Failure::failed)?;
+        let commit = self.stage.commit("Keep our toggles in Git", &files)?;
         self.print(&format!("repository  {}", self.stage.toggles.display()))?;
         self.print(&format!(
             "            {} documents, commit {}",
@@ -173,10 +169,7 @@ impl Demo<'_> {
         let path = "shop/production/free-shipping-from.yaml";
         let text = format!("# Reviewed in spring.\n\n{}", original(path));
         let files = BTreeMap::from([(path, Some(text.as_str()))]);
-        self.stage
-            .repository
-            .commit("Say when this was reviewed", &files)
-            .map_err(Failure::failed)?;
+        self.stage.commit("Say when this was reviewed", &files)?;
         let before = self.stage.sandbox.requests().len();
         let report = self.stage.apply(Policy::default()).await?;
         expect(self.stage.sandbox.requests().len() - before, 0, "requests")?;
@@ -190,10 +183,7 @@ impl Demo<'_> {
         let path = "search/production/ranking.yaml";
         let good = original(path).replacen("disabled: false", "disabled: true", 1);
         let files = BTreeMap::from([(STAGING, Some(broken.as_str())), (path, Some(good.as_str()))]);
-        self.stage
-            .repository
-            .commit("Switch the new ranking off", &files)
-            .map_err(Failure::failed)?;
+        self.stage.commit("Switch the new ranking off", &files)?;
         let before = self.stage.sandbox.requests().len();
         let report = self.stage.apply(Policy::default()).await?;
         let (findings, color) = (report.plan.findings(), self.color);
@@ -209,17 +199,11 @@ impl Demo<'_> {
             .step(6, "A response is lost after the service stored the document")
             .await?;
         let files = BTreeMap::from([(STAGING, Some(original(STAGING)))]);
-        self.stage
-            .repository
-            .commit("Repair the staging checkout", &files)
-            .map_err(Failure::failed)?;
+        self.stage.commit("Repair the staging checkout", &files)?;
         self.stage.apply(Policy::default()).await?;
         let text = original(STAGING).replacen("disabled: false", "disabled: true", 1);
         let files = BTreeMap::from([(STAGING, Some(text.as_str()))]);
-        self.stage
-            .repository
-            .commit("Close the staging checkout", &files)
-            .map_err(Failure::failed)?;
+        self.stage.commit("Close the staging checkout", &files)?;
         self.stage.sandbox.lose_next_response();
         let before = self.stage.sandbox.requests().len();
         let report = self.stage.apply(Policy::default()).await?;

@@ -1,5 +1,6 @@
 //! A repository and the service that it is published to, with the commands that the demonstration runs.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use tokio::sync::watch;
 
 use crate::cli::failure::Failure;
 use crate::document::Layout;
-use crate::model::{Color, Scope, ServiceKind};
+use crate::model::{Color, CommitId, Scope, ServiceKind};
 use crate::pass::drift::{DriftCheck, ScanDepth};
 use crate::pass::import::{ImportConfig, ImportReport, ImportScope, ImportSource, OnDifferent, import};
 use crate::pass::{self, Config, Files, PassContext, Reconciler, Report, Runtime};
@@ -56,6 +57,14 @@ impl Stage {
             ca_file,
             kind,
         })
+    }
+
+    pub(super) fn commit(
+        &self,
+        message: &str,
+        files: &BTreeMap<&str, Option<&str>>,
+    ) -> Result<CommitId, Failure> {
+        self.repository.commit(message, files).map_err(Failure::failed)
     }
 
     /// Makes one pass, as `gitoggle apply` does.

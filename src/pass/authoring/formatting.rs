@@ -1,13 +1,13 @@
 //! Rewrites the documents of a work tree in the canonical layout.
 
 use std::collections::BTreeSet;
-use std::num::NonZero;
 use std::path::Path;
 use std::thread;
 
 use super::AuthoringError;
 use crate::document::{self, Diagnostic, Formatting, LARGEST_DOCUMENT, Layout, PathKind};
 use crate::model::{Format, Scope, ServiceKind, chain};
+use crate::pass::cores;
 use crate::pass::target_folder::{Existing, TargetFolder};
 use crate::plan::compare::{is_within, join};
 use crate::source;
@@ -122,7 +122,7 @@ fn formatted(
     documents: &[(String, Format)],
     request: FormatRequest<'_>,
 ) -> Result<Vec<Formatting>, source::Error> {
-    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = cores();
     let folder = tree.folder();
     let one = |(path, format): &(String, Format)| {
         let content = source::worktree::content(folder, path.as_bytes(), LARGEST_DOCUMENT)?;

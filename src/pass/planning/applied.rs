@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use crate::document::Diagnostic;
 use crate::git::ObjectReader;
 use crate::model::{Blob, CommitId, ObjectId, Sent, ToggleId, Tree, Trees};
 use crate::pass::Error;
+use crate::pass::config::Rules;
 use crate::plan::compare::AppliedTree;
 use crate::plan::{Base, Overrides};
 use crate::source::{self, Reader, Snapshot};
@@ -84,6 +86,19 @@ impl<'a> AppliedSide<'a> {
         match self {
             Self::State(view) => view.tip().map(|tip| tip.base_url.clone()),
             Self::Revision(_) => None,
+        }
+    }
+
+    /// Returns those of the findings about the trees that this comparison reports.
+    pub(super) fn tree_findings(
+        self,
+        found: Vec<Diagnostic>,
+        head: ObjectId,
+        rules: &Rules,
+    ) -> Result<Vec<Diagnostic>, source::Error> {
+        match self {
+            Self::Revision(base) => base.new_findings(found, head, rules),
+            Self::State(_) => Ok(found),
         }
     }
 

@@ -106,10 +106,7 @@ where
         renamed: &renamed,
     };
     let (decided, mut findings) = read(differences, context, |one| deciding.decide(one), open)?;
-    findings.extend(match applied {
-        AppliedSide::Revision(base) => base.new_findings(tree_findings, files.root_tree, rules)?,
-        AppliedSide::State(_) => tree_findings,
-    });
+    findings.extend(applied.tree_findings(tree_findings, files.root_tree, rules)?);
     Ok(Input {
         source: SourceInfo {
             base: applied.base(),

@@ -2,14 +2,13 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZero;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use super::applied::AppliedTrees;
 use crate::document::{self, Diagnostic, LARGEST_DOCUMENT, Layout};
 use crate::model::{Action, Blob, Payload, Scope, Sent, ServiceKind, ToggleId, Trees, Version};
-use crate::pass::Error;
+use crate::pass::{Error, cores};
 use crate::plan::compare::{Difference, File, join};
 use crate::plan::{AppliedVersion, Candidate, Desired};
 use crate::source;
@@ -93,10 +92,7 @@ where
     // Counting the cores takes ten system calls, too many for a few differences.
     match count.div_ceil(PART) {
         1 => work()?,
-        parts => {
-            let cores = thread::available_parallelism().map_or(1, NonZero::get);
-            in_threads(cores.min(parts), work)?;
-        }
+        parts => in_threads(cores().min(parts), work)?,
     }
     Ok(all.into_inner().unwrap_or_else(PoisonError::into_inner))
 }

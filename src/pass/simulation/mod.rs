@@ -50,7 +50,7 @@ fn find(
 ) -> Vec<(u64, Ended)> {
     let next = AtomicU64::new(seeds.start);
     let (found, is_over) = (Mutex::new(Vec::new()), AtomicBool::new(false));
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let threads = crate::pass::cores();
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {

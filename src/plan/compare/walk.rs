@@ -155,9 +155,7 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
                     .0
                     .push((id, file));
             }
-            let is_deep = is_deep(&prefix);
-            let inner = tree.folders().filter(|entry| !is_deep && !is_hidden(entry.name));
-            left.extend(inner.map(|entry| (join(&prefix, &String::from_utf8_lossy(entry.name)), entry.id)));
+            left.extend(inner_folders(&prefix, &tree));
         }
         left.extend(roots.applied.map(|id| (String::new(), id)));
         while let Some((prefix, folder)) = left.pop() {
@@ -169,9 +167,7 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
                     .1
                     .push((id, file));
             }
-            let is_deep = is_deep(&prefix);
-            let inner = tree.folders().filter(|entry| !is_deep && !is_hidden(entry.name));
-            left.extend(inner.map(|entry| (join(&prefix, &String::from_utf8_lossy(entry.name)), entry.id)));
+            left.extend(inner_folders(&prefix, &tree));
         }
         for (desired, applied) in environments.into_values() {
             let count = applied.len();
@@ -213,6 +209,15 @@ impl<'a, S: Trees, A: Trees, E: CompareError<S, A>> Walk<'a, S, A, E> {
             None => Ok(applied.tree(tree)?),
         }
     }
+}
+
+/// Returns the folders in the folder at `prefix` that are read, with their paths.
+fn inner_folders(prefix: &str, tree: &Tree) -> impl Iterator<Item = (String, ObjectId)> {
+    let is_deep = is_deep(prefix);
+    let inner = tree
+        .folders()
+        .filter(move |entry| !is_deep && !is_hidden(entry.name));
+    inner.map(move |entry| (join(prefix, &String::from_utf8_lossy(entry.name)), entry.id))
 }
 
 /// Returns whether the folder at `prefix` is as deep as folders are read.

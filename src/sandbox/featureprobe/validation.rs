@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::content::CONTENT;
 use super::errors::ApiRefusal;
 use super::state::{Keyed, StoredSegment, StoredTargeting};
+use crate::model::is_semver;
 
 const LARGEST_CONTENT: usize = 1024 * 1024;
 /// Limits of database columns, in characters; the value's is in bytes.
@@ -159,31 +160,6 @@ fn is_datetime(text: &str) -> bool {
             b'0'..=b'9' => byte.is_ascii_digit() && byte <= *largest,
             _ => byte == *largest,
         })
-}
-
-/// Whether the text is a version of Semantic Versioning 2.0.
-fn is_semver(text: &str) -> bool {
-    let (text, build) = text
-        .split_once('+')
-        .map_or((text, None), |(text, build)| (text, Some(build)));
-    let (core, release) = text
-        .split_once('-')
-        .map_or((text, None), |(core, release)| (core, Some(release)));
-    let is_numeric = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    let is_whole = |part: &str| is_numeric(part) && (part == "0" || !part.starts_with('0'));
-    let is_word = |part: &str| {
-        !part.is_empty()
-            && part
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-    };
-    core.split('.').count() == 3
-        && core.split('.').all(is_whole)
-        && release.is_none_or(|text| {
-            text.split('.')
-                .all(|part| is_word(part) && (!is_numeric(part) || is_whole(part)))
-        })
-        && build.is_none_or(|text| text.split('.').all(is_word))
 }
 
 #[cfg(test)]
