@@ -40,16 +40,17 @@ fn the_comment_of_a_newer_commit_stays() {
         // Without the answer of the forge, the history of the clone decides.
         forge.held().head = None;
         plan(&world, &forge).exit(0).any_stdout().stderr(&kept());
-        // A failed plan of the older commit is outdated as well.
+        // A failed plan of the older commit is outdated as well. GitHub and Gitea name the commit in the event.
         let event = r#"{"pull_request": {"number": 7, "head": {"sha": "SHA"}}}"#;
         let event = world.write("event.json", &event.replace("SHA", &world.repo.head()));
-        let failing = plan(&world, &forge)
-            .set("only", "none/**")
-            .env("GITHUB_EVENT_PATH", event);
-        let ran = failing.exit(1).any_stdout();
-        // It is the comment of another job: that for `--only`.
-        ran.stderr_contains(&["created the comment"]);
-        assert_eq!(forge.comments()[..1], before[..], "{kind:?}");
+        let failing = plan(&world, &forge).env("GITHUB_EVENT_PATH", event);
+        let ran = failing
+            .arg("--audience")
+            .arg(world.path("missing"))
+            .exit(1)
+            .stdout("");
+        ran.stderr_contains(&[&kept(), "could not read the audience"]);
+        assert_eq!(forge.comments(), before, "{kind:?}");
     }
 }
 
