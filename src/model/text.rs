@@ -61,7 +61,13 @@ pub fn closest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .filter(|candidate| !candidate.is_empty() && candidate.len() <= 4 * LONGEST)
         .map(|candidate| {
             let lower = candidate.to_lowercase();
-            let distance = strsim::damerau_levenshtein(&folded, &lower);
+            // A shortened word, such as `prod`, lacks many letters, but means no other one.
+            let most = if folded.len() > 2 && lower.starts_with(&folded) {
+                1
+            } else {
+                usize::MAX
+            };
+            let distance = strsim::damerau_levenshtein(&folded, &lower).min(most);
             (distance, other_letters(&folded, &lower), candidate)
         })
         // With more edits than a third of its characters, a word is probably another one.
@@ -141,6 +147,19 @@ fn without(text: &str, begin: &str, end: &str, removed: impl Fn(&str) -> bool) -
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shortened_word_means_the_one_that_it_begins() {
+        let environments = ["checkout/production", "checkout/test", "shop/production"];
+        for (text, expected) in [
+            ("checkout/prod", Some("checkout/production")),
+            ("checkout/tets", Some("checkout/test")),
+            ("shop/staging", None),
+            ("ch", None),
+        ] {
+            assert_eq!(closest(text, environments), expected, "{text}");
+        }
+    }
 
     #[test]
     fn the_additions_of_libraries_to_an_error_are_left_out() {
