@@ -4,6 +4,8 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 
+use crate::model::harmless_json;
+
 /// Returns a refusal: a status and its reason.
 pub(super) fn problem(status: StatusCode, reason: &str) -> Response {
     json(status, &json!({ "error": reason }))
@@ -16,5 +18,6 @@ pub(super) fn problem_with_hint(status: StatusCode, reason: &str, hint: &str) ->
 
 pub(super) fn json(status: StatusCode, value: &Value) -> Response {
     let headers = [(header::CONTENT_TYPE, "application/json")];
-    (status, headers, format!("{value}\n")).into_response()
+    let body = format!("{}\n", harmless_json(&value.to_string()));
+    (status, headers, body).into_response()
 }

@@ -17,7 +17,7 @@ use super::deliveries::DeliveriesShown;
 use super::json_stream::json_stream;
 use super::selection::Selection;
 use crate::daemon::{Overview, Readiness, Status, StatusJson, ToggleStatus};
-use crate::model::{BUILD, ToggleId, escaped};
+use crate::model::{BUILD, HarmlessJsonWriter, ToggleId, escaped};
 use crate::plan::render;
 
 const EXAMPLE: &str =
@@ -176,7 +176,12 @@ impl AdminState {
         let key = (self.0.admin.readiness(), self.deliveries());
         let make = |status: &Status, key: &StatusKey| {
             let mut body = Vec::new();
-            let written = write_status(&mut body, status, key, &StatusPage::default());
+            let written = write_status(
+                &mut HarmlessJsonWriter(&mut body),
+                status,
+                key,
+                &StatusPage::default(),
+            );
             written.expect("a status always has a JSON form");
             body.push(b'\n');
             Bytes::from(body)

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::AdminState;
 use super::answer::{problem, problem_with_hint};
 use crate::daemon::{DeploymentJson, DeploymentLog, DeploymentPart, deployment_json, history_json};
-use crate::model::{CommitId, HistoryPage, Scope, ToggleId, escaped};
+use crate::model::{CommitId, HistoryPage, Scope, ToggleId, escaped, harmless_json};
 
 /// The number of deployments of a page, and of toggles of a deployment, if the request gives none.
 const LIMIT: usize = 20;
@@ -113,7 +113,10 @@ fn part_body(part: &DeploymentPart) -> String {
 /// Returns the response for a body, for a commit that is not part of the history, or for an error.
 fn response(read: Option<Result<Option<String>, String>>) -> Response {
     match read {
-        Some(Ok(Some(body))) => ([(header::CONTENT_TYPE, "application/json")], body + "\n").into_response(),
+        Some(Ok(Some(body))) => {
+            let body = format!("{}\n", harmless_json(&body));
+            ([(header::CONTENT_TYPE, "application/json")], body).into_response()
+        }
         Some(Ok(None)) => {
             let reason = "the commit is not part of the deployment history";
             problem_with_hint(StatusCode::NOT_FOUND, reason, EXAMPLE)

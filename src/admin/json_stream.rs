@@ -10,6 +10,8 @@ use bytes::Bytes;
 use futures_util::stream::unfold;
 use tokio::sync::mpsc;
 
+use crate::model::HarmlessJsonWriter;
+
 /// The bytes that wait for a client are at most this many times three.
 const CHUNK: usize = 16 * 1024;
 
@@ -22,7 +24,7 @@ pub(super) fn json_stream(
     tokio::task::spawn_blocking(move || {
         let mut out = BufWriter::with_capacity(CHUNK, ChunkWriter(sender));
         // It fails only if the client is gone.
-        if serialize(&mut out).is_ok() {
+        if serialize(&mut HarmlessJsonWriter(&mut out)).is_ok() {
             let _ = out.write_all(b"\n").and_then(|()| out.flush());
         }
     });

@@ -1,10 +1,10 @@
 //! Prints JSON, job summaries and findings.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use serde::Serialize;
 
-use crate::model::{escaped, harmless_json};
+use crate::model::{HarmlessJsonWriter, escaped};
 use crate::plan::render::JOB_SUMMARY;
 use crate::telemetry::Stream;
 
@@ -27,26 +27,10 @@ impl<E: std::error::Error> FailedAttempt<E> {
 /// Prints a value as JSON. Escapes characters that could reorder or hide text on a terminal.
 pub(super) fn json(value: &impl Serialize) -> Result<(), Failure> {
     let written = Stream::Stdout.print_with(|to| {
-        serde_json::to_writer_pretty(Harmless(&mut *to), value)?;
+        serde_json::to_writer_pretty(HarmlessJsonWriter(&mut *to), value)?;
         to.write_all(b"\n")
     });
     written.map_err(Failure::failed)
-}
-
-/// Escapes characters that are valid in JSON but harmful on a terminal.
-struct Harmless<W>(W);
-
-impl<W: Write> Write for Harmless<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // serde_json writes only whole characters.
-        let text = std::str::from_utf8(bytes).map_err(io::Error::other)?;
-        write!(self.0, "{}", harmless_json(text))?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
-    }
 }
 
 /// Appends Markdown of at most so many bytes to GitHub's job summary.

@@ -1,6 +1,6 @@
 //! Escapes foreign text for terminals, logs and CI systems.
 
-use std::fmt;
+use std::{fmt, io};
 
 /// Whether to use terminal colors.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -56,6 +56,22 @@ fn is_command(text: &str) -> bool {
 #[must_use]
 pub fn harmless_json(json: &str) -> impl fmt::Display + '_ {
     HarmlessJson(json)
+}
+
+/// Writes serialized JSON as [`harmless_json`] returns it. Each write has whole characters, as those of `serde_json`.
+#[derive(Debug)]
+pub struct HarmlessJsonWriter<W>(pub W);
+
+impl<W: io::Write> io::Write for HarmlessJsonWriter<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = std::str::from_utf8(bytes).map_err(io::Error::other)?;
+        write!(self.0, "{}", harmless_json(text))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 struct HarmlessJson<'a>(&'a str);

@@ -35,7 +35,7 @@ pub use attribution::{Attribution, HistoryEvidence};
 pub use build::{BUILD, Build};
 pub use commit::{Commit, CommitId};
 pub use deployment::{DeployedToggle, Deployment, DeploymentEffect, HistoryPage};
-pub use escape::{Color, escaped, harmless_json, is_harmful};
+pub use escape::{Color, HarmlessJsonWriter, escaped, harmless_json, is_harmful};
 pub use id::{EnvironmentId, EnvironmentIdError, IdError, Key, KeyError, ToggleId};
 pub use junit::{JunitCase, JunitKind, JunitProblem, JunitSuite, junit};
 pub use live::{Live, LiveContent, LiveDraft, LiveToggle, LiveVersion};

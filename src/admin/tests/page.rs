@@ -142,6 +142,14 @@ async fn hostile_text_is_shown_and_is_no_markup() {
             "{path}\n{body}"
         );
     }
+    for path in [
+        "/api/status",
+        "/api/status?limit=1",
+        "/api/history?toggle=%E2%80%AE",
+    ] {
+        let answer = server.get(path).await;
+        assert!(!answer.body().contains('\u{202e}'), "{path}\n{}", answer.body());
+    }
     let page = server.get("/").await;
     let shown = "&lt;script&gt;alert(1)&lt;/script&gt;&quot;'&amp;\\u{202e}\\n";
     assert!(page.body().matches(shown).count() > 10, "{}", page.body());
