@@ -67,9 +67,10 @@ impl FromRequest<AdminState> for OperatorRequest {
 impl AdminState {
     async fn authorize(&self, headers: &HeaderMap, caller: Caller) -> Result<(), Response> {
         let Some(source) = &self.0.admin.admin_token else {
-            return Err(problem(
+            return Err(problem_with_hint(
                 StatusCode::FORBIDDEN,
-                "no admin token is set; start with `--admin-token-file` to allow this",
+                "no admin token is set",
+                "start the daemon with `--admin-token-file` or GITOGGLE_ADMIN_TOKEN",
             ));
         };
         let token = signature::secret(source, "admin token").await?;

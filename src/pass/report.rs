@@ -118,7 +118,9 @@ impl StopReason {
         match self {
             Self::Breaker { .. } | Self::Patience(_) => Some("the next pass sends the unconfirmed changes"),
             Self::Interrupted => Some("run it again; the confirmed changes are recorded"),
-            Self::Forbidden(_) => Some("check that the token is valid and may change these environments"),
+            // Their text says what to check.
+            Self::Forbidden(_) => None,
+            Self::Misrouted(reason) | Self::Untrusted(reason) if reason.contains("--") => None,
             Self::Misrouted(_) => Some("check the path of `--base-url`, and the proxy settings"),
             Self::Untrusted(_) => Some("check `--base-url`, `--ca-file` and the proxy settings"),
             Self::Unauthorised(_) => {
@@ -337,5 +339,21 @@ impl Report {
         });
         let last = pending.last().filter(|_| self.count(is_useful) == 0)?;
         Some(format!("the service applied and refused nothing: {last}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_that_says_what_to_check_has_no_hint_about_it() {
+        let reason = |advice: &str| format!("the service responded with 404{advice}");
+        assert_eq!(StopReason::Forbidden(reason("")).hint(), None);
+        for (advice, has_hint) in [("", true), ("; check `--base-url`", false)] {
+            for stop in [StopReason::Misrouted, StopReason::Untrusted] {
+                assert_eq!(stop(reason(advice)).hint().is_some(), has_hint, "{advice}");
+            }
+        }
     }
 }

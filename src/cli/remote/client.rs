@@ -102,7 +102,6 @@ impl Daemon {
         };
         let hint = match reply.status {
             401 => Some("use the token of the daemon's `--admin-token-file`".to_owned()),
-            403 => Some("start the daemon with `--admin-token-file` or GITOGGLE_ADMIN_TOKEN".to_owned()),
             _ => problem["hint"].as_str().map(str::to_owned),
         };
         let failure = Failure::failed(format!(
