@@ -39,6 +39,11 @@ pub(super) fn pointed(mut error: clap::Error, typed: &[OsString]) -> clap::Error
         }
         _ => None,
     };
+    if error.kind() == ErrorKind::UnknownArgument {
+        // clap shows the usage with the flags that it guesses by their spelling.
+        let usage = command.unwrap_or(&program).clone().render_usage();
+        error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
+    }
     if let Some(pointer) = pointer {
         // A guess by spelling would contradict the pointer.
         for guess in [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand] {
@@ -145,6 +150,15 @@ mod tests {
         assert!(checked > 1000, "{checked}");
         let tip = "tip: `--listen` belongs to `run` and `sandbox`\n";
         assert!(message("apply --listen").contains(tip));
+        for line in [
+            "apply --listen",
+            "apply --ca-file a --poll-interval 5s",
+            "apply --token=x",
+        ] {
+            let usage = "\n\nUsage: gitoggle apply [OPTIONS]\n\n";
+            assert!(message(line).contains(usage), "{}", message(line));
+        }
+        assert!(message("--bogus").contains("\n\nUsage: gitoggle <COMMAND>\n\n"));
     }
 
     #[test]
