@@ -134,14 +134,17 @@ fn text(status: &Status, list: StatusList) -> String {
 }
 
 fn rows(toggles: &[ToggleStatus], list: StatusList) -> String {
-    let mut text = String::new();
     let is_listed = |toggle: &&ToggleStatus| list == StatusList::All || toggle.state != ToggleState::InSync;
-    let width = toggles
-        .iter()
-        .filter(is_listed)
-        .map(|toggle| toggle.toggle.as_str().len())
-        .max()
-        .unwrap_or(0);
+    let listed: Vec<&ToggleStatus> = toggles.iter().filter(is_listed).collect();
+    let widths = listed.iter().map(|toggle| toggle.toggle.as_str().len());
+    let width = widths.max().unwrap_or(0);
+    let alike = listed.chunk_by(|a, b| (a.state, &a.reason) == (b.state, &b.reason));
+    alike.map(|toggles| rows_of(toggles, width)).collect()
+}
+
+/// Formats toggles that have the same state and reason. A reason that several share is printed once, below them.
+fn rows_of(toggles: &[&ToggleStatus], width: usize) -> String {
+    let mut text = String::new();
     for ToggleStatus {
         toggle,
         state,
@@ -150,15 +153,18 @@ fn rows(toggles: &[ToggleStatus], list: StatusList) -> String {
         revision,
         applied_at: _,
         format: _,
-    } in toggles.iter().filter(is_listed)
+    } in toggles
     {
         let revision = revision.map_or_else(|| "-".repeat(10), |revision| revision.short());
-        let reason = reason
-            .as_deref()
-            .map(|reason| format!("  {}", escaped(reason)))
-            .unwrap_or_default();
+        let own = reason.as_deref().filter(|_| toggles.len() == 1);
+        let reason = own.map(|reason| format!("  {}", escaped(reason)));
         let word = state.as_str().replace('_', " ");
+        let reason = reason.unwrap_or_default();
         let _ = writeln!(text, "{word:<8} {toggle:<width$}  {revision}{reason}");
+    }
+    let shared = toggles[0].reason.as_deref().filter(|_| toggles.len() > 1);
+    if let Some(reason) = shared {
+        let _ = writeln!(text, "         all {}: {}", toggles.len(), escaped(reason));
     }
     text
 }

@@ -194,3 +194,19 @@ fn a_refusal_is_reported_for_a_toggle_that_is_also_held() {
         "not before Monday",
     ]);
 }
+
+#[test]
+fn a_reason_that_several_toggles_share_is_printed_once() {
+    let world = World::new();
+    for toggle in ["a", "b", "c"] {
+        world.repo.file(&format!("shop/prod/{toggle}.yaml"), doc(18));
+    }
+    world.repo.file("shop/test/d.yaml", doc(18)).commit("Add all");
+    world.status().exit(4).stdout_contains(&[
+        "held     shop/prod/a  ----------\n\
+         held     shop/prod/b  ----------\n\
+         held     shop/prod/c  ----------\n         \
+         all 3: nothing is applied here yet",
+        "held     shop/test/d  ----------  nothing is applied here yet",
+    ]);
+}
