@@ -28,6 +28,7 @@ mod explain;
 mod first_pass;
 mod fmt;
 mod forge;
+mod help_examples;
 mod hints;
 mod history;
 mod import;
