@@ -69,7 +69,9 @@ async function update() {
   } catch (error) {
     if (request !== newest) return;
     failures += 1;
-    setConnection("Connection lost, trying again", "lost");
+    // A proxy answers for a server that restarts, and a token may have been replaced.
+    const reason = error.name === "Error" ? `Update failed (${error.message})` : "Connection lost";
+    setConnection(`${reason}, trying again`, "lost");
   }
   schedule();
 }

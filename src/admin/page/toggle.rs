@@ -139,7 +139,7 @@ fn findings(view: &View<'_>, toggle: &ToggleStatus) -> Markup {
         .collect();
     html! {
         @for (text, path) in &found {
-            pre.text tabindex="0" role="region" aria-label=(format!("Findings in {}", safe(path))) {
+            pre.text.scrolls tabindex="0" role="region" aria-label=(format!("Findings in {}", safe(path))) {
                 @for line in text.lines() { (safe(line)) "\n" }
             }
             (command(&format!("gitoggle validate {}", quoted(path))))

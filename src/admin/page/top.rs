@@ -116,8 +116,14 @@ fn repository(view: &View<'_>) -> Markup {
             let shown = if repo.contains(':') { repo } else { address };
             html! { a href=(address) rel="noreferrer" { code { (safe(shown)) } } }
         }
-        None => html! { code { (safe(repo)) } },
+        None => html! { code { (safe(&absolute(repo))) } },
     }
+}
+
+/// Returns a relative path, such as `.`, from the root of the file system, and anything else as it is.
+fn absolute(repo: &str) -> String {
+    let path = std::path::absolute(repo).ok().filter(|_| !repo.contains(':'));
+    path.map_or_else(|| repo.to_owned(), |path| path.display().to_string())
 }
 
 fn revision(view: &View<'_>) -> Markup {

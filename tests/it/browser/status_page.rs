@@ -257,6 +257,27 @@ fn an_open_page_recovers_after_the_daemon_was_restarted() {
 }
 
 #[test]
+fn short_texts_keep_their_distance_from_each_other_and_from_the_edge() {
+    let Some(browser) = Browser::start() else { return };
+    Stand::empty().open(&browser);
+    reads(&browser, "#verdict", "Not ready");
+    let empty =
+        "[...document.querySelectorAll('.empty')].map(one => parseFloat(getComputedStyle(one).paddingLeft))";
+    assert_eq!(browser.eval(&format!("{empty}.length")), 4);
+    assert_eq!(browser.eval(&format!("Math.min(...{empty}) > 10")), true);
+    let held = Stand::with_held_toggles();
+    held.open(&browser);
+    let place = |part: &str| {
+        format!(
+            "document.querySelector('{GROUP} header {part}').getBoundingClientRect()",
+            GROUP = GROUP.replace('\'', "\\'")
+        )
+    };
+    let gap = format!("{}.left - {}.right", place(".kind"), place(".state"));
+    assert_eq!(browser.eval(&format!("{gap} >= 6")), true, "{gap}");
+}
+
+#[test]
 fn hostile_names_and_texts_stay_text_and_break_no_layout() {
     let Some(browser) = Browser::start() else { return };
     let stand = Stand::empty();
