@@ -52,7 +52,7 @@ pub(super) async fn page(
     let scope = scope(toggle)?;
     let before = before.map(|text| commit(&text)).transpose()?;
     let limit = limit.unwrap_or(LIMIT).min(MOST);
-    let read = shared.large_answer(move |shared| {
+    let read = shared.page(move |shared| {
         let page = shared.0.admin.history.page(&scope, before, limit);
         page.map(|page| page.map(page_body))
             .map_err(|error| error.in_full())
@@ -73,7 +73,7 @@ pub(super) async fn deployment(
     });
     let after = after.transpose()?;
     let limit = limit.unwrap_or(LIMIT).min(MOST);
-    let read = shared.large_answer(move |shared| {
+    let read = shared.page(move |shared| {
         let part = shared
             .0
             .admin

@@ -94,7 +94,7 @@ struct Inner {
     large_answers: Arc<Semaphore>,
     /// Pages of the history, by where they begin.
     history: StatusCache<String, Arc<page::Recent>>,
-    /// Few pages are rendered at a time, so that open pages do not slow down passes.
+    /// Few pages are rendered and few parts of the history read at a time, so that readers do not slow down passes.
     pages: Arc<Semaphore>,
     /// The rendered pages.
     rendered: StatusCache<page::PageKey, page::TimedPage>,

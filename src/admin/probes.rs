@@ -59,7 +59,7 @@ impl AdminState {
         self.blocking(&self.0.large_answers, make).await
     }
 
-    /// Renders a page, likewise.
+    /// Renders a page or reads a part of the history, likewise.
     pub(super) async fn page<T: Send + 'static>(
         &self,
         make: impl FnOnce(&Self) -> T + Send + 'static,
