@@ -69,7 +69,7 @@ fn success(status: u16, body: &Body) -> Outcome {
     match body {
         Body::Empty | Body::Json { .. } => Outcome::Applied { status },
         Body::Broken => Outcome::Lost {
-            reason: format!("the service responded with {status}, but the connection ended early"),
+            reason: format!("the service responded with {status}, but its body did not arrive completely"),
         },
         // A login page or a portal responds with 200 as well, so this proves nothing.
         Body::Other { .. } => Outcome::Misrouted {
@@ -127,7 +127,9 @@ pub(super) fn description(status: u16, body: &Body) -> String {
             message: None,
         }
         | Body::Empty => format!("the service responded with {status}"),
-        Body::Broken => format!("the service responded with {status}, but the connection ended early"),
+        Body::Broken => {
+            format!("the service responded with {status}, but its body did not arrive completely")
+        }
         Body::Other { begins } => {
             format!("the service responded with {status} and a body that is not JSON (`{begins}`)")
         }
