@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Change, DriftReport, LiveDecision, Plan, Policy, StateEdit, WithheldReason, WithheldToggle, decide_live,
+    Change, DriftReport, LiveDecision, OnDrift, Plan, Policy, StateEdit, WithheldReason, WithheldToggle,
+    decide_live,
 };
 use crate::model::{Action, Live, ToggleId};
 
@@ -20,10 +21,11 @@ impl Plan {
         policy: &Policy,
     ) -> Self {
         for change in std::mem::take(&mut self.changes) {
-            match live
+            // With `--on-drift ignore`, a pass sends the change whatever the service has.
+            let live = live
                 .get(&change.id)
-                .map(|live| decide_live(&change, live, policy))
-            {
+                .filter(|_| policy.on_drift != OnDrift::Ignore);
+            match live.map(|live| decide_live(&change, live, policy)) {
                 Some(LiveDecision::Converged) => self.state_edits.push(converged(change)),
                 Some(LiveDecision::Hold(hold)) => self.withheld.push(WithheldToggle {
                     id: change.id.clone(),

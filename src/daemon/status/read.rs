@@ -23,7 +23,7 @@ pub fn status(config: &Config) -> Result<StatusReport, Error> {
     // State before source, as in a pass.
     let view = planning::view(config)?;
     planning::with_snapshot(&config.source, |snapshot| {
-        let planned = planning::plan_read_only(snapshot, &view, config)?;
+        let planned = planning::plan_read_only(snapshot, &view, &[], config)?;
         let mut status = of(&planned, &view, config)?;
         status.source.set_head(snapshot.commit());
         Ok(StatusReport { planned, status })

@@ -6,7 +6,7 @@ use super::request::{DriftScan, ScanDepth, ScanRequest};
 use super::scanner::DriftScanner;
 use crate::model::{Scope, ToggleId};
 use crate::pass::{Config, Error, Files, PassContext, Planned, Runtime, planning};
-use crate::plan::{DriftReport, Plan};
+use crate::plan::{DriftReport, OnDrift, Plan};
 
 /// A comparison of the service with what was applied.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ impl DriftCheck<'_> {
             return Err(Error::NothingApplied);
         }
         let planned = planning::with_snapshot(&config.source, |snapshot| {
-            planning::plan_read_only(snapshot, &view, config)
+            planning::plan_read_only(snapshot, &view, &[], config)
         })?;
         let scopes = [&config.rules.policy.scope, self.globs];
         let request = ScanRequest {
@@ -70,6 +70,9 @@ pub fn plan_live(
     let scan = DriftScanner::open(config)?.scan(config, request, context, runtime)?;
     if scan.is_interrupted {
         return Err(Error::Cancelled);
+    }
+    if config.rules.policy.on_drift == OnDrift::Overwrite && !scan.report.drifted.is_empty() {
+        planned = planning::plan_over(config, files, &scan.report.drifted)?;
     }
     // A plan lists documents, and the missing toggles of new ones are held.
     let report = DriftReport {

@@ -193,6 +193,8 @@ impl<'a> Scan<'a> {
             self.memory.versions.toggles.insert(id, equal);
             return Ok(());
         }
+        // A plan that overwrites it decides by its live state.
+        self.live.insert(id.clone(), Live::Toggle(Box::new(live.clone())));
         let drifted = DriftedToggle {
             applied,
             live: LiveChange::of(live),
@@ -289,6 +291,7 @@ impl<'a> Scan<'a> {
             if now.object(&id) != self.applied.object(&id) {
                 self.memory.known.remove(&id);
                 self.memory.unread.insert(id.clone());
+                self.live.remove(&id);
                 self.unread(id, "it was applied while it was read; scan again".to_owned());
             }
         }

@@ -49,19 +49,29 @@ pub enum Files {
 /// # Errors
 /// If the source or the state cannot be read, or the state belongs to another service.
 pub fn plan(config: &Config, files: Files) -> Result<Planned, Error> {
+    plan_over(config, files, &[])
+}
+
+/// Plans what a pass would do that knows of these `drifted` toggles. Writes nothing.
+pub(crate) fn plan_over(config: &Config, files: Files, drifted: &[DriftedToggle]) -> Result<Planned, Error> {
     // State before source, as in a pass.
     let view = view(config)?;
     with_snapshot(&config.source, |snapshot| match files {
         Files::Committed => {
-            let mut planned = plan_read_only(snapshot, &view, config)?;
+            let mut planned = plan_read_only(snapshot, &view, drifted, config)?;
             planned.notes.extend(uncommitted::note(config, snapshot));
             Ok(planned)
         }
-        Files::WorkTree => plan_work_tree(snapshot, &view, config),
+        Files::WorkTree => plan_work_tree(snapshot, &view, drifted, config),
     })
 }
 
-fn plan_work_tree(snapshot: &Snapshot, view: &StateSnapshot, config: &Config) -> Result<Planned, Error> {
+fn plan_work_tree(
+    snapshot: &Snapshot,
+    view: &StateSnapshot,
+    drifted: &[DriftedToggle],
+    config: &Config,
+) -> Result<Planned, Error> {
     let rules = &config.rules;
     check_base_url(view, rules)?;
     let (is_forward, notes) = step_notes(snapshot, view, config)?;
@@ -79,7 +89,7 @@ fn plan_work_tree(snapshot: &Snapshot, view: &StateSnapshot, config: &Config) ->
         AppliedSide::State(view),
         rules,
         &BTreeMap::new(),
-        &[],
+        drifted,
         suspensions(view, config.clock.unix()),
     )?;
     Ok(Planned {
@@ -115,16 +125,18 @@ pub(crate) fn view(config: &Config) -> Result<StateSnapshot, Error> {
 pub(crate) fn plan_read_only(
     snapshot: &Snapshot,
     view: &StateSnapshot,
+    drifted: &[DriftedToggle],
     config: &Config,
 ) -> Result<Planned, Error> {
     let rules = &config.rules;
     check_base_url(view, rules)?;
     let (is_forward, notes) = step_notes(snapshot, view, config)?;
-    let plan = match notes.is_empty() && Precheck::of(snapshot, view, rules)? == Precheck::Same {
+    let is_same = notes.is_empty() && drifted.is_empty();
+    let plan = match is_same && Precheck::of(snapshot, view, rules)? == Precheck::Same {
         true => Plan::nothing(source_info(snapshot, rules), rules.base_url.clone()),
         false => {
             let suspensions = suspensions(view, config.clock.unix());
-            plan_committed(snapshot, view, rules, &BTreeMap::new(), &[], suspensions)?
+            plan_committed(snapshot, view, rules, &BTreeMap::new(), drifted, suspensions)?
         }
     };
     Ok(Planned {

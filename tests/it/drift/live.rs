@@ -138,3 +138,48 @@ fn a_live_plan_shows_the_change_that_it_overwrites() {
         .exit(0)
         .stdout_contains(&["3 toggles: 1 pending, 2 in sync"]);
 }
+
+#[test]
+fn a_live_plan_is_that_of_a_pass_with_the_same_decision_about_drift() {
+    let stand = Stand::applied();
+    stand.changes("cart", 21, "hotfix");
+    stand.changes("pay", 21, "hotfix");
+    let repo = &stand.world.repo;
+    repo.file("shop/prod/pay.yaml", doc(25)).commit("Raise the age");
+    let ratio = |verb| stand.command(verb).set("max-change-ratio", "1");
+    let shows = |on_drift, exit, lines: &[&str]| {
+        let plan = ratio("plan").arg("--live").set("on-drift", on_drift);
+        plan.exit(exit).stdout_contains(lines);
+    };
+    shows(
+        "hold",
+        4,
+        &["drifted shop/prod/pay", "nothing to publish · 2 drifted"],
+    );
+    shows("ignore", 0, &["1 to publish: 1 update · 2 drifted"]);
+    let overwritten = [
+        "~ update shop/prod/cart",
+        "changed on the service; the document is published again",
+        "~ update shop/prod/pay",
+        "2 to publish: 2 updates · 2 drifted",
+    ];
+    shows("overwrite", 0, &overwritten);
+    stand.before(
+        "/",
+        "PATCH",
+        "/api/projects/shop/toggles/cart/offline",
+        Value::Null,
+    );
+    let held = [
+        "held shop/prod/cart",
+        "archived on the service",
+        "1 to publish: 1 update",
+    ];
+    shows("overwrite", 4, &held);
+    stand.reads();
+    ratio("apply")
+        .set("on-drift", "overwrite")
+        .exit(4)
+        .stdout_contains(&["held shop/prod/cart", "applied shop/prod/pay (update)"])
+        .any_stderr();
+}
