@@ -52,11 +52,11 @@ impl<K: PartialEq, V: Clone> StatusCache<K, V> {
         let found = self.with(|entries| {
             let known = entries.get(&key, is_usable);
             // Cloned, because the driver, which publishes the status, must not wait. It shares its lists.
-            known.ok_or_else(|| (entries.status.borrow().clone(), entries.generation))
+            known.ok_or_else(|| Box::new((entries.status.borrow().clone(), entries.generation)))
         });
         let (status, generation) = match found {
             Ok(value) => return value,
-            Err(basis) => basis,
+            Err(basis) => *basis,
         };
         let value = make(&status, &key);
         self.with(|entries| {
