@@ -116,7 +116,7 @@ impl Run<'_> {
             .retain(|difference| scope.contains(&difference.id) && self.wants(difference));
         found
             .findings
-            .retain(|finding| is_within(&finding.path, &self.checks.within));
+            .retain(|finding| is_within(&finding.path, self.checks.within));
         let documents = self.documents(&found);
         let mut findings = self.read(found.differences, open)?;
         findings.extend(found.findings);
@@ -150,7 +150,7 @@ impl Run<'_> {
             .flat_map(|difference| &difference.desired);
         let paths = files.map(|file| join(&self.root, &file.path));
         paths
-            .filter(|path| is_within(path, &self.checks.within))
+            .filter(|path| is_within(path, self.checks.within))
             // Several differences can share a file.
             .collect::<BTreeSet<_>>()
             .into_iter()
@@ -181,6 +181,6 @@ impl Run<'_> {
         difference
             .desired
             .iter()
-            .any(|file| is_within(&join(&self.root, &file.path), &self.checks.within))
+            .any(|file| is_within(&join(&self.root, &file.path), self.checks.within))
     }
 }
