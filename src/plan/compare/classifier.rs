@@ -1,7 +1,7 @@
 //! Classifies files and compares environments: which files claim which toggle, and which toggles differ.
 
 use std::collections::hash_map::Entry as Seen;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use super::{AppliedTree, Comparison, Difference, File, Places, clash, join};
 use crate::document::{Layout, PathKind, tree};
@@ -170,7 +170,6 @@ impl<'a> Classifier<'a> {
         count: usize,
         has_others: bool,
     ) {
-        let mut sides: BTreeMap<ToggleId, (Vec<File>, Vec<File>)> = BTreeMap::new();
         let Some(environment) = desired
             .iter()
             .chain(&applied)
@@ -184,14 +183,28 @@ impl<'a> Classifier<'a> {
             self.found.lost.insert(environment.clone());
         }
         self.found.applied_counts.insert(environment, count);
-        for (id, file) in desired {
-            sides.entry(id).or_default().0.push(file);
-        }
-        for (id, file) in applied {
-            sides.entry(id).or_default().1.push(file);
-        }
-        for (id, (desired, applied)) in sides {
-            let difference = Difference { id, desired, applied };
+        let desired = desired.into_iter().map(|(id, file)| Difference {
+            id,
+            desired: vec![file],
+            applied: Vec::new(),
+        });
+        let applied = applied.into_iter().map(|(id, file)| Difference {
+            id,
+            desired: Vec::new(),
+            applied: vec![file],
+        });
+        let mut differences: Vec<Difference> = desired.chain(applied).collect();
+        // Both sides are almost sorted, so this costs one comparison for each file, and a map about ten.
+        differences.sort_by(|a, b| a.id.cmp(&b.id));
+        differences.dedup_by(|next, first| {
+            let is_same = next.id == first.id;
+            if is_same {
+                first.desired.append(&mut next.desired);
+                first.applied.append(&mut next.applied);
+            }
+            is_same
+        });
+        for difference in differences {
             self.fold(&difference);
             if self.is_relevant(&difference) {
                 self.found.differences.push(difference);
