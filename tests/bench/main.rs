@@ -173,7 +173,7 @@ impl Bench {
             ours.median,
             "git ls-tree | git cat-file --batch",
             theirs.median,
-            2.5,
+            2.0,
         );
         println!("{:<44} {:>6} MiB peak (limit 250)", "", ours.peak_mib);
         let mut assert = self.plan(&nowhere, "main");
@@ -254,7 +254,7 @@ impl Bench {
             median(&mut ours),
             "git log --name-only A..B",
             median(&mut theirs),
-            2.0,
+            1.2,
         );
     }
 

@@ -153,7 +153,7 @@ fn a_page_of_a_proxy_instead_of_a_toggle_sends_nothing() {
                 .apply()
                 .exit(1)
                 .stdout_contains(&["pending shop/prod/pay (update)", "a body that is not JSON"])
-                .stderr_contains(&["check the path of `--base-url`"]);
+                .stderr_contains(&["check `--base-url`"]);
         });
         let writes = requests.iter().filter(|request| !request.starts_with("GET "));
         assert_eq!(writes.count(), 0, "{requests:?}");
