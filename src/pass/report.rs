@@ -118,9 +118,9 @@ impl StopReason {
         match self {
             Self::Breaker { .. } | Self::Patience(_) => Some("the next pass sends the unconfirmed changes"),
             Self::Interrupted => Some("run it again; the confirmed changes are recorded"),
-            // Their text says what to check.
+            // Its text names what to check.
             Self::Forbidden(_) => None,
-            Self::Misrouted(reason) | Self::Untrusted(reason) if reason.contains("--") => None,
+            Self::Misrouted(reason) | Self::Untrusted(reason) if names_flag(reason) => None,
             Self::Misrouted(_) => Some("check the path of `--base-url`, and the proxy settings"),
             Self::Untrusted(_) => Some("check `--base-url`, `--ca-file` and the proxy settings"),
             Self::Unauthorised(_) => {
@@ -128,6 +128,14 @@ impl StopReason {
             }
         }
     }
+}
+
+/// Returns whether a reason names the flag to check, so that a hint would repeat it.
+fn names_flag(reason: &str) -> bool {
+    // Not every `--`, because the body of a response can contain a comment in HTML.
+    ["`--base-url`", "`--ca-file`"]
+        .iter()
+        .any(|flag| reason.contains(flag))
 }
 
 impl std::fmt::Display for StopReason {
@@ -347,10 +355,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_that_says_what_to_check_has_no_hint_about_it() {
+    fn an_error_that_names_the_flag_to_check_has_no_hint_about_it() {
         let reason = |advice: &str| format!("the service responded with 404{advice}");
         assert_eq!(StopReason::Forbidden(reason("")).hint(), None);
-        for (advice, has_hint) in [("", true), ("; check `--base-url`", false)] {
+        for (advice, has_hint) in [
+            ("", true),
+            (" (`<!-- -->`)", true),
+            ("; check `--base-url`", false),
+        ] {
             for stop in [StopReason::Misrouted, StopReason::Untrusted] {
                 assert_eq!(stop(reason(advice)).hint().is_some(), has_hint, "{advice}");
             }
