@@ -6,12 +6,7 @@ use crate::support::{Answer, Daemon, Repo, Request, World, body, content, doc};
 
 /// A world in which `pay` and `search` were applied and the file of `pay` was removed.
 fn without_pay() -> World {
-    let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/search.yaml", doc(30))
-        .commit("Add search");
-    world.settle();
+    let world = World::with_pay_and_search_applied();
     world.repo.remove("shop/prod/pay.yaml").commit("Remove pay");
     world
 }
@@ -145,12 +140,7 @@ fn an_environment_that_loses_all_its_documents_is_held() {
 
 #[test]
 fn an_unknown_toggle_without_a_file_is_an_orphan_that_reports_the_unknown_outcome() {
-    let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/search.yaml", doc(30))
-        .commit("Add search");
-    world.settle();
+    let world = World::with_pay_and_search_applied();
     world
         .repo
         .file("shop/prod/pay.yaml", doc(21))

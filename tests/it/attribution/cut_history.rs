@@ -30,12 +30,7 @@ fn a_cut_history_without_effect_is_not_reported() {
 
 #[test]
 fn a_removed_file_outside_of_a_cut_history_is_reported_with_a_hint() {
-    let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/search.yaml", doc(30))
-        .commit("Add search");
-    world.settle();
+    let world = World::with_pay_and_search_applied();
     world.repo.remove("shop/prod/pay.yaml").commit("Remove pay");
     let cut = shallow(&world);
     for run in [world.plan(), world.apply()] {
@@ -92,12 +87,7 @@ fn missing_history_never_blocks_content_that_is_there() {
 
 #[test]
 fn a_removed_file_in_a_history_without_trees_is_reported_with_a_hint() {
-    let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/search.yaml", doc(30))
-        .commit("Add search");
-    world.settle();
+    let world = World::with_pay_and_search_applied();
     world.repo.remove("shop/prod/pay.yaml").commit("Remove pay");
     world.repo.file("README.md", "x\n").commit("Newest");
     let clone = partial(&world, "tree:0");

@@ -110,15 +110,25 @@ fn a_merge_that_only_reformats_leads_to_the_branch_with_the_same_meaning() {
     world.sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
 }
 
-#[test]
-fn a_trailer_on_a_commit_that_only_reformats_releases_nothing() {
+/// The path of a toggle of [`with_ten_applied`].
+fn path(number: usize) -> String {
+    format!("shop/prod/t{number:02}.yaml")
+}
+
+/// A world in which ten toggles of one environment were applied.
+fn with_ten_applied() -> World {
     let world = World::new();
-    let path = |number: usize| format!("shop/prod/t{number:02}.yaml");
     for number in 0..10 {
         world.repo.file(&path(number), doc(18));
     }
     world.repo.commit("Add all");
     world.settle();
+    world
+}
+
+#[test]
+fn a_trailer_on_a_commit_that_only_reformats_releases_nothing() {
+    let world = with_ten_applied();
     for number in 0..5 {
         world.repo.file(&path(number), doc(21));
     }
@@ -135,13 +145,7 @@ fn a_trailer_on_a_commit_that_only_reformats_releases_nothing() {
 
 #[test]
 fn a_trailer_of_a_guessed_commit_does_not_count() {
-    let world = World::new();
-    let path = |number: usize| format!("shop/prod/t{number:02}.yaml");
-    for number in 0..10 {
-        world.repo.file(&path(number), doc(18));
-    }
-    world.repo.commit("Add all");
-    world.settle();
+    let world = with_ten_applied();
     for number in 0..4 {
         world.repo.file(&path(number), doc(21));
     }
@@ -223,12 +227,7 @@ fn an_uncommitted_edit_has_no_commit() {
 
 #[test]
 fn a_file_that_is_removed_without_a_commit_is_an_uncommitted_disable() {
-    let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/search.yaml", doc(30))
-        .commit("Add search");
-    world.settle();
+    let world = World::with_pay_and_search_applied();
     std::fs::remove_file(world.repo.path().join("shop/prod/pay.yaml")).unwrap();
     let plan = world
         .plan()

@@ -48,6 +48,17 @@ impl World {
         world
     }
 
+    /// Makes a world in which `shop/prod/pay` and `shop/prod/search` were applied, and nothing is left to do.
+    pub(crate) fn with_pay_and_search_applied() -> Self {
+        let world = Self::with_pay_applied();
+        world
+            .repo
+            .file("shop/prod/search.yaml", super::doc(30))
+            .commit("Add search");
+        world.settle();
+        world
+    }
+
     /// Makes a world with an update, an orphan, an invalid document, a new toggle and a first pass.
     pub(crate) fn of_every_kind() -> Self {
         let world = Self::new();
