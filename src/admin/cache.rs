@@ -20,7 +20,7 @@ struct CacheEntries<K, V> {
     status: watch::Receiver<Status>,
     /// Counts the statuses. A value that was made from an older one is not kept.
     generation: u64,
-    /// The oldest first.
+    /// The newest first.
     values: VecDeque<(K, V)>,
 }
 
@@ -41,8 +41,8 @@ impl<K: PartialEq, V: Clone> StatusCache<K, V> {
         self.with(|entries| entries.get(key, is_usable))
     }
 
-    /// Returns the same, or the value that `make` returns for the current status. Does not wait for another caller that
-    /// makes it too.
+    /// Returns the same, or the value that `make` returns for the current status. Two callers may make it at the same
+    /// time, because neither waits for the other.
     pub(super) fn get_or_make(
         &self,
         key: K,
@@ -76,7 +76,7 @@ impl<K: PartialEq, V: Clone> StatusCache<K, V> {
 
 impl<K: PartialEq, V: Clone> CacheEntries<K, V> {
     fn get(&mut self, key: &K, is_usable: impl Fn(&V) -> bool) -> Option<V> {
-        // After the last sender is gone, the status does not change any more.
+        // After the last sender is gone, the status no longer changes.
         if self.status.has_changed().unwrap_or(false) {
             self.status.mark_unchanged();
             self.generation += 1;

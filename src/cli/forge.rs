@@ -67,7 +67,7 @@ pub(super) fn comment_misconfigured(
     };
     match request(&settings) {
         Ok(Some(request)) => put_failure(&settings, request, &CommentKey::unknown(), failure),
-        // The failure of the settings says more.
+        // The failure about the other settings is printed anyway, and names the cause.
         Ok(None) | Err(_) => Ok(()),
     }
 }

@@ -3,7 +3,7 @@
 /// Returns whether `text` is a semantic version (SemVer 2.0), without a leading `v`.
 #[must_use]
 pub fn is_semver(text: &str) -> bool {
-    // Build metadata comes off first, because it may contain the `-` that begins a prerelease.
+    // Build metadata is removed first, because it may contain the `-` that begins a prerelease.
     let (text, build) = match text.split_once('+') {
         Some((text, build)) => (text, Some(build)),
         None => (text, None),

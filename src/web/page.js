@@ -41,7 +41,7 @@ function setConnection(text, state) {
 function schedule() {
   clearTimeout(timer);
   if (isPaused || document.hidden || !INTERVAL) return;
-  // Up to half of the time is left out at random, so that the pages of many readers do not ask at once.
+  // Up to half of the time is left out at random, so that many pages do not send requests at the same time.
   const backoff = Math.min(1000 * 2 ** failures, SLOWEST) * (1 - Math.random() / 2);
   timer = setTimeout(update, failures ? backoff : INTERVAL);
 }

@@ -120,7 +120,7 @@ fn repository(view: &View<'_>) -> Markup {
     }
 }
 
-/// Returns a relative path, such as `.`, from the root of the file system, and anything else as it is.
+/// Returns a relative path, such as `.`, as an absolute one, and any other text unchanged.
 fn absolute(repo: &str) -> String {
     let path = std::path::absolute(repo).ok().filter(|_| !repo.contains(':'));
     path.map_or_else(|| repo.to_owned(), |path| path.display().to_string())

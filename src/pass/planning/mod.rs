@@ -52,7 +52,7 @@ pub fn plan(config: &Config, files: Files) -> Result<Planned, Error> {
     plan_over(config, files, &[])
 }
 
-/// Plans what a pass would do that knows of these `drifted` toggles. Writes nothing.
+/// Returns the plan of a pass that knows these `drifted` toggles, and its notes. Writes nothing.
 pub(crate) fn plan_over(config: &Config, files: Files, drifted: &[DriftedToggle]) -> Result<Planned, Error> {
     // State before source, as in a pass.
     let view = view(config)?;

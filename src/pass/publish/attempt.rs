@@ -101,7 +101,7 @@ impl Sender {
     }
 
     /// Reads the toggle, decides on the change, and returns the note of its request. An `earlier` request is decided on
-    /// anew as long as the service has its base version, because the toggle may have been archived since.
+    /// again as long as the service has its base version, because the toggle may have been archived since.
     async fn look(
         &self,
         change: &Change,

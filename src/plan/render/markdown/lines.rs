@@ -25,7 +25,7 @@ pub(super) enum Detail {
     Linked,
     /// The names are not links.
     Plain,
-    /// Changes that say the same share a line, so that more changes fit.
+    /// Changes with the same text share a line, so that more changes fit.
     Shared,
 }
 
@@ -71,8 +71,8 @@ impl PageLines<'_> {
         ))
     }
 
-    /// Returns the lines of changes, each with the number of its changes: one for each change, or one for all that say the
-    /// same.
+    /// Returns the lines of changes, each with the number of its changes: one for each change, or one for all with the same
+    /// text.
     pub(super) fn changes(self, changes: &[&Change], indent: &str) -> impl Iterator<Item = (usize, String)> {
         /// Bounds a line, so that a page has room for it.
         const MOST_ON_LINE: usize = 100;
