@@ -62,10 +62,10 @@ fn is_plain(text: &str) -> bool {
     })
 }
 
-/// Returns whether a forge could take the word, or the part of it up to another letter, for the id of a commit.
+/// Returns whether the word contains seven hexadecimal digits in a row, which a forge could take for the id of a commit.
 fn is_commit_like(word: &str) -> bool {
-    let mut parts = word.split(|c: char| !c.is_ascii_alphanumeric());
-    parts.any(|part| part.len() >= 7 && part.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    word.split(|c: char| !c.is_ascii_hexdigit())
+        .any(|digits| digits.len() >= 7)
 }
 
 pub(super) fn longest_run(text: &str) -> usize {
@@ -104,6 +104,7 @@ mod tests {
             "deadbeef",
             "deadbeef's",
             "deadbeefé",
+            "deadbeefword",
             "a-deadbeef",
             "1234567",
             "a\u{202e}b",
