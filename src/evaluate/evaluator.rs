@@ -1,5 +1,7 @@
 //! Evaluates compiled toggles (`featureprobe-behaviour.md`, section 6.2).
 
+use std::collections::HashMap;
+
 use super::bucket::bucket;
 use super::compiled::{CompiledPrerequisite, CompiledRule, CompiledServe, CompiledToggle};
 use super::person::Person;
@@ -8,10 +10,6 @@ use super::truth::{Doubt, Served, Truth, Verdict};
 
 /// The number of toggles in a chain of prerequisites that the SDK evaluates.
 const DEEPEST: u32 = 20;
-
-/// The number of toggles that one evaluation visits. Toggles that share prerequisites could otherwise take time that is
-/// exponential in the depth.
-const MOST_VISITS: u32 = 1_000;
 
 /// Compiled toggles, created by [`Compiler`](super::Compiler).
 #[derive(Debug)]
@@ -75,12 +73,7 @@ impl Evaluator {
         if !compiled.is_delivered {
             return Verdict::Known(Served::CallerDefault);
         }
-        let answer = Visit {
-            evaluator: self,
-            person,
-            left: MOST_VISITS,
-        }
-        .toggle(compiled, DEEPEST);
+        let answer = Visit::new(self, person).toggle(compiled, DEEPEST);
         conclude(compiled, answer, person)
     }
 
@@ -90,12 +83,7 @@ impl Evaluator {
         prerequisite: &CompiledPrerequisite,
         person: &Person<'_>,
     ) -> (Truth, Option<Verdict>) {
-        let mut visit = Visit {
-            evaluator: self,
-            person,
-            left: MOST_VISITS,
-        };
-        let met = visit.prerequisite(prerequisite, DEEPEST);
+        let met = Visit::new(self, person).prerequisite(prerequisite, DEEPEST);
         let verdict = prerequisite.toggle.map(|toggle| self.evaluate(toggle, person));
         let truth = match (met.truth, met.may_end) {
             // If a toggle further down does not exist, the disabled serve is next, as if the prerequisite were not met.
@@ -147,7 +135,9 @@ pub(super) fn rule_truth(rule: &CompiledRule, person: &Person<'_>) -> Truth {
 struct Visit<'a> {
     evaluator: &'a Evaluator,
     person: &'a Person<'a>,
-    left: u32,
+    /// The results of prerequisites' toggles by index and depth. Toggles that share prerequisites would otherwise take
+    /// time that is exponential in the depth.
+    known: HashMap<(usize, u32), Possibility>,
 }
 
 /// The result of a prerequisite.
@@ -158,7 +148,15 @@ struct Met {
     may_end: Option<Doubt>,
 }
 
-impl Visit<'_> {
+impl<'a> Visit<'a> {
+    fn new(evaluator: &'a Evaluator, person: &'a Person<'a>) -> Self {
+        Self {
+            evaluator,
+            person,
+            known: HashMap::new(),
+        }
+    }
+
     fn toggle(&mut self, toggle: &CompiledToggle, depth: u32) -> Possibility {
         let mut answer = Possibility::END;
         if toggle.is_disabled {
@@ -210,24 +208,15 @@ impl Visit<'_> {
     }
 
     fn prerequisite(&mut self, prerequisite: &CompiledPrerequisite, depth: u32) -> Met {
-        let unknown = |doubt| Met {
-            truth: Truth::Unknown(doubt),
-            ends: false,
-            may_end: Some(doubt),
-        };
         let Some(toggle) = prerequisite.toggle else {
-            return unknown(Doubt::UnknownToggle);
+            let doubt = Doubt::UnknownToggle;
+            return Met {
+                truth: Truth::Unknown(doubt),
+                ends: false,
+                may_end: Some(doubt),
+            };
         };
-        if self.left == 0 {
-            return unknown(Doubt::TooManyPrerequisites);
-        }
-        self.left -= 1;
-        let toggle = &self.evaluator.toggles[toggle];
-        // The SDK does not have such a toggle at all.
-        let answer = match toggle.is_delivered {
-            false => Possibility::END,
-            true => self.toggle(toggle, depth - 1),
-        };
+        let answer = self.dependency(toggle, depth - 1);
         let truth = match answer.possible {
             Possible::None => Truth::False,
             Possible::One(Served::CallerDefault) => Truth::False,
@@ -239,5 +228,23 @@ impl Visit<'_> {
             ends: matches!(answer.possible, Possible::None),
             may_end: answer.may_end,
         }
+    }
+
+    /// Returns the result of a prerequisite's toggle.
+    fn dependency(&mut self, index: usize, depth: u32) -> Possibility {
+        let toggle = &self.evaluator.toggles[index];
+        if !toggle.is_delivered {
+            // The SDK does not have such a toggle at all.
+            return Possibility::END;
+        }
+        if toggle.prerequisites.is_empty() {
+            return self.toggle(toggle, depth);
+        }
+        if let Some(known) = self.known.get(&(index, depth)) {
+            return *known;
+        }
+        let answer = self.toggle(toggle, depth);
+        self.known.insert((index, depth), answer);
+        answer
     }
 }

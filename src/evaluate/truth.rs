@@ -11,8 +11,6 @@ crate::model::words! {
         NotATime = "not-a-time",
         /// A segment, which the repository does not define.
         Segment = "segment",
-        /// More toggles depend on each other than one evaluation visits.
-        TooManyPrerequisites = "too-many-prerequisites",
         /// A type or predicate outside the vocabulary.
         Undocumented = "undocumented-condition",
         /// The result of a prerequisite cannot be determined.
@@ -33,7 +31,6 @@ impl Doubt {
             Self::NoKey => "the user has no key, so the SDK picks a random bucket",
             Self::NotATime => "the service does not accept a time in this notation",
             Self::Segment => "the repository does not define the segment",
-            Self::TooManyPrerequisites => "too many toggles depend on each other",
             Self::Undocumented => "this type or predicate is not documented",
             Self::UnknownPrerequisite => "the value of the prerequisite's toggle cannot be determined",
             Self::UnknownToggle => "the toggle has no valid document in the repository",
