@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::host_message::HostMessage;
+use super::paced::TooSlow;
 use super::ssh_host::SshHost;
 use crate::git::Libgit2Error;
 use crate::model::escaped;
@@ -143,6 +144,14 @@ pub enum GitError {
         /// The duration of the silence.
         after: Duration,
     },
+    /// The connection was not silent, but a transfer of this pace would not end.
+    #[error("`{}` is too slow: {slow}", escaped(host))]
+    TooSlow {
+        /// The host.
+        host: String,
+        /// The pace.
+        slow: TooSlow,
+    },
     /// Credentials are missing or wrong.
     #[error("`{}` {} (401){}", escaped(host), match offered {
         Offered::Nothing => "requires credentials",
@@ -197,7 +206,8 @@ impl GitError {
             | Self::Network { .. }
             | Self::Proxy { .. }
             | Self::Ssh { .. }
-            | Self::TimedOut { .. } => true,
+            | Self::TimedOut { .. }
+            | Self::TooSlow { .. } => true,
             Self::Status { status, .. } => *status >= 500 || *status == 429,
             _ => false,
         }
@@ -235,7 +245,7 @@ impl GitError {
                 "use credentials that may read the repository and, for `--state-remote`, write to it"
                     .to_owned()
             }
-            Self::Network { .. } | Self::TimedOut { .. } => {
+            Self::Network { .. } | Self::TimedOut { .. } | Self::TooSlow { .. } => {
                 "check the address, the network, and the proxy (`HTTPS_PROXY`, `NO_PROXY`)".to_owned()
             }
             Self::NotFound { .. } => "check the address and the permissions of the credentials".to_owned(),

@@ -16,6 +16,7 @@ use super::connection::{Connection, lock};
 use super::error::{GitError, Offered};
 use super::host_message::HostMessage;
 use super::moved;
+use super::paced::{Paced, TooSlow, TransferPace};
 use crate::git::GitCredentials;
 use crate::transport::{certificate_fault, proxy_fault, reason};
 
@@ -73,7 +74,7 @@ struct Stream {
     connection: Arc<Connection>,
     service: &'static str,
     request: tempfile::SpooledTempFile,
-    response: Option<Response>,
+    response: Option<Paced<Response>>,
 }
 
 impl Stream {
@@ -93,11 +94,15 @@ impl Stream {
         })
     }
 
-    fn send(&mut self) -> Result<Response, GitError> {
+    fn send(&mut self) -> Result<Paced<Response>, GitError> {
         let connection = &self.connection;
         let spool = std::mem::replace(&mut self.request, tempfile::SpooledTempFile::new(0));
         let body = body(spool).map_err(|error| connection.broken(&error))?;
-        connection.post(self.service, body, Protocol::V0)
+        let answer = connection.post(self.service, body, Protocol::V0)?;
+        Ok(Paced::new(
+            answer,
+            TransferPace::of_transfer(connection.access.timeout),
+        ))
     }
 }
 
@@ -162,7 +167,11 @@ impl Connection {
     }
 
     /// Requests the refs, and follows redirects within the host.
-    pub(super) fn refs(&self, service: &'static str, protocol: Protocol) -> Result<Response, GitError> {
+    pub(super) fn refs(
+        &self,
+        service: &'static str,
+        protocol: Protocol,
+    ) -> Result<Paced<Response>, GitError> {
         let tail = format!("/info/refs?service={service}");
         for _ in 0..=MOST_REDIRECTS {
             let request = self.client()?.get(format!("{}{tail}", self.base()));
@@ -174,7 +183,7 @@ impl Connection {
             }
             let answer = self.checked(answer, &format!("application/x-{service}-advertisement"))?;
             self.record_address();
-            return Ok(answer);
+            return Ok(Paced::new(answer, TransferPace::of_lookup(self.access.timeout)));
         }
         Err(GitError::Redirect {
             host: self.host(),
@@ -335,10 +344,12 @@ impl Connection {
     /// Returns why a body is incomplete.
     pub(super) fn broken(&self, error: &io::Error) -> GitError {
         let host = self.host();
+        let inner = error.get_ref();
+        if let Some(slow) = inner.and_then(|inner| inner.downcast_ref::<TooSlow>()) {
+            return GitError::TooSlow { host, slow: *slow };
+        }
         // The client wraps its own timeout in an I/O error when it reads a body.
-        let inner = error
-            .get_ref()
-            .and_then(|inner| inner.downcast_ref::<reqwest::Error>());
+        let inner = inner.and_then(|inner| inner.downcast_ref::<reqwest::Error>());
         let is_timeout =
             inner.is_some_and(reqwest::Error::is_timeout) || error.kind() == io::ErrorKind::TimedOut;
         match is_timeout {

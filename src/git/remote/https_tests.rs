@@ -7,7 +7,7 @@ use git2::Repository;
 
 use super::*;
 use crate::git::GitCredentials;
-use crate::git::testing::{Door, Server, Then};
+use crate::git::testing::{Answer, Door, Server, Then};
 use crate::transport::{Network, Secret, SecretSource};
 
 /// `user:secret` as a header.
@@ -252,6 +252,49 @@ fn a_silent_server_times_out() {
         let error = advertised(&server.url("repo").parse().unwrap(), &access, &[]).unwrap_err();
         assert!(matches!(error, GitError::TimedOut { .. }), "{error:?}");
     }
+}
+
+#[test]
+fn a_host_that_sends_a_byte_at_a_time_keeps_no_connection_open() {
+    let head = |media_type: &str| {
+        format!("HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\nConnection: close\r\n\r\n")
+    };
+    let refs = head("application/x-git-upload-pack-advertisement");
+    let pack = head("application/x-git-upload-pack-result");
+    let timeout = Duration::from_millis(200);
+    // The lookup of refs, within the first frame of its response.
+    let server = Server::raw(&format!("{refs}ffff"), Then::Drip);
+    let patient = GitAccess {
+        timeout,
+        ..access(server.ca_file(), None)
+    };
+    let error = advertised(&server.url("repo").parse().unwrap(), &patient, &[]).unwrap_err();
+    assert!(matches!(error, GitError::TooSlow { .. }), "{error:?}");
+    // The transfer of a pack.
+    let id = "1".repeat(40);
+    let line = format!("{id} refs/heads/main\0side-band-64k\n");
+    let greeting = format!(
+        "001e# service=git-upload-pack\n0000{:04x}{line}0000",
+        line.len() + 4
+    );
+    let server = Server::answering([
+        Answer::raw(format!("{refs}{greeting}").as_bytes()),
+        Answer::raw(format!("{pack}ffff").as_bytes()).and(Then::Drip),
+    ]);
+    let own = tempfile::tempdir().unwrap();
+    let repository = bare(own.path());
+    let patient = GitAccess {
+        timeout,
+        ..access(server.ca_file(), None)
+    };
+    let fetch = |remote: &mut git2::Remote<'_>| remote.fetch(&["+refs/heads/main:refs/x"], None, None);
+    let url = server.url("repo").parse().unwrap();
+    let error = with_remote(&repository, &url, &patient, fetch).unwrap_err();
+    assert!(matches!(error, GitError::TooSlow { .. }), "{error:?}");
+    assert!(
+        error.to_string().contains("is too slow: it sent only "),
+        "{error}"
+    );
 }
 
 #[test]

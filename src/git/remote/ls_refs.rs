@@ -10,6 +10,7 @@ use super::connection::Connection;
 use super::error::GitError;
 use super::host_message::HostMessage;
 use super::https::Protocol;
+use super::paced::{Paced, TransferPace};
 use super::pkt_line::{self, DELIMITER, FLUSH, Packet, PacketError, write_line};
 use super::{Advertised, begins_with_one_of};
 use crate::model::ObjectId;
@@ -26,7 +27,8 @@ pub(super) fn ls_refs(connection: &Connection, prefixes: &[&str]) -> Result<Vec<
     }
     if lookup.offers_ls_refs(&mut greeting)? {
         let answer = connection.post(SERVICE, lookup.request().into(), Protocol::V2)?;
-        return lookup.listed(BufReader::new(answer));
+        let pace = TransferPace::of_lookup(connection.access.timeout);
+        return lookup.listed(BufReader::new(Paced::new(answer, pace)));
     }
     // Every command of v2 is optional, including `ls-refs`.
     let mut greeting = BufReader::new(connection.refs(SERVICE, Protocol::V0)?);

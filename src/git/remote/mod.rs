@@ -11,6 +11,7 @@ mod host_message;
 mod https;
 mod ls_refs;
 mod moved;
+mod paced;
 mod pkt_line;
 mod ssh;
 mod ssh_command;

@@ -13,6 +13,7 @@ use git2::transport::{Service, SmartSubtransport, SmartSubtransportStream};
 use super::connection::{Connection, lock};
 use super::error::GitError;
 use super::host_message::HostMessage;
+use super::paced::TransferPace;
 use super::ssh_command::{SHELL_NAME, command};
 use super::ssh_host::SshHost;
 
@@ -50,6 +51,7 @@ struct Stream {
     errors: Arc<Mutex<Vec<u8>>>,
     /// Disconnects at the end of stderr.
     errors_end: Receiver<()>,
+    pace: TransferPace,
     /// Ends the watchdog on drop.
     _watchdog: Sender<()>,
 }
@@ -80,6 +82,7 @@ impl Stream {
             output,
             errors,
             errors_end,
+            pace: TransferPace::of_transfer(connection.access.timeout),
             _watchdog: watchdog,
         })
     }
@@ -116,7 +119,14 @@ impl Read for Stream {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => {
                 Err(self.connection.fail_io(self.explain()))
             }
-            read => read,
+            Ok(count) => match self.pace.count(count) {
+                Ok(()) => Ok(count),
+                Err(slow) => {
+                    let host = self.connection.host();
+                    Err(self.connection.fail_io(GitError::TooSlow { host, slow }))
+                }
+            },
+            interrupted => interrupted,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::waiting;
+use crate::support::answer::Then;
 use crate::support::certificate::Authority;
 use crate::support::{Answer, Service, TOKEN, World, body, doc};
 
@@ -100,6 +101,34 @@ fn the_target_is_printed_before_the_first_request() {
     for part in ["127.0.0.1", "refs/heads/main", world.repo.head().as_str()] {
         assert!(output.contains(part), "{part} in {output}");
     }
+}
+
+#[test]
+fn a_response_that_arrives_a_byte_at_a_time_ends_at_the_timeout() {
+    let world = waiting();
+    let head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n";
+    world.service.answers([Answer::raw(head).and(Then::Drip)]);
+    world
+        .apply()
+        .set("timeout", "400ms")
+        .exit(0)
+        .stdout_contains(&["applied 1 of 1 change"])
+        .any_stderr();
+    assert_eq!(world.service.take().len(), 2, "the second request confirmed it");
+}
+
+#[test]
+fn a_proxy_that_cannot_be_used_ends_the_command_instead_of_being_ignored() {
+    let world = waiting();
+    for value in ["http://", "ftp://user:pw-5678@proxy.example", "%%"] {
+        world
+            .apply()
+            .env("HTTPS_PROXY", value)
+            .exit(1)
+            .stderr_contains(&["`HTTPS_PROXY` is not the address of a proxy", "hint: "])
+            .never_says(&["pw-5678"]);
+    }
+    world.nothing_sent();
 }
 
 #[test]

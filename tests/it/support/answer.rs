@@ -49,6 +49,8 @@ pub(crate) enum Then {
     Close,
     /// Ends without the closing message of TLS.
     Cut,
+    /// Sends a byte every 20 ms until the client closes it.
+    Drip,
     /// Stays open until the client closes it.
     Hang,
 }

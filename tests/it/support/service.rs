@@ -201,6 +201,7 @@ fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
                 match then {
                     Then::Close => close(&mut tls)?,
                     Then::Cut => {}
+                    Then::Drip => drip(&mut tls),
                     Then::Hang => {
                         drop(tls.read(&mut [0; 1]));
                         shared.ended(number);
@@ -216,6 +217,12 @@ fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+fn drip(tls: &mut Tls) {
+    while tls.write_all(b"0").and_then(|()| tls.flush()).is_ok() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 fn close(tls: &mut Tls) -> std::io::Result<()> {
