@@ -1,12 +1,11 @@
 //! Reads the flat YAML file: each key has a scalar or a list of scalars.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 
 use super::error::ConfigError;
+use crate::transport::read_limited_text;
 
 /// In bytes.
 const LARGEST: u64 = 1024 * 1024;
@@ -31,17 +30,8 @@ impl FileLine {
 /// Reads and parses the file at `path`.
 pub(crate) fn read(path: &Path) -> Result<Vec<FileLine>, ConfigError> {
     let name = path.display().to_string();
-    let wrong = |why: String| ConfigError::new(name.clone(), why);
-    let unreadable = |error: std::io::Error| wrong(format!("could not read the file: {error}"));
-    let mut text = String::new();
-    // Not the size of its metadata, because a device has none.
-    let file = File::open(path).map_err(unreadable)?;
-    file.take(LARGEST + 1)
-        .read_to_string(&mut text)
-        .map_err(unreadable)?;
-    if text.len() as u64 > LARGEST {
-        return Err(wrong(format!("the file is larger than {LARGEST} bytes")));
-    }
+    let text = read_limited_text(path, LARGEST)
+        .map_err(|error| ConfigError::new(name.clone(), format!("could not read the file: {error}")))?;
     parse(&name, &text)
 }
 

@@ -7,8 +7,10 @@
 
 mod certificate;
 mod daemon;
+mod limited_file;
 mod network;
 mod network_failure;
+mod proxy_setting;
 mod retry;
 mod retry_after;
 mod sanitize;
@@ -17,8 +19,10 @@ mod webhook_signature;
 
 pub use certificate::{CertificateFault, certificate_fault};
 pub use daemon::{DaemonClient, DaemonError, DaemonReply, DaemonUrl, DaemonUrlError};
+pub(crate) use limited_file::{read_limited, read_limited_text};
 pub use network::{Network, NetworkError, provider};
 pub use network_failure::{ProxyFault, Reason, proxy_fault, reason};
+pub use proxy_setting::ProxySettingError;
 pub(crate) use retry::growing;
 pub use retry::{LONGEST_WAIT, TRIES, backoff};
 pub(crate) use retry_after::retry_after;

@@ -1,10 +1,11 @@
 //! Creates HTTPS clients from one set of CA, proxy, and timeout settings.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Once;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::proxy_setting::{self, ProxySettingError};
+use super::read_limited;
 
 /// In bytes; bundles of every public CA have less than 1 MiB.
 const LARGEST_CA_FILE: u64 = 16 << 20;
@@ -49,9 +50,15 @@ pub enum NetworkError {
         /// The cause.
         source: std::io::Error,
     },
+    /// A clock that shows a time before 1970, with which no certificate can be verified.
+    #[error("the clock of this machine shows a time before 1970")]
+    Clock,
     /// A CA file without a certificate.
     #[error("the CA file `{}` does not contain a PEM certificate", .0.display())]
     NoCertificate(PathBuf),
+    /// A variable that names no proxy. The client would ignore it, and connect directly.
+    #[error(transparent)]
+    Proxy(#[from] ProxySettingError),
     /// A malformed certificate, or no trusted roots at all.
     #[error("could not set up TLS")]
     Tls(#[source] reqwest::Error),
@@ -65,6 +72,10 @@ impl NetworkError {
             Self::CaFile { .. } | Self::NoCertificate(_) => {
                 Some("pass a PEM file that this user can read as `--ca-file`".to_owned())
             }
+            Self::Clock => {
+                Some("set the clock, on which the verification of certificates depends".to_owned())
+            }
+            Self::Proxy(_) => Some("write `http://HOST:PORT`, or unset the variable".to_owned()),
             Self::Tls(_) => None,
         }
     }
@@ -118,15 +129,17 @@ impl Network {
         builder.build().map_err(NetworkError::Tls)
     }
 
-    /// Reads the CA file, so that a mistake is reported before a connection needs it.
+    /// Reads the CA file and the proxies, so that a mistake is reported before a connection needs them.
     ///
     /// # Errors
-    /// If the CA file is unusable.
+    /// If the CA file, a proxy, or the clock is unusable.
     pub fn check(&self) -> Result<(), NetworkError> {
+        proxy_setting::check(|name| std::env::var_os(name))?;
         self.certificates().map(drop)
     }
 
     fn certificates(&self) -> Result<Vec<reqwest::Certificate>, NetworkError> {
+        check_clock(SystemTime::now())?;
         let Some(path) = &self.ca_file else {
             return Ok(Vec::new());
         };
@@ -134,18 +147,21 @@ impl Network {
             path: path.clone(),
             source,
         };
-        let mut pem = Vec::new();
-        let file = File::open(path).map_err(unreadable)?;
-        // The limit keeps a device from filling the memory.
-        file.take(LARGEST_CA_FILE)
-            .read_to_end(&mut pem)
-            .map_err(unreadable)?;
+        let pem = read_limited(path, LARGEST_CA_FILE).map_err(unreadable)?;
         let certificates = reqwest::Certificate::from_pem_bundle(&pem).map_err(NetworkError::Tls)?;
         // The client accepts such a file, and connections would later fail with an unknown issuer.
         if certificates.is_empty() {
             return Err(NetworkError::NoCertificate(path.clone()));
         }
         Ok(certificates)
+    }
+}
+
+/// rustls panics when it verifies a certificate at a time before 1970.
+fn check_clock(now: SystemTime) -> Result<(), NetworkError> {
+    match now < UNIX_EPOCH {
+        true => Err(NetworkError::Clock),
+        false => Ok(()),
     }
 }
 
@@ -183,6 +199,14 @@ mod tests {
         std::fs::write(&path, "no certificate").unwrap();
         assert!(matches!(client(), Err(NetworkError::NoCertificate(_))));
         assert!(matches!(network.check(), Err(NetworkError::NoCertificate(_))));
+    }
+
+    #[test]
+    fn a_clock_before_1970_is_an_error() {
+        let second = Duration::from_secs(1);
+        check_clock(UNIX_EPOCH + second).unwrap();
+        let error = check_clock(UNIX_EPOCH - second).unwrap_err();
+        assert!(matches!(error, NetworkError::Clock) && error.hint().is_some());
     }
 
     #[tokio::test]

@@ -1,9 +1,10 @@
 //! Holds tokens and passwords in values that do not print themselves.
 
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
+use std::io::ErrorKind;
 use std::path::PathBuf;
+
+use super::read_limited_text;
 
 /// The size limit of a secret file, in bytes. A larger file is another file by mistake, and would be held in memory.
 const LARGEST: u64 = 64 << 10;
@@ -97,14 +98,10 @@ impl SecretSource {
         if !found.is_file() && !found.is_dir() {
             return Err(SecretError::NotRegular(path.clone()));
         }
-        let mut text = String::new();
-        let file = File::open(path).map_err(unreadable)?;
-        file.take(LARGEST + 1)
-            .read_to_string(&mut text)
-            .map_err(unreadable)?;
-        if text.len() as u64 > LARGEST {
-            return Err(SecretError::TooLarge(path.clone()));
-        }
+        let text = read_limited_text(path, LARGEST).map_err(|error| match error.kind() {
+            ErrorKind::FileTooLarge => SecretError::TooLarge(path.clone()),
+            _ => unreadable(error),
+        })?;
         // Only one line break goes, because spaces may be part of the secret.
         let line = text.strip_suffix('\n').unwrap_or(&text);
         let line = line.strip_suffix('\r').unwrap_or(line);
