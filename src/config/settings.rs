@@ -269,13 +269,20 @@ impl Merged {
         if self.settings.service_kind == ServiceKind::FeatureProbe {
             return;
         }
-        for name in ["on_drift", "overwrite_drift", "on_approval", "on_missing"] {
+        let is_off = self.settings.drift_interval.is_zero();
+        for name in [
+            "on_drift",
+            "overwrite_drift",
+            "drift_interval",
+            "on_approval",
+            "on_missing",
+        ] {
             let preset = settings().iter().find(|setting| setting.name == name);
             let preset = preset.and_then(|setting| setting.preset);
             let given = self
                 .given
                 .get(name)
-                .filter(|given| Some(given.text.as_str()) != preset);
+                .filter(|given| Some(given.text.as_str()) != preset && !(name == "drift_interval" && is_off));
             if let Some(place) = given.map(|given| given.place.clone()) {
                 let why =
                     "needs `--service-kind featureprobe`: with `documented`, the service cannot be read";

@@ -8,6 +8,7 @@ use super::Error;
 use crate::model::Commit;
 use crate::plan::{Change, LiveHold, Plan};
 use crate::service::Outcome;
+use crate::transport::CertificateFault;
 
 /// The result of publishing one change.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -85,14 +86,19 @@ pub enum StopReason {
     Forbidden(String),
     /// The process is stopping, or a newer commit was found.
     Interrupted,
-    /// The server that responds is not the service.
+    /// The server that responds is not the service. The text names `--base-url`.
     Misrouted(String),
     /// The service asked for a longer wait than a pass allows.
     Patience(String),
     /// The service rejected the token.
     Unauthorised(String),
     /// The certificate of the server could not be verified.
-    Untrusted(String),
+    Untrusted {
+        /// What is wrong with it.
+        fault: CertificateFault,
+        /// The failure.
+        reason: String,
+    },
 }
 
 impl StopReason {
@@ -100,7 +106,10 @@ impl StopReason {
         let reason = outcome.to_string();
         match outcome {
             Outcome::Unauthorised { .. } => Self::Unauthorised(reason),
-            Outcome::Untrusted { .. } => Self::Untrusted(reason),
+            Outcome::Untrusted { fault, .. } => Self::Untrusted {
+                fault: *fault,
+                reason,
+            },
             Outcome::Busy {
                 retry_after: Some(wait),
                 ..
@@ -118,24 +127,22 @@ impl StopReason {
         match self {
             Self::Breaker { .. } | Self::Patience(_) => Some("the next pass sends the unconfirmed changes"),
             Self::Interrupted => Some("run it again; the confirmed changes are recorded"),
-            // Its text names what to check.
-            Self::Forbidden(_) => None,
-            Self::Misrouted(reason) | Self::Untrusted(reason) if names_flag(reason) => None,
-            Self::Misrouted(_) => Some("check the path of `--base-url`, and the proxy settings"),
-            Self::Untrusted(_) => Some("check `--base-url`, `--ca-file` and the proxy settings"),
+            // Their texts name what to check.
+            Self::Forbidden(_) | Self::Misrouted(_) => None,
+            Self::Untrusted { fault, .. } => match fault {
+                CertificateFault::CaCertificate
+                | CertificateFault::NotYetValid
+                | CertificateFault::Untrusted
+                | CertificateFault::WrongName => None,
+                CertificateFault::Expired | CertificateFault::Other => {
+                    Some("check `--base-url`, `--ca-file` and the proxy settings")
+                }
+            },
             Self::Unauthorised(_) => {
                 Some("check the token; its file is read again at every pass and after every refusal")
             }
         }
     }
-}
-
-/// Returns whether a reason names the flag to check, so that a hint would repeat it.
-fn names_flag(reason: &str) -> bool {
-    // Not every `--`, because the body of a response can contain a comment in HTML.
-    ["`--base-url`", "`--ca-file`"]
-        .iter()
-        .any(|flag| reason.contains(flag))
 }
 
 impl std::fmt::Display for StopReason {
@@ -155,7 +162,7 @@ impl std::fmt::Display for StopReason {
             Self::Misrouted(reason)
             | Self::Patience(reason)
             | Self::Unauthorised(reason)
-            | Self::Untrusted(reason) => f.write_str(reason),
+            | Self::Untrusted { reason, .. } => f.write_str(reason),
         }
     }
 }
@@ -353,19 +360,24 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::{SendFailure, classify_failure};
 
     #[test]
     fn an_error_that_names_the_flag_to_check_has_no_hint_about_it() {
-        let reason = |advice: &str| format!("the service responded with 404{advice}");
-        assert_eq!(StopReason::Forbidden(reason("")).hint(), None);
-        for (advice, has_hint) in [
-            ("", true),
-            (" (`<!-- -->`)", true),
-            ("; check `--base-url`", false),
+        let text = || "the body contains `--base-url`".to_owned();
+        assert_eq!(StopReason::Forbidden(text()).hint(), None);
+        assert_eq!(StopReason::Misrouted(text()).hint(), None);
+        for (fault, has_hint) in [
+            (CertificateFault::CaCertificate, false),
+            (CertificateFault::Expired, true),
+            (CertificateFault::NotYetValid, false),
+            (CertificateFault::Other, true),
+            (CertificateFault::Untrusted, false),
+            (CertificateFault::WrongName, false),
         ] {
-            for stop in [StopReason::Misrouted, StopReason::Untrusted] {
-                assert_eq!(stop(reason(advice)).hint().is_some(), has_hint, "{advice}");
-            }
+            let outcome = classify_failure(&SendFailure::Certificate(fault), "t.example");
+            let stop = StopReason::from_outcome(&outcome);
+            assert_eq!(stop.hint().is_some(), has_hint, "{stop}");
         }
     }
 }

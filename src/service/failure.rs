@@ -64,6 +64,7 @@ fn not_connected(error: &reqwest::Error, secret: &str) -> String {
 pub fn classify_failure(failure: &SendFailure, host: &str) -> Outcome {
     match failure {
         SendFailure::Certificate(fault) => Outcome::Untrusted {
+            fault: *fault,
             reason: certificate(*fault, host),
         },
         SendFailure::NotConnected(why) => Outcome::Busy {

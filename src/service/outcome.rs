@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::model::{Certainty, PublishOutcome};
+use crate::transport::CertificateFault;
 
 /// The outcome of one publish. `reason` is one sentence. The service's text in it is escaped and short, and never
 /// contains the token.
@@ -66,6 +67,8 @@ pub enum Outcome {
     },
     /// The server's certificate does not verify, so nothing was sent.
     Untrusted {
+        /// What is wrong with the certificate.
+        fault: CertificateFault,
         /// The failure, and how to fix it.
         reason: String,
     },
@@ -79,7 +82,7 @@ impl Outcome {
             Self::Applied { status: _ } => Certainty::Stored,
             Self::Lost { reason: _ } => Certainty::Unknown,
             // The handshake failed before the request was sent.
-            Self::Untrusted { reason: _ } => Certainty::NotStored,
+            Self::Untrusted { .. } => Certainty::NotStored,
             Self::Busy { certainty, .. }
             | Self::Forbidden { certainty, .. }
             | Self::Misrouted { certainty, .. }
@@ -158,7 +161,7 @@ impl fmt::Display for Outcome {
             | Self::Misrouted { reason, .. }
             | Self::Refused { reason, .. }
             | Self::Unauthorised { reason, .. }
-            | Self::Untrusted { reason } => f.write_str(reason),
+            | Self::Untrusted { reason, .. } => f.write_str(reason),
         }
     }
 }

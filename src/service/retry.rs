@@ -138,6 +138,7 @@ mod tests {
 
     use super::*;
     use crate::model::Certainty;
+    use crate::transport::CertificateFault;
 
     const S: fn(u64) -> Duration = Duration::from_secs;
 
@@ -193,6 +194,7 @@ mod tests {
 
     fn untrusted() -> Outcome {
         Outcome::Untrusted {
+            fault: CertificateFault::Untrusted,
             reason: String::new(),
         }
     }

@@ -192,6 +192,8 @@ fn a_toggle_that_is_created_with_all_that_its_document_asks_for_is_applied() {
         format!("{before}  rules: []\n  disabledServe{after}"),
         "Add pay",
     );
+    // Also if the read after the creation fails, and another try finds what the document asks for.
+    service.script("GET", "/pay/targeting", &json!("fail"));
     let requests = service.requests(|| {
         service
             .apply()
@@ -201,10 +203,12 @@ fn a_toggle_that_is_created_with_all_that_its_document_asks_for_is_applied() {
             .stdout_contains(&["applied shop/prod/pay (create)", "applied 1 of 1 change\n"])
             .any_stderr();
     });
+    let read = ["GET toggles/pay", "GET pay/targeting"];
     assert_eq!(
-        requests[2..],
-        ["POST toggles", "GET toggles/pay", "GET pay/targeting"]
+        (requests[2].as_str(), &requests[3..5]),
+        ("POST toggles", &read.map(str::to_owned)[..])
     );
+    assert_eq!(requests[requests.len() - 2..], read);
     assert_eq!(service.versions("pay").len(), 1);
 }
 
@@ -309,9 +313,16 @@ fn settings_about_live_state_need_a_service_that_can_be_read() {
         .arg("--overwrite-drift")
         .exit(64)
         .stderr_contains(&needed);
-    // The default may be given explicitly.
+    let interval = |value| service.world.plan().env("GITOGGLE_DRIFT_INTERVAL", value);
+    let needed = ["GITOGGLE_DRIFT_INTERVAL", "needs `--service-kind featureprobe`"];
+    interval("5m").exit(64).stderr_contains(&needed);
+    // The default may be given explicitly, and so may a scan that is off.
     let documented = World::with_pay_applied();
     documented.plan().set("on-drift", "hold").exit(0).any_output();
+    for value in ["10m", "0s"] {
+        let interval = documented.plan().env("GITOGGLE_DRIFT_INTERVAL", value);
+        interval.exit(0).any_output();
+    }
 }
 
 #[test]

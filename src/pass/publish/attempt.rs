@@ -55,7 +55,7 @@ impl Sender {
         let change = &self.changes()[job.change];
         // An earlier try of this pass was sent on top of this version, and may have been stored.
         let mut earlier = self.base_version(job.change);
-        let (mut conflict, mut is_created) = (None, false);
+        let mut conflict = None;
         #[cfg(test)]
         if makes(Mutation::SkipRead) || (earlier.is_some() && makes(Mutation::ForgetBaseVersion)) {
             return self.send_blindly(job).await;
@@ -69,7 +69,7 @@ impl Sender {
                 Err(failed) => return Ok(Attempt::Ended(failed)),
             };
             match decision {
-                LiveDecision::Converged if !is_created => {
+                LiveDecision::Converged if !self.is_created(job.change) => {
                     let note = Some(SentNote::Converged);
                     return self.record(change, note, Attempt::Converged).await;
                 }
@@ -83,7 +83,7 @@ impl Sender {
                 LiveDecision::Create(_) if conflict.is_some() => break,
                 LiveDecision::Create(return_type) => match self.create(change, return_type).await? {
                     None => return Ok(Attempt::Void),
-                    Some(Outcome::Applied { .. }) => is_created = true,
+                    Some(Outcome::Applied { .. }) => self.set_created(job.change),
                     Some(exists) if has_code(&exists, "conflict") => conflict = Some(name_taken(exists)),
                     Some(failed) => return Ok(Attempt::Ended(failed)),
                 },

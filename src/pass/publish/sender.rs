@@ -1,6 +1,6 @@
 //! Carries out the decisions of the dispatcher with several workers, which share one [`Dispatcher`] and one set of results.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -56,6 +56,8 @@ struct Results {
     stopped: Option<StopReason>,
     /// The version that the last request of each change was sent on top of, and the request's note.
     base_versions: BTreeMap<usize, BaseVersion>,
+    /// The changes whose toggle this pass created.
+    created: BTreeSet<usize>,
     /// The end of the last request for each change.
     answers: BTreeMap<usize, PublishAnswer>,
 }
@@ -77,6 +79,7 @@ impl Sender {
                 results: vec![ChangeResult::NotSent; total],
                 stopped: None,
                 base_versions: BTreeMap::new(),
+                created: BTreeSet::new(),
                 answers: BTreeMap::new(),
             }),
             changed: Notify::new(),
@@ -212,7 +215,11 @@ impl Sender {
                 after: self.job.limits.give_up_after,
                 last,
             },
-            ServiceVerdict::Misrouted => StopReason::Misrouted(last),
+            ServiceVerdict::Misrouted => StopReason::Misrouted(match outcome {
+                Outcome::Misrouted { .. } => last,
+                // A toggle that had to wait refuted nothing, and its outcome does not say what to check.
+                _ => format!("{last}; the others were misrouted: check `--base-url`"),
+            }),
         }
     }
 
@@ -279,6 +286,15 @@ impl Sender {
             Some(version) => results.base_versions.insert(change, version),
             None => results.base_versions.remove(&change),
         };
+    }
+
+    /// Returns whether this pass created the toggle of a change, perhaps in an earlier try.
+    pub(super) fn is_created(&self, change: usize) -> bool {
+        self.results().created.contains(&change)
+    }
+
+    pub(super) fn set_created(&self, change: usize) {
+        self.results().created.insert(change);
     }
 
     pub(super) fn report(&self, event: Event<'_>) {
@@ -377,7 +393,7 @@ fn to_change_result(outcome: &Outcome) -> ChangeResult {
         | Outcome::Lost { reason }
         | Outcome::Misrouted { reason, .. }
         | Outcome::Unauthorised { reason, .. }
-        | Outcome::Untrusted { reason } => ChangeResult::Pending {
+        | Outcome::Untrusted { reason, .. } => ChangeResult::Pending {
             reason: reason.clone(),
         },
     }
