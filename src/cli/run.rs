@@ -36,8 +36,9 @@ pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
 }
 
 async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
-    let config = setup::config(settings, CacheMode::Keep)?;
+    // First, so that a signal during the start ends the daemon as the page says.
     let stop = signals::stop_on_signal().map_err(Failure::failed)?;
+    let config = setup::config(settings, CacheMode::Keep)?;
     // Bound before the first pass, so that a port in use ends the process at startup.
     let listener = listener(settings.listen).await?;
     let (trigger, lookup) = (Trigger::default(), Trigger::default());

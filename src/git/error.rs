@@ -23,7 +23,7 @@ pub struct ObjectError {
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectFault {
     /// An error of libgit2.
-    #[error(transparent)]
+    #[error("{} is missing or damaged ({})", .0.part(), .0)]
     Git(Libgit2Error),
     /// A tree that violates Git's format.
     #[error("the tree {0} is malformed")]

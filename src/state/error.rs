@@ -175,6 +175,13 @@ impl Error {
             Self::Io { source, .. } if is_full(source) => {
                 "the disk is full; gitoggle sends no request that it cannot record".to_owned()
             }
+            Self::Io { source, .. }
+                if matches!(source.kind(), io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory) =>
+            {
+                "another program replaced it; restore it, or pass another folder with `--state-dir`: the next run is then \
+                 a first pass"
+                    .to_owned()
+            }
             Self::OtherBaseUrl { .. } => {
                 "for another service, pass another `--state-dir` or `--state-name`; otherwise, pass the recorded base URL"
                     .to_owned()
