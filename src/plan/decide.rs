@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    AppliedVersion, Before, Candidate, Desired, LastOutcome, LiveAccess, NotRetried, OnRemove, OrphanReason,
-    Policy, StateEdit, WithheldReason,
+    AppliedVersion, Before, Candidate, Desired, LastOutcome, LiveAccess, NotRetried, OnRemove, Orphan,
+    OrphanReason, Policy, StateEdit, WithheldReason,
 };
 use crate::model::{Action, EnvironmentId, ObjectId, Payload, ToggleId, Version};
 
@@ -45,11 +45,12 @@ pub struct DecidedToggle {
     pub(super) decision: ToggleDecision,
 }
 
+/// Boxed, because a first pass has one for each document.
 #[derive(Clone, Debug)]
 pub(super) enum ToggleDecision {
-    Edit(StateEdit),
+    Edit(Box<StateEdit>),
     Nothing,
-    Orphan(String, OrphanReason, LastOutcome),
+    Orphan(Box<Orphan>),
     Publish(Box<DraftChange>),
     Withhold(WithheldReason),
 }
@@ -92,7 +93,7 @@ fn withhold(decision: ToggleDecision, reason: WithheldReason) -> ToggleDecision 
             withheld: Some(reason),
             ..*change
         })),
-        ToggleDecision::Orphan(..) | ToggleDecision::Edit(_) => ToggleDecision::Withhold(reason),
+        ToggleDecision::Orphan(_) | ToggleDecision::Edit(_) => ToggleDecision::Withhold(reason),
         ToggleDecision::Withhold(_) | ToggleDecision::Nothing => decision,
     }
 }
@@ -148,7 +149,7 @@ fn document(version: Version, applied: AppliedVersion, pass: PassOrder) -> Toggl
         AppliedVersion::Nothing => publish(version, Action::Create, Before::Nothing, None),
         // The new object is recorded, so that the next comparison by object id finds no difference.
         AppliedVersion::Document { payload, .. } if payload == version.payload => {
-            ToggleDecision::Edit(StateEdit::SameMeaning(version))
+            ToggleDecision::Edit(Box::new(StateEdit::SameMeaning(version)))
         }
         AppliedVersion::Document { payload, .. } => {
             publish(version, Action::Update, Before::Applied(payload), None)
@@ -181,9 +182,10 @@ fn document(version: Version, applied: AppliedVersion, pass: PassOrder) -> Toggl
 fn renamed(id: ToggleId, path: String, applied: AppliedVersion, policy: &Policy) -> ToggleDecision {
     match (policy.live_access, policy.on_remove) {
         // FeatureProbe folds keys, so the other document is about the same toggle.
-        (LiveAccess::Readable, _) => ToggleDecision::Edit(StateEdit::Forget { id }),
+        (LiveAccess::Readable, _) => ToggleDecision::Edit(Box::new(StateEdit::Forget { id })),
         (LiveAccess::WriteOnly, OnRemove::Disable) => {
-            ToggleDecision::Orphan(path, OrphanReason::Renamed, outcome(&applied))
+            let outcome = outcome(&applied);
+            listed(id, path, OrphanReason::Renamed, outcome)
         }
         (LiveAccess::WriteOnly, on_remove) => orphan(id, path, applied, on_remove),
     }
@@ -198,22 +200,31 @@ fn outcome(applied: &AppliedVersion) -> LastOutcome {
     }
 }
 
+fn listed(id: ToggleId, path: String, reason: OrphanReason, outcome: LastOutcome) -> ToggleDecision {
+    ToggleDecision::Orphan(Box::new(Orphan {
+        id,
+        path,
+        reason,
+        outcome,
+    }))
+}
+
 /// Decides on a toggle that is applied or unknown and whose file was removed.
 fn orphan(id: ToggleId, path: String, applied: AppliedVersion, on_remove: OnRemove) -> ToggleDecision {
     let outcome = outcome(&applied);
     match on_remove {
-        OnRemove::Keep => return ToggleDecision::Orphan(path, OrphanReason::Keep, outcome),
-        OnRemove::Forget => return ToggleDecision::Edit(StateEdit::Forget { id }),
+        OnRemove::Keep => return listed(id, path, OrphanReason::Keep, outcome),
+        OnRemove::Forget => return ToggleDecision::Edit(Box::new(StateEdit::Forget { id })),
         OnRemove::Disable => {}
     }
     let (object, format, before, retried_comment) = match applied {
         AppliedVersion::Nothing => return ToggleDecision::Nothing,
         AppliedVersion::Unreadable => {
-            return ToggleDecision::Orphan(path, OrphanReason::Unreadable, outcome);
+            return listed(id, path, OrphanReason::Unreadable, outcome);
         }
         // The toggle is disabled already, so there is nothing to publish.
         AppliedVersion::Document { payload, .. } if payload.is_disabled() => {
-            return ToggleDecision::Edit(StateEdit::Forget { id });
+            return ToggleDecision::Edit(Box::new(StateEdit::Forget { id }));
         }
         AppliedVersion::Document {
             object,

@@ -8,8 +8,8 @@ use super::decide::{DecidedToggle, DraftChange, PassOrder, ToggleDecision};
 use super::first_pass::{FirstPassChoice, FirstPassRules, by_operator};
 use super::{
     Before, Change, DriftedToggle, FirstPass, Input, LastOutcome, OnDrift, OnInvalid, Orphan, OrphanReason,
-    Overwrite, Parked, Plan, Policy, PublishAttempt, Rail, StateEdit, Stopped, Trailer, WithheldReason,
-    WithheldToggle,
+    Overwrite, Parked, Plan, Policy, PublishAttempt, Rail, StateEdit, Stopped, SuspensionHold, Trailer,
+    WithheldReason, WithheldToggle,
 };
 use crate::model::{
     Action, Attribution, EnvironmentId, HistoryEvidence, LiveContent, ObjectId, Override, Payload,
@@ -87,13 +87,8 @@ impl Draft {
                 reason,
                 change: None,
             }),
-            ToggleDecision::Orphan(path, reason, outcome) => self.plan.orphans.push(Orphan {
-                id,
-                path,
-                reason,
-                outcome,
-            }),
-            ToggleDecision::Edit(edit) => self.plan.state_edits.push(edit),
+            ToggleDecision::Orphan(orphan) => self.plan.orphans.push(*orphan),
+            ToggleDecision::Edit(edit) => self.plan.state_edits.push(*edit),
             ToggleDecision::Publish(mut change) => {
                 if let Some(parked) = parked.get(&id).filter(|parked| parked.matches(&change)) {
                     // The reason of a whole environment is more general, so it stays.
@@ -302,10 +297,10 @@ impl Draft {
 
     fn suspended(&self, id: &ToggleId) -> Option<WithheldReason> {
         let (scope, suspension) = self.suspensions.of(id)?;
-        Some(WithheldReason::Suspended {
+        Some(WithheldReason::Suspended(Box::new(SuspensionHold {
             scope: scope.clone(),
             reason: suspension.reason.clone(),
-        })
+        })))
     }
 
     /// Applies `--on-invalid stop`: withholds everything while a document is invalid.

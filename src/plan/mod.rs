@@ -88,4 +88,6 @@ pub use rail::{Limit, Rail};
 pub use sentences::sentences;
 pub use source_info::{Base, FETCH_ALL, History, SourceInfo};
 pub use value::{Approved, Lane, Plan, PlanCounts, Stopped};
-pub use withheld::{Dispute, FIRST_PASS_TRAILER, NotRetried, Undecided, WithheldReason, WithheldToggle};
+pub use withheld::{
+    Dispute, FIRST_PASS_TRAILER, NotRetried, SuspensionHold, Undecided, WithheldReason, WithheldToggle,
+};

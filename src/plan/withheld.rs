@@ -47,14 +47,31 @@ pub enum WithheldReason {
     /// Another document is invalid, and `on_invalid: stop` holds everything.
     Stopped,
     /// Publishing is suspended.
-    Suspended {
-        /// The suspended part.
-        scope: SuspensionScope,
-        /// The operator's reason.
-        reason: Option<String>,
-    },
+    Suspended(Box<SuspensionHold>),
     /// The outcome of the last publish is unknown, and the request cannot be retried.
     Unknown(NotRetried),
+}
+
+/// An operator's suspension that holds a toggle.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SuspensionHold {
+    /// The suspended part.
+    pub scope: SuspensionScope,
+    /// The operator's reason.
+    pub reason: Option<String>,
+}
+
+impl fmt::Display for SuspensionHold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.scope.globs() {
+            None => f.write_str("publishing is suspended")?,
+            Some(globs) => write!(f, "publishing to `{}` is suspended", escaped(&globs))?,
+        }
+        match &self.reason {
+            None => Ok(()),
+            Some(reason) => write!(f, ": {}", escaped(reason)),
+        }
+    }
 }
 
 /// Why a request with an unknown outcome is not retried.
@@ -76,7 +93,7 @@ impl WithheldReason {
                 ToggleState::Held
             }
             Self::FailedAlone(_) | Self::Refused(_) => ToggleState::Failed,
-            Self::Suspended { .. } | Self::Unknown(_) => ToggleState::Pending,
+            Self::Suspended(_) | Self::Unknown(_) => ToggleState::Pending,
         }
     }
 
@@ -92,7 +109,7 @@ impl WithheldReason {
             Self::Rail(_) => WithheldKind::Rail,
             Self::Refused(_) => WithheldKind::Refused,
             Self::Stopped => WithheldKind::Stopped,
-            Self::Suspended { .. } => WithheldKind::Suspended,
+            Self::Suspended(_) => WithheldKind::Suspended,
             Self::Unknown(_) => WithheldKind::Unknown,
         }
     }
@@ -108,11 +125,7 @@ impl WithheldReason {
         // `Stopped` is not among them, because the invalid document behind it has its own exit code (3).
         matches!(
             self,
-            Self::Environment(_)
-                | Self::FirstPass(_)
-                | Self::Live(_)
-                | Self::Rail(_)
-                | Self::Suspended { .. }
+            Self::Environment(_) | Self::FirstPass(_) | Self::Live(_) | Self::Rail(_) | Self::Suspended(_)
         )
     }
 }
@@ -133,16 +146,7 @@ impl fmt::Display for WithheldReason {
             Self::Stopped => {
                 f.write_str("nothing is published while a document is invalid (`on_invalid: stop`)")
             }
-            Self::Suspended { scope, reason } => {
-                match scope.globs() {
-                    None => f.write_str("publishing is suspended")?,
-                    Some(globs) => write!(f, "publishing to `{}` is suspended", escaped(&globs))?,
-                }
-                match reason {
-                    None => Ok(()),
-                    Some(reason) => write!(f, ": {}", escaped(reason)),
-                }
-            }
+            Self::Suspended(hold) => hold.fmt(f),
             Self::Unknown(NotRetried::Invalid) => {
                 f.write_str("the outcome of the last publish is unknown, and the document is now invalid")
             }
