@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use saphyr_parser::{Event, Parser, ScalarStyle, Span};
+use granit_parser::{Event, Parser, ScalarStyle, Span, options};
 
 use super::error::ConfigError;
 use crate::transport::read_limited_text;
@@ -41,7 +41,8 @@ const NESTED: &str = "settings are not nested: write one `key: value` per line";
 pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<FileLine>, ConfigError> {
     let mut lines = Vec::new();
     // Events instead of values, so that YAML's types do not change `0.30` or `no`.
-    let mut events = Parser::new_from_str(text.strip_prefix('\u{feff}').unwrap_or(text));
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut events = Parser::new_from_str_with_options(text, options! { emit_anchor_events: true });
     let mut depth = 0_usize;
     let mut documents = 0_usize;
     let mut list: Option<FileLine> = None;
@@ -52,10 +53,10 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<FileLine>, ConfigError
             let place = format!("{name}:{}:{}", at.line(), at.col() + 1);
             ConfigError::new(place, "invalid YAML")
         })?;
-        let place = place(name, &span);
+        let place = place(name, &span.tag_span().unwrap_or(span));
         let flat = || ConfigError::new(place.clone(), NESTED);
         match event {
-            Event::DocumentStart(_) => {
+            Event::DocumentStart(..) => {
                 documents += 1;
                 if documents > 1 {
                     return Err(ConfigError::new(
@@ -64,12 +65,12 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<FileLine>, ConfigError
                     ));
                 }
             }
-            // `0` and `None` stand for no anchor and no tag; the last patterns reject both.
-            Event::MappingStart(0, None) if depth == 0 => depth = 1,
+            // `None` stands for no tag, and an anchor is an event behind its value; the last pattern rejects both.
+            Event::MappingStart(_, _, None) if depth == 0 => depth = 1,
             Event::MappingEnd => depth = 0,
-            Event::SequenceStart(0, None) if key.is_some() && list.is_none() => list = key.take(),
+            Event::SequenceStart(_, _, None) if key.is_some() && list.is_none() => list = key.take(),
             Event::SequenceEnd => lines.extend(list.take()),
-            Event::Scalar(text, style, 0, None) => match (&mut list, key.take()) {
+            Event::Scalar(text, style, _, None) => match (&mut list, key.take()) {
                 (Some(list), _) => list.values.push(text.into_owned()),
                 (None, Some(mut line)) => {
                     line.values = scalar_values(text.into_owned(), style);
@@ -86,10 +87,8 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<FileLine>, ConfigError
                 (None, None) if is_null(&text, style) => {}
                 (None, None) => return Err(flat()),
             },
-            Event::Alias(_) | Event::MappingStart(..) | Event::Scalar(..) | Event::SequenceStart(..) => {
-                return Err(flat());
-            }
-            Event::DocumentEnd | Event::Nothing | Event::StreamEnd | Event::StreamStart => {}
+            Event::DocumentEnd | Event::StreamEnd | Event::StreamStart => {}
+            _ => return Err(flat()),
         }
     }
     Ok(lines)
@@ -124,7 +123,7 @@ mod tests {
 
     #[test]
     fn values_are_kept_as_written_with_their_places() {
-        let text = "# comment\nratio: 0.30\nonly: [a/**, 'b c']\nref: ~\nroot: ''\nname: 007\nlist:\n  - x\n";
+        let text = "# comment\nratio: 0.30\nonly: [a/**, 'b c']\nref: ~\nroot: ''\nname: 007\nlist:\n  - x\nwide: [\n  y\n]\n";
         let expected = [
             ("ratio", vec!["0.30"], "f.yaml:2:1"),
             ("only", vec!["a/**", "b c"], "f.yaml:3:1"),
@@ -132,6 +131,7 @@ mod tests {
             ("root", vec![], "f.yaml:5:1"),
             ("name", vec!["007"], "f.yaml:6:1"),
             ("list", vec!["x"], "f.yaml:7:1"),
+            ("wide", vec!["y"], "f.yaml:9:1"),
         ];
         let lines = flat(text);
         assert_eq!(lines.len(), expected.len());
@@ -153,6 +153,8 @@ mod tests {
         for (text, place) in [
             ("a: {b: c}\n", "f.yaml:1:4"),
             ("a: 1\nb: &x 2\n", "f.yaml:2:4"),
+            ("a: &x [b]\n", "f.yaml:1:4"),
+            ("&x a: b\n", "f.yaml:1:1"),
             ("- a\n", "f.yaml:1:1"),
             ("word\n", "f.yaml:1:1"),
             ("a: !!str b\n", "f.yaml:1:4"),

@@ -54,6 +54,7 @@ pub fn expectations(path: &str, content: &Blob, variations: Option<&[Variation]>
     };
     let loaded = yaml::load(text);
     let mut findings = loaded.findings;
+    findings.extend(loaded.refused);
     let mut list = Vec::new();
     match &loaded.root {
         Some(root) if !is_empty(root) && !is_list_of_none(root) => {

@@ -172,4 +172,6 @@ pub(super) struct LoadedFile {
     pub(super) root: Option<Node>,
     /// The errors in the YAML or JSON.
     pub(super) findings: Vec<Finding>,
+    /// The error in a text that is well formed only if the fast parser accepts it.
+    pub(super) refused: Option<Finding>,
 }

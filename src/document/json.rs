@@ -14,10 +14,12 @@ pub(super) fn load(text: &str) -> LoadedFile {
         Ok(root) => LoadedFile {
             root,
             findings: Vec::new(),
+            refused: None,
         },
         Err(finding) => LoadedFile {
             root: None,
             findings: vec![*finding],
+            refused: None,
         },
     }
 }

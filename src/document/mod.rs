@@ -10,6 +10,7 @@
 mod check;
 mod condition;
 mod diagnostic;
+mod events;
 mod expectation;
 mod finding;
 mod foreign;
@@ -55,7 +56,10 @@ pub use render::render;
 pub use schema::schema;
 pub use service_json::{Inexpressible, from_service};
 
+use serde::de::IgnoredAny;
+
 use self::finding::{Finding, LoadedFile, Spot};
+use self::node::Node;
 use self::raw::RawDocument;
 use crate::model::{Blob, Format, Payload, ServiceKind, Targeting};
 
@@ -228,25 +232,49 @@ impl File<'_> {
         }
     }
 
+    /// Reads the document at the positions of `loaded`. Returns the root, if its positions count, and all findings.
+    fn shaped(
+        &self,
+        loaded: LoadedFile,
+        parsed: Option<&serde_yaml::Result<RawDocument>>,
+    ) -> (Option<Node>, RawDocument, Vec<Finding>) {
+        let LoadedFile {
+            root,
+            mut findings,
+            refused,
+        } = loaded;
+        let is_refused = |_: &Finding| {
+            matches!(parsed, Some(Err(_))) && serde_yaml::from_str::<IgnoredAny>(self.text).is_err()
+        };
+        if let Some(refused) = refused.filter(is_refused) {
+            return (None, RawDocument::default(), vec![refused]);
+        }
+        let mut document = RawDocument::default();
+        match root.as_ref().filter(|root| !is_empty(root)) {
+            Some(root) => {
+                document = shape::document(root, &mut findings);
+                findings.extend(meaning::check(&document, self.kind));
+            }
+            None if findings.is_empty() => findings.push(empty_document()),
+            None => {}
+        }
+        match parsed {
+            // A file must not become invalid because it has a warning, so if the parser with positions reads something
+            // else, the findings have no positions.
+            Some(Ok(parsed)) if *parsed != document && yaml::has_core_integers(self.text) => {
+                (None, document, meaning::check(parsed, self.kind))
+            }
+            _ => (root, document, findings),
+        }
+    }
+
     /// Collects all findings with positions. `parsed` is the result of the fast parser.
     fn with_positions(
         &self,
         loaded: LoadedFile,
         parsed: Option<serde_yaml::Result<RawDocument>>,
     ) -> Document {
-        let LoadedFile { root, mut findings } = loaded;
-        let mut document = RawDocument::default();
-        match (&root, &parsed) {
-            // The parser with positions is stricter about indented quotes. A file must not become invalid because it
-            // has a warning, so its findings have no positions then.
-            (None, Some(Ok(parsed))) => findings = meaning::check(parsed, self.kind),
-            (Some(root), _) if !is_empty(root) => {
-                document = shape::document(root, &mut findings);
-                findings.extend(meaning::check(&document, self.kind));
-            }
-            _ if findings.is_empty() => findings.push(empty_document()),
-            _ => {}
-        }
+        let (root, document, mut findings) = self.shaped(loaded, parsed.as_ref());
         let is_valid = |findings: &[Finding]| {
             findings
                 .iter()
@@ -282,7 +310,7 @@ impl File<'_> {
     }
 }
 
-fn is_empty(root: &node::Node) -> bool {
+fn is_empty(root: &Node) -> bool {
     root.is_null() && matches!(&root.kind, node::NodeKind::Scalar(text, _) if text.is_empty())
 }
 

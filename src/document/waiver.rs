@@ -49,7 +49,7 @@ fn unread(path: &str, text: &str, document: &mut Document) {
     if lines.any(|line| line.starts_with('#') && line.contains(MARK)) {
         let message = "the waivers of this document are ignored, because it contains unusual YAML";
         let finding = Diagnostic::whole_file(&BAD_WAIVER, path, message);
-        let help = "simplify it, for example tabs and directives, until `gitoggle fmt` can rewrite it";
+        let help = "simplify it, for example directives, until `gitoggle fmt` can rewrite it";
         document.diagnostics.push(finding.help(help));
         document.diagnostics.sort();
     }

@@ -3,11 +3,13 @@
 //! The fast parser (serde_yaml) takes seconds for deep flow collections and gigabytes for aliases. It gets a file only
 //! if a scan of the bytes or of the events rules both out. Nothing here recurses.
 
-use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span as ParserSpan, Tag};
+use std::ops::ControlFlow;
 
-use super::check;
+use granit_parser::{ErrorKind, Event, Marker, ScalarStyle, ScanError, Span as ParserSpan};
+
 use super::finding::{Finding, LoadedFile, add};
 use super::node::{Node, NodeKind, Position, Span, Style};
+use super::{check, events};
 
 /// The maximum nesting depth.
 pub(super) const DEEPEST: usize = 32;
@@ -28,8 +30,10 @@ pub(super) fn is_harmless(text: &str) -> bool {
             b'[' | b'{' => brackets += 1,
             b'-' | b'?' if at_start => dashes += 1,
             b'\n' => dashes = 0,
-            // The two parsers may differ on NUL and on the line breaks of YAML 1.1 (U+0085, U+2028, U+2029).
+            // The two parsers may differ on NUL, on the line breaks of YAML 1.1 (U+0085, U+2028, U+2029), and on a byte
+            // order mark (EF BB BF) at the start of a line.
             0 => return false,
+            0xef if matches!(before, b'\n' | b'\r') => return false,
             0x85 if before == 0xc2 => return false,
             0xa8 | 0xa9 if before == 0x80 => return false,
             _ => {}
@@ -50,36 +54,54 @@ pub(super) fn has_core_integers(text: &str) -> bool {
 
 /// Parses `text`. Rejects anchors, aliases, tags, merge keys, deep nesting and a second document.
 pub(super) fn load(text: &str) -> LoadedFile {
-    let mut builder = Builder::default();
-    let root = match yaml_1_1_line_break(text) {
-        Some(finding) => Err(Box::new(finding)),
-        None => builder.run(text),
-    };
-    let mut findings = builder.findings;
-    let root = root.unwrap_or_else(|finding| {
-        findings.push(*finding);
-        None
-    });
-    LoadedFile { root, findings }
+    if let Some(finding) = invisible(text) {
+        return LoadedFile {
+            root: None,
+            findings: vec![finding],
+            refused: None,
+        };
+    }
+    let parsed = events::parse(text, Builder::default, Builder::event);
+    let Builder {
+        mut findings,
+        root,
+        fatal,
+        ..
+    } = parsed.state;
+    let fatal = parsed.error.as_ref().map(syntax).or(fatal);
+    let root = root.filter(|_| fatal.is_none());
+    findings.extend(fatal);
+    LoadedFile {
+        root,
+        findings,
+        refused: parsed.refused.as_ref().map(syntax),
+    }
 }
 
-/// Returns an error at a line break of YAML 1.1 that is not one in YAML 1.2.
-fn yaml_1_1_line_break(text: &str) -> Option<Finding> {
-    // The fast parser implements YAML 1.1, so it would end the line there.
-    let (at, character) = text
-        .char_indices()
-        .find(|(_, c)| matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}'))?;
+/// Returns an error at a line break of YAML 1.1 that is not one in YAML 1.2, or at a byte order mark that begins a line.
+fn invisible(text: &str) -> Option<Finding> {
+    // The fast parser implements YAML 1.1, so it would end the line there, and count the mark as indentation.
+    let mut before = '\n';
+    let (at, character) = text.char_indices().find(|(_, c)| {
+        let is_mark = *c == '\u{feff}' && matches!(before, '\n' | '\r');
+        before = *c;
+        is_mark || matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}')
+    })?;
     let before = &text[..at];
     let line = before.split('\n').count();
     let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count());
     let start = position(line, column);
     let end = position(line, column + 1);
     let code = u32::from(character);
+    let what = match character {
+        '\u{feff}' => "byte order mark",
+        _ => "line break",
+    };
     Some(
         Finding::at(
             &check::SYNTAX,
             Span { start, end },
-            format!("the invisible line break U+{code:04X} is not allowed unescaped"),
+            format!("the invisible {what} U+{code:04X} is not allowed unescaped"),
         )
         .help(format!(
             "write it as `\\u{code:04x}` in double quotes, or remove it"
@@ -98,85 +120,79 @@ struct Builder {
     findings: Vec<Finding>,
     open: Vec<Open>,
     root: Option<Node>,
+    documents: usize,
+    /// The error that ended the parse.
+    fatal: Option<Finding>,
 }
 
 impl Builder {
-    fn run(&mut self, text: &str) -> Result<Option<Node>, Box<Finding>> {
-        let mut documents = 0;
-        let mut parser = Parser::new_from_str(text);
-        while let Some(event) = parser.next_event() {
-            let (event, span) = event.map_err(|error| Box::new(syntax(&error)))?;
-            if matches!(event, Event::DocumentStart(_)) {
-                documents += 1;
-            }
-            if documents > 1 {
-                return Err(Box::new(second_document(mark(span))));
-            }
-            self.event(event, mark(span))?;
-        }
-        Ok(self.root.take())
-    }
-
-    fn event(&mut self, event: Event<'_>, span: Span) -> Result<(), Box<Finding>> {
+    fn event(&mut self, event: Event<'_>, span: ParserSpan) -> ControlFlow<()> {
+        let at = mark(span);
         match event {
-            Event::Alias(_) => {
+            Event::DocumentStart(..) => {
+                self.documents += 1;
+                if self.documents > 1 {
+                    return self.stop(second_document(at));
+                }
+            }
+            Event::Alias(_) | Event::UnresolvedAlias(_) => {
                 // Parsing continues, because one run reports all findings (DESIGN, section 2).
-                add(&mut self.findings, anchor(span, "an alias (`*`)"));
+                add(&mut self.findings, anchor(at, "an alias (`*`)"));
                 self.value(Node {
-                    span,
+                    span: at,
                     kind: NodeKind::Refused,
                 });
             }
-            Event::Scalar(text, style, anchor, tag) => {
-                self.refuse_properties(anchor, tag.as_deref(), span);
-                let style = match style {
-                    ScalarStyle::Plain => Style::Plain,
-                    _ => Style::Quoted,
+            Event::Anchor(..) => add(&mut self.findings, anchor(at, "an anchor (`&`)")),
+            Event::Scalar(text, style, _, _) => {
+                self.refuse_tag(span);
+                let (text, style) = match style {
+                    // The parser writes an absent value as `~`.
+                    ScalarStyle::Plain if at.is_empty() => (String::new(), Style::Plain),
+                    ScalarStyle::Plain => (text.into_owned(), Style::Plain),
+                    _ => (text.into_owned(), Style::Quoted),
                 };
                 self.value(Node {
-                    span,
-                    kind: NodeKind::Scalar(text.into_owned(), style),
+                    span: at,
+                    kind: NodeKind::Scalar(text, style),
                 });
             }
-            Event::SequenceStart(anchor, tag) => {
-                self.refuse_properties(anchor, tag.as_deref(), span);
-                self.open(Open::Sequence(span.start, Vec::new()), span)?;
+            Event::SequenceStart(..) => {
+                self.refuse_tag(span);
+                return self.open(Open::Sequence(at.start, Vec::new()), at);
             }
-            Event::MappingStart(anchor, tag) => {
-                self.refuse_properties(anchor, tag.as_deref(), span);
-                self.open(Open::Mapping(span.start, Vec::new(), None), span)?;
+            Event::MappingStart(..) => {
+                self.refuse_tag(span);
+                return self.open(Open::Mapping(at.start, Vec::new(), None), at);
             }
-            Event::SequenceEnd | Event::MappingEnd => self.close(span.end),
-            Event::Nothing
-            | Event::StreamStart
-            | Event::StreamEnd
-            | Event::DocumentStart(_)
-            | Event::DocumentEnd => {}
+            Event::SequenceEnd | Event::MappingEnd => self.close(at.end),
+            _ => {}
         }
-        Ok(())
+        ControlFlow::Continue(())
     }
 
-    fn refuse_properties(&mut self, anchor_id: usize, tag: Option<&Tag>, span: Span) {
-        // saphyr-parser numbers anchors from 1; 0 means none.
-        if anchor_id != 0 {
-            add(&mut self.findings, anchor(span, "an anchor (`&`)"));
-        }
-        if tag.is_some() {
+    fn refuse_tag(&mut self, span: ParserSpan) {
+        if let Some(tag) = span.tag_span() {
             add(
                 &mut self.findings,
-                Finding::at(&check::YAML_TAG, span, "a tag (`!`) is not allowed")
+                Finding::at(&check::YAML_TAG, mark(tag), "a tag (`!`) is not allowed")
                     .help("remove the tag; quote a value that begins with `!`"),
             );
         }
     }
 
-    fn open(&mut self, open: Open, span: Span) -> Result<(), Box<Finding>> {
+    fn stop(&mut self, finding: Finding) -> ControlFlow<()> {
+        self.fatal = Some(finding);
+        ControlFlow::Break(())
+    }
+
+    fn open(&mut self, open: Open, span: Span) -> ControlFlow<()> {
         // This error ends the parse, because the rest may be nested without a limit.
         if self.open.len() == DEEPEST {
-            return Err(Box::new(too_deep(span)));
+            return self.stop(too_deep(span));
         }
         self.open.push(open);
-        Ok(())
+        ControlFlow::Continue(())
     }
 
     fn close(&mut self, end: Position) {
@@ -231,15 +247,14 @@ fn second_document(span: Span) -> Finding {
 
 fn syntax(error: &ScanError) -> Finding {
     let start = from_marker(*error.marker());
-    let info = super::finding::shown(error.info());
-    // saphyr-parser has a limit for flow collections, which is the same finding to an author.
-    if info.contains("recursion limit") {
+    // The parser has a limit of its own, which is the same finding to an author.
+    if *error.kind() == ErrorKind::RecursionLimitExceeded {
         return too_deep(Span { start, end: start });
     }
     Finding::at(
         &check::SYNTAX,
         Span { start, end: start },
-        format!("invalid YAML: {info}"),
+        format!("invalid YAML: {}", error.kind()),
     )
 }
 

@@ -4,12 +4,12 @@
 //! unless it is indented like a collection that ends there: then it is the end of that collection.
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 
-use saphyr_parser::{Event, Parser, ScalarStyle, Span};
+use granit_parser::{Event, ScalarStyle, Span, StructureStyle};
 
-use super::json;
 use super::parts::{PartId, PartKind, SourceComment, SourceTree};
-use crate::document::print::quoted;
+use crate::document::{events, print::quoted};
 
 /// Parses `text`. Returns nothing if it has a construct that cannot be rewritten.
 pub(super) fn parse(text: &str) -> Option<SourceTree<'_>> {
@@ -17,28 +17,28 @@ pub(super) fn parse(text: &str) -> Option<SourceTree<'_>> {
     if text.starts_with('%') || text.contains("\n%") {
         return None;
     }
-    let mut builder = Builder {
+    let start = || Builder {
         text,
-        bytes: byte_offsets(text),
         cursor: 0,
         tree: SourceTree::default(),
         open: Vec::new(),
         closed: Vec::new(),
         last: None,
+        is_known: true,
     };
-    let mut parser = Parser::new_from_str(text);
-    while let Some(event) = parser.next_event() {
-        let (event, span) = event.ok()?;
-        builder.event(event, span)?;
+    let parsed = events::parse(text, start, |builder, event, span| {
+        builder.is_known = builder.event(event, span).is_some();
+        match builder.is_known {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    });
+    let mut builder = parsed.state;
+    if parsed.error.is_some() || !builder.is_known {
+        return None;
     }
     builder.end()?;
     Some(builder.tree)
-}
-
-/// Returns the byte offset of each character, or nothing if all are the same.
-fn byte_offsets(text: &str) -> Option<Vec<usize>> {
-    let offsets = || text.char_indices().map(|(at, _)| at).chain([text.len()]);
-    (!text.is_ascii()).then(|| offsets().collect())
 }
 
 /// A collection without its end.
@@ -53,7 +53,6 @@ struct OpenPart {
 
 struct Builder<'t> {
     text: &'t str,
-    bytes: Option<Vec<usize>>,
     /// The end of the last part.
     cursor: usize,
     tree: SourceTree<'t>,
@@ -62,6 +61,8 @@ struct Builder<'t> {
     closed: Vec<(PartId, usize)>,
     /// The last part.
     last: Option<PartId>,
+    /// Whether no construct was found that cannot be rewritten.
+    is_known: bool,
 }
 
 /// A comment between two parts.
@@ -75,46 +76,32 @@ struct Between<'t> {
 
 impl<'t> Builder<'t> {
     fn event(&mut self, event: Event<'_>, span: Span) -> Option<()> {
-        let start = self.byte(span.start.index())?;
+        let start = span.start.byte_offset()?;
         match event {
             Event::Scalar(value, style, 0, None) => self.scalar(&value, style, span),
-            Event::SequenceStart(0, None) => self.start(start, PartKind::Sequence(Vec::new())),
-            Event::MappingStart(0, None) => self.start(start, PartKind::Mapping(Vec::new())),
-            Event::SequenceEnd | Event::MappingEnd => self.close(span),
-            Event::Alias(_) | Event::Scalar(..) | Event::SequenceStart(..) | Event::MappingStart(..) => None,
-            Event::Nothing
-            | Event::StreamStart
-            | Event::StreamEnd
-            | Event::DocumentStart(_)
-            | Event::DocumentEnd => Some(()),
-        }
-    }
-
-    fn byte(&self, index: usize) -> Option<usize> {
-        match &self.bytes {
-            None => Some(index),
-            Some(bytes) => bytes.get(index).copied(),
+            Event::SequenceStart(style, 0, None) => self.start(start, style, PartKind::Sequence(Vec::new())),
+            Event::MappingStart(style, 0, None) => self.start(start, style, PartKind::Mapping(Vec::new())),
+            Event::SequenceEnd | Event::MappingEnd => self.close(start),
+            Event::StreamStart | Event::StreamEnd | Event::DocumentStart(..) | Event::DocumentEnd => Some(()),
+            _ => None,
         }
     }
 
     fn scalar(&mut self, value: &str, style: ScalarStyle, span: Span) -> Option<()> {
-        let (start, end) = (self.byte(span.start.index())?, self.byte(span.end.index())?);
-        let start = match style {
-            ScalarStyle::Literal | ScalarStyle::Folded => self.header(start)?,
-            _ => start,
-        };
-        let raw = self.text.get(start..end)?.trim_end();
+        let raw = span.slice(self.text)?;
         // An absent value has no position.
-        if raw.is_empty() {
+        if style == ScalarStyle::Plain && raw.is_empty() {
             let id = self.tree.add(PartKind::Scalar(Cow::Borrowed("")));
             return self.place(id);
         }
-        let kept: Cow<'t, str> = match style {
-            ScalarStyle::Plain => Cow::Borrowed(raw),
-            // The span includes the white space and the comment behind the quote.
-            ScalarStyle::SingleQuoted => Cow::Borrowed(single_quoted(raw)?),
-            ScalarStyle::DoubleQuoted => Cow::Borrowed(&raw[..json::end_of_text(raw)?]),
-            ScalarStyle::Literal | ScalarStyle::Folded => block(self.text.get(start..end)?, value)?,
+        let start = span.start.byte_offset()?;
+        let (start, raw, kept) = match style {
+            ScalarStyle::Literal | ScalarStyle::Folded => {
+                let header = self.header(start)?;
+                let raw = self.text.get(header..start + raw.len())?;
+                (header, raw.trim_end(), block(raw, value)?)
+            }
+            _ => (start, raw, Cow::Borrowed(raw)),
         };
         let length = match &kept {
             Cow::Borrowed(kept) => kept.len(),
@@ -135,11 +122,11 @@ impl<'t> Builder<'t> {
         Some(self.cursor + line + indicator)
     }
 
-    fn start(&mut self, start: usize, kind: PartKind<'t>) -> Option<()> {
+    fn start(&mut self, start: usize, style: StructureStyle, kind: PartKind<'t>) -> Option<()> {
         let is_mapping = matches!(kind, PartKind::Mapping(_));
         let id = self.tree.add(kind);
-        // A list that is indented like its key begins at its first item, which may be a flow mapping.
-        let is_flow = self.text[start..].starts_with(if is_mapping { '{' } else { '[' });
+        // A mapping of one entry in a flow list needs no brackets.
+        let is_flow = style == StructureStyle::Flow && self.text[start..].starts_with(['[', '{']);
         let is_value = self.open.last().is_some_and(|parent| parent.key.is_some());
         // The comments above a block collection that is a value belong to its first part.
         if is_flow || !is_value {
@@ -159,12 +146,12 @@ impl<'t> Builder<'t> {
         Some(())
     }
 
-    fn close(&mut self, span: Span) -> Option<()> {
+    /// Ends a collection, in flow style at the bracket.
+    fn close(&mut self, bracket: usize) -> Option<()> {
         let OpenPart {
             id, is_flow, column, ..
         } = self.open.pop()?;
         if is_flow {
-            let bracket = self.bracket(self.byte(span.start.index())?)?;
             for comment in self.between(bracket) {
                 self.tree.comments.push(self.place_of(&comment));
                 if !self.goes_beside(&comment) {
@@ -177,19 +164,6 @@ impl<'t> Builder<'t> {
             self.closed.push((id, column));
         }
         self.place(id)
-    }
-
-    /// Returns the place of the bracket that ends a collection. Its span begins there, or at a comma before it.
-    fn bracket(&self, mut at: usize) -> Option<usize> {
-        loop {
-            let rest = self.text.get(at..)?;
-            at += match rest.chars().next()? {
-                ']' | '}' => return Some(at),
-                '#' => rest.find(['\n', '\r'])?,
-                c if c == ',' || c.is_whitespace() => c.len_utf8(),
-                _ => return None,
-            };
-        }
     }
 
     /// Makes `id` a part of the collection that is open.
@@ -335,19 +309,6 @@ impl<'t> Builder<'t> {
         lines.next().is_some_and(str::is_empty)
             && lines.next().is_some_and(|line| line.trim().is_empty())
             && lines.next().is_some()
-    }
-}
-
-/// Returns the text in single quotes at the start of `text`, quotes included.
-fn single_quoted(text: &str) -> Option<&str> {
-    // Two quotes stand for one.
-    let mut at = 1;
-    loop {
-        at += text.get(at..)?.find('\'')? + 1;
-        match text[at..].starts_with('\'') {
-            true => at += 1,
-            false => return text.starts_with('\'').then(|| &text[..at]),
-        }
     }
 }
 

@@ -116,7 +116,7 @@ fn every_mistake_is_an_error_with_its_position() {
             "- { name: &a x, serves: on }\n",
             "1:11 yaml-anchor an anchor (`&`) is not allowed",
         ),
-        ("- name: [\n", "2:1 syntax"),
+        ("- name: [\n", "1:9 syntax invalid YAML: unclosed bracket"),
         (
             "<<<<<<< HEAD\n",
             "1:1 wrong-type this file is a list of expectations",

@@ -57,7 +57,7 @@ fn bombs_are_refused() {
             "yaml-tag",
         ),
         ("the non-specific tag", with("\"true\"", "! true"), "yaml-tag"),
-        ("an alias to nothing", with("\"true\"", "*nothing"), "syntax"),
+        ("an alias to nothing", with("\"true\"", "*nothing"), "yaml-anchor"),
         ("two documents", format!("{GOOD}---\n{GOOD}"), "several-documents"),
         (
             "a document and an empty one",

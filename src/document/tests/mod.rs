@@ -11,6 +11,7 @@ mod help;
 mod hostile;
 mod limits;
 mod pictures;
+mod positions;
 mod quick;
 mod reading;
 mod schema;

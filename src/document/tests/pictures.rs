@@ -112,7 +112,7 @@ error[wrong-type]: `serve` is a mapping, not the text ` \u{202e}`
   --> a.yaml:11:14
    |
 11 |       serve: ' \u{202e}' # \u{200b}
-   |              ^^^^^^^^^^^^^^^^^^^^^^
+   |              ^^^^^^^^^^^
    |
    = help: write `{ select: 0 }` or `{ variation: "name" }`
 "#

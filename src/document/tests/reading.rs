@@ -254,6 +254,10 @@ fn a_warning_never_makes_a_document_invalid() {
     assert_eq!(yaml(&quotes).diagnostics, []);
     let warned = yaml(quotes.replace("select: 1", "select: 0"));
     assert!(warned.payload.is_some());
+    assert_eq!(found(&warned), ["5:15 unused-variation", "13:3 same-serve"]);
+    // Only the fast parser takes the question mark for an indicator.
+    let warned = yaml(with("{ select: 1 }", "{?select: 0}"));
+    assert!(warned.payload.is_some());
     assert_eq!(found(&warned), ["0:0 same-serve", "0:0 unused-variation"]);
 }
 
