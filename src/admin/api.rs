@@ -1,18 +1,17 @@
 //! Handles `GET /api/status` and `GET /api/plan`. What the page shows is also here (DESIGN, section 9.3).
 
 use std::io::Write;
-use std::num::NonZeroUsize;
-use std::sync::PoisonError;
+use std::iter::once;
+use std::sync::{Arc, PoisonError};
 
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::AdminState;
-use super::answer::{problem, problem_with_hint};
+use super::answer::{PageLimit, Parameters, problem, problem_with_hint, valid};
 use super::deliveries::DeliveriesShown;
 use super::json_stream::json_stream;
 use super::selection::Selection;
@@ -42,19 +41,19 @@ pub(super) struct StatusParameters {
     /// Only toggles that sort after this one.
     after: Option<String>,
     /// The most toggles to list.
-    limit: Option<usize>,
+    limit: Option<PageLimit>,
 }
 
 /// `GET /api/status`.
 pub(super) async fn status(
     State(shared): State<AdminState>,
-    parameters: Result<Query<StatusParameters>, QueryRejection>,
+    parameters: Parameters<StatusParameters>,
 ) -> Result<Response, Response> {
     let refused = |reason: &str| refused(reason, EXAMPLE);
-    let Query(parameters) = parameters.map_err(|rejection| refused(&rejection.body_text()))?;
+    let parameters = valid(parameters).map_err(|reason| refused(&reason))?;
     let page = StatusPage::parse(&parameters).map_err(|reason| refused(&reason))?;
     if parameters != StatusParameters::default() {
-        return Ok(json_stream(move |out| shared.write_status(out, &page)));
+        return Ok(json_stream(shared, move |shared| shared.status_pieces(page)));
     }
     match shared.large_answer(AdminState::status_answer).await {
         Some(body) => Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response()),
@@ -72,17 +71,16 @@ pub(super) struct PlanParameters {
     /// Only toggles that sort after this one.
     after: Option<String>,
     /// The most toggles to list.
-    limit: Option<NonZeroUsize>,
+    limit: Option<PageLimit>,
 }
 
 /// `GET /api/plan`: the plan of the last pass, as `gitoggle plan -o json` prints it, in pages.
 pub(super) async fn plan(
     State(shared): State<AdminState>,
-    parameters: Result<Query<PlanParameters>, QueryRejection>,
+    parameters: Parameters<PlanParameters>,
 ) -> Result<Response, Response> {
     let refused = |reason: &str| refused(reason, PLAN_EXAMPLE);
-    let Query(PlanParameters { after, limit }) =
-        parameters.map_err(|rejection| refused(&rejection.body_text()))?;
+    let PlanParameters { after, limit } = valid(parameters).map_err(|reason| refused(&reason))?;
     let after = after.map(|id| toggle_id(&id)).transpose();
     let after = after.map_err(|reason| refused(&reason))?;
     let limit = limit.map_or(PLAN_LIMIT, |limit| limit.get().min(MOST_PLANNED));
@@ -92,9 +90,9 @@ pub(super) async fn plan(
         let hint = "see `/readyz` for the reason; try again after the first pass";
         return Err(problem_with_hint(StatusCode::SERVICE_UNAVAILABLE, reason, hint));
     };
-    Ok(json_stream(move |out| {
+    Ok(json_stream(shared, move |shared| {
         let toggle_of = |path: &str| shared.0.admin.paths.toggle(path);
-        serde_json::to_writer(out, &render::json(&plan.0).page(after.as_ref(), limit, toggle_of))
+        render::page_pieces(plan.0, after.as_ref(), limit, &toggle_of)
     }))
 }
 
@@ -127,20 +125,36 @@ impl StatusPage {
         Ok(Self {
             selection: Selection::parse(q, state, environment)?,
             after: after.transpose()?,
-            limit: *limit,
+            limit: limit.map(PageLimit::get),
         })
     }
 
-    /// Returns the toggles of this page, whether more follow, and the number of all selected toggles.
-    fn of<'a>(&'a self, status: &'a Status) -> (Vec<&'a ToggleStatus>, bool, usize) {
-        let selected: Vec<_> = self.selection.of(status).collect();
-        let start = self
-            .after
-            .as_ref()
-            .map_or(0, |after| selected.partition_point(|one| one.toggle <= *after));
-        let rest = &selected[start..];
-        let page = &rest[..self.limit.unwrap_or(usize::MAX).min(rest.len())];
-        (page.to_vec(), page.len() < rest.len(), selected.len())
+    /// Returns the selected toggles after `after`.
+    fn rest<'a>(&'a self, status: &'a Status) -> impl Iterator<Item = &'a ToggleStatus> {
+        let selected = self.selection.of(status);
+        selected.filter(|one| self.after.as_ref().is_none_or(|after| one.toggle > *after))
+    }
+
+    /// Returns the last toggle of this page, if more follow.
+    fn next<'a>(&'a self, status: &'a Status) -> Option<&'a ToggleId> {
+        let mut rest = self.rest(status);
+        let last = rest.nth(self.limit?.checked_sub(1)?)?;
+        rest.next().map(|_| &last.toggle)
+    }
+
+    /// Returns the places of its toggles.
+    fn places(self, status: &Status) -> impl Iterator<Item = usize> + Send + use<> {
+        let Self {
+            selection,
+            after,
+            limit,
+        } = self;
+        let (place, toggles) = (selection.place(status), Arc::clone(&status.toggles));
+        let is_selected = move |toggle: &ToggleStatus| {
+            selection.has(toggle) && after.as_ref().is_none_or(|after| toggle.toggle > *after)
+        };
+        let places = place.filter(move |at| is_selected(&toggles[*at]));
+        places.take(limit.unwrap_or(usize::MAX))
     }
 }
 
@@ -164,11 +178,26 @@ struct Versioned<'a> {
 pub(super) type StatusKey = (Readiness, Option<DeliveriesShown>);
 
 impl AdminState {
-    /// Writes a page of the status.
-    fn write_status(&self, out: &mut dyn Write, page: &StatusPage) -> serde_json::Result<()> {
+    /// Returns a page of the status in pieces, each a toggle or what is around them.
+    fn status_pieces(&self, page: StatusPage) -> impl Iterator<Item = String> + Send + use<> {
         // Cloned, because formatting must not block the driver, which publishes the status.
         let status = self.0.admin.status.borrow().clone();
-        write_status(out, &status, &(self.0.admin.readiness(), self.deliveries()), page)
+        let key = (self.0.admin.readiness(), self.deliveries());
+        let mut around = Vec::new();
+        let written = write_status(&mut around, &status, &key, &page, Vec::new());
+        written.expect("a status always has a JSON form");
+        let around = String::from_utf8(around).expect("JSON is text");
+        // No string contains this, because quotes in strings are escaped.
+        let (head, tail) = around
+            .split_once("\"toggles\":[]")
+            .expect("the toggles have a place");
+        let (head, tail) = (format!("{head}\"toggles\":["), format!("]{tail}\n"));
+        let toggles = Arc::clone(&status.toggles);
+        let rows = page.places(&status).enumerate().map(move |(number, at)| {
+            let row = serde_json::to_string(&toggles[at]).expect("a toggle always has a JSON form");
+            format!("{}{row}", if number > 0 { "," } else { "" })
+        });
+        once(head).chain(rows).chain(once(tail))
     }
 
     /// Returns the whole status, which concurrent readers share.
@@ -181,6 +210,7 @@ impl AdminState {
                 status,
                 key,
                 &StatusPage::default(),
+                status.toggles.iter().collect(),
             );
             written.expect("a status always has a JSON form");
             body.push(b'\n');
@@ -202,16 +232,15 @@ fn write_status(
     status: &Status,
     (readiness, webhooks): &StatusKey,
     page: &StatusPage,
+    toggles: Vec<&ToggleStatus>,
 ) -> serde_json::Result<()> {
-    let (toggles, has_more, matching) = page.of(status);
-    let last = toggles.last().map(|toggle| &toggle.toggle);
     let shown = Versioned {
         version: BUILD.version,
         commit: BUILD.commit,
-        next: last.filter(|_| has_more),
+        next: page.next(status),
         status: StatusJson::new(status, readiness).with_toggles(toggles),
         environments: &status.overview,
-        matching,
+        matching: page.selection.of(status).count(),
         webhooks,
     };
     serde_json::to_writer(out, &shown)

@@ -2,13 +2,13 @@
 //!
 //! Both read the state folder through their own handle, so that a pass never waits for them.
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
 use super::AdminState;
-use super::answer::{problem, problem_with_hint};
+use super::answer::{PageLimit, Parameters, problem, problem_with_hint, valid};
 use crate::daemon::{DeploymentJson, DeploymentLog, DeploymentPart, deployment_json, history_json};
 use crate::model::{CommitId, HistoryPage, Scope, ToggleId, escaped, harmless_json};
 
@@ -24,7 +24,7 @@ const EXAMPLE: &str = "for example /api/history?limit=20&toggle=shop/production/
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PageParameters {
-    limit: Option<usize>,
+    limit: Option<PageLimit>,
     before: Option<String>,
     toggle: Option<String>,
 }
@@ -33,12 +33,10 @@ pub(super) struct PageParameters {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PartParameters {
-    limit: Option<usize>,
+    limit: Option<PageLimit>,
     after: Option<String>,
     toggle: Option<String>,
 }
-
-type Parameters<T> = Result<Query<T>, axum::extract::rejection::QueryRejection>;
 
 pub(super) async fn page(
     State(shared): State<AdminState>,
@@ -48,10 +46,10 @@ pub(super) async fn page(
         limit,
         before,
         toggle,
-    } = valid(parameters)?;
+    } = valid(parameters).map_err(InvalidParameter)?;
     let scope = scope(toggle)?;
     let before = before.map(|text| commit(&text)).transpose()?;
-    let limit = limit.unwrap_or(LIMIT).min(MOST);
+    let limit = limit.map_or(LIMIT, PageLimit::get).min(MOST);
     let read = shared.page(move |shared| {
         let page = shared.0.admin.history.page(&scope, before, limit);
         page.map(|page| page.map(page_body))
@@ -65,14 +63,14 @@ pub(super) async fn deployment(
     Path(id): Path<String>,
     parameters: Parameters<PartParameters>,
 ) -> Result<Response, InvalidParameter> {
-    let PartParameters { limit, after, toggle } = valid(parameters)?;
+    let PartParameters { limit, after, toggle } = valid(parameters).map_err(InvalidParameter)?;
     let (id, scope) = (commit(&id)?, scope(toggle)?);
     let after = after.map(|text| {
         text.parse::<ToggleId>()
             .map_err(|error| InvalidParameter(format!("`{}` is not a toggle: {error}", escaped(&text))))
     });
     let after = after.transpose()?;
-    let limit = limit.unwrap_or(LIMIT).min(MOST);
+    let limit = limit.map_or(LIMIT, PageLimit::get).min(MOST);
     let read = shared.page(move |shared| {
         let part = shared
             .0
@@ -127,12 +125,6 @@ fn response(read: Option<Result<Option<String>, String>>) -> Response {
         }
         None => problem(StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down"),
     }
-}
-
-fn valid<T>(parameters: Parameters<T>) -> Result<T, InvalidParameter> {
-    parameters
-        .map(|Query(parameters)| parameters)
-        .map_err(|rejection| InvalidParameter(rejection.body_text()))
 }
 
 fn scope(toggle: Option<String>) -> Result<Scope, InvalidParameter> {

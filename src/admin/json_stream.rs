@@ -1,54 +1,52 @@
-//! Streams JSON of any size: a thread serializes as fast as the client reads, so a slow client costs a few chunks of
-//! memory and blocks nothing else.
+//! Streams JSON of any size piece by piece. Pieces are made when the client has read the ones before, so a slow client costs
+//! a few chunks of memory, no thread, and blocks nothing else.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write as _};
 
 use axum::body::Body;
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use futures_util::stream::unfold;
-use tokio::sync::mpsc;
 
+use super::AdminState;
 use crate::model::HarmlessJsonWriter;
 
-/// The bytes that wait for a client are at most this many times three.
+/// Pieces are joined up to this size.
 const CHUNK: usize = 16 * 1024;
 
-/// Responds with the JSON that `serialize` writes, on a thread that serves no other requests. The limit of connections
-/// also limits the threads.
-pub(super) fn json_stream(
-    serialize: impl FnOnce(&mut dyn Write) -> serde_json::Result<()> + Send + 'static,
-) -> Response {
-    let (sender, receiver) = mpsc::channel(1);
-    tokio::task::spawn_blocking(move || {
-        let mut out = BufWriter::with_capacity(CHUNK, ChunkWriter(sender));
-        // It fails only if the client is gone.
-        if serialize(&mut HarmlessJsonWriter(&mut out)).is_ok() {
-            let _ = out.write_all(b"\n").and_then(|()| out.flush());
+/// Responds with the JSON whose pieces `begin` returns, each a few characters or one toggle. All work is done on threads
+/// that serve no other requests, in turns with other pages.
+pub(super) fn json_stream<I>(
+    shared: AdminState,
+    begin: impl FnOnce(&AdminState) -> I + Send + 'static,
+) -> Response
+where
+    I: Iterator<Item = String> + Send + 'static,
+{
+    let state = shared.clone();
+    let pieces = std::iter::once_with(move || begin(&state)).flatten();
+    let chunks = unfold((shared, Some(pieces)), async |(shared, pieces)| {
+        let mut pieces = pieces?;
+        let made = shared.page(move |_| (chunk(&mut pieces), pieces)).await;
+        match made {
+            Some((chunk, _)) if chunk.is_empty() => None,
+            Some((chunk, pieces)) => Some((Ok(chunk), (shared, Some(pieces)))),
+            // Without the error, the response would look complete.
+            None => Some((Err(io::Error::other("shutting down")), (shared, None))),
         }
-    });
-    let chunks = unfold(receiver, async |mut receiver: mpsc::Receiver<Bytes>| {
-        let chunk = receiver.recv().await?;
-        Some((Ok::<_, io::Error>(chunk), receiver))
     });
     let headers = [(header::CONTENT_TYPE, "application/json")];
     (headers, Body::from_stream(chunks)).into_response()
 }
 
-/// Sends what is written to the client, and waits while it does not read.
-struct ChunkWriter(mpsc::Sender<Bytes>);
-
-impl Write for ChunkWriter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let chunk = Bytes::copy_from_slice(bytes);
-        self.0
-            .blocking_send(chunk)
-            .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
-        Ok(bytes.len())
+fn chunk(pieces: &mut impl Iterator<Item = String>) -> Bytes {
+    let mut chunk = Vec::new();
+    while chunk.len() < CHUNK
+        && let Some(piece) = pieces.next()
+    {
+        let written = HarmlessJsonWriter(&mut chunk).write_all(piece.as_bytes());
+        written.expect("memory can be written");
     }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    Bytes::from(chunk)
 }

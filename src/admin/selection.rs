@@ -1,5 +1,7 @@
 //! Selects toggles: by words in their names, by state and by environment, for the page and `/api/status`.
 
+use std::ops::Range;
+
 use crate::daemon::{Status, ToggleState, ToggleStatus};
 use crate::model::EnvironmentId;
 
@@ -43,18 +45,23 @@ impl Selection {
 
     /// Returns the selected toggles, sorted.
     pub(super) fn of<'a>(&'a self, status: &'a Status) -> impl Iterator<Item = &'a ToggleStatus> {
-        let place = match &self.environment {
+        let toggles = status.toggles.get(self.place(status)).unwrap_or_default();
+        toggles.iter().filter(|toggle| self.has(toggle))
+    }
+
+    /// Returns the part of the toggles in which the selected ones are.
+    pub(super) fn place(&self, status: &Status) -> Range<usize> {
+        match &self.environment {
             None => 0..status.toggles.len(),
             Some(environment) => {
                 let found = status.overview.environment(environment);
                 found.map_or(0..0, |found| found.place.clone())
             }
-        };
-        let toggles = status.toggles.get(place).unwrap_or_default();
-        toggles.iter().filter(|toggle| self.has(toggle))
+        }
     }
 
-    fn has(&self, toggle: &ToggleStatus) -> bool {
+    /// Returns whether it selects this toggle of its [`place`](Self::place).
+    pub(super) fn has(&self, toggle: &ToggleStatus) -> bool {
         let name = toggle.toggle.as_str().as_bytes();
         self.state.is_none_or(|state| state == toggle.state)
             && self.words.iter().all(|word| contains(name, word.as_bytes()))

@@ -32,6 +32,8 @@ use crate::web::asset_response;
 
 /// The number of connections that are open at once; others wait in the kernel's queue.
 const CONNECTIONS: usize = 256;
+/// The bytes of a response that wait for its client, besides the chunk that exceeds this.
+const BUFFER: usize = 64 * 1024;
 /// The time that open requests have once the server was asked to end.
 const GRACE_PERIOD: Duration = Duration::from_secs(5);
 
@@ -47,7 +49,8 @@ pub async fn serve(listener: TcpListener, admin: Admin, shutdown: impl Future<Ou
             () = &mut shutdown => break,
         };
         let service = TowerToHyperService::new(router.clone().layer(Extension(Caller(address))));
-        let http = Builder::new(TokioExecutor::new());
+        let mut http = Builder::new(TokioExecutor::new());
+        http.http1().max_buf_size(BUFFER);
         let connection = open.watch(http.serve_connection(TokioIo::new(stream), service).into_owned());
         tokio::spawn(async move {
             // An error is the client's: it sent something else, or it hung up.

@@ -4,6 +4,8 @@
 
 mod page;
 
+pub use page::page_pieces;
+
 use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};

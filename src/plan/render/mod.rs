@@ -22,7 +22,7 @@ pub use annotations::{annotations, github};
 pub(super) use fence::{block, fitting};
 pub use gitlab::{CodeQualityIssue, code_quality};
 pub use inline::code;
-pub use json::{PlanJson, json, json_for};
+pub use json::{PlanJson, json, json_for, page_pieces};
 pub use junit::{JunitHolds, failed_suite, junit_documents, junit_plan, junit_results};
 pub use links::{ForgePages, Links};
 pub use markdown::{ANY_COMMENT, JOB_SUMMARY, failed, findings, markdown};
@@ -162,7 +162,9 @@ fn notes(plan: &Plan) -> Vec<Note<'_>> {
         .collect()
 }
 
-fn summary(plan: &Plan) -> String {
+/// Returns the counts of a plan in one line.
+#[must_use]
+pub fn summary(plan: &Plan) -> String {
     let adopted = plan.adoptions();
     let changes = plan.counts().changes;
     let mut kinds = Vec::new();

@@ -358,3 +358,20 @@ fn many_warnings_are_cut_in_the_text_and_no_error_is() {
         "{text}"
     );
 }
+
+#[test]
+fn the_pieces_of_a_page_are_its_json() {
+    let plan = Arc::new(rich());
+    let toggle_of = |path: &str| path.strip_suffix(".yaml")?.parse::<ToggleId>().ok();
+    let all: Vec<ToggleId> = plan.withheld().iter().map(|held| held.id.clone()).collect();
+    assert!(all.len() > 3);
+    for after in all.iter().map(Some).chain([None]) {
+        for limit in [1, 2, 3, 100] {
+            let page = render::json(&plan).page(after, limit, toggle_of);
+            let pieces = render::page_pieces(Arc::clone(&plan), after, limit, &toggle_of);
+            let joined: String = pieces.collect();
+            let expected = serde_json::to_string(&page).unwrap() + "\n";
+            assert_eq!(joined, expected, "{limit} after {after:?}");
+        }
+    }
+}

@@ -8,6 +8,7 @@ mod report;
 mod resources;
 mod signals;
 mod simulation;
+mod slow_readers;
 mod ssh;
 mod triggers;
 mod webhooks;

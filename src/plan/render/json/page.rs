@@ -1,8 +1,79 @@
 //! Narrows the JSON form of a plan to one page, so that a response is small with a hundred thousand held toggles.
 
-use super::{Each, PlanJson};
+use std::iter::once;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::{Change, Each, OrphanToggle, PlanJson, WithheldJson, json};
 use crate::document::Diagnostic;
 use crate::model::ToggleId;
+use crate::plan::Plan;
+
+/// Returns the JSON of [`PlanJson::page`] in pieces, of which a client that reads slowly holds few: the parts around the
+/// lists, and each change, withheld toggle and orphan.
+///
+/// # Panics
+/// Never: a plan always has a JSON form.
+pub fn page_pieces(
+    plan: Arc<Plan>,
+    after: Option<&ToggleId>,
+    limit: usize,
+    toggle_of: &dyn Fn(&str) -> Option<ToggleId>,
+) -> impl Iterator<Item = String> + Send + use<> {
+    let mut page = json(&plan).page(after, limit, toggle_of);
+    let is_before = |id: &ToggleId| after.is_some_and(|after| id <= after);
+    let place = |first: usize, count: usize| first..first + count;
+    let changes = place(
+        plan.changes().partition_point(|change| is_before(&change.id)),
+        page.changes.0.len(),
+    );
+    let held = place(
+        plan.withheld().partition_point(|held| is_before(&held.id)),
+        page.held.0.len(),
+    );
+    let orphans = place(
+        plan.orphans().partition_point(|orphan| is_before(&orphan.id)),
+        page.orphans.0.len(),
+    );
+    (page.changes.0, page.held.0, page.orphans.0) = (&[], &[], &[]);
+    let around = text(&page);
+    // No string contains this, because quotes in strings are escaped.
+    let lists = "\"changes\":[],\"held\":[],\"orphans\":[]";
+    let (head, tail) = around.split_once(lists).expect("the lists follow each other");
+    let (head, tail) = (head.to_owned(), format!("{tail}\n"));
+    let (second, third) = (Arc::clone(&plan), Arc::clone(&plan));
+    once(head)
+        .chain(list("changes", changes, move |at| {
+            text(&Change::of(&plan.changes()[at], None))
+        }))
+        .chain(once(",".to_owned()))
+        .chain(list("held", held, move |at| {
+            text(&WithheldJson::of(&second.withheld()[at], None))
+        }))
+        .chain(once(",".to_owned()))
+        .chain(list("orphans", orphans, move |at| {
+            text(&OrphanToggle::of(&third.orphans()[at], None))
+        }))
+        .chain(once(tail))
+}
+
+fn list(
+    name: &'static str,
+    items: Range<usize>,
+    item: impl Fn(usize) -> String,
+) -> impl Iterator<Item = String> {
+    let first = items.start;
+    let separated = move |at| format!("{}{}", if at > first { "," } else { "" }, item(at));
+    once(format!("\"{name}\":["))
+        .chain(items.map(separated))
+        .chain(once("]".to_owned()))
+}
+
+fn text(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("a plan always has a JSON form")
+}
 
 impl<'a> PlanJson<'a> {
     /// Lists only the first `limit` toggles after `after`, in the order of their keys, each with its findings, and sets
