@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use super::{List, View, address, counted_state};
 use crate::daemon::{EnvironmentStatus, StateCounts, ToggleState};
 use crate::model::counted;
+use crate::web::safe;
 
 /// The environments of one page.
 const PAGE: usize = 20;
@@ -13,17 +14,22 @@ pub(super) fn render(view: &View<'_>) -> Markup {
     let mut all: Vec<_> = selected(view);
     // The environments that need attention come first, by name among equals.
     all.sort_by_key(|environment| rank(&environment.counts));
-    let page = view.query.page_of(List::Environments);
-    let shown: Vec<_> = all.iter().skip(page * PAGE).take(PAGE).collect();
+    let page = view.query.page_of(List::Environments, all.len(), PAGE);
+    let shown = &all[page.entries()];
     html! {
         section #environments aria-labelledby="environments-title" {
             header { h2 #environments-title { "Environments" } }
             @if shown.is_empty() {
-                div.card { p.empty { "No environment has a toggle yet." } }
+                div.card { p.empty {
+                    @match view.query.environment.as_str() {
+                        "" => "No environment has a toggle yet.",
+                        wanted => { "No environment " code { (safe(wanted)) } " has a toggle. " a href="./" { "Show all" } },
+                    }
+                } }
             } @else {
                 div.card {
-                    ul.rows #environment-list { @for environment in &shown { (row(view, environment)) } }
-                    (view.pager(List::Environments, shown.len(), all.len(), page, PAGE))
+                    ul.rows #environment-list { @for environment in shown { (row(view, environment)) } }
+                    (view.pager(page))
                 }
             }
         }

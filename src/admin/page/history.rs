@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use maud::{Markup, html};
 
-use super::{View, address, name};
-use crate::admin::AdminState;
+use super::{PageQuery, View, address, name};
+use crate::admin::{Admin, AdminState};
 use crate::daemon::{DeploymentPart, Status};
 use crate::model::{CommitId, Deployment, HistoryPage, Scope, ToggleId, counted, cut};
 use crate::plan::render::Preview;
@@ -23,7 +23,8 @@ const MOST_CHARS: usize = 300;
 pub(in crate::admin) type Recent = Result<HistoryPage, String>;
 
 impl AdminState {
-    /// Returns one page of the deployments, which open pages share. The applied ref moves only in a pass.
+    /// Returns one page of the deployments, which open pages share. The applied ref moves only in a pass. An error is not
+    /// kept, because its cause may end before the next pass.
     pub(super) fn recent_history(&self, before: &str) -> Arc<Recent> {
         let read = |_: &Status, before: &String| {
             let start = before.parse().ok().map(CommitId);
@@ -31,7 +32,9 @@ impl AdminState {
             let recent = page.map(Option::unwrap_or_default);
             Arc::new(recent.map_err(|error| error.in_full()))
         };
-        self.0.history.get_or_make(before.to_owned(), |_| true, read)
+        self.0
+            .history
+            .get_or_make(before.to_owned(), |known| known.is_ok(), read)
     }
 }
 
@@ -103,21 +106,30 @@ fn allowances(view: &View<'_>, deployment: &Deployment) -> Markup {
     } }
 }
 
-/// Renders the page of one deployment, from the toggle after `after` on.
-pub(super) fn render_one(view: &View<'_>, id: &str, after: &str) -> Markup {
-    let commit = id.parse().ok().map(CommitId);
-    let after = after.parse::<ToggleId>().ok();
-    let read = commit.map(|commit| {
-        let history = &view.admin.history;
-        history.deployment(commit, &Scope::default(), after.as_ref(), MOST_TOGGLES)
-    });
+/// A deployment, or why it cannot be read; none if the query names no deployment of the history.
+pub(super) type OneDeployment = Result<Option<DeploymentPart>, String>;
+
+/// Returns the deployment that the query names, from the toggle after its `after` on.
+pub(super) fn one(admin: &Admin, query: &PageQuery) -> OneDeployment {
+    let Ok(commit) = query.deployment.parse().map(CommitId) else {
+        return Ok(None);
+    };
+    let after = query.after.parse::<ToggleId>().ok();
+    let part = admin
+        .history
+        .deployment(commit, &Scope::default(), after.as_ref(), MOST_TOGGLES);
+    part.map_err(|error| error.in_full())
+}
+
+/// Renders the page of one deployment.
+pub(super) fn render_one(view: &View<'_>, read: &OneDeployment) -> Markup {
     html! {
         section #deployment aria-labelledby="verdict" {
             header { a href="?#history" { "← History" } }
             @match read {
-                Some(Ok(Some(part))) => (found(view, &part, id)),
-                Some(Err(error)) => { h1 #verdict { "Deployment" } div.card { p.empty { (safe(&error.in_full())) } } },
-                None | Some(Ok(None)) => {
+                Ok(Some(part)) => (found(view, part)),
+                Err(reason) => { h1 #verdict { "Deployment" } div.card { p.empty { (safe(reason)) } } },
+                Ok(None) => {
                     h1 #verdict { "Deployment" }
                     div.card { p.empty { "No deployment has this id." } }
                 }
@@ -126,8 +138,8 @@ pub(super) fn render_one(view: &View<'_>, id: &str, after: &str) -> Markup {
     }
 }
 
-fn found(view: &View<'_>, part: &DeploymentPart, id: &str) -> Markup {
-    let deployment = &part.deployment;
+fn found(view: &View<'_>, part: &DeploymentPart) -> Markup {
+    let (deployment, id) = (&part.deployment, &view.query.deployment);
     html! {
         h1 #verdict { (subject(deployment)) }
         p.dim {

@@ -14,18 +14,20 @@ mod toggles;
 mod top;
 mod waiting;
 
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use std::time::Duration;
+
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use maud::{Markup, html};
+use tokio::time::Instant;
 
-use super::answer::problem;
+use super::answer::{Parameters, problem, valid};
 use super::{Admin, AdminState};
 use crate::daemon::{Readiness, Status, ToggleState};
 use crate::web::{NavLink, PageFrame, RenderedPage, safe};
 pub(super) use history::Recent;
-use query::{List, PageQuery, address};
+use query::{List, ListPage, PageQuery, address};
 
 /// The interval of the page's updates, in seconds.
 const INTERVAL: u32 = 5;
@@ -33,29 +35,22 @@ const INTERVAL: u32 = 5;
 /// `GET /`.
 pub(super) async fn show(
     State(shared): State<AdminState>,
-    query: Result<Query<PageQuery>, QueryRejection>,
+    query: Parameters<PageQuery>,
     headers: HeaderMap,
 ) -> Response {
     let key = PageKey {
-        query: query.map(|Query(query)| query).unwrap_or_default(),
+        query: valid(query).unwrap_or_default(),
         readiness: shared.0.admin.readiness(),
         url: remedies::url(&headers),
     };
-    let now = super::now();
-    // The script keeps relative times up to date. A page without it is at most as old as an update.
-    let is_usable = move |request: &HeaderMap, page: &TimedPage| {
-        page.page.is_known(request) || now.abs_diff(page.at) < u64::from(INTERVAL)
-    };
-    if let Some(known) = shared.0.rendered.get(&key, |page| is_usable(&headers, page)) {
+    if let Some(known) = shared.0.rendered.get(&key, |page| page.is_usable(&headers)) {
         return known.page.response(&headers);
     }
     let request = headers.clone();
     let page = shared.page(move |shared| {
-        let rendered = &shared.0.rendered;
-        let is_usable = |page: &TimedPage| is_usable(&request, page);
-        rendered.get_or_make(key, is_usable, |status, key| {
-            TimedPage::render(shared, status, key, now)
-        })
+        let is_usable = |page: &TimedPage| page.is_usable(&request);
+        let render = |status: &Status, key: &PageKey| TimedPage::render(shared, status, key);
+        shared.0.rendered.get_or_make(key, is_usable, render)
     });
     match page.await {
         Some(page) => page.page.response(&headers),
@@ -76,24 +71,46 @@ pub(in crate::admin) struct PageKey {
 #[derive(Clone, Debug)]
 pub(in crate::admin) struct TimedPage {
     page: RenderedPage,
-    /// In seconds since 1970-01-01 UTC.
-    at: i64,
+    at: Instant,
+    /// Whether all of it could be read, so that it changes only with the status.
+    is_complete: bool,
 }
 
 impl TimedPage {
-    fn render(shared: &AdminState, status: &Status, key: &PageKey, now: i64) -> Self {
+    /// Returns whether it answers a request. The script keeps relative times up to date, so a client that has the page
+    /// can keep it. Otherwise it is at most as old as an update.
+    fn is_usable(&self, request: &HeaderMap) -> bool {
+        let is_known = self.is_complete && self.page.is_known(request);
+        is_known || self.at.elapsed() < Duration::from_secs(INTERVAL.into())
+    }
+
+    fn render(shared: &AdminState, status: &Status, key: &PageKey) -> Self {
         let view = View {
             readiness: &key.readiness,
-            history: &shared.recent_history(&key.query.before),
             status,
             query: &key.query,
             admin: &shared.0.admin,
-            now,
+            now: super::now(),
             url: key.url.as_deref(),
         };
+        let (page, is_complete) = match (view.query.toggle.as_str(), view.query.deployment.as_str()) {
+            ("", "") => {
+                let recent = shared.recent_history(&view.query.before);
+                (
+                    view.rendered(view.overview(&recent), &view.sections()),
+                    recent.is_ok(),
+                )
+            }
+            ("", _) => {
+                let one = history::one(view.admin, view.query);
+                (view.rendered(history::render_one(&view, &one), &[]), one.is_ok())
+            }
+            (id, _) => (view.rendered(toggle::render(&view, id), &[]), true),
+        };
         Self {
-            page: view.rendered(),
-            at: now,
+            page,
+            at: Instant::now(),
+            is_complete,
         }
     }
 }
@@ -102,7 +119,6 @@ impl TimedPage {
 struct View<'a> {
     status: &'a Status,
     readiness: &'a Readiness,
-    history: &'a Recent,
     query: &'a PageQuery,
     admin: &'a Admin,
     /// In seconds since 1970-01-01 UTC.
@@ -112,31 +128,11 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    fn rendered(&self) -> RenderedPage {
-        let verdict = top::verdict(self);
-        let count = |count: usize| (count > 0).then_some(count);
-        let overview = &self.status.overview;
-        let waiting = waiting::count(self.status);
-        let links = [
-            (
-                "environments",
-                "Environments",
-                count(overview.environments().len()),
-            ),
-            ("waiting", "Waiting", count(waiting)),
-            ("toggles", "Toggles", count(overview.counts().total())),
-            ("history", "History", None),
-        ];
-        let links = links.map(|(target, text, count)| NavLink { target, text, count });
-        let (main, links) = match (self.query.toggle.as_str(), self.query.deployment.as_str()) {
-            ("", "") => (self.overview(), &links[..]),
-            ("", id) => (history::render_one(self, id, &self.query.after), &[][..]),
-            (id, _) => (toggle::render(self, id), &[][..]),
-        };
+    fn rendered(&self, main: Markup, links: &[NavLink<'_>]) -> RenderedPage {
         PageFrame {
             name: "gitoggle",
             title: &top::title(self),
-            verdict,
+            verdict: top::verdict(self),
             interval: INTERVAL,
             links,
             main,
@@ -145,13 +141,31 @@ impl View<'_> {
         .rendered()
     }
 
-    fn overview(&self) -> Markup {
+    /// Returns the links to the sections of the overview.
+    fn sections(&self) -> [NavLink<'static>; 4] {
+        let count = |count: usize| (count > 0).then_some(count);
+        let overview = &self.status.overview;
+        let waiting = waiting::count(self.status);
+        [
+            (
+                "environments",
+                "Environments",
+                count(overview.environments().len()),
+            ),
+            ("waiting", "Waiting", count(waiting)),
+            ("toggles", "Toggles", count(overview.counts().total())),
+            ("history", "History", None),
+        ]
+        .map(|(target, text, count)| NavLink { target, text, count })
+    }
+
+    fn overview(&self, recent: &Recent) -> Markup {
         html! {
             (top::render(self))
             (environments::render(self))
             (waiting::render(self))
             (toggles::render(self))
-            (history::render(self, self.history))
+            (history::render(self, recent))
         }
     }
 
@@ -175,17 +189,20 @@ impl View<'_> {
     }
 
     /// Renders the links to the other pages of a list; nothing if it has only one.
-    fn pager(&self, list: List, shown: usize, total: usize, page: usize, size: usize) -> Markup {
-        if total <= size && page == 0 {
+    fn pager(&self, page: ListPage) -> Markup {
+        let ListPage {
+            list, number, total, ..
+        } = page;
+        let entries = page.entries();
+        if entries.len() == total {
             return html! {};
         }
-        let first = page * size;
         html! {
             nav.pager aria-label=(format!("Pages of {}", list.as_str())) {
-                span { (first + usize::from(shown > 0)) "–" (first + shown) " of " (total) }
+                span { (entries.start + 1) "–" (entries.end) " of " (total) }
                 span.end {
-                    @if page > 0 { a rel="prev" href=(self.query.at_page(list, page - 1)) { "Previous" } }
-                    @if first + shown < total { a rel="next" href=(self.query.at_page(list, page + 1)) { "Next" } }
+                    @if number > 0 { a rel="prev" href=(self.query.at_page(list, number - 1)) { "Previous" } }
+                    @if entries.end < total { a rel="next" href=(self.query.at_page(list, number + 1)) { "Next" } }
                 }
             }
         }

@@ -1,6 +1,8 @@
 //! The query of the page's address: what is shown of it. A malformed part counts as absent, because people edit
 //! addresses.
 
+use std::ops::Range;
+
 use serde::Deserialize;
 use url::form_urlencoded::Serializer;
 
@@ -46,6 +48,26 @@ impl List {
     }
 }
 
+/// A page of a list.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ListPage {
+    pub(super) list: List,
+    /// From 0.
+    pub(super) number: usize,
+    /// The most entries of a page, at least one.
+    size: usize,
+    /// The entries of the list.
+    pub(super) total: usize,
+}
+
+impl ListPage {
+    /// Returns the places of its entries in the list.
+    pub(super) fn entries(self) -> Range<usize> {
+        let first = self.number * self.size;
+        first..self.total.min(first + self.size)
+    }
+}
+
 impl PageQuery {
     pub(super) fn selection(&self) -> Selection {
         let whole = |state: &str, environment: &str| Selection::parse(&self.q, state, environment);
@@ -56,14 +78,21 @@ impl PageQuery {
             .unwrap_or_default()
     }
 
-    /// Returns the page of a list, from 0.
-    pub(super) fn page_of(&self, list: List) -> usize {
+    /// Returns the page of a list with `total` entries that the address asks for. A list that has become shorter ends
+    /// with its last page.
+    pub(super) fn page_of(&self, list: List, total: usize, size: usize) -> ListPage {
         let number = match list {
             List::Environments => &self.environments,
             List::Toggles => &self.page,
             List::Waiting => &self.waiting,
         };
-        number.parse::<usize>().unwrap_or(1).saturating_sub(1)
+        let wanted = number.parse::<usize>().unwrap_or(1).saturating_sub(1);
+        ListPage {
+            list,
+            number: wanted.min(total.saturating_sub(1) / size),
+            size,
+            total,
+        }
     }
 
     /// Returns the address of another page of a list, from 0, and everything else as it is.
@@ -128,8 +157,30 @@ mod tests {
             page: "-3".to_owned(),
             ..PageQuery::default()
         };
-        assert_eq!(query.page_of(List::Toggles), 0);
+        assert_eq!(query.page_of(List::Toggles, 50, 30).number, 0);
         assert_eq!(query.at_page(List::Toggles, 1), "?q=a%26b+%3C%22&page=2#toggles");
         assert_eq!(address(&[("toggle", "a/b/c"), ("q", "")]), "?toggle=a%2Fb%2Fc");
+    }
+
+    #[test]
+    fn a_page_after_the_last_one_is_the_last_one() {
+        for (number, total, expected) in [
+            ("", 0, 0..0),
+            ("1", 0, 0..0),
+            ("7", 0, 0..0),
+            ("1", 5, 0..5),
+            ("2", 60, 30..60),
+            ("3", 60, 30..60),
+            ("3", 61, 60..61),
+            ("18446744073709551615", 61, 60..61),
+            ("99999999999999999999", 61, 0..30),
+        ] {
+            let query = PageQuery {
+                page: number.to_owned(),
+                ..PageQuery::default()
+            };
+            let entries = query.page_of(List::Toggles, total, 30).entries();
+            assert_eq!(entries, expected, "page {number} of {total}");
+        }
     }
 }

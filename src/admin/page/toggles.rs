@@ -14,15 +14,14 @@ const MOST_CHARS: usize = 100;
 
 pub(super) fn render(view: &View<'_>) -> Markup {
     let selection = view.query.selection();
-    let page = view.query.page_of(List::Toggles);
-    let mut found = 0;
-    let mut shown = Vec::new();
-    for toggle in selection.of(view.status) {
-        if (page * PAGE..(page + 1) * PAGE).contains(&found) {
-            shown.push(toggle);
-        }
-        found += 1;
-    }
+    let found = selection.of(view.status).count();
+    let page = view.query.page_of(List::Toggles, found, PAGE);
+    let entries = page.entries();
+    let shown: Vec<_> = selection
+        .of(view.status)
+        .skip(entries.start)
+        .take(entries.len())
+        .collect();
     let count = match selection.is_everything() {
         true => counted(found, "toggle"),
         false => format!("{found} of {}", counted(view.status.toggles.len(), "toggle")),
@@ -41,7 +40,7 @@ pub(super) fn render(view: &View<'_>) -> Markup {
                         p.empty { @if selection.is_everything() { "No toggle is known yet." } @else { "No toggle matches." } }
                     } @else {
                         (table(view, &shown))
-                        (view.pager(List::Toggles, shown.len(), found, page, PAGE))
+                        (view.pager(page))
                     }
                 }
             }

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::{List, View, address, class, remedies, toggle, word};
 use crate::daemon::{Status, ToggleStatus, WithheldGroup};
 use crate::model::cut;
-use crate::web::prose;
+use crate::web::{prose, safe};
 
 /// The groups of one page, and the toggles of one group.
 const PAGE: usize = 8;
@@ -29,8 +29,8 @@ pub(super) fn render(view: &View<'_>) -> Markup {
     let groups: Vec<_> = groups
         .filter(|group| wanted.is_empty() || group.environment.to_string() == wanted)
         .collect();
-    let page = view.query.page_of(List::Waiting);
-    let shown: Vec<_> = groups.iter().skip(page * PAGE).take(PAGE).collect();
+    let page = view.query.page_of(List::Waiting, groups.len(), PAGE);
+    let shown = &groups[page.entries()];
     let budget = Cell::new(MOST_BYTES);
     html! {
         section #waiting aria-labelledby="waiting-title" {
@@ -39,11 +39,15 @@ pub(super) fn render(view: &View<'_>) -> Markup {
                 @if !groups.is_empty() { p { "Changes that the repository asks for and that no pass makes by itself." } }
             }
             @if shown.is_empty() {
-                div.card { p.empty { "Nothing is waiting." } }
+                div.card { p.empty {
+                    "Nothing is waiting"
+                    @if !wanted.is_empty() { " in " code { (safe(wanted)) } }
+                    "."
+                } }
             } @else {
                 div #waiting-list {
-                    @for group in &shown { (render_group(view, group, &budget)) }
-                    (view.pager(List::Waiting, shown.len(), groups.len(), page, PAGE))
+                    @for group in shown { (render_group(view, group, &budget)) }
+                    (view.pager(page))
                 }
             }
         }

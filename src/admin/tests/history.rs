@@ -135,13 +135,14 @@ async fn an_empty_history_is_a_page_and_a_bad_request_says_how_to_ask() {
         (
             "/api/history?limit=many",
             400,
-            "Failed to deserialize query string: limit: invalid digit",
+            "limit: `many` is not a number from 1 on",
         ),
         (
-            "/api/history?page=2",
+            "/api/history?limit=0",
             400,
-            "Failed to deserialize query string: page: unknown field",
+            "limit: `0` is not a number from 1 on",
         ),
+        ("/api/history?page=2", 400, "page: unknown field"),
         (
             "/api/history?toggle=pay",
             400,
@@ -191,6 +192,39 @@ async fn a_damaged_history_is_an_error_with_its_cause() {
         error.starts_with("could not read the deployment history: could not use the state: "),
         "{error}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_of_the_history_is_not_kept_after_its_cause_ended() {
+    let good = state(&["shop/prod/pay".parse().unwrap()]);
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().join("state.git");
+    let server = serving(&dir).await;
+    let commit = got(&serving(&good).await, "/api/history").await.1["deployments"][0]["commit"].clone();
+    let one = format!("/?deployment={}", commit.as_str().unwrap());
+    for path in ["/", &one] {
+        std::fs::write(&place, "not a repository").unwrap();
+        let broken = server.get(path).await;
+        assert!(
+            broken.body().contains("could not use the state"),
+            "{}",
+            broken.body()
+        );
+        std::fs::remove_file(&place).unwrap();
+        std::os::unix::fs::symlink(good.path().join("state.git"), &place).unwrap();
+        // No pass ended since, and the reader asks with the version that it has.
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        let tag = broken.header("etag").unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nIf-None-Match: {tag}\r\n\r\n");
+        let repaired = server.raw(request).await;
+        assert_eq!(repaired.status(), 200, "{path}");
+        assert!(
+            repaired.body().contains("Open it for &lt;all&gt;"),
+            "{}",
+            repaired.body()
+        );
+        std::fs::remove_file(&place).unwrap();
+    }
 }
 
 #[tokio::test]

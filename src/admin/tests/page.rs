@@ -232,7 +232,9 @@ async fn lists_are_searched_and_shown_in_pages() {
     for (path, rows, count) in [
         ("/", 30, "130 toggles"),
         ("/?page=5", 10, "130 toggles"),
-        ("/?page=6", 0, "130 toggles"),
+        // A list that has become shorter ends with its last page.
+        ("/?page=6", 10, "130 toggles"),
+        ("/?page=18446744073709551615", 10, "130 toggles"),
         ("/?state=held", 30, "40 of 130 toggles"),
         ("/?state=held&page=2", 10, "40 of 130 toggles"),
         ("/?q=Z/z%20000039", 1, "1 of 130 toggles"),
@@ -244,6 +246,32 @@ async fn lists_are_searched_and_shown_in_pages() {
         assert_eq!(table.matches("<tr data-toggle").count(), rows, "{path}");
         let shown = format!("<p id=\"toggle-count\">{count}</p>");
         assert!(page.body().contains(&shown), "{path}: {shown}\n{}", page.body());
+    }
+}
+
+#[tokio::test]
+async fn a_list_that_has_become_shorter_ends_with_its_last_page() {
+    let server = server(many(400, ToggleState::Held, Some(WithheldKind::Rail))).await;
+    for number in ["3", "99", "18446744073709551615"] {
+        for list in ["waiting", "environments", "page"] {
+            let page = server.get(&format!("/?{list}={number}")).await;
+            assert_eq!(page.status(), 200, "{list}={number}");
+            for text in ["Nothing is waiting", "No environment", "No toggle"] {
+                assert!(
+                    !page.body().contains(text),
+                    "{list}={number}: {text}\n{}",
+                    page.body()
+                );
+            }
+        }
+    }
+    let page = server.get("/?environment=p00/none").await;
+    for text in [
+        "No environment <code>p00/none</code> has a toggle.",
+        "Nothing is waiting in <code>p00/none</code>.",
+        "No toggle matches.",
+    ] {
+        assert!(page.body().contains(text), "{text}\n{}", page.body());
     }
 }
 
@@ -277,6 +305,7 @@ async fn the_status_is_shown_in_pages() {
     assert_eq!(found, all);
     for (query, reason) in [
         ("limit=x", "limit"),
+        ("limit=0", "\"limit: `0` is not a number from 1 on\""),
         ("limit=-1", "limit"),
         ("state=green", "`green` is none of"),
         ("environment=a", "environment: "),
