@@ -7,9 +7,10 @@ use super::failure::{ExitStatus, Failure};
 use super::{audience, color, forge, links, note, print, pull_request, setup, show};
 use crate::config::{OutputFormat, Settings};
 use crate::evaluate::UserImpact;
+use crate::model::escaped;
 use crate::pass::{self, FindingScope};
-use crate::plan::Plan;
 use crate::plan::render::{self, Links};
+use crate::plan::{DriftReport, Plan};
 use crate::source::CacheMode;
 
 pub(super) fn run(
@@ -29,7 +30,25 @@ pub(super) fn run(
             shown.map(|()| page)?
         }
     };
+    explain(&page.plan, settings.output)?;
     Ok(status(&page.plan, exit).and(unread(&page.plan)))
+}
+
+/// Prints what decides about the exit status and has no place in the results of this output.
+fn explain(plan: &Plan, output: OutputFormat) -> Result<(), Failure> {
+    let (has_holds, has_unread) = match output {
+        OutputFormat::Human | OutputFormat::Json | OutputFormat::Markdown => (true, true),
+        OutputFormat::Junit => (true, false),
+        OutputFormat::Github | OutputFormat::Gitlab | OutputFormat::Sarif => (false, false),
+    };
+    if !has_holds && plan.has_held_besides_first_passes() {
+        let summary = render::summary(plan);
+        note(&format!("note: {summary}; `gitoggle plan` shows why\n"))?;
+    }
+    match plan.drift().and_then(DriftReport::failure) {
+        Some(failure) if !has_unread => note(&format!("note: {}\n", escaped(&failure))),
+        _ => Ok(()),
+    }
 }
 
 /// Reports a failure without a plan in the comment, too.

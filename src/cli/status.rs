@@ -102,7 +102,7 @@ fn text(status: &Status, list: StatusList) -> String {
         toggles,
         waiting: _,
         withheld: _,
-        drift_failure: _,
+        drift_failure,
         next_pass: _,
         overview: _,
         plan: _,
@@ -130,7 +130,11 @@ fn text(status: &Status, list: StatusList) -> String {
         let globs = scope.globs().map(|globs| format!(" {globs}")).unwrap_or_default();
         let _ = writeln!(text, "suspended{}: {}", escaped(&globs), escaped(reason));
     }
-    text + &rows(toggles, list) + &counts(toggles) + "\n"
+    text += &rows(toggles, list);
+    if let Some(failure) = drift_failure {
+        let _ = writeln!(text, "{}", escaped(failure));
+    }
+    text + &counts(toggles) + "\n"
 }
 
 fn rows(toggles: &[ToggleStatus], list: StatusList) -> String {
@@ -193,6 +197,9 @@ fn markdown(status: &Status) -> String {
             globs.unwrap_or_default(),
             code(reason)
         );
+    }
+    if let Some(failure) = &status.drift_failure {
+        let _ = writeln!(text, "* **not compared**: {}", code(failure));
     }
     let behind = || {
         toggles

@@ -89,7 +89,12 @@ pub enum StopReason {
     /// The server that responds is not the service. The text names `--base-url`.
     Misrouted(String),
     /// The service asked for a longer wait than a pass allows.
-    Patience(String),
+    Patience {
+        /// The outcome of the last request.
+        last: String,
+        /// The wait, if the service named it.
+        wait: Option<Duration>,
+    },
     /// The service rejected the token.
     Unauthorised(String),
     /// The certificate of the server could not be verified.
@@ -110,22 +115,65 @@ impl StopReason {
                 fault: *fault,
                 reason,
             },
-            Outcome::Busy {
-                retry_after: Some(wait),
-                ..
-            } => Self::Patience(format!(
-                "{reason} and asked for a wait of {} s (Retry-After), longer than a pass waits",
-                wait.as_secs()
-            )),
-            _ => Self::Patience(reason),
+            Outcome::Busy { retry_after, .. } => Self::Patience {
+                last: reason,
+                wait: *retry_after,
+            },
+            _ => Self::Patience {
+                last: reason,
+                wait: None,
+            },
         }
+    }
+
+    /// Returns the outcome of the last request, which the line of its toggle has as well.
+    #[must_use]
+    pub fn last(&self) -> Option<&str> {
+        match self {
+            Self::Interrupted => None,
+            Self::Breaker { last, .. }
+            | Self::Forbidden(last)
+            | Self::Misrouted(last)
+            | Self::Patience { last, .. }
+            | Self::Unauthorised(last)
+            | Self::Untrusted { reason: last, .. } => Some(last),
+        }
+    }
+
+    /// Returns what the outcome means for the pass, for readers who have the outcome already.
+    #[must_use]
+    pub fn verdict(&self) -> String {
+        let verdict = match self {
+            Self::Breaker { after, .. } => {
+                return format!(
+                    "the service gave no useful response for {} s (`--give-up-after`), after 5 toggles in a row were \
+                     busy or lost",
+                    after.as_secs_f64()
+                );
+            }
+            Self::Patience { wait: Some(wait), .. } => {
+                return format!(
+                    "the service asked for a wait of {} s (Retry-After), longer than a pass waits",
+                    wait.as_secs()
+                );
+            }
+            Self::Forbidden(_) => "the token may be revoked, or may lack access to these environments",
+            Self::Interrupted => "interrupted",
+            Self::Misrouted(_) => "the server that responds may not be the service",
+            Self::Patience { wait: None, .. } => "the service is not available",
+            Self::Unauthorised(_) => "the service rejected the token",
+            Self::Untrusted { .. } => "the certificate of the service could not be verified",
+        };
+        verdict.to_owned()
     }
 
     /// Returns the way out, if one exists.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Breaker { .. } | Self::Patience(_) => Some("the next pass sends the unconfirmed changes"),
+            Self::Breaker { .. } | Self::Patience { .. } => {
+                Some("the next pass sends the unconfirmed changes")
+            }
             Self::Interrupted => Some("run it again; the confirmed changes are recorded"),
             // Their texts name what to check.
             Self::Forbidden(_) | Self::Misrouted(_) => None,
@@ -148,21 +196,21 @@ impl StopReason {
 impl std::fmt::Display for StopReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Breaker { after, last } => write!(
-                f,
-                "the service gave no useful response for {} s (`--give-up-after`), after 5 toggles in a row were busy \
-                 or lost; the last: {last}",
-                after.as_secs_f64()
-            ),
-            Self::Forbidden(reason) => write!(
-                f,
-                "{reason}; the token may be revoked, or may lack access to these environments"
-            ),
+            Self::Breaker { last, .. } => write!(f, "{}; the last: {last}", self.verdict()),
+            Self::Forbidden(last) => write!(f, "{last}; {}", self.verdict()),
             Self::Interrupted => f.write_str("interrupted"),
-            Self::Misrouted(reason)
-            | Self::Patience(reason)
-            | Self::Unauthorised(reason)
-            | Self::Untrusted { reason, .. } => f.write_str(reason),
+            Self::Patience {
+                last,
+                wait: Some(wait),
+            } => write!(
+                f,
+                "{last} and asked for a wait of {} s (Retry-After), longer than a pass waits",
+                wait.as_secs()
+            ),
+            Self::Misrouted(last)
+            | Self::Patience { last, wait: None }
+            | Self::Unauthorised(last)
+            | Self::Untrusted { reason: last, .. } => f.write_str(last),
         }
     }
 }

@@ -92,6 +92,69 @@ fn a_result_is_printed_while_others_are_still_open() {
     assert_eq!(world.printed(&log).matches("applied shop/prod/").count(), 2);
 }
 
+/// A world with six toggles in three environments, and a service that refuses the token for each of them.
+fn forbidden() -> World {
+    let world = World::new();
+    for environment in ["dev", "prod", "test"] {
+        for toggle in ["a", "b"] {
+            world
+                .repo
+                .file(&format!("shop/{environment}/{toggle}.yaml"), doc(18));
+        }
+    }
+    world.repo.commit("Add six");
+    world.service.always(|_| Answer::status(403));
+    world
+}
+
+#[test]
+fn a_reason_that_toggles_share_is_printed_once() {
+    const REASON: &str = "the service responded with 403";
+    const END: &str =
+        "error: the pass ended early: the token may be revoked, or may lack access to these environments\n";
+    let world = forbidden();
+    let ran = world.apply().set("first-pass", "assert").exit(1);
+    let ran = ran.stderr_contains(&[END]).any_stdout();
+    let printed = ran.both();
+    assert_eq!(printed.matches(REASON).count(), 1, "{printed}");
+    let tried = printed.matches("pending shop/").count();
+    assert_eq!(
+        printed.matches("  for the same reason as shop/").count(),
+        tried - 1,
+        "{printed}"
+    );
+    // The log has a line for each toggle, and the JSON a field.
+    let ran = world
+        .apply()
+        .set("first-pass", "assert")
+        .set("output", "json")
+        .exit(1);
+    let ran = ran.stderr_contains(&[END]).any_stdout();
+    let report = ran.json();
+    assert_eq!(
+        report["stopped"],
+        format!("{REASON}; the token may be revoked, or may lack access to these environments")
+    );
+}
+
+#[test]
+fn an_outcome_that_no_line_has_is_in_the_error() {
+    let world = World::new();
+    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.service.always(|_| Answer::status(401));
+    world
+        .apply()
+        .set("first-pass", "assert")
+        .exit(1)
+        .stdout(
+            "pending shop/prod/pay (create) <short> Add pay\n  the service rejected the token: the service responded with \
+             401\napplied 0 of 1 change\n",
+        )
+        .stderr_contains(&[
+            "error: the pass ended early: the service rejected the token\nhint: check the token; its file is read again",
+        ]);
+}
+
 #[test]
 fn warnings_of_sent_documents_are_one_line() {
     let world = World::with_pay_applied();

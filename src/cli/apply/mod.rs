@@ -12,11 +12,11 @@ use super::{color, forge, note, plan, print, setup, show, signals};
 use crate::config::{OutputFormat, Settings};
 use crate::forge::CommitVerdict;
 use crate::model::{JunitKind, ReviewedPlan, ServiceKind, escaped};
-use crate::pass::{self, Config, PassContext, Reconciler, Report, Runtime};
+use crate::pass::{self, ChangeResult, Config, PassContext, Reconciler, Report, Runtime};
 use crate::plan::{OnDrift, render};
 use crate::source::CacheMode;
 use crate::state;
-pub(super) use output::line as result_line;
+pub(super) use output::ResultLines;
 use progress::{Progress, ResultTiming};
 
 /// The maximum wait for another process that writes to the state.
@@ -29,7 +29,7 @@ pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
     if let Some(repository) = repository {
         forge::set_status(settings, repository, verdict(&result))?;
     }
-    let result = result.map(|report| status(&report, settings.exit_zero_when_held));
+    let result = result.map(|pass| pass.status(settings.exit_zero_when_held));
     match (result, settings.exit_zero_when_held) {
         // A hold of the whole pass, such as a stale checkout, is an error without a report.
         (Err(failure), true) if failure.status() == ExitStatus::Held => Err(failure.with(ExitStatus::Clean)),
@@ -37,7 +37,20 @@ pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
     }
 }
 
-fn pass(settings: &Settings, reviewed: Option<ReviewedPlan>) -> Result<Report, Failure> {
+/// A pass, and the comparison with the service before it.
+struct FinishedPass {
+    report: Report,
+    /// Failed if drift was to be overwritten, and not every toggle could be compared.
+    comparison: ExitStatus,
+}
+
+impl FinishedPass {
+    fn status(&self, exit_zero_when_held: bool) -> ExitStatus {
+        status(&self.report, exit_zero_when_held).and(self.comparison)
+    }
+}
+
+fn pass(settings: &Settings, reviewed: Option<ReviewedPlan>) -> Result<FinishedPass, Failure> {
     let config = setup::config(settings, CacheMode::Keep)?;
     let host = setup::service(&config);
     let mut reconciler = open(config)?;
@@ -57,26 +70,27 @@ fn pass(settings: &Settings, reviewed: Option<ReviewedPlan>) -> Result<Report, F
     let observer = Arc::clone(&progress);
     let context = PassContext::new(stop, move |event| observer.observe(event));
     let handle = Runtime::Tokio(runtime.handle().clone());
-    if overwrites(settings) {
-        let drift = reconciler.scan_drift(&context, &handle)?;
-        for unread in &drift.unread {
-            let reason = escaped(&unread.reason);
-            note(&format!(
-                "note: {} was not compared with the service: {reason}\n",
-                unread.id
-            ))?;
-        }
-    }
+    let unread = match overwrites(settings) {
+        true => reconciler.scan_drift(&context, &handle)?.failure(),
+        false => None,
+    };
     let report = reconciler.pass(&context, &handle);
     // The bar ends before an error is printed below it.
     progress.clear();
-    let report = report?;
+    let mut report = report?;
+    let comparison = match unread {
+        Some(_) => ExitStatus::Failed,
+        None => ExitStatus::Clean,
+    };
+    report
+        .notes
+        .extend(unread.map(|unread| escaped(&unread).to_string()));
     for text in &report.notes {
         note(&format!("note: {text}\n"))?;
     }
     print_results(&report, &progress, settings)?;
     print_end(&report)?;
-    Ok(report)
+    Ok(FinishedPass { report, comparison })
 }
 
 /// Returns whether the pass also publishes what was changed on the service only.
@@ -112,14 +126,14 @@ fn status(report: &Report, exit_zero_when_held: bool) -> ExitStatus {
 }
 
 /// Returns the text of the commit status.
-fn verdict(result: &Result<Report, Failure>) -> forge::PassVerdict {
+fn verdict(result: &Result<FinishedPass, Failure>) -> forge::PassVerdict {
     // A hold is pending even if it does not fail the job.
     let status = match result {
-        Ok(report) => status(report, false),
+        Ok(pass) => pass.status(false),
         Err(failure) => failure.status(),
     };
     let (description, commit) = match result {
-        Ok(report) => (
+        Ok(FinishedPass { report, .. }) => (
             output::one_line(report),
             Some(report.plan.source().revision.to_string()),
         ),
@@ -141,14 +155,13 @@ fn print_results(report: &Report, progress: &Progress, settings: &Settings) -> R
         OutputFormat::Github => {
             print(&render::github(&report.plan))?;
             let links = links(settings);
-            show::step_summary(|limit| output::markdown(report, limit, links.as_ref()))
+            show::step_summary(|limit| output::markdown(report, limit, links.as_ref()))?;
+            note(&format!("note: {}\n", output::one_line(report)))
         }
         OutputFormat::Human => {
-            let left = report
+            let left: String = report
                 .lines()
-                .filter(|(change, _)| !progress.has_printed(&change.id));
-            let left: String = left
-                .map(|(change, result)| output::line(change, result))
+                .filter_map(|(change, result)| progress.unprinted(change, result))
                 .collect();
             print(&(left + &output::rest(report, color(settings))))
         }
@@ -173,7 +186,12 @@ fn print_results(report: &Report, progress: &Progress, settings: &Settings) -> R
 /// Prints why the pass ended early, if it did.
 fn print_end(report: &Report) -> Result<(), Failure> {
     if let Some(stopped) = &report.stopped {
-        let text = stopped.to_string();
+        let is_last = |result: &ChangeResult| result.reason().as_deref() == stopped.last();
+        // The line of the toggle has the outcome already.
+        let text = match stopped.last().is_some() && report.count(is_last) > 0 {
+            true => stopped.verdict(),
+            false => stopped.to_string(),
+        };
         note(&format!("error: the pass ended early: {}\n", escaped(&text)))?;
         if let Some(hint) = stopped.hint() {
             note(&format!("hint: {hint}\n"))?;

@@ -4,6 +4,7 @@
 //! includes an error that ended the pass after it had sent requests.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::Serialize;
@@ -14,19 +15,33 @@ use crate::pass::{ChangeResult, Report};
 use crate::plan::render::{self, JunitHolds, Links, code};
 use crate::plan::{Change, StateEdit};
 
-/// Returns the lines about one change.
-pub(crate) fn line(change: &Change, result: &ChangeResult) -> String {
-    let word = result.as_str().replace('_', " ");
-    let (id, action) = (&change.id, change.action.as_str());
-    let mut text = format!("{word} {id} ({action})");
-    if let Some(attribution) = change.known_attribution() {
-        let _ = write!(text, " {}", escaped(&attribution.label()));
+/// Formats changes with their results, one after the other. A reason that several share is printed with the first.
+#[derive(Debug, Default)]
+pub(crate) struct ResultLines {
+    /// The first change with each reason.
+    reasons: BTreeMap<String, ToggleId>,
+}
+
+impl ResultLines {
+    /// Returns the lines about the next change.
+    pub(crate) fn next(&mut self, change: &Change, result: &ChangeResult) -> String {
+        let word = result.as_str().replace('_', " ");
+        let (id, action) = (&change.id, change.action.as_str());
+        let mut text = format!("{word} {id} ({action})");
+        if let Some(attribution) = change.known_attribution() {
+            let _ = write!(text, " {}", escaped(&attribution.label()));
+        }
+        text.push('\n');
+        if let Some(reason) = result.reason() {
+            let _ = match self.reasons.get(&*reason) {
+                Some(first) => writeln!(text, "  for the same reason as {first}"),
+                None => writeln!(text, "  {}", escaped(&reason)),
+            };
+            let first = self.reasons.entry(reason.into_owned());
+            first.or_insert_with(|| id.clone());
+        }
+        text
     }
-    text.push('\n');
-    if let Some(reason) = result.reason() {
-        let _ = writeln!(text, "  {}", escaped(&reason));
-    }
-    text
 }
 
 /// Returns the text after the lines about the changes: holds, findings and totals. If no change was tried, returns the

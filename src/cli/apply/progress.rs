@@ -5,7 +5,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use indicatif::ProgressBar;
 
-use super::output;
+use super::output::ResultLines;
 use crate::cli::observer::{log_answer, log_begin, log_result};
 use crate::cli::progress_bar::progress_bar;
 use crate::config::LogFormat;
@@ -29,8 +29,14 @@ pub(super) struct Progress {
     host: String,
     format: Option<LogFormat>,
     results: ResultTiming,
-    /// The toggles whose result was printed.
-    printed: Mutex<BTreeSet<ToggleId>>,
+    /// Contended by lanes, for the time of one line.
+    printed: Mutex<PrintedResults>,
+}
+
+#[derive(Default)]
+struct PrintedResults {
+    toggles: BTreeSet<ToggleId>,
+    lines: ResultLines,
 }
 
 impl Progress {
@@ -51,15 +57,17 @@ impl Progress {
         }
     }
 
-    /// Returns whether the result of this toggle was printed.
-    pub(super) fn has_printed(&self, id: &ToggleId) -> bool {
-        let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
-        printed.contains(id)
+    /// Returns the lines of a change, unless they were printed.
+    pub(super) fn unprinted(&self, change: &Change, result: &ChangeResult) -> Option<String> {
+        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_printed = printed.toggles.contains(&change.id);
+        (!is_printed).then(|| printed.lines.next(change, result))
     }
 
     fn print(&self, change: &Change, result: &ChangeResult) {
         let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
-        let print = || Stream::Stdout.print(&output::line(change, result));
+        let lines = printed.lines.next(change, result);
+        let print = || Stream::Stdout.print(&lines);
         let done = match self.bar.get() {
             // A line that is printed while the bar is drawn would be mixed with it.
             Some(bar) => bar.suspend(print),
@@ -67,7 +75,7 @@ impl Progress {
         };
         // A failed line is printed again at the end, where its error is reported.
         if done.is_ok() {
-            printed.insert(change.id.clone());
+            printed.toggles.insert(change.id.clone());
         }
     }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::output::{DemoOutput, expect};
 use super::stage::Stage;
-use crate::cli::apply::result_line;
+use crate::cli::apply::ResultLines;
 use crate::cli::failure::Failure;
 use crate::cli::import::import_text;
 use crate::model::Color;
@@ -137,8 +137,9 @@ impl LiveDemo<'_> {
     async fn apply(&self, flags: &str, policy: Policy) -> Result<Report, Failure> {
         self.output.command(&format!("gitoggle apply{flags}"))?;
         let report = self.stage.apply(policy).await?;
+        let mut lines = ResultLines::default();
         for (change, result) in report.lines() {
-            self.print(&result_line(change, result))?;
+            self.print(&lines.next(change, result))?;
         }
         Ok(report)
     }

@@ -12,7 +12,7 @@ use super::running_pass::RunningPass;
 use super::{Driver, pass_span};
 use crate::daemon::loop_state::LoopState;
 use crate::daemon::metrics::ScanResult;
-use crate::daemon::status::{failure, show};
+use crate::daemon::status::show;
 use crate::model::chain;
 use crate::pass::drift::{DriftScan, DriftScanner, ScanDepth, ScanRequest};
 use crate::pass::{Config, Error, PassContext, Reconciler, Runtime, planning};
@@ -68,7 +68,7 @@ impl Driver {
         let (scan_result, reason) = match result {
             Err(error) => (ScanResult::Error, Some(chain(error))),
             Ok(scan) if scan.is_interrupted => (ScanResult::Interrupted, None),
-            Ok(scan) => match failure(&scan.report) {
+            Ok(scan) => match scan.report.failure() {
                 None => (ScanResult::Success, None),
                 Some(reason) => (ScanResult::Partial, Some(reason)),
             },

@@ -4,25 +4,10 @@ use std::collections::BTreeMap;
 
 use super::ToggleStatus;
 use crate::model::{ToggleId, ToggleState};
-use crate::plan::{DriftFact, DriftReport};
+use crate::plan::DriftFact;
 
 /// Why toggles count as drifted.
 pub(crate) type DriftFacts = BTreeMap<ToggleId, DriftFact>;
-
-/// Returns why a scan did not compare every toggle.
-pub(crate) fn failure(report: &DriftReport) -> Option<String> {
-    let first = report.unread.first()?;
-    Some(match report.unread.len() {
-        1 => format!(
-            "{} could not be compared with the service: {}",
-            first.id, first.reason
-        ),
-        count => format!(
-            "{count} toggles could not be compared with the service, such as {}: {}",
-            first.id, first.reason
-        ),
-    })
-}
 
 /// Marks the toggles in sync that have drifted. `shown` are the facts that the toggles show already.
 pub(crate) fn show(toggles: &mut [ToggleStatus], shown: &DriftFacts, facts: &DriftFacts) {

@@ -9,7 +9,7 @@ mod readiness;
 pub(super) mod toggles;
 mod withheld;
 
-pub(crate) use drift::{DriftFacts, failure, show};
+pub(crate) use drift::{DriftFacts, show};
 pub use json::{ScopedSuspensionJson, StatusJson, SuspensionJson};
 pub use overview::{EnvironmentStatus, Overview, StateCounts};
 pub use paths::DocumentPaths;

@@ -1,6 +1,6 @@
 //! Computes the status of every toggle for `status`, without writing to the source or the state.
 
-use super::drift::{DriftFacts, failure, show};
+use super::drift::{DriftFacts, show};
 use super::{SourceStatus, Status, toggles};
 use crate::pass::planning::{self, Planned};
 use crate::pass::{Config, Error, Files, PassContext, Runtime, drift};
@@ -42,7 +42,7 @@ pub fn status_live(config: &Config, context: &PassContext, runtime: &Runtime) ->
         let mut toggles = (*status.toggles).clone();
         show(&mut toggles, &DriftFacts::new(), &drift.facts());
         status.set_toggles(toggles);
-        status.drift_failure = failure(drift);
+        status.drift_failure = drift.failure();
     }
     Ok(StatusReport { planned, status })
 }

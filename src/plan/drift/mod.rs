@@ -112,6 +112,22 @@ impl DriftReport {
         self.drifted.is_empty() && self.missing.is_empty() && self.unread.is_empty() && self.drafts.is_empty()
     }
 
+    /// Returns why not every toggle was compared.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        let first = self.unread.first()?;
+        Some(match self.unread.len() {
+            1 => format!(
+                "{} could not be compared with the service: {}",
+                first.id, first.reason
+            ),
+            count => format!(
+                "{count} toggles could not be compared with the service, such as {}: {}",
+                first.id, first.reason
+            ),
+        })
+    }
+
     /// Sorts every list by toggle.
     pub fn sort(&mut self) {
         self.drifted.sort_by(|a, b| a.applied.id.cmp(&b.applied.id));

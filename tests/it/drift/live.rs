@@ -95,6 +95,36 @@ fn a_live_plan_that_could_not_read_is_a_failure() {
 }
 
 #[test]
+fn a_live_command_that_could_not_read_gives_the_reason_in_every_output() {
+    let stand = Stand::applied();
+    for (command, outputs) in [
+        (
+            "plan",
+            &["human", "json", "markdown", "github", "gitlab", "junit", "sarif"][..],
+        ),
+        ("status", &["human", "json", "markdown", "github"]),
+    ] {
+        for output in outputs {
+            let summary = stand.world.path("summary");
+            let ran = stand
+                .command(command)
+                .arg("--live")
+                .set("output", output)
+                .env("GITHUB_STEP_SUMMARY", &summary)
+                .env("GITOGGLE_TOKEN", "another-token")
+                .exit(1)
+                .any_output();
+            let summary = std::fs::read_to_string(summary).unwrap_or_default();
+            let printed = ran.both() + &summary;
+            assert!(
+                printed.contains("rejected the token"),
+                "{command} {output}:\n{printed}"
+            );
+        }
+    }
+}
+
+#[test]
 fn overwriting_publishes_the_document_again_with_the_comment_of_its_commit() {
     let stand = Stand::applied();
     stand.changes("pay", 21, "hotfix");
@@ -117,6 +147,31 @@ fn overwriting_publishes_the_document_again_with_the_comment_of_its_commit() {
     stand.drift().arg("--detailed-exitcode").exit(0).any_output();
     stand.apply().arg("--overwrite-drift").exit(0).any_output();
     assert!(!stand.requests().iter().any(|one| one.starts_with("PATCH")));
+}
+
+#[test]
+fn overwriting_fails_if_not_every_toggle_could_be_compared() {
+    const NOTE: &str = "3 toggles could not be compared with the service, such as shop/prod/cart: the service rejected the \
+                        token";
+    let stand = Stand::applied();
+    stand.changes("pay", 21, "hotfix");
+    for on_drift in ["hold", "overwrite"] {
+        let apply = || {
+            let apply = stand.apply().set("on-drift", on_drift);
+            let apply = if on_drift == "hold" {
+                apply.arg("--overwrite-drift")
+            } else {
+                apply
+            };
+            apply.env("GITOGGLE_TOKEN", "another-token")
+        };
+        let printed = apply().exit(1).both();
+        assert_eq!(printed.matches(&format!("note: {NOTE}")).count(), 1, "{printed}");
+        assert_eq!(printed.matches("rejected the token").count(), 1, "{printed}");
+        let report = apply().set("output", "json").exit(1).json();
+        let note = report["notes"][0].as_str().unwrap_or_default();
+        assert!(note.starts_with(NOTE), "{report}");
+    }
 }
 
 #[test]
