@@ -12,7 +12,8 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, LOCATION};
 use url::Url;
 
 use super::network::Schemes;
-use super::{Network, NetworkError, Secret};
+use super::network_failure::no_response;
+use super::{Network, NetworkError, Reason, Secret};
 
 /// In bytes; more than the status of a million toggles.
 const LARGEST_RESPONSE: u64 = 1 << 30;
@@ -95,7 +96,7 @@ pub enum DaemonError {
     Incomplete(String, #[source] std::io::Error),
     /// No response.
     #[error("could not reach the daemon at `{0}`")]
-    Unreachable(String, #[source] reqwest::Error),
+    Unreachable(String, #[source] Reason),
 }
 
 /// Sends requests to one daemon.
@@ -159,8 +160,7 @@ impl DaemonClient {
         let address = || self.url.to_string();
         let response = request
             .send()
-            // The message contains the address already.
-            .map_err(|error| DaemonError::Unreachable(address(), error.without_url()))?;
+            .map_err(|error| DaemonError::Unreachable(address(), no_response(&error)))?;
         let location = response.headers().get(LOCATION);
         let location = location.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         let status = response.status().as_u16();

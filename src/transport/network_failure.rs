@@ -6,6 +6,7 @@ use std::io;
 
 use hyper_util::client::proxy::matcher::Matcher;
 
+use super::certificate::{CertificateFault, certificate_fault};
 use crate::model::{escaped, plain};
 
 /// A proxy that did not connect to the target.
@@ -89,7 +90,28 @@ pub fn reason(error: &(dyn Error + 'static)) -> Reason {
     if chain(error).any(is_cut) {
         return Reason("the connection was closed before the response was complete".to_owned());
     }
-    Reason(plain(&chain(error).last().unwrap_or(error).to_string()))
+    let text = chain(error).last().unwrap_or(error).to_string();
+    Reason(match text.as_str() {
+        "received corrupt message of type InvalidContentType" => "the server does not speak TLS".to_owned(),
+        "invalid HTTP version parsed" => "the server does not speak HTTP without TLS".to_owned(),
+        _ => plain(&text),
+    })
+}
+
+/// Returns why a request got no response: the fault of the certificate or of the proxy, or the last cause.
+pub(super) fn no_response(error: &reqwest::Error) -> Reason {
+    if let Some(fault) = certificate_fault(error) {
+        let hint = match fault {
+            CertificateFault::Untrusted => "; to trust its CA, pass the CA certificate with `--ca-file`",
+            _ => "",
+        };
+        return Reason(format!("could not verify its certificate: {fault}{hint}"));
+    }
+    match proxy_fault(error) {
+        Some(fault) => Reason(fault.to_string()),
+        None if error.is_timeout() => Reason("no response arrived in time".to_owned()),
+        None => reason(error),
+    }
 }
 
 fn is_cut(error: &(dyn Error + 'static)) -> bool {
@@ -126,6 +148,23 @@ mod tests {
             reason(&outer).to_string(),
             "the connection was closed before the response was complete"
         );
+    }
+
+    #[test]
+    fn a_mistaken_scheme_is_described_in_plain_words() {
+        for (text, expected) in [
+            (
+                "received corrupt message of type InvalidContentType",
+                "the server does not speak TLS",
+            ),
+            (
+                "invalid HTTP version parsed",
+                "the server does not speak HTTP without TLS",
+            ),
+        ] {
+            let outer = io::Error::other(io::Error::other(text));
+            assert_eq!(reason(&outer).to_string(), expected);
+        }
     }
 
     #[test]

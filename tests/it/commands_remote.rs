@@ -148,18 +148,24 @@ fn a_command_that_no_daemon_executes_fails_with_a_hint() {
     command(&world, &daemon, "allow everything shop/prod")
         .exit(64)
         .stderr_contains(&["`everything` cannot be allowed", "mass-change"]);
-    let closed = format!("http://{}", daemon.endpoint.address());
+    let (address, service) = (daemon.endpoint.address(), world.service.url());
+    let unreachable = |url: &str, cause: &str| {
+        let shown = url.replace(&service, "https://$SERVICE");
+        let expected = format!(
+            "error: could not reach the daemon at `{shown}`\n  caused by: {cause}\nhint: check that `gitoggle run` runs"
+        );
+        let reconcile = world.bare("reconcile").set("url", url);
+        let ran = reconcile.env("GITOGGLE_ADMIN_TOKEN", ADMIN).exit(1);
+        ran.stderr_contains(&[&expected, "--url"]);
+    };
+    // A daemon speaks no TLS; a proxy before it does.
+    unreachable(&format!("https://{address}"), "the server does not speak TLS");
     daemon.stops_cleanly();
-    world
-        .bare("reconcile")
-        .set("url", &closed)
-        .env("GITOGGLE_ADMIN_TOKEN", ADMIN)
-        .exit(1)
-        .stderr_contains(&[
-            "could not reach the daemon at",
-            "hint: check that `gitoggle run` runs",
-            "--url",
-        ]);
+    unreachable(&format!("http://{address}"), "Connection refused");
+    unreachable(
+        &service,
+        "could not verify its certificate: unknown issuer; to trust its CA, pass the CA certificate with `--ca-file`",
+    );
 
     let daemon = Daemon::ready(&world, |run| run.unset("admin-token-file"));
     command(&world, &daemon, "reconcile")

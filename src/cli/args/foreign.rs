@@ -79,7 +79,7 @@ pub(super) const WORDS: &[(&[&str], &str)] = &[
 ];
 
 /// Flags of other tools, the flag of ours that the pointer is about, and the pointer. If our flag is named, the pointer
-/// applies only to commands that have it.
+/// applies only to commands that have it. The first one that applies counts.
 pub(super) const FLAGS: &[(&[&str], Option<&str>, &str)] = &[
     (
         &["--json", "--jsonl", "--porcelain"],
@@ -168,6 +168,17 @@ pub(super) const FLAGS: &[(&[&str], Option<&str>, &str)] = &[
         &["--api-key", "--password", "--secret", "--token"],
         Some("--token-file"),
         "a secret is never a flag, because other processes can read flags: use GITOGGLE_TOKEN or `--token-file FILE`",
+    ),
+    (
+        &["--api-key", "--password", "--secret", "--token"],
+        Some("--admin-token-file"),
+        "a secret is never a flag, because other processes can read flags: use GITOGGLE_ADMIN_TOKEN or \
+         `--admin-token-file FILE`",
+    ),
+    (
+        &["--api-key", "--password", "--secret", "--token"],
+        Some("--ca-out"),
+        "a secret is never a flag, because other processes can read flags: use GITOGGLE_SANDBOX_TOKEN",
     ),
     (
         &["--auto-approve", "--force", "--yes", "-y"],

@@ -186,9 +186,15 @@ mod tests {
     #[test]
     fn a_flag_of_another_tool_names_our_flag() {
         let program = built();
-        for (foreign, ours, pointer) in FLAGS {
+        for (at, (foreign, ours, pointer)) in FLAGS.iter().enumerate() {
+            let earlier = &FLAGS[..at];
+            let is_taken = |command: &Clap| {
+                let same = earlier.iter().filter(|(flags, ..)| flags == foreign);
+                same.filter_map(|(_, ours, _)| *ours)
+                    .any(|ours| has(command, ours))
+            };
             let is_about = |command: &&Clap| match ours {
-                Some(ours) => has(command, ours),
+                Some(ours) => has(command, ours) && !is_taken(command),
                 None => ["apply", "run"].contains(&command.get_name()),
             };
             let commands: Vec<&Clap> = program.get_subcommands().filter(is_about).collect();
@@ -209,6 +215,21 @@ mod tests {
             let message = message(&format!("{} {flag}=x", commands[0].get_name()));
             assert!(message.contains(&format!("tip: {pointer}\n")), "{message}");
             assert_eq!(message.matches("tip: ").count(), 1, "{message}");
+        }
+    }
+
+    #[test]
+    fn every_command_that_has_a_token_names_the_place_of_it() {
+        for (line, place) in [
+            ("apply --token x", "use GITOGGLE_TOKEN or `--token-file FILE`\n"),
+            ("run --token x", "use GITOGGLE_TOKEN or `--token-file FILE`\n"),
+            (
+                "reconcile --token x",
+                "use GITOGGLE_ADMIN_TOKEN or `--admin-token-file FILE`\n",
+            ),
+            ("sandbox --token=x", "use GITOGGLE_SANDBOX_TOKEN\n"),
+        ] {
+            assert!(message(line).contains(place), "{}", message(line));
         }
     }
 
