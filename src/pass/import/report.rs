@@ -163,6 +163,9 @@ impl ImportStop {
             Self::Service(Outcome::Untrusted { .. }) => {
                 "check `--base-url`, `--ca-file` and the proxy settings"
             }
+            Self::Service(Outcome::Refused { .. }) => {
+                "check `--base-url`, and that the service is a FeatureProbe (`--service-kind`)"
+            }
             Self::Service(_) => "run the command again when the service is available",
         }
     }

@@ -217,3 +217,15 @@ fn an_interrupted_import_continues_with_the_next_run() {
         .stdout("1 written, 2 unchanged, 0 different\n")
         .any_stderr();
 }
+
+#[test]
+fn a_service_without_the_lists_is_not_unavailable() {
+    let world = World::new();
+    world
+        .service
+        .always(|_| Answer::json(404, r#"{"code":"not_found"}"#));
+    import_live(&world).exit(1).any_stdout().stderr_contains(&[
+        "error: the import ended early: the service responded with 404",
+        "hint: check `--base-url`, and that the service is a FeatureProbe (`--service-kind`)\n",
+    ]);
+}
