@@ -38,6 +38,11 @@ function setConnection(text, state) {
   if (state !== "live" || failures) announce(text);
 }
 
+// A filter fetches the page although updates are paused.
+function showConnection() {
+  setConnection(isPaused ? "Paused" : "Live", isPaused ? "paused" : "live");
+}
+
 function schedule() {
   clearTimeout(timer);
   if (isPaused || document.hidden || !INTERVAL) return;
@@ -64,14 +69,14 @@ async function update() {
     const page = await fetched(location.href, { "If-None-Match": `"${body.dataset.version}"` });
     if (request !== newest) return;
     if (page) patch(page);
-    setConnection("Live", "live");
+    showConnection();
     failures = 0;
   } catch (error) {
     if (request !== newest) return;
     failures += 1;
     // A proxy answers for a server that restarts, and a token may have been replaced.
     const reason = error.name === "Error" ? `Update failed (${error.message})` : "Connection lost";
-    setConnection(`${reason}, trying again`, "lost");
+    setConnection(isPaused ? reason : `${reason}, trying again`, "lost");
   }
   schedule();
 }
@@ -143,9 +148,11 @@ function morphAttributes(from, to) {
 byId("pause")?.addEventListener("click", ({ currentTarget: button }) => {
   isPaused = !isPaused;
   button.setAttribute("aria-pressed", String(isPaused));
-  setConnection(isPaused ? "Paused" : "Live", isPaused ? "paused" : "live");
-  if (isPaused) clearTimeout(timer);
-  else update();
+  showConnection();
+  if (!isPaused) return void update();
+  clearTimeout(timer);
+  // The response to an open request would still change the page.
+  newest += 1;
 });
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden && !isPaused) update();

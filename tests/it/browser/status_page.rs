@@ -155,6 +155,31 @@ fn a_person_finds_a_toggle_by_its_name_and_state() {
 }
 
 #[test]
+fn a_paused_page_stays_as_it_is_and_can_be_filtered() {
+    let Some(browser) = Browser::start() else { return };
+    let stand = Stand::with_held_toggles();
+    stand.open(&browser);
+    browser.click("#pause");
+    reads(&browser, "#connection", "Paused");
+    browser.click("#search");
+    browser.write("prod t7");
+    reads(&browser, "#toggle-count", "1 of 10 toggles");
+    reads(&browser, "#connection", "Paused");
+    // A response that arrives after the click changes nothing.
+    browser.click("#pause");
+    reads(&browser, "#connection", "Live");
+    browser.eval(
+        "document.dispatchEvent(new Event('visibilitychange')); document.querySelector('#pause').click()",
+    );
+    browser.eval("document.querySelector('#verdict').textContent = 'as it was'");
+    browser.eval("document.body.dataset.version = ''");
+    browser.eval("new Promise(resolve => setTimeout(resolve, 500))");
+    reads(&browser, "#verdict", "as it was");
+    reads(&browser, "#connection", "Paused");
+    browser.is_quiet(&stand.origin());
+}
+
+#[test]
 fn the_page_of_the_daemon_can_be_used_with_the_keyboard_alone() {
     let Some(browser) = Browser::start() else { return };
     let stand = Stand::with_held_toggles();
