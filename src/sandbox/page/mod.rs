@@ -12,6 +12,7 @@ mod tests;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
@@ -64,18 +65,21 @@ pub(super) struct VersionsQuery {
 
 async fn overview_page(
     State(state): State<Arc<PageState>>,
-    Query(query): Query<OverviewQuery>,
+    query: Result<Query<OverviewQuery>, QueryRejection>,
     headers: HeaderMap,
 ) -> Response {
+    let query = query.map(|Query(query)| query).unwrap_or_default();
     overview::body(&state, &query, now()).response(StatusCode::OK, &headers)
 }
 
 async fn comparison_page(
     State(state): State<Arc<PageState>>,
-    Query(query): Query<VersionsQuery>,
+    query: Result<Query<VersionsQuery>, QueryRejection>,
     headers: HeaderMap,
 ) -> Response {
-    match comparison::body(&*state.source, &query, now()) {
+    // People edit addresses.
+    let query = query.ok();
+    match query.and_then(|Query(query)| comparison::body(&*state.source, &query, now())) {
         Some(body) => body.response(StatusCode::OK, &headers),
         None => missing().response(StatusCode::NOT_FOUND, &headers),
     }

@@ -120,6 +120,11 @@ fn two_versions_are_compared_on_the_page_of_the_sandbox() {
     assert_eq!(browser.eval("window.isSame"), true);
     assert!(browser.text("location.search").contains("from=2&to=4"));
     browser.is_quiet(&sandbox.url());
+    // People edit addresses.
+    for query in ["", "?toggle=shop/prod/pay&to=last", "?toggle=nothing"] {
+        browser.open(&format!("{}/versions{query}", sandbox.url()));
+        shows(&browser, "The sandbox has no such toggle or version.");
+    }
 }
 
 #[test]
