@@ -55,6 +55,16 @@ fn compose_runs_the_daemon_with_the_sandbox() {
         given("sandbox", "GITOGGLE_SANDBOX_TOKEN")
     );
     assert_eq!(services["gitoggle"]["stop_grace_period"], "30s");
+    // The sandbox forgets its toggles when it ends, so a state that outlived it would keep it empty.
+    let of_daemon = &services["gitoggle"];
+    let memory = words(&of_daemon["tmpfs"]);
+    assert!(
+        memory.contains(&"/var/lib/gitoggle:mode=1777".to_owned()),
+        "{memory:?}"
+    );
+    let volumes = words(&of_daemon["volumes"]);
+    let is_state = |volume: &String| volume.contains(":/var/lib/gitoggle");
+    assert!(!volumes.iter().any(is_state), "{volumes:?}");
     let waits = &services["gitoggle"]["depends_on"]["sandbox"]["condition"];
     assert_eq!(waits, "service_healthy", "the certificate has to be there first");
     let ports = words(&services["sandbox"]["ports"]);
