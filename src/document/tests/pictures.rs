@@ -85,6 +85,17 @@ fn colors_change_nothing_but_the_color() {
 }
 
 #[test]
+fn a_control_character_is_at_its_place_and_escaped() {
+    let document = yaml(with("adults", "\"adu\u{1b}[31mlts\""));
+    assert_eq!(found(&document), ["7:17 syntax"]);
+    let text = render(&document.diagnostics, Color::Never);
+    assert!(
+        text.contains("- name: \"adu\\u{1b}[31mlts\"") && !text.contains('\u{1b}'),
+        "{text}"
+    );
+}
+
+#[test]
 fn foreign_text_is_harmless_and_columns_line_up() {
     let hostile = with("adults", "\"\u{202e}日本\u{200b}\tx\" # \u{2066}")
         .replace("serve: { select: 1 }", "serve: ' \u{202e}' # \u{200b}");

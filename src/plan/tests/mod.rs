@@ -145,7 +145,7 @@ fn rich() -> Plan {
 
 /// The findings of a document with two mistakes.
 fn broken(path: &str) -> Vec<Diagnostic> {
-    let text = "disabled: false\ncolour: \"::error::\u{1b}[31m ``` ##[group]\"\n";
+    let text = "disabled: false\ncolour: \"::error::\u{202e}[31m ``` ##[group]\"\n";
     let blob = Blob::Content(text.into());
     let mut found = document::read(path, Format::Yaml, &blob, ServiceKind::Documented).diagnostics;
     found.truncate(2);

@@ -105,7 +105,7 @@ fn the_text_is_for_people() {
     error[unknown-key]: a document has no `colour`
      --> p/e/bad.yaml:2:1
       |
-    2 | colour: "::error::\u{1b}[31m ``` #\#[group]"
+    2 | colour: "::error::\u{202e}[31m ``` #\#[group]"
       | ^^^^^^
       |
       = help: a document has `disabled` and `content`
