@@ -50,7 +50,8 @@ use failure::{ExitStatus, Failure};
 /// Runs the program with the arguments `typed`, the program's name first, and returns the exit code (DESIGN, section 3).
 #[must_use]
 pub fn main(typed: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let invocation = match args::parse(typed) {
+    let typed: Vec<OsString> = typed.into_iter().collect();
+    let invocation = match args::parse(typed.iter().cloned()) {
         Ok(invocation) => invocation,
         Err(error) => {
             let stream = if error.use_stderr() {
@@ -58,6 +59,9 @@ pub fn main(typed: impl IntoIterator<Item = OsString>) -> ExitCode {
             } else {
                 Stream::Stdout
             };
+            if error.use_stderr() && output(&typed) == Some(OutputFormat::Json) {
+                let _ = show::json(&misused(&error).json());
+            }
             let _ = stream.print(&error.render().to_string());
             return ExitCode::from(args::exit_code(&error));
         }
@@ -68,6 +72,36 @@ pub fn main(typed: impl IntoIterator<Item = OsString>) -> ExitCode {
         failure.status()
     });
     ExitCode::from(status.code())
+}
+
+/// Returns the output that arguments with a usage error ask for. The file of settings is not read then.
+fn output(typed: &[OsString]) -> Option<OutputFormat> {
+    let variable = std::env::var("GITOGGLE_OUTPUT").ok();
+    let mut words = typed.iter().filter_map(|word| word.to_str());
+    let mut found = variable.and_then(|word| word.parse().ok());
+    while let Some(word) = words.next() {
+        let value = match word {
+            "--" => break,
+            "-o" | "--output" => words.next(),
+            word => (word.strip_prefix("--output=")).or_else(|| word.strip_prefix("-o")),
+        };
+        let value = value.map(|value| value.trim_start_matches('='));
+        found = value.and_then(|value| value.parse().ok()).or(found);
+    }
+    found
+}
+
+/// Returns a usage error with its tip, without the usage.
+fn misused(error: &clap::Error) -> Failure {
+    let text = error.render().to_string();
+    let mut paragraphs = text.split("\n\n").map(str::trim);
+    let message = paragraphs.next().unwrap_or_default();
+    let message = message.strip_prefix("error: ").unwrap_or(message).to_owned();
+    let failure = Failure::new(ExitStatus::Usage, message);
+    match paragraphs.find_map(|paragraph| paragraph.strip_prefix("tip: ")) {
+        Some(tip) => failure.hint(tip),
+        None => failure,
+    }
 }
 
 fn run(invocation: &Invocation) -> Result<ExitStatus, Failure> {
@@ -126,6 +160,12 @@ fn finished(
         }
         OutputFormat::Sarif if has_output(command, output) => {
             show::json(&render::sarif(&[], Some(&error)))?;
+        }
+        OutputFormat::Gitlab if has_output(command, output) => {
+            show::json(&render::code_quality(&[], Some(&error)))?;
+        }
+        OutputFormat::Github if failure.status() != ExitStatus::Clean && has_output(command, output) => {
+            print(&render::failed_annotation(&error))?;
         }
         _ => {}
     }

@@ -133,7 +133,7 @@ impl PlanPage {
                 plan: render::json_for(plan, users),
                 notes: &self.notes,
             }),
-            OutputFormat::Gitlab => show::json(&render::code_quality(plan.findings())),
+            OutputFormat::Gitlab => show::json(&render::code_quality(plan.findings(), None)),
             OutputFormat::Junit => print(&render::junit_plan(plan)),
             OutputFormat::Sarif => show::json(&render::sarif(plan.findings(), None)),
             OutputFormat::Markdown => print(&self.markdown(render::ANY_COMMENT)),

@@ -184,6 +184,8 @@ fn show(checked: &Checked, problem: Option<&Failure>, settings: &Settings) -> Re
         unmatched: _,
     } = checked;
     let summary = summary(documents.len(), findings, waived.len());
+    let error = problem.map(|problem| problem.json_error().message);
+    let error = error.as_deref();
     match settings.output {
         OutputFormat::Human => {
             let mut text = document::render(findings, color(settings));
@@ -205,18 +207,13 @@ fn show(checked: &Checked, problem: Option<&Failure>, settings: &Settings) -> Re
             "waived": waived,
         })),
         OutputFormat::Github => {
-            print(&(render::annotations(findings) + &summary + "\n"))?;
+            let failed = error.map(render::failed_annotation).unwrap_or_default();
+            print(&(render::annotations(findings) + &failed + &summary + "\n"))?;
             show::step_summary(|limit| render::findings(findings, &summary, limit))
         }
-        OutputFormat::Gitlab => show::json(&render::code_quality(findings)),
-        OutputFormat::Junit => {
-            let problem = problem.map(|problem| problem.json_error().message);
-            print(&render::junit_documents(documents, findings, problem.as_deref()))
-        }
-        OutputFormat::Sarif => {
-            let problem = problem.map(|problem| problem.json_error().message);
-            show::json(&render::sarif(findings, problem.as_deref()))
-        }
+        OutputFormat::Gitlab => show::json(&render::code_quality(findings, error)),
+        OutputFormat::Junit => print(&render::junit_documents(documents, findings, error)),
+        OutputFormat::Sarif => show::json(&render::sarif(findings, error)),
         OutputFormat::Markdown => print(&render::findings(findings, &summary, render::ANY_COMMENT)),
     }
 }

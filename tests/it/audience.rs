@@ -79,6 +79,8 @@ fn csv_and_json_lines_mean_the_same() {
         CSV.to_owned(),
         CSV.replace('\n', "\r\n"),
         format!("\u{feff}{CSV}"),
+        CSV.replace(',', ";"),
+        CSV.replace(',', "\t"),
     ] {
         let mut found = plan(&world, &csv).set("output", "json").exit(0).json();
         // The header is line 1, and a quoted line break is a line.
@@ -146,6 +148,7 @@ fn a_file_that_is_no_audience_fails() {
         ("{}}\n", "has no user"),
         ("key,age,age\na,1,2\n", "names `age` twice"),
         ("\"key\n", "a quote is not closed"),
+        ("key;age;age\n", "names `age` twice"),
     ] {
         plan(&world, users).exit(1).stderr_contains(&[needle]);
         plan(&world, users)
@@ -154,6 +157,13 @@ fn a_file_that_is_no_audience_fails() {
             .stdout_contains(&[needle])
             .any_stderr();
     }
+    std::fs::write(world.path("users"), b"key,\xff\na,1\n").unwrap();
+    world
+        .plan()
+        .arg("--audience")
+        .arg(world.path("users"))
+        .exit(1)
+        .stderr_contains(&["the header of the audience is not UTF-8"]);
     world
         .plan()
         .args("--audience nowhere")

@@ -88,6 +88,7 @@ fn a_job_summary_that_cannot_be_written_is_an_error() {
         .set("output", "github")
         .env("GITHUB_STEP_SUMMARY", world.path("no/such/folder"))
         .exit(1)
+        .stdout("::error title=gitoggle::could not write the job summary to `$TMP/no/such/folder`\n")
         .stderr(
             "error: could not write the job summary to `$TMP/no/such/folder`\n  \
              caused by: No such file or directory\n",

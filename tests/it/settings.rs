@@ -1,6 +1,8 @@
 //! Settings: one name in three places, and one message for all mistakes.
 
-use crate::support::{TOKEN, World, body, doc};
+use serde_json::json;
+
+use crate::support::{Gitoggle, TOKEN, World, body, doc};
 
 /// A world in which a change of `pay` is pending.
 fn waiting() -> World {
@@ -16,7 +18,7 @@ fn waiting() -> World {
 fn flags_take_precedence_over_variables_and_variables_over_the_file() {
     let world = waiting();
     let config = world.write("gitoggle.yaml", "comment_max_chars: 3\n");
-    let comment = |run: crate::support::Gitoggle| {
+    let comment = |run: Gitoggle| {
         run.set("output", "json").exit(0).json()["changes"][0]["comment"]
             .as_str()
             .unwrap()
@@ -222,6 +224,42 @@ fn unknown_keys_are_errors_and_unknown_variables_warnings() {
         .stderr_contains(&["--on-removal"]);
     world.bare("aply").exit(64).stderr_contains(&["aply", "apply"]);
     world.nothing_sent();
+}
+
+#[test]
+fn an_unknown_flag_or_command_is_json_if_the_output_is() {
+    let world = World::new();
+    let error = |run: Gitoggle| run.exit(64).any_stderr().json()["error"].clone();
+    for run in [
+        world.bare("plan").args("-o json --frm main"),
+        world.bare("plan").args("--frm main --output=json"),
+        world.bare("plan").args("--frm main -ojson"),
+        world
+            .bare("plan")
+            .args("--frm main")
+            .env("GITOGGLE_OUTPUT", "json"),
+    ] {
+        let expected = json!({
+            "message": "unexpected argument '--frm' found",
+            "causes": [],
+            "hint": "a similar argument exists: '--from'",
+        });
+        assert_eq!(error(run), expected);
+    }
+    let unknown = error(world.bare("pln").args("-o json"));
+    assert!(
+        unknown["message"].as_str().unwrap().contains("'pln'"),
+        "{unknown}"
+    );
+    for run in [
+        world
+            .bare("plan")
+            .args("-o human --frm main")
+            .env("GITOGGLE_OUTPUT", "json"),
+        world.bare("plan").args("--frm main -- -o json"),
+    ] {
+        run.exit(64).stdout("").stderr_contains(&["'--frm'"]);
+    }
 }
 
 #[test]

@@ -8,9 +8,12 @@ use super::chunks::{Chunk, Chunks};
 use crate::evaluate::{Audience, Person, Tally};
 use crate::model::{counted, cut, escaped};
 
-/// The names of the columns.
+/// The names of the columns, and what separates them.
 #[derive(Debug)]
-pub(super) struct Header(Vec<String>);
+pub(super) struct Header {
+    names: Vec<String>,
+    delimiter: u8,
+}
 
 /// What a column is for.
 #[derive(Clone, Copy)]
@@ -30,10 +33,10 @@ impl Header {
                 "the header of the audience cannot be read: {reason}"
             )));
         }
-        let mut record = ByteRecord::new();
-        reader(&chunk.bytes)
-            .read_byte_record(&mut record)
-            .map_err(io::Error::other)?;
+        let Ok(text) = std::str::from_utf8(&chunk.bytes) else {
+            return Ok(Err("the header of the audience is not UTF-8".to_owned()));
+        };
+        let (record, delimiter) = first_record(text).map_err(io::Error::other)?;
         let mut names: Vec<String> = Vec::new();
         for field in &record {
             let name = String::from_utf8_lossy(field).trim().to_owned();
@@ -43,7 +46,7 @@ impl Header {
             }
             names.push(name);
         }
-        Ok(Ok(Self(names)))
+        Ok(Ok(Self { names, delimiter }))
     }
 
     fn columns(&self, person: &Person<'_>) -> Vec<Column> {
@@ -51,12 +54,28 @@ impl Header {
             "key" => Column::Key,
             name => person.slot(name).map_or(Column::Unused, Column::Slot),
         };
-        self.0.iter().map(column).collect()
+        self.names.iter().map(column).collect()
     }
 }
 
-fn reader(bytes: &[u8]) -> Reader<&[u8]> {
+/// Returns the fields of the header, and the delimiter: what separates it into several fields.
+fn first_record(text: &str) -> csv::Result<(ByteRecord, u8)> {
+    let mut first = None;
+    // Spreadsheets write semicolons where the comma separates decimals, and tabs when they copy.
+    for delimiter in [b',', b';', b'\t'] {
+        let mut record = ByteRecord::new();
+        reader(text.as_bytes(), delimiter).read_byte_record(&mut record)?;
+        if record.len() > 1 {
+            return Ok((record, delimiter));
+        }
+        first.get_or_insert((record, delimiter));
+    }
+    Ok(first.unwrap_or_default())
+}
+
+fn reader(bytes: &[u8], delimiter: u8) -> Reader<&[u8]> {
     ReaderBuilder::new()
+        .delimiter(delimiter)
         .has_headers(false)
         .flexible(true)
         .from_reader(bytes)
@@ -71,7 +90,7 @@ pub(super) fn count(
     tally: &mut Tally,
 ) {
     let columns = header.columns(person);
-    let mut reader = reader(&chunk.bytes);
+    let mut reader = reader(&chunk.bytes, header.delimiter);
     let mut record = ByteRecord::new();
     while reader
         .read_byte_record(&mut record)

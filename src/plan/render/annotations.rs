@@ -47,6 +47,15 @@ pub fn annotations(findings: &[Diagnostic]) -> String {
     out
 }
 
+/// Returns the workflow command of an error of the command as a whole.
+#[must_use]
+pub fn failed_annotation(problem: &str) -> String {
+    format!(
+        "::error title=gitoggle::{}\n",
+        data(&escaped(problem).to_string())
+    )
+}
+
 fn annotation(finding: &Diagnostic) -> String {
     let file = property(&escaped(&finding.path).to_string());
     let place = match finding.line {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::document::Diagnostic;
 use crate::model::hex;
 
 /// Creates the fingerprints of one report. A fingerprint does not depend on the line, so that it survives an edit above
@@ -13,10 +12,10 @@ use crate::model::hex;
 pub(super) struct Fingerprints(BTreeMap<[u8; 32], usize>);
 
 impl Fingerprints {
-    /// Returns the fingerprint of the next finding.
-    pub(super) fn next(&mut self, finding: &Diagnostic) -> String {
+    /// Returns the fingerprint of the next finding, by its check, path and message.
+    pub(super) fn next(&mut self, parts: [&str; 3]) -> String {
         let mut hash = Sha256::new();
-        for part in [finding.id, &finding.path, &finding.message] {
+        for part in parts {
             hash.update(part);
             // Without a separator, two different findings could have the same bytes.
             hash.update([0]);

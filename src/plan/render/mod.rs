@@ -18,7 +18,7 @@ mod sarif;
 mod text;
 mod users;
 
-pub use annotations::{annotations, github};
+pub use annotations::{annotations, failed_annotation, github};
 pub(super) use fence::{block, fitting};
 pub use gitlab::{CodeQualityIssue, code_quality};
 pub use inline::code;

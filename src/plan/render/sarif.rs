@@ -101,7 +101,7 @@ fn result(finding: &Diagnostic, index: usize, fingerprints: &mut Fingerprints) -
                 "region": region,
             },
         }],
-        "partialFingerprints": { "finding/v1": fingerprints.next(finding) },
+        "partialFingerprints": { "finding/v1": fingerprints.next([finding.id, &finding.path, &finding.message]) },
     })
 }
 
