@@ -6,7 +6,7 @@ use super::{
     AppliedVersion, Before, Candidate, Desired, LastOutcome, LiveAccess, NotRetried, OnRemove, Orphan,
     OrphanReason, Policy, StateEdit, WithheldReason,
 };
-use crate::model::{Action, EnvironmentId, ObjectId, Payload, ToggleId, Version};
+use crate::model::{Action, EnvironmentId, LiveContent, ObjectId, Payload, ToggleId, Version};
 
 /// The input of a decision besides the toggle.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +17,8 @@ pub struct DecisionContext<'a> {
     pub applied_counts: &'a BTreeMap<EnvironmentId, usize>,
     /// The environments that are held as a whole, with the reason.
     pub environment_holds: &'a BTreeMap<EnvironmentId, String>,
+    /// The targeting that the service has of the drifted toggles that may be overwritten.
+    pub overwritten: &'a BTreeMap<ToggleId, LiveContent>,
 }
 
 impl DecisionContext<'_> {
@@ -29,7 +31,7 @@ impl DecisionContext<'_> {
             None | Some(0) => PassOrder::First,
             Some(_) => PassOrder::Later,
         };
-        let mut decision = decide(candidate, pass, self.policy);
+        let mut decision = decide(candidate, pass, self.policy, self.overwritten.get(&id));
         // Comes after the decision, because an invalid document and a toggle outside `--only` keep theirs.
         if let Some(reason) = self.environment_holds.get(&environment) {
             decision = withhold(decision, WithheldReason::Environment(reason.clone()));
@@ -98,7 +100,12 @@ fn withhold(decision: ToggleDecision, reason: WithheldReason) -> ToggleDecision 
     }
 }
 
-fn decide(candidate: Candidate, pass: PassOrder, policy: &Policy) -> ToggleDecision {
+fn decide(
+    candidate: Candidate,
+    pass: PassOrder,
+    policy: &Policy,
+    overwritten: Option<&LiveContent>,
+) -> ToggleDecision {
     let Candidate { id, desired, applied } = candidate;
     // An unknown toggle is always in the plan, even if its request is not retried (DESIGN, section 4, *Unknown*).
     let unknown = |why| match &applied {
@@ -118,11 +125,16 @@ fn decide(candidate: Candidate, pass: PassOrder, policy: &Policy) -> ToggleDecis
         }
         Desired::Absent { path } => orphan(id, path, applied, policy.on_remove),
         Desired::Renamed { path } => renamed(id, path, applied, policy),
-        Desired::Document(version) => document(version, applied, pass),
+        Desired::Document(version) => document(version, applied, pass, overwritten),
     }
 }
 
-fn document(version: Version, applied: AppliedVersion, pass: PassOrder) -> ToggleDecision {
+fn document(
+    version: Version,
+    applied: AppliedVersion,
+    pass: PassOrder,
+    overwritten: Option<&LiveContent>,
+) -> ToggleDecision {
     // A request that was sent before had its first pass decided then.
     let pass = match applied {
         AppliedVersion::Nothing => pass,
@@ -131,7 +143,11 @@ fn document(version: Version, applied: AppliedVersion, pass: PassOrder) -> Toggl
         }
     };
     let replaced = match &applied {
-        AppliedVersion::Document { object, format, .. } if *format == version.format => Some(*object),
+        AppliedVersion::Document {
+            object,
+            format,
+            payload,
+        } if *format == version.format && *payload != version.payload => Some(*object),
         _ => None,
     };
     let publish = |version, action, before, retried_comment| {
@@ -147,10 +163,14 @@ fn document(version: Version, applied: AppliedVersion, pass: PassOrder) -> Toggl
     };
     match applied {
         AppliedVersion::Nothing => publish(version, Action::Create, Before::Nothing, None),
-        // The new object is recorded, so that the next comparison by object id finds no difference.
-        AppliedVersion::Document { payload, .. } if payload == version.payload => {
-            ToggleDecision::Edit(Box::new(StateEdit::SameMeaning(version)))
-        }
+        AppliedVersion::Document { payload, .. } if payload == version.payload => match overwritten {
+            Some(LiveContent::Known(live)) => {
+                publish(version, Action::Update, Before::Live(live.clone()), None)
+            }
+            Some(LiveContent::Inexpressible(_)) => publish(version, Action::Update, Before::Unreadable, None),
+            // The new object is recorded, so that the next comparison by object id finds no difference.
+            None => ToggleDecision::Edit(Box::new(StateEdit::SameMeaning(version))),
+        },
         AppliedVersion::Document { payload, .. } => {
             publish(version, Action::Update, Before::Applied(payload), None)
         }

@@ -1,19 +1,18 @@
 //! Turns decisions into a plan in two steps, so that commits are looked up only for changes to publish.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::change::{removal_comment, same_environment};
 use super::decide::{DecidedToggle, DraftChange, PassOrder, ToggleDecision};
 use super::first_pass::{FirstPassChoice, FirstPassRules, by_operator};
 use super::{
-    Before, Change, DriftedToggle, FirstPass, Input, LastOutcome, OnDrift, OnInvalid, Orphan, OrphanReason,
-    Overwrite, Parked, Plan, Policy, PublishAttempt, Rail, StateEdit, Stopped, SuspensionHold, Trailer,
-    WithheldReason, WithheldToggle,
+    Change, FirstPass, Input, LastOutcome, OnDrift, OnInvalid, Orphan, OrphanReason, Overwrite, Parked, Plan,
+    Policy, PublishAttempt, Rail, StateEdit, Stopped, SuspensionHold, Trailer, WithheldReason, WithheldToggle,
 };
 use crate::model::{
-    Action, Attribution, EnvironmentId, HistoryEvidence, LiveContent, ObjectId, Override, Payload,
-    Suspensions, ToggleId, Version,
+    Action, Attribution, EnvironmentId, HistoryEvidence, ObjectId, Override, Payload, Suspensions, ToggleId,
+    Version,
 };
 
 /// A plan whose changes have no commits yet. The rails apply later, because a commit's trailer can lift them.
@@ -41,7 +40,6 @@ impl Draft {
             applied_counts,
             environment_holds,
             parked,
-            drifted,
             suspensions,
             overrides,
             mut findings,
@@ -74,7 +72,6 @@ impl Draft {
         for toggle in decided {
             draft.add(toggle, &parked);
         }
-        draft.overwrite_drifted(drifted);
         draft
     }
 
@@ -97,38 +94,6 @@ impl Draft {
                 self.changes.push(change);
             }
         }
-    }
-
-    /// Adds the drifted toggles that may be overwritten, unless the pass decides on them anyway.
-    fn overwrite_drifted(&mut self, drifted: Vec<DriftedToggle>) {
-        let decided: BTreeSet<ToggleId> = {
-            let changes = self.changes.iter().map(|change| &change.version.id);
-            let withheld = self.plan.withheld.iter().map(|withheld| &withheld.id);
-            let orphans = self.plan.orphans.iter().map(|orphan| &orphan.id);
-            changes.chain(withheld).chain(orphans).cloned().collect()
-        };
-        for DriftedToggle { applied, live, .. } in drifted {
-            let environment = applied.id.environment();
-            let is_allowed = self.policy.on_drift == OnDrift::Overwrite
-                || self.plan.overrides.overwrite_drift.contains(&environment);
-            if !is_allowed || !self.policy.scope.contains(&applied.id) || decided.contains(&applied.id) {
-                continue;
-            }
-            let hold = self.plan.environment_holds.get(&environment).cloned();
-            self.changes.push(Box::new(DraftChange {
-                version: applied,
-                action: Action::Update,
-                before: match live.content {
-                    LiveContent::Known(payload) => Before::Live(payload),
-                    LiveContent::Inexpressible(_) => Before::Unreadable,
-                },
-                retried_comment: None,
-                replaced: None,
-                pass: PassOrder::Later,
-                withheld: hold.map(WithheldReason::Environment),
-            }));
-        }
-        self.changes.sort_by(|a, b| a.version.id.cmp(&b.version.id));
     }
 
     /// Returns the paths whose commits [`Draft::attribute`] needs, with the desired targeting (`None` if the file was

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::decide::{DecidedToggle, DraftChange};
-use super::{DriftedToggle, Overrides, SourceInfo, WithheldReason};
+use super::{Overrides, SourceInfo, WithheldReason};
 use crate::document::Diagnostic;
 use crate::model::{EnvironmentId, RequestDigest, Suspensions, ToggleId};
 
@@ -14,7 +14,8 @@ pub struct Input {
     pub source: SourceInfo,
     /// The service's URL, if it is configured.
     pub base_url: Option<String>,
-    /// The decisions on the toggles whose object differs from the applied one and on the unknown ones, one per toggle.
+    /// The decisions on the toggles whose object differs from the applied one, on the unknown ones, and on the drifted ones
+    /// that may be overwritten, one per toggle.
     pub decided: Vec<DecidedToggle>,
     /// The number of applied toggles per environment; absent or 0 makes the pass a first pass.
     pub applied_counts: BTreeMap<EnvironmentId, usize>,
@@ -22,8 +23,6 @@ pub struct Input {
     pub environment_holds: BTreeMap<EnvironmentId, String>,
     /// The toggles that are not retried yet.
     pub parked: BTreeMap<ToggleId, Parked>,
-    /// The toggles that were changed on the service. Those that may be overwritten are published again.
-    pub drifted: Vec<DriftedToggle>,
     /// The active suspensions.
     pub suspensions: Suspensions,
     /// What operators allowed for this revision.

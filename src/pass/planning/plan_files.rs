@@ -7,11 +7,13 @@ use super::applied::AppliedSide;
 use super::attribution::attribute;
 use super::read::{ReadContext, read};
 use super::{Files, emptied, source_info};
-use crate::model::{Action, EnvironmentId, ObjectId, Sent, Suspensions, ToggleId, Trees};
+use crate::model::{Action, EnvironmentId, LiveContent, ObjectId, Sent, Suspensions, ToggleId, Trees};
 use crate::pass::config::Rules;
 use crate::pass::{Error, check_scope};
 use crate::plan::compare::{AppliedTree, Comparison, Difference, Places, Roots, compare, has_document};
-use crate::plan::{DecisionContext, Draft, DriftedToggle, Input, Parked, Plan, SourceInfo};
+use crate::plan::{
+    DecisionContext, Draft, DriftedToggle, Input, OnDrift, Overrides, Parked, Plan, Policy, SourceInfo,
+};
 use crate::source::{self, Snapshot};
 
 /// The files of a plan. The plan is attributed to the commits of `snapshot` even if the files are not committed.
@@ -38,9 +40,8 @@ where
 {
     let input = Input {
         parked: parked.clone(),
-        drifted: drifted.to_vec(),
         suspensions,
-        ..input(files, applied, rules)?
+        ..input(files, applied, rules, drifted)?
     };
     let draft = Draft::new(input, &rules.policy);
     attribute(draft, files.snapshot, files.files, rules)
@@ -54,14 +55,32 @@ pub(super) fn input<S, F>(
     files: &PlanFiles<'_, F>,
     applied: AppliedSide<'_>,
     rules: &Rules,
+    drifted: &[DriftedToggle],
 ) -> Result<Input, Error>
 where
     S: Trees<Error = source::Error>,
     F: Fn() -> Result<S, Error> + Sync,
 {
-    let comparison = compared(files, applied, rules)?;
+    let overrides = applied.overrides(files.snapshot.revision());
+    let overwritten = overwritten(drifted, &rules.policy, &overrides);
+    let comparison = compared(files, applied, rules, &overwritten)?;
     check_source(&comparison, files.snapshot, rules)?;
-    decided(files, applied, rules, comparison)
+    decided(files, applied, rules, comparison, overrides, &overwritten)
+}
+
+/// Returns the targeting that the service has of the drifted toggles that may be overwritten.
+fn overwritten(
+    drifted: &[DriftedToggle],
+    policy: &Policy,
+    overrides: &Overrides,
+) -> BTreeMap<ToggleId, LiveContent> {
+    let is_allowed = |id: &ToggleId| {
+        policy.on_drift == OnDrift::Overwrite || overrides.overwrite_drift.contains(&id.environment())
+    };
+    let drifted = drifted.iter();
+    let drifted = drifted.map(|drifted| (&drifted.applied.id, &drifted.live.content));
+    let allowed = drifted.filter(|(id, _)| is_allowed(id) && policy.scope.contains(id));
+    allowed.map(|(id, live)| (id.clone(), live.clone())).collect()
 }
 
 /// Reads the differing documents and decides about each toggle.
@@ -70,6 +89,8 @@ fn decided<S, F>(
     applied: AppliedSide<'_>,
     rules: &Rules,
     comparison: Comparison,
+    overrides: Overrides,
+    overwritten: &BTreeMap<ToggleId, LiveContent>,
 ) -> Result<Input, Error>
 where
     S: Trees<Error = source::Error>,
@@ -87,12 +108,12 @@ where
     let settled = applied.settled().unwrap_or(&nothing);
     // The rails divide by the number of applied toggles, so a confirmed change counts before it is recorded.
     count_settled(settled, &differences, &mut applied_counts);
-    let overrides = applied.overrides(files.snapshot.revision());
     let environment_holds = emptied::holds(lost, &differences, rules, &overrides);
     let deciding = DecisionContext {
         policy: &rules.policy,
         applied_counts: &applied_counts,
         environment_holds: &environment_holds,
+        overwritten,
     };
     let open = || Ok(((files.open)()?, applied.trees()?));
     let unknown = applied.unknown();
@@ -118,7 +139,6 @@ where
         applied_counts,
         environment_holds,
         parked: BTreeMap::new(),
-        drifted: Vec::new(),
         suspensions: Suspensions::default(),
         overrides,
         findings,
@@ -129,6 +149,7 @@ fn compared<S, F>(
     files: &PlanFiles<'_, F>,
     applied: AppliedSide<'_>,
     rules: &Rules,
+    overwritten: &BTreeMap<ToggleId, LiveContent>,
 ) -> Result<Comparison, Error>
 where
     S: Trees<Error = source::Error>,
@@ -145,10 +166,11 @@ where
         kind: rules.kind,
         side: applied.kind(),
     };
-    // The applied tree does not show these toggles correctly, so they are compared even if both trees are equal.
+    // The service may not have what the applied tree shows, so these are compared even if both trees are equal.
     let (unknown, settled) = (applied.unknown(), applied.settled());
     let settled = settled.into_iter().flat_map(BTreeMap::keys);
-    let always: BTreeSet<ToggleId> = unknown.keys().chain(settled).cloned().collect();
+    let always = unknown.keys().chain(settled).chain(overwritten.keys());
+    let always: BTreeSet<ToggleId> = always.cloned().collect();
     let (source, trees) = ((files.open)()?, applied.trees()?);
     let mut found: Comparison = compare::<_, _, Error>(&source, trees.as_ref(), roots, &places, &always)?;
     // Folders that are equal at both revisions are not read, and may contain no document.

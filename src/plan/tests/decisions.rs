@@ -31,6 +31,41 @@ fn a_first_pass_is_held_adopted_or_asserted() {
 }
 
 #[test]
+fn drift_is_published_over_from_a_document_with_the_applied_meaning_and_counts_for_the_rails() {
+    let overwrite = Policy {
+        on_drift: OnDrift::Overwrite,
+        on_remove: OnRemove::Forget,
+        ..Policy::default()
+    };
+    let drifted = |mut world: World, toggles: &[&str]| {
+        let live = LiveContent::Known(doc(8).payload());
+        let toggles = toggles.iter().map(|toggle| (id(toggle), live.clone()));
+        world.overwritten = toggles.collect();
+        world
+    };
+    let same_meaning = Want::Document(Doc { meaning: 2, blob: 9 });
+    let mut world = World::of(12, 0, 0).want("p/e/t001", same_meaning);
+    world.desired.remove(&id("p/e/t002"));
+    world = world.want("p/e/t003", Want::Invalid);
+    let world = drifted(world, &["p/e/t000", "p/e/t001", "p/e/t002", "p/e/t003"]);
+    let plan = world.plan(&overwrite);
+    let updates = [("p/e/t000", Action::Update), ("p/e/t001", Action::Update)];
+    assert_eq!(published(&plan), updates);
+    assert_eq!(
+        plan.changes()[1].object,
+        ObjectId([9; 20]),
+        "the document as it is now"
+    );
+    // The removed document is forgotten, and the reformatted one is recorded with its publish.
+    assert_eq!(plan.state_edits().len(), 1);
+    let many = ["p/e/t004", "p/e/t005", "p/e/t006", "p/e/t007"];
+    let plan = drifted(World::of(12, 0, 0), &many).plan(&overwrite);
+    assert_eq!(plan.changes().len(), 0);
+    assert!(reasons(&plan).iter().all(|(_, kind)| *kind == "rail"));
+    assert_eq!(plan.withheld().len(), 4);
+}
+
+#[test]
 fn a_trailer_of_a_commit_that_adds_a_document_decides_about_its_environment() {
     let kinds = |message: &str, policy: &Policy| {
         let plan = World::of(0, 0, 2).message(message).plan(policy);

@@ -16,9 +16,9 @@ use std::sync::Arc;
 use super::*;
 use crate::document::{self, Diagnostic};
 use crate::model::{
-    Action, Attribution, Blob, Commit, CommitId, Content, EnvironmentId, Format, HistoryEvidence, ObjectId,
-    Payload, RequestDigest, Sent, Serve, ServiceKind, Suspension, Suspensions, Targeting, ToggleId,
-    Variation, Version,
+    Action, Attribution, Blob, Commit, CommitId, Content, EnvironmentId, Format, HistoryEvidence,
+    LiveContent, ObjectId, Payload, RequestDigest, Sent, Serve, ServiceKind, Suspension, Suspensions,
+    Targeting, ToggleId, Variation, Version,
 };
 
 /// A document: what it means, and its blob. Two blobs may mean the same.
@@ -81,6 +81,7 @@ struct World {
     desired: BTreeMap<ToggleId, Want>,
     applied: BTreeMap<ToggleId, Known>,
     environment_holds: BTreeMap<EnvironmentId, String>,
+    overwritten: BTreeMap<ToggleId, LiveContent>,
     parked: BTreeMap<ToggleId, Parked>,
     suspensions: Suspensions,
     overrides: Overrides,
@@ -98,6 +99,7 @@ impl Default for World {
             desired: BTreeMap::new(),
             applied: BTreeMap::new(),
             environment_holds: BTreeMap::new(),
+            overwritten: BTreeMap::new(),
             parked: BTreeMap::new(),
             suspensions: Suspensions::default(),
             overrides: Overrides::default(),
@@ -209,7 +211,8 @@ impl World {
             }
             _ => false,
         };
-        candidates.filter(|one| !is_same(one)).collect()
+        let is_candidate = |one: &Candidate| !is_same(one) || self.overwritten.contains_key(&one.id);
+        candidates.filter(is_candidate).collect()
     }
 
     fn wanted(&self, id: &ToggleId) -> Desired {
@@ -275,6 +278,7 @@ impl World {
             policy,
             applied_counts: &applied_counts,
             environment_holds: &self.environment_holds,
+            overwritten: &self.overwritten,
         };
         let decided = candidates.into_iter().map(|one| deciding.decide(one)).collect();
         let input = Input {
@@ -290,7 +294,6 @@ impl World {
             applied_counts,
             environment_holds: self.environment_holds.clone(),
             parked: self.parked.clone(),
-            drifted: Vec::new(),
             suspensions: self.suspensions.clone(),
             overrides: self.overrides.clone(),
             findings: self.findings.clone(),

@@ -136,6 +136,7 @@ fn an_orphan_whose_document_no_commit_holds_is_not_disabled() {
         policy: &policy,
         applied_counts: &applied_counts,
         environment_holds: &world.environment_holds,
+        overwritten: &world.overwritten,
     };
     let decided = world
         .candidates()
@@ -150,7 +151,6 @@ fn an_orphan_whose_document_no_commit_holds_is_not_disabled() {
         applied_counts: applied_counts.clone(),
         environment_holds: BTreeMap::new(),
         parked: BTreeMap::new(),
-        drifted: Vec::new(),
         suspensions: Suspensions::default(),
         overrides: Overrides::default(),
         findings: vec![],

@@ -62,7 +62,7 @@ pub fn plan_range(
         root_tree: snapshot.root_tree(),
         open: || Ok(snapshot.reader()?),
     };
-    let mut input = input(&files, AppliedSide::Revision(&base), rules)?;
+    let mut input = input(&files, AppliedSide::Revision(&base), rules, &[])?;
     if findings == FindingScope::All {
         input.findings = all_findings(&snapshot, rules)?;
     }
