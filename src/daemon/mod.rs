@@ -40,6 +40,7 @@ mod metrics;
 mod pass_outcome;
 mod probe;
 mod release;
+mod released_by;
 mod schedule;
 mod status;
 mod watch;
@@ -53,7 +54,8 @@ pub use heartbeat::Heartbeat;
 pub use metrics::{Metrics, ScanResult};
 #[cfg(test)]
 pub(crate) use pass_outcome::PassOutcome;
-pub use release::{AllowRequest, Rejection, Released, released_by};
+pub use release::{AllowRequest, Rejection, Released};
+pub use released_by::{FirstPassState, released_by};
 #[cfg(test)]
 pub(crate) use schedule::{DriftScans, Schedule};
 pub use status::{

@@ -3,10 +3,9 @@
 //! A decision applies to one environment at the revision that was planned last, so it never releases a change that the
 //! operator has not seen.
 
+use super::released_by::{FirstPassState, released_by};
 use super::status::{Status, ToggleStatus};
-use crate::model::{
-    Allowance, CommitId, EnvironmentId, Override, ServiceKind, ToggleId, WithheldKind, closest,
-};
+use crate::model::{Allowance, CommitId, EnvironmentId, Override, ServiceKind, ToggleId, closest};
 
 /// A request of `POST /allow`.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -204,10 +203,14 @@ fn waiting(
     environment: &EnvironmentId,
     toggles: &[&ToggleStatus],
 ) -> Result<Vec<ToggleId>, Rejection> {
-    let released = toggles.iter().filter(|one| released_by(one).contains(&what));
+    let pass = FirstPassState::of(toggles.iter().copied());
+    let released = toggles
+        .iter()
+        .filter(|one| released_by(one, pass).contains(&what));
     let released: Vec<_> = released.map(|one| one.toggle.clone()).collect();
     if released.is_empty() {
-        let mut waiting: Vec<_> = toggles.iter().flat_map(|one| released_by(one)).copied().collect();
+        let waiting = toggles.iter().flat_map(|one| released_by(one, pass));
+        let mut waiting: Vec<_> = waiting.copied().collect();
         waiting.sort_unstable();
         waiting.dedup();
         return Err(Rejection::NothingToRelease {
@@ -219,35 +222,11 @@ fn waiting(
     Ok(released)
 }
 
-/// Returns the decisions that release a toggle.
-#[must_use]
-pub fn released_by(toggle: &ToggleStatus) -> &'static [Override] {
-    match toggle.kind {
-        Some(WithheldKind::FirstPass) => &[Override::FirstPassAdopt, Override::FirstPassAssert],
-        Some(WithheldKind::DiffersFromLive | WithheldKind::Drifted) => &[Override::OverwriteDrift],
-        Some(WithheldKind::Environment | WithheldKind::Rail) => &[Override::MassChange],
-        Some(
-            WithheldKind::ApprovalRequired
-            | WithheldKind::Archived
-            | WithheldKind::AwaitsApproval
-            | WithheldKind::FailedAlone
-            | WithheldKind::Invalid
-            | WithheldKind::Missing
-            | WithheldKind::Refused
-            | WithheldKind::ReturnType
-            | WithheldKind::Stopped
-            | WithheldKind::Suspended
-            | WithheldKind::Unknown,
-        )
-        | None => &[],
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::daemon::{SourceStatus, ToggleState};
-    use crate::model::ObjectId;
+    use crate::model::{ObjectId, WithheldKind};
 
     const REVISION: CommitId = CommitId(ObjectId([0xab; 20]));
 
@@ -302,6 +281,34 @@ mod tests {
             let found: Vec<_> = released.toggles.iter().map(ToggleId::as_str).collect();
             assert_eq!(found, toggles, "{what} {environment}");
             assert_eq!(released.allowance.revision, REVISION);
+        }
+    }
+
+    #[test]
+    fn what_was_not_adopted_is_asserted_until_something_is_applied_there() {
+        let differing = |revision| {
+            let toggle = |id: &str| ToggleStatus {
+                kind: Some(WithheldKind::DiffersFromLive),
+                revision,
+                ..ToggleStatus::new(id.parse().unwrap(), ToggleState::Held)
+            };
+            let mut status = status();
+            status.set_toggles(vec![toggle("shop/prod/a"), toggle("shop/prod/b")]);
+            status
+        };
+        for (revision, what, other) in [
+            (None, Override::FirstPassAssert, Override::OverwriteDrift),
+            (
+                Some(REVISION),
+                Override::OverwriteDrift,
+                Override::FirstPassAssert,
+            ),
+        ] {
+            let status = differing(revision);
+            let ask = |what| release(&request(what, "shop/prod"), &status, ServiceKind::FeatureProbe);
+            assert_eq!(ask(what).unwrap().toggles.len(), 2);
+            let rejection = ask(other).unwrap_err();
+            assert_eq!(rejection.hint(), Some(format!("it waits for `{what}`")));
         }
     }
 

@@ -4,7 +4,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use maud::{Markup, html};
 
 use super::View;
-use crate::daemon::{ToggleStatus, WithheldKind, released_by};
+use crate::daemon::{FirstPassState, ToggleStatus, WithheldKind, released_by};
 use crate::model::{Override, SuspensionScope};
 use crate::web::command;
 
@@ -50,7 +50,9 @@ fn remedies(view: &View<'_>, toggle: &ToggleStatus) -> Vec<Remedy> {
     let revision = revision
         .map(|id| format!(" --revision {}", id.short()))
         .unwrap_or_default();
-    let mut remedies: Vec<_> = released_by(toggle)
+    let toggles = view.status.toggles.iter();
+    let pass = FirstPassState::of(toggles.filter(|one| one.toggle.is_in(&environment)));
+    let mut remedies: Vec<_> = released_by(toggle, pass)
         .iter()
         .map(|what| Remedy {
             effect: effect(*what),
