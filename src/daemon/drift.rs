@@ -56,6 +56,12 @@ impl DriftState {
             .unwrap_or_default()
     }
 
+    /// Returns whether a scan is still to find out what differs.
+    pub(super) fn awaits_scan(&self) -> bool {
+        let has_compared = self.scanner.as_ref().is_some_and(DriftScanner::has_compared);
+        !self.interval.is_zero() && !has_compared
+    }
+
     /// Makes a scan due at `then`.
     pub(super) fn set_due(&mut self, then: Instant) {
         // Not before the first pass, which determines what is applied.

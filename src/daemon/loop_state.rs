@@ -68,17 +68,12 @@ impl LoopState {
     pub(super) fn prepare(&mut self, reconciler: &mut Reconciler, now: i64) {
         let alone = tries::parked(reconciler.view().tries(), now);
         reconciler.parked = self.schedule.parked(alone);
-        let is_overwritten = reconciler.config().rules.policy.on_drift == OnDrift::Overwrite
-            || reconciler
-                .view()
-                .allowances()
-                .iter()
-                .any(|allowance| allowance.what == Override::OverwriteDrift);
         // Otherwise each pass would have to plan as long as there is drift.
-        reconciler.drifted = match is_overwritten {
+        reconciler.drifted = match overwrites_drift(reconciler) {
             true => self.drift.drifted(),
             false => Vec::new(),
         };
+        reconciler.awaits_scan = self.drift.awaits_scan();
         reconciler.history = std::mem::take(&mut self.history_guard);
     }
 
@@ -206,6 +201,13 @@ impl LoopState {
             }
         }
     }
+}
+
+/// Returns whether a pass may publish over what was changed on the service only.
+pub(super) fn overwrites_drift(reconciler: &Reconciler) -> bool {
+    let mut allowances = reconciler.view().allowances().iter();
+    reconciler.config().rules.policy.on_drift == OnDrift::Overwrite
+        || allowances.any(|allowance| allowance.what == Override::OverwriteDrift)
 }
 
 /// Classifies a pass; none if it was interrupted.

@@ -6,7 +6,10 @@ use super::{Payload, ReturnType};
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Live {
     /// The service has no such toggle.
-    Missing,
+    Missing {
+        /// Whether changes in its environment need an approval.
+        needs_approval: bool,
+    },
     /// The toggle exists.
     Toggle(Box<LiveToggle>),
     /// The toggle exists, but without a targeting in this environment.

@@ -8,7 +8,7 @@ use super::Error;
 use super::checkpoints::{abandon, publish_with_checkpoints};
 use super::config::Config;
 use super::context::{Event, PassContext};
-use super::drift::{DriftScanner, ScanDepth, ScanRequest};
+use super::drift::{self, DriftScanner, ScanDepth, ScanRequest};
 use super::planning::history_guard::HistoryGuard;
 use super::planning::pass_plan::PassPlan;
 use super::planning::{self, Precheck};
@@ -20,12 +20,13 @@ use super::record::{self, Documents};
 use super::report::{PublishSummary, Report};
 use super::reviewed;
 use super::runtime::Runtime;
+use super::spent::spent;
 use crate::git::RepoUrl;
 use crate::model::{ReviewedPlan, ToggleId};
-use crate::plan::{Approved, DriftReport, DriftedToggle, Parked};
+use crate::plan::{Approved, DriftReport, DriftedToggle, Parked, Plan};
 use crate::service::Client;
 use crate::source::{Snapshot, Source};
-use crate::state::{self, Options, PassHead, SharedOptions, StateSnapshot, Store};
+use crate::state::{self, Options, PassHead, SharedOptions, StateSnapshot, Stop, Store};
 
 /// How long a pass starts over because the source vanished or another process was faster.
 // As long as a pass waits for another process that is publishing to the same shared state.
@@ -49,6 +50,8 @@ pub struct Reconciler {
     pub(crate) parked: BTreeMap<ToggleId, Parked>,
     /// The toggles that were changed on the service, if they may be overwritten. Set before a pass.
     pub(crate) drifted: Vec<DriftedToggle>,
+    /// Whether a scan is still to find the drift that operators allowed to overwrite. Set before a pass.
+    pub(crate) awaits_scan: bool,
     /// The known moves of the ref. The driver keeps them between passes.
     pub(crate) history: HistoryGuard,
     #[cfg(test)]
@@ -91,6 +94,7 @@ impl Reconciler {
             reviewed: None,
             parked: BTreeMap::new(),
             drifted: Vec::new(),
+            awaits_scan: false,
             history: HistoryGuard::default(),
             #[cfg(test)]
             simulated: None,
@@ -219,13 +223,14 @@ impl Reconciler {
             &self.config,
             &|| context.is_stopped(),
         )?;
-        let report = Report::new(Arc::clone(&plan), snapshot.commit().clone(), notes, read_time);
+        let mut report = Report::new(plan, snapshot.commit().clone(), notes, read_time);
         if precheck == Precheck::Same {
             return Ok(report);
         }
         if let Some(reviewed) = &self.reviewed {
-            reviewed::check(&plan, reviewed)?;
+            report.plan = self.reviewed_plan(report.plan, reviewed, context, runtime)?;
         }
+        let plan = Arc::clone(&report.plan);
         self.store
             .describe(snapshot.revision(), snapshot.commit().subject());
         context.report(Event::Looked(snapshot.revision()));
@@ -234,6 +239,27 @@ impl Reconciler {
             // While an invalid document stops everything, nothing is published and nothing is recorded.
             Err(_) => Ok(report),
         }
+    }
+
+    /// Returns the plan that was reviewed: `plan`, or what is left of it with what the service has, as `plan --live` shows.
+    fn reviewed_plan(
+        &self,
+        plan: Arc<Plan>,
+        reviewed: &ReviewedPlan,
+        context: &PassContext,
+        runtime: &Runtime,
+    ) -> Result<Arc<Plan>, Error> {
+        let Err(not_reviewed) = reviewed::check(&plan, reviewed) else {
+            return Ok(plan);
+        };
+        if !self.config.rules.policy.reads_live() {
+            return Err(not_reviewed.into());
+        }
+        let live = Plan::clone(&plan);
+        let live = drift::with_live(live, self.store.view(), &self.config, context, runtime)?;
+        // The first difference is the one without what the service has, which a reviewer can see.
+        reviewed::check(&live, reviewed).map_err(|_| not_reviewed)?;
+        Ok(Arc::new(live))
     }
 
     /// Carries out the approved part of the plan, and records it.
@@ -252,16 +278,33 @@ impl Reconciler {
         if summary.error.is_some() {
             return Ok(summary);
         }
-        let (rules, now) = (&self.config.rules, self.config.clock.unix());
         let stop = || context.is_stopped();
         let head = PassHead {
             revision: snapshot.revision(),
-            now,
+            now: self.config.clock.unix(),
         };
-        match record::record(&mut self.store, plan, snapshot, &summary, rules, head, &stop) {
+        match self.record(plan, snapshot, &summary, head, &stop) {
             Ok(()) => Ok(summary),
             Err(error) => abandon(&mut self.store, &head, summary, error, &stop),
         }
+    }
+
+    fn record(
+        &mut self,
+        plan: &Plan,
+        snapshot: &Snapshot,
+        published: &PublishSummary,
+        head: PassHead,
+        stop: Stop<'_>,
+    ) -> Result<(), Error> {
+        let rules = &self.config.rules;
+        let (memory, failures) =
+            record::record(&mut self.store, plan, snapshot, published, rules, head, stop)?;
+        // After the record, so that a pass that dies before it does not use up the decision.
+        let allowances = self.store.view().allowances();
+        let spent = spent(plan, published, allowances, self.awaits_scan);
+        self.store.orders().spend(&spent)?;
+        Ok(self.store.finish_pass(memory, failures)?)
     }
 
     fn publish(

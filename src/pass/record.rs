@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::config::Rules;
 use super::publish::tries;
 use super::report::{ChangeResult, PublishSummary};
-use super::spent::spent;
 use super::{Error, planning};
 use crate::document::LARGEST_DOCUMENT;
 use crate::git::pack::PackedObject;
@@ -13,10 +12,12 @@ use crate::model::{Blob, DeploymentEffect, ObjectId, RequestDigest, ToggleId, Tr
 use crate::plan::{self, Plan};
 use crate::source::{self, Snapshot};
 use crate::state::{
-    self, AppliedEdit, DocumentReader, Failures, HeldRequest, PassHead, Refusal, Stop, Store, Tried,
+    self, AppliedEdit, CleanPass, DocumentReader, Failures, HeldRequest, PassHead, Refusal, Stop, Store,
+    Tried,
 };
 
-/// Records outcomes and what needs no publish, and remembers a pass that left nothing to do.
+/// Records outcomes and what needs no publish. Returns the pass, if it left nothing to do, and what is remembered of
+/// requests that were not confirmed.
 pub(crate) fn record(
     store: &mut Store,
     plan: &Plan,
@@ -25,7 +26,7 @@ pub(crate) fn record(
     rules: &Rules,
     head: PassHead,
     stop: Stop<'_>,
-) -> Result<(), Error> {
+) -> Result<(Option<CleanPass>, Failures), Error> {
     let now = head.now;
     let mut edits: Vec<AppliedEdit> = plan.state_edits().iter().map(without_publish).collect();
     let is_allowed = plan.overrides().history.is_some();
@@ -49,11 +50,7 @@ pub(crate) fn record(
         tries: tries(store, plan, published, now),
         holds: holds(store, plan, published),
     };
-    // After the record, so that a pass that dies before it does not use up the decision.
-    store
-        .orders()
-        .spend(&spent(plan, published, store.view().allowances()))?;
-    Ok(store.finish_pass(memory, failures)?)
+    Ok((memory, failures))
 }
 
 fn without_publish(record: &plan::StateEdit) -> AppliedEdit {

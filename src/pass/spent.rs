@@ -4,8 +4,14 @@ use super::report::{ChangeResult, PublishSummary};
 use crate::model::{Allowance, EnvironmentId, Override};
 use crate::plan::{Plan, WithheldToggle};
 
-/// Returns the allowances that are used up after a recorded pass, or were given for another revision.
-pub(super) fn spent(plan: &Plan, published: &PublishSummary, allowances: &[Allowance]) -> Vec<Allowance> {
+/// Returns the allowances that are used up after a recorded pass, or were given for another revision. `awaits_scan` is set
+/// if the pass may not have known all drift.
+pub(super) fn spent(
+    plan: &Plan,
+    published: &PublishSummary,
+    allowances: &[Allowance],
+    awaits_scan: bool,
+) -> Vec<Allowance> {
     let revision = plan.source().revision;
     let is_spent = |allowance: &&Allowance| {
         if allowance.revision != revision {
@@ -32,7 +38,7 @@ pub(super) fn spent(plan: &Plan, published: &PublishSummary, allowances: &[Allow
             // Once every change was tried, what is changed on the service later is another drift.
             (Override::OverwriteDrift, Some(environment)) => {
                 let result = EnvironmentResult::of(plan, published, environment);
-                !result.has_untried && (result.has_tried || !is_held(plan, environment))
+                !awaits_scan && !result.has_untried && (result.has_tried || !is_held(plan, environment))
             }
             // `POST /allow` never records one of these.
             (_, None) => true,

@@ -8,7 +8,8 @@ use super::decide::{DecidedToggle, DraftChange, PassOrder, ToggleDecision};
 use super::first_pass::{FirstPassChoice, FirstPassRules, by_operator};
 use super::{
     Change, FirstPass, Input, LastOutcome, OnDrift, OnInvalid, Orphan, OrphanReason, Overwrite, Parked, Plan,
-    Policy, PublishAttempt, Rail, StateEdit, Stopped, SuspensionHold, Trailer, WithheldReason, WithheldToggle,
+    Policy, PublishAttempt, Rail, StateEdit, Stopped, SuspensionHold, Trailer, WithheldReason,
+    WithheldToggle,
 };
 use crate::model::{
     Action, Attribution, EnvironmentId, HistoryEvidence, ObjectId, Override, Payload, Suspensions, ToggleId,

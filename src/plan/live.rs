@@ -34,14 +34,20 @@ pub enum LiveDecision {
 pub fn decide_live(change: &Change, live: &Live, policy: &Policy) -> LiveDecision {
     let live = match live {
         // There is nothing left to disable.
-        Live::Missing if change.action == Action::Disable => return LiveDecision::Converged,
-        Live::Missing if policy.on_missing == OnMissing::Create && change.action != Action::Adopt => {
+        Live::Missing { .. } if change.action == Action::Disable => return LiveDecision::Converged,
+        Live::Missing { needs_approval }
+            if policy.on_missing == OnMissing::Create && change.action != Action::Adopt =>
+        {
+            // The publish that follows would be held, so the creation would only leave an empty toggle.
+            if *needs_approval && policy.on_approval == OnApproval::Hold {
+                return LiveDecision::Hold(LiveHold::ApprovalRequired);
+            }
             let targeting = change.payload.targeting();
             let values = targeting.content.variations.iter();
             let values: Vec<&str> = values.map(|variation| variation.value.as_str()).collect();
             return LiveDecision::Create(ReturnType::of(&values));
         }
-        Live::Missing => return LiveDecision::Hold(LiveHold::Missing),
+        Live::Missing { .. } => return LiveDecision::Hold(LiveHold::Missing(change.action)),
         Live::Untargeted => return LiveDecision::Hold(LiveHold::Untargeted),
         Live::Toggle(live) => live,
     };

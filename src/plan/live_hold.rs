@@ -17,8 +17,8 @@ pub enum LiveHold {
     DiffersFromLive(LiveChange),
     /// The service has other targeting than was last applied.
     Drifted(LiveChange),
-    /// The service has no such toggle.
-    Missing,
+    /// The service has no such toggle, and this was asked for.
+    Missing(Action),
     /// The service has other targeting than the document that a first pass is to adopt.
     NotAdopted(LiveChange),
     /// A variation is not of the toggle's return type, for this reason.
@@ -108,7 +108,7 @@ impl LiveHold {
             Self::AwaitsApproval(_) => WithheldKind::AwaitsApproval,
             Self::DiffersFromLive(_) | Self::NotAdopted(_) => WithheldKind::DiffersFromLive,
             Self::Drifted(_) => WithheldKind::Drifted,
-            Self::Missing | Self::Untargeted => WithheldKind::Missing,
+            Self::Missing(_) | Self::Untargeted => WithheldKind::Missing,
             Self::ReturnType(_) => WithheldKind::ReturnType,
         }
     }
@@ -147,7 +147,11 @@ impl fmt::Display for LiveHold {
                  `--overwrite-drift` or the trailer `Gitoggle-Allow: overwrite-drift`",
                 change.keep()
             ),
-            Self::Missing => f.write_str(
+            Self::Missing(Action::Adopt) => f.write_str(
+                "the service has no such toggle, and a first pass that adopts creates none: create it there first, or have it \
+                 created and published with `--first-pass assert` and `--on-missing create`",
+            ),
+            Self::Missing(_) => f.write_str(
                 "the service has no such toggle: create it there first, or have it created with `--on-missing create`",
             ),
             Self::NotAdopted(change) => write!(

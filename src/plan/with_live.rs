@@ -6,17 +6,19 @@ use std::collections::BTreeMap;
 
 use super::{
     Change, DriftReport, LiveDecision, OnDrift, Plan, Policy, StateEdit, WithheldReason, WithheldToggle,
-    decide_live,
+    decide_by_versions, decide_live,
 };
-use crate::model::{Action, Live, ToggleId};
+use crate::model::{Action, Live, LiveVersion, ToggleId};
 
 impl Plan {
     /// Records what the service has already, and withholds what its live state does not permit. A toggle that is not in
-    /// `live` could not be read, and stays as it is. `drift` loses the toggles that the plan lists itself.
+    /// `live` could not be read, and stays as it is. `newer` has the versions that decide on changes whose last outcome is
+    /// unknown. `drift` loses the toggles that the plan lists itself.
     #[must_use]
     pub fn with_live(
         mut self,
         live: &BTreeMap<ToggleId, Live>,
+        newer: &BTreeMap<ToggleId, Vec<LiveVersion>>,
         mut drift: DriftReport,
         policy: &Policy,
     ) -> Self {
@@ -25,8 +27,16 @@ impl Plan {
             let live = live
                 .get(&change.id)
                 .filter(|_| policy.on_drift != OnDrift::Ignore);
-            match live.map(|live| decide_live(&change, live, policy)) {
-                Some(LiveDecision::Converged) => self.state_edits.push(converged(change)),
+            let decision = live.map(|live| match (decide_live(&change, live, policy), live) {
+                (LiveDecision::ReadVersions { .. }, Live::Toggle(live)) if newer.contains_key(&change.id) => {
+                    decide_by_versions(&change, live, &newer[&change.id])
+                }
+                (decision, _) => decision,
+            });
+            match decision {
+                Some(LiveDecision::Confirmed | LiveDecision::Converged) => {
+                    self.state_edits.push(converged(change))
+                }
                 Some(LiveDecision::Hold(hold)) => self.withheld.push(WithheldToggle {
                     id: change.id.clone(),
                     reason: WithheldReason::Live(Box::new(hold)),
@@ -76,7 +86,7 @@ impl Plan {
 fn is_same(change: &Change, live: &Live) -> bool {
     match live {
         Live::Toggle(live) => live.content.payload() == Some(&change.payload),
-        Live::Missing | Live::Untargeted => false,
+        Live::Missing { .. } | Live::Untargeted => false,
     }
 }
 

@@ -32,6 +32,42 @@ fn a_toggle_that_is_archived_between_the_read_and_the_publish_is_applied_once_an
 }
 
 #[test]
+fn a_live_plan_decides_on_a_lost_request_as_the_next_pass_does() {
+    for (act, shown, exit, done) in [
+        (
+            json!("lose_response"),
+            "nothing to publish · 1 to record without a publish",
+            0,
+            "applied shop/prod/pay (update)",
+        ),
+        (
+            json!({ "page": "<title>Down</title>" }),
+            "changed on the service since it was last applied",
+            4,
+            "held shop/prod/pay",
+        ),
+    ] {
+        let service = with_pay_changed("Raise the age");
+        service.script("PATCH", "/pay/targeting", &act);
+        // The pass ends at once, before it reads what became of its request.
+        service.script(
+            "GET",
+            "/pay/targeting/versions",
+            &json!({ "page": "<title>Down</title>" }),
+        );
+        service.apply().exit(1).any_output();
+        // The service may have had no reason to answer it.
+        service.request("GET", &format!("{}/versions/1", targeting("pay")), None);
+        service.edit("pay", by_hand());
+        let count = comments(&service).len();
+        let plan = service.connected(service.world.plan()).unset("timeout");
+        plan.arg("--live").exit(exit).stdout_contains(&[shown]);
+        service.apply().exit(exit).stdout_contains(&[done]).any_stderr();
+        assert_eq!(comments(&service).len(), count, "nothing is sent again");
+    }
+}
+
+#[test]
 fn a_toggle_that_is_archived_while_a_pass_runs_is_held_if_the_pass_has_not_read_it_yet() {
     let service = with_pay_changed("Raise the age");
     let archive = json!({ "method": "PATCH", "path": "/api/projects/shop/toggles/pay/offline", "body": {} });
@@ -105,7 +141,7 @@ fn a_toggle_that_is_deleted_between_the_read_and_the_publish_fails_and_is_then_h
             .stdout_contains(&["the service has no such toggle"])
             .any_stderr();
     });
-    assert_eq!(requests, ["GET toggles/pay", "GET toggles"]);
+    assert_eq!(requests, ["GET toggles/pay", "GET environments"]);
 }
 
 #[test]

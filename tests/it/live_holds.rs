@@ -1,4 +1,4 @@
-//! Changes that are held because of what the service has: drift, drafts, approvals, archived and missing toggles, types.
+//! Changes that are held because of what the service has: drift, drafts, approvals, archived toggles, types.
 
 use serde_json::json;
 
@@ -142,95 +142,6 @@ fn a_value_of_another_type_is_held_before_it_is_sent() {
             "correct the document, or use a toggle of another type",
         ],
     );
-}
-
-#[test]
-fn a_missing_toggle_is_held_or_created() {
-    let service = LiveService::start(&json!([toggle("other")]));
-    service.commit("pay", doc(18), "Add pay\n\nMore.\n");
-    let apply = || service.apply().set("first-pass", "assert");
-    apply()
-        .exit(4)
-        .stdout_contains(&["the service has no such toggle", "--on-missing create"])
-        .any_stderr();
-    let requests = service.requests(|| drop(apply().set("on-missing", "create").exit(0).any_output()));
-    assert!(requests.contains(&"POST toggles".to_owned()), "{requests:?}");
-    assert_eq!(
-        requests.last().map(String::as_str),
-        Some("PATCH pay/targeting on 1")
-    );
-    let created = service.request("GET", "/api/projects/shop/toggles/pay", None);
-    assert_eq!(
-        (
-            &created["name"],
-            &created["returnType"],
-            &created["desc"],
-            &created["clientAvailability"],
-            &created["permanent"]
-        ),
-        (
-            &json!("pay"),
-            &json!("boolean"),
-            &json!("Add pay"),
-            &json!(false),
-            &json!(false)
-        ),
-        "{created}"
-    );
-}
-
-#[test]
-fn a_toggle_that_is_created_with_all_that_its_document_asks_for_is_applied() {
-    let service = LiveService::start(&json!([toggle("other")]));
-    let document = doc(18)
-        .replace("disabled: false", "disabled: true")
-        .replace("defaultServe: { select: 0 }", "defaultServe: {}");
-    let (before, rest) = document.split_once("  rules:").unwrap();
-    let (_, after) = rest.split_once("  disabledServe").unwrap();
-    service.commit(
-        "pay",
-        format!("{before}  rules: []\n  disabledServe{after}"),
-        "Add pay",
-    );
-    // Also if the read after the creation fails, and another try finds what the document asks for.
-    service.script("GET", "/pay/targeting", &json!("fail"));
-    let requests = service.requests(|| {
-        service
-            .apply()
-            .set("first-pass", "assert")
-            .set("on-missing", "create")
-            .exit(0)
-            .stdout_contains(&["applied shop/prod/pay (create)", "applied 1 of 1 change\n"])
-            .any_stderr();
-    });
-    let read = ["GET toggles/pay", "GET pay/targeting"];
-    assert_eq!(
-        (requests[2].as_str(), &requests[3..5]),
-        ("POST toggles", &read.map(str::to_owned)[..])
-    );
-    assert_eq!(requests[requests.len() - 2..], read);
-    assert_eq!(service.versions("pay").len(), 1);
-}
-
-#[test]
-fn a_toggle_whose_name_another_one_has_is_not_created_and_the_message_says_what_to_do() {
-    let service = LiveService::start(&json!([toggle("other")]));
-    service.request(
-        "PATCH",
-        "/api/projects/shop/toggles/other",
-        Some(json!({ "name": "pay" })),
-    );
-    service.commit("pay", doc(18), "Add pay");
-    service
-        .apply()
-        .set("first-pass", "assert")
-        .set("on-missing", "create")
-        .exit(1)
-        .stdout_contains(&[
-            "failed shop/prod/pay (create)",
-            "another toggle of the project has this key as its name: rename that one, or create the toggle on the service",
-        ])
-        .any_stderr();
 }
 
 #[test]

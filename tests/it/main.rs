@@ -36,6 +36,7 @@ mod init;
 mod isolation;
 mod live_faults;
 mod live_holds;
+mod live_missing;
 mod live_publish;
 mod log;
 mod manual;

@@ -10,13 +10,12 @@ use tokio::time::Instant;
 use super::orders::reload;
 use super::running_pass::RunningPass;
 use super::{Driver, pass_span};
-use crate::daemon::loop_state::LoopState;
+use crate::daemon::loop_state::{LoopState, overwrites_drift};
 use crate::daemon::metrics::ScanResult;
 use crate::daemon::status::show;
 use crate::model::chain;
 use crate::pass::drift::{DriftScan, DriftScanner, ScanDepth, ScanRequest};
 use crate::pass::{Config, Error, PassContext, Reconciler, Runtime, planning};
-use crate::plan::OnDrift;
 
 /// A scan that has ended, with the scanner if it could be opened.
 struct FinishedScan {
@@ -60,6 +59,10 @@ impl Driver {
             state.retry_parked();
         }
         self.conclude_scan(&result, state);
+        // An operator may have allowed it before a restart.
+        if overwrites_drift(reconciler) && !state.drift.facts.is_empty() {
+            self.trigger.fire();
+        }
         AfterScan::Continue
     }
 
@@ -102,9 +105,6 @@ impl Driver {
         }
         if scan_result != ScanResult::Interrupted {
             self.show_failure(reason, state);
-        }
-        if self.config.rules.policy.on_drift == OnDrift::Overwrite && !state.drift.facts.is_empty() {
-            self.trigger.fire();
         }
     }
 

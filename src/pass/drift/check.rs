@@ -7,6 +7,7 @@ use super::scanner::DriftScanner;
 use crate::model::{Scope, ToggleId};
 use crate::pass::{Config, Error, Files, PassContext, Planned, Runtime, planning};
 use crate::plan::{DriftReport, OnDrift, Plan};
+use crate::state::StateSnapshot;
 
 /// A comparison of the service with what was applied.
 #[derive(Clone, Copy, Debug)]
@@ -59,29 +60,77 @@ pub fn plan_live(
 ) -> Result<Planned, Error> {
     let view = planning::view(config)?;
     let mut planned = planning::plan(config, files)?;
-    let documents = documents(&planned.plan);
-    let request = ScanRequest {
-        view: &view,
-        scopes: &[&config.rules.policy.scope],
-        depth: ScanDepth::Changes,
-        documents: Some(&documents),
-        wanted: &documents,
-    };
-    let scan = DriftScanner::open(config)?.scan(config, request, context, runtime)?;
-    if scan.is_interrupted {
-        return Err(Error::Cancelled);
+    let scan = LiveScan::of(&planned.plan, &view, config, context, runtime)?;
+    let drifted = &scan.scan.report.drifted;
+    if config.rules.policy.on_drift == OnDrift::Overwrite && !drifted.is_empty() {
+        planned = planning::plan_over(config, files, drifted)?;
     }
-    if config.rules.policy.on_drift == OnDrift::Overwrite && !scan.report.drifted.is_empty() {
-        planned = planning::plan_over(config, files, &scan.report.drifted)?;
-    }
-    // A plan lists documents, and the missing toggles of new ones are held.
-    let report = DriftReport {
-        undocumented: Vec::new(),
-        archived: Vec::new(),
-        ..scan.report
-    };
-    planned.plan = planned.plan.with_live(&scan.live, report, &config.rules.policy);
+    planned.plan = scan.decide(planned.plan, config, context, runtime)?;
     Ok(planned)
+}
+
+/// Decides on the changes of `plan` with what the service has now, like [`plan_live`].
+///
+/// # Errors
+/// If the state cannot be read, or the scan is interrupted.
+pub(crate) fn with_live(
+    plan: Plan,
+    view: &StateSnapshot,
+    config: &Config,
+    context: &PassContext,
+    runtime: &Runtime,
+) -> Result<Plan, Error> {
+    let scan = LiveScan::of(&plan, view, config, context, runtime)?;
+    scan.decide(plan, config, context, runtime)
+}
+
+/// What the service has of the toggles of a plan.
+struct LiveScan {
+    scanner: DriftScanner,
+    scan: DriftScan,
+}
+
+impl LiveScan {
+    fn of(
+        plan: &Plan,
+        view: &StateSnapshot,
+        config: &Config,
+        context: &PassContext,
+        runtime: &Runtime,
+    ) -> Result<Self, Error> {
+        let documents = documents(plan);
+        let request = ScanRequest {
+            view,
+            scopes: &[&config.rules.policy.scope],
+            depth: ScanDepth::Changes,
+            documents: Some(&documents),
+            wanted: &documents,
+        };
+        let mut scanner = DriftScanner::open(config)?;
+        let scan = scanner.scan(config, request, context, runtime)?;
+        match scan.is_interrupted {
+            true => Err(Error::Cancelled),
+            false => Ok(Self { scanner, scan }),
+        }
+    }
+
+    fn decide(
+        self,
+        plan: Plan,
+        config: &Config,
+        context: &PassContext,
+        runtime: &Runtime,
+    ) -> Result<Plan, Error> {
+        let Self { scanner, scan } = self;
+        let newer = scanner.deciding_versions(&plan, &scan.live, config, context, runtime)?;
+        // A plan lists documents, and the missing toggles of new ones are held.
+        let report = DriftReport {
+            undocumented: Vec::new(),
+            archived: Vec::new(),
+            ..scan.report
+        };
+        Ok(plan.with_live(&scan.live, &newer, report, &config.rules.policy))
+    }
 }
 
 /// Returns the toggles with documents that are not applied yet.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::applied::AppliedDocuments;
 use super::reading::ExpectedLive;
-use crate::model::{EnvironmentId, ObjectId, Scope, ToggleId};
+use crate::model::{EnvironmentId, ObjectId, ToggleId};
 use crate::plan::{DriftReport, DriftedToggle, MissingToggle, StateEdit};
 use crate::state::LiveVersions;
 
@@ -18,6 +18,8 @@ pub(super) struct ScanMemory {
     pub(super) unread: BTreeSet<ToggleId>,
     /// The toggles that a scan of everything has compared before it was interrupted.
     pub(super) compared: BTreeSet<ToggleId>,
+    /// Whether a scan has ended, other than by an outage.
+    pub(super) has_compared: bool,
     /// The environments whose payload for SDKs could not be read last.
     pub(super) without_payload: BTreeSet<EnvironmentId>,
 }
@@ -73,15 +75,15 @@ impl ScanMemory {
         }
     }
 
-    /// Forgets what was found out about documents that are not applied anymore.
-    pub(super) fn forget(&mut self, applied: &AppliedDocuments<'_>, scopes: &[&Scope]) {
-        let is_in_scope = |id: &ToggleId| scopes.iter().all(|scope| scope.contains(id));
-        let is_applied = |id: &ToggleId, object| !is_in_scope(id) || applied.object(id) == Some(object);
+    /// Forgets what was found out about documents that are not applied anymore, or not in scope: a scan keeps the version of
+    /// the payload for SDKs, and compares only the toggles in scope with that payload.
+    pub(super) fn forget(&mut self, applied: &AppliedDocuments<'_>) {
+        let is_applied = |id: &ToggleId, object| applied.object(id) == Some(object);
         self.versions
             .toggles
             .retain(|id, equal| is_applied(id, equal.object));
         self.known.retain(|id, known| is_applied(id, known.object()));
-        self.unread.retain(|id| !is_in_scope(id) || applied.contains(id));
+        self.unread.retain(|id| applied.contains(id));
     }
 
     /// Returns what is known of the toggle whose applied document is `object`.

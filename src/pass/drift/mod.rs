@@ -19,7 +19,9 @@ mod reading;
 mod request;
 mod scan;
 mod scanner;
+mod versions;
 
+pub(crate) use check::with_live;
 pub use check::{DriftCheck, plan_live};
 pub use request::{DriftScan, ScanDepth, ScanRequest};
 pub use scanner::DriftScanner;

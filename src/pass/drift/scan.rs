@@ -1,21 +1,19 @@
 //! One scan: receives what is read, and compares it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
-
-use futures_util::{StreamExt as _, stream};
 
 use super::applied::AppliedDocuments;
 use super::memory::{KnownDifference, ScanMemory};
 use super::reading::{EnvironmentFound, EnvironmentPlan, Reading, ScanFound};
 use super::request::{DriftScan, ScanRequest};
+use super::versions::versions_from;
 use crate::model::{EnvironmentId, Live, LiveToggle, ToggleId};
 use crate::pass::runtime::Waited;
 use crate::pass::{Error, PassContext, Rules, Runtime};
 use crate::plan::{DraftedToggle, DriftReport, DriftedToggle, Lack, LiveChange, MissingToggle, UnreadToggle};
-use crate::service::{LiveReader, Outcome, ReadSession};
+use crate::service::LiveReader;
 use crate::state::{EqualVersion, StateSnapshot};
 
 /// The time between looks at what was received.
@@ -150,7 +148,7 @@ impl<'a> Scan<'a> {
             return Ok(());
         }
         let lack = match live {
-            Live::Missing => Lack::Toggle,
+            Live::Missing { .. } => Lack::Toggle,
             Live::Untargeted => Lack::Targeting,
             Live::Toggle(live) => return self.compare(id, &live),
         };
@@ -167,7 +165,7 @@ impl<'a> Scan<'a> {
     /// Reports what is known of a wanted toggle that is not applied.
     fn not_applied(&mut self, id: ToggleId, live: &Live) {
         let lack = match live {
-            Live::Missing => Lack::Toggle,
+            Live::Missing { .. } => Lack::Toggle,
             Live::Untargeted => Lack::Targeting,
             Live::Toggle(live) => return self.notice(&id, live),
         };
@@ -251,34 +249,14 @@ impl<'a> Scan<'a> {
             Some(KnownDifference::Drifted(drifted)) => Some((id.clone(), drifted.live.version)),
             _ => None,
         });
-        let changes: Vec<_> = changes.collect();
-        if changes.is_empty() || self.is_interrupted {
-            return Ok(());
-        }
-        let session = Arc::new(ReadSession::new(self.reader.clone()));
-        let stop = context.stop.clone();
-        let task = runtime.spawn(async move {
-            let reads = stream::iter(changes)
-                .map(|(id, version)| {
-                    let session = Arc::clone(&session);
-                    async move { (comment(&session, &id, version).await, id) }
-                })
-                .buffer_unordered(in_flight);
-            tokio::select! {
-                comments = reads.collect::<Vec<_>>() => comments,
-                () = crate::pass::publish::stopped(stop) => Vec::new(),
-            }
-        });
-        let comments = loop {
-            match runtime.wait(&task, TURN) {
-                Waited::Done(comments) => break comments,
-                Waited::Elapsed => {}
-                Waited::Cancelled => return Err(Error::Cancelled),
-            }
-        };
-        for (comment, id) in comments {
+        let read = versions_from(&self.reader, changes.collect(), in_flight, context, runtime)?;
+        for (id, versions) in read {
             if let Some(KnownDifference::Drifted(drifted)) = self.memory.known.get_mut(&id) {
-                drifted.comment = comment.ok().flatten();
+                let found = versions
+                    .into_iter()
+                    .find(|found| found.version == drifted.live.version);
+                // The service may not have the version anymore.
+                drifted.comment = found.map(|found| found.comment);
             }
         }
         Ok(())
@@ -337,13 +315,4 @@ impl<'a> Scan<'a> {
             is_interrupted,
         }
     }
-}
-
-/// Returns the comment of a version; none if the service does not have it anymore.
-async fn comment(session: &ReadSession, id: &ToggleId, version: u64) -> Result<Option<String>, Outcome> {
-    let versions = session
-        .read(|| session.reader().versions_from(id, version))
-        .await?;
-    let found = versions.into_iter().find(|found| found.version == version);
-    Ok(found.map(|found| found.comment))
 }

@@ -8,9 +8,10 @@ use super::memory::ScanMemory;
 use super::reading::{EnvironmentPlan, ExpectedLive};
 use super::request::{DriftScan, ScanDepth, ScanRequest};
 use super::scan::Scan;
-use crate::model::{EnvironmentId, ToggleId};
+use super::versions::versions_from;
+use crate::model::{EnvironmentId, Live, LiveVersion, ToggleId};
 use crate::pass::{Config, Error, PassContext, Runtime, planning};
-use crate::plan::{DriftFact, DriftedToggle, StateEdit};
+use crate::plan::{DriftFact, DriftedToggle, LiveDecision, Plan, StateEdit, decide_live};
 use crate::service::{ClientConfig, LiveReader};
 use crate::state::LiveVersions;
 
@@ -53,7 +54,7 @@ impl DriftScanner {
         // The old token stays in use if the new one cannot be read.
         let _ = self.reader.reload_token();
         let applied = AppliedDocuments::of(request.view, &config.rules, request.scopes)?;
-        self.memory.forget(&applied, request.scopes);
+        self.memory.forget(&applied);
         let is_full = request.depth == ScanDepth::Everything || self.memory.versions.scans + 1 >= FULL_EVERY;
         if is_full {
             self.reader.forget_sdk_keys();
@@ -70,6 +71,7 @@ impl DriftScanner {
             self.memory.compared.clear();
             // One toggle that cannot be read must not make every scan a full one, but an outage is not a full scan.
             let is_outage = result.report.unread.len() * 2 > result.report.applied;
+            self.memory.has_compared |= !is_outage;
             self.memory.versions.scans = match is_full && !is_outage {
                 true => 0,
                 false => (self.memory.versions.scans + 1).min(FULL_EVERY),
@@ -84,6 +86,37 @@ impl DriftScanner {
     /// If the file cannot be written.
     pub fn keep(&self, dir: &Path) -> Result<(), Error> {
         Ok(self.memory.versions.keep(dir)?)
+    }
+
+    /// Reads the versions that decide on changes whose last outcome is unknown.
+    pub(super) fn deciding_versions(
+        &self,
+        plan: &Plan,
+        live: &BTreeMap<ToggleId, Live>,
+        config: &Config,
+        context: &PassContext,
+        runtime: &Runtime,
+    ) -> Result<BTreeMap<ToggleId, Vec<LiveVersion>>, Error> {
+        let changes = plan.changes().iter();
+        let wanted = changes.filter_map(|change| {
+            match decide_live(change, live.get(&change.id)?, &config.rules.policy) {
+                LiveDecision::ReadVersions { after } => Some((change.id.clone(), after + 1)),
+                _ => None,
+            }
+        });
+        versions_from(
+            &self.reader,
+            wanted.collect(),
+            config.limits.in_flight,
+            context,
+            runtime,
+        )
+    }
+
+    /// Returns whether a scan has found out what differs.
+    #[must_use]
+    pub const fn has_compared(&self) -> bool {
+        self.memory.has_compared
     }
 
     /// Returns why each toggle counts as drifted, as far as scans have found out.

@@ -158,7 +158,7 @@ impl ToggleReading {
             Found::Result(id.to_string(), result)
         };
         Ok(match live {
-            Live::Missing => skipped(SkipReason::Missing, "it was deleted during the import"),
+            Live::Missing { .. } => skipped(SkipReason::Missing, "it was deleted during the import"),
             Live::Toggle(live) => match live.content {
                 LiveContent::Inexpressible(reason) => skipped(SkipReason::Inexpressible, &reason),
                 LiveContent::Known(payload) => Found::Targeting(id, payload),

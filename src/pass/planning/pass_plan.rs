@@ -43,7 +43,9 @@ impl PassPlan {
         check_base_url(view, rules)?;
         let mut notes = history.check(&snapshot, view, config, source)?;
         notes.extend(deleted_ref(view, config));
-        let precheck = match notes.is_empty() && parked.is_empty() && drifted.is_empty() {
+        // Only a pass with a plan finds out that nothing waits for an allowance anymore.
+        let is_quiet = notes.is_empty() && parked.is_empty() && drifted.is_empty();
+        let precheck = match is_quiet && view.allowances().is_empty() {
             true => Precheck::of(&snapshot, view, rules)?,
             false => Precheck::Differs,
         };

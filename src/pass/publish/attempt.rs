@@ -5,6 +5,7 @@
 //! leaves without the base version that the decision was made on, and a repeated PATCH has the same base version, so that
 //! the service stores at most one of them.
 
+use std::borrow::Cow;
 use std::pin::pin;
 
 use tracing::{Instrument as _, debug_span};
@@ -52,7 +53,7 @@ impl Sender {
     }
 
     async fn compare_and_set(&self, job: Job) -> Result<Attempt, state::Error> {
-        let change = &self.changes()[job.change];
+        let mut change = Cow::Borrowed(&self.changes()[job.change]);
         // An earlier try of this pass was sent on top of this version, and may have been stored.
         let mut earlier = self.base_version(job.change);
         let mut conflict = None;
@@ -64,24 +65,28 @@ impl Sender {
             if self.is_closed() {
                 return Ok(Attempt::Void);
             }
-            let (decision, note) = match self.look(change, earlier.take()).await {
+            if self.is_created(job.change) {
+                // What was applied before is gone, so the version of the new toggle is not drift.
+                change.to_mut().before = Before::Nothing;
+            }
+            let (decision, note) = match self.look(&change, earlier.take()).await {
                 Ok(found) => found,
                 Err(failed) => return Ok(Attempt::Ended(failed)),
             };
             match decision {
                 LiveDecision::Converged if !self.is_created(job.change) => {
                     let note = Some(SentNote::Converged);
-                    return self.record(change, note, Attempt::Converged).await;
+                    return self.record(&change, note, Attempt::Converged).await;
                 }
                 // A toggle can be created with all that its document asks for.
                 LiveDecision::Confirmed | LiveDecision::Converged => {
                     let applied = Attempt::Ended(Outcome::Applied { status: 200 });
-                    return self.record(change, None, applied).await;
+                    return self.record(&change, None, applied).await;
                 }
                 LiveDecision::Hold(hold) => return Ok(Attempt::Held(hold)),
                 // The service reports that the toggle exists, but does not return it.
                 LiveDecision::Create(_) if conflict.is_some() => break,
-                LiveDecision::Create(return_type) => match self.create(change, return_type).await? {
+                LiveDecision::Create(return_type) => match self.create(&change, return_type).await? {
                     None => return Ok(Attempt::Void),
                     Some(Outcome::Applied { .. }) => self.set_created(job.change),
                     Some(exists) if has_code(&exists, "conflict") => conflict = Some(name_taken(exists)),

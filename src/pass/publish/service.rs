@@ -28,7 +28,7 @@ pub(crate) struct HttpService {
     client: Client,
     session: Session,
     projects: BTreeMap<Key, ProjectReader>,
-    /// Each reads the list of its environment once.
+    /// Each reads once whether its environment exists and needs approvals.
     environments: BTreeMap<EnvironmentId, EnvironmentReader>,
 }
 
@@ -133,14 +133,13 @@ impl HttpService {
         let environment = toggle.environment();
         let project = self.projects.get(&environment.project);
         let project = project.expect("every change is in a project of the pass");
-        if let Some(listed) = project.find(toggle, now).await? {
-            return self.client.reader().live(toggle, &listed).await;
-        }
+        let listed = project.find(toggle, now).await?;
         let environment = self.environments.get(&environment);
         let environment = environment.expect("every change is in an environment of the pass");
-        // A toggle is not missing, and must not be created, in an environment that does not exist.
-        environment.index().await?;
-        Ok(Live::Missing)
+        match listed {
+            Some(listed) => environment.live_of(toggle, &listed).await,
+            None => environment.missing().await,
+        }
     }
 }
 

@@ -35,7 +35,9 @@ pub(in crate::plan) fn rows(report: &DriftReport) -> Vec<String> {
             parts.push(format!("* **{word}** {subject}: {}\n", code(&reason)));
         }
     }
-    parts.push("\n".to_owned());
+    if !parts.is_empty() {
+        parts.push("\n".to_owned());
+    }
     parts.extend(report.drifted.iter().map(|drifted| {
         let id = &drifted.applied.id;
         let comment = drifted.comment.as_deref().map(str::trim).unwrap_or_default();

@@ -53,6 +53,10 @@ fn toggle(live: LiveToggle) -> Live {
     Live::Toggle(Box::new(live))
 }
 
+const fn missing(needs_approval: bool) -> Live {
+    Live::Missing { needs_approval }
+}
+
 fn word(decision: &LiveDecision) -> String {
     match decision {
         LiveDecision::Converged => "converged".to_owned(),
@@ -201,7 +205,7 @@ fn an_adopted_document_is_recorded_or_held_but_never_sent() {
     for (live, expected) in [
         (toggle(live(1, "desired")), "converged"),
         (toggle(live(1, "other")), "differs_from_live"),
-        (Live::Missing, "missing"),
+        (missing(false), "missing"),
     ] {
         assert_eq!(word(&decide_live(&adopt, &live, &create)), expected);
     }
@@ -267,15 +271,23 @@ fn a_missing_toggle_is_held_or_created_and_needs_no_disabling() {
         on_missing: OnMissing::Create,
         ..Policy::default()
     };
+    let bypass = Policy {
+        on_approval: OnApproval::Bypass,
+        ..create.clone()
+    };
     let update = change(Before::Nothing);
     let disable = Change {
         action: Action::Disable,
         ..update.clone()
     };
     for (change, live, policy, expected) in [
-        (&update, Live::Missing, &Policy::default(), "missing"),
-        (&update, Live::Missing, &create, "create string"),
-        (&disable, Live::Missing, &create, "converged"),
+        (&update, missing(false), &Policy::default(), "missing"),
+        (&update, missing(true), &Policy::default(), "missing"),
+        (&update, missing(false), &create, "create string"),
+        // The publish that follows would bypass the approval.
+        (&update, missing(true), &create, "approval_required"),
+        (&update, missing(true), &bypass, "create string"),
+        (&disable, missing(true), &create, "converged"),
         (&update, Live::Untargeted, &create, "missing"),
     ] {
         assert_eq!(word(&decide_live(change, &live, policy)), expected);
@@ -299,6 +311,20 @@ fn a_hold_of_what_no_document_can_express_asks_for_no_import_of_it() {
             "{text}"
         );
     }
+}
+
+#[test]
+fn a_hold_of_a_missing_toggle_names_only_what_helps() {
+    let hold = LiveHold::Missing(Action::Create).to_string();
+    assert!(
+        hold.ends_with("have it created with `--on-missing create`"),
+        "{hold}"
+    );
+    let adopted = LiveHold::Missing(Action::Adopt).to_string();
+    assert!(
+        adopted.contains("`--first-pass assert` and `--on-missing create`"),
+        "{adopted}"
+    );
 }
 
 #[test]

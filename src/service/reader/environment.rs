@@ -2,6 +2,7 @@
 
 use tokio::sync::OnceCell;
 
+use super::answer::refused;
 use super::lists::{InvalidKey, ListedToggle};
 use super::{ByKey, LiveReader};
 use crate::model::{EnvironmentId, Live, ToggleId};
@@ -13,6 +14,7 @@ pub struct EnvironmentReader {
     reader: LiveReader,
     environment: EnvironmentId,
     list: OnceCell<ToggleIndex>,
+    needs_approval: OnceCell<bool>,
 }
 
 /// The toggles of an environment that are not archived.
@@ -32,6 +34,7 @@ impl EnvironmentReader {
             reader,
             environment,
             list: OnceCell::new(),
+            needs_approval: OnceCell::new(),
         }
     }
 
@@ -70,8 +73,46 @@ impl EnvironmentReader {
     /// The outcome of the read that failed.
     pub async fn live(&self, id: &ToggleId) -> Result<Live, Outcome> {
         match self.find(id).await? {
-            Some(listed) => self.reader.live(id, &listed).await,
-            None => Ok(Live::Missing),
+            Some(listed) => self.live_of(id, &listed).await,
+            None => self.missing().await,
         }
+    }
+
+    /// Returns the live state of the toggle `id`, which is `listed` on the service.
+    ///
+    /// # Errors
+    /// The outcome of the read that failed.
+    pub async fn live_of(&self, id: &ToggleId, listed: &ListedToggle) -> Result<Live, Outcome> {
+        match self.reader.live(id, listed).await? {
+            Live::Missing { .. } => self.missing().await,
+            live => Ok(live),
+        }
+    }
+
+    /// Returns the live state of a toggle of this environment that the service does not have.
+    ///
+    /// # Errors
+    /// The outcome of the read that failed. *Refused* if the environment does not exist: a toggle is not missing there, and
+    /// must not be created.
+    pub async fn missing(&self) -> Result<Live, Outcome> {
+        let needs_approval = self.needs_approval.get_or_try_init(|| async {
+            let listing = self.reader.environments(&self.environment.project).await?;
+            let environments = listing.entries.into_iter();
+            let environments: ByKey<bool> = environments
+                .map(|found| (found.key, found.needs_approval))
+                .collect();
+            match environments.get(self.environment.environment.as_str()) {
+                Some(needs_approval) => Ok(*needs_approval),
+                None => {
+                    // The service describes what is missing.
+                    self.index().await?;
+                    let reason = format!("the service does not list an environment `{}`", self.environment);
+                    Err(refused(200, reason))
+                }
+            }
+        });
+        Ok(Live::Missing {
+            needs_approval: *needs_approval.await?,
+        })
     }
 }

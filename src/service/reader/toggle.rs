@@ -100,7 +100,9 @@ impl LiveReader {
             Ok(_) | Err(_) => return Err(failure),
         }
         Ok(match self.toggle(id).await? {
-            None => Live::Missing,
+            None => Live::Missing {
+                needs_approval: false,
+            },
             Some(_) => Live::Untargeted,
         })
     }

@@ -95,6 +95,13 @@ fn a_live_plan_that_could_not_read_is_a_failure() {
 }
 
 #[test]
+fn the_page_of_a_live_plan_without_drift_has_no_section_for_it() {
+    let stand = Stand::applied();
+    let plan = stand.command("plan").arg("--live").set("output", "markdown");
+    plan.exit(0).never_says(&["Drift"]).any_output();
+}
+
+#[test]
 fn a_live_command_that_could_not_read_gives_the_reason_in_every_output() {
     let stand = Stand::applied();
     for (command, outputs) in [
@@ -236,5 +243,41 @@ fn a_live_plan_is_that_of_a_pass_with_the_same_decision_about_drift() {
         .set("on-drift", "overwrite")
         .exit(4)
         .stdout_contains(&["held shop/prod/cart", "applied shop/prod/pay (update)"])
+        .any_stderr();
+}
+
+#[test]
+fn a_pass_applies_the_live_plan_that_was_reviewed_and_nothing_else() {
+    let stand = Stand::applied();
+    stand.changes("pay", 21, "hotfix");
+    let repo = &stand.world.repo;
+    repo.file("shop/prod/cart.yaml", doc(25))
+        .file("shop/prod/pay.yaml", doc(25))
+        .commit("Raise both");
+    let digest = || {
+        let plan = stand.command("plan").arg("--live").set("output", "json");
+        // Asserted output has placeholders for digests.
+        let output = plan.start_piped().wait_with_output().unwrap();
+        let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+        plan["digest"].as_str().unwrap().to_owned()
+    };
+    let reviewed = digest();
+    // Another change would be sent now, so the plan is another one.
+    repo.file("shop/prod/ship.yaml", doc(25))
+        .commit("Raise the third");
+    let other = stand.apply().set("digest", &reviewed).exit(4);
+    other.stderr_contains(&[
+        "the plan is not the one that was reviewed",
+        "planned now: update shop/prod/ship",
+    ]);
+    stand.reads();
+    let published = stand.apply().set("digest", digest()).exit(4);
+    published
+        .stdout_contains(&[
+            "applied shop/prod/cart (update)",
+            "applied shop/prod/ship (update)",
+            "drifted shop/prod/pay",
+            "applied 2 of 2 changes",
+        ])
         .any_stderr();
 }

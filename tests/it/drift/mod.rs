@@ -9,4 +9,5 @@ mod command;
 mod daemon;
 mod faults;
 mod live;
+mod overwrite;
 mod stand;

@@ -1,0 +1,178 @@
+//! Publishing over drift, together with everything else that a pass decides.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::stand::{Stand, targeting};
+use crate::support::{Daemon, doc, eventually};
+
+/// Returns the paths of the publishes since the last look at the requests.
+fn published(stand: &Stand) -> Vec<String> {
+    let requests = stand.requests().into_iter();
+    let published = requests.filter_map(|one| one.strip_prefix("PATCH ").map(str::to_owned));
+    published.collect()
+}
+
+#[test]
+fn a_removed_document_is_not_published_over_drift() {
+    let stand = Stand::applied();
+    stand.changes("pay", 21, "hotfix");
+    let repo = &stand.world.repo;
+    repo.remove("shop/prod/pay.yaml").commit("Remove pay");
+    let with = |verb| {
+        let command = stand.command(verb).set("on-remove", "forget");
+        command.set("on-drift", "overwrite")
+    };
+    with("plan")
+        .arg("--live")
+        .exit(0)
+        .stdout_contains(&["nothing to publish"]);
+    with("apply")
+        .exit(0)
+        .stdout_contains(&["recorded without publishing: 1 toggle"])
+        .any_stderr();
+    stand.reads();
+}
+
+#[test]
+fn a_document_that_was_renamed_only_in_case_is_published_once_over_drift() {
+    let stand = Stand::applied();
+    stand.changes("pay", 21, "hotfix");
+    let repo = &stand.world.repo;
+    repo.remove("shop/prod/pay.yaml")
+        .file("shop/prod/Pay.yaml", doc(18))
+        .commit("Rename pay");
+    stand
+        .apply()
+        .set("on-drift", "overwrite")
+        .exit(0)
+        .stdout_contains(&["applied shop/prod/Pay (create)", "applied 1 of 1 change\n"])
+        .any_stderr();
+    assert_eq!(published(&stand), [targeting("Pay")]);
+    stand.apply().set("on-drift", "overwrite").exit(0).any_output();
+    stand.reads();
+}
+
+#[test]
+fn a_reformatted_document_is_recorded_with_its_publish_over_drift() {
+    let stand = Stand::applied();
+    stand.changes("pay", 21, "hotfix");
+    let repo = &stand.world.repo;
+    repo.remove("shop/prod/pay.yaml")
+        .file("shop/prod/pay.yml", format!("# The new page.\n{}", doc(18)))
+        .commit("Reformat pay");
+    stand
+        .apply()
+        .set("on-drift", "overwrite")
+        .exit(0)
+        .never_says(&["recorded without publishing"])
+        .stdout_contains(&["applied shop/prod/pay (update)"])
+        .any_stderr();
+    assert_eq!(published(&stand), [targeting("pay")]);
+    let log = stand.world.bare("log");
+    log.set("repo", repo.path())
+        .set("state-dir", stand.world.state())
+        .exit(0)
+        .stdout_contains(&["~ overwrite shop/prod/pay"]);
+    let again = stand.apply().set("on-drift", "overwrite");
+    again.exit(0).stdout_contains(&["Nothing to do."]);
+}
+
+#[test]
+fn the_rails_count_what_is_published_over_drift() {
+    let more: Vec<String> = (0..9).map(|at| format!("t{at}")).collect();
+    let more: Vec<&str> = more.iter().map(String::as_str).collect();
+    let stand = Stand::with(&more);
+    let repo = &stand.world.repo;
+    for toggle in &more {
+        repo.file(&format!("shop/prod/{toggle}.yaml"), doc(18));
+    }
+    repo.commit("Add more");
+    stand.apply().exit(0).any_output();
+    stand.requests();
+    for toggle in &more[..4] {
+        stand.changes(toggle, 21, "hotfix");
+    }
+    let overwriting = |verb| stand.command(verb).set("on-drift", "overwrite");
+    let rail = ["4 of 12 applied toggles would be updated or disabled"];
+    overwriting("plan").arg("--live").exit(4).stdout_contains(&rail);
+    overwriting("apply").exit(4).stdout_contains(&rail).any_stderr();
+    stand.reads();
+    let allowed = overwriting("apply").arg("--allow-mass-change");
+    allowed.exit(0).any_output();
+    assert_eq!(published(&stand).len(), 4);
+}
+
+#[test]
+fn a_scan_of_a_part_does_not_hide_drift_in_the_rest() {
+    let stand = Stand::applied();
+    // Keeps what it found equal.
+    stand.apply().set("on-drift", "overwrite").exit(0).any_output();
+    stand.changes("ship", 21, "hotfix");
+    stand
+        .apply()
+        .set("on-drift", "overwrite")
+        .set("only", "shop/prod/cart")
+        .exit(0)
+        .any_output();
+    let drift = stand.drift().exit(0);
+    drift.stdout_contains(&["~ drifted shop/prod/ship", "1 drifted · 2 in sync"]);
+}
+
+/// Records that an operator allowed to overwrite drift before the daemon was stopped.
+fn allowed_before(stand: &Stand) -> std::path::PathBuf {
+    let path = stand.world.state().join("allowed.json");
+    let allowance = json!({
+        "what": "overwrite-drift", "environment": "shop/prod", "revision": stand.world.repo.head(),
+        "by": "127.0.0.1:1", "at": 1_795_274_755,
+    });
+    let text = json!({ "version": 1, "allowances": [allowance] }).to_string();
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn is_spent(path: &std::path::Path) -> bool {
+    // Without permissions, there is no file.
+    fs::read_to_string(path).map_or(true, |text| !text.contains("overwrite-drift"))
+}
+
+#[test]
+fn a_permission_to_overwrite_drift_outlives_a_restart() {
+    let stand = Stand::applied();
+    // An environment without a first pass, so that each pass has a plan.
+    let repo = &stand.world.repo;
+    repo.file("shop/test/pay.yaml", doc(18)).commit("Add test");
+    stand.apply().exit(4).any_output();
+    stand.changes("pay", 21, "hotfix");
+    stand.drift().exit(0).any_output();
+    stand.requests();
+    let allowed = allowed_before(&stand);
+    let daemon = Daemon::start(&stand.world, |run| stand.served(run).set("drift-interval", "1h"));
+    eventually("the publish", || {
+        (published(&stand) == [targeting("pay")]).then_some(())
+    });
+    daemon.becomes("shop/prod/pay", "in_sync");
+    eventually("the permission to be used up", || {
+        is_spent(&allowed).then_some(())
+    });
+    daemon.stops_cleanly();
+}
+
+#[test]
+fn a_permission_to_overwrite_drift_that_is_gone_does_not_apply_to_the_next_drift() {
+    let stand = Stand::applied();
+    stand.apply().exit(0).any_output();
+    let allowed = allowed_before(&stand);
+    let daemon = Daemon::start(&stand.world, |run| {
+        let run = stand.served(run).set("drift-interval", "200ms");
+        run.set("poll-interval", "200ms")
+    });
+    eventually("the permission to be used up", || {
+        is_spent(&allowed).then_some(())
+    });
+    stand.changes("pay", 21, "hotfix");
+    daemon.becomes("shop/prod/pay", "drifted");
+    assert_eq!(published(&stand), [""; 0]);
+    daemon.stops_cleanly();
+}
