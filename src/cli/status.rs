@@ -29,11 +29,11 @@ pub(super) fn run(settings: &Settings, list: StatusList) -> Result<ExitStatus, F
         note(&format!("note: {text}\n"))?;
     }
     match settings.output {
-        OutputFormat::Github => show::step_summary(|_| markdown(&status)),
+        OutputFormat::Github => show::step_summary(|limit| markdown(&status, limit)),
         OutputFormat::Gitlab | OutputFormat::Junit | OutputFormat::Sarif => {
             Err(super::unsupported_output(settings.output))
         }
-        OutputFormat::Markdown => print(&markdown(&status)),
+        OutputFormat::Markdown => print(&markdown(&status, ANY_COMMENT)),
         OutputFormat::Human => print(&text(&status, list)),
         OutputFormat::Json => show::json(&StatusOutput {
             version: 1,
@@ -173,8 +173,8 @@ fn rows_of(toggles: &[&ToggleStatus], width: usize) -> String {
     text
 }
 
-/// Formats the toggles that are not in sync as Markdown.
-fn markdown(status: &Status) -> String {
+/// Formats the toggles that are not in sync as Markdown of at most `limit` bytes.
+fn markdown(status: &Status, limit: usize) -> String {
     const MOST: usize = 200;
     /// The room for the last line.
     const LAST_LINE: usize = 100;
@@ -213,7 +213,7 @@ fn markdown(status: &Status) -> String {
         if let Some(reason) = &toggle.reason {
             let _ = write!(line, ": {}", code(reason));
         }
-        if text.len() + line.len() > ANY_COMMENT - LAST_LINE {
+        if text.len() + line.len() > limit.saturating_sub(LAST_LINE) {
             break;
         }
         let _ = writeln!(text, "{line}");

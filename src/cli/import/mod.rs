@@ -12,6 +12,7 @@ use crate::pass;
 use crate::pass::import::{
     ImportConfig, ImportError, ImportReport, ImportResult, ImportScope, ImportSource, OnDifferent, import,
 };
+use crate::plan::render::ANY_COMMENT;
 pub(super) use output::text as import_text;
 use progress::ImportProgress;
 
@@ -145,10 +146,10 @@ fn show(report: &ImportReport, problem: Option<&Failure>, settings: &Settings) -
     match settings.output {
         OutputFormat::Human => print(&output::text(report)),
         OutputFormat::Json => show::json(&output::ImportJson::of(report, problem.map(Failure::json_error))),
-        OutputFormat::Markdown => print(&output::markdown(report)),
+        OutputFormat::Markdown => print(&output::markdown(report, ANY_COMMENT)),
         OutputFormat::Github => {
             print(&output::text(report))?;
-            show::step_summary(|_| output::markdown(report))
+            show::step_summary(|limit| output::markdown(report, limit))
         }
         OutputFormat::Gitlab | OutputFormat::Junit | OutputFormat::Sarif => {
             Err(super::unsupported_output(settings.output))

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::cli::failure::JsonError;
 use crate::model::{ToggleId, escaped};
 use crate::pass::import::{ImportReport, ImportResult, SkipReason};
-use crate::plan::render::code;
+use crate::plan::render::{code, fitting};
 
 /// Returns one line per toggle that needs attention, and the counts.
 pub(in crate::cli) fn text(report: &ImportReport) -> String {
@@ -22,20 +22,22 @@ pub(in crate::cli) fn text(report: &ImportReport) -> String {
     text + &counts(report) + "\n"
 }
 
-/// Formats the result as Markdown.
-pub(super) fn markdown(report: &ImportReport) -> String {
-    let mut text = format!("### gitoggle import\n\n{}\n", counts(report));
-    for (at, (name, result)) in notable(report).enumerate() {
-        if at == 0 {
-            text.push('\n');
-        }
-        let _ = write!(text, "* **{}** {}", result.as_str(), code(name));
+/// Formats the result as Markdown of at most `limit` bytes.
+pub(super) fn markdown(report: &ImportReport, limit: usize) -> String {
+    let end = if notable(report).next().is_some() {
+        "\n"
+    } else {
+        ""
+    };
+    let head = format!("### gitoggle import\n\n{}\n{end}", counts(report));
+    let rows = notable(report).map(|(name, result)| {
+        let mut row = format!("* **{}** {}", result.as_str(), code(name));
         for part in [result.path(), result.reason()].into_iter().flatten() {
-            let _ = write!(text, ": {}", code(part));
+            let _ = write!(row, ": {}", code(part));
         }
-        text.push('\n');
-    }
-    text
+        row + "\n"
+    });
+    fitting([head].into_iter().chain(rows), limit)
 }
 
 /// Returns the results that the counts do not explain.

@@ -4,19 +4,19 @@ use std::fmt::Write as _;
 
 use super::{DeployedDiff, DeploymentLog, word};
 use crate::model::{DeployedToggle, Deployment, counted, rfc3339};
-use crate::plan::render::{ANY_COMMENT, block, code, fitting};
+use crate::plan::render::{block, code, fitting};
 
 /// The number of toggles of a deployment that are listed.
 const LISTED: usize = 50;
 
 /// Returns the deployments as Markdown that fits into a comment. Foreign text is inside code only.
 #[must_use]
-pub fn history_markdown(log: &DeploymentLog) -> String {
+pub fn history_markdown(log: &DeploymentLog, limit: usize) -> String {
     let count = counted(log.page.deployments.len(), "deployment");
     let more = log.page.next.map_or("", |_| "; there are older ones");
     let head = format!("### gitoggle log\n\n{count}{more}\n\n");
     let entries = log.entries().map(|(deployment, diffs)| entry(deployment, diffs));
-    fitting([head].into_iter().chain(entries), ANY_COMMENT)
+    fitting([head].into_iter().chain(entries), limit)
 }
 
 fn entry(deployment: &Deployment, diffs: &[DeployedDiff]) -> String {

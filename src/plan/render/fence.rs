@@ -4,7 +4,8 @@ use super::defused;
 use super::inline::longest_run;
 
 /// Joins the parts that fit into `limit` bytes, and counts the others.
-pub(in crate::plan) fn fitting(parts: impl IntoIterator<Item = String>, limit: usize) -> String {
+#[must_use]
+pub fn fitting(parts: impl IntoIterator<Item = String>, limit: usize) -> String {
     /// The room for the last line.
     const RESERVE: usize = 100;
     let mut out = String::new();

@@ -19,7 +19,8 @@ mod text;
 mod users;
 
 pub use annotations::{annotations, failed_annotation, github};
-pub(super) use fence::{block, fitting};
+pub(super) use fence::block;
+pub use fence::fitting;
 pub use gitlab::{CodeQualityIssue, code_quality};
 pub use inline::code;
 pub use json::{PlanJson, json, json_for, page_pieces};

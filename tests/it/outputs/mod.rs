@@ -4,5 +4,6 @@ mod hostile;
 mod junit;
 mod reports;
 mod schema;
+mod summary;
 
 pub(crate) use schema::assert_valid;

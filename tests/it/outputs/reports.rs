@@ -361,32 +361,3 @@ fn a_thousand_findings_are_bounded_where_the_form_has_limits() {
     assert_eq!(cases(&run("junit").both()).len(), 1000);
     assert_eq!(run("json").json()["summary"]["errors"], 1000);
 }
-
-#[test]
-fn a_hold_that_an_output_has_no_place_for_is_a_note() {
-    let world = World::with_pay_and_search_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .file("shop/prod/search.yaml", doc(21))
-        .commit("Change both");
-    let note = "note: nothing to publish · 2 held; `gitoggle plan` shows why\n";
-    for output in ["github", "gitlab", "sarif"] {
-        world
-            .plan()
-            .set("max-change-count", "1")
-            .set("output", output)
-            .env("GITHUB_STEP_SUMMARY", world.path("summary"))
-            .exit(4)
-            .any_stdout()
-            .stderr(note);
-    }
-    world
-        .apply()
-        .set("max-change-count", "1")
-        .set("output", "github")
-        .env("GITHUB_STEP_SUMMARY", world.path("summary"))
-        .exit(4)
-        .any_stdout()
-        .stderr("note: nothing to publish · 2 held\n");
-}

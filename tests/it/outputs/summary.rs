@@ -1,0 +1,62 @@
+//! Outputs that lack a part of the result, and the job summary of GitHub that has it.
+
+use crate::support::{World, doc};
+
+#[test]
+fn a_hold_that_an_output_has_no_place_for_is_a_note() {
+    let world = World::with_pay_and_search_applied();
+    world
+        .repo
+        .file("shop/prod/pay.yaml", doc(21))
+        .file("shop/prod/search.yaml", doc(21))
+        .commit("Change both");
+    let note = "note: nothing to publish · 2 held; `gitoggle plan` shows why\n";
+    for output in ["github", "gitlab", "sarif"] {
+        world
+            .plan()
+            .set("max-change-count", "1")
+            .set("output", output)
+            .env("GITHUB_STEP_SUMMARY", world.path("summary"))
+            .exit(4)
+            .any_stdout()
+            .stderr(note);
+    }
+    world
+        .apply()
+        .set("max-change-count", "1")
+        .set("output", "github")
+        .env("GITHUB_STEP_SUMMARY", world.path("summary"))
+        .exit(4)
+        .any_stdout()
+        .stderr("note: nothing to publish · 2 held\n");
+}
+
+#[test]
+fn no_command_exceeds_the_limit_of_the_job_summary() {
+    /// The limit of GitHub, which shows nothing of a larger summary.
+    const LIMIT: usize = 1024 * 1024;
+    let world = World::of_every_kind();
+    let from = world.path("from");
+    std::fs::create_dir_all(from.join("shop/prod")).unwrap();
+    for number in 0..300 {
+        world.repo.file(&format!("shop/new/t{number}.yaml"), doc(18));
+        world.write(&format!("from/shop/prod/bad {number}.json"), "{}");
+    }
+    world.repo.commit("Add many");
+    let local = |verb| world.bare(verb).set("repo", world.repo.path());
+    let runs = [
+        world.apply(),
+        world.plan(),
+        world.status(),
+        world.validate(),
+        local("log").set("state-dir", world.state()),
+        local("import").set("from", from),
+    ];
+    for (number, run) in runs.into_iter().enumerate() {
+        let summary = world.write(&format!("summary-{number}"), &"x".repeat(LIMIT - 3_000));
+        let run = run.set("output", "github").env("GITHUB_STEP_SUMMARY", &summary);
+        let ran = run.exit_in(&[0, 1, 3, 4]).any_output();
+        let size = std::fs::metadata(&summary).unwrap().len();
+        assert!(size <= LIMIT as u64, "{size}\n{}", ran.both());
+    }
+}
