@@ -3,9 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use git2::ErrorCode;
-
-use super::os_error::{Libgit2Error, io_fault};
+use super::libgit2_error::Libgit2Error;
 use crate::model::ObjectId;
 
 /// Why an object could not be read.
@@ -38,17 +36,17 @@ pub enum ObjectFault {
 
 impl ObjectFault {
     /// Classifies an error of libgit2 about the object `id`.
-    pub(crate) fn of(id: ObjectId, error: git2::Error) -> Self {
-        match error.code() {
-            ErrorCode::NotFound => Self::Missing(id),
-            _ => error.into(),
+    pub(crate) fn of(id: ObjectId, error: Libgit2Error) -> Self {
+        match error.is_not_found() {
+            true => Self::Missing(id),
+            false => Self::Git(error),
         }
     }
 }
 
 impl From<git2::Error> for ObjectFault {
     fn from(error: git2::Error) -> Self {
-        Self::Git(Libgit2Error(error))
+        Self::Git(error.into())
     }
 }
 
@@ -80,10 +78,10 @@ impl RepositoryError {
     }
 
     /// Makes an error of the repository in `folder`, or of its disk.
-    pub(crate) fn git(folder: &Path) -> impl FnOnce(git2::Error) -> Self + use<> {
+    pub(crate) fn git<E: Into<Libgit2Error>>(folder: &Path) -> impl FnOnce(E) -> Self + use<E> {
         let folder = folder.to_owned();
         move |error| {
-            let fault = ObjectFault::Git(Libgit2Error(error));
+            let fault = ObjectFault::Git(error.into());
             ObjectError { folder, fault }.or_io()
         }
     }
@@ -94,7 +92,7 @@ impl ObjectError {
     pub(crate) fn or_io(self) -> RepositoryError {
         // A full disk must never be reported as a broken repository (DESIGN section 3).
         let cause = match &self.fault {
-            ObjectFault::Git(error) => io_fault(&error.0),
+            ObjectFault::Git(error) => error.io_fault(),
             _ => None,
         };
         match cause {

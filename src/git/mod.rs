@@ -23,17 +23,19 @@
 //!   next one relies on them: objects first, then the ref that names them. [`FailpointHook`] lets a test stop between any
 //!   two steps.
 //!
-//! Errors keep the cause that the operating system gave ([`os_error()`]), so that a full disk is never reported as a damaged
+//! Errors keep the cause that the operating system gave ([`Libgit2Error::io_fault`]), so that a full disk is never reported as a damaged
 //! repository. Other modules get handles and errors of libgit2 from here; they do not make repositories or remotes.
 
 mod access;
+mod commit;
 mod error;
 mod failpoint;
+pub(crate) mod history;
 mod ids;
 mod ignored;
 mod libgit2;
+mod libgit2_error;
 mod objects;
-mod os_error;
 pub(crate) mod pack;
 mod pack_index;
 #[cfg(test)]
@@ -45,7 +47,9 @@ mod remote;
 mod repack;
 mod repository;
 pub(crate) mod revision;
+mod sample;
 mod ssh_address;
+mod status;
 #[cfg(test)]
 pub(crate) mod testing;
 mod unpack;
@@ -53,6 +57,7 @@ mod url;
 mod url_error;
 
 pub use access::{GitAccess, GitCredentials, SharedClient};
+pub(crate) use commit::{CommitNode, commit, lacks_parent_tree};
 pub use error::{ObjectError, ObjectFault, RepositoryError};
 pub use failpoint::FailpointHook;
 pub(crate) use failpoint::Failpoints;
@@ -60,17 +65,21 @@ pub(crate) use failpoint::Failpoints;
 pub(crate) use failpoint::simulated;
 /// An open repository. Other modules pass it on; most name no other type of libgit2.
 pub use git2::Repository;
+pub use history::Parents;
 pub(crate) use ids::{object_id, oid};
 pub(crate) use ignored::{Ignored, os_path};
+pub(crate) use libgit2_error::UnsupportedFormat;
+pub use libgit2_error::{Libgit2Error, is_full};
 pub use objects::ObjectReader;
 pub(crate) use objects::{blob, tree};
-pub use os_error::{Libgit2Error, io_fault, is_full, os_error};
 pub use pool::{PooledRepository, RepositoryPool};
 pub use remote::{
     Advertised, GitError, HostMessage, Offered, SshHost, advertised, fetch, moved_to, with_remote,
 };
 pub(crate) use repack::repack;
+pub(crate) use repository::{config_value, open_or_create, set_config_value, sync_folder};
 pub use repository::{init, init_bare, open, open_bare};
-pub(crate) use repository::{open_or_create, sync_folder};
+pub use sample::Sample;
+pub(crate) use status::changed_files;
 pub use url::RepoUrl;
 pub use url_error::RepoUrlError;

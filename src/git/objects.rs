@@ -38,7 +38,7 @@ impl ObjectReader {
         let folder = || pool.folder().to_owned();
         let repository = pool.open().map_err(|error| ObjectError {
             folder: folder(),
-            fault: error.into(),
+            fault: ObjectFault::Git(error),
         })?;
         Ok(Self::new(repository))
     }
@@ -116,7 +116,7 @@ impl Trees for ObjectReader {
         }
         // The header comes first, so that a blob above the limit is never in memory (DESIGN section 2, *Limits*).
         let header = self.odb()?.read_header(oid(id));
-        let (size, _) = header.map_err(|error| self.error(ObjectFault::of(id, error)))?;
+        let (size, _) = header.map_err(|error| self.error(ObjectFault::of(id, error.into())))?;
         match size > limit {
             true => Ok(Blob::TooLarge(size as u64)),
             false => blob(&self.repository, id).map(Blob::Content),
@@ -152,7 +152,9 @@ fn read<T>(
     take: impl FnOnce(&[u8]) -> Result<T, ObjectFault>,
 ) -> Result<T, ObjectFault> {
     let odb = repository.odb()?;
-    let object = odb.read(oid(id)).map_err(|error| ObjectFault::of(id, error))?;
+    let object = odb
+        .read(oid(id))
+        .map_err(|error| ObjectFault::of(id, error.into()))?;
     match object.kind() == kind {
         true => take(object.data()),
         false => Err(ObjectFault::WrongType(id, kind.str())),

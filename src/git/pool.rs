@@ -10,6 +10,7 @@ use std::time::SystemTime;
 
 use git2::Repository;
 
+use super::libgit2_error::Libgit2Error;
 use super::packs::Packs;
 use super::repository::open_bare;
 
@@ -56,7 +57,7 @@ impl RepositoryPool {
     ///
     /// # Errors
     /// If the repository cannot be opened.
-    pub fn open(self: &Arc<Self>) -> Result<PooledRepository, git2::Error> {
+    pub fn open(self: &Arc<Self>) -> Result<PooledRepository, Libgit2Error> {
         // A separate statement, so that the lock is not held while the repository is opened.
         let idle = self.idle().pop();
         let repository = match idle {

@@ -4,43 +4,111 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use git2::Repository;
+use git2::{ErrorCode, Reference, Repository};
 
 use super::ids::{object_id, oid};
+use super::libgit2_error::Libgit2Error;
 use super::repository::sync_folder;
 use super::{Failpoints, RepositoryError};
 use crate::model::CommitId;
 
 /// Returns whether `name` can be the full name of a ref.
 pub(crate) fn is_valid_name(name: &str) -> bool {
-    git2::Reference::is_valid_name(name)
+    Reference::is_valid_name(name)
 }
 
 /// Returns the target of the ref `name`, if the ref exists.
 pub(crate) fn look_up(repository: &Repository, name: &str) -> Result<Option<CommitId>, RepositoryError> {
     match repository.refname_to_id(name) {
         Ok(id) => Ok(Some(CommitId(object_id(id)))),
-        Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+        Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
         Err(error) => Err(RepositoryError::git(repository.path())(error)),
     }
 }
 
-/// Returns whether `ancestor` is part of the local history of `commit`.
-pub(crate) fn descends(
-    repository: &Repository,
-    commit: CommitId,
-    ancestor: CommitId,
-) -> Result<bool, RepositoryError> {
-    let broken = || RepositoryError::git(repository.path());
-    let (commit, ancestor) = (oid(commit.0), oid(ancestor.0));
-    // The walk reports a missing commit and a broken repository as the same error.
-    if !repository.odb().map_err(broken())?.exists(ancestor) {
-        return Ok(false);
+/// The target of a ref, with annotated tags resolved.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum RefTarget {
+    Commit(CommitId),
+    /// An object of another kind.
+    Other,
+}
+
+/// The target of `HEAD`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum HeadTarget {
+    /// A branch by its full name.
+    Branch(String, RefTarget),
+    Detached(RefTarget),
+    /// A branch without a commit, by its name without `refs/heads/`.
+    Unborn(String),
+}
+
+/// Returns the target of the ref `name`; `None` if no ref can have or has this name.
+pub(crate) fn target(repository: &Repository, name: &str) -> Result<Option<RefTarget>, Libgit2Error> {
+    if !is_valid_name(name) {
+        return Ok(None);
     }
-    match repository.graph_descendant_of(commit, ancestor) {
-        Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(false),
-        descends => descends.map_err(broken()),
+    match repository.find_reference(name) {
+        Ok(found) => Ok(Some(peeled(&found)?)),
+        Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
     }
+}
+
+/// Returns the target of `HEAD`.
+pub(crate) fn head(repository: &Repository) -> Result<HeadTarget, Libgit2Error> {
+    match repository.head() {
+        Ok(head) if repository.head_detached()? => Ok(HeadTarget::Detached(peeled(&head)?)),
+        Ok(head) => {
+            let name = String::from_utf8_lossy(head.name_bytes()).into_owned();
+            Ok(HeadTarget::Branch(name, peeled(&head)?))
+        }
+        Err(error) if matches!(error.code(), ErrorCode::UnbornBranch | ErrorCode::NotFound) => {
+            Ok(HeadTarget::Unborn(unborn(repository)))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns whether `HEAD` names a commit instead of a branch.
+pub(crate) fn is_detached(repository: &Repository) -> bool {
+    repository.head_detached().unwrap_or_default()
+}
+
+/// Returns the branch that `HEAD` names although it does not exist.
+fn unborn(repository: &Repository) -> String {
+    let head = repository.find_reference("HEAD").ok();
+    let target = head
+        .as_ref()
+        .and_then(|head| head.symbolic_target().ok().flatten());
+    let target = target.unwrap_or("HEAD");
+    target.strip_prefix("refs/heads/").unwrap_or(target).to_owned()
+}
+
+fn peeled(found: &Reference<'_>) -> Result<RefTarget, Libgit2Error> {
+    match found.peel_to_commit() {
+        Ok(commit) => Ok(RefTarget::Commit(CommitId(object_id(commit.id())))),
+        Err(error) => match error.code() {
+            ErrorCode::Peel | ErrorCode::InvalidSpec | ErrorCode::GenericError => Ok(RefTarget::Other),
+            _ => Err(error.into()),
+        },
+    }
+}
+
+/// Returns the short names of the refs that match `pattern`, such as `main` or `origin/main`. Skips those that cannot be
+/// read.
+pub(crate) fn short_names(repository: &Repository, pattern: &str) -> Result<Vec<String>, Libgit2Error> {
+    let found = repository.references_glob(pattern)?.flatten();
+    Ok(found
+        .filter_map(|found| found.shorthand().ok().map(str::to_owned))
+        .collect())
+}
+
+/// Points the ref `name` at `commit`, whatever it pointed at before. A crash may lose the change, unlike with [`move_ref`].
+pub(crate) fn set(repository: &Repository, name: &str, commit: CommitId) -> Result<(), Libgit2Error> {
+    repository.reference(name, oid(commit.0), true, "gitoggle")?;
+    Ok(())
 }
 
 /// The result of moving a ref.

@@ -4,18 +4,19 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use git2::{Repository, RepositoryInitOptions, RepositoryOpenFlags};
+use git2::{ErrorCode, Repository, RepositoryInitOptions, RepositoryOpenFlags};
 
 use super::error::RepositoryError;
 use super::failpoint::Failpoints;
 use super::libgit2::libgit2;
+use super::libgit2_error::Libgit2Error;
 
 /// Opens the repository at `path`: a work tree, a bare repository, a linked work tree, or a symbolic link to one of these.
 /// Does not search parent folders.
 ///
 /// # Errors
 /// If `path` is not a repository, or is damaged.
-pub fn open(path: &Path) -> Result<Repository, git2::Error> {
+pub fn open(path: &Path) -> Result<Repository, Libgit2Error> {
     open_with(path, RepositoryOpenFlags::NO_SEARCH)
 }
 
@@ -23,7 +24,7 @@ pub fn open(path: &Path) -> Result<Repository, git2::Error> {
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_bare(folder: &Path) -> Result<Repository, git2::Error> {
+pub fn open_bare(folder: &Path) -> Result<Repository, Libgit2Error> {
     open_with(folder, RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::BARE)
 }
 
@@ -31,24 +32,37 @@ pub fn open_bare(folder: &Path) -> Result<Repository, git2::Error> {
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn init(folder: &Path, options: &mut RepositoryInitOptions) -> Result<Repository, git2::Error> {
+pub fn init(folder: &Path, options: &mut RepositoryInitOptions) -> Result<Repository, Libgit2Error> {
     libgit2()?;
     // The template of the machine may add hooks and configuration.
-    Repository::init_opts(folder, options.external_template(false))
+    Ok(Repository::init_opts(folder, options.external_template(false))?)
 }
 
 /// Creates a bare repository in `folder`.
 ///
 /// # Errors
 /// As [`init`].
-pub fn init_bare(folder: &Path) -> Result<Repository, git2::Error> {
+pub fn init_bare(folder: &Path) -> Result<Repository, Libgit2Error> {
     init(folder, RepositoryInitOptions::new().bare(true))
 }
 
-fn open_with(path: &Path, flags: RepositoryOpenFlags) -> Result<Repository, git2::Error> {
+fn open_with(path: &Path, flags: RepositoryOpenFlags) -> Result<Repository, Libgit2Error> {
     libgit2()?;
     let none: [&str; 0] = [];
-    Repository::open_ext(path, flags, none)
+    Ok(Repository::open_ext(path, flags, none)?)
+}
+
+/// Returns a value of the repository's configuration.
+pub(crate) fn config_value(repository: &Repository, key: &str) -> Result<Option<String>, Libgit2Error> {
+    match repository.config()?.get_string(key) {
+        Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+        value => Ok(Some(value?)),
+    }
+}
+
+/// Writes a value into the repository's configuration.
+pub(crate) fn set_config_value(repository: &Repository, key: &str, value: &str) -> Result<(), Libgit2Error> {
+    Ok(repository.config()?.set_str(key, value)?)
 }
 
 /// Opens the bare repository at `path`, or creates it. Removes the files that a crashed writer left: the caller must hold the

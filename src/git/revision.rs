@@ -1,10 +1,9 @@
-//! Finds commits by the expressions of `git rev-parse`, and the common ancestors of commits.
+//! Finds commits by an id or by an expression of `git rev-parse`.
 
-use std::collections::HashSet;
-
-use git2::{ErrorCode, Oid, Repository};
+use git2::{ErrorCode, Object, Repository};
 
 use super::ids::{object_id, oid};
+use super::libgit2_error::Libgit2Error;
 use crate::model::CommitId;
 
 /// The object that an expression names.
@@ -20,7 +19,7 @@ pub(crate) enum NamedObject {
 }
 
 /// Returns the object that `expression` names, such as `HEAD~2` or `origin/main`.
-pub(crate) fn find(repository: &Repository, expression: &str) -> Result<NamedObject, git2::Error> {
+pub(crate) fn find(repository: &Repository, expression: &str) -> Result<NamedObject, Libgit2Error> {
     let object = match repository.revparse_single(expression) {
         Ok(object) => object,
         Err(error) => {
@@ -30,62 +29,38 @@ pub(crate) fn find(repository: &Repository, expression: &str) -> Result<NamedObj
                 ErrorCode::NotFound | ErrorCode::InvalidSpec | ErrorCode::GenericError => {
                     Ok(NamedObject::Unknown)
                 }
-                _ => Err(error),
+                _ => Err(error.into()),
             };
         }
     };
-    Ok(match object.peel_to_commit() {
+    Ok(named(&object))
+}
+
+/// Returns the object whose id begins with `digits`, in lower case. Among several, the only commit counts.
+pub(crate) fn by_id(repository: &Repository, digits: &str) -> Result<NamedObject, Libgit2Error> {
+    let error = match repository.find_object_by_prefix(digits, None) {
+        Ok(object) => return Ok(named(&object)),
+        Err(error) => error,
+    };
+    match error.code() {
+        ErrorCode::Ambiguous => Ok(match repository.find_commit_by_prefix(digits) {
+            Ok(commit) => NamedObject::Commit(CommitId(object_id(commit.id()))),
+            Err(_) => NamedObject::Ambiguous,
+        }),
+        ErrorCode::NotFound => Ok(NamedObject::Unknown),
+        _ => Err(error.into()),
+    }
+}
+
+/// Returns the commit that `id` is or, as an annotated tag, names.
+pub(crate) fn peel(repository: &Repository, id: CommitId) -> Option<CommitId> {
+    let object = repository.find_object(oid(id.0), None).ok()?;
+    Some(CommitId(object_id(object.peel_to_commit().ok()?.id())))
+}
+
+fn named(object: &Object<'_>) -> NamedObject {
+    match object.peel_to_commit() {
         Ok(commit) => NamedObject::Commit(CommitId(object_id(commit.id()))),
         Err(_) => NamedObject::Other(object.kind().map_or("object", |kind| kind.str())),
-    })
-}
-
-/// Returns the parents of a commit; `None` if the repository lacks the commit.
-pub(crate) fn parents(repository: &Repository, commit: CommitId) -> Option<Vec<CommitId>> {
-    let commit = repository.find_commit(oid(commit.0)).ok()?;
-    Some(commit.parent_ids().map(|id| CommitId(object_id(id))).collect())
-}
-
-/// Returns the best common ancestors of `one` and of a merge of `others`. There are several if branches were merged in
-/// both directions.
-pub(crate) fn merge_bases(
-    repository: &Repository,
-    one: CommitId,
-    others: &[CommitId],
-) -> Result<Vec<CommitId>, git2::Error> {
-    let commits: Vec<Oid> = [one].iter().chain(others).map(|commit| oid(commit.0)).collect();
-    match repository.merge_bases_many(&commits) {
-        Ok(bases) => Ok(bases.iter().map(|id| CommitId(object_id(*id))).collect()),
-        Err(error) if error.code() == ErrorCode::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error),
     }
-}
-
-/// Returns whether the history of `tips` is complete down to `ends`: a shallow clone lacks the parents of none of these
-/// commits.
-pub(crate) fn is_complete(
-    repository: &Repository,
-    tips: &[CommitId],
-    ends: &[CommitId],
-) -> Result<bool, git2::Error> {
-    if !repository.is_shallow() {
-        return Ok(true);
-    }
-    let boundary = shallow(repository);
-    let mut walk = repository.revwalk()?;
-    tips.iter().try_for_each(|tip| walk.push(oid(tip.0)))?;
-    ends.iter().try_for_each(|end| walk.hide(oid(end.0)))?;
-    for id in walk {
-        if boundary.contains(&id?) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// Returns the commits whose parents a shallow clone lacks.
-fn shallow(repository: &Repository) -> HashSet<Oid> {
-    let text = std::fs::read_to_string(repository.commondir().join("shallow")).unwrap_or_default();
-    let lines = text.lines();
-    lines.filter_map(|line| Oid::from_str(line.trim()).ok()).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::git::{GitError, Libgit2Error, ObjectFault, io_fault, is_full};
+use crate::git::{GitError, Libgit2Error, ObjectFault, UnsupportedFormat, is_full};
 use crate::model::{CommitId, ObjectId, escaped, similar_names};
 
 /// Why a source could not be read.
@@ -19,11 +19,8 @@ pub enum Error {
     #[error("the repository uses Git's extension `{}`, which is not supported", escaped(.0))]
     Extension(String),
     /// Another error of libgit2.
-    #[error("git: {}", escaped(error.message()))]
-    Git {
-        /// The cause.
-        error: git2::Error,
-    },
+    #[error("git: {0}")]
+    Git(Libgit2Error),
     /// An I/O error of a file or folder.
     #[error("could not {what} `{}`", escaped(&path.to_string_lossy()))]
     Io {
@@ -156,10 +153,9 @@ impl Error {
     /// Returns whether the repository itself is at fault, not the connection or the disk, so that a new clone may help.
     pub(crate) fn is_damage(&self) -> bool {
         match self {
-            Self::Remote(GitError::Git {
-                source: Libgit2Error(error),
-            })
-            | Self::Git { error } => error.class() != git2::ErrorClass::Net && io_fault(error).is_none(),
+            Self::Remote(GitError::Git { source: error }) | Self::Git(error) => {
+                !error.is_network() && error.io_fault().is_none()
+            }
             Self::Damaged { .. }
             | Self::MissingObject(_)
             | Self::MalformedTree(_)
@@ -193,7 +189,7 @@ impl Error {
             Self::UnknownRef { .. } => "pass an existing ref as `--ref`; a missing branch removes no toggle",
             Self::NotACommit(_) => "pass a branch, a tag, or a commit as `--ref`",
             Self::Damaged { .. }
-            | Self::Git { .. }
+            | Self::Git(_)
             | Self::MissingObject(_)
             | Self::WrongType(..)
             | Self::MalformedTree(_) => {
@@ -219,16 +215,16 @@ impl Error {
     }
 }
 
-impl From<git2::Error> for Error {
-    fn from(error: git2::Error) -> Self {
-        Self::Git { error }
+impl From<Libgit2Error> for Error {
+    fn from(error: Libgit2Error) -> Self {
+        Self::Git(error)
     }
 }
 
 impl From<ObjectFault> for Error {
     fn from(fault: ObjectFault) -> Self {
         match fault {
-            ObjectFault::Git(Libgit2Error(error)) => Self::Git { error },
+            ObjectFault::Git(error) => Self::Git(error),
             ObjectFault::Malformed(id) => Self::MalformedTree(id),
             ObjectFault::Missing(id) => Self::MissingObject(id),
             ObjectFault::WrongType(id, kind) => Self::WrongType(id, kind),
@@ -241,17 +237,12 @@ fn user(uid: Option<u32>) -> String {
 }
 
 /// Classifies the error of opening `path` as a repository.
-pub(super) fn cannot_open(path: &Path, error: git2::Error) -> Error {
-    let extension = error
-        .message()
-        .split_once("unsupported extension name ")
-        .map(|(_, name)| name);
-    match extension.map(|name| name.trim_start_matches("extensions.")) {
-        Some(name) if name.eq_ignore_ascii_case("refstorage") => Error::Reftable,
-        Some(name) if name.eq_ignore_ascii_case("objectformat") => Error::Sha256,
-        Some(name) => Error::Extension(name.to_owned()),
-        None if error.message().contains("object format") => Error::Sha256,
-        None if error.code() == git2::ErrorCode::NotFound => Error::NoRepository(path.to_owned()),
+pub(super) fn cannot_open(path: &Path, error: Libgit2Error) -> Error {
+    match error.unsupported_format() {
+        Some(UnsupportedFormat::Extension(name)) => Error::Extension(name),
+        Some(UnsupportedFormat::Reftable) => Error::Reftable,
+        Some(UnsupportedFormat::Sha256) => Error::Sha256,
+        None if error.is_not_found() => Error::NoRepository(path.to_owned()),
         None => error.into(),
     }
 }

@@ -8,10 +8,8 @@ use std::io::Read;
 use std::path::Path;
 use std::time::SystemTime;
 
-use git2::Oid;
-
 use super::resolve::Resolved;
-use crate::git::{Repository, object_id, oid};
+use crate::git::{Repository, history, refs, revision};
 use crate::model::CommitId;
 
 /// The number of bytes of the file that are read. The commit to be checked out comes first.
@@ -50,7 +48,7 @@ pub(super) struct FetchHead {
 struct Seen {
     modified: SystemTime,
     length: u64,
-    checkout: Oid,
+    checkout: CommitId,
 }
 
 impl FetchHead {
@@ -62,7 +60,7 @@ impl FetchHead {
     /// Reads the file of `repository`, after `reference` was `resolved` in it.
     pub(super) fn update(&mut self, repository: &Repository, reference: Option<&str>, resolved: &Resolved) {
         let path = repository.commondir().join("FETCH_HEAD");
-        let Some(seen) = Seen::of(&path, oid(resolved.commit.0)) else {
+        let Some(seen) = Seen::of(&path, resolved.commit) else {
             *self = Self::default();
             return;
         };
@@ -86,7 +84,7 @@ impl FetchHead {
 }
 
 impl Seen {
-    fn of(path: &Path, checkout: Oid) -> Option<Self> {
+    fn of(path: &Path, checkout: CommitId) -> Option<Self> {
         let found = fs::metadata(path).ok()?;
         Some(Self {
             modified: found.modified().ok()?,
@@ -97,33 +95,29 @@ impl Seen {
 }
 
 /// Returns why the last fetch did not make `checkout` current. An unreadable file counts only with its time.
-fn problem(repository: &Repository, path: &Path, checkout: Oid) -> Option<FetchProblem> {
+fn problem(repository: &Repository, path: &Path, checkout: CommitId) -> Option<FetchProblem> {
     let fetched = commits(path)?;
     let Some(first) = fetched.first() else {
         return Some(FetchProblem::Failed);
     };
-    let peel = |id: &Oid| {
-        let object = repository.find_object(*id, None).ok()?;
-        Some(object.peel_to_commit().ok()?.id())
-    };
     // Local commits come after the fetched ones. A detached checkout has no local commits.
-    let follows = repository.head_detached().unwrap_or_default();
-    let contains = |id: Oid| !follows && repository.graph_descendant_of(checkout, id).unwrap_or_default();
-    let is_current = |id: &Oid| peel(id).is_some_and(|id| id == checkout || contains(id));
+    let follows = refs::is_detached(repository);
+    let contains = |id| !follows && history::is_descendant(repository, checkout, id).unwrap_or_default();
+    let peel = |id: &CommitId| revision::peel(repository, *id);
+    let is_current = |id: &CommitId| peel(id).is_some_and(|id| id == checkout || contains(id));
     if fetched.contains(&checkout) || fetched.iter().take(MOST_CANDIDATES).any(is_current) {
         return None;
     }
-    let first = object_id(peel(first).unwrap_or(*first));
-    Some(FetchProblem::NotCheckedOut(CommitId(first)))
+    Some(FetchProblem::NotCheckedOut(peel(first).unwrap_or(*first)))
 }
 
 /// Returns the ids in the file, which has one line for each fetched ref.
-fn commits(path: &Path) -> Option<Vec<Oid>> {
+fn commits(path: &Path) -> Option<Vec<CommitId>> {
     let mut text = Vec::new();
     let file = File::open(path).ok()?;
     file.take(MOST_BYTES).read_to_end(&mut text).ok()?;
     let text = String::from_utf8_lossy(&text);
-    let id = |line: &str| Oid::from_str(line.split('\t').next()?).ok();
+    let id = |line: &str| line.split('\t').next()?.parse().ok().map(CommitId);
     Some(text.lines().filter_map(id).collect())
 }
 

@@ -7,16 +7,15 @@
 //!
 //! The caller compares meanings, because this module does not parse documents.
 
-use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet, btree_map, hash_map};
-
-use git2::Oid;
+use std::collections::{BTreeMap, BinaryHeap, HashMap, btree_map, hash_map};
 
 use super::Parents;
 use super::error::Error;
 use super::reader::Reader;
 use super::trees::{TreeCache, folder};
-use crate::git::object_id;
-use crate::model::{EntryKind, ObjectId, TreeDiff};
+use crate::git::CommitNode;
+use crate::git::history::boundary;
+use crate::model::{CommitId, EntryKind, ObjectId, TreeDiff};
 
 /// The paths that no commit has taken yet, as a tree of folders.
 #[derive(Default)]
@@ -94,9 +93,9 @@ impl Open {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum FoundCommit {
     /// The commit that changed its meaning.
-    Commit(Oid),
+    Commit(CommitId),
     /// The history is cut before that commit. Holds the oldest commit that touched the path, if one did.
-    Cut(Option<Oid>),
+    Cut(Option<CommitId>),
 }
 
 /// Decides whether the version of a path (by number) asks for the same as the newest one.
@@ -108,14 +107,14 @@ pub(super) type IsSame<'a> = dyn FnMut(usize, ObjectId) -> Result<bool, Error> +
 /// with the newest one: the walk reaches a commit only while everything after it means the same.
 pub(super) fn last_commits(
     reader: &Reader,
-    start: Oid,
+    start: CommitId,
     paths: &[&str],
     parents: Parents,
     is_same: &mut IsSame<'_>,
 ) -> Result<Vec<Option<FoundCommit>>, Error> {
     let mut found = vec![None; paths.len()];
     let mut oldest = vec![None; paths.len()];
-    let boundary = shallow(reader);
+    let boundary = boundary(reader.repository());
     let mut walk = Walk::new(reader);
     walk.visit(start, Open::new(paths.iter().copied()))?;
     while let Some((commit, mut open)) = walk.next() {
@@ -133,7 +132,7 @@ pub(super) fn last_commits(
             reworded.each(&mut |number| oldest[number] = Some(commit.id));
             walk.visit(parent, reworded)?;
         }
-        if commit.parents.is_empty() {
+        if commit.parents(Parents::All).is_empty() {
             // A path that the first commit does not have was never touched.
             open = walk.differing(&mut open, Some(commit.tree), None)?;
         }
@@ -145,51 +144,13 @@ pub(super) fn last_commits(
     Ok(found)
 }
 
-/// The commits whose parents a shallow clone lacks.
-fn shallow(reader: &Reader) -> HashSet<Oid> {
-    let text = std::fs::read_to_string(reader.repository().path().join("shallow")).unwrap_or_default();
-    text.lines()
-        .filter_map(|line| Oid::from_str(line.trim()).ok())
-        .collect()
-}
-
-/// A commit without its message.
-pub(super) struct CommitNode {
-    pub(super) id: Oid,
-    time: i64,
-    pub(super) tree: ObjectId,
-    parents: Vec<Oid>,
-}
-
-impl CommitNode {
-    pub(super) fn read(reader: &Reader, id: Oid) -> Result<Self, Error> {
-        let commit = reader.repository().find_commit(id);
-        let commit = commit.map_err(|error| reader.missing(object_id(id), error))?;
-        Ok(Self {
-            id,
-            time: commit.committer().when().seconds(),
-            tree: object_id(commit.tree_id()),
-            parents: commit.parent_ids().collect(),
-        })
-    }
-
-    pub(super) fn parents(&self, parents: Parents) -> &[Oid] {
-        let count = match parents {
-            Parents::All => self.parents.len(),
-            // The first commit has no parent.
-            Parents::First => self.parents.len().min(1),
-        };
-        &self.parents[..count]
-    }
-}
-
 /// The commits to look at, newest first: with all children of a commit before it, unless clocks were wrong, in
 /// which case it is looked at again.
 struct Walk<'a> {
     reader: &'a Reader,
     trees: TreeCache<'a>,
-    queue: BinaryHeap<(i64, Oid)>,
-    waiting: HashMap<Oid, (CommitNode, Open)>,
+    queue: BinaryHeap<(i64, CommitId)>,
+    waiting: HashMap<CommitId, (CommitNode, Open)>,
     /// The paths whose history is missing from here on.
     cut: Vec<usize>,
 }
@@ -205,7 +166,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn visit(&mut self, id: Oid, open: Open) -> Result<(), Error> {
+    fn visit(&mut self, id: CommitId, open: Open) -> Result<(), Error> {
         if open.is_empty() {
             return Ok(());
         }
@@ -219,10 +180,10 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns a commit and the paths that are followed to it so far.
-    fn commit(&mut self, id: Oid) -> Result<&mut (CommitNode, Open), Error> {
+    fn commit(&mut self, id: CommitId) -> Result<&mut (CommitNode, Open), Error> {
         Ok(match self.waiting.entry(id) {
             hash_map::Entry::Occupied(known) => known.into_mut(),
-            hash_map::Entry::Vacant(new) => new.insert((CommitNode::read(self.reader, id)?, Open::default())),
+            hash_map::Entry::Vacant(new) => new.insert((self.reader.node(id)?, Open::default())),
         })
     }
 
@@ -232,7 +193,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Moves the paths that are the same in `parent` out of `open`, and returns them.
-    fn untouched(&mut self, commit: &CommitNode, parent: Oid, open: &mut Open) -> Result<Open, Error> {
+    fn untouched(&mut self, commit: &CommitNode, parent: CommitId, open: &mut Open) -> Result<Open, Error> {
         if open.is_empty() {
             return Ok(Open::default());
         }
@@ -246,7 +207,7 @@ impl<'a> Walk<'a> {
     fn reworded(
         &mut self,
         commit: &CommitNode,
-        parent: Oid,
+        parent: CommitId,
         open: &mut Open,
         is_same: &mut IsSame<'_>,
     ) -> Result<Open, Error> {

@@ -28,12 +28,11 @@ pub(super) fn open_and_resolve(
 pub(super) fn origin_url(path: &Path) -> Result<Option<String>, Error> {
     let repository = open(path)?;
     let top = repository.workdir().unwrap_or_else(|| repository.path());
-    match repository.config()?.get_string("remote.origin.url") {
-        Ok(url) if is_relative(&url) => Ok(Some(top.join(url).to_string_lossy().into_owned())),
-        Ok(url) => Ok(Some(url)),
-        Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+    let url = git::config_value(&repository, "remote.origin.url")?;
+    Ok(url.map(|url| match is_relative(&url) {
+        true => top.join(url).to_string_lossy().into_owned(),
+        false => url,
+    }))
 }
 
 /// Returns whether a remote's URL is a relative path.

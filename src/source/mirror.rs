@@ -12,9 +12,8 @@ use super::error::{Error, HeadKind};
 use super::reader::ReaderCache;
 use super::resolve::{self, Resolved};
 use super::{CacheMode, Snapshot, SourceConfig};
-use crate::git::{
-    self, Advertised, GitError, Repository, RepositoryPool, advertised, io_fault, object_id, oid, refs,
-};
+use crate::git::refs::{self, RefTarget};
+use crate::git::{self, Advertised, GitError, Repository, RepositoryPool, advertised};
 use crate::model::CommitId;
 
 /// The name of the wanted ref in the mirror.
@@ -229,12 +228,15 @@ fn fetch(repository: &Repository, config: &SourceConfig, wanted: &Wanted) -> Res
         Wanted::Ref { refspec, resolved } => {
             fetch_refs(repository, config, std::slice::from_ref(refspec))?;
             // The ref may have moved since it was advertised, so the fetched commit counts.
-            let peeled = repository.find_reference(WANTED)?.peel_to_commit();
-            let commit = peeled.map_err(|_| Error::NotACommit(resolved.reference.clone()))?;
-            Ok(Resolved {
-                reference: resolved.reference.clone(),
-                commit: CommitId(object_id(commit.id())),
-            })
+            match refs::target(repository, WANTED)? {
+                Some(RefTarget::Commit(commit)) => Ok(Resolved {
+                    reference: resolved.reference.clone(),
+                    commit,
+                }),
+                Some(RefTarget::Other) => Err(Error::NotACommit(resolved.reference.clone())),
+                // It was removed after it was advertised.
+                None => Err(unknown(&resolved.reference, &[])),
+            }
         }
     }
 }
@@ -269,7 +271,7 @@ fn fetch_refs(repository: &Repository, config: &SourceConfig, refspecs: &[String
 /// Converts an error of writing the mirror to an I/O error instead of an error of the remote.
 fn unwritten(error: GitError, folder: &Path) -> Error {
     let cause = match &error {
-        GitError::Git { source } => io_fault(&source.0),
+        GitError::Git { source } => source.io_fault(),
         _ => None,
     };
     match cause {
@@ -280,23 +282,23 @@ fn unwritten(error: GitError, folder: &Path) -> Error {
 
 /// Returns the last fetched commit.
 fn tip(repository: &Repository) -> Option<CommitId> {
-    let found = repository.find_reference(WANTED).ok()?;
-    Some(CommitId(object_id(found.peel_to_commit().ok()?.id())))
+    match refs::target(repository, WANTED) {
+        Ok(Some(RefTarget::Commit(commit))) => Some(commit),
+        _ => None,
+    }
 }
 
 /// Opens the mirror in `folder` if it belongs to this source.
 fn open(folder: &Path, config: &SourceConfig) -> Option<Repository> {
     let repository = git::open_bare(folder).ok()?;
-    let url = repository.config().ok()?.get_string(URL_KEY).ok()?;
+    let url = git::config_value(&repository, URL_KEY).ok()??;
     // A mirror of another URL is cloned again (DESIGN section 4, *Clones are caches*).
     (url == config.location.to_string()).then_some(repository)
 }
 
 fn init(folder: &Path, config: &SourceConfig) -> Result<Repository, Error> {
     let repository = git::init_bare(folder)?;
-    repository
-        .config()?
-        .set_str(URL_KEY, &config.location.to_string())?;
+    git::set_config_value(&repository, URL_KEY, &config.location.to_string())?;
     Ok(repository)
 }
 
@@ -314,8 +316,7 @@ fn lend(repository: &Repository, lender: Option<&Repository>) -> Result<(), Erro
     // libgit2 reads the alternates when it opens a repository.
     let repository = git::open_bare(repository.path())?;
     // The next fetch offers this commit to the server, which then sends only newer objects.
-    repository.reference(WANTED, oid(commit.0), true, "borrowed")?;
-    Ok(())
+    Ok(refs::set(&repository, WANTED, commit)?)
 }
 
 /// Clones to a folder beside `cache`, and then replaces `cache` with it.

@@ -16,7 +16,6 @@ mod place;
 mod reader;
 mod resolve;
 mod revisions;
-pub mod sample;
 mod search;
 mod snapshot;
 mod trees;
@@ -34,6 +33,9 @@ pub use reader::Reader;
 pub use revisions::{NamedCommit, RevisionError, RevisionLookup};
 pub use snapshot::{Relation, Snapshot};
 pub use uncommitted::uncommitted;
+
+/// The parents of a merge that the search for the commit of a change follows.
+pub use crate::git::Parents;
 
 use place::RepositoryPlace;
 use reader::ReaderCache;
@@ -70,16 +72,6 @@ impl SourceConfig {
         let is_id = |name: &String| name.len() == 40 && resolve::is_id(name);
         self.reference.as_ref().is_some_and(is_id)
     }
-}
-
-/// The parents of a merge that a walk follows.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Parents {
-    /// All parents, which finds the commit of a merged branch.
-    #[default]
-    All,
-    /// The first parent, which finds the merge.
-    First,
 }
 
 /// The permitted use of a URL's mirror.

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::error::Error;
-use crate::git::{Libgit2Error, io_fault};
 
 /// The number of files and folders that are checked for a missing permission.
 const MOST_FILES: usize = 50_000;
@@ -52,9 +51,9 @@ impl RepositoryPlace {
         if let Some(path) = unreadable(&self.path) {
             return Error::Unreadable { path, uid: user_id() };
         }
-        let Error::Git { error } = error else { return error };
+        let Error::Git(error) = error else { return error };
         let path = self.path.clone();
-        match io_fault(&error) {
+        match error.io_fault() {
             Some(source) => Error::Io {
                 what: "read",
                 path,
@@ -62,7 +61,7 @@ impl RepositoryPlace {
             },
             None => {
                 tracing::debug!(name: "source_damaged", reason = error.message(), "the source is damaged");
-                let what = Libgit2Error(error).part();
+                let what = error.part();
                 Error::Damaged { path, what }
             }
         }
@@ -74,7 +73,7 @@ pub(super) fn is_suspect(error: &Error) -> bool {
     matches!(
         error,
         Error::Damaged { .. }
-            | Error::Git { .. }
+            | Error::Git(_)
             | Error::MalformedTree(_)
             | Error::MissingObject(_)
             | Error::NoRepository(_)
@@ -167,12 +166,12 @@ mod tests {
     use super::*;
 
     fn broken() -> Error {
-        git2::Error::new(
+        let error = git2::Error::new(
             git2::ErrorCode::GenericError,
             git2::ErrorClass::Os,
             "no such thing",
-        )
-        .into()
+        );
+        Error::Git(error.into())
     }
 
     #[test]

@@ -7,8 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::error::{Error, cannot_open};
 use super::place::RepositoryPlace;
 use crate::git::pack::PackedObject;
-use crate::git::{ObjectError, ObjectFault, ObjectReader, Repository, RepositoryPool};
-use crate::model::{Blob, ObjectId, StoredAt, Tree, Trees};
+use crate::git::{
+    CommitNode, Libgit2Error, ObjectError, ObjectFault, ObjectReader, Repository, RepositoryPool, commit,
+};
+use crate::model::{Blob, Commit, CommitId, ObjectId, StoredAt, Tree, Trees};
 
 /// The open repositories and the trees that the readers of one snapshot share. Contended only for one lookup at a time.
 #[derive(Debug)]
@@ -83,9 +85,19 @@ impl Reader {
         self.objects.packed_blob(id, limit)
     }
 
+    /// Returns a commit with its message.
+    pub(super) fn commit(&self, id: CommitId) -> Result<Commit, Error> {
+        commit(self.repository(), id).map_err(|error| self.missing(id, error))
+    }
+
+    /// Returns a commit without its message.
+    pub(super) fn node(&self, id: CommitId) -> Result<CommitNode, Error> {
+        CommitNode::read(self.repository(), id).map_err(|error| self.missing(id, error))
+    }
+
     /// Returns why `id` could not be read: the repository vanished, or is a partial clone or damaged.
-    pub(super) fn missing(&self, id: ObjectId, error: git2::Error) -> Error {
-        self.fault(ObjectFault::of(id, error))
+    fn missing(&self, id: CommitId, error: Libgit2Error) -> Error {
+        self.fault(ObjectFault::of(id.0, error))
     }
 
     fn fault(&self, fault: ObjectFault) -> Error {

@@ -1,9 +1,9 @@
 //! Resolves the configured ref to a commit.
 
-use git2::{ErrorCode, Reference};
-
 use super::error::{Error, HeadKind};
-use crate::git::{Repository, object_id};
+use crate::git::Repository;
+use crate::git::refs::{self, HeadTarget, RefTarget};
+use crate::git::revision::{self, NamedObject};
 use crate::model::CommitId;
 
 /// A ref and its commit.
@@ -23,16 +23,11 @@ pub(super) fn resolve(repository: &Repository, reference: Option<&str>) -> Resul
     };
     for prefix in prefixes(name) {
         let full = format!("{prefix}{name}");
-        if !Reference::is_valid_name(&full) {
-            continue;
-        }
-        match repository.find_reference(&full) {
-            Ok(found) => return peeled(&found, full),
-            Err(error) if error.code() == ErrorCode::NotFound => {}
-            Err(error) => return Err(error.into()),
+        if let Some(target) = refs::target(repository, &full)? {
+            return resolved(target, full);
         }
     }
-    by_id(repository, name)?.ok_or_else(|| unknown(repository, name))
+    by_id(repository, name)
 }
 
 /// Returns the prefixes that complete `name`; an empty one for a full ref.
@@ -44,41 +39,17 @@ pub(super) fn prefixes(name: &str) -> &'static [&'static str] {
 }
 
 fn head(repository: &Repository) -> Result<Resolved, Error> {
-    match repository.head() {
-        Ok(head) if repository.head_detached()? => peeled(&head, "HEAD (detached)".to_owned()),
-        Ok(head) => {
-            let name = String::from_utf8_lossy(head.name_bytes()).into_owned();
-            peeled(&head, name)
-        }
-        Err(error) if matches!(error.code(), ErrorCode::UnbornBranch | ErrorCode::NotFound) => {
-            Err(Error::Unborn(unborn(repository)))
-        }
-        Err(error) => Err(error.into()),
+    match refs::head(repository)? {
+        HeadTarget::Branch(name, target) => resolved(target, name),
+        HeadTarget::Detached(target) => resolved(target, "HEAD (detached)".to_owned()),
+        HeadTarget::Unborn(branch) => Err(Error::Unborn(branch)),
     }
 }
 
-/// Returns the branch that `HEAD` names although it does not exist.
-fn unborn(repository: &Repository) -> String {
-    let head = repository.find_reference("HEAD").ok();
-    let target = head
-        .as_ref()
-        .and_then(|head| head.symbolic_target().ok().flatten());
-    let target = target.unwrap_or("HEAD");
-    target.strip_prefix("refs/heads/").unwrap_or(target).to_owned()
-}
-
-fn peeled(found: &Reference<'_>, reference: String) -> Result<Resolved, Error> {
-    match found.peel_to_commit() {
-        Ok(commit) => Ok(Resolved {
-            reference,
-            commit: CommitId(object_id(commit.id())),
-        }),
-        Err(error) => match error.code() {
-            ErrorCode::Peel | ErrorCode::InvalidSpec | ErrorCode::GenericError => {
-                Err(Error::NotACommit(reference))
-            }
-            _ => Err(error.into()),
-        },
+fn resolved(target: RefTarget, reference: String) -> Result<Resolved, Error> {
+    match target {
+        RefTarget::Commit(commit) => Ok(Resolved { reference, commit }),
+        RefTarget::Other => Err(Error::NotACommit(reference)),
     }
 }
 
@@ -88,52 +59,26 @@ pub(super) fn is_id(name: &str) -> bool {
     (4..=40).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn by_id(repository: &Repository, name: &str) -> Result<Option<Resolved>, Error> {
+fn by_id(repository: &Repository, name: &str) -> Result<Resolved, Error> {
     if !is_id(name) {
-        return Ok(None);
+        return Err(unknown(repository, name));
     }
-    let object = match repository.find_object_by_prefix(&name.to_ascii_lowercase(), None) {
-        Ok(object) => object,
-        Err(error) => match error.code() {
-            ErrorCode::Ambiguous => return ambiguous(repository, name),
-            ErrorCode::NotFound => return Ok(None),
-            _ => return Err(error.into()),
-        },
-    };
-    let commit = object
-        .peel_to_commit()
-        .map_err(|_| Error::NotACommit(name.to_owned()))?;
-    Ok(Some(at(&commit)))
-}
-
-fn ambiguous(repository: &Repository, name: &str) -> Result<Option<Resolved>, Error> {
-    // Only one of the objects may be a commit.
-    match repository.find_commit_by_prefix(&name.to_ascii_lowercase()) {
-        Ok(commit) => Ok(Some(at(&commit))),
-        Err(_) => Err(Error::AmbiguousId(name.to_owned())),
-    }
-}
-
-fn at(commit: &git2::Commit<'_>) -> Resolved {
-    Resolved {
-        reference: commit.id().to_string(),
-        commit: CommitId(object_id(commit.id())),
+    match revision::by_id(repository, &name.to_ascii_lowercase())? {
+        NamedObject::Ambiguous => Err(Error::AmbiguousId(name.to_owned())),
+        NamedObject::Commit(commit) => resolved(RefTarget::Commit(commit), commit.to_string()),
+        NamedObject::Other(_) => Err(Error::NotACommit(name.to_owned())),
+        NamedObject::Unknown => Err(unknown(repository, name)),
     }
 }
 
 fn unknown(repository: &Repository, reference: &str) -> Error {
-    let names = repository.references().map(|references| {
-        let names = references
-            .flatten()
-            .filter_map(|found| found.shorthand().ok().map(str::to_owned));
-        names.collect::<Vec<_>>()
-    });
+    let names = refs::short_names(repository, "refs/*");
     Error::UnknownRef {
         reference: reference.to_owned(),
         near: near(reference, names.unwrap_or_default()),
-        head: match repository.head_detached() {
-            Ok(true) => HeadKind::Detached,
-            _ => HeadKind::Branch,
+        head: match refs::is_detached(repository) {
+            true => HeadKind::Detached,
+            false => HeadKind::Branch,
         },
     }
 }

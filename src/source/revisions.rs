@@ -6,9 +6,9 @@ use super::error::Error;
 use super::place::RepositoryPlace;
 use super::reader::ReaderCache;
 use super::resolve::{Resolved, resolve};
-use super::{Snapshot, SourceConfig, local};
+use super::{Parents, Snapshot, SourceConfig, local};
 use crate::git::revision::{self, NamedObject};
-use crate::git::{Repository, RepositoryPool};
+use crate::git::{CommitNode, Repository, RepositoryPool, history, refs};
 use crate::model::CommitId;
 
 /// An open repository on this machine.
@@ -100,14 +100,8 @@ impl RevisionLookup {
 
     /// Returns `REMOTE/NAME` for each remote that has the branch `name`, sorted.
     fn remote_branches(&self, name: &str) -> Result<Vec<String>, Error> {
-        let references = self.repository.references_glob("refs/remotes/*")?;
-        let mut found = Vec::new();
-        for reference in references.flatten() {
-            let remote = reference.shorthand().ok().and_then(|full| full.split_once('/'));
-            if let Some((remote, _)) = remote.filter(|(_, branch)| *branch == name) {
-                found.push(format!("{remote}/{name}"));
-            }
-        }
+        let mut found = refs::short_names(&self.repository, "refs/remotes/*")?;
+        found.retain(|full| full.split_once('/').is_some_and(|(_, branch)| branch == name));
         found.sort();
         Ok(found)
     }
@@ -121,7 +115,8 @@ impl RevisionLookup {
     /// Returns the parents of a commit; `None` if the repository lacks the commit.
     #[must_use]
     pub fn parents(&self, commit: CommitId) -> Option<Vec<CommitId>> {
-        revision::parents(&self.repository, commit)
+        let node = CommitNode::read(&self.repository, commit).ok()?;
+        Some(node.parents(Parents::All).to_vec())
     }
 
     /// Returns the best common ancestors of two commits, newest first; several if branches were merged in both
@@ -132,8 +127,8 @@ impl RevisionLookup {
     /// If the history cannot be read.
     pub fn merge_bases(&self, one: CommitId, other: CommitId) -> Result<Option<Vec<CommitId>>, Error> {
         let find = || {
-            let bases = revision::merge_bases(&self.repository, one, &[other])?;
-            let is_complete = revision::is_complete(&self.repository, &[one, other], &bases)?;
+            let bases = history::merge_bases(&self.repository, one, &[other])?;
+            let is_complete = history::is_complete(&self.repository, &[one, other], &bases)?;
             Ok::<_, Error>(is_complete.then_some(bases))
         };
         find().map_err(|error| self.place.explain(error))

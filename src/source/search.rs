@@ -4,21 +4,16 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use git2::Oid;
-
 use super::Parents;
 use super::error::Error;
-use super::history::CommitNode;
 use super::reader::Reader;
 use super::trees::{FileAt, TreeCache, find_file, folder};
-use crate::git::oid;
+use crate::git::{history, lacks_parent_tree};
 use crate::model::{CommitId, HistoryEvidence, ObjectId};
 
 /// Returns whether a partial clone lacks the tree of a parent of `commit`.
 pub(super) fn lacks_trees(reader: &Reader, commit: CommitId) -> bool {
-    let parents = reader.repository().find_commit(oid(commit.0));
-    let lacks = |parent: git2::Commit<'_>| parent.tree().is_err();
-    reader.is_partial() && parents.is_ok_and(|commit| commit.parents().any(lacks))
+    reader.is_partial() && lacks_parent_tree(reader.repository(), commit)
 }
 
 /// Returns the newest commit without `path` (relative to the top) that has a parent with it. The walk for last commits, like
@@ -28,17 +23,10 @@ pub(super) fn removal(
     start: CommitId,
     path: &str,
     parents: Parents,
-) -> Result<Option<Oid>, Error> {
-    let mut walk = reader.repository().revwalk()?;
-    // Children come before their parents even if clocks were wrong, so the first match is the newest removal.
-    walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::TIME)?;
-    walk.push(oid(start.0))?;
-    if parents == Parents::First {
-        walk.simplify_first_parent()?;
-    }
+) -> Result<Option<CommitId>, Error> {
     let mut trees = TreeCache::new(reader);
-    for id in walk {
-        let node = CommitNode::read(reader, id?)?;
+    for id in history::newest_first(reader.repository(), start, parents)? {
+        let node = reader.node(id?)?;
         match file(&mut trees, node.tree, path)? {
             FileAt::File(_) => continue,
             // The file may have been removed here, so an older commit must not be named.
@@ -46,7 +34,7 @@ pub(super) fn removal(
             FileAt::Nothing => {}
         }
         for &parent in node.parents(parents) {
-            match file(&mut trees, CommitNode::read(reader, parent)?.tree, path)? {
+            match file(&mut trees, reader.node(parent)?.tree, path)? {
                 FileAt::File(_) => return Ok(Some(node.id)),
                 FileAt::Missing => return Ok(None),
                 FileAt::Nothing => {}
@@ -62,7 +50,7 @@ fn file(trees: &mut TreeCache<'_>, tree: ObjectId, path: &str) -> Result<FileAt,
 
 /// Returns the file at `path` (relative to the top) in the commit `start`.
 pub(super) fn file_at(reader: &Reader, start: CommitId, path: &str) -> Result<Option<ObjectId>, Error> {
-    let tree = CommitNode::read(reader, oid(start.0))?.tree;
+    let tree = reader.node(start)?.tree;
     Ok(match file(&mut TreeCache::new(reader), tree, path)? {
         FileAt::File(id) => Some(id),
         FileAt::Missing | FileAt::Nothing => None,
@@ -76,8 +64,6 @@ pub(super) fn evidence(
     path: &str,
     object: ObjectId,
 ) -> Result<HistoryEvidence, Error> {
-    let mut walk = reader.repository().revwalk()?;
-    walk.push(oid(start.0))?;
     let mut trees = TreeCache::new(reader);
     let mut seen = HashSet::new();
     // In a shallow clone, the commit with the object may be one of the missing ones.
@@ -85,8 +71,8 @@ pub(super) fn evidence(
         true => HistoryEvidence::Unknown,
         false => HistoryEvidence::Nowhere,
     };
-    for id in walk {
-        match find_file(&mut trees, CommitNode::read(reader, id?)?.tree, path, &mut seen)? {
+    for id in history::commits(reader.repository(), &[start], &[])? {
+        match find_file(&mut trees, reader.node(id?)?.tree, path, &mut seen)? {
             FileAt::File(found) if found == object => return Ok(HistoryEvidence::Found),
             FileAt::Missing => unseen = HistoryEvidence::Unknown,
             FileAt::File(_) | FileAt::Nothing => {}
@@ -107,17 +93,15 @@ pub(super) fn differed_since(
     since: CommitId,
     root: &str,
 ) -> Result<bool, Error> {
-    let mut walk = reader.repository().revwalk()?;
-    walk.push(oid(start.0))?;
-    walk.hide(oid(since.0))?;
+    let between = history::commits(reader.repository(), &[start], &[since])?;
     let mut trees = TreeCache::new(reader);
     let mut now = None;
-    // `hide` leaves out `since` itself, whose folders count as well.
-    for (passed, id) in walk.chain([Ok(oid(since.0))]).enumerate() {
+    // The walk leaves out `since` itself, whose folders count as well.
+    for (passed, id) in between.chain([Ok(since)]).enumerate() {
         if passed == FAR {
             return Ok(true);
         }
-        let Some(then) = folders(&mut trees, CommitNode::read(reader, id?)?.tree, root)? else {
+        let Some(then) = folders(&mut trees, reader.node(id?)?.tree, root)? else {
             return Ok(true);
         };
         if *now.get_or_insert_with(|| then.clone()) != then {

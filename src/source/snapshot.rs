@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::error::Error;
-use super::history::{self, FoundCommit};
+use super::history::{FoundCommit, last_commits};
 use super::reader::{Reader, ReaderCache};
 use super::resolve::Resolved;
 use super::{Parents, message, search};
-use crate::git::{object_id, oid, revision};
+use crate::git::{CommitNode, history};
 use crate::model::{Attribution, Commit, CommitId, EntryKind, HistoryEvidence, ObjectId, Trees};
 
 /// One commit of the source and its history. Cheap to clone.
@@ -58,19 +58,17 @@ impl Snapshot {
     ) -> Result<Self, Error> {
         let cache = Arc::new(cache);
         let reader = Reader::open(Arc::clone(&cache))?;
-        let id = resolved.commit.0;
-        let commit = reader.repository().find_commit(oid(id));
-        let commit = commit.map_err(|error| reader.missing(id, error))?;
+        let id = resolved.commit;
+        let node = reader.node(id)?;
         let root = components(root).ok_or_else(|| no_root(root, id))?;
-        let root_tree = root_tree(&reader, object_id(commit.tree_id()), &root, id)?;
+        let root_tree = root_tree(&reader, &node, &root)?;
         let depth = match reader.repository().is_shallow() {
             true => Depth::Shallow,
             false => Depth::Complete,
         };
-        let commit = message::commit(&commit);
         Ok(Self {
             reference: resolved.reference,
-            commit,
+            commit: reader.commit(id)?,
             root,
             root_tree,
             parents,
@@ -97,14 +95,12 @@ impl Snapshot {
     /// # Errors
     /// If the commit cannot be read.
     pub fn root_tree_at(&self, other: CommitId) -> Result<Option<ObjectId>, Error> {
-        self.query(|reader, _| {
-            let commit = reader.repository().find_commit(oid(other.0));
-            let commit = commit.map_err(|error| reader.missing(other.0, error))?;
-            match root_tree(reader, object_id(commit.tree_id()), &self.root, other.0) {
+        self.query(
+            |reader, _| match root_tree(reader, &reader.node(other)?, &self.root) {
                 Err(Error::NoRoot { .. } | Error::RootNotFolder { .. }) => Ok(None),
                 found => found.map(Some),
-            }
-        })
+            },
+        )
     }
 
     /// Returns the best common ancestors of the commits in `others` and `one`, newest first.
@@ -112,7 +108,7 @@ impl Snapshot {
     /// # Errors
     /// If the history cannot be read.
     pub fn merge_bases(&self, one: CommitId, others: &[CommitId]) -> Result<Vec<CommitId>, Error> {
-        self.query(|reader, _| Ok(revision::merge_bases(reader.repository(), one, others)?))
+        self.query(|reader, _| Ok(history::merge_bases(reader.repository(), one, others)?))
     }
 
     /// Returns the tree of the root folder.
@@ -155,7 +151,7 @@ impl Snapshot {
     /// # Errors
     /// If the history cannot be read.
     pub fn has_trailer(&self, key: &str) -> Result<bool, Error> {
-        self.query(|reader, start| message::any_has_trailer(reader, oid(start.0), key))
+        self.query(|reader, start| message::any_has_trailer(reader, start, key))
     }
 
     /// Opens the repository for reading. Each thread needs its own reader.
@@ -191,7 +187,7 @@ impl Snapshot {
         let names: Vec<&String> = paths.iter().collect();
         let mut is_same = |number: usize, version| is_same(names[number], version);
         self.query(|reader, start| {
-            let found = history::last_commits(reader, oid(start.0), &full, self.parents, &mut is_same)?;
+            let found = last_commits(reader, start, &full, self.parents, &mut is_same)?;
             let mut messages = message::Messages::new(reader);
             let head = Arc::new(self.commit.clone());
             let mut answer = BTreeMap::new();
@@ -217,8 +213,7 @@ impl Snapshot {
     pub fn removal(&self, path: &str) -> Result<Option<Commit>, Error> {
         self.query(|reader, start| {
             let found = search::removal(reader, start, &self.full(path), self.parents)?;
-            let commit = found.map(|id| reader.repository().find_commit(id)).transpose()?;
-            Ok(commit.map(|commit| message::commit(&commit)))
+            found.map(|id| reader.commit(id)).transpose()
         })
     }
 
@@ -256,20 +251,18 @@ impl Snapshot {
             return Ok(Relation::Same);
         }
         self.query(|reader, own| {
-            let (repository, own, id) = (reader.repository(), oid(own.0), oid(other.0));
-            if let Err(error) = repository.find_commit(id) {
+            match reader.node(other) {
+                Ok(_) => {}
                 // The commit is missing, unless another process replaced the repository.
-                return match reader.missing(other.0, error) {
-                    Error::MissingObject(_) | Error::PartialClone(_) => {
-                        Ok(self.unless_cut(Relation::Missing))
-                    }
-                    error => Err(error),
-                };
+                Err(Error::MissingObject(_) | Error::PartialClone(_)) => {
+                    return Ok(self.unless_cut(Relation::Missing));
+                }
+                Err(error) => return Err(error),
             }
-            if repository.graph_descendant_of(own, id)? {
+            if history::is_descendant(reader.repository(), own, other)? {
                 return Ok(Relation::Descends);
             }
-            match repository.graph_descendant_of(id, own)? {
+            match history::is_descendant(reader.repository(), other, own)? {
                 true => Ok(Relation::Behind),
                 false => Ok(self.unless_cut(Relation::Diverged)),
             }
@@ -302,22 +295,20 @@ pub(super) fn components(root: &str) -> Option<String> {
     (!parts.contains(&"..")).then(|| parts.join("/"))
 }
 
-fn no_root(root: &str, id: ObjectId) -> Error {
-    Error::NoRoot {
-        root: root.to_owned(),
-        revision: CommitId(id),
-    }
+fn no_root(root: &str, revision: CommitId) -> Error {
+    let root = root.to_owned();
+    Error::NoRoot { root, revision }
 }
 
-fn root_tree(reader: &Reader, top: ObjectId, root: &str, id: ObjectId) -> Result<ObjectId, Error> {
-    let mut tree = top;
+fn root_tree(reader: &Reader, commit: &CommitNode, root: &str) -> Result<ObjectId, Error> {
+    let mut tree = commit.tree;
     for part in root.split('/').filter(|part| !part.is_empty()) {
         let folder = reader.tree(tree)?;
-        let entry = folder.get(part).ok_or_else(|| no_root(root, id))?;
+        let entry = folder.get(part).ok_or_else(|| no_root(root, commit.id))?;
         if entry.kind() != EntryKind::Tree {
             return Err(Error::RootNotFolder {
                 root: root.to_owned(),
-                revision: CommitId(id),
+                revision: commit.id,
             });
         }
         tree = entry.id;

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use git2::StatusOptions;
-
 use super::error::Error;
 use super::local;
-use crate::git::oid;
+use crate::git::changed_files;
+use crate::git::refs::{self, HeadTarget, RefTarget};
 use crate::model::CommitId;
 
 /// Returns the files under `root` that differ from the commit `revision`, as paths relative to the top: changed, new, or
@@ -16,27 +15,14 @@ use crate::model::CommitId;
 /// If the repository or a file cannot be read.
 pub fn uncommitted(folder: &Path, revision: CommitId, root: &str) -> Result<Vec<Vec<u8>>, Error> {
     let repository = local::open(folder)?;
-    let wanted = oid(revision.0);
-    let is_checked_out = repository
-        .head()
-        .and_then(|head| head.peel_to_commit())
-        .is_ok_and(|commit| commit.id() == wanted);
+    let is_checked_out = refs::head(&repository).is_ok_and(|head| match head {
+        HeadTarget::Branch(_, target) | HeadTarget::Detached(target) => target == RefTarget::Commit(revision),
+        HeadTarget::Unborn(_) => false,
+    });
     if repository.is_bare() || !is_checked_out {
         return Ok(Vec::new());
     }
-    let mut options = StatusOptions::new();
-    options
-        // Without the recursion, a new folder would be listed instead of the documents in it.
-        .include_untracked(true)
-        .recurse_untracked_dirs(true)
-        .exclude_submodules(true)
-        // The name of the root may contain `*` or `[`, which are not patterns here.
-        .disable_pathspec_match(true);
-    if !root.is_empty() {
-        options.pathspec(root);
-    }
-    let statuses = repository.statuses(Some(&mut options))?;
-    Ok(statuses.iter().map(|entry| entry.path_bytes().to_vec()).collect())
+    Ok(changed_files(&repository, root)?)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::RemoteFault;
 use super::holder::Holder;
-use crate::git::{ObjectError, ObjectFault, RepositoryError, is_full};
+use crate::git::{Libgit2Error, ObjectError, ObjectFault, RepositoryError, is_full};
 use crate::model::{ObjectId, ToggleId};
 
 /// The cause that prevented reading or writing state.
@@ -246,7 +246,7 @@ impl Error {
     }
 
     /// Returns a conversion of errors of the repository at `path`, I/O errors included.
-    pub(crate) fn repository(path: &Path) -> impl FnOnce(git2::Error) -> Self + use<> {
+    pub(crate) fn repository<E: Into<Libgit2Error>>(path: &Path) -> impl FnOnce(E) -> Self + use<E> {
         let error = RepositoryError::git(path);
         move |cause| error(cause).into()
     }

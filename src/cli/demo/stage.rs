@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use crate::cli::failure::Failure;
 use crate::document::Layout;
+use crate::git::Sample;
 use crate::model::{Color, CommitId, Scope, ServiceKind};
 use crate::pass::drift::{DriftCheck, ScanDepth};
 use crate::pass::import::{ImportConfig, ImportReport, ImportScope, ImportSource, OnDifferent, import};
@@ -16,7 +17,6 @@ use crate::pass::{self, Config, Files, PassContext, Reconciler, Report, Runtime}
 use crate::plan::{DriftReport, LiveAccess, Policy, render};
 use crate::sandbox::{Sandbox, SandboxConfig};
 use crate::service::ClientConfig;
-use crate::source::sample::Sample;
 use crate::transport::{Network, Secret, SecretSource};
 
 const TOKEN: &str = "demo-token";

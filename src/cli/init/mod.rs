@@ -7,9 +7,9 @@ use super::failure::{ExitStatus, Failure};
 use super::{note, print, show};
 use crate::config::Settings;
 use crate::document;
+use crate::git::Sample;
 use crate::model::escaped;
 use crate::pass::authoring::{NewFile, create_files};
-use crate::source::sample::Sample;
 use crate::source::worktree::{is_bare, top_of};
 
 /// The files of a starter repository, except for the schema.

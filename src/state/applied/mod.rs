@@ -21,7 +21,7 @@ use super::Error;
 use super::journal::index::{JournalEntry, JournalIndex, JournalTrim};
 use crate::git::pack::{self, Object, PackWriter};
 use crate::git::refs::{self, Moved};
-use crate::git::{self, Failpoints};
+use crate::git::{self, Failpoints, Libgit2Error};
 use crate::model::{Allowance, CommitId, DeploymentEffect, ObjectId, ToggleId};
 use commit::{APPLIED, CommitOrigin};
 use documents::document;
@@ -193,7 +193,7 @@ impl AppliedRepository {
         match &self.tip {
             None => Ok(false),
             Some(tip) if tip.commit == ancestor => Ok(true),
-            Some(tip) => Ok(refs::descends(&self.repository, tip.commit, ancestor)?),
+            Some(tip) => Ok(git::history::descends(&self.repository, tip.commit, ancestor)?),
         }
     }
 
@@ -286,7 +286,7 @@ impl AppliedRepository {
         }
     }
 
-    pub(crate) fn broken(&self) -> impl FnOnce(git2::Error) -> Error + use<> {
+    pub(crate) fn broken<E: Into<Libgit2Error>>(&self) -> impl FnOnce(E) -> Error + use<E> {
         Error::repository(self.repository.path())
     }
 }

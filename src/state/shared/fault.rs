@@ -19,11 +19,11 @@ pub enum RemoteFault {
     Transfer(#[from] GitError),
 }
 
-impl From<git2::Error> for RemoteFault {
-    fn from(error: git2::Error) -> Self {
-        match error.code() {
-            git2::ErrorCode::NotFound => Self::NoRepository,
-            _ => Self::Repository(Libgit2Error(error)),
+impl From<Libgit2Error> for RemoteFault {
+    fn from(error: Libgit2Error) -> Self {
+        match error.is_not_found() {
+            true => Self::NoRepository,
+            false => Self::Repository(error),
         }
     }
 }

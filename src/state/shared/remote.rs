@@ -16,7 +16,9 @@ use super::fault::RemoteFault;
 use crate::git::Failpoints;
 use crate::git::pack::{self, Object, ObjectKind};
 use crate::git::refs::{self, Moved};
-use crate::git::{self, GitAccess, HostMessage, RepoUrl, advertised, object_id, oid, with_remote};
+use crate::git::{
+    self, GitAccess, HostMessage, Libgit2Error, RepoUrl, advertised, object_id, oid, with_remote,
+};
 use crate::model::{CommitId, ObjectId, escaped};
 use crate::state::Error;
 
@@ -95,7 +97,7 @@ impl SharedRemote {
                             .map(|reference| Ok(reference?.name().unwrap_or_default().to_owned()))
                             .collect()
                     });
-                names.map_err(failed(remote))?
+                names.map_err(|error| failed(remote)(Libgit2Error(error)))?
             }
             None => {
                 let refs = advertised(remote, access, &["refs/gitoggle/"]).map_err(failed(remote))?;
@@ -122,7 +124,7 @@ impl SharedRemote {
             true => Ok(name),
             false => {
                 let error = git2::Error::from_str("the name of the state cannot be part of a ref");
-                Err(failed(&self.remote)(error))
+                Err(failed(&self.remote)(Libgit2Error(error)))
             }
         }
     }
@@ -237,7 +239,7 @@ impl SharedRemote {
     fn simulate(&self, step: &'static str) -> Result<(), Error> {
         let made = git::simulated::network(step);
         made.map_err(|error| {
-            let source = git::Libgit2Error(git2::Error::from_str(error));
+            let source = Libgit2Error(git2::Error::from_str(error));
             failed(&self.remote)(git::GitError::Git { source })
         })
     }
@@ -317,7 +319,9 @@ impl SharedRemote {
             (Err(_), _) if has_moved.get() => RemoteFault::Rejected("the ref has moved".to_owned()),
             (Err(error), _) => error.into(),
             (Ok(()), Some(Err(message))) => rejection(&message, &printed),
-            (Ok(()), _) => git2::Error::from_str("it did not report the result of the push").into(),
+            (Ok(()), _) => {
+                Libgit2Error(git2::Error::from_str("it did not report the result of the push")).into()
+            }
         }))
     }
 }

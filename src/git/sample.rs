@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use git2::{IndexAddOption, Oid, Repository, RepositoryInitOptions, Signature};
 
-use super::error::Error;
-use crate::git::{self, object_id};
+use super::error::RepositoryError;
+use super::ids::object_id;
+use super::repository::init;
 use crate::model::CommitId;
 
 const BRANCH: &str = "refs/heads/main";
@@ -22,10 +23,10 @@ impl Sample {
     ///
     /// # Errors
     /// If the folder cannot be written.
-    pub fn create(folder: &Path) -> Result<Self, Error> {
+    pub fn create(folder: &Path) -> Result<Self, RepositoryError> {
         let mut options = RepositoryInitOptions::new();
         options.initial_head("main");
-        let repository = git::init(folder, &mut options)?;
+        let repository = init(folder, &mut options).map_err(RepositoryError::git(folder))?;
         Ok(Self {
             folder: folder.to_owned(),
             repository,
@@ -36,7 +37,11 @@ impl Sample {
     ///
     /// # Errors
     /// If a file or the repository cannot be written.
-    pub fn commit(&self, message: &str, files: &BTreeMap<&str, Option<&str>>) -> Result<CommitId, Error> {
+    pub fn commit(
+        &self,
+        message: &str,
+        files: &BTreeMap<&str, Option<&str>>,
+    ) -> Result<CommitId, RepositoryError> {
         let parents: Vec<Oid> = self.head().into_iter().collect();
         let commit = self.write(message, files, &parents)?;
         self.move_main(commit)?;
@@ -52,7 +57,7 @@ impl Sample {
         message: &str,
         merge: &str,
         files: &BTreeMap<&str, Option<&str>>,
-    ) -> Result<CommitId, Error> {
+    ) -> Result<CommitId, RepositoryError> {
         let before: Vec<Oid> = self.head().into_iter().collect();
         let branch = self.write(message, files, &before)?;
         let parents: Vec<Oid> = before.into_iter().chain([branch]).collect();
@@ -65,9 +70,9 @@ impl Sample {
         self.repository.refname_to_id(BRANCH).ok()
     }
 
-    fn move_main(&self, commit: Oid) -> Result<(), Error> {
-        self.repository.reference(BRANCH, commit, true, "sample")?;
-        Ok(())
+    fn move_main(&self, commit: Oid) -> Result<(), RepositoryError> {
+        let moved = self.repository.reference(BRANCH, commit, true, "sample");
+        moved.map(drop).map_err(RepositoryError::git(&self.folder))
     }
 
     fn write(
@@ -75,10 +80,16 @@ impl Sample {
         message: &str,
         files: &BTreeMap<&str, Option<&str>>,
         parents: &[Oid],
-    ) -> Result<Oid, Error> {
+    ) -> Result<Oid, RepositoryError> {
         for (path, content) in files {
             self.put(path, *content)?;
         }
+        self.commit_all(message, parents)
+            .map_err(RepositoryError::git(&self.folder))
+    }
+
+    /// Commits the work tree. Moves no ref, because the branch commit of a pull request is not the tip of `main`.
+    fn commit_all(&self, message: &str, parents: &[Oid]) -> Result<Oid, git2::Error> {
         let mut index = self.repository.index()?;
         index.add_all(["*"], IndexAddOption::DEFAULT, None)?;
         index.update_all(["*"], None)?;
@@ -88,24 +99,18 @@ impl Sample {
         let parents = parents.iter().map(|id| self.repository.find_commit(*id));
         let parents = parents.collect::<Result<Vec<_>, _>>()?;
         let parents: Vec<_> = parents.iter().collect();
-        // Moves no ref, because the branch commit of a pull request is not the tip of `main`.
-        Ok(self
-            .repository
-            .commit(None, &author, &author, message, &tree, &parents)?)
+        self.repository
+            .commit(None, &author, &author, message, &tree, &parents)
     }
 
-    fn put(&self, path: &str, content: Option<&str>) -> Result<(), Error> {
+    fn put(&self, path: &str, content: Option<&str>) -> Result<(), RepositoryError> {
         let full = self.folder.join(path);
         let folder = full.parent().unwrap_or(&self.folder);
         let written = match content {
             Some(content) => std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&full, content)),
             None => std::fs::remove_file(&full),
         };
-        written.map_err(|source| Error::Io {
-            what: "write",
-            path: full,
-            source,
-        })
+        written.map_err(RepositoryError::io("write", &full))
     }
 }
 

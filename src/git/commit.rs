@@ -1,0 +1,102 @@
+//! Reads commits. Decodes their messages by the encoding that the commit names.
+
+use git2::Repository;
+
+use super::history::Parents;
+use super::ids::{object_id, oid};
+use super::libgit2_error::Libgit2Error;
+use crate::model::{Commit, CommitId, ObjectId};
+
+/// A commit without its message.
+pub(crate) struct CommitNode {
+    pub(crate) id: CommitId,
+    /// The commit time, in seconds since 1970-01-01 UTC.
+    pub(crate) time: i64,
+    pub(crate) tree: ObjectId,
+    parents: Vec<CommitId>,
+}
+
+impl CommitNode {
+    pub(crate) fn read(repository: &Repository, id: CommitId) -> Result<Self, Libgit2Error> {
+        let commit = repository.find_commit(oid(id.0))?;
+        let parents = commit.parent_ids().map(|id| CommitId(object_id(id)));
+        Ok(Self {
+            id,
+            time: commit.committer().when().seconds(),
+            tree: object_id(commit.tree_id()),
+            parents: parents.collect(),
+        })
+    }
+
+    /// Returns the parents that a walk follows.
+    pub(crate) fn parents(&self, parents: Parents) -> &[CommitId] {
+        let count = match parents {
+            Parents::All => self.parents.len(),
+            // The first commit has no parent.
+            Parents::First => self.parents.len().min(1),
+        };
+        &self.parents[..count]
+    }
+}
+
+/// Returns the commit with its message.
+pub(crate) fn commit(repository: &Repository, id: CommitId) -> Result<Commit, Libgit2Error> {
+    let commit = repository.find_commit(oid(id.0))?;
+    let encoding = commit.header_field_bytes("encoding").ok();
+    let encoding = encoding.as_deref().map(String::from_utf8_lossy);
+    Ok(Commit {
+        id,
+        message: decode(commit.message_raw_bytes(), encoding.as_deref()),
+        committed_at: commit.committer().when().seconds(),
+    })
+}
+
+/// Returns whether the repository lacks the tree of a parent of the commit.
+pub(crate) fn lacks_parent_tree(repository: &Repository, id: CommitId) -> bool {
+    let commit = repository.find_commit(oid(id.0));
+    commit.is_ok_and(|commit| commit.parents().any(|parent| parent.tree().is_err()))
+}
+
+/// Decodes `bytes`. An unsupported encoding counts as UTF-8, and malformed bytes become replacement characters.
+fn decode(bytes: &[u8], encoding: Option<&str>) -> String {
+    let name = encoding.unwrap_or("utf-8").replace('_', "-");
+    // The decoder knows the names of the web platform. Those of iconv, which git uses, differ in dashes.
+    let names = [encoding.unwrap_or("utf-8"), &name, &name.replace('-', "")];
+    let known = names
+        .iter()
+        .find_map(|name| encoding_rs::Encoding::for_label(name.as_bytes()));
+    // Encodings that browsers refuse decode to a single replacement character.
+    let usable = known.filter(|encoding| *encoding != encoding_rs::REPLACEMENT);
+    let decoder = usable.unwrap_or(encoding_rs::UTF_8);
+    decoder.decode_without_bom_handling(bytes).0.into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_decoded_by_its_encoding() {
+        for (bytes, encoding, text) in [
+            (&b"na\xefve"[..], Some("ISO-8859-1"), "naïve"),
+            (b"5 \x80 \x96", Some("windows-1252"), "5 € –"),
+            (b"5 \xa4", Some("ISO-8859-15"), "5 €"),
+            ("naïve".as_bytes(), None, "naïve"),
+            (b"na\xefve", None, "na\u{fffd}ve"),
+            (b"na\xefve", Some("klingon"), "na\u{fffd}ve"),
+            (b"na\xefve", Some("latin-1"), "naïve"),
+            (b"\x93\xfa\x96\x7b", Some("Shift_JIS"), "日本"),
+            (b"\xc6\xfc\xcb\xdc", Some("EUC-JP"), "日本"),
+            (b"\xf0\xd2\xc9", Some("KOI8-R"), "При"),
+            ("naïve".as_bytes(), Some("ISO-2022-KR"), "naïve"),
+            (b"na\xefve", Some("iso_2022_kr"), "na\u{fffd}ve"),
+            (b"plain", Some("ISO-2022-CN"), "plain"),
+            (b"plain", Some("ISO-2022-CN-EXT"), "plain"),
+            (b"plain", Some("HZ-GB-2312"), "plain"),
+            (b"plain", Some("HZ"), "plain"),
+            (b"plain", Some("replacement"), "plain"),
+        ] {
+            assert_eq!(decode(bytes, encoding), text, "{encoding:?}");
+        }
+    }
+}
