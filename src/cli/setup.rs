@@ -50,6 +50,10 @@ pub(crate) fn config(settings: &Settings, mode: CacheMode) -> Result<Config, Fai
     Ok(Config {
         source,
         rules,
+        most_undecided: match settings.output {
+            OutputFormat::Human => MOST_SHOWN,
+            _ => usize::MAX,
+        },
         state_dir,
         shared,
         service,
@@ -78,10 +82,6 @@ pub(super) fn rules(settings: &Settings) -> Rules {
         policy: policy(settings),
         history: settings.history,
         base_url: settings.base_url.as_ref().map(ToString::to_string),
-        most_shown: match settings.output {
-            OutputFormat::Human => MOST_SHOWN,
-            _ => usize::MAX,
-        },
     }
 }
 

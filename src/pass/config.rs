@@ -23,6 +23,8 @@ pub struct Config {
     pub source: SourceConfig,
     /// What shapes a plan.
     pub rules: Rules,
+    /// The number of toggles of undecided first passes whose commits are looked up. The output shows no more of them.
+    pub most_undecided: usize,
     /// Where state is kept.
     pub state_dir: PathBuf,
     /// Where state is shared, if it is.
@@ -52,14 +54,12 @@ pub struct Rules {
     pub history: Option<HistoryRule>,
     /// The service, where one is given.
     pub base_url: Option<String>,
-    /// How many toggles of undecided first passes are shown at most. The commits of the others are not looked up.
-    pub most_shown: usize,
 }
 
 impl Rules {
     /// Returns SHA-256, in hexadecimal, over everything that shapes a plan besides the documents.
     pub(super) fn digest(&self) -> String {
-        // `repo` and `most_shown` only shape the output, and the history guard decides before digests are compared.
+        // `repo` only shapes the output, and the history guard decides before digests are compared.
         let Self {
             repo: _,
             root,
@@ -68,7 +68,6 @@ impl Rules {
             policy,
             history: _,
             base_url,
-            most_shown: _,
         } = self;
         let text = format!("{root}\n{layout}\n{kind:?}\n{}\n{base_url:?}", policy.digest());
         crate::model::hex(&Sha256::digest(text))
@@ -103,8 +102,8 @@ impl Config {
                 policy: Policy::default(),
                 history: None,
                 base_url: None,
-                most_shown: usize::MAX,
             },
+            most_undecided: usize::MAX,
             state_dir,
             shared: None,
             service: None,

@@ -12,14 +12,16 @@ use crate::pass::config::Rules;
 use crate::plan::{Draft, FIRST_PASS_TRAILER, Plan, Trailer};
 use crate::source::{self, Reader, Snapshot};
 
-/// Finds the commits of all changes and completes the draft with them.
+/// Finds the commits of all changes and completes the draft with them. Looks up the commits of at most `most_undecided`
+/// toggles whose first pass is undecided.
 pub(super) fn attribute(
     draft: Draft,
     snapshot: &Snapshot,
     files: Files,
     rules: &Rules,
+    most_undecided: usize,
 ) -> Result<Plan, Error> {
-    let documents = documents(&draft, snapshot, rules)?;
+    let documents = documents(&draft, snapshot, rules, most_undecided)?;
     if documents.is_empty() {
         return Ok(draft.attribute(&BTreeMap::new(), &BTreeMap::new()));
     }
@@ -44,10 +46,11 @@ fn documents<'a>(
     draft: &'a Draft,
     snapshot: &Snapshot,
     rules: &Rules,
+    most_undecided: usize,
 ) -> Result<BTreeMap<&'a str, Wanted<'a>>, Error> {
     // An undecided first pass holds many toggles and shows few, and looking up the commits of all of them would take
     // longer than the rest of the plan.
-    let (shown, all) = (draft.documents(rules.most_shown), draft.documents(usize::MAX));
+    let (shown, all) = (draft.documents(most_undecided), draft.documents(usize::MAX));
     // The plan counts all guesses, and a trailer decides only if its commit is attributed to a document.
     let needs_all = || {
         let trailers_count = rules.policy.trailer == Trailer::Allowed;

@@ -87,7 +87,7 @@ fn plan_work_tree(
     let plan = plan_files(
         &files,
         AppliedSide::State(view),
-        rules,
+        config,
         &BTreeMap::new(),
         drifted,
         suspensions(view, config.clock.unix()),
@@ -136,7 +136,7 @@ pub(crate) fn plan_read_only(
         true => Plan::nothing(source_info(snapshot, rules), rules.base_url.clone()),
         false => {
             let suspensions = suspensions(view, config.clock.unix());
-            plan_committed(snapshot, view, rules, &BTreeMap::new(), drifted, suspensions)?
+            plan_committed(snapshot, view, config, &BTreeMap::new(), drifted, suspensions)?
         }
     };
     Ok(Planned {
@@ -232,7 +232,7 @@ pub(crate) fn must_be_recorded(snapshot: &Snapshot, view: &StateSnapshot) -> Res
 pub(crate) fn plan_committed(
     snapshot: &Snapshot,
     view: &StateSnapshot,
-    rules: &Rules,
+    config: &Config,
     parked: &BTreeMap<ToggleId, Parked>,
     drifted: &[DriftedToggle],
     suspensions: Suspensions,
@@ -246,7 +246,7 @@ pub(crate) fn plan_committed(
     plan_files(
         &files,
         AppliedSide::State(view),
-        rules,
+        config,
         parked,
         drifted,
         suspensions,

@@ -52,7 +52,7 @@ impl PassPlan {
         let plan = match precheck {
             Precheck::Differs => {
                 let suspensions = suspensions(view, clock.unix());
-                plan_committed(&snapshot, view, rules, parked, drifted, suspensions)?
+                plan_committed(&snapshot, view, config, parked, drifted, suspensions)?
             }
             Precheck::Same => {
                 // Otherwise each pass would read the history from the last recorded revision to this one again.

@@ -8,7 +8,7 @@ use super::attribution::attribute;
 use super::read::{ReadContext, read};
 use super::{Files, emptied, source_info};
 use crate::model::{Action, EnvironmentId, LiveContent, ObjectId, Sent, Suspensions, ToggleId, Trees};
-use crate::pass::config::Rules;
+use crate::pass::config::{Config, Rules};
 use crate::pass::{Error, check_scope};
 use crate::plan::compare::{AppliedTree, Comparison, Difference, Places, Roots, compare, has_document};
 use crate::plan::{
@@ -29,7 +29,7 @@ pub(super) struct PlanFiles<'a, F> {
 pub(super) fn plan_files<S, F>(
     files: &PlanFiles<'_, F>,
     applied: AppliedSide<'_>,
-    rules: &Rules,
+    config: &Config,
     parked: &BTreeMap<ToggleId, Parked>,
     drifted: &[DriftedToggle],
     suspensions: Suspensions,
@@ -38,13 +38,14 @@ where
     S: Trees<Error = source::Error>,
     F: Fn() -> Result<S, Error> + Sync,
 {
+    let rules = &config.rules;
     let input = Input {
         parked: parked.clone(),
         suspensions,
         ..input(files, applied, rules, drifted)?
     };
     let draft = Draft::new(input, &rules.policy);
-    attribute(draft, files.snapshot, files.files, rules)
+    attribute(draft, files.snapshot, files.files, rules, config.most_undecided)
 }
 
 /// Compares the files with the applied side, and decides about each toggle.
