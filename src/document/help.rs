@@ -33,7 +33,7 @@ pub(super) fn consequence(check: &Check) -> Option<&'static str> {
     all.iter().find(|(one, _)| one == check).map(|(_, text)| *text)
 }
 
-/// Returns the help on a finding that brings none of its own.
+/// Returns the help for a finding without more specific help.
 pub(super) fn remedy(check: &Check) -> Option<&'static str> {
     let all = [
         (check::DUPLICATE_RULE_NAME, "give each rule its own name"),

@@ -43,7 +43,7 @@ pub(super) fn apply(path: &str, text: &str, document: &mut Document) {
     document.diagnostics.sort();
 }
 
-/// Adds a finding if the comments of a document with a waiver are unknown. A waiver must not be ignored without a word.
+/// Adds a finding if the comments of a document with a waiver are unknown. A waiver must not be ignored silently.
 fn unread(path: &str, text: &str, document: &mut Document) {
     let mut lines = text.lines().map(str::trim_start);
     if lines.any(|line| line.starts_with('#') && line.contains(MARK)) {

@@ -64,7 +64,7 @@ pub struct HarmlessJsonWriter<W>(pub W);
 
 impl<W: io::Write> io::Write for HarmlessJsonWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Most writes are plain text, which needs no look at each character.
+        // Most writes are plain text, whose characters need no check.
         if bytes
             .iter()
             .all(|byte| matches!(byte, b' '..=b'~') && *byte != b'#')

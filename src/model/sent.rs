@@ -21,7 +21,7 @@ super::words! {
         Update = "update",
     }
 
-    /// Details of a request beside its action, for the deployment history.
+    /// Details of a request besides its action, for the deployment history.
     #[derive(Deserialize)]
     #[serde(rename_all = "lowercase")]
     SentNote {
@@ -52,7 +52,7 @@ pub struct Sent {
     /// The live version that the request replaces, if the service compares it (DESIGN, section 8.5).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_version: Option<u64>,
-    /// Details for the deployment history beside the action.
+    /// Details for the deployment history besides the action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<SentNote>,
 }

@@ -61,7 +61,7 @@ pub fn closest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .filter(|candidate| !candidate.is_empty() && candidate.len() <= 4 * LONGEST)
         .map(|candidate| {
             let lower = candidate.to_lowercase();
-            // A shortened word, such as `prod`, lacks many letters, but means no other one.
+            // A shortened word, such as `prod`, lacks many letters but is not another word.
             let most = if folded.len() > 2 && lower.starts_with(&folded) {
                 1
             } else {

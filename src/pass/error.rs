@@ -253,7 +253,7 @@ impl Error {
         }
     }
 
-    /// Has a mirror cloned again whose damage may be the cause. Returns whether the work may start over.
+    /// Requests a new clone of the mirror if its damage may be the cause. Returns whether the work may start over.
     pub(crate) fn repairs(&self, source: &mut Source) -> bool {
         matches!(self, Self::Source(error) if source.repair(error))
     }

@@ -1,4 +1,4 @@
-//! The build script: what it knows about the commit, compiled and run in its own folders.
+//! Compiles and runs the build script in separate folders, and checks the commit that it reports.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

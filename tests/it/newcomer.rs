@@ -74,7 +74,7 @@ fn a_missing_ca_file_is_reported_even_if_nothing_is_sent() {
             .stdout("")
             .stderr_contains(&["could not read the CA file `$TMP/nowhere`"]);
     }
-    // These contact nobody.
+    // These contact no host.
     world.plan().set("ca-file", &missing).exit(0).any_output();
     world.status().set("ca-file", &missing).exit(0).any_output();
     world.nothing_sent();

@@ -14,7 +14,7 @@ pub(super) enum Found {
     Result(String, ImportResult),
     /// A toggle exists, in scope or not.
     Seen(String),
-    /// Nothing else is going to be found, for this reason.
+    /// The search ended early, for this reason.
     Stopped(ImportStop),
     /// The targeting of a toggle in scope.
     Targeting(ToggleId, Payload),

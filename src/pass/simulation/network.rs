@@ -71,7 +71,7 @@ impl Network {
         }
     }
 
-    /// Looks at the content of the shared ref, independent of its author.
+    /// Checks the content of the shared ref, whichever process wrote it.
     fn check(&self, machine: &Machine) {
         let Some(reference) = &self.reference else { return };
         if let Some(text) = reference.check(&self.world, &self.service, &self.revisions) {

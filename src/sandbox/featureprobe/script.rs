@@ -1,4 +1,4 @@
-//! What a test arranges to happen at a request: a failure, or a change by another client.
+//! Events that a test arranges for a request: a failure, or a change by another client.
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -212,7 +212,7 @@ impl Life {
             .extend(requests.into_iter().map(|request| Event::Sent(Box::new(request))));
     }
 
-    /// Ends all trouble: everything arrives.
+    /// Ends all failures: every request arrives.
     fn settle(&mut self) {
         self.trouble.lock().unwrap().share = 0;
         self.order("/reconcile", "");

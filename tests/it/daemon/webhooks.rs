@@ -97,7 +97,7 @@ fn push(url: &str, reference: &str) -> Vec<u8> {
     event.to_string().into_bytes()
 }
 
-/// States that what was just posted led to no look at the host. Looks come one after the other, so the look that
+/// Asserts that the last webhook triggered no lookup on the host. Looks come one after the other, so the look that
 /// is asked for now ends after any that was asked for before.
 #[track_caller]
 fn led_to_nothing(remote: &Remote, daemon: &Daemon) {

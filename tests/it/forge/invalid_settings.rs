@@ -13,7 +13,7 @@ fn unreadable(world: &World, forge: &StandIn) -> Gitoggle {
 fn a_file_that_cannot_be_read_replaces_the_comment() {
     for kind in KINDS {
         let (world, forge) = (request_world(), StandIn::start(kind));
-        // The file would name the toggles, which tell jobs apart.
+        // The file would name the toggles, which distinguish jobs.
         let valid = || plan(&world, &forge).set("only", "shop/prod/*");
         valid().exit(0).any_output();
         let error = "could not read the file: No such file or directory";

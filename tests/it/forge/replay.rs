@@ -40,7 +40,7 @@ fn job(world: &World, gitea: &Service) -> Gitoggle {
         .env("GITHUB_TOKEN", FORGE_TOKEN)
 }
 
-/// States that a request is the recorded one, besides its text.
+/// Asserts that a request is the recorded one, except for its text.
 #[track_caller]
 fn same(request: &Request, case: &str) {
     let expected = exchange(case)["request"].clone();

@@ -156,7 +156,7 @@ fn a_command_that_fails_is_an_unsuccessful_run() {
         cases(&report(&xml)),
         [("test".to_owned(), Some("error".to_owned()))]
     );
-    // Commands without this output refuse it in words.
+    // Commands without this output refuse it with a message.
     world
         .bare("diff")
         .args("a/b c/d -o sarif")

@@ -1,4 +1,4 @@
-//! Compares the requests of a pass, and what it recorded, with what may be believed.
+//! Compares the requests and the records of a pass with the outcomes that the process could know.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ impl Simulation {
         lines.join(", ")
     }
 
-    /// Checks every request of a pass and notes what came of it.
+    /// Checks every request of a pass and keeps its outcome.
     pub(super) fn account(&mut self, killed: bool) {
         for toggle in self.owed.remove(&self.disk).unwrap_or_default() {
             self.believed.insert(toggle, Believed::Unknown);
@@ -48,7 +48,7 @@ impl Simulation {
         }
     }
 
-    /// A process that died was waiting for the last answer of each lane, or had put on record what it was going to
+    /// A process that died was waiting for the last response of each lane, or had journaled the request that it would
     /// send next.
     fn doubt(&mut self, open: BTreeSet<String>, sent: &BTreeSet<String>) {
         let due = self

@@ -83,7 +83,7 @@ enum File {
 enum Believed {
     /// The service confirmed this content.
     Confirmed(Value),
-    /// Something was sent, and no answer that cannot be misread came back.
+    /// A request was sent, and no unambiguous response arrived.
     Unknown,
 }
 
@@ -345,7 +345,7 @@ impl Simulation {
         self.account(killed);
     }
 
-    /// Ends all trouble: everything valid arrives, and then no more requests do.
+    /// Ends all failures: every valid document arrives, and then no more requests do.
     fn settle(&mut self) {
         self.trouble.lock().unwrap().share = 0;
         self.pass();

@@ -95,7 +95,7 @@ impl Answer {
         Self::raw(b"")
     }
 
-    /// Takes the request, and closes the connection without a word.
+    /// Reads the request, and closes the connection without a response.
     pub(crate) fn stores_and_closes() -> Self {
         Self {
             stores: Stores::Yes,

@@ -1,4 +1,4 @@
-//! A daemon under test: the built program, its endpoint, and what it says.
+//! A daemon under test: the built program, its endpoint, and its output.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use super::world::World;
 /// The token that orders are given with.
 pub(crate) const ADMIN: &str = "admin-token-4711";
 
-/// A daemon that was started. Looks again only when something happens, or once an hour, unless set otherwise.
+/// A running daemon. By default, it polls once an hour, besides the passes that events trigger.
 pub(crate) struct Daemon {
     /// Its endpoint.
     pub(crate) endpoint: Endpoint,
@@ -167,7 +167,7 @@ impl Daemon {
         self.running.take().and_then(Running::wait)
     }
 
-    /// Asks it to stop, and states that it exits with 0.
+    /// Stops it, and asserts that it exits with 0.
     #[track_caller]
     pub(crate) fn stops_cleanly(self) {
         self.terminate();

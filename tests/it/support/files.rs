@@ -13,7 +13,7 @@ pub(crate) fn folder() -> TempDir {
     folder
 }
 
-/// Lists everything below `root` with what a write there would change: kind, mode, size, inode and times.
+/// Lists everything below `root` with the properties that a write changes: kind, mode, size, inode and times.
 pub(crate) fn listing(root: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut open = vec![root.to_owned()];

@@ -41,7 +41,7 @@ impl Endpoint {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Asks; `None` if nothing listens (yet).
+    /// Sends a GET; `None` if no process listens yet.
     pub(crate) fn get(self, path: &str) -> Option<Reply> {
         self.ask("GET", path, &[], b"")
     }
@@ -51,7 +51,7 @@ impl Endpoint {
         self.ask("GET", path, headers, b"")
     }
 
-    /// Posts; panics if nothing listens.
+    /// Sends a POST; panics if no process listens.
     pub(crate) fn post(self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
         self.ask("POST", path, headers, body).expect("the daemon listens")
     }

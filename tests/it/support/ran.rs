@@ -40,7 +40,7 @@ impl Output {
 }
 
 impl Ran {
-    /// States stdout, to the byte (after normalising).
+    /// Asserts stdout, to the byte (after normalizing).
     pub(crate) fn stdout(mut self, expected: &str) -> Self {
         let command_line = self.command_line.clone();
         assert_eq!(
@@ -52,35 +52,35 @@ impl Ran {
         self
     }
 
-    /// States stderr, to the byte (after normalising).
+    /// Asserts stderr, to the byte (after normalizing).
     pub(crate) fn stderr(mut self, expected: &str) -> Self {
         let command_line = self.command_line.clone();
         assert_eq!(self.stderr.claim(), expected, "stderr of {command_line}");
         self
     }
 
-    /// States what stdout holds among other things; a deliberate loosening.
+    /// Asserts what stdout contains among other text.
     pub(crate) fn stdout_contains(mut self, needles: &[&str]) -> Self {
         let command_line = self.command_line.clone();
         contains(self.stdout.claim(), needles, &format!("stdout of {command_line}"));
         self
     }
 
-    /// States what stderr holds among other things; a deliberate loosening.
+    /// Asserts what stderr contains among other text.
     pub(crate) fn stderr_contains(mut self, needles: &[&str]) -> Self {
         let command_line = self.command_line.clone();
         contains(self.stderr.claim(), needles, &format!("stderr of {command_line}"));
         self
     }
 
-    /// States what is printed on stdout or stderr, if only the text is promised.
+    /// Asserts what is printed on stdout or stderr, if only the text is promised.
     pub(crate) fn says(mut self, needles: &[&str]) -> Self {
         let both = format!("{}{}", self.stdout.claim(), self.stderr.claim());
         contains(&both, needles, &self.command_line);
         self
     }
 
-    /// States what is printed neither on stdout nor on stderr.
+    /// Asserts what is printed neither on stdout nor on stderr.
     pub(crate) fn never_says(self, needles: &[&str]) -> Self {
         for needle in needles {
             for output in [&self.stdout, &self.stderr] {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-/// One request, as it came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     /// The method, as written.
@@ -26,9 +26,9 @@ pub(crate) struct Request {
     pub(crate) at: Instant,
     /// The status it was answered with, if it was answered in HTTP.
     pub(crate) status: Option<u16>,
-    /// Whether the service took it.
+    /// Whether the service accepted it.
     pub(crate) stored: bool,
-    /// Whether the service said, in an answer that cannot be misread, that it took it.
+    /// Whether the response shows without doubt that the service accepted it.
     pub(crate) confirmed: bool,
 }
 
@@ -60,7 +60,7 @@ impl Request {
     }
 }
 
-/// Reads one request; `None` when the other side is done. What came too early stays in `pending`.
+/// Reads one request; `None` after the client closed the connection. The beginning of the next request stays in `pending`.
 pub(super) fn read_request(tls: &mut impl Read, pending: &mut Vec<u8>) -> std::io::Result<Option<Request>> {
     let head = loop {
         if let Some(end) = find(pending, b"\r\n\r\n") {

@@ -1,4 +1,4 @@
-//! A toggle service that the program did not bring along: it keeps every request and answers as set.
+//! A toggle service that shares no code with the program. It keeps every request and responds as configured.
 //!
 //! One thread per connection, HTTP/1.1 by hand over TLS, so that it can misbehave in every way that matters.
 

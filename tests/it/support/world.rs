@@ -24,7 +24,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Makes a world with an empty repository and a service that takes everything.
+    /// Makes a world with an empty repository and a service that accepts everything.
     pub(crate) fn new() -> Self {
         let folder = super::files::folder();
         std::fs::create_dir(folder.path().join("home")).unwrap();
@@ -90,12 +90,12 @@ impl World {
         self
     }
 
-    /// Begins `gitoggle apply` with all it needs.
+    /// Begins `gitoggle apply` with all required settings.
     pub(crate) fn apply(&self) -> Gitoggle {
         self.connected("apply")
     }
 
-    /// Begins `gitoggle run` with all it needs, and no HTTP endpoint.
+    /// Begins `gitoggle run` with all required settings, and no HTTP endpoint.
     pub(crate) fn daemon(&self) -> Gitoggle {
         self.connected("run").set("listen", "none")
     }
@@ -170,7 +170,7 @@ impl World {
         self.folder.path()
     }
 
-    /// States what was sent since the last call: `(toggle, body)`, in order; all else about each is the same
+    /// Asserts what was sent since the last call: `(toggle, body)`, in order; all else about each is the same
     /// for every request, and checked.
     #[track_caller]
     pub(crate) fn sent(&self, expected: &[(&str, serde_json::Value)]) -> Vec<Request> {
@@ -190,7 +190,7 @@ impl World {
         requests
     }
 
-    /// States that nothing was sent and that there was no connection.
+    /// Asserts that nothing was sent and that there was no connection.
     #[track_caller]
     pub(crate) fn nothing_sent(&self) {
         self.sent(&[]);

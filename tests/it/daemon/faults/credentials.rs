@@ -23,7 +23,7 @@ fn a_wrong_certificate_authority_is_reported_and_the_right_one_is_used_without_a
         .world
         .sent(&[("shop/prod/pay", body(21, "Ask for 21 years"))]);
 
-    // The service's certificate is judged by the same file.
+    // The service's certificate is verified with the same file.
     remote.world.write("ca.pem", "");
     daemon.is_unready_for(&["ca.pem"]);
     remote.world.write("ca.pem", Authority::trusted().pem());

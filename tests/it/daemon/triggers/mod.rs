@@ -1,4 +1,4 @@
-//! What makes a daemon look, how often, and what a newer commit does to the retry of an older one.
+//! The triggers of passes, their frequency, and the effect of a newer commit on the retry of an older one.
 
 mod orders;
 mod turns;
@@ -9,7 +9,7 @@ use crate::support::answer::Gate;
 use crate::support::git_host::Door;
 use crate::support::{Answer, Daemon, Remote, Request, World, body, doc, eventually};
 
-/// Is busy with the older document however often it is tried, and takes the newer one.
+/// Answers each request for the older document with an error, and accepts the newer one.
 fn busy_with_older(request: &Request) -> Answer {
     match request.comment() == "Older" {
         true => Answer::status(503),
@@ -17,7 +17,7 @@ fn busy_with_older(request: &Request) -> Answer {
     }
 }
 
-/// Waits for `newer`, and states that it was sent once, after every try of `older`.
+/// Waits for `newer`, and asserts that it was sent once, after every attempt at `older`.
 #[track_caller]
 fn is_overtaken(world: &World, daemon: &Daemon, older: &Value, newer: &Value) {
     eventually("the newer document", || {
@@ -61,7 +61,7 @@ fn a_burst_of_triggers_during_a_pass_is_one_more_pass() {
     eventually("the pass, and one more", || {
         (daemon.passes() >= before + 2.0).then_some(())
     });
-    // Whatever else the burst had caused would come before this one.
+    // Any other request that the burst caused would precede this one.
     assert_eq!(daemon.order("/reconcile", ""), 202);
     eventually("the last pass", || {
         (daemon.passes() >= before + 3.0).then_some(())
