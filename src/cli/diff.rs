@@ -108,16 +108,10 @@ pub(super) fn place<'a>(settings: &'a Settings, folder: &'a std::path::Path) -> 
 fn compared([before, after]: [&EnvironmentId; 2], [old, new]: [&EnvironmentDocuments; 2]) -> EnvironmentDiff {
     let keys: BTreeSet<&str> = old.toggles().union(&new.toggles()).copied().collect();
     let mut toggles = Vec::new();
-    let [
-        mut different,
-        mut only_before,
-        mut only_after,
-        mut equal,
-        mut invalid,
-    ] = [0_usize; 5];
+    let mut counts = DiffCounts::default();
     for key in keys {
         if old.invalid.contains_key(key) || new.invalid.contains_key(key) {
-            invalid += 1;
+            counts.invalid += 1;
             continue;
         }
         let payload = |documents: &EnvironmentDocuments| {
@@ -126,19 +120,19 @@ fn compared([before, after]: [&EnvironmentId; 2], [old, new]: [&EnvironmentDocum
         let (was, is) = (payload(old), payload(new));
         let remark = match (&was, &is) {
             (Some(was), Some(is)) if was == is => {
-                equal += 1;
+                counts.equal += 1;
                 continue;
             }
             (Some(_), Some(_)) => {
-                different += 1;
+                counts.different += 1;
                 String::new()
             }
             (None, _) => {
-                only_after += 1;
+                counts.only_after += 1;
                 format!("only in {after}")
             }
             (_, None) => {
-                only_before += 1;
+                counts.only_before += 1;
                 format!("only in {before}")
             }
         };
@@ -149,21 +143,37 @@ fn compared([before, after]: [&EnvironmentId; 2], [old, new]: [&EnvironmentDocum
             remark,
         });
     }
-    let mut parts = vec![format!("{different} different")];
-    for (count, what) in [
-        (only_before, format!("only in {before}")),
-        (only_after, format!("only in {after}")),
-        (invalid, "invalid".to_owned()),
-    ] {
-        if count > 0 {
-            parts.push(format!("{count} {what}"));
-        }
-    }
-    parts.push(format!("{equal} equal"));
     EnvironmentDiff {
         before: before.clone(),
         after: after.clone(),
         toggles,
-        summary: parts.join(", "),
+        summary: counts.summary(before, after),
+    }
+}
+
+/// The number of toggles by the result of their comparison.
+#[derive(Default)]
+struct DiffCounts {
+    different: usize,
+    only_before: usize,
+    only_after: usize,
+    invalid: usize,
+    equal: usize,
+}
+
+impl DiffCounts {
+    fn summary(&self, before: &EnvironmentId, after: &EnvironmentId) -> String {
+        let mut parts = vec![format!("{} different", self.different)];
+        for (count, what) in [
+            (self.only_before, format!("only in {before}")),
+            (self.only_after, format!("only in {after}")),
+            (self.invalid, "invalid".to_owned()),
+        ] {
+            if count > 0 {
+                parts.push(format!("{count} {what}"));
+            }
+        }
+        parts.push(format!("{} equal", self.equal));
+        parts.join(", ")
     }
 }

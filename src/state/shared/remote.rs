@@ -269,41 +269,16 @@ impl SharedRemote {
         expected: Option<CommitId>,
         new: CommitId,
     ) -> Result<Pushed, Error> {
-        let verdict: RefCell<Option<Result<(), String>>> = RefCell::new(None);
-        let printed = RefCell::new(Vec::new());
-        let has_moved = Cell::new(false);
+        let report = PushReport::default();
         let outgoing = from.reference(OUTGOING, oid(new.0), true, "push").map(drop);
         outgoing.map_err(Error::repository(from.path()))?;
         let pushed = with_remote(from, &self.remote, &self.access, |remote| {
-            let mut callbacks = RemoteCallbacks::new();
-            // The server compares only with the id that it advertised, so this compares it with the expected one.
-            callbacks.push_negotiation(|updates| {
-                let was = expected.map_or(ObjectId([0; 20]), |commit| commit.0);
-                match updates.iter().all(|update| object_id(update.src()) == was) {
-                    true => Ok(()),
-                    false => {
-                        has_moved.set(true);
-                        Err(git2::Error::from_str("the ref has moved"))
-                    }
-                }
-            });
-            // `Remote::push` succeeds even if the server rejected the ref; only this callback receives the verdict.
-            callbacks.push_update_reference(|_, message| {
-                *verdict.borrow_mut() = Some(message.map_or(Ok(()), |message| Err(message.to_owned())));
-                Ok(())
-            });
-            callbacks.sideband_progress(|bytes| {
-                let mut printed = printed.borrow_mut();
-                let left = MOST_PRINTED.saturating_sub(printed.len()).min(bytes.len());
-                printed.extend_from_slice(&bytes[..left]);
-                true
-            });
             let mut options = PushOptions::new();
-            options.remote_callbacks(callbacks);
+            options.remote_callbacks(report.callbacks(expected));
             // Forced, because a record does not descend from the announcement that it replaces.
             remote.push(&[format!("+{OUTGOING}:{name}")], Some(&mut options))
         });
-        if pushed.is_ok() && verdict.borrow().as_ref().is_some_and(Result::is_ok) {
+        if pushed.is_ok() && report.verdict.borrow().as_ref().is_some_and(Result::is_ok) {
             return Ok(Pushed::Done);
         }
         // The push was rejected, cut off, or got no verdict. The current ref distinguishes a lost race from a rejection.
@@ -314,15 +289,57 @@ impl SharedRemote {
         if now != expected {
             return Ok(Pushed::Moved(now));
         }
-        let printed = printed.into_inner();
-        Err(failed(&self.remote)(match (pushed, verdict.into_inner()) {
-            (Err(_), _) if has_moved.get() => RemoteFault::Rejected("the ref has moved".to_owned()),
-            (Err(error), _) => error.into(),
-            (Ok(()), Some(Err(message))) => rejection(&message, &printed),
-            (Ok(()), _) => {
-                Libgit2Error(git2::Error::from_str("it did not report the result of the push")).into()
+        Err(failed(&self.remote)(
+            match (pushed, report.verdict.into_inner()) {
+                (Err(_), _) if report.has_moved.get() => {
+                    RemoteFault::Rejected("the ref has moved".to_owned())
+                }
+                (Err(error), _) => error.into(),
+                (Ok(()), Some(Err(message))) => rejection(&message, &report.printed.borrow()),
+                (Ok(()), _) => {
+                    Libgit2Error(git2::Error::from_str("it did not report the result of the push")).into()
+                }
+            },
+        ))
+    }
+}
+
+/// What a host reports while it receives a push.
+#[derive(Default)]
+struct PushReport {
+    verdict: RefCell<Option<Result<(), String>>>,
+    /// The output of its hooks.
+    printed: RefCell<Vec<u8>>,
+    /// Whether the ref was not as expected.
+    has_moved: Cell<bool>,
+}
+
+impl PushReport {
+    fn callbacks(&self, expected: Option<CommitId>) -> RemoteCallbacks<'_> {
+        let mut callbacks = RemoteCallbacks::new();
+        // The server compares only with the id that it advertised, so this compares it with the expected one.
+        callbacks.push_negotiation(move |updates| {
+            let was = expected.map_or(ObjectId([0; 20]), |commit| commit.0);
+            match updates.iter().all(|update| object_id(update.src()) == was) {
+                true => Ok(()),
+                false => {
+                    self.has_moved.set(true);
+                    Err(git2::Error::from_str("the ref has moved"))
+                }
             }
-        }))
+        });
+        // `Remote::push` succeeds even if the server rejected the ref; only this callback receives the verdict.
+        callbacks.push_update_reference(|_, message| {
+            *self.verdict.borrow_mut() = Some(message.map_or(Ok(()), |message| Err(message.to_owned())));
+            Ok(())
+        });
+        callbacks.sideband_progress(|bytes| {
+            let mut printed = self.printed.borrow_mut();
+            let left = MOST_PRINTED.saturating_sub(printed.len()).min(bytes.len());
+            printed.extend_from_slice(&bytes[..left]);
+            true
+        });
+        callbacks
     }
 }
 

@@ -75,17 +75,22 @@ impl Connection {
             }
         };
         machine.say(format_args!("{toggle}: {}", outcome.as_str()));
-        if fate == Fate::Stored && !service.state().conflicts.contains(&number) {
-            let mut state = service.state();
-            if !state
-                .open
-                .get(toggle)
-                .is_some_and(|open| open.iter().any(|open| open.number > number))
-            {
-                state.confirmed.insert(toggle.clone(), sent);
-            }
+        if fate == Fate::Stored {
+            self.confirm(number, toggle, sent);
         }
         outcome
+    }
+
+    /// Records a confirmed request, unless it was a conflict or a later one is open.
+    fn confirm(&self, number: u64, toggle: &ToggleId, sent: u8) {
+        let mut state = self.service.state();
+        let later = state
+            .open
+            .get(toggle)
+            .is_some_and(|open| open.iter().any(|open| open.number > number));
+        if !later && !state.conflicts.contains(&number) {
+            state.confirmed.insert(toggle.clone(), sent);
+        }
     }
 
     /// Answers a read.

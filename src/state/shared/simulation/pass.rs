@@ -46,16 +46,7 @@ impl Job {
         let is_owing = !late.is_empty();
         list.add_unknown(late);
         if is_owing {
-            // A separate push, before the job plans.
-            let record = self.record(&list, &head.tree, head.revision);
-            match self.swap(head, &record, 8).await {
-                Some(true) => lost
-                    .iter()
-                    .for_each(|mark| drop(self.disk.borrow_mut().remove(mark))),
-                Some(false) => {}
-                None => return false,
-            }
-            return true;
+            return self.record_late(head, &list, &lost).await;
         }
         if is_stale {
             world.note(
@@ -68,26 +59,59 @@ impl Job {
         let changed =
             |toggle: &Toggle| wanted[*toggle] != head.tree[*toggle] || head.unknown.contains_key(toggle);
         let todo: Vec<Toggle> = (0..wanted.len()).filter(changed).collect();
-        let newest = || world.newest.set(world.newest.get().max(self.revision));
         if todo.is_empty() {
-            let revision = match world.mutation {
-                Mutation::NoRevisionWithoutChanges => head.revision,
-                _ => self.revision,
-            };
-            if head.mark.is_none() && head.revision == self.revision {
-                newest();
-                return false;
-            }
-            let record = self.record(&list, &head.tree, revision);
-            let pushed = self.swap(head, &record, 8).await;
-            if pushed == Some(true) {
-                newest();
-            }
-            return pushed == Some(false);
+            return self.record_revision(head, &list).await;
         }
-        let before = head.revision;
         list.announce(todo.iter().map(|toggle| (*toggle, wanted[*toggle])));
-        let mark = world.fresh();
+        let pass = match self.announce(head, list).await {
+            Ok(pass) => pass,
+            Err(starts_over) => return starts_over,
+        };
+        self.forget(&lost);
+        world.note(self.process, &format!("announced {}: {todo:?}", self.revision));
+        let lanes = self.lanes(&pass, todo, &wanted);
+        futures_util::future::join(lanes, self.renew(&pass)).await;
+        if pass.is_lost.get() {
+            world.note(self.process, "lost the ref");
+            return true;
+        }
+        self.conclude(&pass, head.revision).await
+    }
+
+    /// Records late outcomes in a push of their own, before the job plans.
+    async fn record_late(&self, head: &Commit, list: &UnknownList<Toggle, u8>, lost: &[u64]) -> bool {
+        let record = self.record(list, &head.tree, head.revision);
+        match self.swap(head, &record, 8).await {
+            Some(true) => self.forget(lost),
+            Some(false) => {}
+            None => return false,
+        }
+        true
+    }
+
+    /// Records the revision of a pass without changes.
+    async fn record_revision(&self, head: &Commit, list: &UnknownList<Toggle, u8>) -> bool {
+        let world = &self.world;
+        let newest = || world.newest.set(world.newest.get().max(self.revision));
+        let revision = match world.mutation {
+            Mutation::NoRevisionWithoutChanges => head.revision,
+            _ => self.revision,
+        };
+        if head.mark.is_none() && head.revision == self.revision {
+            newest();
+            return false;
+        }
+        let record = self.record(list, &head.tree, revision);
+        let pushed = self.swap(head, &record, 8).await;
+        if pushed == Some(true) {
+            newest();
+        }
+        pushed == Some(false)
+    }
+
+    /// Announces the requests of `list`. Returns the begun pass, or else whether the job starts over.
+    async fn announce(&self, head: &Commit, list: UnknownList<Toggle, u8>) -> Result<Pass, bool> {
+        let mark = self.world.fresh();
         self.disk.borrow_mut().insert(mark, Vec::new());
         let pushed = self.clock();
         let announcement = Commit {
@@ -98,15 +122,12 @@ impl Job {
             Some(true) => {}
             Some(false) => {
                 self.disk.borrow_mut().remove(&mark);
-                return true;
+                return Err(true);
             }
             // The next process with this disk finds out whether it is there.
-            None => return false,
+            None => return Err(false),
         }
-        lost.iter()
-            .for_each(|mark| drop(self.disk.borrow_mut().remove(mark)));
-        world.note(self.process, &format!("announced {}: {todo:?}", self.revision));
-        let pass = Pass {
+        Ok(Pass {
             at: RefCell::new(announcement),
             mark,
             list: RefCell::new(list),
@@ -118,14 +139,15 @@ impl Job {
             is_lost: Cell::default(),
             has_ended: Cell::default(),
             has_stored: Cell::default(),
-        };
-        let lanes = self.lanes(&pass, todo, &wanted);
-        futures_util::future::join(lanes, self.renew(&pass)).await;
-        if pass.is_lost.get() {
-            world.note(self.process, "lost the ref");
-            return true;
+        })
+    }
+
+    /// Removes the journals of ended passes.
+    fn forget(&self, marks: &[u64]) {
+        let mut disk = self.disk.borrow_mut();
+        for mark in marks {
+            disk.remove(mark);
         }
-        self.conclude(&pass, before).await
     }
 
     /// Returns the start of a term whose push began at `began`.
