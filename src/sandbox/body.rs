@@ -88,17 +88,19 @@ mod tests {
         assert_eq!(accepted.targeting.content.rules.len(), 1);
     }
 
+    /// The example with the first text replaced by the second is refused for the reason.
+    fn refused(cases: &[(&str, &str, &str)]) {
+        for (from, to, reason) in cases {
+            let error = check(GOOD.replacen(from, to, 1).as_bytes()).err().unwrap();
+            assert!(error.contains(reason), "{to}: {error}");
+        }
+    }
+
     #[test]
-    fn everything_else_is_refused_with_a_reason() {
-        for (from, to, reason) in [
+    fn a_missing_unknown_or_repeated_field_is_refused() {
+        refused(&[
             (r#""comment":"c","#, "", "missing field `comment`"),
             (r#""disabled":false,"#, "", "missing field `disabled`"),
-            (
-                r#""disabled":false"#,
-                r#""disabled":"false""#,
-                "expected a boolean",
-            ),
-            (r#""disabled":false"#, r#""disabled":null"#, "expected a boolean"),
             (
                 r#""comment":"c""#,
                 r#""comment":"c","comment":"d""#,
@@ -115,23 +117,7 @@ mod tests {
                 r#""name":"r","title":"","#,
                 "unknown field `title`",
             ),
-            (r#"["18"]"#, "[18]", "expected a string"),
             (r#","description":"""#, "", "missing field `description`"),
-            (
-                r#""defaultServe":{"select":0}"#,
-                r#""defaultServe":{"select":1}"#,
-                "select 1 is out of range",
-            ),
-            (
-                r#""defaultServe":{"select":0}"#,
-                r#""defaultServe":{"select":-1}"#,
-                "invalid value",
-            ),
-            (
-                r#""defaultServe":{"select":0}"#,
-                r#""defaultServe":{"select":0.0}"#,
-                "expected u32",
-            ),
             (
                 r#""defaultServe":{"select":0}"#,
                 r#""defaultServe":{}"#,
@@ -152,11 +138,36 @@ mod tests {
                 r#""objects":["18"],"leftPredicate":">","rightPredicate":"<","rightObjects":["65"]"#,
                 "unknown field `leftPredicate`",
             ),
+        ]);
+    }
+
+    #[test]
+    fn another_value_or_another_text_is_refused() {
+        refused(&[
+            (
+                r#""disabled":false"#,
+                r#""disabled":"false""#,
+                "expected a boolean",
+            ),
+            (r#""disabled":false"#, r#""disabled":null"#, "expected a boolean"),
+            (r#"["18"]"#, "[18]", "expected a string"),
+            (
+                r#""defaultServe":{"select":0}"#,
+                r#""defaultServe":{"select":1}"#,
+                "select 1 is out of range",
+            ),
+            (
+                r#""defaultServe":{"select":0}"#,
+                r#""defaultServe":{"select":-1}"#,
+                "invalid value",
+            ),
+            (
+                r#""defaultServe":{"select":0}"#,
+                r#""defaultServe":{"select":0.0}"#,
+                "expected u32",
+            ),
             ("}}", "}} x", "trailing characters"),
-        ] {
-            let error = check(GOOD.replacen(from, to, 1).as_bytes()).err().unwrap();
-            assert!(error.contains(reason), "{to}: {error}");
-        }
+        ]);
         assert!(check(b"").is_err());
         assert!(check(b"[]").is_err());
     }

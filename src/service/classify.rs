@@ -169,9 +169,21 @@ mod tests {
     const SILENT: &str = r#"{"message":"no"}"#;
     const HTML: &str = "<html>";
 
+    /// Classifies each response, which is trusted to be the service's or not, as the outcome with the certainty.
+    fn classified(cases: &[(u16, &str, ServiceTrust, &str, Certainty)]) {
+        for (status, body, trust, word, certainty) in cases {
+            let outcome = classify(&response(*status, body), *trust);
+            assert_eq!(
+                (outcome.as_str(), outcome.certainty()),
+                (*word, *certainty),
+                "{status} {body:?} {trust:?}"
+            );
+        }
+    }
+
     #[test]
-    fn the_table_of_outcomes() {
-        for (status, body, trust, word, certainty) in [
+    fn a_success_is_applied_and_a_redirect_is_misrouted() {
+        classified(&[
             (200, NOTHING, Unproven, "applied", Stored),
             (200, JSON, Unproven, "applied", Stored),
             (204, NOTHING, Proven, "applied", Stored),
@@ -182,6 +194,12 @@ mod tests {
             (302, HTML, Unproven, "misrouted", Unknown),
             (304, NOTHING, Proven, "misrouted", Unknown),
             (308, JSON, Proven, "misrouted", Unknown),
+        ]);
+    }
+
+    #[test]
+    fn a_client_error_is_refused_unless_another_service_may_have_responded() {
+        classified(&[
             (404, NOTHING, Unproven, "misrouted", NotStored),
             (404, HTML, Unproven, "misrouted", Unknown),
             (404, JSON, Unproven, "refused", NotStored),
@@ -202,6 +220,12 @@ mod tests {
             (415, JSON, Proven, "refused", NotStored),
             (422, JSON, Proven, "refused", NotStored),
             (451, JSON, Proven, "refused", NotStored),
+        ]);
+    }
+
+    #[test]
+    fn a_rejected_token_is_unauthorised_or_forbidden() {
+        classified(&[
             (401, NOTHING, Unproven, "unauthorised", NotStored),
             (401, JSON, Proven, "unauthorised", NotStored),
             (401, HTML, Proven, "unauthorised", Unknown),
@@ -217,6 +241,12 @@ mod tests {
             (403, HTML, Proven, "forbidden", Unknown),
             (400, r#"{"code":"forbidden"}"#, Proven, "forbidden", NotStored),
             (400, r#"{"code":"forbidden"}"#, Unproven, "forbidden", NotStored),
+        ]);
+    }
+
+    #[test]
+    fn a_server_error_or_a_request_to_wait_is_busy() {
+        classified(&[
             (408, NOTHING, Proven, "busy", NotStored),
             (408, HTML, Proven, "busy", Unknown),
             (425, JSON, Proven, "busy", NotStored),
@@ -225,14 +255,7 @@ mod tests {
             (500, JSON, Proven, "busy", Unknown),
             (503, NOTHING, Unproven, "busy", Unknown),
             (599, HTML, Proven, "busy", Unknown),
-        ] {
-            let outcome = classify(&response(status, body), trust);
-            assert_eq!(
-                (outcome.as_str(), outcome.certainty()),
-                (word, certainty),
-                "{status} {body:?} {trust:?}"
-            );
-        }
+        ]);
     }
 
     #[test]

@@ -199,114 +199,66 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_table_of_retry_decisions() {
-        let half = Again::After(Duration::from_millis(500));
-        for (outcome, tries, token, toggle, pass) in [
-            (applied(), 1, TokenState::Current, Again::Never, PassEffect::GoOn),
-            (refused(), 1, TokenState::Current, Again::Never, PassEffect::GoOn),
-            (
-                forbidden(),
-                1,
-                TokenState::Current,
-                Again::Never,
-                PassEffect::GoOn,
-            ),
-            (forbidden(), 1, TokenState::Outdated, Again::Now, PassEffect::GoOn),
-            (
-                misrouted(),
-                1,
-                TokenState::Current,
-                Again::Never,
-                PassEffect::GoOn,
-            ),
-            (untrusted(), 1, TokenState::Current, Again::Never, PassEffect::End),
-            (
-                unauthorised(),
-                2,
-                TokenState::Outdated,
-                Again::Now,
-                PassEffect::GoOn,
-            ),
-            (
-                unauthorised(),
-                2,
-                TokenState::Current,
-                Again::Never,
-                PassEffect::End,
-            ),
-            (busy(None), 1, TokenState::Current, half, PassEffect::GoOn),
-            (
-                busy(None),
-                2,
-                TokenState::Current,
-                Again::After(S(1)),
-                PassEffect::GoOn,
-            ),
-            (
-                busy(None),
-                3,
-                TokenState::Current,
-                Again::After(S(2)),
-                PassEffect::GoOn,
-            ),
-            (busy(None), 4, TokenState::Current, Again::Never, PassEffect::GoOn),
-            (lost(), 1, TokenState::Current, half, PassEffect::GoOn),
-            (
-                lost(),
-                3,
-                TokenState::Current,
-                Again::After(S(2)),
-                PassEffect::GoOn,
-            ),
-            (lost(), 4, TokenState::Current, Again::Never, PassEffect::GoOn),
-            (
-                busy(Some(0)),
-                1,
-                TokenState::Current,
-                half,
-                PassEffect::HoldBack(S(0)),
-            ),
-            (
-                busy(Some(60)),
-                2,
-                TokenState::Current,
-                Again::After(S(61)),
-                PassEffect::HoldBack(S(60)),
-            ),
-            (
-                busy(Some(60)),
-                4,
-                TokenState::Current,
-                Again::Never,
-                PassEffect::HoldBack(S(60)),
-            ),
-            (
-                busy(Some(61)),
-                1,
-                TokenState::Current,
-                Again::Never,
-                PassEffect::EndFor(LONGEST_WAIT),
-            ),
-            (
-                busy(Some(u64::MAX)),
-                4,
-                TokenState::Current,
-                Again::Never,
-                PassEffect::EndFor(LONGEST_WAIT),
-            ),
-        ] {
+    /// The decision about each outcome of a toggle that was tried this many times.
+    fn decides(cases: &[(Outcome, u32, TokenState, Again, PassEffect)]) {
+        for (outcome, tries, token, toggle, pass) in cases {
             let context = RetryContext {
-                tries,
+                tries: *tries,
                 jitter: 1.0,
-                token,
+                token: *token,
             };
+            let (toggle, pass) = (*toggle, *pass);
             assert_eq!(
-                decide(&outcome, context),
+                decide(outcome, context),
                 RetryDecision { toggle, pass },
                 "{outcome:?} {context:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_final_outcome_is_tried_again_only_with_a_new_token() {
+        use TokenState::{Current, Outdated};
+
+        decides(&[
+            (applied(), 1, Current, Again::Never, PassEffect::GoOn),
+            (refused(), 1, Current, Again::Never, PassEffect::GoOn),
+            (forbidden(), 1, Current, Again::Never, PassEffect::GoOn),
+            (forbidden(), 1, Outdated, Again::Now, PassEffect::GoOn),
+            (misrouted(), 1, Current, Again::Never, PassEffect::GoOn),
+            (untrusted(), 1, Current, Again::Never, PassEffect::End),
+            (unauthorised(), 2, Outdated, Again::Now, PassEffect::GoOn),
+            (unauthorised(), 2, Current, Again::Never, PassEffect::End),
+        ]);
+    }
+
+    #[test]
+    fn a_passing_outcome_is_tried_again_with_growing_pauses() {
+        let half = Again::After(Duration::from_millis(500));
+        let tried = |outcome, tries, again| (outcome, tries, TokenState::Current, again, PassEffect::GoOn);
+        decides(&[
+            tried(busy(None), 1, half),
+            tried(busy(None), 2, Again::After(S(1))),
+            tried(busy(None), 3, Again::After(S(2))),
+            tried(busy(None), 4, Again::Never),
+            tried(lost(), 1, half),
+            tried(lost(), 3, Again::After(S(2))),
+            tried(lost(), 4, Again::Never),
+        ]);
+    }
+
+    #[test]
+    fn a_requested_pause_holds_back_the_pass_or_ends_it() {
+        let half = Again::After(Duration::from_millis(500));
+        let tried =
+            |seconds, tries, again, pass| (busy(Some(seconds)), tries, TokenState::Current, again, pass);
+        decides(&[
+            tried(0, 1, half, PassEffect::HoldBack(S(0))),
+            tried(60, 2, Again::After(S(61)), PassEffect::HoldBack(S(60))),
+            tried(60, 4, Again::Never, PassEffect::HoldBack(S(60))),
+            tried(61, 1, Again::Never, PassEffect::EndFor(LONGEST_WAIT)),
+            tried(u64::MAX, 4, Again::Never, PassEffect::EndFor(LONGEST_WAIT)),
+        ]);
     }
 
     #[test]

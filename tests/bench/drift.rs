@@ -1,7 +1,7 @@
 //! Reading a service: one request per environment for a scan without changes, and one per toggle for a publish.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -37,28 +37,46 @@ pub(crate) fn measure(folder: &Path) {
         .expect("the sandbox starts")
     };
     let repo = folder.join("repo");
-    run(Command::new("git").args(["init", "--quiet"]).arg(&repo));
+    import(&sandbox, &ca, &repo);
+    let config = config(&sandbox, ca, &repo, folder.join("state"));
+    let (context, runtime) = (PassContext::default(), Runtime::Tokio(requests.handle().clone()));
+    let pass = || {
+        let mut reconciler = Reconciler::open(config.clone(), Duration::ZERO).expect("the state is readable");
+        reconciler.pass(&context, &runtime).expect("there is a pass")
+    };
+    drop(pass());
+    scan(&sandbox, &config, &context, &runtime);
+    publish(&sandbox, &repo, || {
+        let report = pass();
+        assert!(report.is_complete() && !report.has_held());
+    });
+    // The sandbox ends its task on the runtime.
+    let _entered = requests.enter();
+    drop(sandbox);
+}
+
+/// Imports all toggles of the sandbox into a new repository.
+fn import(sandbox: &Sandbox, ca: &Path, repo: &Path) {
+    run(Command::new("git").args(["init", "--quiet"]).arg(repo));
     let mut import = Command::new(GITOGGLE);
     import
-        .args([
-            "import",
-            "--service-kind",
-            "featureprobe",
-            "--base-url",
-            &sandbox.url(),
-        ])
-        .args([
-            "--ca-file".as_ref(),
-            ca.as_os_str(),
-            "--repo".as_ref(),
-            repo.as_os_str(),
-        ])
+        .args(["import", "--service-kind", "featureprobe"])
+        .args(["--base-url", &sandbox.url()])
+        .args(["--ca-file".as_ref(), ca.as_os_str()])
+        .args(["--repo".as_ref(), repo.as_os_str()])
         .env("GITOGGLE_TOKEN", "sandbox-token");
     run(&mut import);
-    let git = |args: &[&str]| run(as_ann(&repo).args(args));
-    git(&["add", "."]);
-    git(&["commit", "--quiet", "-m", "Import toggles"]);
-    let mut config = Config::local(&repo, folder.join("state")).with_service(ClientConfig {
+    git(repo, &["add", "."]);
+    git(repo, &["commit", "--quiet", "-m", "Import toggles"]);
+}
+
+fn git(repo: &Path, args: &[&str]) {
+    run(as_ann(repo).args(args));
+}
+
+/// Returns a configuration that adopts all toggles.
+fn config(sandbox: &Sandbox, ca: PathBuf, repo: &Path, state: PathBuf) -> Config {
+    let mut config = Config::local(repo, state).with_service(ClientConfig {
         base_url: sandbox.url().parse().expect("it is an https URL"),
         token: SecretSource::Value(Secret::new("sandbox-token".to_owned())),
         network: Network {
@@ -71,13 +89,12 @@ pub(crate) fn measure(folder: &Path) {
     config.rules.policy.live_access = LiveAccess::Readable;
     config.rules.policy.first_pass = Some(FirstPass::Adopt);
     config.rules.policy.max_change_ratio = 1.0;
-    let (context, runtime) = (PassContext::default(), Runtime::Tokio(requests.handle().clone()));
-    let mut reconciler = Reconciler::open(config.clone(), Duration::ZERO).expect("the state is new");
-    reconciler
-        .pass(&context, &runtime)
-        .expect("everything is adopted");
-    drop(reconciler);
-    let mut scanner = DriftScanner::open(&config).expect("the service is configured");
+    config
+}
+
+/// Scans the service twice.
+fn scan(sandbox: &Sandbox, config: &Config, context: &PassContext, runtime: &Runtime) {
+    let mut scanner = DriftScanner::open(config).expect("the service is configured");
     let view = StateSnapshot::open(&config.state_dir).expect("the state is readable");
     for (scan, expected) in [("first", None), ("second", Some(ENVIRONMENTS))] {
         let (before, started) = (sandbox.calls().len(), Instant::now());
@@ -89,7 +106,7 @@ pub(crate) fn measure(folder: &Path) {
             wanted: &BTreeSet::new(),
         };
         let result = scanner
-            .scan(&config, request, &context, &runtime)
+            .scan(config, request, context, runtime)
             .expect("the state is readable");
         let (took, sent) = (started.elapsed(), sandbox.calls().len() - before);
         assert_eq!(result.report.in_sync(), ENVIRONMENTS * TOGGLES, "toggles in sync");
@@ -102,18 +119,10 @@ pub(crate) fn measure(folder: &Path) {
             ENVIRONMENTS * TOGGLES
         );
     }
-    publish(&sandbox, &repo, &git, || {
-        let mut reconciler = Reconciler::open(config.clone(), Duration::ZERO).expect("the state is readable");
-        let report = reconciler.pass(&context, &runtime).expect("there is a pass");
-        assert!(report.is_complete() && !report.has_held());
-    });
-    // The sandbox ends its task on the runtime.
-    let _entered = requests.enter();
-    drop(sandbox);
 }
 
 /// Commits a change of every toggle of an environment, lets `pass` publish it, and asserts the number of requests.
-fn publish(sandbox: &Sandbox, repo: &Path, git: &dyn Fn(&[&str]), pass: impl FnOnce()) {
+fn publish(sandbox: &Sandbox, repo: &Path, pass: impl FnOnce()) {
     for number in 0..TOGGLES {
         let path = repo.join(format!("shop/e0/t{number:04}.yaml"));
         let text = std::fs::read_to_string(&path).expect("it was imported");
@@ -121,7 +130,7 @@ fn publish(sandbox: &Sandbox, repo: &Path, git: &dyn Fn(&[&str]), pass: impl FnO
         assert_ne!(text, changed);
         std::fs::write(path, changed).expect("a file can be written");
     }
-    git(&["commit", "--quiet", "-a", "-m", "Disable all"]);
+    git(repo, &["commit", "--quiet", "-a", "-m", "Disable all"]);
     let (before, started) = (sandbox.calls().len(), Instant::now());
     pass();
     let took = started.elapsed();

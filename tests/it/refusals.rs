@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use crate::support::git_host::{self, Door};
 use crate::support::{Answer, Daemon, Remote, Repo, World, doc, eventually};
@@ -73,6 +74,19 @@ fn the_text_of_a_refusal_over_ssh_is_shown() {
         .any_stdout();
 }
 
+/// Creates stand-ins for the programs of ssh, which record their arguments: the tests have no ssh host, and must not write
+/// to the home folder. Returns their folder.
+fn stand_ins(world: &World) -> PathBuf {
+    let bin = world.path("bin");
+    std::fs::create_dir(&bin).unwrap();
+    for name in ["ssh-keyscan", "ssh-keygen"] {
+        let program = bin.join(name);
+        std::fs::write(&program, "#!/bin/sh\necho \"${0##*/} $*\" >&2\necho key\n").unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    bin
+}
+
 #[test]
 fn the_hint_about_an_unknown_host_key_is_a_working_command() {
     let world = World::new();
@@ -95,24 +109,12 @@ fn the_hint_about_an_unknown_host_key_is_a_working_command() {
     let [compare, add] = commands[..] else {
         panic!("{unknown}");
     };
-    // Stand-ins record their arguments, because the tests have no ssh host and must not write to the home folder.
-    let bin = world.path("bin");
-    std::fs::create_dir(&bin).unwrap();
-    for name in ["ssh-keyscan", "ssh-keygen"] {
-        let program = bin.join(name);
-        std::fs::write(&program, "#!/bin/sh\necho \"${0##*/} $*\" >&2\necho key\n").unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    }
+    let bin = stand_ins(&world);
     std::fs::create_dir(world.path(".ssh")).unwrap();
-    for (command, run) in [
-        (
-            compare,
-            vec![
-                format!("ssh-keyscan -p {port} 127.0.0.1"),
-                "ssh-keygen -lf -".to_owned(),
-            ],
-        ),
-        (add, vec![format!("ssh-keyscan -p {port} 127.0.0.1")]),
+    let keyscan = format!("ssh-keyscan -p {port} 127.0.0.1");
+    for (command, expected) in [
+        (compare, vec!["ssh-keygen -lf -", &keyscan]),
+        (add, vec![keyscan.as_str()]),
     ] {
         let output = std::process::Command::new("sh")
             .args(["-c", command])
@@ -121,14 +123,9 @@ fn the_hint_about_an_unknown_host_key_is_a_working_command() {
             .output()
             .unwrap();
         assert!(output.status.success(), "{command}");
-        let mut ran: Vec<String> = String::from_utf8(output.stderr)
-            .unwrap()
-            .lines()
-            .map(str::to_owned)
-            .collect();
-        ran.sort();
-        let mut expected = run;
-        expected.sort();
+        let ran = String::from_utf8(output.stderr).unwrap();
+        let mut ran: Vec<&str> = ran.lines().collect();
+        ran.sort_unstable();
         assert_eq!(ran, expected, "{command}");
     }
     assert_eq!(

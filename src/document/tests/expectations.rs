@@ -42,9 +42,26 @@ fn values_are_text_as_it_is_written() {
     assert_eq!(read.list.unwrap(), expected);
 }
 
+/// Each text has exactly one finding, which begins with the expected words, and no expectations.
+fn refused(cases: &[(&str, &str)]) {
+    for (text, expected) in cases {
+        let read = read_expectations(text);
+        let found: Vec<String> = read
+            .diagnostics
+            .iter()
+            .map(|one| format!("{}:{} {} {}", one.line, one.column, one.id, one.message))
+            .collect();
+        assert!(
+            found.len() == 1 && found[0].starts_with(expected),
+            "{text:?}: {found:?}"
+        );
+        assert!(read.list.is_none());
+    }
+}
+
 #[test]
-fn every_mistake_is_an_error_with_its_position() {
-    for (text, expected) in [
+fn a_file_that_is_not_a_list_of_expectations_is_an_error() {
+    refused(&[
         ("", "0:0 empty-document this file contains no expectation"),
         (
             "# nothing\n",
@@ -56,6 +73,23 @@ fn every_mistake_is_an_error_with_its_position() {
             "- on\n",
             "1:3 wrong-type `expectations` is a list of mappings, not `on`",
         ),
+        ("- name: [\n", "1:9 syntax invalid YAML: unclosed bracket"),
+        (
+            "<<<<<<< HEAD\n",
+            "1:1 wrong-type this file is a list of expectations",
+        ),
+    ]);
+    let bytes = Blob::Content(vec![b'-', 0xff]);
+    assert_eq!(expectations("a", &bytes, None).diagnostics[0].id, "not-utf8");
+    assert_eq!(
+        expectations("a", &Blob::TooLarge(9), None).diagnostics[0].id,
+        "too-large"
+    );
+}
+
+#[test]
+fn a_missing_unknown_or_repeated_field_is_an_error() {
+    refused(&[
         (
             "- { name: a }\n",
             "1:5 missing-field an expectation needs `serves`",
@@ -73,16 +107,26 @@ fn every_mistake_is_an_error_with_its_position() {
             "1:26 duplicate-key duplicate key `serves`",
         ),
         (
+            "- { name: a, serves: on }\n- { name: a, serves: on }\n",
+            "2:11 duplicate-test two expectations are named `a`",
+        ),
+        (
+            "- { name: a, given: { x: 1, x: 2 }, serves: on }\n",
+            "1:29 duplicate-key duplicate key `x`",
+        ),
+    ]);
+}
+
+#[test]
+fn a_value_that_its_field_does_not_take_is_an_error() {
+    refused(&[
+        (
             "- { name: a, serves: onn }\n",
             "1:22 unknown-variation the toggle has no variation `onn`",
         ),
         (
             "- { name: a, serves: ~ }\n",
             "1:22 null-text `serves` is text, and this is null",
-        ),
-        (
-            "- { name: a, serves: on }\n- { name: a, serves: on }\n",
-            "2:11 duplicate-test two expectations are named `a`",
         ),
         (
             "- { name: a, given: [x], serves: on }\n",
@@ -101,10 +145,6 @@ fn every_mistake_is_an_error_with_its_position() {
             "1:26 null-text `x` is text, and this is null",
         ),
         (
-            "- { name: a, given: { x: 1, x: 2 }, serves: on }\n",
-            "1:29 duplicate-key duplicate key `x`",
-        ),
-        (
             "- { name: a, at: today, serves: on }\n",
             "1:18 bad-datetime `today` is not a time",
         ),
@@ -116,30 +156,7 @@ fn every_mistake_is_an_error_with_its_position() {
             "- { name: &a x, serves: on }\n",
             "1:11 yaml-anchor an anchor (`&`) is not allowed",
         ),
-        ("- name: [\n", "1:9 syntax invalid YAML: unclosed bracket"),
-        (
-            "<<<<<<< HEAD\n",
-            "1:1 wrong-type this file is a list of expectations",
-        ),
-    ] {
-        let read = read_expectations(text);
-        let found: Vec<String> = read
-            .diagnostics
-            .iter()
-            .map(|one| format!("{}:{} {} {}", one.line, one.column, one.id, one.message))
-            .collect();
-        assert!(
-            found.len() == 1 && found[0].starts_with(expected),
-            "{text:?}: {found:?}"
-        );
-        assert!(read.list.is_none());
-    }
-    let bytes = Blob::Content(vec![b'-', 0xff]);
-    assert_eq!(expectations("a", &bytes, None).diagnostics[0].id, "not-utf8");
-    assert_eq!(
-        expectations("a", &Blob::TooLarge(9), None).diagnostics[0].id,
-        "too-large"
-    );
+    ]);
 }
 
 #[test]

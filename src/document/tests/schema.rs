@@ -12,29 +12,22 @@ fn accepts(root: &Value, schema: &Value, value: &Value) -> bool {
     let keywords = schema.as_object().unwrap();
     keywords.iter().all(|(keyword, argument)| match keyword.as_str() {
         "$schema" | "$defs" | "title" | "description" | "then" | "else" => true,
-        "$ref" => accepts(
-            root,
-            root.pointer(&argument.as_str().unwrap()[1..]).unwrap(),
-            value,
-        ),
+        "$ref" => {
+            let target = root.pointer(&argument.as_str().unwrap()[1..]);
+            accepts(root, target.unwrap(), value)
+        }
         "type" => match argument {
             Value::Array(types) => types.iter().any(|one| has_type(value, one)),
             one => has_type(value, one),
         },
-        "required" => keys(value).is_none_or(|keys| {
-            argument
-                .as_array()
-                .unwrap()
-                .iter()
-                .all(|key| keys.contains(&key.as_str().unwrap()))
-        }),
+        "required" => {
+            let mut required = list(argument).iter().map(|key| key.as_str().unwrap());
+            keys(value).is_none_or(|keys| required.all(|key| keys.contains(&key)))
+        }
         "additionalProperties" => {
-            let empty = serde_json::Map::new();
-            let known = schema
-                .get("properties")
-                .and_then(Value::as_object)
-                .unwrap_or(&empty);
-            let is_accepted = |key: &str| known.contains_key(key) || accepts(root, argument, &value[key]);
+            let properties = schema.get("properties").and_then(Value::as_object);
+            let is_known = |key: &str| properties.is_some_and(|known| known.contains_key(key));
+            let is_accepted = |key: &str| is_known(key) || accepts(root, argument, &value[key]);
             keys(value).is_none_or(|keys| keys.iter().all(|key| is_accepted(key)))
         }
         "properties" => argument
@@ -45,47 +38,44 @@ fn accepts(root: &Value, schema: &Value, value: &Value) -> bool {
         "items" => value
             .as_array()
             .is_none_or(|items| items.iter().all(|item| accepts(root, argument, item))),
-        "minItems" => value
-            .as_array()
-            .is_none_or(|items| items.len() as u64 >= argument.as_u64().unwrap()),
-        "minLength" => value
-            .as_str()
-            .is_none_or(|text| text.chars().count() as u64 >= argument.as_u64().unwrap()),
-        "minProperties" => keys(value).is_none_or(|keys| keys.len() as u64 >= argument.as_u64().unwrap()),
-        "maxProperties" => keys(value).is_none_or(|keys| keys.len() as u64 <= argument.as_u64().unwrap()),
-        "minimum" => value
-            .as_f64()
-            .is_none_or(|number| number >= argument.as_f64().unwrap()),
-        "maximum" => value
-            .as_f64()
-            .is_none_or(|number| number <= argument.as_f64().unwrap()),
+        "minItems" | "minLength" | "minProperties" | "maxProperties" | "minimum" | "maximum" => {
+            is_within(value, keyword, argument.as_f64().unwrap())
+        }
         "const" => value == argument,
-        "enum" => argument.as_array().unwrap().contains(value),
-        "allOf" => argument
-            .as_array()
-            .unwrap()
-            .iter()
-            .all(|one| accepts(root, one, value)),
-        "anyOf" => argument
-            .as_array()
-            .unwrap()
-            .iter()
-            .any(|one| accepts(root, one, value)),
+        "enum" => list(argument).contains(value),
+        "allOf" => list(argument).iter().all(|one| accepts(root, one, value)),
+        "anyOf" => list(argument).iter().any(|one| accepts(root, one, value)),
         "pattern" => {
             let pattern = regex::Regex::new(argument.as_str().unwrap()).unwrap();
             value.as_str().is_none_or(|text| pattern.is_match(text))
         }
         "if" => {
-            let branch = if accepts(root, argument, value) {
-                "then"
-            } else {
-                "else"
+            let branch = match accepts(root, argument, value) {
+                true => "then",
+                false => "else",
             };
-            schema
-                .get(branch)
-                .is_none_or(|branch| accepts(root, branch, value))
+            let branch = schema.get(branch);
+            branch.is_none_or(|branch| accepts(root, branch, value))
         }
         other => panic!("`{other}` is not evaluated"),
+    })
+}
+
+fn list(argument: &Value) -> &[Value] {
+    argument.as_array().unwrap()
+}
+
+/// Returns whether `value` is within a limit, if the limit concerns its type.
+fn is_within(value: &Value, keyword: &str, limit: f64) -> bool {
+    let size = match keyword {
+        "minItems" => value.as_array().map(|items| items.len() as f64),
+        "minLength" => value.as_str().map(|text| text.chars().count() as f64),
+        "minProperties" | "maxProperties" => keys(value).map(|keys| keys.len() as f64),
+        _ => value.as_f64(),
+    };
+    size.is_none_or(|size| match keyword.starts_with("min") {
+        true => size >= limit,
+        false => size <= limit,
     })
 }
 

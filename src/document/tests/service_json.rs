@@ -104,11 +104,18 @@ fn a_toggle_that_was_never_configured_has_no_default_serve() {
     assert!(read.is_disabled());
 }
 
+/// The recorded content with `value` at the pointer cannot be read, for the reason.
+fn refused(cases: &[((&str, Value), &str)]) {
+    for ((pointer, value), reason) in cases {
+        let content = with_value(pointer, value.clone());
+        let error = from_service(ServiceKind::FeatureProbe, false, &content);
+        assert_eq!(error.unwrap_err().to_string(), *reason, "{pointer} {value}");
+    }
+}
+
 #[test]
-fn what_no_document_expresses_is_an_error_in_words() {
-    let condition = |value: Value| ("/rules/2/conditions/0", value);
-    for ((pointer, value), reason) in [
-        (("", json!([])), "`content` is not an object"),
+fn a_serve_that_no_document_expresses_is_an_error_in_words() {
+    refused(&[
         (
             ("/defaultServe", json!({ "select": 0, "salt": "x" })),
             "`content.defaultServe` has `salt`, which gitoggle does not know",
@@ -141,6 +148,16 @@ fn what_no_document_expresses_is_an_error_in_words() {
             ("/rules/1/serve/split", json!("all")),
             "`content.rules[1].serve.split` is not a list",
         ),
+    ]);
+}
+
+#[test]
+fn another_part_that_no_document_expresses_is_an_error_in_words() {
+    let between = json!({
+        "type": "number", "subject": "a", "predicate": "between", "objects": ["1"], "leftPredicate": ">",
+    });
+    refused(&[
+        (("", json!([])), "`content` is not an object"),
         (
             ("/rules/1/conditions", Value::Null),
             "`content.rules[1]` has no `conditions`",
@@ -176,19 +193,10 @@ fn what_no_document_expresses_is_an_error_in_words() {
             "`content.prerequisites[0]` has no `key`",
         ),
         (
-            condition(
-                json!({ "type": "number", "subject": "a", "predicate": "between", "objects": ["1"], "leftPredicate": ">" }),
-            ),
+            ("/rules/2/conditions/0", between),
             "`content.rules[2].conditions[0]` is `between`, but has no `leftPredicate`, `rightPredicate` or `rightObjects`",
         ),
-    ] {
-        let error = from_service(
-            ServiceKind::FeatureProbe,
-            false,
-            &with_value(pointer, value.clone()),
-        );
-        assert_eq!(error.unwrap_err().to_string(), reason, "{pointer} {value}");
-    }
+    ]);
 }
 
 #[test]

@@ -72,12 +72,32 @@ struct World {
 }
 
 /// The result of one pass.
+const LIMITS: Limits = Limits {
+    in_flight: 16,
+    in_flight_per_environment: 1,
+    give_up_after: Duration::from_secs(60),
+};
+
 #[derive(Debug, Default)]
 struct Pass {
     requests: usize,
     verdict: Option<ServiceVerdict>,
     took: Duration,
     open: usize,
+}
+
+impl Family {
+    /// Returns the number of toggles that fail, and the response to each.
+    const fn failures(self) -> (usize, Response) {
+        match self {
+            Self::FewErrors => (8, Response::Busy),
+            Self::FirstMissing => (1, Response::Misrouted),
+            Self::ForbiddenEnvironments => (20, Response::Forbidden),
+            Self::ManyErrors => (60, Response::Busy),
+            Self::ManyMissing => (100, Response::Misrouted),
+            Self::Deleted | Self::Redirects => (5, Response::Misrouted),
+        }
+    }
 }
 
 impl World {
@@ -100,14 +120,7 @@ impl World {
                 ),
             });
         };
-        let (bad, response) = match family {
-            Family::FewErrors => (8, Response::Busy),
-            Family::FirstMissing => (1, Response::Misrouted),
-            Family::ForbiddenEnvironments => (20, Response::Forbidden),
-            Family::ManyErrors => (60, Response::Busy),
-            Family::ManyMissing => (100, Response::Misrouted),
-            Family::Deleted | Family::Redirects => (5, Response::Misrouted),
-        };
+        let (bad, response) = family.failures();
         let is_closed = |environment: usize| {
             matches!(family, Family::ForbiddenEnvironments) && environment < environments / 2
         };
@@ -187,12 +200,7 @@ impl World {
 
     fn pass(&mut self, service: Service) -> Pass {
         let (due, order) = self.order();
-        let limits = Limits {
-            in_flight: 16,
-            in_flight_per_environment: 1,
-            give_up_after: Duration::from_secs(60),
-        };
-        let mut dispatcher = Dispatcher::new(order, limits, Rng::with_seed(self.rng.u64(..)));
+        let mut dispatcher = Dispatcher::new(order, LIMITS, Rng::with_seed(self.rng.u64(..)));
         let mut results = vec![ChangeResult::NotSent; due.len()];
         let mut open: Vec<(Instant, Job)> = Vec::new();
         let (began, mut pass) = (self.now, Pass::default());
@@ -219,35 +227,21 @@ impl World {
             };
             let (at, job) = open.swap_remove(first);
             self.now = at;
-            let toggle = &mut self.toggles[due[job.change]];
-            let response = match service {
-                Service::All(response) => response,
-                Service::PerToggle => toggle.response,
+            let (change, response) = (job.change, self.respond(due[job.change], service));
+            is_applied |= response == Response::Applied;
+            results[change] = match response {
+                Response::Applied => ChangeResult::Applied,
+                _ => pending(),
             };
-            let is_unclear = matches!(response, Response::Busy | Response::Misrouted) && toggle.is_unclear;
-            toggle.is_unknown = response != Response::Applied && (toggle.is_unknown || is_unclear);
-            let reason = String::new();
             let effect = match response {
                 Response::Busy if job.attempt < TRIES => {
-                    results[job.change] = ChangeResult::Pending { reason };
                     let retry_at = at + backoff(job.attempt, self.rng.f64());
                     dispatcher.retry(job, response, at, retry_at)
                 }
-                Response::Applied => {
-                    toggle.is_applied = true;
-                    is_applied = true;
-                    results[job.change] = ChangeResult::Applied;
-                    dispatcher.finish(job, response, at)
-                }
-                _ => {
-                    results[job.change] = ChangeResult::Pending { reason };
-                    dispatcher.finish(job, response, at)
-                }
+                _ => dispatcher.finish(job, response, at),
             };
             for change in effect.forbidden {
-                results[change] = ChangeResult::Pending {
-                    reason: String::new(),
-                };
+                results[change] = pending();
             }
             if effect.verdict.is_some() {
                 pass.verdict = pass.verdict.or(effect.verdict);
@@ -257,14 +251,32 @@ impl World {
         pass.took = self.now - began;
         super::sender::park_lone_failures(&mut results, None, &dispatcher);
         if self.disk == Disk::Kept {
-            let lines = due
-                .iter()
-                .zip(&results)
-                .filter(|(_, sending)| **sending != ChangeResult::Applied);
-            let lines = lines.map(|(at, sending)| (&self.toggles[*at].id, RequestDigest::default(), sending));
-            self.tries = tries::remember(&self.tries, lines, |_, _| false, 0, 1.0);
+            self.remember(&due, &results);
         }
         pass
+    }
+
+    /// Returns the response to a request for a toggle, and changes the toggle as the service does.
+    fn respond(&mut self, toggle: usize, service: Service) -> Response {
+        let toggle = &mut self.toggles[toggle];
+        let response = match service {
+            Service::All(response) => response,
+            Service::PerToggle => toggle.response,
+        };
+        let is_unclear = matches!(response, Response::Busy | Response::Misrouted) && toggle.is_unclear;
+        toggle.is_unknown = response != Response::Applied && (toggle.is_unknown || is_unclear);
+        toggle.is_applied |= response == Response::Applied;
+        response
+    }
+
+    /// Remembers the toggles that were not applied, for the next pass.
+    fn remember(&mut self, due: &[usize], results: &[ChangeResult]) {
+        let failed = due
+            .iter()
+            .zip(results)
+            .filter(|(_, result)| **result != ChangeResult::Applied);
+        let lines = failed.map(|(at, result)| (&self.toggles[*at].id, RequestDigest::default(), result));
+        self.tries = tries::remember(&self.tries, lines, |_, _| false, 0, 1.0);
     }
 
     /// Runs passes until every toggle that the service accepts is applied. Returns their number.
@@ -373,5 +385,11 @@ fn after_an_outage_within_a_pass_every_toggle_is_sent() {
             .for_each(|toggle| toggle.response = Response::Applied);
         world.pass(Service::All(Response::Busy));
         assert_eq!(world.passes(), 1);
+    }
+}
+
+fn pending() -> ChangeResult {
+    ChangeResult::Pending {
+        reason: String::new(),
     }
 }

@@ -121,97 +121,75 @@ fn a_count_counts_everything_and_holds_its_environment_alone() {
     }
 }
 
-#[test]
-fn what_is_held_says_what_it_would_be() {
-    let suspension = Suspension {
-        reason: Some("freeze".into()),
-        until: None,
-    };
+/// A world that updates `p/e/t000`, and a parked request for that update.
+fn one_update() -> (World, Parked) {
     let refused = Parked {
         request: RequestDigest::new(Action::Update, &doc(4).payload()),
         reason: WithheldReason::Refused("no".into()),
     };
-    let toggle = id("p/e/t000");
-    let world = World::of(20, 1, 0);
-    let held = |world: World, policy: &Policy| world.plan(policy).withheld().to_vec();
-    let count = Policy {
+    (World::of(20, 1, 0), refused)
+}
+
+fn parked(world: World, parked: Parked) -> World {
+    World {
+        parked: BTreeMap::from([(id("p/e/t000"), parked)]),
+        ..world
+    }
+}
+
+#[test]
+fn what_is_held_says_what_it_would_be() {
+    let (world, refused) = one_update();
+    let failed = Parked {
+        reason: WithheldReason::FailedAlone("the service answered 500".into()),
+        ..refused.clone()
+    };
+    let suspension = Suspension {
+        reason: Some("freeze".into()),
+        until: None,
+    };
+    let suspended = World {
+        suspensions: suspension.into(),
+        ..world.clone()
+    };
+    let environment = World {
+        environment_holds: BTreeMap::from([(id("p/e/t000").environment(), "why".into())]),
+        ..world.clone()
+    };
+    let none = Policy {
         max_change_count: Some(0),
         ..Policy::default()
     };
-    let cases = [
-        (held(world.clone(), &count), "rail"),
-        (
-            held(
-                World {
-                    suspensions: suspension.into(),
-                    ..world.clone()
-                },
-                &Policy::default(),
-            ),
-            "suspended",
-        ),
-        (
-            held(
-                World {
-                    parked: BTreeMap::from([(toggle.clone(), refused.clone())]),
-                    ..world.clone()
-                },
-                &Policy::default(),
-            ),
-            "refused",
-        ),
-        (
-            held(
-                World {
-                    parked: BTreeMap::from([(
-                        toggle.clone(),
-                        Parked {
-                            reason: WithheldReason::FailedAlone("the service answered 500".into()),
-                            ..refused.clone()
-                        },
-                    )]),
-                    ..world.clone()
-                },
-                &Policy::default(),
-            ),
-            "failed_alone",
-        ),
-        (
-            held(
-                World {
-                    environment_holds: BTreeMap::from([(toggle.environment(), "why".into())]),
-                    ..world.clone()
-                },
-                &Policy::default(),
-            ),
-            "environment",
-        ),
-    ];
-    for (held, kind) in cases {
-        let [held] = held.as_slice() else {
-            panic!("{kind}: {held:?}")
+    for (world, policy, kind) in [
+        (world.clone(), none, "rail"),
+        (suspended, Policy::default(), "suspended"),
+        (parked(world.clone(), refused), Policy::default(), "refused"),
+        (parked(world, failed), Policy::default(), "failed_alone"),
+        (environment, Policy::default(), "environment"),
+    ] {
+        let plan = world.plan(&policy);
+        let [held] = plan.withheld() else {
+            panic!("{kind}: {:?}", plan.withheld())
         };
         assert_eq!(held.reason.kind().as_str(), kind);
         let change = held.change.as_ref().unwrap();
         assert_eq!(
             (&change.id, change.action, &change.payload),
-            (&toggle, Action::Update, &doc(4).payload())
+            (&id("p/e/t000"), Action::Update, &doc(4).payload())
         );
         assert_eq!(change.comment, "m");
     }
-    // Another request than the refused one is worth a try.
-    let newer = World {
-        parked: BTreeMap::from([(
-            toggle.clone(),
-            Parked {
-                request: RequestDigest::new(Action::Update, &doc(5).payload()),
-                ..refused
-            },
-        )]),
-        ..world
+}
+
+#[test]
+fn another_request_than_the_refused_one_is_sent() {
+    let (world, refused) = one_update();
+    let older = Parked {
+        request: RequestDigest::new(Action::Update, &doc(5).payload()),
+        ..refused
     };
     assert_eq!(
-        published(&newer.plan(&Policy::default())),
+        published(&parked(world, older).plan(&Policy::default())),
         [("p/e/t000", Action::Update)]
     );
 }

@@ -1,5 +1,7 @@
 //! Tests the deployment history on real folders.
 
+use std::path::Path;
+
 use super::history::{AppliedHistory, DeploymentQuery, DocumentPair};
 use crate::git::pack::{ObjectKind, id_of};
 use crate::model::{
@@ -60,40 +62,48 @@ fn shown(deployments: &[Deployment]) -> Vec<String> {
     shown.collect()
 }
 
-#[test]
-fn deployments_are_listed_newest_first_page_by_page() {
+/// The subjects, summaries and toggles of the deployments of [`four_passes`].
+const DEPLOYMENTS: [&str; 3] = [
+    "Change 4: 1 adopt, 1 forget: a/b/one a/c/one",
+    "Change 2: 1 record: a/b/one",
+    "Change 1: 1 adopt, 1 converge: a/b/one a/b/two",
+];
+
+/// Records four passes, of which the third changes nothing.
+fn four_passes(store: &mut Store) {
     use DeploymentEffect::{Adopt, Converge, Record};
 
+    let first = [put("a/b/one", 1, Adopt), put("a/b/two", 1, Converge)];
+    record(store, 1, &first);
+    record(store, 2, &[put("a/b/one", 2, Record)]);
+    record(store, 3, &[AppliedEdit::Seen]);
+    record(store, 4, &[remove("a/b/one"), put("a/c/one", 2, Adopt)]);
+}
+
+#[test]
+fn deployments_are_listed_newest_first_without_those_that_changed_nothing() {
     let dir = tempfile::tempdir().unwrap();
     assert!(AppliedHistory::open(dir.path()).unwrap().is_none(), "no folder");
     let mut store = Store::open(dir.path(), options()).unwrap();
     assert!(AppliedHistory::open(dir.path()).unwrap().is_none(), "no commit");
-    record(
-        &mut store,
-        1,
-        &[put("a/b/one", 1, Adopt), put("a/b/two", 1, Converge)],
-    );
-    record(&mut store, 2, &[put("a/b/one", 2, Record)]);
-    record(&mut store, 3, &[AppliedEdit::Seen]);
-    record(&mut store, 4, &[remove("a/b/one"), put("a/c/one", 2, Adopt)]);
-
+    four_passes(&mut store);
     let history = AppliedHistory::open(dir.path()).unwrap().unwrap();
     let all = history.page(&query(&[], 10)).unwrap();
-    let expected = [
-        "Change 4: 1 adopt, 1 forget: a/b/one a/c/one",
-        "Change 2: 1 record: a/b/one",
-        "Change 1: 1 adopt, 1 converge: a/b/one a/b/two",
-    ];
-    assert_eq!(
-        shown(&all.deployments),
-        expected,
-        "without the commit that changed nothing"
-    );
+    assert_eq!(shown(&all.deployments), DEPLOYMENTS);
     assert_eq!((all.next, all.deployments[0].at), (None, head(4).now));
     assert_eq!(all.deployments[0].revision, head(4).revision);
+    let of_view = AppliedHistory::of(store.view()).unwrap().unwrap();
+    assert_eq!(of_view.page(&query(&[], 10)).unwrap(), all);
+    assert_eq!(history.applied().unwrap(), [id("a/b/two"), id("a/c/one")]);
+}
 
+#[test]
+fn deployments_are_listed_page_by_page_and_by_toggle() {
+    let dir = tempfile::tempdir().unwrap();
+    four_passes(&mut Store::open(dir.path(), options()).unwrap());
+    let history = AppliedHistory::open(dir.path()).unwrap().unwrap();
     let mut next = None;
-    for (number, line) in expected.iter().enumerate() {
+    for (number, line) in DEPLOYMENTS.iter().enumerate() {
         let before = DeploymentQuery {
             before: next,
             ..query(&[], 1)
@@ -116,13 +126,22 @@ fn deployments_are_listed_newest_first_page_by_page() {
             "Change 1: 1 adopt: a/b/one"
         ]
     );
-    assert_eq!(
-        history.page(&query(&["a/b/nothing"], 10)).unwrap().deployments,
-        []
-    );
-    let of_view = AppliedHistory::of(store.view()).unwrap().unwrap();
-    assert_eq!(of_view.page(&query(&[], 10)).unwrap(), all);
-    assert_eq!(history.applied().unwrap(), [id("a/b/two"), id("a/c/one")]);
+    let none = history.page(&query(&["a/b/nothing"], 10)).unwrap();
+    assert_eq!(none.deployments, []);
+}
+
+/// Records a deployment that adopts 70 toggles, and one that records 60 of them and forgets the others.
+fn many_toggles(folder: &Path) -> (Vec<String>, AppliedHistory) {
+    use DeploymentEffect::{Adopt, Record};
+
+    let mut store = Store::open(folder, options()).unwrap();
+    let toggles: Vec<String> = (0..70).map(|number| format!("a/b/t{number:02}")).collect();
+    let adopted: Vec<_> = toggles.iter().map(|toggle| put(toggle, 1, Adopt)).collect();
+    record(&mut store, 1, &adopted);
+    let changed = toggles[..60].iter().map(|toggle| put(toggle, 2, Record));
+    let removed = toggles[60..].iter().map(|toggle| remove(toggle));
+    record(&mut store, 2, &changed.chain(removed).collect::<Vec<_>>());
+    (toggles, AppliedHistory::open(folder).unwrap().unwrap())
 }
 
 #[test]
@@ -130,18 +149,7 @@ fn a_deployment_of_many_toggles_is_counted_by_its_message_and_listed_by_its_tree
     use DeploymentEffect::{Adopt, Forget, Record};
 
     let dir = tempfile::tempdir().unwrap();
-    let mut store = Store::open(dir.path(), options()).unwrap();
-    let toggles: Vec<String> = (0..70).map(|number| format!("a/b/t{number:02}")).collect();
-    let adopted: Vec<_> = toggles.iter().map(|toggle| put(toggle, 1, Adopt)).collect();
-    record(&mut store, 1, &adopted);
-    let mut edits: Vec<_> = toggles[..60]
-        .iter()
-        .map(|toggle| put(toggle, 2, Record))
-        .collect();
-    edits.extend(toggles[60..].iter().map(|toggle| remove(toggle)));
-    record(&mut store, 2, &edits);
-
-    let history = AppliedHistory::open(dir.path()).unwrap().unwrap();
+    let (toggles, history) = many_toggles(dir.path());
     let few = DeploymentQuery {
         most_toggles: 50,
         ..query(&[], 10)
@@ -176,27 +184,35 @@ fn a_deployment_of_many_toggles_is_counted_by_its_message_and_listed_by_its_tree
             "Change 1: 2 adopt: a/b/t65 a/b/t69"
         ]
     );
-    let newest = all.deployments[0].commit;
+}
+
+#[test]
+fn the_toggles_of_a_deployment_are_listed_part_by_part() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, history) = many_toggles(dir.path());
+    let all = history.page(&query(&[], 10)).unwrap();
+    let newest = &all.deployments[0];
     for (after, most) in [("a/b/t10", 5), ("a/b/t64", 100), ("a/a/z", 1), ("z/z/z", 9)] {
         let part = history
-            .deployment(newest, &Scope::default(), Some(&id(after)), most)
+            .deployment(newest.commit, &Scope::default(), Some(&id(after)), most)
             .unwrap();
-        let listed = all.deployments[0]
-            .toggles
-            .iter()
-            .filter(|toggle| toggle.id > id(after));
+        let listed = newest.toggles.iter().filter(|toggle| toggle.id > id(after));
         let listed: Vec<_> = listed.take(most).cloned().collect();
         assert_eq!((part.toggles, part.total), (listed, 70), "{after}");
     }
+}
+
+#[test]
+fn a_search_ends_with_its_budget_and_continues_on_the_next_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, history) = many_toggles(dir.path());
+    let newest = history.page(&query(&[], 1)).unwrap().deployments[0].commit;
     let bounded = DeploymentQuery {
         budget: 1,
         ..query(&["a/b/nothing"], 10)
     };
     let page = history.page(&bounded).unwrap();
-    assert_eq!(
-        (page.deployments.len(), page.next),
-        (0, Some(all.deployments[0].commit))
-    );
+    assert_eq!((page.deployments.len(), page.next), (0, Some(newest)));
     let rest = DeploymentQuery {
         before: page.next,
         ..bounded

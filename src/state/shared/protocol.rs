@@ -224,71 +224,50 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    #[test]
-    fn a_holder_is_dead_after_its_term_its_timeout_and_a_tenth() {
-        assert_eq!(silence(TERM, seconds(10)), seconds(77));
-        for (commits, found, owes, expected) in [
-            // Lookups as (time, commit), the status of the last one, and the step after it.
-            (&[(0, 1)][..], RefStatus::Free, false, QueueStep::TakeOver),
-            (&[(0, 1)], RefStatus::Own, false, QueueStep::End),
-            (&[(0, 1)], RefStatus::Foreign(seconds(77)), false, QueueStep::Wait),
-            (
-                &[(0, 1), (77, 1)],
-                RefStatus::Foreign(seconds(77)),
-                false,
-                QueueStep::Wait,
-            ),
-            (
-                &[(0, 1), (78, 1)],
-                RefStatus::Foreign(seconds(77)),
-                false,
-                QueueStep::TakeOver,
-            ),
-            // A new commit proves that the holder is alive.
-            (
-                &[(0, 1), (70, 2), (78, 2)],
-                RefStatus::Foreign(seconds(77)),
-                false,
-                QueueStep::Wait,
-            ),
-            (
-                &[(0, 1), (70, 2), (121, 2)],
-                RefStatus::Foreign(seconds(77)),
-                false,
-                QueueStep::GiveUp,
-            ),
-            (
-                &[(0, 1), (70, 2), (121, 2)],
-                RefStatus::Foreign(seconds(77)),
-                true,
-                QueueStep::Wait,
-            ),
-            (
-                &[(0, 1), (70, 2), (148, 2)],
-                RefStatus::Foreign(seconds(77)),
-                true,
-                QueueStep::TakeOver,
-            ),
-            // A long timeout is waited for longer than two minutes.
-            (
-                &[(0, 1), (299, 1)],
-                RefStatus::Foreign(seconds(300)),
-                false,
-                QueueStep::Wait,
-            ),
-            (
-                &[(0, 1), (301, 1)],
-                RefStatus::Foreign(seconds(300)),
-                false,
-                QueueStep::TakeOver,
-            ),
-        ] {
+    /// Lookups as (time, commit), the status of the last one, whether the waiting process owes outcomes, and the step
+    /// after the last one.
+    type Case<'a> = (&'a [(u64, u8)], RefStatus, bool, QueueStep);
+
+    fn steps(cases: &[Case<'_>]) {
+        for (commits, found, owes, expected) in cases {
             let mut watch = HolderWatch::new(seconds(0));
             let steps = commits
                 .iter()
-                .map(|(at, commit)| watch.step(*commit, found, owes, seconds(*at)));
-            assert_eq!(steps.last(), Some(expected), "{commits:?} {found:?} {owes}");
+                .map(|(at, commit)| watch.step(*commit, *found, *owes, seconds(*at)));
+            assert_eq!(steps.last(), Some(*expected), "{commits:?} {found:?} {owes}");
         }
+    }
+
+    #[test]
+    fn a_holder_is_dead_after_its_term_its_timeout_and_a_tenth() {
+        use QueueStep::{End, TakeOver, Wait};
+        use RefStatus::{Foreign, Free, Own};
+
+        assert_eq!(silence(TERM, seconds(10)), seconds(77));
+        steps(&[
+            (&[(0, 1)], Free, false, TakeOver),
+            (&[(0, 1)], Own, false, End),
+            (&[(0, 1)], Foreign(seconds(77)), false, Wait),
+            (&[(0, 1), (77, 1)], Foreign(seconds(77)), false, Wait),
+            (&[(0, 1), (78, 1)], Foreign(seconds(77)), false, TakeOver),
+            // A new commit proves that the holder is alive.
+            (&[(0, 1), (70, 2), (78, 2)], Foreign(seconds(77)), false, Wait),
+        ]);
+    }
+
+    #[test]
+    fn a_process_gives_up_after_two_minutes_unless_it_owes_outcomes_or_the_timeout_is_longer() {
+        use QueueStep::{GiveUp, TakeOver, Wait};
+        use RefStatus::Foreign;
+
+        steps(&[
+            (&[(0, 1), (70, 2), (121, 2)], Foreign(seconds(77)), false, GiveUp),
+            (&[(0, 1), (70, 2), (121, 2)], Foreign(seconds(77)), true, Wait),
+            (&[(0, 1), (70, 2), (148, 2)], Foreign(seconds(77)), true, TakeOver),
+            // A long timeout is waited for longer than two minutes.
+            (&[(0, 1), (299, 1)], Foreign(seconds(300)), false, Wait),
+            (&[(0, 1), (301, 1)], Foreign(seconds(300)), false, TakeOver),
+        ]);
     }
 
     #[test]

@@ -219,21 +219,23 @@ fn applied_documents_are_read_back_and_pass_git_fsck() {
     );
 }
 
+/// Begins to create `a/b/c`, and gets no outcome.
+fn lose(store: &mut Store) -> (ToggleId, Sent) {
+    let change = (id("a/b/c"), sent(Action::Create, "one"));
+    let changes = std::slice::from_ref(&change);
+    let journal = store
+        .start(&head(1), changes, documents(&["one"]), &NEVER)
+        .unwrap();
+    let lost = block_on(journal.begin(&change.0, &change.1)).unwrap().unwrap();
+    drop(lost);
+    change
+}
+
 #[test]
 fn a_request_without_an_outcome_stays_unknown_after_commits_trims_and_restarts() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = open(dir.path());
-    let change = (id("a/b/c"), sent(Action::Create, "one"));
-    let journal = store
-        .start(
-            &head(1),
-            std::slice::from_ref(&change),
-            documents(&["one"]),
-            &NEVER,
-        )
-        .unwrap();
-    let lost = block_on(journal.begin(&change.0, &change.1)).unwrap().unwrap();
-    drop(lost);
+    let (toggle, lost) = lose(&mut store);
     let put = AppliedEdit::Put {
         id: id("x/y/z"),
         object: object("two"),
@@ -243,44 +245,28 @@ fn a_request_without_an_outcome_stays_unknown_after_commits_trims_and_restarts()
     store
         .record(&head(1), &[put], documents(&["two"]), &NEVER)
         .unwrap();
-    assert_eq!(store.view().unknown()[&change.0].sent, change.1);
-    drop(journal);
+    assert_eq!(store.view().unknown()[&toggle].sent, lost);
     drop(store);
     assert_eq!(
-        StateSnapshot::open(dir.path()).unwrap().unknown()[&change.0].sent,
-        change.1
+        StateSnapshot::open(dir.path()).unwrap().unknown()[&toggle].sent,
+        lost
     );
+    assert_eq!(applied(open(dir.path()).view()), pairs(&[("x/y/z.json", "two")]));
+}
+
+#[test]
+fn an_unknown_request_is_settled_by_a_confirmed_one_and_not_by_a_refused_one() {
+    let dir = tempfile::tempdir().unwrap();
     let mut store = open(dir.path());
-    assert_eq!(applied(store.view()), pairs(&[("x/y/z.json", "two")]));
-    pass(
-        &mut store,
-        2,
-        &[("a/b/c", Action::Create, "two")],
-        Certainty::NotStored,
-    )
-    .unwrap();
-    assert_eq!(
-        store.view().unknown()[&change.0].sent,
-        change.1,
-        "a refusal does not settle the request before it"
-    );
-    pass(
-        &mut store,
-        3,
-        &[("a/b/c", Action::Create, "two")],
-        Certainty::Stored,
-    )
-    .unwrap();
+    let (toggle, lost) = lose(&mut store);
+    let again = [("a/b/c", Action::Create, "two")];
+    pass(&mut store, 2, &again, Certainty::NotStored).unwrap();
+    assert_eq!(store.view().unknown()[&toggle].sent, lost);
+    pass(&mut store, 3, &again, Certainty::Stored).unwrap();
     assert!(store.view().unknown().is_empty());
-    store
-        .record(
-            &head(4),
-            &[AppliedEdit::Remove { id: id("a/b/c") }],
-            documents(&[]),
-            &NEVER,
-        )
-        .unwrap();
-    assert_eq!(applied(store.view()), pairs(&[("x/y/z.json", "two")]));
+    let removed = [AppliedEdit::Remove { id: toggle }];
+    store.record(&head(4), &removed, documents(&[]), &NEVER).unwrap();
+    assert_eq!(applied(store.view()), pairs(&[]));
 }
 
 #[test]

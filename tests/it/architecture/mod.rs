@@ -1,6 +1,7 @@
 //! The architecture of the documentation, compared with the source.
 
 mod imports;
+mod sizes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -126,74 +126,101 @@ fn emptying_an_environment_is_confirmed_at_run_time() {
     daemon.stops_cleanly();
 }
 
+/// Each order gets the status, and a problem with all the words.
+fn refuses(daemon: &Daemon, cases: &[(String, u16, &[&str])]) {
+    for (order, status, reasons) in cases {
+        let (found, answer) = daemon.ask("/allow", order);
+        assert_eq!(found, *status, "{order}: {answer}");
+        for reason in *reasons {
+            assert!(answer.to_string().contains(reason), "{reason}: {answer}");
+        }
+    }
+}
+
+#[test]
+fn a_decision_that_cannot_be_read_is_refused_with_the_reason() {
+    let (world, daemon) = over_the_rail();
+    let head = world.repo.head();
+    refuses(
+        &daemon,
+        &[
+            (
+                "nonsense".to_owned(),
+                400,
+                &["could not read the command", "first-pass-assert"],
+            ),
+            ("{}".to_owned(), 400, &["missing field `what`"]),
+            (
+                allow("shop/prod", "everything", &head),
+                400,
+                &["`everything` cannot be allowed", "mass-change"],
+            ),
+            (
+                allow("shop", "mass-change", &head),
+                400,
+                &["`shop` is not an environment"],
+            ),
+            (
+                json!({"what": "mass-change", "revision": head}).to_string(),
+                400,
+                &["needs an environment"],
+            ),
+        ],
+    );
+    world.nothing_sent();
+    daemon.stops_cleanly();
+}
+
 #[test]
 fn a_decision_that_releases_nothing_is_refused_with_the_reason() {
     let (world, daemon) = over_the_rail();
     let head = world.repo.head();
     let old = world.repo.id("HEAD~1");
-    for (order, status, reasons) in [
-        (
-            "nonsense".to_owned(),
-            400,
-            &["could not read the command", "first-pass-assert"][..],
-        ),
-        ("{}".to_owned(), 400, &["missing field `what`"]),
-        (
-            allow("shop/prod", "everything", &head),
-            400,
-            &["`everything` cannot be allowed", "mass-change"],
-        ),
-        (
-            allow("shop", "mass-change", &head),
-            400,
-            &["`shop` is not an environment"],
-        ),
-        (
-            json!({"what": "mass-change", "revision": head}).to_string(),
-            400,
-            &["needs an environment"],
-        ),
-        (
-            allow("shop/prdo", "mass-change", &head),
-            404,
-            &["`shop/prdo`", "did you mean `shop/prod`?"],
-        ),
-        (
-            allow("shop/prod", "mass-change", &old),
-            409,
-            &[&old, &head, "not the one that is planned"],
-        ),
-        (
-            allow("shop/prod", "first-pass-assert", &head),
-            409,
-            &["nothing in `shop/prod` waits", "`mass-change`"],
-        ),
-        (
-            json!({"what": "history", "revision": head}).to_string(),
-            409,
-            &["nothing in the source waits"],
-        ),
-        (
-            allow("shop/prod", "overwrite-drift", &head),
-            422,
-            &["not supported", "service_kind: documented"],
-        ),
-    ] {
-        let (found, answer) = daemon.ask("/allow", &order);
-        assert_eq!(found, status, "{order}: {answer}");
-        for reason in reasons {
-            assert!(answer.to_string().contains(reason), "{reason}: {answer}");
-        }
-    }
+    refuses(
+        &daemon,
+        &[
+            (
+                allow("shop/prdo", "mass-change", &head),
+                404,
+                &["`shop/prdo`", "did you mean `shop/prod`?"],
+            ),
+            (
+                allow("shop/prod", "mass-change", &old),
+                409,
+                &[&old, &head, "not the one that is planned"],
+            ),
+            (
+                allow("shop/prod", "first-pass-assert", &head),
+                409,
+                &["nothing in `shop/prod` waits", "`mass-change`"],
+            ),
+            (
+                json!({"what": "history", "revision": head}).to_string(),
+                409,
+                &["nothing in the source waits"],
+            ),
+            (
+                allow("shop/prod", "overwrite-drift", &head),
+                422,
+                &["not supported", "service_kind: documented"],
+            ),
+        ],
+    );
+    world.nothing_sent();
+    daemon.stops_cleanly();
+}
+
+#[test]
+fn a_decision_needs_the_admin_token() {
+    let (world, daemon) = over_the_rail();
     let refused = daemon
         .endpoint
         .post("/allow", &[("Authorization", "Bearer wrong")], b"{}");
     assert_eq!(refused.status, 401, "{}", refused.body);
-    world.nothing_sent();
     daemon.stops_cleanly();
-
     let daemon = Daemon::start(&world, |run| run.unset("admin-token-file"));
     daemon.becomes("shop/prod/t0", "held");
+    let head = world.repo.head();
     assert_eq!(
         daemon.order("/allow", &allow("shop/prod", "mass-change", &head)),
         403

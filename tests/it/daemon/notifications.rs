@@ -22,7 +22,7 @@ fn refusing(message: &'static str) -> World {
     world
 }
 
-/// Has the daemon send signed notifications to `receiver`.
+/// Configures the daemon to send signed notifications to `receiver`.
 fn telling<'a>(world: &World, receiver: &'a Service) -> impl Fn(Gitoggle) -> Gitoggle + use<'a> {
     let secret = world.write("notify-secret", &format!("{SECRET}\n"));
     move |run| {
@@ -75,17 +75,22 @@ fn more_passes(daemon: &Daemon, count: f64) {
     });
 }
 
-#[test]
-fn every_change_of_state_is_reported_once_signed_and_grouped_by_commit() {
+/// A world with a service that refuses "Break both", and a daemon that notifies a receiver of both changes of that commit.
+fn broken() -> (World, Service, Daemon) {
     let world = refusing("Break both");
     let receiver = Service::start();
-    let telling = telling(&world, &receiver);
-    let daemon = Daemon::ready(&world, &telling);
+    let daemon = Daemon::ready(&world, telling(&world, &receiver));
     world
         .repo
         .file("shop/prod/pay.yaml", doc(21))
         .file("shop/prod/zoo.yaml", doc(3))
         .commit("Break both");
+    (world, receiver, daemon)
+}
+
+#[test]
+fn a_notification_has_all_changes_of_a_commit() {
+    let (world, receiver, daemon) = broken();
     receiver.wait_for(1);
     let message = receiver.requests()[0].clone();
     assert_eq!(message.method, "POST");
@@ -104,6 +109,12 @@ fn every_change_of_state_is_reported_once_signed_and_grouped_by_commit() {
             .is_some_and(|reason| reason.contains("no such attribute")),
         "{data}"
     );
+    daemon.stops_cleanly();
+}
+
+#[test]
+fn every_change_of_state_is_reported_once_signed_and_grouped_by_commit() {
+    let (world, receiver, daemon) = broken();
     assert_eq!(
         received(&receiver),
         ["shop/prod/pay failed", "shop/prod/zoo failed"]
@@ -123,7 +134,7 @@ fn every_change_of_state_is_reported_once_signed_and_grouped_by_commit() {
     daemon.stops_cleanly();
 
     // A restart repeats nothing either, though it tries again what was refused.
-    let daemon = Daemon::ready(&world, &telling);
+    let daemon = Daemon::ready(&world, telling(&world, &receiver));
     daemon.becomes("shop/prod/zoo", "failed");
     more_passes(&daemon, 3.0);
     assert_eq!(receiver.count(), 0, "{:?}", receiver.requests());

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::{daemon, ready};
 use crate::support::git_host::Door;
 use crate::support::http::Endpoint;
-use crate::support::{Answer, Daemon, Remote, Repo, World, body, doc, eventually};
+use crate::support::{Answer, Daemon, Remote, Repo, Request, World, body, doc, eventually};
 
 #[test]
 fn what_is_in_flight_is_finished_when_it_is_asked_to_end() {
@@ -53,7 +55,7 @@ fn a_second_signal_leaves_at_once() {
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     world.service.sender_died();
     world.service.take();
-    // It was journalled, so the next one knows.
+    // The outcome is in the journal, so the next process does not repeat the request.
     world.apply().exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
 }
@@ -83,11 +85,7 @@ fn a_daemon_ends_cleanly_in_the_middle_of_a_pass_of_many_toggles() {
     assert!(before.len() < toggles.len(), "it was in the middle");
     world.apply().exit(0).any_output();
     let after = world.service.take();
-    let sent: Vec<_> = before
-        .iter()
-        .chain(&after)
-        .map(crate::support::Request::toggle)
-        .collect();
+    let sent: Vec<_> = before.iter().chain(&after).map(Request::toggle).collect();
     assert_eq!(sent, toggles, "each once, in order");
 }
 
@@ -239,10 +237,41 @@ fn a_power_cut_of_the_writer_hands_what_was_open_to_the_one_that_waits() {
     second.stops_cleanly();
 }
 
+const TOGGLES: [&str; 4] = ["shop/prod/a", "shop/prod/b", "web/prod/a", "web/prod/b"];
+
+/// Each toggle was sent once or twice, always with this body.
+fn each_was_sent_once_or_twice(before: &[Request], after: &[Request], expected: &Value) {
+    for toggle in TOGGLES {
+        let requests = before.iter().chain(after);
+        let of_toggle = requests.filter(|request| request.toggle() == toggle);
+        let bodies: Vec<_> = of_toggle.map(Request::body).collect();
+        assert!((1..=2).contains(&bodies.len()), "{toggle}: {bodies:?}");
+        assert!(bodies.iter().all(|body| body == expected), "{toggle}: {bodies:?}");
+    }
+}
+
+/// Only the last request of an environment can have been open, so no other one is sent again.
+fn only_the_last_is_repeated(before: &[Request], after: &[Request]) {
+    for lane in ["shop/prod", "web/prod"] {
+        let sent: Vec<_> = before
+            .iter()
+            .map(Request::toggle)
+            .filter(|toggle| toggle.starts_with(lane))
+            .collect();
+        let mut again = after
+            .iter()
+            .map(Request::toggle)
+            .filter(|toggle| sent.contains(toggle));
+        assert!(
+            again.all(|toggle| Some(&toggle) == sent.last()),
+            "only the last of {sent:?} can have been open: {after:?}"
+        );
+    }
+}
+
 /// Kills the daemon after each number of requests; what comes after is what the one before could not know.
 #[test]
 fn a_power_cut_after_any_request_repeats_only_what_was_open() {
-    const TOGGLES: [&str; 4] = ["shop/prod/a", "shop/prod/b", "web/prod/a", "web/prod/b"];
     let world = World::new();
     let change_all = |age| {
         for toggle in TOGGLES {
@@ -268,39 +297,8 @@ fn a_power_cut_after_any_request_repeats_only_what_was_open() {
             daemon.becomes(toggle, "in_sync");
         }
         let after = world.service.take();
-        for toggle in TOGGLES {
-            let of = |requests: &[crate::support::Request]| -> Vec<_> {
-                let of_toggle = requests.iter().filter(|request| request.toggle() == toggle);
-                of_toggle.map(crate::support::Request::body).collect()
-            };
-            let bodies = [of(&before), of(&after)].concat();
-            assert!(
-                (1..=2).contains(&bodies.len()),
-                "{toggle} after {count}: {bodies:?}"
-            );
-            assert!(
-                bodies
-                    .iter()
-                    .all(|bodies| *bodies == body(age, &format!("Ask for {age} years"))),
-                "{toggle} after {count}: {bodies:?}"
-            );
-        }
-        for lane in ["shop/prod", "web/prod"] {
-            let sent: Vec<_> = before
-                .iter()
-                .map(crate::support::Request::toggle)
-                .filter(|toggle| toggle.starts_with(lane))
-                .collect();
-            let again: Vec<_> = after
-                .iter()
-                .map(crate::support::Request::toggle)
-                .filter(|toggle| sent.contains(toggle))
-                .collect();
-            assert!(
-                again.iter().all(|toggle| Some(toggle) == sent.last()),
-                "after {count}: only the last of {sent:?} can have been open, and {again:?} are sent again"
-            );
-        }
+        each_was_sent_once_or_twice(&before, &after, &body(age, &format!("Ask for {age} years")));
+        only_the_last_is_repeated(&before, &after);
         for request in before.iter().chain(&after) {
             assert_eq!(request.open_for_toggle, 1);
         }

@@ -6,14 +6,27 @@ use super::release::{BASE, Release, SIDECAR, STATE, template_of};
 use super::tool::{succeeds, tool};
 use super::{files, folder, items, named, port, word, words};
 
-#[test]
-fn every_kind_of_installation_has_its_objects_and_hardened_pods() {
+/// Each installation has these objects besides those that all have, and its pods are hardened.
+fn has(cases: &[(&[&str], &str, &[&str])]) {
     const ALWAYS: &[&str] = &["ConfigMap", "NetworkPolicy", "Pod", "ServiceAccount"];
+    for (base, values, kinds) in cases {
+        let Some(release) = Release::of(base, values) else {
+            return;
+        };
+        let mut expected: Vec<&str> = ALWAYS.iter().chain(*kinds).copied().collect();
+        expected.sort_unstable();
+        assert_eq!(release.kinds(), expected, "{values}");
+        release.check();
+    }
+}
+
+#[test]
+fn every_daemon_has_its_objects_and_hardened_pods() {
     let shared = format!("{STATE} replicas=2");
     let secrets = "secret.keys.git_password=g sidecar.username=u secret.keys.admin_token=a ssh.secretName=s \
                    ca.configMapName=ca secret.keys.notify_secret=n";
-    for (base, values, kinds) in [
-        (BASE, "", &["Deployment", "PersistentVolumeClaim", "Service"][..]),
+    has(&[
+        (BASE, "", &["Deployment", "PersistentVolumeClaim", "Service"]),
         (BASE, "persistence.existingClaim=mine", &["Deployment", "Service"]),
         (
             BASE,
@@ -36,6 +49,12 @@ fn every_kind_of_installation_has_its_objects_and_hardened_pods() {
             &format!("{shared} {secrets}"),
             &["PodDisruptionBudget", "Service", "StatefulSet"],
         ),
+    ]);
+}
+
+#[test]
+fn a_cron_job_and_an_exposed_service_have_their_objects_and_hardened_pods() {
+    has(&[
         (
             BASE,
             &format!("{STATE} mode=cronjob persistence.enabled=false"),
@@ -58,15 +77,7 @@ fn every_kind_of_installation_has_its_objects_and_hardened_pods() {
                 "Service",
             ],
         ),
-    ] {
-        let Some(release) = Release::of(base, values) else {
-            return;
-        };
-        let mut expected: Vec<&str> = ALWAYS.iter().chain(kinds).copied().collect();
-        expected.sort_unstable();
-        assert_eq!(release.kinds(), expected, "{values}");
-        release.check();
-    }
+    ]);
 }
 
 #[test]

@@ -109,43 +109,37 @@ fn answer_to(
             })
         }
         (_, "POST", ["statuses", commit]) => Some(status(kind, held, commit, body)),
-        (Kind::GitHub, "GET", ["commits", commit, "pulls"]) => {
-            let merged = held.merged.as_deref() == Some(commit);
-            let request =
-                json!({ "number": 7, "merged_at": "2026-01-01T00:00:00Z", "merge_commit_sha": commit });
-            let open = json!({ "number": 3, "merged_at": null, "merge_commit_sha": commit });
-            Some(ok(
-                200,
-                &if merged {
-                    json!([open, request])
-                } else {
-                    json!([open])
-                },
-            ))
-        }
-        (Kind::GitLab, "GET", ["repository", "commits", commit, "merge_requests"]) => {
-            let merged = held.merged.as_deref() == Some(commit);
-            let request = json!({ "iid": 7, "state": "merged", "merge_commit_sha": commit });
-            let open = json!({ "iid": 3, "state": "opened", "sha": commit });
-            Some(ok(
-                200,
-                &if merged {
-                    json!([open, request])
-                } else {
-                    json!([open])
-                },
-            ))
-        }
-        (Kind::Gitea, "GET", ["commits", commit, "pull"]) => {
-            Some(match held.merged.as_deref() == Some(commit) {
-                true => ok(
-                    200,
-                    &json!({ "number": 7, "merged": true, "merge_commit_sha": commit }),
-                ),
-                false => refused(404, "not found"),
-            })
-        }
+        (Kind::GitHub, "GET", ["commits", commit, "pulls"])
+        | (Kind::GitLab, "GET", ["repository", "commits", commit, "merge_requests"])
+        | (Kind::Gitea, "GET", ["commits", commit, "pull"]) => Some(requests_of(kind, held, commit)),
         _ => None,
+    }
+}
+
+/// Answers with the requests that contain `commit`: an open one, and the merged one after it is merged.
+fn requests_of(kind: Kind, held: &Held, commit: &str) -> Answer {
+    let is_merged = held.merged.as_deref() == Some(commit);
+    let (open, merged) = match kind {
+        Kind::GitHub => (
+            json!({ "number": 3, "merged_at": null, "merge_commit_sha": commit }),
+            json!({ "number": 7, "merged_at": "2026-01-01T00:00:00Z", "merge_commit_sha": commit }),
+        ),
+        Kind::GitLab => (
+            json!({ "iid": 3, "state": "opened", "sha": commit }),
+            json!({ "iid": 7, "state": "merged", "merge_commit_sha": commit }),
+        ),
+        // Gitea answers with the merged request only.
+        Kind::Gitea if is_merged => {
+            return ok(
+                200,
+                &json!({ "number": 7, "merged": true, "merge_commit_sha": commit }),
+            );
+        }
+        Kind::Gitea => return refused(404, "not found"),
+    };
+    match is_merged {
+        true => ok(200, &json!([open, merged])),
+        false => ok(200, &json!([open])),
     }
 }
 

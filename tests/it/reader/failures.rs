@@ -11,97 +11,117 @@ use super::{Stand, environment, exchange, failed, recorded};
 use crate::support::answer::Then;
 use crate::support::{Answer, TOKEN};
 
+/// Reads the projects. The service gives each answer, and the read fails with the kind and the reason.
+async fn fails<const N: usize>(cases: [(Answer, &str, &str); N]) {
+    for (answer, kind, reason) in cases {
+        let stand = Stand::answers([answer]);
+        failed(stand.reader.projects().await, kind, reason);
+        assert_eq!(stand.service.count(), 1, "the reader does not retry");
+    }
+}
+
 #[tokio::test]
-async fn a_failed_read_is_classified_like_a_publish_and_stored_nothing() {
+async fn an_answer_that_another_server_may_have_given_is_misrouted() {
     let wrong_path = json!({"timestamp": "t", "status": 404, "error": "Not Found", "path": "/x"}).to_string();
-    for (answer, kind, reason) in [
+    fails([
         (
             Answer::html(200),
             "misrouted",
             "the service responded with 200 and a body that is not JSON \
              (`<html><title>Welcome</title></html>`) instead of a list of projects; check `--base-url`",
         ),
-        (
+(
             Answer::status(200),
             "misrouted",
             "the service responded with 200 and an empty body instead of a list of projects; check `--base-url`",
         ),
-        (
+(
             Answer::json(404, &wrong_path),
             "misrouted",
             "the service responded with 404: Not Found; check `--base-url`",
         ),
-        (
+(
             Answer::status(302).header("Location", "https://login.example"),
             "misrouted",
             "the service responded with 302 and redirects to `https://login.example`, which is not followed; check \
              `--base-url`",
         ),
+(
+            Answer::status(200).header("Content-Encoding", "br").body("x"),
+            "misrouted",
+            "the service responded with 200 and a body that is not JSON (`(compressed as `br`)`) instead of a list \
+             of projects; check `--base-url`",
+        ),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn an_error_of_the_service_is_classified_like_that_of_a_publish() {
+    fails([
         (
             recorded("no-token"),
             "unauthorised",
             "the service rejected the token: the service responded with 401 `unauthorized`: Unauthorized",
         ),
-        (
+(
             recorded("jwt-only-endpoint"),
             "unauthorised",
             "the service rejected the token: the service responded with 401",
         ),
-        (
+(
             recorded("token-unknown"),
             "forbidden",
             "the service responded with 403 `forbidden`: Forbidden",
         ),
-        (
+(
             recorded("get-unknown-environment"),
             "refused",
             "the service responded with 400 `not_found`: Environment facts-nowhere not found; create it on the \
              service first",
         ),
-        (
+(
             Answer::html(502),
             "busy",
             "the service responded with 502 and a body that is not JSON (`<html><title>Welcome</title></html>`)",
         ),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn a_list_of_projects_that_cannot_be_read_is_refused_and_a_part_of_one_is_tried_again() {
+    fails([
         (
             Answer::json(200, r#"{"content":[]}"#),
             "refused",
             "the service responded with 200 and JSON that is not a list of projects: expected a sequence at line 1 \
              column 0",
         ),
-        (
+(
             Answer::json(200, "[1]"),
             "refused",
             "the service responded with 200 and JSON that is not a list of projects: expected an object at line 1 \
              column 2",
         ),
-        (
+(
             Answer::json(200, r#"[{"name":"Shop"}]"#),
             "refused",
             "the service responded with 200 and JSON that is not a list of projects: missing field `key` at line 1 \
              column 16",
         ),
-        (
+(
             Answer::json(200, r#"[{"key":"sh"#),
             "busy",
             "the service responded with 200 and only the beginning of a list of projects",
         ),
-        (
+(
             Answer::raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n[{\"key\":").and(Then::Cut),
             "busy",
             "the service responded with 200 and only the beginning of a list of projects",
         ),
-        (
-            Answer::status(200).header("Content-Encoding", "br").body("x"),
-            "misrouted",
-            "the service responded with 200 and a body that is not JSON (`(compressed as `br`)`) instead of a list \
-             of projects; check `--base-url`",
-        ),
-    ] {
-        let stand = Stand::answers([answer]);
-        failed(stand.reader.projects().await, kind, reason);
-        assert_eq!(stand.service.count(), 1, "the reader does not retry");
-    }
+    ])
+    .await;
 }
 
 #[tokio::test]

@@ -3,21 +3,31 @@
 use super::findings;
 use crate::support::{World, doc};
 
+/// A file, its content, and the id, line, and column of its finding. 0 is any line or column.
+type Wrong = (&'static str, Vec<u8>, &'static str, u64, u64);
+
 /// Every kind of invalid document with its finding and position.
-fn wrong() -> Vec<(&'static str, Vec<u8>, &'static str, u64, u64)> {
+fn wrong() -> Vec<Wrong> {
+    [
+        wrong_fields(),
+        wrong_serves(),
+        wrong_values(),
+        wrong_yaml(),
+        wrong_files(),
+    ]
+    .concat()
+}
+
+/// Returns the example with `from` replaced.
+fn edit(from: &str, to: &str) -> Vec<u8> {
     let good = doc(18);
-    let edit = |from: &str, to: &str| {
-        assert!(good.contains(from), "the example holds {from:?}");
-        good.replacen(from, to, 1).into_bytes()
-    };
-    let deep = format!("disabled: {}{}\n", "[".repeat(100_000), "]".repeat(100_000));
-    let deep_maps = format!("disabled: {}\n", "{a: ".repeat(100_000));
-    let mut latin = good.clone().into_bytes();
-    latin[10] = 0xff;
+    assert!(good.contains(from), "the example holds {from:?}");
+    good.replacen(from, to, 1).into_bytes()
+}
+
+/// Fields that are missing, repeated, or unknown.
+fn wrong_fields() -> Vec<Wrong> {
     vec![
-        // (file, content, id, line, column)
-        ("syntax", edit("content:", "content: ["), "syntax", 0, 0),
-        ("tab", edit("  variations:", "\tvariations:"), "syntax", 3, 0),
         (
             "unknown-key",
             edit("  defaultServe", "  defualtServe"),
@@ -61,12 +71,18 @@ fn wrong() -> Vec<(&'static str, Vec<u8>, &'static str, u64, u64)> {
             0,
         ),
         (
-            "yes",
-            edit("disabled: false", "disabled: no"),
-            "wrong-type",
-            1,
-            11,
+            "no-variations",
+            edit(VARIATIONS, "  variations: []\n"),
+            "no-variations",
+            0,
+            0,
         ),
+    ]
+}
+
+/// Serves and variations.
+fn wrong_serves() -> Vec<Wrong> {
+    vec![
         (
             "select-range",
             edit("{ select: 1 }", "{ select: 2 }"),
@@ -110,6 +126,28 @@ fn wrong() -> Vec<(&'static str, Vec<u8>, &'static str, u64, u64)> {
             0,
         ),
         (
+            "no-serve",
+            edit("      serve: { select: 1 }\n", ""),
+            "rule-without-serve",
+            7,
+            7,
+        ),
+    ]
+}
+
+/// Values that their fields do not take.
+fn wrong_values() -> Vec<Wrong> {
+    vec![
+        (
+            "yes",
+            edit("disabled: false", "disabled: no"),
+            "wrong-type",
+            1,
+            11,
+        ),
+        ("null", edit("name: \"off\"", "name: null"), "null-text", 4, 15),
+        ("tilde", edit("value: \"true\"", "value: ~"), "null-text", 5, 28),
+        (
             "no-objects",
             edit("objects: [\"18\"]", "objects: []"),
             "no-objects",
@@ -137,15 +175,15 @@ fn wrong() -> Vec<(&'static str, Vec<u8>, &'static str, u64, u64)> {
             9,
             67,
         ),
-        (
-            "no-serve",
-            edit("      serve: { select: 1 }\n", ""),
-            "rule-without-serve",
-            7,
-            7,
-        ),
-        ("null", edit("name: \"off\"", "name: null"), "null-text", 4, 15),
-        ("tilde", edit("value: \"true\"", "value: ~"), "null-text", 5, 28),
+    ]
+}
+
+/// Texts that are not the YAML of a document.
+fn wrong_yaml() -> Vec<Wrong> {
+    let good = doc(18);
+    vec![
+        ("syntax", edit("content:", "content: ["), "syntax", 0, 0),
+        ("tab", edit("  variations:", "\tvariations:"), "syntax", 3, 0),
         (
             "anchor",
             edit("disabled: false", "disabled: &d false"),
@@ -181,9 +219,20 @@ fn wrong() -> Vec<(&'static str, Vec<u8>, &'static str, u64, u64)> {
             0,
             0,
         ),
+        ("list", b"- 1\n- 2\n".to_vec(), "not-a-document", 0, 0),
+    ]
+}
+
+/// Files that are empty, too deep, too large, or not text.
+fn wrong_files() -> Vec<Wrong> {
+    let good = doc(18);
+    let deep = format!("disabled: {}{}\n", "[".repeat(100_000), "]".repeat(100_000));
+    let deep_maps = format!("disabled: {}\n", "{a: ".repeat(100_000));
+    let mut latin = good.clone().into_bytes();
+    latin[10] = 0xff;
+    vec![
         ("empty", Vec::new(), "empty-document", 0, 0),
         ("only-a-comment", b"# nothing\n".to_vec(), "empty-document", 0, 0),
-        ("list", b"- 1\n- 2\n".to_vec(), "not-a-document", 0, 0),
         ("deep", deep.into_bytes(), "too-deep", 1, 0),
         ("deep-maps", deep_maps.into_bytes(), "too-deep", 1, 0),
         ("deep-block", "- ".repeat(100_000).into_bytes(), "too-deep", 1, 0),
@@ -196,13 +245,6 @@ fn wrong() -> Vec<(&'static str, Vec<u8>, &'static str, u64, u64)> {
             0,
         ),
         ("latin", latin, "not-utf8", 0, 0),
-        (
-            "no-variations",
-            edit(VARIATIONS, "  variations: []\n"),
-            "no-variations",
-            0,
-            0,
-        ),
     ]
 }
 

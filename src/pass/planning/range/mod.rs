@@ -74,7 +74,13 @@ pub fn plan_range(
         .filter(|environment| !has_base(environment))
         .cloned()
         .collect();
-    let plan = attribute(Draft::new(input, &rules.policy), &snapshot, files.files, rules, usize::MAX)?;
+    let plan = attribute(
+        Draft::new(input, &rules.policy),
+        &snapshot,
+        files.files,
+        rules,
+        usize::MAX,
+    )?;
     let uncommitted = is_checked_out.then(|| uncommitted::range_note(source, rules, &snapshot));
     let notes = first_pass_note(&new, &plan, rules)
         .into_iter()

@@ -20,10 +20,20 @@ fn prerequisites(list: Value) -> Value {
     json!({ "content": { "prerequisites": list } })
 }
 
-#[test]
-fn a_refused_publish_says_what_the_service_says_and_changes_nothing() {
+/// The service answers each body with the status and the message, and changes nothing.
+fn refused(cases: &[(Value, u16, &str)]) {
     let service = Service::new();
-    for (body, status, text) in [
+    for (body, status, text) in cases {
+        let (got, answer) = service.patch(T, body.clone());
+        assert_eq!((got, message(&answer)), (*status, *text), "{body:.200}");
+        assert_eq!(answer["code"].is_null(), text.is_empty(), "{answer}");
+    }
+    assert_eq!(service.version(), 1);
+}
+
+#[test]
+fn a_publish_without_the_form_or_the_version_of_the_toggle_is_refused() {
+    refused(&[
         (json!([]), 400, ""),
         (Value::Null, 400, ""),
         (json!({ "disabled": "maybe" }), 400, ""),
@@ -39,6 +49,12 @@ fn a_refused_publish_says_what_the_service_says_and_changes_nothing() {
             400,
             "Request conflict, please try again",
         ),
+    ]);
+}
+
+#[test]
+fn a_publish_of_a_rule_that_the_service_cannot_read_is_refused() {
+    refused(&[
         (json!({ "content": { "rules": [null] } }), 500, ""),
         (rule(Value::Null), 500, ""),
         (rule(json!([null])), 500, ""),
@@ -59,6 +75,12 @@ fn a_refused_publish_says_what_the_service_says_and_changes_nothing() {
         ),
         (condition("segment", json!([null])), 400, "Segment null not found"),
         (condition("segment", Value::Null), 500, ""),
+    ]);
+}
+
+#[test]
+fn a_publish_of_variations_or_prerequisites_that_the_service_cannot_store_is_refused() {
+    refused(&[
         (variations(&"n".repeat(129), "v"), 500, ""),
         (variations("n", &"v".repeat(65_536)), 500, ""),
         (
@@ -78,12 +100,7 @@ fn a_refused_publish_says_what_the_service_says_and_changes_nothing() {
             400,
             "validate.prerequisite.dependency.cycle",
         ),
-    ] {
-        let (got, answer) = service.patch(T, body.clone());
-        assert_eq!((got, message(&answer)), (status, text), "{body:.200}");
-        assert_eq!(answer["code"].is_null(), text.is_empty(), "{answer}");
-    }
-    assert_eq!(service.version(), 1);
+    ]);
 }
 
 #[test]

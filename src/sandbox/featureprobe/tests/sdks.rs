@@ -23,9 +23,21 @@ fn condition(condition: Value) -> Value {
     enabled(json!({ "rules": [{ "serve": { "select": 0 }, "conditions": [condition] }] }))
 }
 
+/// A toggle of the type with the content is delivered to SDKs, or vanishes.
+fn builds(cases: &[(&str, Value, bool)]) {
+    for (kind, body, is_delivered) in cases {
+        let data = json!({ "projects": [{
+            "key": "p", "environments": [{ "key": "e" }], "toggles": [toggle("t", kind, &["false", "true"])],
+        }] });
+        let service = Service::with(Some(&data.to_string()), super::Faults::default());
+        service.done("PATCH", T, body.clone());
+        assert_eq!(delivered(&service).is_object(), *is_delivered, "{kind}: {body}");
+    }
+}
+
 #[test]
-fn what_the_builder_cannot_convert_vanishes() {
-    for (kind, body, is_delivered) in [
+fn a_toggle_whose_values_the_builder_cannot_convert_vanishes() {
+    builds(&[
         ("boolean", json!({ "disabled": true }), true),
         ("boolean", json!({ "disabled": false }), false),
         ("boolean", enabled(json!({})), true),
@@ -56,6 +68,12 @@ fn what_the_builder_cannot_convert_vanishes() {
             enabled(json!({ "variations": [{ "value": "[1]" }] })),
             false,
         ),
+    ]);
+}
+
+#[test]
+fn a_toggle_whose_rules_or_prerequisites_the_builder_cannot_convert_vanishes() {
+    builds(&[
         (
             "boolean",
             enabled(json!({ "rules": [{ "conditions": [] }] })),
@@ -76,14 +94,7 @@ fn what_the_builder_cannot_convert_vanishes() {
             enabled(json!({ "prerequisites": [{ "key": "x", "value": "y", "type": "string" }] })),
             true,
         ),
-    ] {
-        let data = json!({ "projects": [{
-            "key": "p", "environments": [{ "key": "e" }], "toggles": [toggle("t", kind, &["false", "true"])],
-        }] });
-        let service = Service::with(Some(&data.to_string()), super::Faults::default());
-        service.done("PATCH", T, body.clone());
-        assert_eq!(delivered(&service).is_object(), is_delivered, "{kind}: {body}");
-    }
+    ]);
 }
 
 #[test]
