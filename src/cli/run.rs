@@ -17,6 +17,7 @@ use crate::daemon::{
 use crate::git::RepoUrl;
 use crate::model::ServiceKind;
 use crate::notification;
+use crate::pass::Config;
 use crate::plan::OnDrift;
 use crate::source::{CacheMode, Source};
 use crate::transport::Network;
@@ -47,12 +48,7 @@ async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
     let metrics = Metrics::new();
     let heartbeat = Heartbeat::new(Duration::from_secs(90).max(settings.poll_interval * 3));
     signals::reload_on_hangup(control.clone()).map_err(Failure::failed)?;
-    let network = Network {
-        ca_file: settings.ca_file.clone(),
-        ..Network::default()
-    };
-    let receivers = setup::receivers(settings);
-    notification::spawn(receivers, &network, &metrics, status.clone(), &config.state_dir);
+    notify(settings, &config, &metrics, status.clone());
     let watching = watch_source(settings, &status, &lookup);
     if let Some(listener) = listener {
         let admin = Admin {
@@ -95,6 +91,16 @@ async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
     watching.inspect(tokio::task::JoinHandle::abort);
     tracing::info!(name: "stopped", "stopped");
     Ok(ExitStatus::Clean)
+}
+
+/// Starts the notifications about changes of `status`.
+fn notify(settings: &Settings, config: &Config, metrics: &Metrics, status: watch::Receiver<Status>) {
+    let network = Network {
+        ca_file: settings.ca_file.clone(),
+        ..Network::default()
+    };
+    let receivers = setup::receivers(settings);
+    notification::spawn(receivers, &network, metrics, status, &config.state_dir);
 }
 
 /// Waits until `stop` is raised.

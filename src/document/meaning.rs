@@ -90,14 +90,9 @@ impl MeaningChecker {
     fn variation_names(&mut self, variations: &[RawVariation], list: &At<'_>) {
         let names = variations.iter().map(|variation| variation.name.as_deref());
         for (first, again, name) in repeated(names) {
-            let at = list.item(again);
-            let finding = Finding::new(
-                &check::DUPLICATE_VARIATION,
-                at.key("name").spot(Part::Value),
-                format!("another variation is named `{}`, too", shown(name)),
-            )
-            .help("give each variation a unique name")
-            .related(list.item(first).key("name").spot(Part::Value), "the first one");
+            let message = format!("another variation is named `{}`, too", shown(name));
+            let finding = repeated_name(&check::DUPLICATE_VARIATION, list, [first, again], message)
+                .help("give each variation a unique name");
             add(&mut self.findings, finding);
         }
     }
@@ -161,13 +156,8 @@ impl MeaningChecker {
             .iter()
             .map(|rule| rule.name.as_deref().filter(|name| !name.is_empty()));
         for (first, again, name) in repeated(names) {
-            let at = list.item(again);
-            let finding = Finding::new(
-                &check::DUPLICATE_RULE_NAME,
-                at.key("name").spot(Part::Value),
-                format!("another rule is named `{}`, too", shown(name)),
-            )
-            .related(list.item(first).key("name").spot(Part::Value), "the first one");
+            let message = format!("another rule is named `{}`, too", shown(name));
+            let finding = repeated_name(&check::DUPLICATE_RULE_NAME, list, [first, again], message);
             add(&mut self.findings, finding);
         }
     }
@@ -262,6 +252,17 @@ impl MeaningChecker {
             );
         }
     }
+}
+
+/// Returns the finding about an item of `list` whose name an earlier item has.
+fn repeated_name(
+    check: &'static Check,
+    list: &At<'_>,
+    [first, again]: [usize; 2],
+    message: String,
+) -> Finding {
+    let name = |index| list.item(index).key("name").spot(Part::Value);
+    Finding::new(check, name(again), message).related(name(first), "the first one")
 }
 
 fn matches_everyone(rule: &RawRule) -> bool {

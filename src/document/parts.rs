@@ -9,7 +9,7 @@ use super::raw::{
     RawCondition, RawContent, RawPrerequisite, RawRule, RawServe, RawSplit, RawVariation, Text,
 };
 use super::scalar;
-use super::shape::{Field, ShapeReader, first_line_of};
+use super::shape::{Field, Fields, ShapeReader, first_line_of};
 
 pub(super) const CONTENT: &[&str] = &[
     "rules",
@@ -40,12 +40,8 @@ impl ShapeReader<'_> {
         };
         Some(RawContent {
             rules: self.list(&fields, "rules", Self::rule),
-            disabled_serve: self
-                .required(&fields, "disabledServe")
-                .and_then(|field| self.serve(&field)),
-            default_serve: self
-                .required(&fields, "defaultServe")
-                .and_then(|field| self.serve(&field)),
+            disabled_serve: self.required_serve(&fields, "disabledServe"),
+            default_serve: self.required_serve(&fields, "defaultServe"),
             variations: self.list(&fields, "variations", Self::variation),
             prerequisites: fields
                 .optional("prerequisites")
@@ -54,51 +50,64 @@ impl ShapeReader<'_> {
     }
 
     fn rule(&mut self, field: &Field<'_>) -> Option<RawRule> {
-        let Some(fields) = self.fields(field.node, field.key, "a rule", RULE) else {
-            self.wrong_type(field, "a list of mappings", None);
-            return None;
-        };
+        let fields = self.item(field, "a rule", RULE)?;
         Some(RawRule {
-            name: self.required(&fields, "name").and_then(|field| self.text(&field)),
-            serve: self
-                .required(&fields, "serve")
-                .and_then(|field| self.serve(&field)),
+            name: self.required_text(&fields, "name"),
+            serve: self.required_serve(&fields, "serve"),
             conditions: self.list(&fields, "conditions", Self::condition),
         })
     }
 
     fn condition(&mut self, field: &Field<'_>) -> Option<RawCondition> {
-        let Some(fields) = self.fields(field.node, field.key, "a condition", CONDITION) else {
-            self.wrong_type(field, "a list of mappings", None);
-            return None;
-        };
-        let kind = self.required(&fields, "type").and_then(|field| self.text(&field));
+        let fields = self.item(field, "a condition", CONDITION)?;
+        let kind = self.required_text(&fields, "type");
         let subject = match kind.as_deref() {
             // Whether it needs one depends on the kind of service. The default is not a second report.
             Some("segment") => fields
                 .optional("subject")
                 .map(|field| self.text(&field).unwrap_or_default()),
-            _ => self
-                .required(&fields, "subject")
-                .and_then(|field| self.text(&field)),
+            _ => self.required_text(&fields, "subject"),
         };
         Some(RawCondition {
             kind,
             subject,
-            predicate: self
-                .required(&fields, "predicate")
-                .and_then(|field| self.text(&field)),
+            predicate: self.required_text(&fields, "predicate"),
             objects: self.list(&fields, "objects", Self::object),
-            left_predicate: fields
-                .optional("leftPredicate")
-                .and_then(|field| self.text(&field)),
-            right_predicate: fields
-                .optional("rightPredicate")
-                .and_then(|field| self.text(&field)),
+            left_predicate: self.optional_text(&fields, "leftPredicate"),
+            right_predicate: self.optional_text(&fields, "rightPredicate"),
             right_objects: fields
                 .optional("rightObjects")
                 .and_then(|field| self.items(&field, Self::object)),
         })
+    }
+
+    /// Returns the fields of an item of a list, which is a mapping.
+    fn item<'n>(
+        &mut self,
+        field: &Field<'n>,
+        what: &'static str,
+        known: &[&'static str],
+    ) -> Option<Fields<'n>> {
+        let fields = self.fields(field.node, field.key, what, known);
+        if fields.is_none() {
+            self.wrong_type(field, "a list of mappings", None);
+        }
+        fields
+    }
+
+    fn required_text(&mut self, fields: &Fields<'_>, name: &'static str) -> Option<String> {
+        let field = self.required(fields, name)?;
+        self.text(&field)
+    }
+
+    fn optional_text(&mut self, fields: &Fields<'_>, name: &'static str) -> Option<String> {
+        let field = fields.optional(name)?;
+        self.text(&field)
+    }
+
+    fn required_serve(&mut self, fields: &Fields<'_>, name: &'static str) -> Option<RawServe> {
+        let field = self.required(fields, name)?;
+        self.serve(&field)
     }
 
     fn object(&mut self, field: &Field<'_>) -> Option<Text> {
@@ -114,7 +123,7 @@ impl ShapeReader<'_> {
             select: fields
                 .optional("select")
                 .and_then(|field| self.scalar(&field, scalar::index)),
-            variation: fields.optional("variation").and_then(|field| self.text(&field)),
+            variation: self.optional_text(&fields, "variation"),
             split: fields.optional("split").and_then(|field| self.split(&field)),
         };
         let RawServe {
@@ -197,30 +206,20 @@ impl ShapeReader<'_> {
     }
 
     fn prerequisite(&mut self, field: &Field<'_>) -> Option<RawPrerequisite> {
-        let Some(fields) = self.fields(field.node, field.key, "a prerequisite", PREREQUISITE) else {
-            self.wrong_type(field, "a list of mappings", None);
-            return None;
-        };
+        let fields = self.item(field, "a prerequisite", PREREQUISITE)?;
         Some(RawPrerequisite {
-            key: self.required(&fields, "key").and_then(|field| self.text(&field)),
-            value: self
-                .required(&fields, "value")
-                .and_then(|field| self.text(&field)),
-            kind: self.required(&fields, "type").and_then(|field| self.text(&field)),
+            key: self.required_text(&fields, "key"),
+            value: self.required_text(&fields, "value"),
+            kind: self.required_text(&fields, "type"),
         })
     }
 
     fn variation(&mut self, field: &Field<'_>) -> Option<RawVariation> {
-        let Some(fields) = self.fields(field.node, field.key, "a variation", VARIATION) else {
-            self.wrong_type(field, "a list of mappings", None);
-            return None;
-        };
+        let fields = self.item(field, "a variation", VARIATION)?;
         Some(RawVariation {
-            value: self
-                .required(&fields, "value")
-                .and_then(|field| self.text(&field)),
-            name: self.required(&fields, "name").and_then(|field| self.text(&field)),
-            description: fields.optional("description").and_then(|field| self.text(&field)),
+            value: self.required_text(&fields, "value"),
+            name: self.required_text(&fields, "name"),
+            description: self.optional_text(&fields, "description"),
         })
     }
 }
