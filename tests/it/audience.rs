@@ -7,10 +7,7 @@ use crate::support::{Gitoggle, World, doc};
 /// A world in which the age for `pay` rises from 18 to 21.
 fn world() -> World {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Ask for 21 years");
+    world.repo.commit_pay(21, "Ask for 21 years");
     world
 }
 

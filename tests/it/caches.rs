@@ -158,10 +158,7 @@ fn a_daemon_reports_a_full_disk_at_readyz() {
     };
     let daemon = Daemon::ready(world, |run| run);
     disk.fill_up_to(0);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     daemon.is_unready_for(&["No space left on device"]);
     assert_eq!(daemon.said("class="), 0, "{}", daemon.log());
     disk.make_room();

@@ -25,7 +25,7 @@ fn a_run_that_checks_no_document_fails_unless_allow_empty_is_given() {
         .exit(0)
         .any_stdout();
 
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     world.validate().exit(0).any_stdout();
     fails(world.validate().arg(world.repo.path().join("README.md")));
     let json = world.validate().arg(world.repo.path().join("README.md"));
@@ -174,7 +174,7 @@ fn a_path_in_any_repository_is_a_filter_there() {
 #[test]
 fn a_bare_repository_is_checked_at_its_head() {
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     let bare = world.repo.clone_bare(&world.path("bare.git"));
     world
         .bare("validate")

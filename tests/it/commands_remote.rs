@@ -95,10 +95,7 @@ fn a_scope_is_suspended_and_resumed_from_a_terminal() {
         .set("scope", "shop/prodution/**")
         .exit(0)
         .stdout("resumed shop/prodution/**\n");
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     daemon.becomes("shop/prod/pay", "pending");
     command("resume")
         .set("scope", "shop/test/**")

@@ -32,8 +32,7 @@ fn world() -> World {
     world
         .repo
         .file("shop/prod/new_feature.yaml", BANNER)
-        .file("shop/prod/pay.yaml", doc(18))
-        .commit("Add toggles");
+        .commit_pay(18, "Add toggles");
     world
 }
 

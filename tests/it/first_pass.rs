@@ -7,7 +7,7 @@ const CHOICES: &[&str] = &["--first-pass", "assert", "adopt"];
 #[test]
 fn a_first_pass_is_held_until_a_decision() {
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     world.apply().exit(4).says(CHOICES).never_says(&["panicked"]);
     world.nothing_sent();
 }
@@ -15,7 +15,7 @@ fn a_first_pass_is_held_until_a_decision() {
 #[test]
 fn a_plan_shows_what_a_first_pass_would_publish_and_is_not_an_error() {
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     world.plan().exit(0).says(&[
         "held shop/prod/pay",
         "create shop/prod/pay",
@@ -99,7 +99,7 @@ fn an_undecided_first_pass_names_the_commit_of_each_toggle_that_is_shown() {
 #[test]
 fn a_guessed_commit_does_not_decide_about_a_first_pass() {
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     world
         .repo
         .file("README.md", "Toggles\n")
@@ -112,7 +112,7 @@ fn a_guessed_commit_does_not_decide_about_a_first_pass() {
 #[test]
 fn assert_publishes_everything_once() {
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     world.apply().set("first-pass", "assert").exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(18, "Add pay"))]);
     world.apply().set("first-pass", "assert").exit(0).any_output();
@@ -122,7 +122,7 @@ fn assert_publishes_everything_once() {
 #[test]
 fn adopt_records_everything_and_publishes_nothing() {
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     world.apply().set("first-pass", "adopt").exit(0).any_output();
     world.nothing_sent();
     let state = Repo::at(&world.state().join("state.git"));
@@ -131,10 +131,7 @@ fn adopt_records_everything_and_publishes_nothing() {
         doc(18)
     );
 
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(19))
-        .commit("Change pay");
+    world.repo.commit_pay(19, "Change pay");
     world.apply().exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(19, "Change pay"))]);
 }

@@ -178,7 +178,7 @@ fn a_link_is_refused_and_permissions_stay() {
 #[test]
 fn a_revision_and_a_flag_of_another_command_are_refused() {
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("x");
+    world.repo.commit_pay(18, "x");
     let bare = world.repo.clone_bare(&world.path("bare"));
     fmt_in(&world)
         .set("repo", bare.path())

@@ -14,11 +14,8 @@ fn comment(run: crate::support::Gitoggle) -> String {
 #[test]
 fn a_change_is_named_after_the_last_commit_that_touched_its_file() {
     let world = World::with_pay_applied();
-    world.repo.file("shop/prod/pay.yaml", doc(20)).commit("Twenty");
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Twenty-one");
+    world.repo.commit_pay(20, "Twenty");
+    world.repo.commit_pay(21, "Twenty-one");
     world.repo.file("README.md", "x\n").commit("Something else");
     assert_eq!(comment(world.plan()), "Twenty-one");
     assert_eq!(
@@ -47,8 +44,7 @@ fn a_merged_change_names_the_branch_commit_unless_first_parent_is_set() {
     world
         .repo
         .branch("change")
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Ask for 21 years")
+        .commit_pay(21, "Ask for 21 years")
         .checkout("main")
         .file("README.md", "x\n")
         .commit("Meanwhile")
@@ -64,14 +60,10 @@ fn a_merged_change_names_the_branch_commit_unless_first_parent_is_set() {
 fn a_rewritten_history_is_followed_and_differences_are_published() {
     let world = World::with_pay_applied();
     let before = world.repo.head();
-    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("A mistake");
+    world.repo.commit_pay(21, "A mistake");
     world.apply().exit(0).any_output();
     world.service.take();
-    world
-        .repo
-        .force(&before)
-        .file("shop/prod/pay.yaml", doc(22))
-        .commit("What was meant");
+    world.repo.force(&before).commit_pay(22, "What was meant");
     let follow = world.apply().set("history", "follow");
     follow.exit(0).says(&["rewritten"]);
     world.sent(&[("shop/prod/pay", body(22, "What was meant"))]);
@@ -81,14 +73,10 @@ fn a_rewritten_history_is_followed_and_differences_are_published() {
 fn a_rewritten_history_can_be_refused() {
     let world = World::with_pay_applied();
     let before = world.repo.head();
-    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("A mistake");
+    world.repo.commit_pay(21, "A mistake");
     world.apply().exit(0).any_output();
     world.service.take();
-    world
-        .repo
-        .force(&before)
-        .file("shop/prod/pay.yaml", doc(22))
-        .commit("Other");
+    world.repo.force(&before).commit_pay(22, "Other");
     world
         .apply()
         .set("history", "refuse")
@@ -102,7 +90,7 @@ fn a_rewritten_history_can_be_refused() {
 #[test]
 fn a_revert_is_published_like_any_other_change() {
     let world = World::with_pay_applied();
-    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("A mistake");
+    world.repo.commit_pay(21, "A mistake");
     world.apply().exit(0).any_output();
     world.service.take();
     world.repo.revert();
@@ -116,7 +104,7 @@ fn a_revert_is_published_like_any_other_change() {
 #[test]
 fn a_change_that_is_reverted_before_a_pass_is_not_published() {
     let world = World::with_pay_applied();
-    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("A mistake");
+    world.repo.commit_pay(21, "A mistake");
     world.repo.revert();
     world.apply().exit(0).any_output();
     world.nothing_sent();
@@ -134,11 +122,7 @@ fn a_repository_at_a_new_path_keeps_its_state() {
 #[test]
 fn a_ref_can_be_a_branch_a_tag_a_commit_or_a_full_name() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .branch("change")
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Ask for 21 years");
+    world.repo.branch("change").commit_pay(21, "Ask for 21 years");
     world.repo.tag("v2").git(&["tag", "-a", "-m", "Annotated", "v2a"]);
     let id = world.repo.head();
     world.repo.checkout("main");

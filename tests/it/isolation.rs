@@ -123,10 +123,7 @@ fn a_wrong_path_in_the_base_url_is_not_a_success() {
     world
         .service
         .always(|_| Answer::json(404, r#"{"message": "no route"}"#));
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     daemon.is_unready_for(&["404", "`--base-url`"]);
     daemon.becomes("shop/prod/pay", "pending");
     world.service.always(|_| Answer::applied());
@@ -142,10 +139,7 @@ fn a_pass_without_an_applied_or_refused_toggle_is_not_a_success() {
     world
         .service
         .always(|_| Answer::json(503, r#"{"message": "in maintenance"}"#));
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     daemon.is_unready_for(&["applied and refused nothing", "in maintenance"]);
     daemon.stops_cleanly();
     world.status().exit(0).says(&["pending", "in maintenance"]);
@@ -204,15 +198,9 @@ fn retry_after_delays_a_newer_commit_and_the_daemon_reports_it() {
     world
         .service
         .answers([Answer::json(429, "{}").header("Retry-After", "4")]);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world.service.wait_for(1);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(22))
-        .commit("Change it again");
+    world.repo.commit_pay(22, "Change it again");
     eventually("the wait to be shown", || {
         let text = daemon.endpoint.get("/readyz")?.body;
         let is_shown = text.contains("waiting until") && text.contains("(Retry-After)");

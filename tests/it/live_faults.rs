@@ -213,15 +213,12 @@ fn killed_after(act: &str) -> (LiveService, Repo) {
     let service = LiveService::start(&json!([toggle("pay")]));
     let world = &service.world;
     let remote = Repo::bare(&world.path("remote.git"));
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     job(&service, "first")
         .set("first-pass", "assert")
         .exit(0)
         .any_output();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(20))
-        .commit("Raise the age");
+    world.repo.commit_pay(20, "Raise the age");
     service.script("PATCH", "/pay/targeting", &json!(act));
     let requests = service.requests(|| {
         // The process may not learn the outcome before it is killed.
@@ -297,9 +294,9 @@ fn unknown_from_documented(act: &str) -> LiveService {
     let service = LiveService::start(&json!([toggle("pay")]));
     let repo = &service.world.repo;
     let apply = || service.apply().set("service-kind", "documented");
-    repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    repo.commit_pay(18, "Add pay");
     apply().set("first-pass", "assert").exit(0).any_output();
-    repo.file("shop/prod/pay.yaml", doc(20)).commit("Raise the age");
+    repo.commit_pay(20, "Raise the age");
     for _ in 0..4 {
         service.script("PATCH", "/pay/targeting", &json!(act));
     }
@@ -339,7 +336,7 @@ fn a_change_of_someone_else_after_an_unknown_request_is_held_even_if_the_service
         service.apply().exit_in(&[0, 4]).any_output();
         assert_eq!(comments(&service), before, "{act}");
         let repo = &service.world.repo;
-        repo.file("shop/prod/pay.yaml", doc(22)).commit("Raise it again");
+        repo.commit_pay(22, "Raise it again");
         service
             .apply()
             .exit(4)

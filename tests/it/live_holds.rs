@@ -54,7 +54,7 @@ fn the_status_shows_why_the_last_pass_held_a_change_until_another_one_is_due() {
     assert!(requests.is_empty(), "{requests:?}");
     let commit = |age| {
         let repo = &service.world.repo;
-        repo.file("shop/prod/pay.yaml", doc(age)).commit("Raise it again");
+        repo.commit_pay(age, "Raise it again");
     };
     commit(22);
     status().exit(0).stdout_contains(&["pending  shop/prod/pay"]);
@@ -151,8 +151,7 @@ fn adopt_records_what_is_equal_and_holds_what_differs() {
         .world
         .repo
         .file("shop/prod/other.yaml", doc(18))
-        .file("shop/prod/pay.yaml", doc(18))
-        .commit("Add both");
+        .commit_pay(18, "Add both");
     let content = crate::support::content(18);
     service.edit(
         "other",

@@ -237,7 +237,7 @@ fn an_unknown_toggle_is_an_error_with_the_closest_name() {
 #[test]
 fn shared_state_is_chosen_as_by_status() {
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     let shared = Repo::bare(&world.path("shared"));
     for name in ["one", "two"] {
         world

@@ -288,7 +288,7 @@ fn credentials_do_not_go_to_a_state_remote_on_another_host() {
 #[test]
 fn the_ssh_program_reads_a_repository_without_getting_secrets() {
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     let bare = world.repo.clone_bare(&world.path("hosted.git"));
     let ssh = git_host::fake_ssh(world.root());
     for (number, url) in [

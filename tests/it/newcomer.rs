@@ -1,6 +1,6 @@
 //! The errors of a first attempt: what was attempted, the cause in plain words, and what to try.
 
-use crate::support::{World, doc};
+use crate::support::World;
 
 /// Words of libraries that mean nothing to a user.
 const FOREIGN: &[&str] = &[
@@ -15,7 +15,7 @@ const FOREIGN: &[&str] = &[
 
 fn world() -> World {
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     world
 }
 

@@ -52,10 +52,7 @@ fn after_disable_a_returning_file_is_a_create() {
     let world = without_pay();
     world.apply().set("on-remove", "disable").exit(0).any_output();
     world.service.take();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(18))
-        .commit("Bring pay back");
+    world.repo.commit_pay(18, "Bring pay back");
     let plan = world.plan().set("output", "json").exit(0).json();
     assert_eq!(plan["changes"][0]["action"], json!("create"));
     world.apply().exit(0).any_output();
@@ -68,10 +65,7 @@ fn forget_publishes_nothing_and_a_returning_file_is_a_create() {
     world.apply().set("on-remove", "forget").exit(0).any_output();
     world.nothing_sent();
     assert_eq!(applied(&world), ["shop/prod/search.yaml"]);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(18))
-        .commit("Bring pay back");
+    world.repo.commit_pay(18, "Bring pay back");
     world.apply().exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(18, "Bring pay back"))]);
 }
@@ -104,7 +98,7 @@ fn an_object_that_the_history_does_not_contain_is_not_published() {
     ]);
     forger.git(&["checkout", "--quiet", "FETCH_HEAD"]);
     let message = forger.git(&["log", "-1", "--format=%B"]);
-    forger.file("shop/prod/pay.yaml", doc(99)).commit(&message);
+    forger.commit_pay(99, &message);
     state.git(&["fetch", "--quiet", &work.display().to_string(), "HEAD"]);
     state.git(&["update-ref", "refs/gitoggle/applied", "FETCH_HEAD"]);
 
@@ -141,10 +135,7 @@ fn an_environment_that_loses_all_its_documents_is_held() {
 #[test]
 fn an_unknown_toggle_without_a_file_is_an_orphan_that_reports_the_unknown_outcome() {
     let world = World::with_pay_and_search_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world.service.answers([Answer::stores_and_hangs()]);
     let run = world.apply().start();
     world.service.wait_for(1);
@@ -222,7 +213,7 @@ fn a_file_that_a_merge_removed_is_attributed_to_the_merge() {
         .file("README.md", "Toggles")
         .commit("Say what this is");
     world.repo.checkout("main");
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     world.settle();
     world
         .repo
@@ -262,10 +253,7 @@ fn a_refused_update_does_not_park_the_disable_that_replaces_it() {
     world
         .service
         .answers([Answer::json(422, r#"{"code": "no", "message": "will not do"}"#)]);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     daemon.becomes("shop/prod/pay", "failed");
     world.service.take();
     world.repo.remove("shop/prod/pay.yaml").commit("Remove pay");
@@ -289,10 +277,7 @@ fn a_disable_with_an_unknown_outcome_does_not_park_the_returning_file() {
     world.repo.remove("shop/prod/pay.yaml").commit("Remove pay");
     daemon.becomes("shop/prod/pay", "failed");
     world.service.take();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(18))
-        .commit("Bring pay back");
+    world.repo.commit_pay(18, "Bring pay back");
     world.service.wait_for(1);
     world.sent(&[("shop/prod/pay", body(18, "Bring pay back"))]);
     daemon.becomes("shop/prod/pay", "in_sync");

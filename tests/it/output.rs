@@ -1,6 +1,6 @@
 //! The complete output of each command for people.
 
-use crate::support::{Answer, World, doc};
+use crate::support::{Answer, World};
 
 #[test]
 fn a_plan_is_printed_as_text() {
@@ -144,10 +144,7 @@ Nothing to do.
 #[test]
 fn an_apply_for_github_lists_failures_in_the_job_summary() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world
         .service
         .answers([Answer::json(422, r#"{"message": "no such attribute"}"#)]);
@@ -280,7 +277,7 @@ fn configuration_errors_are_printed_together() {
 #[test]
 fn an_error_has_the_attempt_the_cause_and_a_hint() {
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add");
+    world.repo.commit_pay(18, "Add");
     world.write("empty", "");
     for (setting, value, text) in [
         (

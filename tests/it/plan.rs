@@ -8,10 +8,7 @@ use crate::support::{World, content, doc};
 /// A world in which `pay` is applied and a change of it is not.
 fn with_a_change() -> World {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Ask for 21 years");
+    world.repo.commit_pay(21, "Ask for 21 years");
     world
 }
 
@@ -51,7 +48,7 @@ fn a_plan_works_with_a_read_only_state() {
 #[test]
 fn a_plan_works_without_a_state() {
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     world
         .plan()
         .set("first-pass", "assert")
@@ -101,11 +98,7 @@ fn the_digest_is_the_same_after_a_merge_and_differs_between_plans() {
         raw_digest(world)
     };
     let nothing = digest(&world);
-    world
-        .repo
-        .branch("change")
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Ask for 21 years");
+    world.repo.branch("change").commit_pay(21, "Ask for 21 years");
     let on_branch = digest(&world);
     world
         .repo
@@ -114,10 +107,7 @@ fn the_digest_is_the_same_after_a_merge_and_differs_between_plans() {
         .commit("Something else")
         .merge("change", "Merge it");
     assert_eq!(digest(&world), on_branch);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(22))
-        .commit("Ask for 22 years");
+    world.repo.commit_pay(22, "Ask for 22 years");
     assert_ne!(digest(&world), on_branch);
     assert_ne!(nothing, on_branch);
 }
@@ -139,7 +129,7 @@ fn raw_digest(world: &World) -> String {
 fn the_detailed_exit_code_reports_changes() {
     let world = World::with_pay_applied();
     world.plan().arg("--detailed-exitcode").exit(0).any_output();
-    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Change");
+    world.repo.commit_pay(21, "Change");
     world.plan().exit(0).any_output();
     world.plan().arg("--detailed-exitcode").exit(2).any_output();
     world.repo.file("shop/prod/bad.yaml", "nonsense\n").commit("Bad");
@@ -211,10 +201,7 @@ fn a_plan_needs_no_token() {
 #[test]
 fn a_shallow_clone_uses_the_newest_message_and_reports_it() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Ask for 21 years");
+    world.repo.commit_pay(21, "Ask for 21 years");
     world.repo.file("README.md", "x\n").commit("Newest");
     let shallow = world.repo.clone_shallow(1, &world.path("shallow"));
     let plan = world

@@ -11,8 +11,7 @@ fn a_merged_file_becomes_exactly_one_patch() {
     world
         .repo
         .branch("adults")
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Ask for 21 years\n\nThe law has changed.\n")
+        .commit_pay(21, "Ask for 21 years\n\nThe law has changed.\n")
         .checkout("main")
         .merge("adults", "Merge pull request #7");
 
@@ -71,7 +70,7 @@ fn an_invalid_file_does_not_block_other_toggles() {
     world.apply().exit(3).says(&["shop/prod/pay.yaml:10:"]);
     world.nothing_sent();
 
-    world.repo.file("shop/prod/pay.yaml", doc(19)).commit("Repair it");
+    world.repo.commit_pay(19, "Repair it");
     world.apply().exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(19, "Repair it"))]);
 }
@@ -166,7 +165,7 @@ fn json_files_are_documents_too() {
 #[test]
 fn a_base_url_can_have_a_path() {
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     world
         .apply()
         .set("base-url", format!("{}/toggles/v2/", world.service.url()))
@@ -231,14 +230,11 @@ fn only_toggles_in_scope_are_published() {
 #[test]
 fn a_comment_is_the_commit_message_in_any_encoding_and_with_any_line_ends() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(20))
-        .commit("  First\r\n\r\nSecond\r\n\n");
+    world.repo.commit_pay(20, "  First\r\n\r\nSecond\r\n\n");
     world.apply().exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(20, "First\n\nSecond"))]);
 
-    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("");
+    world.repo.commit_pay(21, "");
     world.apply().exit(0).any_output();
     let comment = format!("(no message) {}", world.repo.head());
     world.sent(&[("shop/prod/pay", body(21, &comment))]);
@@ -260,10 +256,7 @@ fn a_comment_is_the_commit_message_in_any_encoding_and_with_any_line_ends() {
 #[test]
 fn a_long_comment_is_cut_between_characters() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(20))
-        .commit(&"é".repeat(2000));
+    world.repo.commit_pay(20, &"é".repeat(2000));
     world.apply().set("comment-max-chars", "10").exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(20, &format!("{}…", "é".repeat(9))))]);
 }
@@ -271,7 +264,7 @@ fn a_long_comment_is_cut_between_characters() {
 #[test]
 fn what_was_applied_is_a_commit_that_names_the_source_and_the_toggles() {
     let world = World::with_pay_applied();
-    world.repo.file("shop/prod/pay.yaml", doc(20)).commit("Twenty");
+    world.repo.commit_pay(20, "Twenty");
     world.apply().exit(0).any_output();
     let state = Repo::at(&world.state().join("state.git"));
     assert_eq!(state.git(&["rev-parse", "--is-bare-repository"]), "true");

@@ -171,8 +171,7 @@ fn on_invalid_stop_publishes_nothing_while_a_document_is_invalid() {
     world
         .repo
         .file("shop/prod/bad.yaml", "nonsense\n")
-        .file("shop/prod/pay.yaml", doc(19))
-        .commit("Add nonsense");
+        .commit_pay(19, "Add nonsense");
     let plan = world.plan().set("on-invalid", "stop").set("output", "json");
     let plan = plan.exit(3).json();
     assert_eq!(

@@ -13,7 +13,7 @@ fn a_moved_repository_publishes_nothing_again() {
     world.apply().set("repo", moved.path()).exit(0).any_output();
     world.nothing_sent();
     let work = Repo::at(&world.path("gone"));
-    work.file("shop/prod/pay.yaml", doc(21)).commit("Change pay");
+    work.commit_pay(21, "Change pay");
     work.git(&["push", "-q", moved.path().to_str().unwrap(), "main"]);
     world.apply().set("repo", moved.path()).exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
@@ -51,10 +51,7 @@ fn a_restored_backup_repeats_only_later_publishes() {
     world.service.take();
     let backup = world.path("backup");
     copy(&world.state(), &backup);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world.apply().exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
     std::fs::remove_dir_all(world.state()).unwrap();
@@ -90,12 +87,9 @@ fn an_unknown_outcome_of_the_same_process_causes_no_delay() {
     // Longer than the timeout of `eventually`.
     let _daemon = Daemon::ready(&world, |run| run.set("timeout", "100s"));
     world.service.always(|_| Answer::status(503));
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world.service.wait_for(1);
-    world.repo.file("shop/prod/pay.yaml", doc(22)).commit("Newer");
+    world.repo.commit_pay(22, "Newer");
     eventually("the newer document", || {
         let requests = world.service.requests();
         let mut requests = requests.iter();
@@ -108,10 +102,7 @@ fn a_newer_document_waits_until_the_request_of_a_killed_process_has_ended() {
     let world = World::with_pay_applied();
     world.repo.file("shop/prod/zoo.yaml", doc(1)).commit("Add zoo");
     world.settle();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world.service.answers([Answer::stores_and_hangs()]);
     let killed = world.apply().start();
     world.service.wait_for(1);

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use crate::support::git_host::{self, Door};
-use crate::support::{Answer, Daemon, Remote, Repo, World, doc, eventually};
+use crate::support::{Answer, Daemon, Remote, Repo, World, eventually};
 
 #[test]
 fn a_declined_push_is_reported_with_the_output_of_the_hook() {
@@ -152,10 +152,7 @@ fn proxy(answer: &'static str) -> String {
 fn a_failing_proxy_is_named_for_git_and_for_the_service() {
     let remote = Remote::new(Door::Open);
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     let dead = TcpListener::bind("127.0.0.1:0").unwrap();
     let dead_address = dead.local_addr().unwrap().to_string();
     drop(dead);

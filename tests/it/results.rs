@@ -177,7 +177,7 @@ fn warnings_of_sent_documents_are_one_line() {
 #[test]
 fn a_scheduled_job_can_succeed_while_toggles_are_held() {
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     let job = || world.apply().arg("--exit-zero-when-held");
     world.apply().exit(4).any_output();
     job()
@@ -196,10 +196,7 @@ fn a_scheduled_job_can_succeed_while_toggles_are_held() {
 fn a_scheduled_job_can_succeed_on_a_stale_checkout() {
     let world = World::with_pay_applied();
     let old = world.repo.head();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world.settle();
     world.repo.checkout(&old);
     world

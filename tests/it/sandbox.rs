@@ -107,11 +107,7 @@ fn the_sandbox_prints_what_a_person_enters_to_use_it() {
 #[test]
 fn the_sandbox_stores_published_documents() {
     let sandbox = Sandbox::start("");
-    sandbox
-        .world
-        .repo
-        .file("shop/prod/pay.yaml", doc(18))
-        .commit("Add pay");
+    sandbox.world.repo.commit_pay(18, "Add pay");
     sandbox.apply().set("first-pass", "assert").exit(0).any_output();
     let history = sandbox.history();
     assert_eq!(history.len(), 1, "{history:?}");
@@ -125,11 +121,7 @@ fn the_sandbox_stores_published_documents() {
 #[test]
 fn the_sandbox_requires_its_token() {
     let sandbox = Sandbox::start("");
-    sandbox
-        .world
-        .repo
-        .file("shop/prod/pay.yaml", doc(18))
-        .commit("Add pay");
+    sandbox.world.repo.commit_pay(18, "Add pay");
     sandbox
         .apply()
         .env("GITOGGLE_TOKEN", "another")

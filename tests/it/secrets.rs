@@ -1,15 +1,12 @@
 //! No output contains a secret, at any log level.
 
 use crate::support::files::holding;
-use crate::support::{Answer, TOKEN, World, doc};
+use crate::support::{Answer, TOKEN, World};
 
 #[test]
 fn the_token_is_in_no_output_and_in_no_file() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world.service.answers([
         Answer::status(500),
         // The service repeats the token in its response.
@@ -28,10 +25,7 @@ fn the_token_is_in_no_output_and_in_no_file() {
             !printed.to_lowercase().contains("authorization"),
             "{level}: {printed}"
         );
-        world
-            .repo
-            .file("shop/prod/pay.yaml", doc(22))
-            .commit("Change pay again");
+        world.repo.commit_pay(22, "Change pay again");
     }
     world
         .plan()
@@ -46,10 +40,7 @@ fn the_token_is_in_no_output_and_in_no_file() {
 #[test]
 fn rust_log_does_not_raise_the_level_of_http_and_tls() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     let printed = world
         .apply()
         .env("RUST_LOG", "trace,hyper=trace,rustls=trace,h2=trace")
@@ -63,10 +54,7 @@ fn rust_log_does_not_raise_the_level_of_http_and_tls() {
 #[test]
 fn a_json_log_is_json_line_by_line() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change\npay");
+    world.repo.commit_pay(21, "Change\npay");
     let mut child = world.apply().set("log-format", "json").start_piped();
     let code = child.wait().unwrap().code();
     assert_eq!(code, Some(0));
@@ -100,10 +88,7 @@ fn passwords_in_urls_are_refused_and_not_shown() {
 #[test]
 fn a_device_or_a_pipe_is_neither_a_secret_file_nor_read_without_end() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     let pipe = world.path("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     assert!(made.unwrap().success());

@@ -2,15 +2,12 @@
 
 use serde_json::json;
 
-use crate::support::{Gitoggle, TOKEN, World, body, doc};
+use crate::support::{Gitoggle, TOKEN, World, body};
 
 /// A world in which a change of `pay` is pending.
 fn waiting() -> World {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world
 }
 
@@ -292,8 +289,7 @@ fn a_file_in_the_repository_can_change_the_plan_but_not_where_secrets_go() {
     world
         .repo
         .file("gitoggle.yaml", "comment_max_chars: 3\non_remove: disable\n")
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Shape it");
+        .commit_pay(21, "Shape it");
     let config = world.repo.path().join("gitoggle.yaml");
     world.apply().set("config", &config).exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(21, "Sh…"))]);

@@ -26,10 +26,7 @@ fn a_file_in_a_repository_is_refused_in_one_message() {
 #[test]
 fn a_file_outside_of_any_repository_is_trusted_wherever_the_process_starts() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     let folder = world.path("operator");
     std::fs::create_dir(&folder).unwrap();
     let text = format!(
@@ -100,10 +97,7 @@ fn a_missing_secret_file_is_reported_at_startup() {
 #[test]
 fn a_token_with_a_scheme_is_refused_with_a_hint() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     let file = world.write("token", &format!("bearer {TOKEN}\n"));
     for run in [
         world.apply().env("GITOGGLE_TOKEN", format!("Bearer {TOKEN}")),

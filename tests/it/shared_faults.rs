@@ -49,7 +49,7 @@ impl Hosted {
 fn local() -> (World, Repo) {
     let world = World::new();
     let remote = Repo::bare(&world.path("remote.git"));
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     (world, remote)
 }
 
@@ -68,7 +68,7 @@ fn applied(world: &World) {
 }
 
 fn change(world: &World, age: u32, message: &str) {
-    world.repo.file("shop/prod/pay.yaml", doc(age)).commit(message);
+    world.repo.commit_pay(age, message);
 }
 
 /// Kills a job after its request was stored.

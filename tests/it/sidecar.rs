@@ -1,6 +1,6 @@
 //! A daemon whose checkout git-sync updates.
 
-use crate::support::{Daemon, GitSync, Repo, World, body, doc};
+use crate::support::{Daemon, GitSync, Repo, World, body};
 
 #[test]
 fn git_housekeeping_starts_no_pass() {
@@ -14,10 +14,7 @@ fn git_housekeeping_starts_no_pass() {
         sync.root().git(&["update-ref", "refs/heads/elsewhere", "HEAD"]);
         sync.root().git(&["update-ref", "-d", "refs/heads/elsewhere"]);
     }
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     sync.sync();
     world.service.wait_for(1);
     daemon.has_seen(&world.repo.head());
@@ -33,10 +30,7 @@ fn each_synced_commit_causes_at_most_one_pass() {
     let daemon = Daemon::ready(&world, |run| run.set("repo", sync.link()));
     let passes = daemon.passes();
     for age in 31..41 {
-        world
-            .repo
-            .file("shop/prod/pay.yaml", doc(age))
-            .commit(&format!("Ask for {age} years"));
+        world.repo.commit_pay(age, &format!("Ask for {age} years"));
         sync.sync();
     }
     daemon.has_seen(&world.repo.head());
@@ -50,10 +44,7 @@ fn each_synced_commit_causes_at_most_one_pass() {
 #[test]
 fn a_checkout_may_be_mounted_at_another_path() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     let sync = GitSync::synced(&world);
     let mounted = world.path("elsewhere");
     std::fs::rename(sync.root().path(), &mounted).unwrap();
@@ -65,10 +56,7 @@ fn a_checkout_may_be_mounted_at_another_path() {
 #[test]
 fn a_daemon_that_starts_before_the_first_sync_waits_for_a_checkout() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     let sync = GitSync::of(&world);
     let daemon = Daemon::start(&world, |run| run.set("repo", sync.link()));
     waits_for_a_checkout(&daemon, &sync);
@@ -113,10 +101,7 @@ fn state_follows_the_origin_of_the_checkout_without_a_restart() {
     let moved = Repo::bare(&world.path("moved.git"));
     let url = moved.path().display().to_string();
     sync.root().git(&["remote", "set-url", "origin", &url]);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     sync.sync();
     daemon.has_seen(&world.repo.head());
     daemon.becomes("shop/prod/pay", "in_sync");

@@ -171,7 +171,7 @@ fn with_featureprobe_keys_that_differ_only_in_case_are_one_toggle() {
 #[test]
 fn a_tree_of_more_than_a_million_files_is_refused_quickly_by_every_command() {
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     let blob = world.repo.id("HEAD:shop/prod/pay.yaml");
     let mut tree = make_tree(
         &world.repo,

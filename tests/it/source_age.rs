@@ -77,10 +77,7 @@ fn a_git_sync_that_the_host_refuses_is_visible() {
 fn a_git_sync_that_a_lock_keeps_from_switching_is_visible() {
     let world = World::with_pay_applied();
     let (sync, daemon) = stopped(&world);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     std::fs::write(sync.root().path().join(".git/HEAD.lock"), "").unwrap();
     sync.fails();
     is_not_checked_out(&world, &daemon);
@@ -95,10 +92,7 @@ fn a_git_sync_that_a_lock_keeps_from_switching_is_visible() {
 fn a_git_sync_that_was_killed_while_it_added_a_work_tree_is_visible_after_a_restart_too() {
     let world = World::with_pay_applied();
     let (sync, daemon) = stopped(&world);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     sync.is_killed_while_it_adds(&world.repo.head());
     for _ in 0..2 {
         sync.fails();

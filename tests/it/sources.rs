@@ -1,7 +1,7 @@
 //! Kinds of sources, and the errors for all others.
 
 use crate::support::git_host::Door;
-use crate::support::{Remote, Repo, World, body, doc};
+use crate::support::{Remote, Repo, World, body};
 
 /// Applies from `place` and asserts that exactly the pending change was sent.
 #[track_caller]
@@ -12,10 +12,7 @@ fn applies_from(world: &World, place: &str) {
 
 fn waiting() -> World {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world
 }
 
@@ -137,7 +134,7 @@ fn each_kind_of_path_that_is_not_a_repository_gets_its_own_error() {
         .stderr_contains(&["$TMP/nowhere"])
         .any_stdout();
     // A folder inside a repository is not a repository: there is no search in parent folders.
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     world
         .plan()
         .set("repo", world.repo.path().join("shop"))
@@ -249,7 +246,7 @@ fn unsupported_repository_formats_are_named() {
         .any_stdout();
 
     let partial = Repo::new(&world.path("partial"));
-    partial.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    partial.commit_pay(18, "Add pay");
     partial.git(&["config", "core.repositoryFormatVersion", "1"]);
     partial.git(&["config", "extensions.partialClone", "origin"]);
     world

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::support::git_host::Door;
-use crate::support::{Daemon, Gitoggle, Remote, Repo, World, body, content, doc};
+use crate::support::{Daemon, Gitoggle, Remote, Repo, World, body, content};
 
 /// Makes a world in which a newer commit was applied, and a checkout of an older one.
 fn older() -> (World, Repo) {
@@ -19,7 +19,7 @@ fn older() -> (World, Repo) {
 }
 
 fn change(world: &World, age: u32, message: &str) {
-    world.repo.file("shop/prod/pay.yaml", doc(age)).commit(message);
+    world.repo.commit_pay(age, message);
 }
 
 /// Asserts that one request set the toggle back to the document of the older commit.
@@ -163,7 +163,7 @@ impl Sidecar {
     /// Clones with `depth` commits (`0`: all), applies them, and deletes the disk.
     fn new(depth: &'static str) -> Self {
         let world = World::new();
-        world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+        world.repo.commit_pay(18, "Add pay");
         let folder = world.path("checkout");
         let checkout = match depth {
             "0" => {

@@ -114,7 +114,7 @@ fn a_status_with_every_toggle_in_sync_is_a_success() {
 #[test]
 fn status_sends_no_request_and_writes_nothing() {
     let world = World::with_pay_applied();
-    world.repo.file("shop/prod/pay.yaml", doc(19)).commit("Change");
+    world.repo.commit_pay(19, "Change");
     let before = crate::support::files::listing(world.root());
     let connections = world.service.connections();
     world.status().exit_in(&[0, 1]).any_output();
@@ -162,8 +162,7 @@ fn the_markdown_lists_toggles_that_are_not_in_sync() {
     world
         .repo
         .file("shop/prod/bad.yaml", "nonsense\n")
-        .file("shop/prod/pay.yaml", doc(20))
-        .commit("All kinds of things");
+        .commit_pay(20, "All kinds of things");
     let markdown = "### gitoggle status\n\n\
          2 toggles: 1 held, 1 pending\n\n\
          ` $REPO ` ` refs/heads/main ` ` <short> `\n\n\
@@ -182,7 +181,7 @@ fn the_markdown_lists_toggles_that_are_not_in_sync() {
 #[test]
 fn a_refusal_is_reported_for_a_toggle_that_is_also_held() {
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     world
         .service
         .always(|_| Answer::json(409, r#"{"message": "not before Monday"}"#));

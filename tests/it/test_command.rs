@@ -167,7 +167,7 @@ fn a_finding_about_a_whole_file_has_no_line() {
 #[test]
 fn a_test_of_nothing_fails() {
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     test(&world)
         .exit(1)
         .stdout("tested 0 expectations\n")

@@ -89,7 +89,7 @@ fn one_line_per_request_has_its_attempt_and_request_id() {
 #[test]
 fn a_request_without_a_response_is_a_line_too() {
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     let closed = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()

@@ -9,10 +9,7 @@ use crate::support::{World, body, doc};
 fn a_cut_history_without_effect_is_not_reported() {
     let world = World::with_pay_applied();
     world.repo.file("README.md", "x\n").commit("Before");
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Ask for 21 years");
+    world.repo.commit_pay(21, "Ask for 21 years");
     let cut = world.repo.clone_shallow(2, &world.path("cut"));
     for output in ["human", "markdown", "github", "json"] {
         world
@@ -61,10 +58,7 @@ fn missing_history_never_blocks_content_that_is_there() {
         .repo
         .file("shop/prod/search.yaml", doc(31))
         .commit("Search for less");
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Ask for 21 years");
+    world.repo.commit_pay(21, "Ask for 21 years");
     world.repo.file("README.md", "x\n").commit("Newest");
     clone.git(&["fetch", "--quiet", "origin", "main"]);
     clone.git(&["reset", "--quiet", "--hard", "FETCH_HEAD"]);
@@ -121,7 +115,7 @@ fn missing_content_holds_only_its_toggle() {
         .commit("Change both");
     let clone = partial(&world, "blob:none");
     clone.git(&["sparse-checkout", "set", "--no-cone", "shop/prod"]);
-    world.repo.file("shop/prod/pay.yaml", doc(23)).commit("Again");
+    world.repo.commit_pay(23, "Again");
     world.repo.file("shop/test/pay.yaml", doc(24)).commit("And again");
     clone.git(&["fetch", "--quiet", "origin", "main"]);
     clone.git(&["reset", "--quiet", "--hard", "FETCH_HEAD"]);
@@ -148,10 +142,7 @@ fn a_daemon_reports_a_cut_history() {
     let reply = daemon.endpoint.get("/readyz").unwrap();
     assert!(reply.body.contains("history is cut"), "{}", reply.body);
     for age in [21, 22] {
-        world
-            .repo
-            .file("shop/prod/pay.yaml", doc(age))
-            .commit("Change pay");
+        world.repo.commit_pay(age, "Change pay");
         world.repo.file("README.md", format!("{age}\n")).commit("Newest");
         cut.git(&["fetch", "--quiet", "--depth=1", "origin", "main"]);
         cut.git(&["reset", "--quiet", "--hard", "FETCH_HEAD"]);

@@ -10,10 +10,7 @@ use crate::support::{Repo, Request, World, body, doc};
 /// A world in which `pay` is applied, with a newer change of it and a commit on top that does not touch it.
 fn with_an_older_change() -> World {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Ask for 21 years");
+    world.repo.commit_pay(21, "Ask for 21 years");
     world.repo.file("README.md", "x\n").commit("Newest");
     world
 }

@@ -7,13 +7,12 @@ use serde_json::json;
 use super::axe::{axe, is_accessible};
 use super::{Browser, hostile};
 use crate::sandbox::Sandbox;
-use crate::support::{Gitoggle, LiveService, doc, eventually};
+use crate::support::{Gitoggle, LiveService, eventually};
 
 /// Publishes `shop/prod/pay` with this age.
 fn publish(sandbox: &Sandbox, age: u32) {
     let repo = &sandbox.world.repo;
-    repo.file("shop/prod/pay.yaml", doc(age))
-        .commit(&format!("Set the age to {age}\n\nReviewed by <b>Ann</b>."));
+    repo.commit_pay(age, &format!("Set the age to {age}\n\nReviewed by <b>Ann</b>."));
     sandbox.apply().set("first-pass", "assert").exit(0).any_output();
 }
 
@@ -56,11 +55,7 @@ fn the_copied_lines_of_the_sandbox_connect_gitoggle_to_it() {
         exports.keys().copied().collect::<Vec<_>>(),
         ["GITOGGLE_BASE_URL", "GITOGGLE_CA_FILE", "GITOGGLE_TOKEN"]
     );
-    sandbox
-        .world
-        .repo
-        .file("shop/prod/pay.yaml", doc(18))
-        .commit("Add pay");
+    sandbox.world.repo.commit_pay(18, "Add pay");
     let unset = |run: Gitoggle| {
         run.unset("base-url")
             .unset("ca-file")

@@ -43,11 +43,7 @@ fn the_script_for_other_systems_hands_the_digest_over() {
     applied.write("digest.txt", &digest);
     run(&applied, "apply").exits(0, &["applied 1 of 1 change"]);
     assert_eq!(hosted.published(), before + 1);
-    hosted
-        .world
-        .repo
-        .file("shop/prod/pay.yaml", doc(30))
-        .commit("Push without a review");
+    hosted.world.repo.commit_pay(30, "Push without a review");
     hosted.push();
     let other = hosted.clone("other", "origin/main");
     other.write("digest.txt", &digest);
@@ -60,7 +56,7 @@ fn the_script_for_other_systems_hands_the_digest_over() {
 fn the_hooks_of_pre_commit_check_the_work_tree() {
     let hooks = yaml(".pre-commit-hooks.yaml");
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     let mut ids = Vec::new();
     for hook in hooks.as_array().unwrap() {
         let text = |name: &str| hook[name].as_str().unwrap_or_else(|| panic!("{name}")).to_owned();

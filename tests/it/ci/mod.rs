@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::forge::stand_in::{FORGE_TOKEN, Kind, StandIn};
 use crate::support::command::Running;
-use crate::support::{Repo, World, doc, eventually};
+use crate::support::{Repo, World, eventually};
 
 const SERVICE_TOKEN: &str = "for-this-test";
 
@@ -83,7 +83,7 @@ impl Hosted {
         });
         let both = std::fs::read_to_string(world.ca()).unwrap() + &authority;
         std::fs::write(world.ca(), both).unwrap();
-        world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+        world.repo.commit_pay(18, "Add pay");
         let origin = world.path("origin.git");
         world.repo.clone_bare(&origin);
         world
@@ -107,9 +107,7 @@ impl Hosted {
             .exit(0)
             .any_output();
         let repo = &hosted.world.repo;
-        repo.branch("feature")
-            .file("shop/prod/pay.yaml", doc(21))
-            .commit("Ask for 21 years");
+        repo.branch("feature").commit_pay(21, "Ask for 21 years");
         repo.checkout("main")
             .file("README.md", "text")
             .commit("Describe it");
@@ -204,8 +202,7 @@ impl Hosted {
         apply("again").exits(0, &[]);
 
         let repo = &self.world.repo;
-        repo.file("shop/prod/pay.yaml", doc(30))
-            .commit("Push without a review");
+        repo.commit_pay(30, "Push without a review");
         self.push();
         apply("unreviewed").exits(4, &["no reviewed plan"]);
         assert_eq!(self.published(), before + 1);

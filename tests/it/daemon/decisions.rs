@@ -291,13 +291,10 @@ fn a_checkout_that_may_lag_behind_is_applied_once_an_operator_allows_it() {
             .set("state-remote", world.path("remote.git"))
             .set("state-name", "toggles")
     };
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     let lagging = world.repo.linked("main", &world.path("lagging"));
     let older = lagging.head();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     shared(world.apply(), "job")
         .set("first-pass", "assert")
         .exit(0)

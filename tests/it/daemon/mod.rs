@@ -67,10 +67,7 @@ fn a_commit_is_noticed_and_published() {
     let endpoint = Endpoint::free();
     let running = ready(daemon(&world, endpoint), endpoint);
     for age in [21, 22] {
-        world
-            .repo
-            .file("shop/prod/pay.yaml", doc(age))
-            .commit("Change pay");
+        world.repo.commit_pay(age, "Change pay");
         world.service.wait_for(1);
         eventually("the outcome", || {
             (state(endpoint, "shop/prod/pay")? == "in_sync").then_some(())
@@ -93,10 +90,7 @@ fn a_swapped_link_is_noticed() {
     std::os::unix::fs::symlink(first.path(), &link).unwrap();
     let endpoint = Endpoint::free();
     let _running = ready(daemon(&world, endpoint).set("repo", &link), endpoint);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     let second = world.repo.linked("main", &world.path("second"));
     let next = world.path("next");
     std::os::unix::fs::symlink(second.path(), &next).unwrap();
@@ -152,10 +146,7 @@ fn its_endpoints_report_health_readiness_status_and_metrics() {
 #[test]
 fn it_is_not_ready_while_its_token_is_refused() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world
         .service
         .always(|_| Answer::json(401, r#"{"message": "who are you?"}"#));
@@ -182,10 +173,7 @@ fn a_refused_toggle_is_parked_until_its_document_changes_or_an_operator_asks() {
             true => Answer::json(422, r#"{"message": "no such attribute"}"#),
             false => Answer::applied(),
         });
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     eventually("the refusal", || {
         (state(endpoint, "shop/prod/pay")? == "failed").then_some(())
     });
@@ -223,10 +211,7 @@ fn a_suspended_daemon_plans_and_publishes_nothing_even_after_a_restart() {
         ),
         200
     );
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     eventually("the plan", || {
         (state(endpoint, "shop/prod/pay")? == "pending").then_some(())
     });
@@ -271,10 +256,7 @@ fn one_writes_and_the_other_takes_over() {
     let _second = daemon(&world, right).start();
     let reply = eventually("the second one's endpoint", || right.get("/readyz"));
     assert_eq!(reply.status, 503, "{}", reply.body);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world.service.wait_for(1);
     first.terminate();
     assert_eq!(first.wait(), Some(0));
@@ -282,10 +264,7 @@ fn one_writes_and_the_other_takes_over() {
     eventually("the second one to take over", || {
         right.get("/readyz").filter(|reply| reply.status == 200)
     });
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(22))
-        .commit("Change again");
+    world.repo.commit_pay(22, "Change again");
     world.service.wait_for(1);
     world.sent(&[("shop/prod/pay", body(22, "Change again"))]);
 }
@@ -296,9 +275,9 @@ fn a_newer_commit_wins_over_the_retry_of_an_older_one() {
     let endpoint = Endpoint::free();
     let _running = ready(daemon(&world, endpoint), endpoint);
     world.service.always(|_| Answer::status(503));
-    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Older");
+    world.repo.commit_pay(21, "Older");
     world.service.wait_for(1);
-    world.repo.file("shop/prod/pay.yaml", doc(22)).commit("Newer");
+    world.repo.commit_pay(22, "Newer");
     eventually("the newer one", || {
         world
             .service

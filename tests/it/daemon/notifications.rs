@@ -120,10 +120,7 @@ fn every_change_of_state_is_reported_once_signed_and_grouped_by_commit() {
         ["shop/prod/pay failed", "shop/prod/zoo failed"]
     );
 
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(22))
-        .commit("Repair pay");
+    world.repo.commit_pay(22, "Repair pay");
     assert_eq!(received(&receiver), ["shop/prod/pay recovered"]);
     world
         .repo
@@ -159,16 +156,13 @@ fn a_daemon_that_takes_over_repeats_no_notification() {
     let first = Daemon::ready(&world, &telling);
     let second = Daemon::start(&world, &telling);
     second.is_unready_for(&["another process is the writer"]);
-    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Break pay");
+    world.repo.commit_pay(21, "Break pay");
     assert_eq!(received(&receiver), ["shop/prod/pay failed"]);
     first.stops_cleanly();
     second.is_ready();
     second.becomes("shop/prod/pay", "failed");
     more_passes(&second, 2.0);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(22))
-        .commit("Repair pay");
+    world.repo.commit_pay(22, "Repair pay");
     assert_eq!(received(&receiver), ["shop/prod/pay recovered"]);
     second.stops_cleanly();
 }
@@ -180,7 +174,7 @@ fn slack_gets_a_text_and_its_url_is_a_secret() {
     let path = "services/T000/B000/s3cr3t-path";
     let url = world.write("slack-url", &format!("{}/{path}\n", receiver.url()));
     let daemon = Daemon::ready(&world, |run| run.set("notify-slack-url-file", url).arg("-vv"));
-    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Break pay");
+    world.repo.commit_pay(21, "Break pay");
     receiver.wait_for(1);
     let requests = receiver.take();
     assert_eq!(requests.len(), 1);
@@ -202,7 +196,7 @@ fn a_receiver_that_is_not_there_costs_nothing_but_a_metric() {
     let daemon = Daemon::ready(&world, |run| {
         run.set("notify-url", format!("https://{}/notices", unused.address()))
     });
-    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Break pay");
+    world.repo.commit_pay(21, "Break pay");
     daemon.becomes("shop/prod/pay", "failed");
     world.service.take();
     world.repo.file("shop/prod/zoo.yaml", doc(3)).commit("Add zoo");
@@ -224,7 +218,7 @@ fn a_receiver_that_never_responds_delays_neither_a_publish_nor_the_end() {
     let daemon = Daemon::ready(&world, |run| {
         run.set("notify-url", format!("{}/notices", receiver.url()))
     });
-    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Break pay");
+    world.repo.commit_pay(21, "Break pay");
     receiver.wait_for(1);
     world.service.take();
     world.repo.file("shop/prod/zoo.yaml", doc(3)).commit("Add zoo");
@@ -240,14 +234,11 @@ fn the_secret_that_notices_are_signed_with_rotates_without_a_restart() {
     let receiver = Service::start();
     let telling = telling(&world, &receiver);
     let daemon = Daemon::ready(&world, &telling);
-    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Break pay");
+    world.repo.commit_pay(21, "Break pay");
     assert_eq!(received(&receiver), ["shop/prod/pay failed"]);
     let another = "whsec_YW5vdGhlcg==";
     world.write("notify-secret", another);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(22))
-        .commit("Repair pay");
+    world.repo.commit_pay(22, "Repair pay");
     receiver.wait_for(1);
     let requests = receiver.take();
     assert_eq!(requests.len(), 1);

@@ -126,8 +126,7 @@ fn what_changes_is_reported_once_and_so_is_its_end() {
     world
         .repo
         .remove("shop/prod/bad.yaml")
-        .file("shop/prod/pay.yaml", doc(20))
-        .commit("Repair both");
+        .commit_pay(20, "Repair both");
     let released = event(&daemon, "released", 0);
     assert_ne!(released["pass"], pass, "another pass");
     assert_eq!(released["pass"], event(&daemon, "published", 0)["pass"]);
@@ -143,10 +142,7 @@ fn a_suspension_is_reported_before_the_first_pass_after_a_restart_ends() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run);
     assert_eq!(daemon.order("/suspend", r#"{"reason": "release freeze"}"#), 200);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(19))
-        .commit("Change pay");
+    world.repo.commit_pay(19, "Change pay");
     daemon.becomes("shop/prod/pay", "pending");
     let remarks = "suspended: release freeze; 1 pending in shop/prod (suspended)";
     assert_eq!(body(&daemon, "/readyz"), format!("ready; {remarks}\n"));
@@ -231,10 +227,7 @@ fn what_stays_as_it_was_is_logged_once() {
         .commit("Add bad");
     event(&daemon, "held", 0);
     refusing(&world, "shop/prod/pay");
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(19))
-        .commit("Change pay");
+    world.repo.commit_pay(19, "Change pay");
     event(&daemon, "failed", 0);
     // A retry that is asked for ends in the same refusal.
     assert_eq!(daemon.order("/reconcile", ""), 202);
@@ -270,10 +263,7 @@ fn answers_and_retries_are_logged_for_those_who_debug() {
         let world = World::with_pay_applied();
         let daemon = Daemon::ready(&world, |run| run.set("log-level", level));
         world.service.answers([busy.clone()]);
-        world
-            .repo
-            .file("shop/prod/pay.yaml", doc(19))
-            .commit("Change pay");
+        world.repo.commit_pay(19, "Change pay");
         event(&daemon, "published", 0);
         let retries = events(&daemon, "retry");
         assert_eq!(retries.len(), expected, "{}", daemon.log());

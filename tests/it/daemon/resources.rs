@@ -34,10 +34,7 @@ fn a_volume_that_fills_up_stops_publishing_and_heals() {
     };
     let daemon = Daemon::ready(&world, |run| run);
     disk.fill_up_to(0);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     daemon.is_unready_for(&["could not use the state", "No space left"]);
     daemon.says(&["the pass failed", "No space left"]);
     world.nothing_sent();
@@ -77,10 +74,7 @@ fn a_state_folder_that_was_replaced_is_the_one_that_counts() {
         .set("first-pass", "adopt")
         .exit(0)
         .any_output();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world.service.wait_for(2);
     daemon.becomes("shop/prod/pay", "in_sync");
     let mut toggles: Vec<_> = world.service.take().iter().map(Request::toggle).collect();
@@ -148,10 +142,7 @@ fn files_that_cannot_grow_stop_publishing_until_they_can() {
     // The signal is ignored, so that a write fails as it does on a full disk; that of the log too.
     let daemon = Daemon::ready(&world, |run| run.after("trap '' XFSZ"));
     limit(&daemon, "fsize", "0");
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     daemon.is_unready_for(&["could not use the state"]);
     world.nothing_sent();
     limit(&daemon, "fsize", "unlimited");
@@ -165,10 +156,7 @@ fn a_daemon_without_free_file_descriptors_says_so_and_goes_on_once_there_are_som
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run);
     no_more_files(&daemon);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     daemon.says(&["the pass failed", "open files"]);
     world.nothing_sent();
     limit(&daemon, "nofile", "256");
@@ -212,10 +200,7 @@ fn without_file_events_the_ref_is_looked_up_and_that_is_said_once() {
     let daemon = Daemon::ready(&world, |run| run.within_user_namespace(none));
     daemon.says(&["\"warn\"", "no file events", "looked up every second"]);
     for age in [21, 22] {
-        world
-            .repo
-            .file("shop/prod/pay.yaml", doc(age))
-            .commit("Change pay");
+        world.repo.commit_pay(age, "Change pay");
         world.service.wait_for(1);
         world.sent(&[("shop/prod/pay", body(age, "Change pay"))]);
         daemon.has_seen(&world.repo.head());
@@ -233,10 +218,7 @@ fn with_too_few_watches_the_ref_is_looked_up_and_that_is_said_once() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run.within_user_namespace(few));
     for age in [21, 22] {
-        world
-            .repo
-            .file("shop/prod/pay.yaml", doc(age))
-            .commit("Change pay");
+        world.repo.commit_pay(age, "Change pay");
         world.service.wait_for(1);
         world.sent(&[("shop/prod/pay", body(age, "Change pay"))]);
         daemon.has_seen(&world.repo.head());
@@ -260,10 +242,7 @@ fn a_checkout_that_is_mounted_read_only_is_followed() {
         return;
     }
     let daemon = Daemon::ready(&world, |run| run.within_user_namespace(&mount));
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world.service.wait_for(1);
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
     daemon.stops_cleanly();

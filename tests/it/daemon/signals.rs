@@ -35,10 +35,7 @@ fn a_second_signal_leaves_at_once() {
     let world = World::with_pay_applied();
     let endpoint = Endpoint::free();
     let running = ready(daemon(&world, endpoint).set("timeout", "60s"), endpoint);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world.service.answers([Answer::stores_and_hangs()]);
     world.service.wait_for(1);
     let start = std::time::Instant::now();
@@ -96,10 +93,7 @@ fn a_daemon_ends_cleanly_while_a_pass_waits_to_retry() {
     world
         .service
         .always(|_| Answer::status(503).header("Retry-After", "50"));
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world.service.wait_for(1);
     daemon.stops_cleanly();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
@@ -111,10 +105,7 @@ fn a_daemon_ends_cleanly_while_a_pass_waits_to_retry() {
 #[test]
 fn a_daemon_ends_cleanly_between_passes() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     // A longer wait than any pass makes ends the pass.
     world
         .service
@@ -140,10 +131,7 @@ fn a_follower_ends_cleanly() {
     follower.is_unready_for(&["another process is the writer", &writer.id().to_string()]);
     follower.says(&["another process is the writer", "waiting"]);
     follower.stops_cleanly();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world.service.wait_for(1);
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
     writer.stops_cleanly();
@@ -154,10 +142,7 @@ fn a_daemon_ends_cleanly_while_a_publish_gets_no_response() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run.set("timeout", "500ms"));
     world.service.always(|_| Answer::stores_and_hangs());
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world.service.wait_for(1);
     daemon.stops_cleanly();
     let sent = world.service.take();
@@ -222,10 +207,7 @@ fn a_power_cut_of_the_writer_hands_what_was_open_to_the_one_that_waits() {
     let second = Daemon::start(&world, |run| run);
     second.is_unready_for(&["another process is the writer"]);
     world.service.answers([Answer::stores_and_hangs()]);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world.service.wait_for(1);
     first.kill();
     world.service.sender_died();

@@ -1,11 +1,11 @@
 //! The daemon, and state that is shared, over a true `sshd` where one can be had.
 
-use crate::support::{Daemon, Repo, Sshd, World, body, doc};
+use crate::support::{Daemon, Repo, Sshd, World, body};
 
 /// A world whose repository is served over ssh, and what serves it.
 fn served() -> Option<(World, Repo, Sshd)> {
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     let hosted = world.repo.clone_bare(&world.path("hosted.git"));
     let Some(server) = Sshd::start(world.path("sshd")) else {
         use std::io::Write;
@@ -30,10 +30,7 @@ fn a_repository_over_ssh_is_followed_and_a_changed_host_key_stops_it_until_it_is
 
     server.trusts("other");
     daemon.is_unready_for(&["host key"]);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world
         .repo
         .git(&["push", "-q", hosted.path().to_str().unwrap(), "main"]);

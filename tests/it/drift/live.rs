@@ -186,8 +186,7 @@ fn a_live_plan_shows_the_change_that_it_overwrites() {
     let stand = Stand::applied();
     stand.changes("pay", 21, "hotfix");
     let repo = &stand.world.repo;
-    repo.file("shop/prod/pay.yaml", doc(25))
-        .commit("Raise the age\n\nGitoggle-Allow: overwrite-drift");
+    repo.commit_pay(25, "Raise the age\n\nGitoggle-Allow: overwrite-drift");
     stand.command("plan").arg("--live").exit(0).stdout_contains(&[
         "~ update shop/prod/pay",
         "~ drifted shop/prod/pay  version 3 by Admin",
@@ -207,7 +206,7 @@ fn a_live_plan_is_that_of_a_pass_with_the_same_decision_about_drift() {
     stand.changes("cart", 21, "hotfix");
     stand.changes("pay", 21, "hotfix");
     let repo = &stand.world.repo;
-    repo.file("shop/prod/pay.yaml", doc(25)).commit("Raise the age");
+    repo.commit_pay(25, "Raise the age");
     let ratio = |verb| stand.command(verb).set("max-change-ratio", "1");
     let shows = |on_drift, exit, lines: &[&str]| {
         let plan = ratio("plan").arg("--live").set("on-drift", on_drift);

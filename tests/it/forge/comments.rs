@@ -5,7 +5,7 @@ use super::{note, own, plan, request_world};
 use crate::support::{Repo, doc};
 
 fn change(repo: &Repo, age: u32) {
-    repo.file("shop/prod/pay.yaml", doc(age)).commit("Change the age");
+    repo.commit_pay(age, "Change the age");
 }
 
 #[test]

@@ -109,10 +109,7 @@ fn changes_that_were_not_reviewed_are_named() {
         let (world, forge) = (request_world(), StandIn::start(kind));
         plan(&world, &forge).exit(0).any_output();
         merge(&world);
-        world
-            .repo
-            .file("shop/prod/pay.yaml", doc(99))
-            .commit("Change it again");
+        world.repo.commit_pay(99, "Change it again");
         world
             .repo
             .file("shop/prod/cart.yaml", doc(5))

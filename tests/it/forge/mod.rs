@@ -10,17 +10,14 @@ mod routes;
 pub(crate) mod stand_in;
 mod statuses;
 
-use crate::support::{Gitoggle, World, doc};
+use crate::support::{Gitoggle, World};
 use stand_in::{OURS, StandIn};
 
 /// Makes a repository whose branch `feature` changes `shop/prod/pay`.
 fn request_world() -> World {
     let world = World::with_pay_applied();
     world.repo.branch("feature");
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Ask for 21 years");
+    world.repo.commit_pay(21, "Ask for 21 years");
     world
 }
 

@@ -2,7 +2,7 @@
 
 use super::stand_in::{KINDS, Kind, OURS, StandIn, add};
 use super::{note, own, plan, request_world};
-use crate::support::{World, doc};
+use crate::support::World;
 
 /// A commit that the clone does not have.
 const ELSEWHERE: &str = "0123456789abcdef0123456789abcdef01234567";
@@ -12,10 +12,7 @@ const ELSEWHERE: &str = "0123456789abcdef0123456789abcdef01234567";
 fn pushed_twice(kind: Kind) -> (World, StandIn, [String; 2]) {
     let (world, forge) = (request_world(), StandIn::start(kind));
     let older = world.repo.head();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(22))
-        .commit("Ask for 22 years");
+    world.repo.commit_pay(22, "Ask for 22 years");
     plan(&world, &forge).exit(0).any_stdout().stderr(&note("created"));
     let newer = world.repo.head();
     world.repo.checkout(&older);

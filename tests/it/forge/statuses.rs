@@ -11,10 +11,7 @@ fn apply(world: &World, forge: &StandIn) -> Gitoggle {
 
 fn changed() -> World {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Ask for 21 years");
+    world.repo.commit_pay(21, "Ask for 21 years");
     world
 }
 
@@ -81,7 +78,7 @@ fn a_failure_and_a_hold_are_other_states() {
 #[test]
 fn something_held_is_pending() {
     let (world, forge) = (World::new(), StandIn::start(Kind::GitHub));
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     apply(&world, &forge).exit(4).any_output();
     assert_eq!(
         status(&world, &forge),

@@ -144,10 +144,7 @@ fn a_proxy_learns_only_the_host_of_the_service() {
     );
     assert!(!seen.contains(TOKEN) && !seen.contains("shop"), "{seen}");
 
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(22))
-        .commit("Change again");
+    world.repo.commit_pay(22, "Change again");
     world
         .apply()
         .env("HTTPS_PROXY", "http://127.0.0.1:9")

@@ -31,10 +31,7 @@ fn each<T: Clone + Send>(rows: &[T], check: impl Fn(T) + Sync) {
 /// A world in which `pay` is applied and a change of it is pending.
 fn waiting() -> World {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world
 }
 
@@ -72,10 +69,7 @@ fn a_refusal_is_shown_and_tried_once_per_apply() {
             .says(&["shop/prod/pay", &status.to_string(), "that will not do"]);
         sent_the_same(&world.service.take(), 1);
         // The next apply tries once more, with the newer commit.
-        world
-            .repo
-            .file("shop/prod/pay.yaml", doc(22))
-            .commit("Change again");
+        world.repo.commit_pay(22, "Change again");
         world.apply().exit(0).any_output();
         world.sent(&[("shop/prod/pay", body(22, "Change again"))]);
     });

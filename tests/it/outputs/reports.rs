@@ -250,7 +250,7 @@ fn fingerprints_are_unique_and_survive_an_edit_above_the_finding() {
 fn every_output_of_a_plan_agrees_with_the_exit_code() {
     let clean = World::with_pay_applied();
     let changed = World::with_pay_applied();
-    changed.repo.file("shop/prod/pay.yaml", doc(21)).commit("Change");
+    changed.repo.commit_pay(21, "Change");
     let held = World::new();
     held.repo
         .file("shop/prod/pay.yaml", doc(18))
@@ -299,7 +299,7 @@ fn every_output_of_a_plan_agrees_with_the_exit_code() {
 #[test]
 fn other_commands_refuse_reports_on_documents_before_they_run() {
     let world = World::with_pay_applied();
-    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Change");
+    world.repo.commit_pay(21, "Change");
     for (run, output) in [
         (world.apply(), "gitlab"),
         (world.apply(), "sarif"),

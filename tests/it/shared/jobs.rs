@@ -39,10 +39,7 @@ fn two_jobs_at_once_publish_everything_once() {
 #[test]
 fn a_job_waits_for_a_publishing_job_and_names_it() {
     let (world, _remote) = shared();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world
         .service
         .always(|_| Answer::applied().slowly(std::time::Duration::from_secs(1)));
@@ -58,10 +55,7 @@ fn a_job_waits_for_a_publishing_job_and_names_it() {
 
 /// Kills a job after its request was sent, and deletes its disk.
 fn killed(world: &World) {
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world.service.answers([Answer::stores_and_hangs()]);
     let run = job(world, "lost").start();
     world.service.wait_for(1);
@@ -98,10 +92,7 @@ fn a_revert_overwrites_the_requests_of_a_dead_job() {
 #[ignore = "waits for another job for more than a minute"]
 fn a_job_that_gives_up_waiting_names_the_publishing_job() {
     let (world, _remote) = shared();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world.service.always(|_| Answer::stores_and_hangs());
     // Four attempts of this length outlast the two minutes, which are longer than detecting a dead holder takes.
     let _alive = job(&world, "alive").set("timeout", "45s").start();

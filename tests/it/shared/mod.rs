@@ -11,7 +11,7 @@ use crate::support::{Answer, Gitoggle, Repo, World, body, doc};
 fn shared() -> (World, Repo) {
     let world = World::new();
     let remote = Repo::bare(&world.path("remote.git"));
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     job(&world, "first")
         .set("first-pass", "assert")
         .exit(0)
@@ -69,10 +69,7 @@ fn an_empty_disk_needs_no_first_pass() {
     job(&world, "second").exit(0).any_output();
     world.nothing_sent();
 
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     job(&world, "third").exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
     job(&world, "first").exit(0).any_output();
@@ -139,10 +136,7 @@ fn origin_is_the_sources_own_remote() {
 #[test]
 fn plan_and_status_see_shared_state_and_write_nothing() {
     let (world, _remote) = shared();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     let before = crate::support::files::listing(world.root());
     for run in [world.plan(), world.status()] {
         run.set("state-dir", disk(&world, "empty"))
@@ -157,10 +151,7 @@ fn plan_and_status_see_shared_state_and_write_nothing() {
 #[test]
 fn plan_and_status_know_what_another_machine_applied() {
     let (world, _remote) = shared();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     job(&world, "second").exit(0).any_output();
     for run in [world.plan(), world.status()] {
         run.set("state-dir", disk(&world, "first"))
@@ -174,10 +165,7 @@ fn plan_and_status_know_what_another_machine_applied() {
 #[test]
 fn a_remote_that_cannot_be_reached_stops_the_pass() {
     let (world, _remote) = shared();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     job(&world, "second")
         .set("state-remote", world.path("nowhere.git"))
         .exit(1)
@@ -189,10 +177,7 @@ fn a_remote_that_cannot_be_reached_stops_the_pass() {
 #[test]
 fn a_remote_that_rejects_pushes_stops_the_pass_before_its_first_request() {
     let (world, remote) = shared();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     let own = disk(&world, "nobody");
     std::fs::create_dir(&own).unwrap();
     if crate::support::command::is_root() {
@@ -259,10 +244,7 @@ fn history_follow_changes_nothing_else() {
         .exit(0)
         .any_output();
     world.nothing_sent();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     job(&world, "third").set("history", "follow").exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
     assert_eq!(
@@ -290,10 +272,7 @@ fn a_create_in_every_environment_is_shared() {
 #[test]
 fn a_machine_that_comes_back_repeats_only_what_it_had_open() {
     let (world, remote) = shared();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world.service.answers([Answer::stores_and_hangs()]);
     let run = job(&world, "crashed").start();
     world.service.wait_for(1);

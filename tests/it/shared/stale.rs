@@ -8,10 +8,7 @@ use crate::support::{Answer, Remote, Repo, body, doc};
 fn an_old_checkout_is_not_published_over_a_newer_one() {
     let (world, _remote) = shared();
     let old = world.repo.head();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     job(&world, "new").exit(0).any_output();
     world.service.take();
 
@@ -28,17 +25,11 @@ fn an_old_checkout_is_not_published_over_a_newer_one() {
 #[test]
 fn an_old_job_is_stale_on_a_machine_that_applied_its_commit_before() {
     let (world, _remote) = shared();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     let old = world.repo.linked("HEAD", &world.path("old"));
     job(&world, "first").set("repo", old.path()).exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(30))
-        .commit("Change it again");
+    world.repo.commit_pay(30, "Change it again");
     job(&world, "second").exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(30, "Change it again"))]);
     job(&world, "first")
@@ -52,12 +43,9 @@ fn an_old_job_is_stale_on_a_machine_that_applied_its_commit_before() {
 fn a_job_is_stale_after_another_one_reverted_its_change() {
     for machine in ["first", "third"] {
         let (world, _remote) = shared();
-        world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Too early");
+        world.repo.commit_pay(21, "Too early");
         let late = world.repo.linked("HEAD", &world.path("late"));
-        world
-            .repo
-            .file("shop/prod/pay.yaml", doc(18))
-            .commit("Take it back");
+        world.repo.commit_pay(18, "Take it back");
         job(&world, machine).exit(0).any_output();
         job(&world, "late")
             .set("repo", late.path())
@@ -83,10 +71,7 @@ fn a_failed_job_is_stale_when_it_is_run_again_after_a_revert() {
     job(&world, "second").exit(1).any_output();
     world.service.take();
     world.service.always(|_| Answer::applied());
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(18))
-        .commit("Take it back");
+    world.repo.commit_pay(18, "Take it back");
     job(&world, "third").exit(0).any_output();
     job(&world, "again")
         .set("repo", old.path())
@@ -116,10 +101,7 @@ fn two_simultaneous_jobs_that_only_record_both_succeed() {
 #[test]
 fn a_machine_does_not_repeat_a_settled_request_that_was_unknown_before() {
     let (world, _remote) = shared();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world.service.always(|_| Answer::json(500, "{}"));
     job(&world, "first").exit(1).any_output();
     world.service.always(|_| Answer::applied());

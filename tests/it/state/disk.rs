@@ -6,10 +6,7 @@ use crate::support::{Repo, SmallDisk, World, doc};
 #[test]
 fn a_request_that_cannot_be_recorded_is_not_sent() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     let _protected = crate::support::files::protect(&world.state());
     world
         .apply()
@@ -101,10 +98,7 @@ fn a_corrupt_state_folder_is_reported_and_nothing_is_sent() {
     ];
     for (name, damage) in damages {
         let world = World::with_pay_applied();
-        world
-            .repo
-            .file("shop/prod/pay.yaml", doc(21))
-            .commit("Change pay");
+        world.repo.commit_pay(21, "Change pay");
         damage(&world.state());
         let ran = world.apply().exit_in(&[1, 4]);
         let printed = ran.both();

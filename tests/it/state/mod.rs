@@ -9,10 +9,7 @@ use crate::support::{Answer, Repo, Service, World, body, content, doc};
 /// Returns a world whose process was killed during the request with `doc(21)`, so that its outcome is unknown.
 pub(crate) fn interrupted() -> World {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world.service.answers([Answer::stores_and_hangs()]);
     let run = world.apply().start();
     world.service.wait_for(1);
@@ -25,10 +22,7 @@ pub(crate) fn interrupted() -> World {
 #[test]
 fn state_belongs_to_one_base_url() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     let other = Service::start();
     world
         .apply()
@@ -44,7 +38,7 @@ fn state_belongs_to_one_base_url() {
 #[test]
 fn a_mistake_in_the_first_base_url_does_not_bind_the_state() {
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     let first = || world.apply().set("first-pass", "assert");
     // No process listens on this port.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -63,7 +57,7 @@ fn a_mistake_in_the_first_base_url_does_not_bind_the_state() {
 #[test]
 fn an_open_request_binds_the_state_to_its_base_url() {
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     world.service.answers([Answer::stores_and_hangs()]);
     let run = world.apply().set("first-pass", "assert").start();
     world.service.wait_for(1);
@@ -102,7 +96,7 @@ fn the_journaled_comment_is_sent_again_after_newer_commits() {
 #[test]
 fn a_newer_document_is_sent_instead_of_an_unknown_one() {
     let world = interrupted();
-    world.repo.file("shop/prod/pay.yaml", doc(22)).commit("Newer");
+    world.repo.commit_pay(22, "Newer");
     world.apply().set("timeout", "2s").exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(22, "Newer"))]);
 }
@@ -131,7 +125,7 @@ fn an_unknown_toggle_that_becomes_invalid_stays_unknown_and_is_reported() {
         world.nothing_sent();
     }
     // The outcome is unknown, so even the document that was applied before is sent.
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("As before");
+    world.repo.commit_pay(18, "As before");
     world.apply().exit(0).any_output();
     world.sent(&[("shop/prod/pay", body(18, "As before"))]);
 }
@@ -164,10 +158,7 @@ fn an_incomplete_last_line_of_the_journal_is_ignored() {
 #[test]
 fn another_process_waits_for_the_writer_to_end() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world
         .service
         .answers([Answer::applied().slowly(std::time::Duration::from_millis(700))]);
@@ -182,10 +173,7 @@ fn another_process_waits_for_the_writer_to_end() {
 #[ignore = "waits for the writer for a minute"]
 fn a_writer_that_does_not_end_is_named() {
     let world = World::with_pay_applied();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world.service.always(|_| Answer::stores_and_hangs());
     let first = world.apply().set("timeout", "100s").start();
     world.service.wait_for(1);
@@ -227,10 +215,7 @@ fn the_record_can_be_read_with_git() {
             .count(),
         1
     );
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world.apply().exit(0).any_output();
     state.git(&["fsck", "--strict", "--no-dangling"]);
     let diff = state.git(&[
@@ -282,7 +267,7 @@ fn a_terminated_pass_finishes_and_records_its_open_request() {
 #[test]
 fn the_default_state_folder_is_keyed_by_the_source_as_given() {
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     let link = world.path("link");
     std::os::unix::fs::symlink(world.repo.path(), &link).unwrap();
     let run = |repo: &std::path::Path| world.apply().unset("state-dir").set("repo", repo);

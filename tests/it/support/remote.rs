@@ -3,7 +3,7 @@
 use super::answer::Answer;
 use super::command::Gitoggle;
 use super::daemon::Daemon;
-use super::document::{body, doc};
+use super::document::body;
 use super::git_host::{self, Door};
 use super::request::Request;
 use super::service::Service;
@@ -27,7 +27,7 @@ impl Remote {
     /// A world in which nothing was applied yet.
     pub(crate) fn new(door: Door) -> Self {
         let world = World::new();
-        world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+        world.repo.commit_pay(18, "Add pay");
         std::fs::create_dir(world.path("hosted")).unwrap();
         world.repo.clone_bare(&world.path("hosted/toggles.git"));
         let host = git_host::start(&world.path("hosted"), door);
@@ -63,10 +63,7 @@ impl Remote {
 
     /// Commits a change of `pay` and pushes it.
     pub(crate) fn push(&self, age: u32, message: &str) {
-        self.world
-            .repo
-            .file("shop/prod/pay.yaml", doc(age))
-            .commit(message);
+        self.world.repo.commit_pay(age, message);
         let to = self.world.path("hosted/toggles.git").display().to_string();
         self.world.repo.git(&["push", "--quiet", "--force", &to, "main"]);
     }

@@ -81,6 +81,11 @@ impl Repo {
         self
     }
 
+    /// Commits the document of `shop/prod/pay` that asks for this age, with everything staged.
+    pub(crate) fn commit_pay(&self, age: u32, message: &str) -> &Self {
+        self.file("shop/prod/pay.yaml", super::doc(age)).commit(message)
+    }
+
     /// Commits what is staged, with that message to the byte.
     pub(crate) fn commit(&self, message: &str) -> &Self {
         let file = self.git_dir().join("gitoggle-test-message");

@@ -40,10 +40,7 @@ impl World {
     /// Makes a world in which `shop/prod/pay` was applied, and nothing is left to do.
     pub(crate) fn with_pay_applied() -> Self {
         let world = Self::new();
-        world
-            .repo
-            .file("shop/prod/pay.yaml", super::doc(18))
-            .commit("Add pay");
+        world.repo.commit_pay(18, "Add pay");
         world.settle();
         world
     }

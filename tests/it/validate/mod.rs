@@ -13,7 +13,7 @@ fn findings(json: &Value) -> Vec<Value> {
 #[test]
 fn valid_documents_are_a_success() {
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     world.validate().exit(0).stderr("").any_stdout();
 }
 
@@ -69,8 +69,7 @@ fn hidden_and_reserved_paths_are_not_documents() {
         .file("shop/prod/pay.test.yaml", "nonsense\n")
         .file("shop/prod/README.md", "# Shop\n")
         .link("shop/prod/linked.yaml", "pay.test.yaml")
-        .file("shop/prod/pay.yaml", doc(18))
-        .commit("Things that are no documents");
+        .commit_pay(18, "Things that are no documents");
     let json = world.validate().set("output", "json").exit(0).json();
     assert_eq!(findings(&json), Vec::<Value>::new());
 }
@@ -177,7 +176,7 @@ fn files_outside_of_the_layout_get_a_hint_about_the_root() {
 #[test]
 fn the_work_tree_is_checked_unless_a_ref_is_given() {
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Good");
+    world.repo.commit_pay(18, "Good");
     world.repo.write("shop/prod/pay.yaml", "nonsense\n");
     world.validate().exit(3).says(&["shop/prod/pay.yaml:1:1"]);
     world.validate().set("ref", "main").exit(0).any_output();
@@ -212,7 +211,7 @@ fn a_path_inside_a_repository_is_a_filter_and_outside_one_a_root() {
 #[test]
 fn validate_needs_no_settings_and_sends_no_request() {
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     let before = crate::support::files::listing(world.root());
     world.validate().exit(0).any_output();
     assert_eq!(crate::support::files::listing(world.root()), before);
@@ -274,7 +273,7 @@ fn the_schema_is_json_and_describes_a_document() {
 #[test]
 fn a_tree_that_passes_is_never_refused_later() {
     let world = World::new();
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Add pay");
+    world.repo.commit_pay(18, "Add pay");
     world.validate().exit(0).any_output();
     world.plan().set("first-pass", "assert").exit(0).any_output();
     world.apply().set("first-pass", "assert").exit(0).any_output();

@@ -3,7 +3,7 @@
 use super::Shared;
 use crate::support::certificate::Authority;
 use crate::support::git_host::Door;
-use crate::support::{Answer, Daemon, Remote, World, body, doc};
+use crate::support::{Answer, Daemon, Remote, World, body};
 
 #[test]
 fn a_wrong_certificate_authority_is_reported_and_the_right_one_is_used_without_a_restart() {
@@ -36,10 +36,7 @@ fn a_service_with_a_wrong_certificate_gets_nothing_until_the_authority_is_truste
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run.set("poll-interval", "1s"));
     world.write("ca.pem", Authority::other().pem());
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     daemon.is_unready_for(&["certificate"]);
     world.nothing_sent();
     world.write("ca.pem", Authority::trusted().pem());
@@ -68,10 +65,7 @@ fn the_token_rotates_without_a_restart() {
             .set("poll-interval", "200ms")
     });
     accepted.becomes("new-token");
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     daemon.is_unready_for(&["401"]);
     let tried = world.service.count();
     let before = daemon.passes();

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::answer::Gate;
 use crate::support::git_host::Door;
-use crate::support::{Answer, Daemon, Remote, Request, World, body, doc, eventually};
+use crate::support::{Answer, Daemon, Remote, Request, World, body, eventually};
 
 /// Answers each request for the older document with an error, and accepts the newer one.
 fn busy_with_older(request: &Request) -> Answer {
@@ -47,10 +47,7 @@ fn a_burst_of_triggers_during_a_pass_is_one_more_pass() {
     let daemon = Daemon::ready(&world, |run| run);
     let gate = Gate::default();
     world.service.answers([Answer::applied().behind(&gate)]);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world.service.wait_for(1);
     // This pass is open until the service has answered.
     let before = daemon.passes();
@@ -116,9 +113,9 @@ fn a_newer_commit_in_a_local_repository_ends_the_retry_of_an_older_one() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run);
     world.service.always(busy_with_older);
-    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Older");
+    world.repo.commit_pay(21, "Older");
     world.service.wait_for(1);
-    world.repo.file("shop/prod/pay.yaml", doc(22)).commit("Newer");
+    world.repo.commit_pay(22, "Newer");
     is_overtaken(&world, &daemon, &body(21, "Older"), &body(22, "Newer"));
     daemon.stops_cleanly();
 }
@@ -128,9 +125,9 @@ fn a_commit_that_reverts_an_unknown_one_sends_what_it_goes_back_to() {
     let world = World::with_pay_applied();
     let daemon = Daemon::ready(&world, |run| run);
     world.service.always(busy_with_older);
-    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Older");
+    world.repo.commit_pay(21, "Older");
     world.service.wait_for(1);
-    world.repo.file("shop/prod/pay.yaml", doc(18)).commit("Go back");
+    world.repo.commit_pay(18, "Go back");
     is_overtaken(&world, &daemon, &body(21, "Older"), &body(18, "Go back"));
     daemon.stops_cleanly();
 }
@@ -140,10 +137,7 @@ fn the_head_of_a_linked_work_tree_is_followed_wherever_it_goes() {
     let world = World::with_pay_applied();
     let tree = world.repo.linked("main", &world.path("tree"));
     let daemon = Daemon::ready(&world, |run| run.set("repo", tree.path()));
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     // The branch has moved, and this work tree is on no branch.
     let passes = daemon.passes();
     assert_eq!(daemon.order("/reconcile", ""), 202);
@@ -163,10 +157,7 @@ fn a_bare_repository_whose_refs_are_packed_is_followed() {
     let daemon = Daemon::ready(&world, |run| run.set("repo", bare.path()));
     for age in [21, 22] {
         bare.git(&["pack-refs", "--all"]);
-        world
-            .repo
-            .file("shop/prod/pay.yaml", doc(age))
-            .commit("Change pay");
+        world.repo.commit_pay(age, "Change pay");
         let to = bare.path().display().to_string();
         world.repo.git(&["push", "--quiet", &to, "main"]);
         world.service.wait_for(1);

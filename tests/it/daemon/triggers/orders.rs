@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::support::answer::Gate;
 use crate::support::git_host::Door;
-use crate::support::{Answer, Daemon, Remote, World, body, doc, eventually};
+use crate::support::{Answer, Daemon, Remote, World, body, eventually};
 
 #[test]
 fn orders_are_answered_while_the_service_takes_its_time() {
@@ -12,10 +12,7 @@ fn orders_are_answered_while_the_service_takes_its_time() {
     let daemon = Daemon::ready(&world, |run| run.set("timeout", "200s"));
     let suspended = || daemon.status().unwrap()["suspended"].clone();
     world.service.always(|_| Answer::stores_and_hangs());
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world.service.wait_for(1);
     assert_eq!(daemon.order("/suspend", r#"{"reason": "incident"}"#), 200);
     assert_eq!(suspended()["reason"], "incident");
@@ -35,10 +32,7 @@ fn a_suspension_whose_time_is_over_is_so_at_once() {
     });
     world.service.always(|_| Answer::stores_and_hangs());
     assert_eq!(daemon.order("/suspend", r#"{"for": "1s"}"#), 200);
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     world.service.wait_for(1);
     eventually("the end of the suspension", || {
         let over = daemon.status()?["suspended"].is_null();
@@ -54,10 +48,7 @@ fn a_suspension_with_an_end_survives_a_restart_and_ends_by_itself() {
     assert_eq!(daemon.order("/suspend", order), 200);
     let until = daemon.status().unwrap()["suspended"]["until"].clone();
     let end: jiff::Timestamp = until.as_str().unwrap().parse().unwrap();
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change pay");
+    world.repo.commit_pay(21, "Change pay");
     daemon.becomes("shop/prod/pay", "pending");
     assert_eq!(daemon.metric("gitoggle_suspended"), Some(1.0));
     daemon.stops_cleanly();

@@ -10,7 +10,7 @@ fn a_parked_toggle_is_tried_again_when_its_document_changes() {
         "Refused" => Answer::json(422, r#"{"message": "no such attribute"}"#),
         _ => Answer::applied(),
     });
-    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Refused");
+    world.repo.commit_pay(21, "Refused");
     daemon.becomes("shop/prod/pay", "failed");
     let passes = daemon.passes();
     eventually("three more passes", || {
@@ -20,7 +20,7 @@ fn a_parked_toggle_is_tried_again_when_its_document_changes() {
     world.repo.file("shop/prod/zoo.yaml", doc(1)).commit("Another");
     daemon.becomes("shop/prod/zoo", "in_sync");
     world.sent(&[("shop/prod/zoo", body(1, "Another"))]);
-    world.repo.file("shop/prod/pay.yaml", doc(22)).commit("Repaired");
+    world.repo.commit_pay(22, "Repaired");
     daemon.becomes("shop/prod/pay", "in_sync");
     world.sent(&[("shop/prod/pay", body(22, "Repaired"))]);
     daemon.stops_cleanly();
@@ -37,10 +37,7 @@ fn a_toggle_is_in_sync_again_when_what_kept_it_is_taken_back() {
         .commit("Break it");
     daemon.becomes("shop/prod/pay", "held");
     assert_eq!(is_held(), Some(1.0));
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(18))
-        .commit("Take it back");
+    world.repo.commit_pay(18, "Take it back");
     daemon.becomes("shop/prod/pay", "in_sync");
     assert_eq!(is_held(), Some(0.0));
     world.sent(&[]);
@@ -167,18 +164,12 @@ fn a_newer_commit_during_an_outage_does_not_count_as_a_success() {
     for environment in ["a", "b", "c", "d", "e", "f"] {
         world.repo.file(&format!("shop/{environment}/pay.yaml"), doc(1));
     }
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(21))
-        .commit("Change seven");
+    world.repo.commit_pay(21, "Change seven");
     daemon.is_unready_for(&["the last pass failed"]);
     let before = daemon.metric("gitoggle_last_success_timestamp_seconds");
     for age in 22..25 {
         let open = world.service.count();
-        world
-            .repo
-            .file("shop/prod/pay.yaml", doc(age))
-            .commit("Change pay again");
+        world.repo.commit_pay(age, "Change pay again");
         world.service.wait_for(open + 1);
         daemon.is_unready_for(&["the last pass failed"]);
     }
@@ -194,14 +185,11 @@ fn a_refused_change_that_was_taken_back_is_tried_again_when_it_comes_back() {
         "Too early" => Answer::json(409, r#"{"message": "not before Monday"}"#),
         _ => Answer::applied(),
     });
-    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Too early");
+    world.repo.commit_pay(21, "Too early");
     daemon.becomes("shop/prod/pay", "failed");
-    world
-        .repo
-        .file("shop/prod/pay.yaml", doc(18))
-        .commit("Take it back");
+    world.repo.commit_pay(18, "Take it back");
     daemon.becomes("shop/prod/pay", "in_sync");
-    world.repo.file("shop/prod/pay.yaml", doc(21)).commit("Now");
+    world.repo.commit_pay(21, "Now");
     world.service.wait_for(2);
     daemon.becomes("shop/prod/pay", "in_sync");
     world.sent(&[
