@@ -20,7 +20,6 @@ use crate::notification;
 use crate::pass::Config;
 use crate::plan::OnDrift;
 use crate::source::{CacheMode, Source};
-use crate::transport::Network;
 
 pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -95,11 +94,7 @@ async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
 
 /// Starts the notifications about changes of `status`.
 fn notify(settings: &Settings, config: &Config, metrics: &Metrics, status: watch::Receiver<Status>) {
-    let network = Network {
-        ca_file: settings.ca_file.clone(),
-        ..Network::default()
-    };
-    let receivers = setup::receivers(settings);
+    let (receivers, network) = (setup::receivers(settings), setup::network(settings));
     notification::spawn(receivers, &network, metrics, status, &config.state_dir);
 }
 

@@ -17,7 +17,6 @@ use crate::transport::{Network, Secret, SecretSource};
 
 /// The maximum time without data on a connection to a Git host.
 const GIT_TIMEOUT: Duration = Duration::from_secs(60);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Builds the configuration of a pass.
 ///
@@ -148,7 +147,6 @@ fn policy(settings: &Settings) -> Policy {
 pub(super) fn network(settings: &Settings) -> Network {
     Network {
         ca_file: settings.ca_file.clone(),
-        connect_timeout: CONNECT_TIMEOUT,
         ..Network::default()
     }
 }

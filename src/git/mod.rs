@@ -16,6 +16,7 @@
 //!   limits. It opens the packs itself (`packs`, `unpack`) once it has read many, because libgit2 takes longer to find and
 //!   unpack a document than this crate to parse it. The reader reports an object that is missing, malformed, or of the wrong
 //!   type. The caller decides on the meaning: a source checks its path again or clones again, and a state is broken.
+//!   `revision` and `refs` find commits by name, `commit` reads them, and `history` walks over them.
 //! * *Writing.* [`fetch`] writes the objects that a server sends. The state writes its own objects: objects that belong
 //!   together become one `pack`, so that a thousand documents cost one sync. A document is copied as the source has packed
 //!   it, after its content was compared with its id. A ref moves by Git's own protocol (`refs`): lock, compare, write, sync,
@@ -23,8 +24,9 @@
 //!   next one relies on them: objects first, then the ref that names them. [`FailpointHook`] lets a test stop between any
 //!   two steps.
 //!
-//! Errors keep the cause that the operating system gave ([`Libgit2Error::io_fault`]), so that a full disk is never reported as a damaged
-//! repository. Other modules get handles and errors of libgit2 from here; they do not make repositories or remotes.
+//! Errors keep the cause that the operating system gave ([`Libgit2Error::io_fault`]), so that a full disk is never reported
+//! as a damaged repository. Other modules get handles and errors of libgit2 from here; they do not make repositories or
+//! remotes. Besides this module, only the state names types of libgit2, because it writes its own commits and refs.
 
 mod access;
 mod commit;

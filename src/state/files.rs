@@ -41,7 +41,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
 }
 
 /// Makes a rename, creation or removal in the folder of `path` durable.
-pub(crate) fn sync_parent(path: &Path) -> Result<(), Error> {
+fn sync_parent(path: &Path) -> Result<(), Error> {
     match path.parent() {
         Some(folder) => sync_folder(folder),
         None => Ok(()),

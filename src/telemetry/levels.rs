@@ -61,8 +61,7 @@ impl Levels {
     }
 
     /// Returns whether events of `level` from `target` are logged.
-    #[must_use]
-    pub fn enables(&self, target: &str, level: &Level) -> bool {
+    fn enables(&self, target: &str, level: &Level) -> bool {
         // The map is sorted, so the last match is the longest, which is the most specific part.
         let part = self.parts.iter().rfind(|(part, _)| is_under(target, part));
         let allowed = part.map_or(self.usual, |(_, level)| *level);

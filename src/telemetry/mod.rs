@@ -61,7 +61,7 @@ pub fn start(logging: Logging) {
 }
 
 /// Returns a subscriber that logs to `writer`.
-pub fn subscriber<W>(logging: Logging, writer: W) -> impl Subscriber + Send + Sync
+fn subscriber<W>(logging: Logging, writer: W) -> impl Subscriber + Send + Sync
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {

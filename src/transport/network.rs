@@ -10,6 +10,8 @@ use super::read_limited;
 /// In bytes; bundles of every public CA have less than 1 MiB.
 const LARGEST_CA_FILE: u64 = 16 << 20;
 
+const USER_AGENT: &str = concat!("gitoggle/", env!("CARGO_PKG_VERSION"));
+
 /// The settings of every connection. Proxies come from the environment (`HTTPS_PROXY`, `NO_PROXY`).
 #[derive(Clone, Debug)]
 pub struct Network {
@@ -17,8 +19,6 @@ pub struct Network {
     pub ca_file: Option<PathBuf>,
     /// The time limit for connecting, including the TLS handshake.
     pub connect_timeout: Duration,
-    /// The value of the `User-Agent` header.
-    pub user_agent: String,
 }
 
 impl Default for Network {
@@ -26,7 +26,6 @@ impl Default for Network {
         Self {
             ca_file: None,
             connect_timeout: Duration::from_secs(10),
-            user_agent: concat!("gitoggle/", env!("CARGO_PKG_VERSION")).to_owned(),
         }
     }
 }
@@ -93,7 +92,7 @@ impl Network {
             .https_only(true)
             // The service's redirects are never followed (DESIGN section 6).
             .redirect(reqwest::redirect::Policy::none())
-            .user_agent(&self.user_agent)
+            .user_agent(USER_AGENT)
             .connect_timeout(self.connect_timeout)
             .timeout(timeout)
             .tls_certs_merge(self.certificates()?)
@@ -118,7 +117,7 @@ impl Network {
         let builder = reqwest::blocking::Client::builder()
             // The transport for Git follows its redirects itself, and other callers follow none.
             .redirect(reqwest::redirect::Policy::none())
-            .user_agent(&self.user_agent)
+            .user_agent(USER_AGENT)
             .connect_timeout(self.connect_timeout)
             .timeout(timeout)
             .tls_certs_merge(self.certificates()?);

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use crate::support::git_host::{self, Door};
-use crate::support::{Answer, Daemon, Remote, Repo, World, eventually};
+use crate::support::{Answer, Daemon, Remote, Repo, World, eventually, free_port};
 
 #[test]
 fn a_declined_push_is_reported_with_the_output_of_the_hook() {
@@ -90,8 +90,7 @@ fn stand_ins(world: &World) -> PathBuf {
 #[test]
 fn the_hint_about_an_unknown_host_key_is_a_working_command() {
     let world = World::new();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = port.local_addr().unwrap().port();
+    let port = free_port();
     let words = format!(
         "No ED25519 host key is known for [127.0.0.1]:{port} and you have requested strict checking.\\nHost key \
          verification failed."
@@ -153,9 +152,7 @@ fn a_failing_proxy_is_named_for_git_and_for_the_service() {
     let remote = Remote::new(Door::Open);
     let world = World::with_pay_applied();
     world.repo.commit_pay(21, "Change pay");
-    let dead = TcpListener::bind("127.0.0.1:0").unwrap();
-    let dead_address = dead.local_addr().unwrap().to_string();
-    drop(dead);
+    let dead_address = format!("127.0.0.1:{}", free_port());
     for (address, words) in [
         (dead_address, "is unreachable: Connection refused"),
         (

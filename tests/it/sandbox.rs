@@ -2,14 +2,13 @@
 
 use serde_json::Value;
 
-use crate::support::command::Running;
+use crate::support::sandbox::RunningSandbox;
 use crate::support::{Gitoggle, World, content, doc, eventually};
 
 /// A running sandbox with its own port, and the settings to publish to it.
 pub(crate) struct Sandbox {
     pub(crate) world: World,
-    port: u16,
-    _running: Running,
+    process: RunningSandbox,
 }
 
 impl Sandbox {
@@ -34,32 +33,13 @@ impl Sandbox {
     }
 
     fn with(world: World, options: impl FnOnce(Gitoggle) -> Gitoggle) -> Self {
-        let port = std::net::TcpListener::bind("127.0.0.1:0")
-            .and_then(|listener| listener.local_addr())
-            .expect("loopback has ports")
-            .port();
-        let sandbox = world
-            .bare("sandbox")
-            .set("listen", format!("127.0.0.1:{port}"))
-            .set("ca-out", world.path("ca.pem"))
-            .env("GITOGGLE_SANDBOX_TOKEN", "for-this-test");
-        let running = options(sandbox).start_logged(&world.path("sandbox.log"));
-        eventually("the sandbox to listen", || {
-            std::net::TcpStream::connect(("127.0.0.1", port)).ok()?;
-            std::fs::read_to_string(world.path("ca.pem"))
-                .is_ok_and(|text| text.contains("END CERTIFICATE"))
-                .then_some(())
-        });
-        Self {
-            world,
-            port,
-            _running: running,
-        }
+        let process = RunningSandbox::start(&world, options);
+        Self { world, process }
     }
 
     /// Returns its address.
     pub(crate) fn url(&self) -> String {
-        format!("https://127.0.0.1:{}", self.port)
+        self.process.url()
     }
 
     /// Returns what it has printed.
@@ -73,9 +53,7 @@ impl Sandbox {
 
     /// Gives a run the settings of the sandbox.
     pub(crate) fn connected(&self, run: Gitoggle) -> Gitoggle {
-        run.set("base-url", self.url())
-            .set("ca-file", self.world.path("ca.pem"))
-            .env("GITOGGLE_TOKEN", "for-this-test")
+        self.process.connected(&self.world, run)
     }
 
     fn history(&self) -> Vec<Value> {
@@ -94,7 +72,7 @@ fn the_sandbox_prints_what_a_person_enters_to_use_it() {
         sandbox.printed().ends_with("Ctrl-C\n").then_some(())
     });
     let url = sandbox.url();
-    let ca_file = sandbox.world.path("ca.pem");
+    let ca_file = sandbox.world.path("sandbox.pem");
     let expected = format!(
         "listening on {url}\nweb page: {url}/\nto use it in another terminal:\n  export GITOGGLE_BASE_URL={url}\n  \
          export GITOGGLE_CA_FILE={}\n  export GITOGGLE_TOKEN=\"$GITOGGLE_SANDBOX_TOKEN\"\nto publish the repository \

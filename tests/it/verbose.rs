@@ -1,6 +1,6 @@
 //! `-v` logs one line per publish, and `-vv` one line per request, never a secret.
 
-use crate::support::{Answer, TOKEN, World, doc};
+use crate::support::{Answer, TOKEN, World, doc, free_port};
 
 /// Replaces durations, times and ids that differ from run to run.
 fn lines(log: &str, events: &[&str]) -> Vec<String> {
@@ -90,10 +90,7 @@ fn one_line_per_request_has_its_attempt_and_request_id() {
 fn a_request_without_a_response_is_a_line_too() {
     let world = World::new();
     world.repo.commit_pay(18, "Add pay");
-    let closed = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let closed = format!("127.0.0.1:{}", free_port());
     let run = world
         .apply()
         .set("first-pass", "assert")

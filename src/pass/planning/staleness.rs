@@ -132,7 +132,7 @@ impl RevisionStep {
 }
 
 /// Returns whether a clean pass has already handled this revision on top of the recorded one.
-pub(crate) fn is_remembered(snapshot: &Snapshot, view: &StateSnapshot) -> bool {
+fn is_remembered(snapshot: &Snapshot, view: &StateSnapshot) -> bool {
     // A revision that was only announced is newer than that of the last clean pass.
     let tip = view.tip().filter(|tip| view.newest() == Some(tip.revision));
     let tip = tip.map(|tip| tip.commit);

@@ -11,10 +11,10 @@ use std::time::Duration;
 pub(crate) const TERM: Duration = Duration::from_secs(60);
 
 /// The age of a term at which the announcement is pushed again, even without new outcomes.
-pub(crate) const RENEWAL: Duration = Duration::from_secs(15);
+const RENEWAL: Duration = Duration::from_secs(15);
 
 /// The age of a term at which the holder stops trying to push and ends its pass.
-pub(crate) const GIVE_UP: Duration = Duration::from_secs(90);
+const GIVE_UP: Duration = Duration::from_secs(90);
 
 /// The longest wait for live holders, unless detecting a dead one takes longer.
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::mirror::{Machine, Mirror, VERSION, program, requested, targets};
-use crate::support::Service;
 use crate::support::answer::Answer;
 use crate::support::certificate::Authority;
+use crate::support::{Service, free_port};
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
@@ -161,10 +161,7 @@ fn without_a_network_the_address_is_named_and_its_password_is_not() {
     let mirror = Mirror::new();
     let machine = Machine::new();
     older(&machine);
-    let closed = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let closed = format!("127.0.0.1:{}", free_port());
     let from = format!("https://ada:hunter2@{closed}/gitoggle/");
     let run = machine.install(&["--version", VERSION, "--from", &from]);
     assert!(!run.text.contains("hunter2"), "{}", run.text);

@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::forge::stand_in::{FORGE_TOKEN, Kind, StandIn};
 use crate::support::command::Running;
-use crate::support::{Repo, World, eventually};
+use crate::support::{Repo, World, eventually, free_port};
 
 const SERVICE_TOKEN: &str = "for-this-test";
 
@@ -65,11 +65,7 @@ impl Hosted {
     /// Hosts a repository whose documents are applied, with a branch `feature` that changes one, and a newer `main`.
     fn new(kind: Kind) -> Self {
         let world = World::new();
-        let port = std::net::TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
+        let port = free_port();
         let sandbox = world.bare("sandbox").set("listen", format!("127.0.0.1:{port}"));
         let sandbox = sandbox
             .set("ca-out", world.path("sandbox.pem"))

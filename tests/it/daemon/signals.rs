@@ -4,16 +4,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{daemon, ready};
 use crate::support::git_host::Door;
-use crate::support::http::Endpoint;
 use crate::support::{Answer, Daemon, Remote, Repo, Request, World, body, doc, eventually};
 
 #[test]
 fn what_is_in_flight_is_finished_when_it_is_asked_to_end() {
     let world = World::with_pay_applied();
-    let endpoint = Endpoint::free();
-    let running = ready(daemon(&world, endpoint), endpoint);
+    let daemon = Daemon::ready(&world, |run| run);
     world
         .repo
         .file("shop/prod/pay.yaml", doc(21))
@@ -23,8 +20,7 @@ fn what_is_in_flight_is_finished_when_it_is_asked_to_end() {
         .service
         .answers([Answer::applied().slowly(Duration::from_millis(500))]);
     world.service.wait_for(1);
-    running.terminate();
-    assert_eq!(running.wait(), Some(0));
+    daemon.stops_cleanly();
     world.sent(&[("shop/prod/pay", body(21, "Change both"))]);
     world.apply().exit(0).any_output();
     world.sent(&[("shop/prod/zoo", body(3, "Change both"))]);
@@ -33,22 +29,22 @@ fn what_is_in_flight_is_finished_when_it_is_asked_to_end() {
 #[test]
 fn a_second_signal_leaves_at_once() {
     let world = World::with_pay_applied();
-    let endpoint = Endpoint::free();
-    let running = ready(daemon(&world, endpoint).set("timeout", "60s"), endpoint);
+    let daemon = Daemon::ready(&world, |run| run.set("timeout", "60s"));
     world.repo.commit_pay(21, "Change pay");
     world.service.answers([Answer::stores_and_hangs()]);
     world.service.wait_for(1);
     let start = std::time::Instant::now();
-    running.terminate();
+    daemon.terminate();
     // The first signal is handled once the endpoint is unready or closed. The second one follows.
     eventually("the first signal's effect", || {
-        endpoint
+        daemon
+            .endpoint
             .get("/readyz")
             .is_none_or(|reply| reply.status == 503)
             .then_some(())
     });
-    running.terminate();
-    running.wait();
+    daemon.terminate();
+    daemon.wait();
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     world.service.sender_died();
     world.service.take();

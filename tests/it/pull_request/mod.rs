@@ -56,14 +56,3 @@ fn planned(run: Gitoggle, expected: &[&str]) -> Value {
     assert_eq!(changes(&plan), expected, "{plan:#}");
     plan
 }
-
-/// Returns the digest of a plan in JSON, which other outputs of tests show as a placeholder.
-fn digest(run: Gitoggle) -> String {
-    let output = run
-        .set("output", "json")
-        .start_piped()
-        .wait_with_output()
-        .unwrap();
-    let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
-    plan["digest"].as_str().unwrap().to_owned()
-}

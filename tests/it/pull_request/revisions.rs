@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{changes, digest, forked, offline, planned, pull_request, set};
+use super::{changes, forked, offline, planned, pull_request, set};
 use crate::support::document::reformatted;
 use crate::support::files::listing;
 use crate::support::{World, doc};
@@ -109,9 +109,9 @@ fn a_plan_survives_the_merge() {
         "update shop/prod/pay",
     ];
     planned(run(), &expected);
-    let reviewed = digest(run());
+    let reviewed = run().digest();
     world.repo.checkout("main").merge("feature", "Merge the feature");
-    assert_eq!(digest(world.plan().set("on-remove", "disable")), reviewed);
+    assert_eq!(world.plan().set("on-remove", "disable").digest(), reviewed);
     let applied = world
         .apply()
         .set("on-remove", "disable")

@@ -4,7 +4,7 @@ mod disk;
 
 use serde_json::json;
 
-use crate::support::{Answer, Repo, Service, World, body, content, doc};
+use crate::support::{Answer, Repo, Service, World, body, content, doc, free_port};
 
 /// Returns a world whose process was killed during the request with `doc(21)`, so that its outcome is unknown.
 pub(crate) fn interrupted() -> World {
@@ -40,10 +40,7 @@ fn a_mistake_in_the_first_base_url_does_not_bind_the_state() {
     let world = World::new();
     world.repo.commit_pay(18, "Add pay");
     let first = || world.apply().set("first-pass", "assert");
-    // No process listens on this port.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let nowhere = format!("https://localhost:{}", port.local_addr().unwrap().port());
-    drop(port);
+    let nowhere = format!("https://localhost:{}", free_port());
     first()
         .set("base-url", &nowhere)
         .set("timeout", "1s")

@@ -197,6 +197,17 @@ impl Gitoggle {
         Running { child }
     }
 
+    /// Returns the digest of its plan, which other outputs of tests show as a placeholder.
+    pub(crate) fn digest(self) -> String {
+        let output = self
+            .set("output", "json")
+            .start_piped()
+            .wait_with_output()
+            .unwrap();
+        let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        plan["digest"].as_str().unwrap().to_owned()
+    }
+
     /// Starts it with its outputs kept.
     pub(crate) fn start_piped(&self) -> Child {
         self.command()

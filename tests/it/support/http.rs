@@ -11,6 +11,12 @@ pub(crate) struct Endpoint {
     port: u16,
 }
 
+/// Returns a port of loopback on which no process listens now.
+pub(crate) fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be listened on");
+    listener.local_addr().expect("it has an address").port()
+}
+
 /// One answer.
 #[derive(Debug)]
 pub(crate) struct Reply {
@@ -30,10 +36,7 @@ impl Reply {
 impl Endpoint {
     /// Finds a port that is free now.
     pub(crate) fn free() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be listened on");
-        Self {
-            port: listener.local_addr().expect("it has an address").port(),
-        }
+        Self { port: free_port() }
     }
 
     /// Returns the address for `--listen`.

@@ -5,16 +5,13 @@ use std::time::Duration;
 use gitoggle::transport::Network;
 use serde_json::{Value, json};
 
-use super::command::Running;
-use super::{Gitoggle, World, eventually};
-
-const TOKEN: &str = "for-this-test";
+use super::sandbox::{RunningSandbox, TOKEN};
+use super::{Gitoggle, World};
 
 /// The sandbox, with a repository that publishes to it.
 pub(crate) struct LiveService {
     pub(crate) world: World,
-    port: u16,
-    _running: Running,
+    sandbox: RunningSandbox,
 }
 
 impl LiveService {
@@ -29,34 +26,15 @@ impl LiveService {
         let data =
             json!({ "projects": [{ "key": "shop", "environments": [environment], "toggles": toggles }] });
         let data = world.write("data.json", &data.to_string());
-        let port = std::net::TcpListener::bind("127.0.0.1:0")
-            .and_then(|listener| listener.local_addr())
-            .expect("loopback has ports")
-            .port();
-        let running = world
-            .bare("sandbox")
-            .set("service-kind", "featureprobe")
-            .set("data", data)
-            .set("listen", format!("127.0.0.1:{port}"))
-            .set("ca-out", world.path("sandbox.pem"))
-            .env("GITOGGLE_SANDBOX_TOKEN", TOKEN)
-            .start();
-        eventually("the sandbox to listen", || {
-            std::net::TcpStream::connect(("127.0.0.1", port)).ok()?;
-            std::fs::read_to_string(world.path("sandbox.pem"))
-                .is_ok_and(|text| text.contains("END CERTIFICATE"))
-                .then_some(())
+        let sandbox = RunningSandbox::start(&world, |sandbox| {
+            sandbox.set("service-kind", "featureprobe").set("data", data)
         });
-        Self {
-            world,
-            port,
-            _running: running,
-        }
+        Self { world, sandbox }
     }
 
     /// Returns its address.
     pub(crate) fn url(&self) -> String {
-        format!("https://127.0.0.1:{}", self.port)
+        self.sandbox.url()
     }
 
     /// Begins `gitoggle apply` against the sandbox.
@@ -66,11 +44,8 @@ impl LiveService {
 
     /// Gives a run the settings of the sandbox.
     pub(crate) fn connected(&self, run: Gitoggle) -> Gitoggle {
-        run.set("service-kind", "featureprobe")
-            .set("base-url", self.url())
-            .set("ca-file", self.world.path("sandbox.pem"))
-            .set("timeout", "2s")
-            .env("GITOGGLE_TOKEN", TOKEN)
+        let run = run.set("service-kind", "featureprobe").set("timeout", "2s");
+        self.sandbox.connected(&self.world, run)
     }
 
     /// Commits a document of `shop/prod/{toggle}`.
@@ -96,7 +71,7 @@ impl LiveService {
             ca_file: Some(self.world.path("sandbox.pem")),
             ..Network::default()
         };
-        let url = format!("https://127.0.0.1:{}{path}", self.port);
+        let url = format!("{}{path}", self.url());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.unwrap().block_on(async {
             let client = network.client(Duration::from_secs(10)).unwrap();
