@@ -53,9 +53,8 @@ pub(super) fn manual(command: Command) -> &'static str {
 pub(super) fn examples(command: Command) -> &'static [Example] {
     match command {
         Command::Allow | Command::Reconcile | Command::Resume | Command::Suspend => daemon(command),
-        Command::Apply | Command::Drift | Command::Import | Command::Run | Command::Status => {
-            service(command)
-        }
+        Command::Apply | Command::Run | Command::Status => service(command),
+        Command::Drift | Command::Import => live(command),
         Command::Demo | Command::Sandbox => local(command),
         Command::Completions => &[
             (
@@ -93,11 +92,12 @@ pub(super) fn examples(command: Command) -> &'static [Example] {
                 "gitoggle man --out share/man/man1",
             ),
         ],
-        _ => authoring(command),
+        Command::Diff | Command::Explain | Command::Promote | Command::Test => toggles(command),
+        _ => documents(command),
     }
 }
 
-fn authoring(command: Command) -> &'static [Example] {
+fn toggles(command: Command) -> &'static [Example] {
     match command {
         Command::Diff => &[
             (
@@ -119,6 +119,29 @@ fn authoring(command: Command) -> &'static [Example] {
                 "gitoggle explain shop/production/sale --at 2026-12-24T18:00:00Z",
             ),
         ],
+        Command::Promote => &[
+            (
+                "All toggles; `git restore` undoes it, and `gitoggle diff` shows it before",
+                "gitoggle promote shop/staging shop/production",
+            ),
+            (
+                "Some toggles",
+                "gitoggle promote shop/staging shop/production 'checkout-*'",
+            ),
+        ],
+        _ => &[
+            ("All tests of the work tree", "gitoggle test"),
+            (
+                "One folder, and the rules that no test reaches",
+                "gitoggle test shop/production --coverage",
+            ),
+            ("For CI systems that show tests", "gitoggle test -o junit"),
+        ],
+    }
+}
+
+fn documents(command: Command) -> &'static [Example] {
+    match command {
         Command::Fmt => &[
             ("All documents of the work tree", "gitoggle fmt"),
             ("One document", "gitoggle fmt shop/production/pay.yaml"),
@@ -131,30 +154,12 @@ fn authoring(command: Command) -> &'static [Example] {
             ("In a new folder", "gitoggle init toggles"),
             ("In this folder; existing files stay", "gitoggle init"),
         ],
-        Command::Promote => &[
-            (
-                "All toggles; `git restore` undoes it, and `gitoggle diff` shows it before",
-                "gitoggle promote shop/staging shop/production",
-            ),
-            (
-                "Some toggles",
-                "gitoggle promote shop/staging shop/production 'checkout-*'",
-            ),
-        ],
         Command::Schema => &[
             (
                 "For the YAML language server of an editor",
                 "gitoggle schema > targeting.schema.json",
             ),
             ("For a script that reads plans", "gitoggle schema --of plan"),
-        ],
-        Command::Test => &[
-            ("All tests of the work tree", "gitoggle test"),
-            (
-                "One folder, and the rules that no test reaches",
-                "gitoggle test shop/production --coverage",
-            ),
-            ("For CI systems that show tests", "gitoggle test -o junit"),
         ],
         Command::Validate => &[
             ("All documents of the work tree", "gitoggle validate"),
@@ -182,18 +187,8 @@ fn authoring(command: Command) -> &'static [Example] {
     }
 }
 
-fn service(command: Command) -> &'static [Example] {
+fn live(command: Command) -> &'static [Example] {
     match command {
-        Command::Apply => &[
-            (
-                "The first time, for toggles that the service already has as documented",
-                "gitoggle apply --base-url https://toggles.example.com --first-pass adopt",
-            ),
-            (
-                "In CI, with the state in the repository; GITOGGLE_TOKEN has the token",
-                "gitoggle apply --base-url https://toggles.example.com --state-remote origin",
-            ),
-        ],
         Command::Drift => &[
             ("Everything that was applied", "gitoggle drift"),
             ("One environment", "gitoggle drift 'shop/production/*'"),
@@ -210,7 +205,7 @@ fn service(command: Command) -> &'static [Example] {
                 "gitoggle apply --overwrite-drift",
             ),
         ],
-        Command::Import => &[
+        _ => &[
             ("Everything that the token can read", "gitoggle import"),
             ("All environments of a project", "gitoggle import 'shop/**'"),
             (
@@ -228,6 +223,21 @@ fn service(command: Command) -> &'static [Example] {
             (
                 "Then: commit, compare with `gitoggle plan --live`, and record it as applied",
                 "gitoggle apply --first-pass adopt",
+            ),
+        ],
+    }
+}
+
+fn service(command: Command) -> &'static [Example] {
+    match command {
+        Command::Apply => &[
+            (
+                "The first time, for toggles that the service already has as documented",
+                "gitoggle apply --base-url https://toggles.example.com --first-pass adopt",
+            ),
+            (
+                "In CI, with the state in the repository; GITOGGLE_TOKEN has the token",
+                "gitoggle apply --base-url https://toggles.example.com --state-remote origin",
             ),
         ],
         Command::Run => &[

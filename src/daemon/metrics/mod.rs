@@ -1,6 +1,7 @@
 //! Defines the metrics (DESIGN, section 9, "Metrics"). Every value of every label exists from the start, so that a rate
 //! is right from the first event.
 
+mod labels;
 mod process;
 mod source_age;
 
@@ -8,7 +9,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -17,7 +17,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::status::{PassResult, ToggleStatus, Withheld};
-use crate::model::{BUILD, PublishOutcome, Suspensions, ToggleState, WithheldKind, words};
+use crate::model::{PublishOutcome, Suspensions, ToggleState, WithheldKind, words};
+use labels::{OutcomeLabel, ReasonLabel, ResultLabel, StateLabel, build_info};
 use process::Process;
 use source_age::SourceAge;
 
@@ -55,32 +56,6 @@ words! {
         /// Every toggle was compared.
         Success = "success",
     }
-}
-
-#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct ResultLabel {
-    result: &'static str,
-}
-
-#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct OutcomeLabel {
-    outcome: &'static str,
-}
-
-#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct StateLabel {
-    state: &'static str,
-}
-
-#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct ReasonLabel {
-    reason: &'static str,
-}
-
-#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct BuildLabel {
-    version: &'static str,
-    commit: &'static str,
 }
 
 impl Default for Metrics {
@@ -247,12 +222,6 @@ impl Inner {
         } = self;
         registry.register_collector(Box::new(Process::new()));
         let registry = registry.sub_registry_with_prefix("gitoggle");
-        let build: Family<BuildLabel, Gauge> = Family::default();
-        let label = BuildLabel {
-            version: BUILD.version,
-            commit: BUILD.commit.unwrap_or("unknown"),
-        };
-        let _ = build.get_or_create(&label).set(1);
         // The crate appends `_total` to counters, and the unit if one is given.
         let mut duration = |name, help, histogram: &Histogram| {
             registry.register_with_unit(name, help, Unit::Seconds, histogram.clone());
@@ -271,7 +240,11 @@ impl Inner {
             last_success.clone(),
         );
         registry.register_collector(Box::new(source_age.clone()));
-        registry.register("build_info", "Version and commit of the running program", build);
+        registry.register(
+            "build_info",
+            "Version and commit of the running program",
+            build_info(),
+        );
         let help = "Notifications that could not be delivered";
         registry.register("notices_failed", help, notifications_failed.clone());
         let help = "Comparisons of the service with what was applied, by result";
@@ -293,7 +266,7 @@ impl Inner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Suspension;
+    use crate::model::{BUILD, Suspension};
 
     #[test]
     fn the_text_has_the_names_of_the_contract() {

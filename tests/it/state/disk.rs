@@ -78,7 +78,7 @@ fn a_corrupt_state_folder_is_reported_and_nothing_is_sent() {
             std::fs::remove_dir_all(state.join("state.git/objects")).unwrap();
         }),
         ("HEAD", |state| {
-            std::fs::remove_file(state.join("state.git/HEAD")).unwrap()
+            std::fs::remove_file(state.join("state.git/HEAD")).unwrap();
         }),
         ("a garbled ref", |state| {
             std::fs::write(state.join("state.git/refs/gitoggle/applied"), "nonsense\n").unwrap();
