@@ -59,6 +59,7 @@ mod scope;
 #[cfg(test)]
 mod simulation;
 mod spent;
+mod stop_reason;
 mod target_folder;
 #[cfg(test)]
 mod target_folder_tests;
@@ -77,9 +78,10 @@ pub use planning::range::{
 pub use planning::{Files, Planned, plan};
 pub use publish::Limits;
 pub use reconciler::Reconciler;
-pub use report::{ChangeResult, Report, StopReason};
+pub use report::{ChangeResult, Report};
 pub use reviewed::NotReviewed;
 pub use runtime::Runtime;
 pub(crate) use runtime::cores;
 pub use scope::check_scope;
+pub use stop_reason::StopReason;
 pub use validate::{CheckTarget, Checked, Checks, check};

@@ -34,8 +34,9 @@ use tokio::sync::watch;
 
 use super::Error;
 use super::context::PassContext;
-use super::report::{PublishSummary, StopReason};
+use super::report::PublishSummary;
 use super::runtime::Runtime;
+use super::stop_reason::StopReason;
 use crate::model::{Action, CommitId, Sent};
 use crate::plan::{Approved, Before, Change, Policy};
 use crate::state::{Clock, Journal};
