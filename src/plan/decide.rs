@@ -142,14 +142,7 @@ fn document(
             PassOrder::Later
         }
     };
-    let replaced = match &applied {
-        AppliedVersion::Document {
-            object,
-            format,
-            payload,
-        } if *format == version.format && *payload != version.payload => Some(*object),
-        _ => None,
-    };
+    let replaced = replaced(&applied, &version);
     let publish = |version, action, before, retried_comment| {
         ToggleDecision::Publish(Box::new(DraftChange {
             version,
@@ -194,6 +187,18 @@ fn document(
                 action => publish(version, action, before, None),
             }
         }
+    }
+}
+
+/// Returns the object with another targeting that the version replaces.
+fn replaced(applied: &AppliedVersion, version: &Version) -> Option<ObjectId> {
+    match applied {
+        AppliedVersion::Document {
+            object,
+            format,
+            payload,
+        } if *format == version.format && *payload != version.payload => Some(*object),
+        _ => None,
     }
 }
 

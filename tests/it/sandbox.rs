@@ -33,7 +33,7 @@ impl Sandbox {
     }
 
     fn with(world: World, options: impl FnOnce(Gitoggle) -> Gitoggle) -> Self {
-        let process = RunningSandbox::start(&world, options);
+        let process = RunningSandbox::start(&world, world.path("ca.pem"), options);
         Self { world, process }
     }
 
@@ -53,7 +53,7 @@ impl Sandbox {
 
     /// Gives a run the settings of the sandbox.
     pub(crate) fn connected(&self, run: Gitoggle) -> Gitoggle {
-        self.process.connected(&self.world, run)
+        self.process.connected(run)
     }
 
     fn history(&self) -> Vec<Value> {
@@ -72,7 +72,7 @@ fn the_sandbox_prints_what_a_person_enters_to_use_it() {
         sandbox.printed().ends_with("Ctrl-C\n").then_some(())
     });
     let url = sandbox.url();
-    let ca_file = sandbox.world.path("sandbox.pem");
+    let ca_file = sandbox.world.path("ca.pem");
     let expected = format!(
         "listening on {url}\nweb page: {url}/\nto use it in another terminal:\n  export GITOGGLE_BASE_URL={url}\n  \
          export GITOGGLE_CA_FILE={}\n  export GITOGGLE_TOKEN=\"$GITOGGLE_SANDBOX_TOKEN\"\nto publish the repository \

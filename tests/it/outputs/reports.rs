@@ -156,8 +156,11 @@ fn a_command_that_fails_is_an_unsuccessful_run() {
         cases(&report(&xml)),
         [("test".to_owned(), Some("error".to_owned()))]
     );
-    // Commands without this output refuse it with a message.
-    world
+}
+
+#[test]
+fn a_command_without_an_output_refuses_it_with_a_message() {
+    World::new()
         .bare("diff")
         .args("a/b c/d -o sarif")
         .exit(64)

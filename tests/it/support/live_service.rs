@@ -26,7 +26,7 @@ impl LiveService {
         let data =
             json!({ "projects": [{ "key": "shop", "environments": [environment], "toggles": toggles }] });
         let data = world.write("data.json", &data.to_string());
-        let sandbox = RunningSandbox::start(&world, |sandbox| {
+        let sandbox = RunningSandbox::start(&world, world.path("sandbox.pem"), |sandbox| {
             sandbox.set("service-kind", "featureprobe").set("data", data)
         });
         Self { world, sandbox }
@@ -45,7 +45,7 @@ impl LiveService {
     /// Gives a run the settings of the sandbox.
     pub(crate) fn connected(&self, run: Gitoggle) -> Gitoggle {
         let run = run.set("service-kind", "featureprobe").set("timeout", "2s");
-        self.sandbox.connected(&self.world, run)
+        self.sandbox.connected(run)
     }
 
     /// Commits a document of `shop/prod/{toggle}`.

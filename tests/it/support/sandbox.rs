@@ -1,21 +1,29 @@
 //! `gitoggle sandbox` as a child process.
 
+use std::path::PathBuf;
+
 use super::command::Running;
 use super::{Gitoggle, World, eventually, free_port};
 
 /// The token that the sandbox accepts by default.
 pub(super) const TOKEN: &str = "for-this-test";
 
-/// A running sandbox. Its certificate is in `sandbox.pem` of its world.
+/// A running sandbox.
 pub(crate) struct RunningSandbox {
     port: u16,
+    authority: PathBuf,
     _running: Running,
 }
 
 impl RunningSandbox {
-    /// Starts a sandbox on a port of its own, and waits until it listens.
-    pub(crate) fn start(world: &World, options: impl FnOnce(Gitoggle) -> Gitoggle) -> Self {
-        let (port, authority) = (free_port(), world.path("sandbox.pem"));
+    /// Starts a sandbox on a free port, and waits until it listens. It writes the certificate of its authority to
+    /// `authority`.
+    pub(crate) fn start(
+        world: &World,
+        authority: PathBuf,
+        options: impl FnOnce(Gitoggle) -> Gitoggle,
+    ) -> Self {
+        let port = free_port();
         let sandbox = world
             .bare("sandbox")
             .set("listen", format!("127.0.0.1:{port}"))
@@ -30,6 +38,7 @@ impl RunningSandbox {
         });
         Self {
             port,
+            authority,
             _running: running,
         }
     }
@@ -39,10 +48,10 @@ impl RunningSandbox {
         format!("https://127.0.0.1:{}", self.port)
     }
 
-    /// Gives a run of `world` the address, the certificate, and the default token of the sandbox.
-    pub(crate) fn connected(&self, world: &World, run: Gitoggle) -> Gitoggle {
+    /// Gives a run the address, the certificate, and the default token of the sandbox.
+    pub(crate) fn connected(&self, run: Gitoggle) -> Gitoggle {
         run.set("base-url", self.url())
-            .set("ca-file", world.path("sandbox.pem"))
+            .set("ca-file", &self.authority)
             .env("GITOGGLE_TOKEN", TOKEN)
     }
 }
