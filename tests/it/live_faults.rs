@@ -188,8 +188,12 @@ fn a_page_of_a_proxy_instead_of_a_toggle_sends_nothing() {
             service
                 .apply()
                 .exit(1)
-                .stdout_contains(&["pending shop/prod/pay (update)", "a body that is not JSON"])
-                .stderr_contains(&["check `--base-url`"]);
+                .stdout_contains(&[
+                    "pending shop/prod/pay (update)",
+                    "a body that is not JSON",
+                    "check `--base-url`",
+                ])
+                .stderr_contains(&["the server that responds may not be the service"]);
         });
         let writes = requests.iter().filter(|request| !request.starts_with("GET "));
         assert_eq!(writes.count(), 0, "{requests:?}");
