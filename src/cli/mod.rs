@@ -221,7 +221,7 @@ fn check_output(command: Command, output: OutputFormat) -> Result<(), Failure> {
 fn has_output(command: Command, output: OutputFormat) -> bool {
     match (command, output) {
         (_, OutputFormat::Human | OutputFormat::Json) | (Command::Plan | Command::Validate, _) => true,
-        (Command::Explain, _) => false,
+        (Command::Explain, _) | (Command::Diff | Command::Promote, OutputFormat::Github) => false,
         (Command::Test, output) => output == OutputFormat::Junit,
         (Command::Apply, OutputFormat::Junit) => true,
         // The others report on more than documents.

@@ -48,7 +48,7 @@ mod yaml;
 pub use check::{CHECKS, Check, Severity};
 pub use diagnostic::Diagnostic;
 pub use expectation::{Expectation, Expectations, expectations};
-pub use format::{Formatting, format};
+pub use format::{Formatting, format, has_comments};
 pub use layout::{Layout, LayoutError, PathKind};
 pub use lines::{ServeLines, serve_lines};
 pub use print::print;

@@ -279,3 +279,40 @@ fn hostile_text_of_an_audience_is_escaped() {
         );
     }
 }
+
+/// An update that drops a prerequisite in the same step as the document of the other toggle.
+#[test]
+fn a_toggle_that_is_removed_with_its_last_use_decides_about_the_users_before() {
+    let world = World::new();
+    let pay = doc(21);
+    let needy = pay.replace(
+        "content:\n",
+        "content:\n  prerequisites:\n    - { key: adult, type: boolean, value: \"true\" }\n",
+    );
+    let adult = "disabled: false\ncontent:\n  variations:\n    - { name: no, value: \"false\" }\n    - { name: yes, value: \"true\" }\n  rules:\n    - { name: adults, conditions: [{ type: number, subject: age, predicate: \">\", objects: [\"18\"] }], serve: { select: 1 } }\n  disabledServe: { select: 0 }\n  defaultServe: { select: 0 }\n";
+    let broken = adult.replace("select: 1", "select: 7");
+    for after in [None, Some(broken)] {
+        world
+            .repo
+            .file("shop/prod/adult.yaml", adult)
+            .file("shop/prod/pay.yaml", &needy)
+            .commit("Add");
+        match after {
+            None => world.repo.remove("shop/prod/adult.yaml"),
+            Some(text) => world.repo.file("shop/prod/adult.yaml", text),
+        };
+        world.repo.file("shop/prod/pay.yaml", &pay).commit("Retire");
+        let users = world.write("users", "key,age\na,17\nb,19\nc,22\n");
+        let json = world
+            .plan()
+            .set("service-kind", "featureprobe")
+            .set("output", "json")
+            .args("--from HEAD~1")
+            .arg("--audience")
+            .arg(users)
+            .exit_in(&[0, 3])
+            .any_stderr()
+            .json();
+        assert_eq!(change(&json)["cannot_say"], 0, "{json:#}");
+    }
+}

@@ -20,7 +20,7 @@ use super::show::FailedAttempt;
 use super::{setup, validate};
 use crate::config::Settings;
 use crate::evaluate::{Audience, Tally, UserImpact};
-use crate::model::{Payload, ToggleId, escaped};
+use crate::model::{CommitId, Payload, ToggleId, escaped};
 use crate::pass::{CheckTarget, DocumentFiles, Files, cores};
 use crate::plan::{Before, Change, Plan};
 use crate::source::{CacheMode, SourceConfig};
@@ -49,18 +49,29 @@ fn compile(plan: &Plan, files: Files, settings: &Settings) -> Result<Audience, F
         .iter()
         .filter_map(|withheld| withheld.change.as_deref());
     let changes: BTreeMap<_, _> = plan.changes().iter().chain(withheld).map(sides).collect();
-    let target = match files {
-        Files::Committed => CheckTarget::Revision(Box::new(SourceConfig {
-            // The revision of the plan, because the ref may have moved since.
-            reference: Some(plan.source().revision.to_string()),
+    // The revision of the plan, because the ref may have moved since.
+    let revision = |commit: &CommitId| {
+        CheckTarget::Revision(Box::new(SourceConfig {
+            reference: Some(commit.to_string()),
             ..setup::source(settings, CacheMode::Untouched)
-        })),
+        }))
+    };
+    let target = match files {
+        Files::Committed => revision(&plan.source().revision),
         Files::WorkTree => validate::everything(settings)?,
     };
+    // A toggle whose file was removed or is invalid keeps its version before.
+    let base = match plan.source().base.as_ref().map(|base| base.revisions.as_slice()) {
+        Some([base]) => Some(revision(base)),
+        _ => None,
+    };
     let mut others = OtherToggles {
-        target,
+        places: [Some(target), base]
+            .into_iter()
+            .flatten()
+            .map(|target| (target, None))
+            .collect(),
         settings,
-        opened: None,
         error: None,
     };
     let audience = Audience::new(&changes, |id| others.find(id));
@@ -78,29 +89,35 @@ fn sides(change: &Change) -> (ToggleId, (Result<Option<Payload>, ()>, Payload)) 
 
 /// The toggles that do not change, which prerequisites may name. Their files are listed only if one is needed.
 struct OtherToggles<'a> {
-    target: CheckTarget,
+    /// Where to look for a document. The first place that has a valid one counts.
+    places: Vec<(CheckTarget, Option<DocumentFiles>)>,
     settings: &'a Settings,
-    opened: Option<DocumentFiles>,
     error: Option<Failure>,
 }
 
 impl OtherToggles<'_> {
     fn find(&mut self, id: &ToggleId) -> Option<Payload> {
-        if self.opened.is_none() {
-            let settings = self.settings;
-            match DocumentFiles::open(&self.target, &settings.layout, settings.service_kind) {
-                Ok(opened) => self.opened = Some(opened),
-                Err(error) => {
-                    self.error.get_or_insert(error.into());
+        let Self {
+            places,
+            settings,
+            error,
+        } = self;
+        places.iter_mut().find_map(|(target, opened)| {
+            if opened.is_none() {
+                match DocumentFiles::open(target, &settings.layout, settings.service_kind) {
+                    Ok(files) => *opened = Some(files),
+                    Err(failed) => {
+                        error.get_or_insert(failed.into());
+                    }
                 }
             }
-        }
-        let mut lookup = Lookup::new(self.opened.as_ref()?);
-        let found = lookup.find(id);
-        if let Err(error) = lookup.finish() {
-            self.error.get_or_insert(error);
-        }
-        found
+            let mut lookup = Lookup::new(opened.as_ref()?);
+            let found = lookup.find(id);
+            if let Err(failed) = lookup.finish() {
+                error.get_or_insert(failed);
+            }
+            found
+        })
     }
 }
 

@@ -72,6 +72,16 @@ pub(super) fn comments(text: &str) -> Option<Vec<SourceComment<'_>>> {
     yaml::parse(text).map(|tree| tree.comments)
 }
 
+/// Returns whether a valid document in YAML has a comment.
+#[must_use]
+pub fn has_comments(content: &Blob) -> bool {
+    let Ok(text) = text("", content) else {
+        return false;
+    };
+    // A construct that this module does not know may hide one.
+    comments(text).map_or_else(|| text.contains('#'), |comments| !comments.is_empty())
+}
+
 fn parse(text: &str, format: Format) -> Option<SourceTree<'_>> {
     match format {
         Format::Json => json::parse(text),

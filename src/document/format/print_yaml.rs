@@ -197,7 +197,9 @@ impl<'a> Printer<'a> {
         let mut lines = raw.lines();
         self.out
             .push_str(lines.next().unwrap_or_default().trim_end_matches('\r'));
-        let is_blank = |line: &str| line.trim().is_empty();
+        // Other white space, such as a no-break space, is text.
+        const WHITE: [char; 3] = [' ', '\t', '\r'];
+        let is_blank = |line: &str| line.trim_matches(WHITE).is_empty();
         let common = lines.clone().filter(|line| !is_blank(line));
         let common = common
             .map(|line| line.len() - line.trim_start_matches(' ').len())
@@ -208,7 +210,7 @@ impl<'a> Printer<'a> {
                 // The first line that is not blank defines the indentation, and no other has less.
                 true => line.get(common.unwrap_or(0)..).unwrap_or_default(),
                 // The spaces around a line break have no meaning.
-                false => line.trim_start(),
+                false => line.trim_start_matches(WHITE),
             };
             if !text.is_empty() {
                 self.pad(indent);

@@ -99,7 +99,11 @@ impl<'t> Builder<'t> {
             ScalarStyle::Literal | ScalarStyle::Folded => {
                 let header = self.header(start)?;
                 let raw = self.text.get(header..start + raw.len())?;
-                (header, raw.trim_end(), block(raw, value)?)
+                (
+                    header,
+                    raw.trim_end_matches([' ', '\t', '\n', '\r']),
+                    block(raw, value)?,
+                )
             }
             _ => (start, raw, Cow::Borrowed(raw)),
         };
@@ -261,7 +265,7 @@ impl<'t> Builder<'t> {
                 .unwrap_or(self.text.len() - hash);
             at = hash + length;
             found.push(Between {
-                text: self.text[hash..at].trim_end(),
+                text: self.text[hash..at].trim_end_matches([' ', '\t']),
                 at: hash,
                 column: self.column(hash),
                 is_alone: self.text[self.line(hash)..hash].trim().is_empty(),

@@ -84,6 +84,14 @@ fn styles() -> Vec<(&'static str, String)> {
             "an ampersand in a comment",
             format!("# a & b *c !d\n{}", objects("[\n\"18\"\n]")),
         ),
+        (
+            "a no-break space at the start of a line of text",
+            with("name: some", "name: 'some\n        \u{a0}more'"),
+        ),
+        (
+            "a no-break space at the end of a comment",
+            with("conditions: []", "conditions: [] # none\u{a0}"),
+        ),
         ("a mark within a text", with("name: some", "name: so\u{feff}me")),
     ]
 }

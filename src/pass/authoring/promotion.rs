@@ -132,7 +132,9 @@ impl Promotion<'_> {
             path: join(self.place.root, &path),
             before: before.map(|before| before.payload.clone()),
             after: document.payload.clone(),
-            lost_comments: format == Format::Json && document.format != Format::Json && has_comment(document),
+            lost_comments: format == Format::Json
+                && document.format != Format::Json
+                && document::has_comments(&document.content),
         })
     }
 
@@ -170,8 +172,4 @@ impl Promotion<'_> {
             false => Err(format!("it cannot be expressed as {}", format.as_str())),
         }
     }
-}
-
-fn has_comment(document: &EnvironmentDocument) -> bool {
-    matches!(&document.content, Blob::Content(bytes) if bytes.contains(&b'#'))
 }
