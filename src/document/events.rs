@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use granit_parser::{ErrorKind, Event, Options, Parser, ScanError, Span, options};
 
 /// The maximum number of bytes that are parsed again.
-const MOST_REPEATED: usize = 16 * 1024 * 1024;
+const MOST_REPEATED: usize = 4 * 1024 * 1024;
 
 /// The result of parsing a text.
 pub(super) struct Parsed<S> {
