@@ -35,7 +35,7 @@ impl Plan {
             });
             match decision {
                 Some(LiveDecision::Confirmed | LiveDecision::Converged) => {
-                    self.state_edits.push(converged(change))
+                    self.state_edits.push(converged(change));
                 }
                 Some(LiveDecision::Hold(hold)) => self.withheld.push(WithheldToggle {
                     id: change.id.clone(),
