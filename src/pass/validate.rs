@@ -162,7 +162,7 @@ impl Run<'_> {
         differences: Vec<Difference>,
         open: impl Fn() -> Result<S, Error> + Sync,
     ) -> Result<Vec<Diagnostic>, Error> {
-        let (nothing, renamed) = (BTreeMap::new(), BTreeSet::new());
+        let (nothing, renamed) = (BTreeMap::new(), BTreeMap::new());
         let context = ReadContext {
             kind: self.checks.kind,
             root: &self.root,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    AppliedVersion, Before, Candidate, Desired, LastOutcome, LiveAccess, NotRetried, OnRemove, Orphan,
+    AppliedVersion, Before, Candidate, Desired, Heir, LastOutcome, LiveAccess, NotRetried, OnRemove, Orphan,
     OrphanReason, Policy, StateEdit, WithheldReason,
 };
 use crate::model::{Action, EnvironmentId, LiveContent, ObjectId, Payload, ToggleId, Version};
@@ -124,7 +124,11 @@ fn decide(
             ToggleDecision::Nothing
         }
         Desired::Absent { path } => orphan(id, path, applied, policy.on_remove),
-        Desired::Renamed { path } => renamed(id, path, applied, policy),
+        // The state keeps this toggle until the other document is recorded, so that nothing is lost in between.
+        Desired::Renamed {
+            heir: Heir::Pending, ..
+        } => ToggleDecision::Nothing,
+        Desired::Renamed { path, .. } => renamed(id, path, applied, policy),
         Desired::Document(version) => document(version, applied, pass, overwritten),
     }
 }

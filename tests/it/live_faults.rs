@@ -6,7 +6,7 @@ use crate::live_publish::{by_hand, toggle, with_pay_changed};
 use crate::support::{Daemon, Gitoggle, LiveService, Repo, World, doc, eventually, targeting};
 
 /// The comments of the versions of `pay`, oldest first.
-fn comments(service: &LiveService) -> Vec<String> {
+pub(crate) fn comments(service: &LiveService) -> Vec<String> {
     let versions = service.versions("pay").into_iter();
     versions.map(|(_, comment)| comment).collect()
 }
@@ -201,7 +201,7 @@ fn a_page_of_a_proxy_instead_of_a_toggle_sends_nothing() {
 }
 
 /// Returns `apply` on a separate machine, with shared state.
-fn job(service: &LiveService, machine: &str) -> Gitoggle {
+pub(crate) fn job(service: &LiveService, machine: &str) -> Gitoggle {
     let world = &service.world;
     let apply = service
         .apply()
@@ -213,7 +213,7 @@ fn job(service: &LiveService, machine: &str) -> Gitoggle {
 }
 
 /// Kills a job whose request met `act` and got no response, and deletes its disk.
-fn killed_after(act: &str) -> (LiveService, Repo) {
+pub(crate) fn killed_after(act: &str) -> (LiveService, Repo) {
     let service = LiveService::start(&json!([toggle("pay")]));
     let world = &service.world;
     let remote = Repo::bare(&world.path("remote.git"));

@@ -260,34 +260,3 @@ fn a_toggle_without_a_targeting_in_its_environment_is_held() {
         "{requests:?}"
     );
 }
-
-#[test]
-fn a_toggle_whose_file_was_renamed_only_in_case_converges_and_is_not_disabled() {
-    let service = with_pay_changed("Raise the age");
-    service.apply().exit(0).any_output();
-    let before = service.versions("pay");
-    for (from, to) in [
-        ("shop/prod/pay.yaml", "shop/prod/Pay.yaml"),
-        ("shop/prod/Pay.yaml", "Shop/prod/pay.yaml"),
-    ] {
-        service.world.repo.rename(from, to).commit("Rename pay");
-        let requests = service.requests(|| {
-            let apply = service
-                .apply()
-                .set("on-remove", "disable")
-                .set("first-pass", "assert");
-            apply.exit(0).stdout_contains(&["converged "]).any_stderr();
-        });
-        assert!(
-            requests.iter().all(|request| request.starts_with("GET")),
-            "{requests:?}"
-        );
-    }
-    assert_eq!(service.versions("pay"), before);
-    let status = service.world.status().arg("--all");
-    service
-        .connected(status)
-        .unset("timeout")
-        .exit(0)
-        .stdout_contains(&["in sync  Shop/prod/pay", "1 toggle: 1 in sync"]);
-}

@@ -14,6 +14,7 @@ mod audience;
 mod browser;
 mod build;
 mod caches;
+mod case_renames;
 mod checking;
 mod ci;
 mod commands;

@@ -1,7 +1,7 @@
 //! Reads, parses and checks the documents that differ by object id, and decides about each, on all cores.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -10,7 +10,7 @@ use crate::document::{self, Diagnostic, LARGEST_DOCUMENT, Layout};
 use crate::model::{Action, Blob, Payload, Scope, Sent, ServiceKind, ToggleId, Trees, Version};
 use crate::pass::{Error, cores};
 use crate::plan::compare::{Difference, File, join};
-use crate::plan::{AppliedVersion, Candidate, Desired};
+use crate::plan::{AppliedVersion, Candidate, Desired, Heir};
 use crate::source;
 
 /// The number of documents that a thread takes at a time: several times as many as a chain of deltas has.
@@ -29,7 +29,7 @@ pub(crate) struct ReadContext<'a> {
     /// Confirmed requests that are not in the applied tree yet.
     pub(crate) settled: &'a BTreeMap<ToggleId, Sent>,
     /// The toggles without a file whose keys differ only in case from those of a document.
-    pub(crate) renamed: &'a BTreeSet<ToggleId>,
+    pub(crate) renamed: &'a BTreeMap<ToggleId, Heir>,
 }
 
 /// The decision about each toggle, and the findings.
@@ -211,15 +211,15 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
             Some(self.context.layout.path(&difference.id, file.format))
         };
         let path = unknown.or_else(applied).unwrap_or_default();
-        match self.context.renamed.contains(&difference.id) {
-            true => Desired::Renamed { path },
-            false => Desired::Absent { path },
+        match self.context.renamed.get(&difference.id) {
+            Some(heir) => Desired::Renamed { path, heir: *heir },
+            None => Desired::Absent { path },
         }
     }
 
     fn applied(&self, difference: &Difference, blob: Option<&Blob>) -> AppliedVersion {
         // The applied tree cannot be trusted before the outcome of the request is known (DESIGN, section 4, *Unknown*).
-        if let Some(sent) = self.context.unknown.get(&difference.id) {
+        if let Some(sent) = self.context.unknown.get(difference.recorded_id()) {
             let applied = match self.recorded(difference, blob) {
                 AppliedVersion::Document { payload, .. } => Some(payload),
                 _ => None,
@@ -236,7 +236,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
 
     /// Returns the version that was confirmed last.
     fn recorded(&self, difference: &Difference, blob: Option<&Blob>) -> AppliedVersion {
-        if let Some(sent) = self.context.settled.get(&difference.id) {
+        if let Some(sent) = self.context.settled.get(difference.recorded_id()) {
             return settled(sent, self.context.kind);
         }
         let (file, blob) = match (difference.applied.as_slice(), blob) {

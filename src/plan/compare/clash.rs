@@ -1,10 +1,11 @@
 //! Finds files that claim the same toggle: two extensions, or, with FeatureProbe, keys that differ only in case.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::{AppliedTree, Difference, File, Places, join};
 use crate::document::{Diagnostic, PathKind, tree};
 use crate::model::ToggleId;
+use crate::plan::Heir;
 
 /// Adds to each toggle the files of all toggles whose keys differ from its own only in case. FeatureProbe folds all
 /// three keys, so each of these files claims all of these toggles.
@@ -41,18 +42,60 @@ fn merge_side(differences: &mut [Difference], side: fn(&mut Difference) -> &mut 
 
 /// Returns the toggles without a file whose keys differ only in case from those of a document, which is among
 /// `differences` or, by id in lower case, in `folded`.
-pub(super) fn renamed<T>(differences: &[Difference], folded: &HashMap<String, T>) -> BTreeSet<ToggleId> {
+pub(super) fn renamed<T>(
+    differences: &[Difference],
+    folded: &HashMap<String, T>,
+) -> BTreeMap<ToggleId, Heir> {
     let lower = |one: &Difference| one.id.as_str().to_ascii_lowercase();
     let mut removed = differences.iter().filter(|one| one.desired.is_empty()).peekable();
     if removed.peek().is_none() {
-        return BTreeSet::new();
+        return BTreeMap::new();
     }
     let present = differences.iter().filter(|one| !one.desired.is_empty());
     let present: HashSet<_> = present.map(lower).collect();
     removed
         .filter(|one| present.contains(&lower(one)) || folded.contains_key(&lower(one)))
-        .map(|one| one.id.clone())
+        .map(|one| (one.id.clone(), Heir::Settled))
         .collect()
+}
+
+/// Gives each new document what the state records for the toggle in `renamed` whose keys differ from its own only in case.
+/// FeatureProbe folds all three keys, so both are one toggle. `unknown` has the toggles whose last outcome is unknown.
+pub(super) fn inherit(
+    differences: &mut [Difference],
+    renamed: &mut BTreeMap<ToggleId, Heir>,
+    unknown: &BTreeSet<ToggleId>,
+) {
+    let mut former: HashMap<String, Vec<usize>> = HashMap::new();
+    for (index, one) in differences.iter().enumerate() {
+        if renamed.contains_key(&one.id) {
+            former
+                .entry(one.id.as_str().to_ascii_lowercase())
+                .or_default()
+                .push(index);
+        }
+    }
+    for heir in 0..differences.len() {
+        let one = &differences[heir];
+        // A document that has a record of its own has inherited already.
+        if one.desired.len() != 1 || !one.applied.is_empty() || unknown.contains(&one.id) {
+            continue;
+        }
+        // With two former names, neither is known to be the last one.
+        let Some([former]) = former
+            .get(&one.id.as_str().to_ascii_lowercase())
+            .map(Vec::as_slice)
+        else {
+            continue;
+        };
+        let former = &differences[*former];
+        let (id, applied) = (former.id.clone(), former.applied.clone());
+        differences[heir].applied = applied;
+        if !differences[heir].is_unchanged() || unknown.contains(&id) {
+            renamed.insert(id.clone(), Heir::Pending);
+        }
+        differences[heir].former = Some(id);
+    }
 }
 
 /// Returns one error for each file that claims a toggle in scope together with another file.

@@ -32,7 +32,7 @@ impl<'a> Classifier<'a> {
 
     /// Returns whether `always` has a toggle under `prefix`.
     pub(super) fn is_always(&self, prefix: &str) -> bool {
-        self.always.iter().any(|id| id.as_str().starts_with(prefix))
+        self.always.iter().any(|id| under(id, prefix).is_some())
     }
 
     /// Returns the documents among `entries` of one folder of the source. Reports misplaced files.
@@ -122,10 +122,7 @@ impl<'a> Classifier<'a> {
             recorded.extend(their);
         }
         let folder = format!("{prefix}/");
-        let always = self
-            .always
-            .iter()
-            .filter_map(|id| id.as_str().strip_prefix(folder.as_str()));
+        let always = self.always.iter().filter_map(|id| under(id, &folder));
         differing.extend(always.map(|toggle| toggle.to_ascii_lowercase().into_bytes()));
         // A file that is equal on both sides may still claim a toggle that differs.
         let differing: Vec<Vec<u8>> = differing.into_iter().collect();
@@ -187,11 +184,13 @@ impl<'a> Classifier<'a> {
             id,
             desired: vec![file],
             applied: Vec::new(),
+            former: None,
         });
         let applied = applied.into_iter().map(|(id, file)| Difference {
             id,
             desired: Vec::new(),
             applied: vec![file],
+            former: None,
         });
         let mut differences: Vec<Difference> = desired.chain(applied).collect();
         // Both sides are almost sorted, so this costs one comparison for each file, and a map about ten.
@@ -214,17 +213,22 @@ impl<'a> Classifier<'a> {
 
     /// Adds the clashes, which show only at the end, and sorts everything.
     pub(super) fn finish(mut self) -> Comparison {
+        // First, because the file of an unknown toggle may be renamed too.
+        self.add_unknown_without_files();
         let differences = &mut self.found.differences;
-        let renamed = clash::renamed(differences, &self.folded);
+        let mut renamed = clash::renamed(differences, &self.folded);
         if self.places.kind == ServiceKind::FeatureProbe {
             // The environment has its documents under a name that is equal to the service.
-            let is_removed = |one: &&Difference| one.desired.is_empty() && !renamed.contains(&one.id);
+            let is_removed = |one: &&Difference| {
+                one.desired.is_empty() && !one.applied.is_empty() && !renamed.contains_key(&one.id)
+            };
             let emptied: BTreeSet<_> = differences
                 .iter()
                 .filter(is_removed)
                 .map(|one| one.id.environment())
                 .collect();
             self.found.lost.retain(|lost| emptied.contains(lost));
+            clash::inherit(differences, &mut renamed, self.always);
             clash::merge(differences, self.places.side);
             // Unchanged toggles were kept only to find clashes.
             differences.retain(|one| !one.is_unchanged() || self.always.contains(&one.id));
@@ -232,7 +236,13 @@ impl<'a> Classifier<'a> {
         self.found.renamed = renamed;
         let clashes = clash::duplicates(differences, &self.places);
         self.found.findings.extend(clashes);
-        // An unknown toggle can have neither a file nor an applied document, but is always in the plan.
+        self.found.differences.sort_by(|a, b| a.id.cmp(&b.id));
+        self.found.findings.sort();
+        self.found
+    }
+
+    /// Adds the unknown toggles that have neither a file nor an applied document, which are in the plan like all others.
+    fn add_unknown_without_files(&mut self) {
         let mut nowhere = self.always.clone();
         for found in &self.found.differences {
             nowhere.remove(&found.id);
@@ -241,11 +251,9 @@ impl<'a> Classifier<'a> {
             id,
             desired: Vec::new(),
             applied: Vec::new(),
+            former: None,
         });
         self.found.differences.extend(nowhere);
-        self.found.differences.sort_by(|a, b| a.id.cmp(&b.id));
-        self.found.findings.sort();
-        self.found
     }
 
     fn shown(&self, path: &str) -> String {
@@ -279,6 +287,12 @@ impl<'a> Classifier<'a> {
             Seen::Occupied(_) => {}
         }
     }
+}
+
+/// Returns the rest of an id after `prefix`. The case does not matter, because a folder may be renamed.
+fn under<'i>(id: &'i ToggleId, prefix: &str) -> Option<&'i str> {
+    let (begin, rest) = id.as_str().split_at_checked(prefix.len())?;
+    begin.eq_ignore_ascii_case(prefix).then_some(rest)
 }
 
 /// Returns whether sorted names in lower case contain a name in any case. Allocates nothing, because it is called for every

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::document::{Diagnostic, Layout};
 use crate::model::{EnvironmentId, Format, ObjectId, Scope, ServiceKind, ToggleId, Trees};
+use crate::plan::Heir;
 pub(crate) use matched::has_document;
 use matched::unmatched;
 use walk::Walk;
@@ -36,9 +37,16 @@ pub(crate) struct Difference {
     pub(crate) desired: Vec<File>,
     /// The applied files: several only at a revision where they clash.
     pub(crate) applied: Vec<File>,
+    /// The toggle that the applied side is recorded for, if the case of its keys has changed since.
+    pub(crate) former: Option<ToggleId>,
 }
 
 impl Difference {
+    /// Returns the toggle that the state records.
+    pub(crate) fn recorded_id(&self) -> &ToggleId {
+        self.former.as_ref().unwrap_or(&self.id)
+    }
+
     /// Returns whether both sides are the same object.
     pub(super) fn is_unchanged(&self) -> bool {
         // A file that is renamed from `.json` to `.yaml` keeps its object, but its bytes are parsed differently.
@@ -47,6 +55,7 @@ impl Difference {
             self.applied.iter().any(same)
         };
         !self.desired.is_empty()
+            && self.former.is_none()
             && self.desired.len() == self.applied.len()
             && self.desired.iter().all(is_applied)
     }
@@ -61,7 +70,7 @@ pub(crate) struct Comparison {
     pub(crate) applied_counts: BTreeMap<EnvironmentId, usize>,
     /// The toggles without a file whose keys differ only in case from those of a document. The service may fold keys, so
     /// these can be names of a toggle that the repository still has.
-    pub(crate) renamed: BTreeSet<ToggleId>,
+    pub(crate) renamed: BTreeMap<ToggleId, Heir>,
     /// The environments with applied toggles and without documents.
     pub(crate) lost: BTreeSet<EnvironmentId>,
     /// The findings on paths.

@@ -293,7 +293,7 @@ fn a_toggle_whose_keys_have_another_case_now_is_renamed_and_its_environment_is_n
         let found = compared_with(AppliedTree::State, kind, layout, source, applied, &[]);
         let show = |id: &ToggleId| id.to_string();
         let lost: Vec<_> = found.lost.iter().map(ToString::to_string).collect();
-        (found.renamed.iter().map(show).collect::<Vec<_>>(), lost.join(" "))
+        (found.renamed.keys().map(show).collect::<Vec<_>>(), lost.join(" "))
     };
     let both = [ServiceKind::Documented, ServiceKind::FeatureProbe];
     let none: (Vec<String>, String) = (Vec::new(), String::new());

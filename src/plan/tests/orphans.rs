@@ -94,13 +94,27 @@ fn a_toggle_is_never_disabled_while_another_document_may_be_about_it() {
             ..Policy::default()
         };
         let world = World::of(3, 0, 0).knows("p/e/x", known);
-        let plan = world.want("p/e/x", Want::Renamed).plan(&policy);
+        let plan = world
+            .clone()
+            .want("p/e/x", Want::Renamed(Heir::Settled))
+            .plan(&policy);
         let found = (
             plan.changes().len(),
             plan.orphans().len(),
             plan.state_edits().len(),
         );
         assert_eq!(found, expected, "{live_access:?} {on_remove:?} {known:?}");
+        let plan = world.want("p/e/x", Want::Renamed(Heir::Pending)).plan(&policy);
+        let found = (
+            plan.changes().len(),
+            plan.orphans().len(),
+            plan.state_edits().len(),
+        );
+        assert_eq!(
+            found,
+            (0, 0, 0),
+            "the other document decides: {live_access:?} {on_remove:?} {known:?}"
+        );
     }
 }
 
