@@ -75,6 +75,10 @@ struct Body {
 }
 
 fn parse(body: &[u8], caller: Caller, now: i64) -> Result<AllowRequest, String> {
+    // As a list, a command would be accepted without the names of its fields.
+    if !body.trim_ascii_start().starts_with(b"{") {
+        return Err("could not read the command: the body is not a JSON object".to_owned());
+    }
     let Body {
         environment,
         what,

@@ -151,6 +151,11 @@ fn a_decision_that_cannot_be_read_is_refused_with_the_reason() {
             ),
             ("{}".to_owned(), 400, &["missing field `what`"]),
             (
+                "[\"shop/prod\"]".to_owned(),
+                400,
+                &["the body is not a JSON object"],
+            ),
+            (
                 allow("shop/prod", "everything", &head),
                 400,
                 &["`everything` cannot be allowed", "mass-change"],
