@@ -44,7 +44,7 @@ pub use return_type::{ReturnType, variation_fits};
 pub use reviewed::{PlanDigest, PlanDigestError, ReviewedPlan};
 pub use scope::{Scope, ScopeError, Unmatched};
 pub use semantic_version::is_semver;
-pub use sent::{Action, Certainty, RequestDigest, Sent, SentNote};
+pub use sent::{Action, Certainty, RequestDigest, Sent, SentNote, TargetingDigest};
 pub use serve::{Serve, WHOLE, percent};
 pub use state::{PublishOutcome, ToggleState, WithheldKind};
 pub use suspension::{Suspension, SuspensionScope, SuspensionScopeError, Suspensions};

@@ -55,6 +55,45 @@ pub struct Sent {
     /// Details for the deployment history besides the action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<SentNote>,
+    /// The requests with an unknown outcome that this one replaced, oldest first. The service may have stored each of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<TargetingDigest>,
+}
+
+/// The number of replaced requests that a request remembers.
+const MOST_EARLIER: usize = 16;
+
+impl Sent {
+    /// Returns [`Sent::earlier`] of a request with `next` that replaces this one.
+    #[must_use]
+    pub fn earlier_than(&self, next: &Payload) -> Vec<TargetingDigest> {
+        let mut earlier = self.earlier.clone();
+        let digest = TargetingDigest::new(&self.payload);
+        if self.payload != *next && !earlier.contains(&digest) {
+            earlier.push(digest);
+        }
+        let excess = earlier.len().saturating_sub(MOST_EARLIER);
+        drop(earlier.drain(..excess));
+        earlier
+    }
+
+    /// Returns whether the service may have `live` because of this request or one that it replaced.
+    #[must_use]
+    pub fn may_have_stored(&self, live: &Payload) -> bool {
+        self.payload == *live || self.earlier.contains(&TargetingDigest::new(live))
+    }
+}
+
+/// The SHA-256 of targeting, in hexadecimal digits.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct TargetingDigest(String);
+
+impl TargetingDigest {
+    /// Returns the digest of `payload`.
+    #[must_use]
+    pub fn new(payload: &Payload) -> Self {
+        Self(hex(&Sha256::digest(payload.as_json())))
+    }
 }
 
 /// The SHA-256 of an action and its targeting, in hexadecimal digits. Identifies a request for a toggle. The comment is

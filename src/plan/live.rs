@@ -4,7 +4,7 @@
 //! reads, sends, and reads again after a response that leaves doubt.
 
 use super::{Before, Change, LiveChange, LiveHold, OnApproval, OnMissing, Overwrite, Policy, PublishAttempt};
-use crate::model::{Action, Live, LiveToggle, LiveVersion, Payload, ReturnType, variation_fits};
+use crate::model::{Action, Live, LiveToggle, LiveVersion, Payload, ReturnType, Sent, variation_fits};
 
 /// What the live state of a toggle means for a change to it.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,8 +74,10 @@ pub fn decide_live(change: &Change, live: &Live, policy: &Policy) -> LiveDecisio
         // The first version is the one that the creation of the toggle makes, so the toggle is not configured yet.
         Before::Nothing if live.version <= 1 => publish,
         Before::Nothing => LiveDecision::Hold(LiveHold::DiffersFromLive(of())),
-        // The request was either the last one, or it has not arrived.
-        Before::Unknown { sent, .. } if is_live(&sent.payload) || sent.base_version == Some(live.version) => {
+        // The request or an earlier one was the last one, or it has not arrived.
+        Before::Unknown { sent, .. }
+            if may_be_ours(sent, live) || sent.base_version == Some(live.version) =>
+        {
             publish
         }
         Before::Unknown { sent, .. } => LiveDecision::ReadVersions {
@@ -84,6 +86,13 @@ pub fn decide_live(change: &Change, live: &Live, policy: &Policy) -> LiveDecisio
         // What was applied is not known, so it cannot be compared.
         Before::Applied(_) | Before::Live(_) | Before::Unreadable => drifted,
     }
+}
+
+/// Returns whether the request, or one with an unknown outcome that it replaced, may have made the last version.
+fn may_be_ours(sent: &Sent, live: &LiveToggle) -> bool {
+    live.content
+        .payload()
+        .is_some_and(|payload| sent.may_have_stored(payload))
 }
 
 /// Decides on `change` with the versions that [`LiveDecision::ReadVersions`] asks for: the service has neither the base

@@ -116,6 +116,10 @@ pub(super) async fn stopped(mut stop: watch::Receiver<bool>) {
 /// Returns the intent to journal for a change.
 pub(crate) fn sent(change: &Change, revision: CommitId) -> Sent {
     let version = change.version.clone();
+    let (base_version, earlier) = match &change.before {
+        Before::Unknown { sent, .. } => (sent.base_version, sent.earlier_than(&version.payload)),
+        _ => (None, Vec::new()),
+    };
     Sent {
         // An adopted document counts as applied from then on.
         action: match change.action {
@@ -128,11 +132,9 @@ pub(crate) fn sent(change: &Change, revision: CommitId) -> Sent {
         format: version.format,
         path: version.path,
         revision,
-        base_version: match &change.before {
-            Before::Unknown { sent, .. } => sent.base_version,
-            _ => None,
-        },
+        base_version,
         note: None,
+        earlier,
     }
 }
 

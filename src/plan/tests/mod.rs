@@ -65,7 +65,7 @@ impl Doc {
 enum Want {
     Document(Doc),
     Invalid,
-    Renamed,
+    Renamed(Heir),
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -220,7 +220,7 @@ impl World {
         match self.desired.get(id) {
             None => Desired::Absent { path },
             Some(Want::Invalid) => Desired::Invalid,
-            Some(Want::Renamed) => Desired::Renamed { path },
+            Some(Want::Renamed(heir)) => Desired::Renamed { path, heir: *heir },
             Some(Want::Document(doc)) => Desired::Document(Version {
                 id: id.clone(),
                 path,
@@ -253,6 +253,7 @@ impl World {
                     revision: CommitId(ObjectId([5; 20])),
                     base_version: None,
                     note: None,
+                    earlier: Vec::new(),
                 }),
             },
         }

@@ -115,16 +115,21 @@ pub(crate) fn intent(number: u64, id: &ToggleId, base: Option<CommitId>, sent: &
         revision,
         base_version,
         note,
+        earlier,
     } = sent;
     // The payload is JSON already, so the line is formatted without parsing it again.
     let text = |text: &str| serde_json::to_string(text).expect("a string is valid JSON");
     let base_version =
         base_version.map_or_else(String::new, |version| format!(",\"base_version\":{version}"));
     let note = note.map_or_else(String::new, |note| format!(",\"note\":\"{}\"", note.as_str()));
+    let earlier = match earlier.as_slice() {
+        [] => String::new(),
+        earlier => format!(",\"earlier\":{}", serde_json::json!(earlier)),
+    };
     let base = base.map_or_else(|| "null".to_owned(), |base| format!("\"{base}\""));
     format!(
         "{{\"intent\":{number},\"toggle\":\"{id}\",\"base\":{base},\"sent\":{{\"action\":\"{}\",\"payload\":{},\
-         \"comment\":{},\"object\":\"{object}\",\"format\":\"{}\",\"path\":{},\"revision\":\"{revision}\"{base_version}{note}}}}}\n",
+         \"comment\":{},\"object\":\"{object}\",\"format\":\"{}\",\"path\":{},\"revision\":\"{revision}\"{base_version}{note}{earlier}}}}}\n",
         action.as_str(),
         payload.as_json(),
         text(comment),

@@ -14,7 +14,7 @@ use super::*;
 use crate::git::pack::{ObjectKind, id_of};
 use crate::model::{
     Action, Blob, Certainty, CommitId, Content, DeploymentEffect, Format, ObjectId, Payload, Sent, Serve,
-    Targeting, ToggleId, Trees as _, Variation,
+    Targeting, TargetingDigest, ToggleId, Trees as _, Variation,
 };
 
 const URL: &str = "https://toggles.example/api";
@@ -83,6 +83,10 @@ pub(super) fn sent(action: Action, text: &str) -> Sent {
         revision: CommitId(ObjectId([1; 20])),
         base_version: (action == Action::Update).then_some(7),
         note: None,
+        earlier: (action == Action::Update)
+            .then(|| TargetingDigest::new(&payload(text)))
+            .into_iter()
+            .collect(),
     }
 }
 
