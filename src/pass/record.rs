@@ -1,6 +1,6 @@
 //! What a pass leaves behind: the applied documents, the refusals, and whether the next one may be skipped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::config::Rules;
 use super::publish::tries;
@@ -29,6 +29,7 @@ pub(crate) fn record(
 ) -> Result<(Option<CleanPass>, Failures), Error> {
     let now = head.now;
     let mut edits: Vec<AppliedEdit> = plan.state_edits().iter().map(without_publish).collect();
+    edits.extend(taken_over(plan, published));
     let is_allowed = plan.overrides().history.is_some();
     // The next commit records who allowed the revision and when, even without a change (DESIGN, section 9.2).
     if is_allowed || planning::must_be_recorded(snapshot, store.view())? {
@@ -51,6 +52,27 @@ pub(crate) fn record(
         holds: holds(store, plan, published),
     };
     Ok((memory, failures))
+}
+
+/// Forgets the toggles whose heir is recorded now.
+fn taken_over(plan: &Plan, published: &PublishSummary) -> impl Iterator<Item = AppliedEdit> {
+    let lower = |id: &ToggleId| id.as_str().to_ascii_lowercase();
+    let heirs: BTreeSet<String> = match plan.inherited() {
+        [] => BTreeSet::new(),
+        _ => {
+            let published = plan.changes().iter().zip(&published.results);
+            let published = published.filter(|(_, result)| result.is_recorded());
+            let edits = plan.state_edits().iter().map(plan::StateEdit::id);
+            edits
+                .chain(published.map(|(change, _)| &change.id))
+                .map(lower)
+                .collect()
+        }
+    };
+    let former = plan.inherited().iter();
+    former
+        .filter(move |id| heirs.contains(&lower(id)))
+        .map(|id| AppliedEdit::Remove { id: id.clone() })
 }
 
 fn without_publish(record: &plan::StateEdit) -> AppliedEdit {

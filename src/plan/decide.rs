@@ -51,6 +51,8 @@ pub struct DecidedToggle {
 #[derive(Clone, Debug)]
 pub(super) enum ToggleDecision {
     Edit(Box<StateEdit>),
+    /// Another document takes the toggle over.
+    Inherited,
     Nothing,
     Orphan(Box<Orphan>),
     Publish(Box<DraftChange>),
@@ -96,7 +98,7 @@ fn withhold(decision: ToggleDecision, reason: WithheldReason) -> ToggleDecision 
             ..*change
         })),
         ToggleDecision::Orphan(_) | ToggleDecision::Edit(_) => ToggleDecision::Withhold(reason),
-        ToggleDecision::Withhold(_) | ToggleDecision::Nothing => decision,
+        ToggleDecision::Withhold(_) | ToggleDecision::Inherited | ToggleDecision::Nothing => decision,
     }
 }
 
@@ -127,7 +129,7 @@ fn decide(
         // The state keeps this toggle until the other document is recorded, so that nothing is lost in between.
         Desired::Renamed {
             heir: Heir::Pending, ..
-        } => ToggleDecision::Nothing,
+        } => ToggleDecision::Inherited,
         Desired::Renamed { path, .. } => renamed(id, path, applied, policy),
         Desired::Document(version) => document(version, applied, pass, overwritten),
     }

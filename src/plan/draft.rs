@@ -62,6 +62,7 @@ impl Draft {
                 withheld: Vec::new(),
                 orphans: Vec::new(),
                 state_edits: Vec::new(),
+                inherited: Vec::new(),
                 environment_holds,
                 findings,
                 waived,
@@ -80,6 +81,7 @@ impl Draft {
         let DecidedToggle { id, decision } = toggle;
         match decision {
             ToggleDecision::Nothing => {}
+            ToggleDecision::Inherited => self.plan.inherited.push(id),
             ToggleDecision::Withhold(reason) => self.plan.withheld.push(WithheldToggle {
                 id,
                 reason,

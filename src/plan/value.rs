@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use super::change::same_environment;
 use super::{Change, DriftReport, Orphan, Overrides, SourceInfo, StateEdit, WithheldReason, WithheldToggle};
 use crate::document::{Diagnostic, Severity};
-use crate::model::{Action, EnvironmentId, PlanDigest, counted, hex};
+use crate::model::{Action, EnvironmentId, PlanDigest, ToggleId, counted, hex};
 
 /// Everything that one pass would do. All lists are sorted by toggle.
 #[derive(Clone, Debug)]
@@ -19,6 +19,7 @@ pub struct Plan {
     pub(super) withheld: Vec<WithheldToggle>,
     pub(super) orphans: Vec<Orphan>,
     pub(super) state_edits: Vec<StateEdit>,
+    pub(super) inherited: Vec<ToggleId>,
     pub(super) environment_holds: BTreeMap<EnvironmentId, String>,
     pub(super) findings: Vec<Diagnostic>,
     pub(super) waived: Vec<Diagnostic>,
@@ -94,6 +95,7 @@ impl Plan {
             withheld: Vec::new(),
             orphans: Vec::new(),
             state_edits: Vec::new(),
+            inherited: Vec::new(),
             environment_holds: BTreeMap::new(),
             findings: Vec::new(),
             waived: Vec::new(),
@@ -147,6 +149,13 @@ impl Plan {
     #[must_use]
     pub fn state_edits(&self) -> &[StateEdit] {
         &self.state_edits
+    }
+
+    /// Returns the toggles without a file that a document takes over whose keys differ only in case. The state forgets them
+    /// when that document is recorded.
+    #[must_use]
+    pub fn inherited(&self) -> &[ToggleId] {
+        &self.inherited
     }
 
     /// Returns the environments that are held as a whole, with the reason.
