@@ -11,14 +11,14 @@ use crate::plan::{
 
 const SECOND: i64 = 1_795_274_755;
 
-fn payload(value: &str) -> Payload {
+pub(super) fn payload(value: &str) -> Payload {
     Payload::from_json(&format!(
         r#"{{"disabled":true,"content":{{"rules":[],"disabledServe":{{"select":0}},"defaultServe":{{"select":0}},"variations":[{{"value":"{value}","name":"v","description":""}}]}}}}"#
     ))
     .unwrap()
 }
 
-fn change(before: Before) -> Change {
+pub(super) fn change(before: Before) -> Change {
     Change {
         version: Version {
             id: "shop/prod/a".parse().unwrap(),
@@ -36,7 +36,7 @@ fn change(before: Before) -> Change {
     }
 }
 
-fn live(version: u64, value: &str) -> LiveToggle {
+pub(super) fn live(version: u64, value: &str) -> LiveToggle {
     LiveToggle {
         version,
         content: LiveContent::Known(payload(value)),
@@ -49,7 +49,7 @@ fn live(version: u64, value: &str) -> LiveToggle {
     }
 }
 
-fn toggle(live: LiveToggle) -> Live {
+pub(super) fn toggle(live: LiveToggle) -> Live {
     Live::Toggle(Box::new(live))
 }
 
@@ -57,7 +57,7 @@ const fn missing(needs_approval: bool) -> Live {
     Live::Missing { needs_approval }
 }
 
-fn word(decision: &LiveDecision) -> String {
+pub(super) fn word(decision: &LiveDecision) -> String {
     match decision {
         LiveDecision::Converged => "converged".to_owned(),
         LiveDecision::Create(kind) => format!("create {}", kind.as_str()),
@@ -102,7 +102,7 @@ fn a_change_is_sent_only_over_what_was_applied_or_never_configured() {
     }
 }
 
-fn unknown(base_version: Option<u64>, applied: Option<&str>) -> Before {
+pub(super) fn unknown(base_version: Option<u64>, applied: Option<&str>) -> Before {
     Before::Unknown {
         sent: Box::new(Sent {
             action: Action::Update,
@@ -118,58 +118,6 @@ fn unknown(base_version: Option<u64>, applied: Option<&str>) -> Before {
         }),
         applied: applied.map(payload),
     }
-}
-
-#[test]
-fn a_version_that_an_earlier_unknown_request_made_is_no_change_of_someone_else() {
-    for base_version in [None, Some(7)] {
-        let Before::Unknown { sent, applied } = unknown(base_version, Some("old")) else {
-            unreachable!()
-        };
-        // A pass announced its change and was killed; then another one did.
-        let mut last = *sent;
-        for value in ["sent", "next", "next", "last"] {
-            let earlier = last.earlier_than(&payload(value));
-            last = Sent {
-                payload: payload(value),
-                earlier,
-                ..last
-            };
-        }
-        assert_eq!(last.earlier.len(), 2);
-        let change = change(Before::Unknown {
-            sent: Box::new(last),
-            applied,
-        });
-        for (value, expected) in [
-            ("sent", "publish on 8"),
-            ("next", "publish on 8"),
-            ("last", "publish on 8"),
-            ("other", "read versions"),
-        ] {
-            let decision = decide_live(&change, &toggle(live(8, value)), &Policy::default());
-            assert!(word(&decision).starts_with(expected), "{value}: {decision:?}");
-        }
-    }
-}
-
-#[test]
-fn a_request_remembers_a_limited_number_of_earlier_ones() {
-    let Before::Unknown { sent, .. } = unknown(None, None) else {
-        unreachable!()
-    };
-    let mut last = *sent;
-    for number in 0..40 {
-        let next = payload(&number.to_string());
-        let earlier = last.earlier_than(&next);
-        last = Sent {
-            payload: next,
-            earlier,
-            ..last
-        };
-    }
-    assert_eq!(last.earlier.len(), 16);
-    assert!(last.may_have_stored(&payload("38")) && !last.may_have_stored(&payload("3")));
 }
 
 fn version(version: u64, value: &str, comment: &str) -> LiveVersion {

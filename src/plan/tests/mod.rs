@@ -1,6 +1,7 @@
 //! The rules of a plan, as tables, properties and inline snapshots.
 
 mod decisions;
+mod earlier_requests;
 mod hostile;
 mod live;
 mod orphans;

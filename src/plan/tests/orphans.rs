@@ -94,27 +94,31 @@ fn a_toggle_is_never_disabled_while_another_document_may_be_about_it() {
             ..Policy::default()
         };
         let world = World::of(3, 0, 0).knows("p/e/x", known);
-        let plan = world
-            .clone()
-            .want("p/e/x", Want::Renamed(Heir::Settled))
-            .plan(&policy);
+        let plan = world.want("p/e/x", Want::Renamed(Heir::Settled)).plan(&policy);
         let found = (
             plan.changes().len(),
             plan.orphans().len(),
             plan.state_edits().len(),
         );
         assert_eq!(found, expected, "{live_access:?} {on_remove:?} {known:?}");
-        let plan = world.want("p/e/x", Want::Renamed(Heir::Pending)).plan(&policy);
-        let found = (
-            plan.changes().len(),
-            plan.orphans().len(),
-            plan.state_edits().len(),
-        );
-        assert_eq!(
-            found,
-            (0, 0, 0),
-            "the other document decides: {live_access:?} {on_remove:?} {known:?}"
-        );
+    }
+}
+
+#[test]
+fn a_toggle_that_a_document_takes_over_stays_recorded_until_that_document_is() {
+    for on_remove in [OnRemove::Disable, OnRemove::Forget, OnRemove::Keep] {
+        for known in [Known::Document(doc(2)), Known::Unknown(Action::Update, doc(2))] {
+            let policy = Policy {
+                live_access: LiveAccess::Readable,
+                on_remove,
+                ..Policy::default()
+            };
+            let world = World::of(3, 0, 0).knows("p/e/x", known);
+            let plan = world.want("p/e/x", Want::Renamed(Heir::Pending)).plan(&policy);
+            assert!(plan.is_empty(), "{on_remove:?} {known:?}");
+            let inherited: Vec<_> = plan.inherited().iter().map(ToString::to_string).collect();
+            assert_eq!(inherited, ["p/e/x"], "{on_remove:?} {known:?}");
+        }
     }
 }
 
