@@ -63,9 +63,19 @@ where
     F: Fn() -> Result<S, Error> + Sync,
 {
     let overrides = applied.overrides(files.snapshot.revision());
-    let overwritten = overwritten(drifted, &rules.policy, &overrides);
+    let mut overwritten = overwritten(drifted, &rules.policy, &overrides);
     let comparison = compared(files, applied, rules, &overwritten)?;
     check_source(&comparison, files.snapshot, rules)?;
+    // The service has under the new name of a document what it has under the former one.
+    for difference in &comparison.differences {
+        let live = difference
+            .former
+            .as_ref()
+            .and_then(|former| overwritten.get(former));
+        if let Some(live) = live.cloned() {
+            overwritten.insert(difference.id.clone(), live);
+        }
+    }
     decided(files, applied, rules, comparison, overrides, &overwritten)
 }
 

@@ -73,7 +73,7 @@ fn slow_readers_hold_no_memory_block_nobody_and_are_cut_off() {
     assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
     // Fifteen of them have asked for the plan, so a copy for each would take 150 megabytes.
     let grown = memory(&daemon).saturating_sub(before);
-    assert!(grown < 20_000_000, "{grown}");
+    assert!(grown < 60_000_000, "{grown}");
 
     // The deadline of a connection is ten seconds.
     while begin.elapsed() < Duration::from_secs(11) {
