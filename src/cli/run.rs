@@ -36,7 +36,7 @@ pub(super) fn run(settings: &Settings) -> Result<ExitStatus, Failure> {
 }
 
 async fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
-    // First, so that a signal during the start ends the daemon as the page says.
+    // First, so that a signal during the start has the same exit code as a later one.
     let stop = signals::stop_on_signal().map_err(Failure::failed)?;
     let config = setup::config(settings, CacheMode::Keep)?;
     // Bound before the first pass, so that a port in use ends the process at startup.

@@ -54,10 +54,10 @@ pub(crate) fn record(
     Ok((memory, failures))
 }
 
-/// Forgets the toggles whose heir is recorded now.
+/// Forgets the toggles whose renamed document is recorded now.
 fn taken_over(plan: &Plan, published: &PublishSummary) -> impl Iterator<Item = AppliedEdit> {
     let lower = |id: &ToggleId| id.as_str().to_ascii_lowercase();
-    let heirs: BTreeSet<String> = match plan.inherited() {
+    let recorded: BTreeSet<String> = match plan.inherited() {
         [] => BTreeSet::new(),
         _ => {
             let published = plan.changes().iter().zip(&published.results);
@@ -71,7 +71,7 @@ fn taken_over(plan: &Plan, published: &PublishSummary) -> impl Iterator<Item = A
     };
     let former = plan.inherited().iter();
     former
-        .filter(move |id| heirs.contains(&lower(id)))
+        .filter(move |id| recorded.contains(&lower(id)))
         .map(|id| AppliedEdit::Remove { id: id.clone() })
 }
 

@@ -27,16 +27,16 @@ pub enum Desired {
     Renamed {
         /// The path that the applied document had.
         path: String,
-        /// What the other document needs of this toggle.
-        heir: Heir,
+        /// Whether the other document is recorded instead of this toggle.
+        state: RenameState,
     },
     /// A file that is not a valid document.
     Invalid,
 }
 
-/// The document whose keys differ only in case from those of a toggle without a file.
+/// Whether the document whose keys differ only in case is recorded instead of a toggle without a file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Heir {
+pub enum RenameState {
     /// It changes what is applied or unknown for the toggle, and is not recorded yet.
     Pending,
     /// It is recorded, will be recorded without a publish, or may be about another toggle.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    AppliedVersion, Before, Candidate, Desired, Heir, LastOutcome, LiveAccess, NotRetried, OnRemove, Orphan,
-    OrphanReason, Policy, StateEdit, WithheldReason,
+    AppliedVersion, Before, Candidate, Desired, LastOutcome, LiveAccess, NotRetried, OnRemove, Orphan,
+    OrphanReason, Policy, RenameState, StateEdit, WithheldReason,
 };
 use crate::model::{Action, EnvironmentId, LiveContent, ObjectId, Payload, ToggleId, Version};
 
@@ -128,7 +128,8 @@ fn decide(
         Desired::Absent { path } => orphan(id, path, applied, policy.on_remove),
         // The state keeps this toggle until the other document is recorded, so that nothing is lost in between.
         Desired::Renamed {
-            heir: Heir::Pending, ..
+            state: RenameState::Pending,
+            ..
         } => ToggleDecision::Inherited,
         Desired::Renamed { path, .. } => renamed(id, path, applied, policy),
         Desired::Document(version) => document(version, applied, pass, overwritten),

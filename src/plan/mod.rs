@@ -61,7 +61,7 @@ mod with_live;
 mod withheld;
 pub(crate) mod wording;
 
-pub use candidate::{AppliedVersion, Candidate, Desired, Heir};
+pub use candidate::{AppliedVersion, Candidate, Desired, RenameState};
 pub use change::{Before, Change, Overwrite, PublishAttempt, StateEdit};
 pub use decide::{DecidedToggle, DecisionContext};
 pub use draft::Draft;

@@ -1,5 +1,5 @@
 //! Checks the variables that name the proxy for HTTPS. The client ignores a value that it cannot parse, and would connect
-//! directly without a word.
+//! directly without a warning.
 
 use std::ffi::OsString;
 

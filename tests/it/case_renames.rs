@@ -2,7 +2,7 @@
 
 use crate::live_faults::{comments, job, killed_after};
 use crate::live_publish::with_pay_changed;
-use crate::support::{Answer, LiveService, World, body, doc};
+use crate::support::{LiveService, World, body, doc};
 
 fn applied() -> LiveService {
     let service = with_pay_changed("Raise the age");
@@ -108,11 +108,7 @@ fn an_unknown_toggle_whose_file_was_renamed_only_in_case_stays_unknown_until_its
 fn a_create_with_an_unknown_outcome_is_not_disabled_after_its_file_was_renamed_only_in_case() {
     let world = World::with_pay_applied();
     world.repo.file("shop/prod/new.yaml", doc(20)).commit("Add it");
-    world.service.answers([Answer::stores_and_hangs()]);
-    let run = world.apply().start();
-    world.service.wait_for(1);
-    run.kill();
-    world.service.sender_died();
+    world.kill_in_first_request(world.apply());
     world.service.take();
     world
         .repo

@@ -136,11 +136,7 @@ fn an_environment_that_loses_all_its_documents_is_held() {
 fn an_unknown_toggle_without_a_file_is_an_orphan_that_reports_the_unknown_outcome() {
     let world = World::with_pay_and_search_applied();
     world.repo.commit_pay(21, "Change pay");
-    world.service.answers([Answer::stores_and_hangs()]);
-    let run = world.apply().start();
-    world.service.wait_for(1);
-    run.kill();
-    world.service.sender_died();
+    world.kill_in_first_request(world.apply());
     world.service.take();
     world.repo.remove("shop/prod/pay.yaml").commit("Remove pay");
     for _ in 0..2 {

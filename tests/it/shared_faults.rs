@@ -73,11 +73,7 @@ fn change(world: &World, age: u32, message: &str) {
 
 /// Kills a job after its request was stored.
 fn killed(world: &World, disk: &str) {
-    world.service.answers([Answer::stores_and_hangs()]);
-    let run = job(world, disk).start();
-    world.service.wait_for(1);
-    run.kill();
-    world.service.sender_died();
+    world.kill_in_first_request(job(world, disk));
     world.service.take();
 }
 
@@ -213,11 +209,7 @@ fn a_state_name_alone_selects_another_state() {
 #[test]
 fn the_announcement_of_another_service_is_not_taken_over() {
     let (world, remote) = local();
-    world.service.answers([Answer::stores_and_hangs()]);
-    let run = job(&world, "killed").set("first-pass", "assert").start();
-    world.service.wait_for(1);
-    run.kill();
-    world.service.sender_died();
+    world.kill_in_first_request(job(&world, "killed").set("first-pass", "assert"));
     world.service.take();
     age(&remote);
     job(&world, "other")

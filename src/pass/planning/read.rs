@@ -10,7 +10,7 @@ use crate::document::{self, Diagnostic, LARGEST_DOCUMENT, Layout};
 use crate::model::{Action, Blob, Payload, Scope, Sent, ServiceKind, ToggleId, Trees, Version};
 use crate::pass::{Error, cores};
 use crate::plan::compare::{Difference, File, join};
-use crate::plan::{AppliedVersion, Candidate, Desired, Heir};
+use crate::plan::{AppliedVersion, Candidate, Desired, RenameState};
 use crate::source;
 
 /// The number of documents that a thread takes at a time: several times as many as a chain of deltas has.
@@ -29,7 +29,7 @@ pub(crate) struct ReadContext<'a> {
     /// Confirmed requests that are not in the applied tree yet.
     pub(crate) settled: &'a BTreeMap<ToggleId, Sent>,
     /// The toggles without a file whose keys differ only in case from those of a document.
-    pub(crate) renamed: &'a BTreeMap<ToggleId, Heir>,
+    pub(crate) renamed: &'a BTreeMap<ToggleId, RenameState>,
 }
 
 /// The decision about each toggle, and the findings.
@@ -212,7 +212,7 @@ impl<S: Trees<Error = source::Error>, D> Reader<'_, S, D> {
         };
         let path = unknown.or_else(applied).unwrap_or_default();
         match self.context.renamed.get(&difference.id) {
-            Some(heir) => Desired::Renamed { path, heir: *heir },
+            Some(state) => Desired::Renamed { path, state: *state },
             None => Desired::Absent { path },
         }
     }

@@ -217,7 +217,7 @@ impl Sender {
             },
             ServiceVerdict::Misrouted => StopReason::Misrouted(match outcome {
                 Outcome::Misrouted { .. } => last,
-                // A toggle that had to wait refuted nothing, and its outcome does not say what to check.
+                // The outcome of a toggle that had to wait does not say what to check.
                 _ => format!("{last}; the others were misrouted: check `--base-url`"),
             }),
         }

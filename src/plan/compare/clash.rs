@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::{AppliedTree, Difference, File, Places, join};
 use crate::document::{Diagnostic, PathKind, tree};
 use crate::model::ToggleId;
-use crate::plan::Heir;
+use crate::plan::RenameState;
 
 /// Adds to each toggle the files of all toggles whose keys differ from its own only in case. FeatureProbe folds all
 /// three keys, so each of these files claims all of these toggles.
@@ -45,7 +45,7 @@ fn merge_side(differences: &mut [Difference], side: fn(&mut Difference) -> &mut 
 pub(super) fn renamed<T>(
     differences: &[Difference],
     folded: &HashMap<String, T>,
-) -> BTreeMap<ToggleId, Heir> {
+) -> BTreeMap<ToggleId, RenameState> {
     let lower = |one: &Difference| one.id.as_str().to_ascii_lowercase();
     let mut removed = differences.iter().filter(|one| one.desired.is_empty()).peekable();
     if removed.peek().is_none() {
@@ -55,16 +55,17 @@ pub(super) fn renamed<T>(
     let present: HashSet<_> = present.map(lower).collect();
     removed
         .filter(|one| present.contains(&lower(one)) || folded.contains_key(&lower(one)))
-        .map(|one| (one.id.clone(), Heir::Settled))
+        .map(|one| (one.id.clone(), RenameState::Settled))
         .collect()
 }
 
 /// Gives each new document what the state records for the toggle in `renamed` whose keys differ from its own only in case.
-/// FeatureProbe folds all three keys, so both are one toggle. `unknown` has the toggles whose last outcome is unknown.
+/// FeatureProbe folds all three keys, so both are one toggle. `always` has the toggles that are decided on even if both
+/// sides are equal.
 pub(super) fn inherit(
     differences: &mut [Difference],
-    renamed: &mut BTreeMap<ToggleId, Heir>,
-    unknown: &BTreeSet<ToggleId>,
+    renamed: &mut BTreeMap<ToggleId, RenameState>,
+    always: &BTreeSet<ToggleId>,
 ) {
     let mut former: HashMap<String, Vec<usize>> = HashMap::new();
     for (index, one) in differences.iter().enumerate() {
@@ -75,10 +76,10 @@ pub(super) fn inherit(
                 .push(index);
         }
     }
-    for heir in 0..differences.len() {
-        let one = &differences[heir];
+    for index in 0..differences.len() {
+        let one = &differences[index];
         // A document that has a record of its own has inherited already.
-        if one.desired.len() != 1 || !one.applied.is_empty() || unknown.contains(&one.id) {
+        if one.desired.len() != 1 || !one.applied.is_empty() || always.contains(&one.id) {
             continue;
         }
         // With two former names, neither is known to be the last one.
@@ -90,11 +91,11 @@ pub(super) fn inherit(
         };
         let former = &differences[*former];
         let (id, applied) = (former.id.clone(), former.applied.clone());
-        differences[heir].applied = applied;
-        if !differences[heir].is_unchanged() || unknown.contains(&id) {
-            renamed.insert(id.clone(), Heir::Pending);
+        differences[index].applied = applied;
+        if !differences[index].is_unchanged() || always.contains(&id) {
+            renamed.insert(id.clone(), RenameState::Pending);
         }
-        differences[heir].former = Some(id);
+        differences[index].former = Some(id);
     }
 }
 

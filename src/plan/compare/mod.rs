@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::document::{Diagnostic, Layout};
 use crate::model::{EnvironmentId, Format, ObjectId, Scope, ServiceKind, ToggleId, Trees};
-use crate::plan::Heir;
+use crate::plan::RenameState;
 pub(crate) use matched::has_document;
 use matched::unmatched;
 use walk::Walk;
@@ -70,7 +70,7 @@ pub(crate) struct Comparison {
     pub(crate) applied_counts: BTreeMap<EnvironmentId, usize>,
     /// The toggles without a file whose keys differ only in case from those of a document. The service may fold keys, so
     /// these can be names of a toggle that the repository still has.
-    pub(crate) renamed: BTreeMap<ToggleId, Heir>,
+    pub(crate) renamed: BTreeMap<ToggleId, RenameState>,
     /// The environments with applied toggles and without documents.
     pub(crate) lost: BTreeSet<EnvironmentId>,
     /// The findings on paths.

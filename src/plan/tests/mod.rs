@@ -66,7 +66,7 @@ impl Doc {
 enum Want {
     Document(Doc),
     Invalid,
-    Renamed(Heir),
+    Renamed(RenameState),
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -221,7 +221,7 @@ impl World {
         match self.desired.get(id) {
             None => Desired::Absent { path },
             Some(Want::Invalid) => Desired::Invalid,
-            Some(Want::Renamed(heir)) => Desired::Renamed { path, heir: *heir },
+            Some(Want::Renamed(state)) => Desired::Renamed { path, state: *state },
             Some(Want::Document(doc)) => Desired::Document(Version {
                 id: id.clone(),
                 path,

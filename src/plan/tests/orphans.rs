@@ -94,7 +94,9 @@ fn a_toggle_is_never_disabled_while_another_document_may_be_about_it() {
             ..Policy::default()
         };
         let world = World::of(3, 0, 0).knows("p/e/x", known);
-        let plan = world.want("p/e/x", Want::Renamed(Heir::Settled)).plan(&policy);
+        let plan = world
+            .want("p/e/x", Want::Renamed(RenameState::Settled))
+            .plan(&policy);
         let found = (
             plan.changes().len(),
             plan.orphans().len(),
@@ -114,7 +116,9 @@ fn a_toggle_that_a_document_takes_over_stays_recorded_until_that_document_is() {
                 ..Policy::default()
             };
             let world = World::of(3, 0, 0).knows("p/e/x", known);
-            let plan = world.want("p/e/x", Want::Renamed(Heir::Pending)).plan(&policy);
+            let plan = world
+                .want("p/e/x", Want::Renamed(RenameState::Pending))
+                .plan(&policy);
             assert!(plan.is_empty(), "{on_remove:?} {known:?}");
             let inherited: Vec<_> = plan.inherited().iter().map(ToString::to_string).collect();
             assert_eq!(inherited, ["p/e/x"], "{on_remove:?} {known:?}");

@@ -56,11 +56,7 @@ fn a_job_waits_for_a_publishing_job_and_names_it() {
 /// Kills a job after its request was sent, and deletes its disk.
 fn killed(world: &World) {
     world.repo.commit_pay(21, "Change pay");
-    world.service.answers([Answer::stores_and_hangs()]);
-    let run = job(world, "lost").start();
-    world.service.wait_for(1);
-    run.kill();
-    world.service.sender_died();
+    world.kill_in_first_request(job(world, "lost"));
     world.sent(&[("shop/prod/pay", body(21, "Change pay"))]);
     std::fs::remove_dir_all(disk(world, "lost")).unwrap();
 }

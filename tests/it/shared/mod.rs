@@ -5,7 +5,7 @@ mod stale;
 
 use std::path::PathBuf;
 
-use crate::support::{Answer, Gitoggle, Repo, World, body, doc};
+use crate::support::{Gitoggle, Repo, World, body, doc};
 
 /// Returns a world with shared state and `pay` applied.
 fn shared() -> (World, Repo) {
@@ -273,11 +273,7 @@ fn a_create_in_every_environment_is_shared() {
 fn a_machine_that_comes_back_repeats_only_what_it_had_open() {
     let (world, remote) = shared();
     world.repo.commit_pay(21, "Change pay");
-    world.service.answers([Answer::stores_and_hangs()]);
-    let run = job(&world, "crashed").start();
-    world.service.wait_for(1);
-    run.kill();
-    world.service.sender_died();
+    world.kill_in_first_request(job(&world, "crashed"));
     age(&remote);
     world.service.take();
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
+use super::answer::Answer;
 use super::certificate::Authority;
 use super::command::Gitoggle;
 use super::repo::Repo;
@@ -95,6 +96,15 @@ impl World {
     /// Begins `gitoggle run` with all required settings, and no HTTP endpoint.
     pub(crate) fn daemon(&self) -> Gitoggle {
         self.connected("run").set("listen", "none")
+    }
+
+    /// Runs `command`, and kills it while its first request is open. The service has stored that request.
+    pub(crate) fn kill_in_first_request(&self, command: Gitoggle) {
+        self.service.answers([Answer::stores_and_hangs()]);
+        let run = command.start();
+        self.service.wait_for(1);
+        run.kill();
+        self.service.sender_died();
     }
 
     /// Begins `gitoggle plan`, which needs no token.
