@@ -71,6 +71,13 @@ pub(in crate::pass) enum WriteResult {
     Written,
 }
 
+impl Drop for TargetFolder {
+    fn drop(&mut self) {
+        // A child that is forked and has not called `exec` yet has a copy of the descriptor, which would keep the lock.
+        let _ = rustix::fs::flock(&self.top, FlockOperation::Unlock);
+    }
+}
+
 impl TargetFolder {
     /// Opens the folder `root` of the work tree whose top is `top`. The folder need not exist yet.
     pub(in crate::pass) fn open(top: &Path, root: &str) -> Result<Self, FolderError> {
