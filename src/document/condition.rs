@@ -1,7 +1,7 @@
 //! Checks conditions: types and predicates that the service knows, and the objects compared with.
 
-use super::check::{self, Check};
-use super::finding::{At, Finding, Part, Spot, report, shown, suggest};
+use super::check;
+use super::finding::{At, Finding, Part, add, shown, suggest};
 use super::help::{example, quoted};
 use super::pattern::PatternChecker;
 use super::raw::{RawCondition, Text};
@@ -17,16 +17,6 @@ pub(super) struct ConditionChecker<'a> {
 }
 
 impl ConditionChecker<'_> {
-    fn report(
-        &mut self,
-        check: &'static Check,
-        spot: Spot,
-        message: impl Into<String>,
-        help: Option<String>,
-    ) {
-        report(self.findings, check, spot, message, help);
-    }
-
     pub(super) fn check(&mut self, condition: &RawCondition, at: &At<'_>) {
         let RawCondition {
             kind,
@@ -49,13 +39,8 @@ impl ConditionChecker<'_> {
         }
         // The positioned reader requires the subject of all other conditions.
         if subject.is_none() && kind == "segment" && !has_optional_subject(kind, self.kind) {
-            let help = Some(example("subject").to_owned());
-            self.report(
-                &check::MISSING_FIELD,
-                at.spot(Part::Key),
-                "a condition needs `subject`",
-                help,
-            );
+            let finding = at.finding(&check::MISSING_FIELD, Part::Key, "a condition needs `subject`");
+            add(self.findings, finding.help(example("subject")));
         }
         self.vocabulary(kind, predicate.as_deref(), at);
         self.between(condition, at);
@@ -70,19 +55,15 @@ impl ConditionChecker<'_> {
         if objects.is_empty() {
             let help = "list the values to compare with, such as `objects: [\"18\"]`";
             let message = "this condition has no objects to compare with";
-            self.report(
-                &check::NO_OBJECTS,
-                list.spot(Part::Key),
-                message,
-                Some(help.to_owned()),
-            );
+            let finding = list.finding(&check::NO_OBJECTS, Part::Key, message);
+            add(self.findings, finding.help(help));
         }
         let is_regex = self.kind == ServiceKind::FeatureProbe && vocabulary::is_regex(kind, predicate);
         for (index, Text(object)) in objects.iter().enumerate() {
-            let spot = || list.item(index).spot(Part::Value);
+            let at = list.item(index);
             if let Some((check, what, help)) = vocabulary::operand(self.kind, kind, object) {
                 let message = format!("`{}` is not {what}", shown(object));
-                self.report(check, spot(), message, Some(help.to_owned()));
+                add(self.findings, at.finding(check, Part::Value, message).help(help));
             }
             if let Some(Err(reason)) = is_regex.then(|| self.patterns.check(object)) {
                 let message = format!(
@@ -91,15 +72,16 @@ impl ConditionChecker<'_> {
                     shown(&reason)
                 );
                 let help = "the service accepts this, but to its SDKs the condition never matches, or, negated, always";
-                self.report(&check::BAD_REGEX, spot(), message, Some(help.to_owned()));
+                let finding = at.finding(&check::BAD_REGEX, Part::Value, message);
+                add(self.findings, finding.help(help));
             }
         }
     }
 
     fn empty_text(&mut self, name: &'static str, at: &At<'_>) {
-        let spot = at.key(name).spot(Part::Value);
-        let help = Some(example(name).to_owned());
-        self.report(&check::EMPTY_TEXT, spot, format!("`{name}` is empty"), help);
+        let message = format!("`{name}` is empty");
+        let finding = at.key(name).finding(&check::EMPTY_TEXT, Part::Value, message);
+        add(self.findings, finding.help(example(name)));
     }
 
     fn vocabulary(&mut self, kind: &str, predicate: Option<&str>, at: &At<'_>) {
@@ -127,7 +109,8 @@ impl ConditionChecker<'_> {
         let help = suggest(self.findings, kind, types.iter().copied());
         let help = help.unwrap_or_else(|| format!("the known types are {}", listed(&quoted(&types))));
         let message = format!("`{}` is not a known type of condition", shown(kind));
-        self.report(check, at.key("type").spot(Part::Value), message, Some(help));
+        let finding = at.key("type").finding(check, Part::Value, message);
+        add(self.findings, finding.help(help));
     }
 
     fn unknown_predicate(&mut self, kind: &str, predicate: &str, known: &[&str], at: &At<'_>) {
@@ -141,7 +124,7 @@ impl ConditionChecker<'_> {
             "`{}` is not a known predicate of a `{kind}` condition",
             shown(predicate)
         );
-        self.report(check, at.spot(Part::Value), message, Some(help));
+        add(self.findings, at.finding(check, Part::Value, message).help(help));
     }
 
     /// Reports fields of `between` that are missing or have no meaning.
@@ -175,12 +158,8 @@ impl ConditionChecker<'_> {
         if let Some((check, what, help)) = unwanted {
             for (name, _) in fields.into_iter().filter(|(_, is_present)| *is_present) {
                 let message = format!("{what} has no `{name}`");
-                self.report(
-                    check,
-                    at.key(name).spot(Part::Key),
-                    message,
-                    Some(help.to_owned()),
-                );
+                let finding = at.key(name).finding(check, Part::Key, message);
+                add(self.findings, finding.help(help));
             }
             return;
         }
@@ -193,8 +172,9 @@ impl ConditionChecker<'_> {
             let help = "write `leftPredicate: \">=\"`, `objects: [\"18\"]`, `rightPredicate: \"<\"` and \
                         `rightObjects: [\"65\"]`";
             let message = format!("`between` needs {}", listed(&quoted(&missing)));
-            let spot = at.key("predicate").spot(Part::Value);
-            self.report(&check::BETWEEN_FIELDS, spot, message, Some(help.to_owned()));
+            let predicate = at.key("predicate");
+            let finding = predicate.finding(&check::BETWEEN_FIELDS, Part::Value, message);
+            add(self.findings, finding.help(help));
         }
         for (name, side) in [
             ("leftPredicate", left_predicate),

@@ -94,9 +94,9 @@ impl ShapeReader<'_> {
         };
         let NodeKind::Sequence(items) = &root.kind else {
             let span = super::shape::first_line_of(root);
-            let finding =
-                Finding::at(&check::WRONG_TYPE, span, "this file is a list of expectations").help(EXAMPLE);
-            super::finding::add(self.findings, finding);
+            self.add(
+                Finding::at(&check::WRONG_TYPE, span, "this file is a list of expectations").help(EXAMPLE),
+            );
             return Vec::new();
         };
         let mut names: BTreeMap<String, Span> = BTreeMap::new();
@@ -116,7 +116,7 @@ impl ShapeReader<'_> {
                 let finding = Finding::at(&check::DUPLICATE_TEST, name, message)
                     .help("rename one of them, so that a report names the one that failed")
                     .related(Spot::Span(first), "first here");
-                super::finding::add(self.findings, finding);
+                self.add(finding);
             }
             list.push(expectation);
         }
@@ -194,7 +194,7 @@ impl ShapeReader<'_> {
         if time.is_err() {
             let message = format!("`{}` is not a time", shown(&text));
             let help = "write it with a zone, such as `2024-12-31T23:59:59Z`";
-            self.report(&check::BAD_DATETIME, field.span(), message, Some(help.to_owned()));
+            self.add(Finding::at(&check::BAD_DATETIME, field.span(), message).help(help));
         }
         time.ok()
     }
@@ -212,6 +212,6 @@ impl ShapeReader<'_> {
                 .collect();
             format!("it has {}", crate::model::listed(&quoted))
         });
-        self.report(&check::UNKNOWN_VARIATION, field.span(), message, Some(help));
+        self.add(Finding::at(&check::UNKNOWN_VARIATION, field.span(), message).help(help));
     }
 }

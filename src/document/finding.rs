@@ -72,6 +72,10 @@ impl At<'_> {
         steps.reverse();
         Spot::Path(steps, part)
     }
+
+    pub(super) fn finding(&self, check: &'static Check, part: Part, message: impl Into<String>) -> Finding {
+        Finding::new(check, self.spot(part), message)
+    }
 }
 
 impl Finding {
@@ -137,16 +141,6 @@ pub(super) fn shown(text: &str) -> String {
     const LONGEST: usize = 60;
     // `cut` counts the ellipsis.
     escaped(&cut(text, LONGEST + 1)).to_string()
-}
-
-pub(super) fn report(
-    findings: &mut Vec<Finding>,
-    check: &'static Check,
-    spot: Spot,
-    message: impl Into<String>,
-    help: Option<String>,
-) {
-    add(findings, Finding::new(check, spot, message).maybe_help(help));
 }
 
 /// Returns a suggestion as a question.

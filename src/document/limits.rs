@@ -2,7 +2,7 @@
 //! answers a longer name or value with a 500, which looks like an outage.
 
 use super::check;
-use super::finding::{At, Finding, Part, Spot, report};
+use super::finding::{At, Finding, Part, Spot, add};
 use super::raw::{RawContent, RawVariation};
 use crate::model::Payload;
 
@@ -20,28 +20,22 @@ pub(super) fn variations(variations: &[RawVariation], list: &At<'_>, findings: &
         let name = variation.name.as_deref().unwrap_or_default().chars().count();
         if name > LONGEST_NAME {
             let message = format!("this name has {name} characters, over the limit of {LONGEST_NAME}");
-            let spot = at.key("name").spot(Part::Value);
-            let help = "shorten it, and put the rest into `description`";
-            report(
+            let finding = at
+                .key("name")
+                .finding(&check::NAME_TOO_LONG, Part::Value, message);
+            add(
                 findings,
-                &check::NAME_TOO_LONG,
-                spot,
-                message,
-                Some(help.to_owned()),
+                finding.help("shorten it, and put the rest into `description`"),
             );
         }
         let value = variation.value.as_deref().unwrap_or_default().len();
         if value > LONGEST_VALUE {
             let message = format!("this value has {value} bytes, over the limit of {LONGEST_VALUE}");
-            let spot = at.key("value").spot(Part::Value);
             let help = "serve a key or a URL instead, and keep the data where the application can fetch it";
-            report(
-                findings,
-                &check::VALUE_TOO_LONG,
-                spot,
-                message,
-                Some(help.to_owned()),
-            );
+            let finding = at
+                .key("value")
+                .finding(&check::VALUE_TOO_LONG, Part::Value, message);
+            add(findings, finding.help(help));
         }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::check::{self, Check};
 use super::condition::ConditionChecker;
-use super::finding::{At, Finding, Part, Spot, add, report, shown};
+use super::finding::{At, Finding, Part, add, shown};
 use super::limits;
 use super::node::PathStep;
 use super::pattern::PatternChecker;
@@ -35,14 +35,8 @@ struct MeaningChecker {
 }
 
 impl MeaningChecker {
-    fn report(
-        &mut self,
-        check: &'static Check,
-        spot: Spot,
-        message: impl Into<String>,
-        help: Option<String>,
-    ) {
-        report(&mut self.findings, check, spot, message, help);
+    fn add(&mut self, finding: Finding) {
+        add(&mut self.findings, finding);
     }
 
     fn content(&mut self, content: &RawContent, disabled: Option<bool>) {
@@ -62,22 +56,17 @@ impl MeaningChecker {
         };
         let list = at.key("variations");
         if variations.is_empty() {
-            let help = "list at least one, such as `{ name: \"on\", value: \"true\" }`";
-            self.report(
-                &check::NO_VARIATIONS,
-                list.spot(Part::Key),
-                "there are no variations to serve",
-                Some(help.to_owned()),
-            );
+            let message = "there are no variations to serve";
+            let finding = list.finding(&check::NO_VARIATIONS, Part::Key, message);
             // Without variations every serve would be out of range, which this finding explains.
-            return;
+            return self.add(finding.help("list at least one, such as `{ name: \"on\", value: \"true\" }`"));
         }
         self.variation_names(variations, &list);
         if self.kind == ServiceKind::FeatureProbe {
             limits::variations(variations, &list, &mut self.findings);
         }
         if let Some(finding) = limits::splits(content, variations.len()) {
-            return add(&mut self.findings, finding);
+            return self.add(finding);
         }
         let names = VariationNames::new(variations);
         self.serves(content, disabled, &names, variations, &at);
@@ -93,7 +82,7 @@ impl MeaningChecker {
             let message = format!("another variation is named `{}`, too", shown(name));
             let finding = repeated_name(&check::DUPLICATE_VARIATION, list, [first, again], message)
                 .help("give each variation a unique name");
-            add(&mut self.findings, finding);
+            self.add(finding);
         }
     }
 
@@ -157,8 +146,12 @@ impl MeaningChecker {
             .map(|rule| rule.name.as_deref().filter(|name| !name.is_empty()));
         for (first, again, name) in repeated(names) {
             let message = format!("another rule is named `{}`, too", shown(name));
-            let finding = repeated_name(&check::DUPLICATE_RULE_NAME, list, [first, again], message);
-            add(&mut self.findings, finding);
+            self.add(repeated_name(
+                &check::DUPLICATE_RULE_NAME,
+                list,
+                [first, again],
+                message,
+            ));
         }
     }
 
@@ -168,25 +161,18 @@ impl MeaningChecker {
         for (index, rule) in rules.iter().enumerate() {
             let at = list.item(index);
             if let Some(first) = first.filter(|first| *first < index) {
-                let finding = Finding::new(
-                    &check::UNREACHABLE_RULE,
-                    at.key("name").spot(Part::Value),
-                    "unreachable rule: an earlier rule matches everyone",
-                )
-                .related(
-                    list.item(first).key("conditions").spot(Part::Key),
-                    "matches everyone",
-                );
-                add(&mut self.findings, finding);
+                let message = "unreachable rule: an earlier rule matches everyone";
+                let finding = at
+                    .key("name")
+                    .finding(&check::UNREACHABLE_RULE, Part::Value, message);
+                let first = list.item(first).key("conditions").spot(Part::Key);
+                self.add(finding.related(first, "matches everyone"));
             } else if matches_everyone(rule) {
-                let help = "use `defaultServe` for everyone whom no rule matches";
-                let spot = at.key("conditions").spot(Part::Key);
-                self.report(
-                    &check::MATCHES_EVERYONE,
-                    spot,
-                    "a rule without conditions matches everyone",
-                    Some(help.to_owned()),
-                );
+                let message = "a rule without conditions matches everyone";
+                let finding = at
+                    .key("conditions")
+                    .finding(&check::MATCHES_EVERYONE, Part::Key, message);
+                self.add(finding.help("use `defaultServe` for everyone whom no rule matches"));
             }
         }
     }
@@ -224,13 +210,11 @@ impl MeaningChecker {
             .filter(|(index, _)| !is_used[*index])
         {
             let name = shown(variation.name.as_deref().unwrap_or_default());
+            let message = format!("variation `{name}` is never served");
             let item = list.item(index);
-            let spot = item.key("name").spot(Part::Value);
-            self.report(
-                &check::UNUSED_VARIATION,
-                spot,
-                format!("variation `{name}` is never served"),
-                None,
+            self.add(
+                item.key("name")
+                    .finding(&check::UNUSED_VARIATION, Part::Value, message),
             );
         }
     }
@@ -243,13 +227,11 @@ impl MeaningChecker {
         let first = served.next();
         if first.is_some() && served.all(|index| Some(index) == first) {
             let help = "serve another variation in a rule or by default, or write `disabled: true` until the toggle is in use";
-            let spot = at.key("defaultServe").spot(Part::Key);
-            self.report(
-                &check::SAME_SERVE,
-                spot,
-                "this toggle is enabled but serves the same variation to everyone",
-                Some(help.to_owned()),
-            );
+            let message = "this toggle is enabled but serves the same variation to everyone";
+            let finding = at
+                .key("defaultServe")
+                .finding(&check::SAME_SERVE, Part::Key, message);
+            self.add(finding.help(help));
         }
     }
 }
@@ -261,8 +243,10 @@ fn repeated_name(
     [first, again]: [usize; 2],
     message: String,
 ) -> Finding {
-    let name = |index| list.item(index).key("name").spot(Part::Value);
-    Finding::new(check, name(again), message).related(name(first), "the first one")
+    let first = list.item(first).key("name").spot(Part::Value);
+    let again = list.item(again);
+    let finding = again.key("name").finding(check, Part::Value, message);
+    finding.related(first, "the first one")
 }
 
 fn matches_everyone(rule: &RawRule) -> bool {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::check;
+use super::finding::Finding;
 use super::help::{ROLLOUT, SERVE_FORMS};
 use super::node::{Node, NodeKind, Span};
 use super::raw::{
@@ -182,9 +183,9 @@ impl ShapeReader<'_> {
                 } else {
                     first_line_of(key)
                 };
-                let message = "a key of a split is the name of a variation".to_owned();
-                let help = "quote the name, such as `\"null\"`".to_owned();
-                self.report(&check::NULL_TEXT, span, message, Some(help));
+                let message = "a key of a split is the name of a variation";
+                let finding = Finding::at(&check::NULL_TEXT, span, message);
+                self.add(finding.help("quote the name, such as `\"null\"`"));
                 None
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::check;
-use super::finding::{At, Finding, Part, add, report, shown, suggest};
+use super::finding::{At, Finding, Part, add, shown, suggest};
 use super::help::{example, quoted};
 use super::raw::RawPrerequisite;
 use crate::model::{ReturnType, ServiceKind, listed, variation_fits};
@@ -16,15 +16,11 @@ pub(super) fn prerequisites(
     findings: &mut Vec<Finding>,
 ) {
     if kind == ServiceKind::Documented {
-        let help = "prerequisites need `service_kind: featureprobe`";
-        let spot = list.spot(Part::Key);
         let message = "`content` has no `prerequisites`";
-        return report(
+        let finding = list.finding(&check::UNKNOWN_KEY, Part::Key, message);
+        return add(
             findings,
-            &check::UNKNOWN_KEY,
-            spot,
-            message,
-            Some(help.to_owned()),
+            finding.help("prerequisites need `service_kind: featureprobe`"),
         );
     }
     let mut first = HashMap::new();
@@ -38,16 +34,13 @@ pub(super) fn prerequisites(
         let other = *first.entry(key.to_lowercase()).or_insert(index);
         if other != index {
             let message = format!("another prerequisite is the toggle `{}`, too", shown(key));
-            let finding = Finding::new(
-                &check::DUPLICATE_PREREQUISITE,
-                at.key("key").spot(Part::Value),
-                message,
-            )
-            .help(
-                "keep one of the two: a toggle serves one value to a user, and every prerequisite must match",
-            )
-            .related(list.item(other).key("key").spot(Part::Value), "the first one");
-            add(findings, finding);
+            let help =
+                "keep one of the two: a toggle serves one value to a user, and every prerequisite must match";
+            let finding = at
+                .key("key")
+                .finding(&check::DUPLICATE_PREREQUISITE, Part::Value, message);
+            let first = list.item(other).key("key").spot(Part::Value);
+            add(findings, finding.help(help).related(first, "the first one"));
         }
     }
 }
@@ -55,40 +48,37 @@ pub(super) fn prerequisites(
 fn one(prerequisite: &RawPrerequisite, at: &At<'_>, findings: &mut Vec<Finding>) {
     let RawPrerequisite { key, value, kind } = prerequisite;
     if key.as_deref() == Some("") {
-        let spot = at.key("key").spot(Part::Value);
-        let help = Some(example("key").to_owned());
-        report(findings, &check::EMPTY_TEXT, spot, "`key` is empty", help);
+        let finding = at
+            .key("key")
+            .finding(&check::EMPTY_TEXT, Part::Value, "`key` is empty");
+        add(findings, finding.help(example("key")));
     }
     let Some(kind) = kind else { return };
-    let spot = at.key("type").spot(Part::Value);
+    let type_finding = |check, message| at.key("type").finding(check, Part::Value, message);
     let Ok(return_type) = kind.parse::<ReturnType>() else {
         let words = ReturnType::WORDS;
         let help = suggest(findings, kind, words.iter().copied())
             .unwrap_or_else(|| format!("the types are {}", listed(&quoted(words))));
         let message = format!("`{}` is not a type of toggle", shown(kind));
-        return report(findings, &check::PREREQUISITE_TYPE, spot, message, Some(help));
+        return add(
+            findings,
+            type_finding(&check::PREREQUISITE_TYPE, message).help(help),
+        );
     };
     if return_type == ReturnType::Json {
         let message = "the service's own pages do not offer toggles with JSON values as prerequisites";
         let help = "let a boolean toggle stand for the condition: SDKs may not agree on when two JSON values are equal";
-        report(
+        add(
             findings,
-            &check::JSON_PREREQUISITE,
-            spot,
-            message,
-            Some(help.to_owned()),
+            type_finding(&check::JSON_PREREQUISITE, message.to_owned()).help(help),
         );
     }
     if let Some(Err(reason)) = value.as_deref().map(|value| variation_fits(return_type, value)) {
         let message = format!("this value {reason}");
         let help = "write the value of a variation of the other toggle; with any other, callers always get the disabled serve";
-        let spot = at.key("value").spot(Part::Value);
-        report(
-            findings,
-            &check::PREREQUISITE_VALUE,
-            spot,
-            message,
-            Some(help.to_owned()),
-        );
+        let finding = at
+            .key("value")
+            .finding(&check::PREREQUISITE_VALUE, Part::Value, message);
+        add(findings, finding.help(help));
     }
 }

@@ -1,7 +1,7 @@
 //! Checks serves: that each resolves, and serves something where it must.
 
 use super::check;
-use super::finding::{At, Finding, Part, report, shown, suggest};
+use super::finding::{At, Finding, Part, add, shown, suggest};
 use super::help::{ROLLOUT, SERVE_FORMS, STOPS, VANISHES};
 use super::raw::{RawServe, RawSplit, RawVariation};
 use super::resolve::ServeError;
@@ -30,15 +30,9 @@ pub(super) enum IfEmpty {
 impl ServeChecker<'_> {
     pub(super) fn check(&mut self, serve: &RawServe, if_empty: IfEmpty, at: &At<'_>) {
         if serve.split.is_some() && self.kind == ServiceKind::Documented {
-            let spot = at.key("split").spot(Part::Key);
-            let message = "a serve has no `split`";
-            return report(
-                self.findings,
-                &check::UNKNOWN_KEY,
-                spot,
-                message,
-                Some(ROLLOUT.to_owned()),
-            );
+            let split = at.key("split");
+            let finding = split.finding(&check::UNKNOWN_KEY, Part::Key, "a serve has no `split`");
+            return add(self.findings, finding.help(ROLLOUT));
         }
         let error = match self.names.resolve(serve) {
             Ok(Serve::Nothing) if if_empty != IfEmpty::Allowed => return self.empty(if_empty, at),
@@ -47,29 +41,17 @@ impl ServeChecker<'_> {
         };
         match error {
             ServeError::Choice => {
-                let spot = at.spot(Part::Key);
                 let message = "a serve has one of `select`, `variation` and `split`, not several";
-                report(
-                    self.findings,
-                    &check::SERVE_CHOICE,
-                    spot,
-                    message,
-                    Some(SERVE_FORMS.to_owned()),
-                );
+                let finding = at.finding(&check::SERVE_CHOICE, Part::Key, message);
+                add(self.findings, finding.help(SERVE_FORMS));
             }
             ServeError::OutOfRange => {
                 let select = serve.select.unwrap_or_default();
                 let last = self.names.count().saturating_sub(1);
                 let message = format!("`select` is {select}, but the last variation is {last}");
-                let help = "the first variation is 0";
-                let spot = at.key("select").spot(Part::Value);
-                report(
-                    self.findings,
-                    &check::SELECT_OUT_OF_RANGE,
-                    spot,
-                    message,
-                    Some(help.to_owned()),
-                );
+                let at = at.key("select");
+                let finding = at.finding(&check::SELECT_OUT_OF_RANGE, Part::Value, message);
+                add(self.findings, finding.help("the first variation is 0"));
             }
             ServeError::Split(errors) => {
                 for error in errors {
@@ -92,13 +74,8 @@ impl ServeChecker<'_> {
             ServiceKind::FeatureProbe => format!("{SERVE_FORMS}; {VANISHES}"),
         };
         let message = "a serve needs one of `select`, `variation` and `split`";
-        report(
-            self.findings,
-            &check::SERVE_CHOICE,
-            at.spot(Part::Key),
-            message,
-            Some(help),
-        );
+        let finding = at.finding(&check::SERVE_CHOICE, Part::Key, message);
+        add(self.findings, finding.help(help));
     }
 
     fn name(&mut self, name: &str, error: NameError, part: Part, at: &At<'_>) {
@@ -126,7 +103,7 @@ impl ServeChecker<'_> {
                 )
             }
         };
-        report(self.findings, check, at.spot(part), message, Some(help));
+        add(self.findings, at.finding(check, part, message).help(help));
     }
 
     fn split(&mut self, split: Option<&RawSplit>, error: SplitError, at: &At<'_>) {
@@ -137,14 +114,8 @@ impl ServeChecker<'_> {
             (SplitError::Share(index), Some(RawSplit::ByName(shares))) => {
                 let message = format!("`{}` is not a percentage", shown(&shares[index].1.0));
                 let help = "write a number from 0 to 100 with at most two decimals, such as `12.5`";
-                let spot = at.entry(index).spot(Part::Value);
-                report(
-                    self.findings,
-                    &check::SPLIT_SHARE,
-                    spot,
-                    message,
-                    Some(help.to_owned()),
-                );
+                let finding = at.entry(index).finding(&check::SPLIT_SHARE, Part::Value, message);
+                add(self.findings, finding.help(help));
             }
             (SplitError::Share(index), Some(RawSplit::ByIndex(weights))) => {
                 let weight = &weights[index].0;
@@ -156,16 +127,16 @@ impl ServeChecker<'_> {
                 if weight.starts_with('-') {
                     help = format!("{help}; {STOPS}");
                 }
-                let spot = at.item(index).spot(Part::Value);
-                report(self.findings, &check::SPLIT_SHARE, spot, message, Some(help));
+                let finding = at.item(index).finding(&check::SPLIT_SHARE, Part::Value, message);
+                add(self.findings, finding.help(help));
             }
             (SplitError::TooMany(index), _) => {
                 let message = format!(
                     "this weight is number {}, but there are only {index} variations",
                     index + 1
                 );
-                let spot = at.item(index).spot(Part::Value);
-                report(self.findings, &check::SPLIT_SHARE, spot, message, None);
+                let finding = at.item(index).finding(&check::SPLIT_SHARE, Part::Value, message);
+                add(self.findings, finding);
             }
             (SplitError::Sum(sum), split) => {
                 let sum_in_percent = u32::try_from(sum).map_or_else(|_| "more than 100".to_owned(), percent);
@@ -175,14 +146,8 @@ impl ServeChecker<'_> {
                 };
                 let help =
                     "every user needs a variation, and no user can have two: give the rest to one of them";
-                let spot = at.spot(Part::Key);
-                report(
-                    self.findings,
-                    &check::SPLIT_SUM,
-                    spot,
-                    message,
-                    Some(help.to_owned()),
-                );
+                let finding = at.finding(&check::SPLIT_SUM, Part::Key, message);
+                add(self.findings, finding.help(help));
             }
             // The others belong to a split by name.
             (SplitError::Variation(..) | SplitError::Share(_), _) => {}

@@ -2,7 +2,7 @@
 //!
 //! Reports all errors at once and continues with the rest. Used only for JSON and for files with findings.
 
-use super::check::{self, Check};
+use super::check;
 use super::finding::{Finding, Spot, add, did_you_mean, shown};
 use super::help::{example, quoted};
 use super::node::{Node, NodeKind, Span};
@@ -100,14 +100,8 @@ impl Field<'_> {
 }
 
 impl ShapeReader<'_> {
-    pub(super) fn report(
-        &mut self,
-        check: &'static Check,
-        span: Span,
-        message: String,
-        help: Option<String>,
-    ) {
-        add(self.findings, Finding::at(check, span, message).maybe_help(help));
+    pub(super) fn add(&mut self, finding: Finding) {
+        add(self.findings, finding);
     }
 
     pub(super) fn wrong_type(&mut self, field: &Field<'_>, wanted: &str, help: Option<&'static str>) {
@@ -117,7 +111,7 @@ impl ShapeReader<'_> {
 
     pub(super) fn problem(&mut self, field: &Field<'_>, problem: Option<Problem>) {
         if let Some(Problem { check, message, help }) = problem {
-            self.report(check, field.span(), message, help);
+            self.add(Finding::at(check, field.span(), message).maybe_help(help));
         }
     }
 
@@ -149,12 +143,8 @@ impl ShapeReader<'_> {
         let mut entries: Vec<Field<'n>> = Vec::new();
         for (key, value) in all {
             let NodeKind::Scalar(name, _) = &key.kind else {
-                self.report(
-                    &check::WRONG_TYPE,
-                    first_line_of(key),
-                    "a key must be a word, not a collection".to_owned(),
-                    None,
-                );
+                let message = "a key must be a word, not a collection";
+                self.add(Finding::at(&check::WRONG_TYPE, first_line_of(key), message));
                 continue;
             };
             if !known.contains(&name.as_str()) {
@@ -176,47 +166,34 @@ impl ShapeReader<'_> {
     }
 
     pub(super) fn duplicate_key(&mut self, name: &str, span: Span, first: Span) {
-        let finding = Finding::at(
-            &check::DUPLICATE_KEY,
-            span,
-            format!("duplicate key `{}`", shown(name)),
-        )
-        .help("keep one of the two")
-        .related(Spot::Span(first), "first here");
-        add(self.findings, finding);
+        let message = format!("duplicate key `{}`", shown(name));
+        let finding = Finding::at(&check::DUPLICATE_KEY, span, message).help("keep one of the two");
+        self.add(finding.related(Spot::Span(first), "first here"));
     }
 
     fn unknown_key(&mut self, name: &str, span: Span, what: &str, known: &[&'static str]) {
-        if name == "<<" {
+        let finding = if name == "<<" {
             // What a reviewer reads must be what is applied (DESIGN, section 2).
-            let help = "write the content out where it is used, so that a reviewer sees it";
-            self.report(
-                &check::MERGE_KEY,
-                span,
-                "a merge key (`<<`) is not allowed".to_owned(),
-                Some(help.to_owned()),
-            );
+            Finding::at(&check::MERGE_KEY, span, "a merge key (`<<`) is not allowed")
+                .help("write the content out where it is used, so that a reviewer sees it")
         } else if name == "comment" && what == "a document" {
             // The service's request body has a `comment`, so a copied body gets an explanation, not just an unknown
             // key.
             let message =
                 "a document has no `comment`: the message of the commit that changes it is the comment";
-            self.report(
-                &check::COMMENT_KEY,
-                span,
-                message.to_owned(),
-                Some("remove it, and write the reason into the commit message".to_owned()),
-            );
+            Finding::at(&check::COMMENT_KEY, span, message)
+                .help("remove it, and write the reason into the commit message")
         } else {
             let help = did_you_mean(name, known.iter().copied())
                 .unwrap_or_else(|| format!("{what} has {}", listed(&quoted(known))));
-            self.report(
+            Finding::at(
                 &check::UNKNOWN_KEY,
                 span,
                 format!("{what} has no `{}`", shown(name)),
-                Some(help),
-            );
-        }
+            )
+            .help(help)
+        };
+        self.add(finding);
     }
 
     pub(super) fn required<'n>(&mut self, fields: &Fields<'n>, name: &'static str) -> Option<Field<'n>> {
@@ -226,7 +203,7 @@ impl ShapeReader<'_> {
                 ("a rule", "serve") => (&check::RULE_WITHOUT_SERVE, "this rule has no serve".to_owned()),
                 (what, name) => (&check::MISSING_FIELD, format!("{what} needs `{name}`")),
             };
-            self.report(check, fields.owner, message, Some(example(name).to_owned()));
+            self.add(Finding::at(check, fields.owner, message).help(example(name)));
         }
         found
     }
