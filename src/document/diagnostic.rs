@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use serde::ser::{Serialize, SerializeStruct, Serializer};
+use serde::Serialize;
 
 use super::check::{Check, Severity, TOO_MANY_FINDINGS};
 use super::finding::{Finding, Part, Spot};
@@ -14,26 +14,30 @@ use crate::model::escaped;
 /// One finding in one file.
 ///
 /// The message and the help are escaped; `path` is not.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Diagnostic {
     /// The id of one of [`CHECKS`](super::CHECKS).
     pub id: &'static str,
     /// Whether it makes the document invalid.
     pub severity: Severity,
     /// The file.
+    #[serde(rename = "file")]
     pub path: String,
     /// The line, from 1; 0 for the whole file.
     pub line: u32,
     /// The column in characters, from 1; 0 for the whole file.
     pub column: u32,
     /// The column after the last character; `None` for the rest of the line.
+    #[serde(skip)]
     pub end_column: Option<u32>,
     /// The problem.
     pub message: String,
     /// The way to solve it.
     pub help: Option<String>,
     /// The reason of the waiver that accepts it, escaped.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub waived: Option<String>,
+    #[serde(skip)]
     pub(super) excerpts: Vec<Excerpt>,
 }
 
@@ -127,24 +131,6 @@ impl PartialEq for Diagnostic {
 }
 
 impl Eq for Diagnostic {}
-
-impl Serialize for Diagnostic {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let fields = 7 + usize::from(self.waived.is_some());
-        let mut out = serializer.serialize_struct("Diagnostic", fields)?;
-        out.serialize_field("id", self.id)?;
-        out.serialize_field("severity", &self.severity)?;
-        out.serialize_field("file", &self.path)?;
-        out.serialize_field("line", &self.line)?;
-        out.serialize_field("column", &self.column)?;
-        out.serialize_field("message", &self.message)?;
-        out.serialize_field("help", &self.help)?;
-        if let Some(reason) = &self.waived {
-            out.serialize_field("waived", reason)?;
-        }
-        out.end()
-    }
-}
 
 /// The maximum number of findings shown for one file.
 const MOST_FINDINGS: usize = 100;
