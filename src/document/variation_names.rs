@@ -6,15 +6,9 @@ use super::raw::RawVariation;
 
 /// The variations of one document by name.
 pub(super) struct VariationNames<'a> {
-    /// The first index of each name, and whether the name is unique.
-    by_name: HashMap<&'a str, (u32, Uniqueness)>,
+    /// The index of each name; none if the name is ambiguous.
+    by_name: HashMap<&'a str, Option<u32>>,
     count: u32,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Uniqueness {
-    Ambiguous,
-    Unique,
 }
 
 /// Why a name is not that of a variation.
@@ -33,8 +27,8 @@ impl<'a> VariationNames<'a> {
                 by_name
                     .entry(name.as_str())
                     // The name stays as ambiguous: without it, a serve by this name would be reported as unknown.
-                    .and_modify(|(_, uniqueness)| *uniqueness = Uniqueness::Ambiguous)
-                    .or_insert((index, Uniqueness::Unique));
+                    .and_modify(|index| *index = None)
+                    .or_insert(Some(index));
             }
         }
         Self {
@@ -50,8 +44,8 @@ impl<'a> VariationNames<'a> {
     /// Returns the index of the variation with this name.
     pub(super) fn index(&self, name: &str) -> Result<u32, NameError> {
         match self.by_name.get(name) {
-            Some((index, Uniqueness::Unique)) => Ok(*index),
-            Some((_, Uniqueness::Ambiguous)) => Err(NameError::Ambiguous),
+            Some(Some(index)) => Ok(*index),
+            Some(None) => Err(NameError::Ambiguous),
             None => Err(NameError::Unknown),
         }
     }

@@ -4,44 +4,30 @@ use super::parts::{PartId, SourceTree};
 use crate::document::parts as document_parts;
 use crate::model::Format;
 
-/// The place of a collection in a document.
+/// The place of a mapping, or of the mappings in a list, in a document.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Section {
     Condition,
-    Conditions,
     Content,
     /// A scalar, or a list of them.
     Other,
     Prerequisite,
-    Prerequisites,
     Root,
     Rule,
-    Rules,
     Serve,
     Variation,
-    Variations,
 }
 
 impl Section {
-    /// Returns the shape of the value of `key`.
+    /// Returns the place of the value of `key`.
     pub(super) fn of_value(self, key: &str) -> Self {
         match (self, key) {
             (Self::Root, "content") => Self::Content,
-            (Self::Content, "variations") => Self::Variations,
-            (Self::Content, "prerequisites") => Self::Prerequisites,
-            (Self::Content, "rules") => Self::Rules,
+            (Self::Content, "variations") => Self::Variation,
+            (Self::Content, "prerequisites") => Self::Prerequisite,
+            (Self::Content, "rules") => Self::Rule,
             (Self::Content, "disabledServe" | "defaultServe") | (Self::Rule, "serve") => Self::Serve,
-            (Self::Rule, "conditions") => Self::Conditions,
-            _ => Self::Other,
-        }
-    }
-
-    pub(super) fn of_item(self) -> Self {
-        match self {
-            Self::Conditions => Self::Condition,
-            Self::Prerequisites => Self::Prerequisite,
-            Self::Rules => Self::Rule,
-            Self::Variations => Self::Variation,
+            (Self::Rule, "conditions") => Self::Condition,
             _ => Self::Other,
         }
     }
@@ -74,12 +60,7 @@ impl Section {
                 "rightPredicate",
                 "rightObjects",
             ],
-            Self::Conditions
-            | Self::Other
-            | Self::Prerequisites
-            | Self::Rules
-            | Self::Serve
-            | Self::Variations => &[],
+            Self::Other | Self::Serve => &[],
         }
     }
 }

@@ -23,7 +23,7 @@ fn value(tree: &SourceTree<'_>, id: PartId, shape: Section, depth: usize, out: &
             });
         }
         PartKind::Sequence(items) => list(out, ['[', ']'], items, depth, |out, item| {
-            value(tree, *item, shape.of_item(), depth + 1, out);
+            value(tree, *item, shape, depth + 1, out);
         }),
     }
 }

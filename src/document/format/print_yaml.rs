@@ -135,9 +135,9 @@ impl<'a> Printer<'a> {
             PartKind::Sequence(items) => {
                 self.end_line(beside);
                 self.is_start = true;
-                items
-                    .iter()
-                    .for_each(|item| self.item(*item, shape.of_item(), indent + 2));
+                for item in items {
+                    self.item(*item, shape, indent + 2);
+                }
                 self.lines(&part.below, indent + 2);
             }
         }
