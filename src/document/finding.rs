@@ -161,6 +161,7 @@ pub(super) fn suggest<'a>(
 }
 
 /// The result of parsing a file.
+#[derive(Default)]
 pub(super) struct LoadedFile {
     /// The root, if the file is well formed.
     pub(super) root: Option<Node>,

@@ -15,21 +15,12 @@ pub(super) fn is_lfs_pointer(text: &str) -> bool {
 /// multi-line text may begin with a marker.
 pub(super) fn conflict_marker(text: &str) -> Option<Finding> {
     let (index, line) = text.lines().enumerate().find(|(_, line)| is_marker(line))?;
-    let line_number = u32::try_from(index + 1).unwrap_or(u32::MAX);
-    let position = |column| Position {
-        line: line_number,
-        column,
-    };
-    let width = u32::try_from(line.chars().count()).unwrap_or(u32::MAX);
     let span = Span {
-        start: position(1),
-        end: position(width.saturating_add(1)),
+        start: Position::new(index + 1, 1),
+        end: Position::new(index + 1, line.chars().count() + 1),
     };
-    let finding = Finding::at(
-        &check::CONFLICT_MARKER,
-        span,
-        "this file contains an unresolved merge conflict",
-    );
+    let message = "this file contains an unresolved merge conflict";
+    let finding = Finding::at(&check::CONFLICT_MARKER, span, message);
     Some(finding.help("resolve the conflict, then commit the file again"))
 }
 

@@ -13,13 +13,11 @@ pub(super) fn load(text: &str) -> LoadedFile {
     match Parser::new(text).document() {
         Ok(root) => LoadedFile {
             root,
-            findings: Vec::new(),
-            refused: None,
+            ..LoadedFile::default()
         },
         Err(finding) => LoadedFile {
-            root: None,
             findings: vec![*finding],
-            refused: None,
+            ..LoadedFile::default()
         },
     }
 }
@@ -283,7 +281,7 @@ impl<'a> Parser<'a> {
     }
 
     fn here(&self) -> Span {
-        self.since(self.at)
+        Span::at(self.at)
     }
 
     fn wrong(&self, wanted: &str) -> Box<Finding> {

@@ -59,7 +59,7 @@ pub use service_json::{Inexpressible, from_service};
 use serde::de::IgnoredAny;
 
 use self::finding::{Finding, LoadedFile, Spot};
-use self::node::Node;
+use self::node::{Node, Position, Span};
 use self::raw::RawDocument;
 use crate::model::{Blob, Format, Payload, ServiceKind, Targeting};
 
@@ -83,21 +83,17 @@ pub struct Document {
 /// Takes bounded time and memory for any content.
 #[must_use]
 pub fn read(path: &str, format: Format, content: &Blob, kind: ServiceKind) -> Document {
+    let refused = |diagnostic| Document {
+        payload: None,
+        diagnostics: vec![diagnostic],
+    };
     let text = match text(path, content) {
         Ok(text) => text,
-        Err(diagnostic) => {
-            return Document {
-                payload: None,
-                diagnostics: vec![*diagnostic],
-            };
-        }
+        Err(diagnostic) => return refused(*diagnostic),
     };
     // A parser would report a pointer as a syntax error or as a file without keys, which hides the cause.
     if foreign::is_lfs_pointer(text) {
-        return Document {
-            payload: None,
-            diagnostics: vec![*lfs_pointer(path)],
-        };
+        return refused(lfs_pointer(path));
     }
     let file = File { path, text, kind };
     match format {
@@ -114,53 +110,47 @@ pub fn read(path: &str, format: Format, content: &Blob, kind: ServiceKind) -> Do
 fn text<'a>(path: &str, content: &'a Blob) -> Result<&'a str, Box<Diagnostic>> {
     let bytes = match content {
         Blob::Content(bytes) if bytes.len() <= LARGEST_DOCUMENT => bytes,
-        Blob::Content(bytes) => return Err(too_large(path, bytes.len() as u64)),
-        Blob::Missing => return Err(missing(path)),
-        Blob::TooLarge(size) => return Err(too_large(path, *size)),
+        Blob::Content(bytes) => return Err(Box::new(too_large(path, bytes.len() as u64))),
+        Blob::Missing => return Err(Box::new(missing(path))),
+        Blob::TooLarge(size) => return Err(Box::new(too_large(path, *size))),
     };
     match std::str::from_utf8(bytes) {
         // Some editors write the mark, and RFC 8259, section 8.1, lets a JSON parser ignore it.
         Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
-        Err(error) => Err(not_utf8(path, &bytes[..error.valid_up_to()])),
+        Err(error) => Err(Box::new(not_utf8(path, &bytes[..error.valid_up_to()]))),
     }
 }
 
-fn too_large(path: &str, size: u64) -> Box<Diagnostic> {
+fn too_large(path: &str, size: u64) -> Diagnostic {
     let message = format!("this file has {size} bytes, over the limit of {LARGEST_DOCUMENT}");
-    Box::new(
-        Diagnostic::whole_file(&check::TOO_LARGE, path, message)
-            .help("split a long list into several rules or, better, several attributes"),
-    )
+    Diagnostic::whole_file(&check::TOO_LARGE, path, message)
+        .help("split a long list into several rules or, better, several attributes")
 }
 
-fn lfs_pointer(path: &str) -> Box<Diagnostic> {
+fn lfs_pointer(path: &str) -> Diagnostic {
     let message = "this file is a Git LFS pointer, not a document";
-    Box::new(Diagnostic::whole_file(&check::LFS_POINTER, path, message).help(
+    Diagnostic::whole_file(&check::LFS_POINTER, path, message).help(
         "keep documents in Git itself: remove the pattern from `.gitattributes`, then add the file with its content again",
-    ))
-}
-
-fn missing(path: &str) -> Box<Diagnostic> {
-    Box::new(
-        Diagnostic::whole_file(
-            &check::MISSING_CONTENT,
-            path,
-            "this file is not in the partial clone",
-        )
-        .help("clone without `--filter`, or check the file out"),
     )
 }
 
-fn not_utf8(path: &str, valid: &[u8]) -> Box<Diagnostic> {
+fn missing(path: &str) -> Diagnostic {
+    let message = "this file is not in the partial clone";
+    Diagnostic::whole_file(&check::MISSING_CONTENT, path, message)
+        .help("clone without `--filter`, or check the file out")
+}
+
+fn not_utf8(path: &str, valid: &[u8]) -> Diagnostic {
     let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
     let before = valid.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
     let column = String::from_utf8_lossy(before).chars().count() + 1;
-    Box::new(Diagnostic {
-        line: u32::try_from(line).unwrap_or(u32::MAX),
-        column: u32::try_from(column).unwrap_or(u32::MAX),
+    let Position { line, column } = Position::new(line, column);
+    Diagnostic {
+        line,
+        column,
         ..Diagnostic::whole_file(&check::NOT_UTF8, path, "this file is not UTF-8 from here on")
             .help("save it as UTF-8")
-    })
+    }
 }
 
 struct File<'a> {
@@ -335,11 +325,7 @@ fn unreadable(error: Option<&serde_yaml::Error>) -> Finding {
     let spot = error
         .and_then(serde_yaml::Error::location)
         .map_or(Spot::WholeFile, |location| {
-            let start = node::Position {
-                line: u32::try_from(location.line()).unwrap_or(u32::MAX),
-                column: u32::try_from(location.column()).unwrap_or(u32::MAX),
-            };
-            Spot::Span(node::Span { start, end: start })
+            Spot::Span(Span::at(Position::new(location.line(), location.column())))
         });
     Finding::new(&check::SYNTAX, spot, message)
 }

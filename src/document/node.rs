@@ -7,6 +7,17 @@ pub(super) struct Position {
     pub(super) column: u32,
 }
 
+impl Position {
+    /// Creates a position that is saturated at the largest number.
+    pub(super) fn new(line: usize, column: usize) -> Self {
+        let number = |count| u32::try_from(count).unwrap_or(u32::MAX);
+        Self {
+            line: number(line),
+            column: number(column),
+        }
+    }
+}
+
 /// A range of a file, end excluded.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Span {
@@ -15,6 +26,14 @@ pub(super) struct Span {
 }
 
 impl Span {
+    /// Returns the empty range at a position.
+    pub(super) fn at(position: Position) -> Self {
+        Self {
+            start: position,
+            end: position,
+        }
+    }
+
     pub(super) fn is_empty(self) -> bool {
         self.start == self.end
     }

@@ -199,6 +199,14 @@ impl<'a> PlainReader<'a> {
         (!items.is_empty()).then_some(items)
     }
 
+    fn mappings<M: Mapping>(&mut self) -> Option<Vec<M>> {
+        self.sequence(Self::mapping_item)
+    }
+
+    fn texts(&mut self) -> Option<Vec<Text>> {
+        self.sequence(Self::text_item)
+    }
+
     fn mapping_item<M: Mapping>(&mut self) -> Option<M> {
         if self.flow > 0 {
             return self.flow_mapping();
@@ -261,7 +269,7 @@ impl<'a> PlainReader<'a> {
     fn split(&mut self) -> Option<RawSplit> {
         let is_list = self.rest.trim_start_matches(' ').starts_with('[');
         if is_list {
-            return self.sequence(Self::text_item).map(RawSplit::ByIndex);
+            return self.texts().map(RawSplit::ByIndex);
         }
         let QuickShares(shares) = self.mapping()?;
         // A duplicate name is an error, which serde_yaml reports.
@@ -327,25 +335,25 @@ macro_rules! mapping {
 
 mapping!(RawDocument { "disabled" => disabled: PlainReader::boolean, "content" => content: PlainReader::mapping });
 mapping!(RawContent {
-    "rules" => rules: |reader: &mut PlainReader<'_>| reader.sequence(PlainReader::mapping_item),
+    "rules" => rules: PlainReader::mappings,
     "disabledServe" => disabled_serve: PlainReader::mapping,
     "defaultServe" => default_serve: PlainReader::mapping,
-    "variations" => variations: |reader: &mut PlainReader<'_>| reader.sequence(PlainReader::mapping_item),
-    "prerequisites" => prerequisites: |reader: &mut PlainReader<'_>| reader.sequence(PlainReader::mapping_item),
+    "variations" => variations: PlainReader::mappings,
+    "prerequisites" => prerequisites: PlainReader::mappings,
 });
 mapping!(RawRule {
     "name" => name: PlainReader::text,
     "serve" => serve: PlainReader::mapping,
-    "conditions" => conditions: |reader: &mut PlainReader<'_>| reader.sequence(PlainReader::mapping_item),
+    "conditions" => conditions: PlainReader::mappings,
 });
 mapping!(RawCondition {
     "type" => kind: PlainReader::text,
     "subject" => subject: PlainReader::text,
     "predicate" => predicate: PlainReader::text,
-    "objects" => objects: |reader: &mut PlainReader<'_>| reader.sequence(PlainReader::text_item),
+    "objects" => objects: PlainReader::texts,
     "leftPredicate" => left_predicate: PlainReader::text,
     "rightPredicate" => right_predicate: PlainReader::text,
-    "rightObjects" => right_objects: |reader: &mut PlainReader<'_>| reader.sequence(PlainReader::text_item),
+    "rightObjects" => right_objects: PlainReader::texts,
 });
 mapping!(RawServe {
     "select" => select: PlainReader::index,

@@ -32,11 +32,10 @@ pub(super) fn apply(path: &str, text: &str, document: &mut Document) {
         else {
             continue;
         };
-        let problem = match parse(instruction, &comment) {
+        findings.extend(match parse(instruction, &comment) {
             Ok(waiver) => waiver.apply(root.as_ref(), text, &comment, &mut document.diagnostics),
-            Err(problem) => Some(*problem),
-        };
-        findings.extend(problem);
+            Err((message, help)) => Some(Finding::at(&BAD_WAIVER, span(&comment), message).maybe_help(help)),
+        });
     }
     let added = diagnostic::diagnose(path, text, None, findings);
     document.diagnostics.extend(added);
@@ -61,17 +60,18 @@ struct Waiver<'a> {
     reason: &'a str,
 }
 
-fn parse<'a>(instruction: &'a str, comment: &SourceComment<'_>) -> Result<Waiver<'a>, Box<Finding>> {
+/// Why a comment is not a waiver, and the help.
+type BadWaiver = (String, Option<String>);
+
+fn parse<'a>(instruction: &'a str, comment: &SourceComment<'_>) -> Result<Waiver<'a>, BadWaiver> {
     const FORM: &str = "write `# gitoggle: allow(check-id) reason` on the line above";
-    let bad = |message: String| Finding::at(&BAD_WAIVER, span(comment), message);
+    let bad = |message: String, help: &str| Err((message, Some(help.to_owned())));
     let parts = instruction
         .trim()
         .strip_prefix("allow(")
         .and_then(|rest| rest.split_once(')'));
     let Some((id, reason)) = parts else {
-        return Err(Box::new(
-            bad("this comment for gitoggle is not a waiver".to_owned()).help(FORM),
-        ));
+        return bad("this comment for gitoggle is not a waiver".to_owned(), FORM);
     };
     let (id, reason) = (id.trim(), reason.trim());
     let mut named = CHECKS.iter().filter(|check| check.id == id).peekable();
@@ -81,28 +81,25 @@ fn parse<'a>(instruction: &'a str, comment: &SourceComment<'_>) -> Result<Waiver
             .filter(|check| check.severity == Severity::Warning)
             .map(|check| check.id);
         let message = format!("`{}` is not a check", shown(id));
-        return Err(Box::new(bad(message).maybe_help(did_you_mean(id, ids))));
+        return Err((message, did_you_mean(id, ids)));
     }
     if named.all(|check| check.severity == Severity::Error) {
         let message = format!("`{id}` is an error, which cannot be waived");
-        return Err(Box::new(
-            bad(message).help("correct the document: an invalid one cannot be published"),
-        ));
+        return bad(
+            message,
+            "correct the document: an invalid one cannot be published",
+        );
     }
     if NEVER.iter().any(|check| check.id == id) {
         let message = format!("`{id}` cannot be waived: it does not concern a line of a document");
-        return Err(Box::new(bad(message).help("remove this comment")));
+        return bad(message, "remove this comment");
     }
     if reason.is_empty() {
-        return Err(Box::new(
-            bad(format!("this waiver of `{id}` has no reason"))
-                .help("write the reason behind the parenthesis"),
-        ));
+        let message = format!("this waiver of `{id}` has no reason");
+        return bad(message, "write the reason behind the parenthesis");
     }
     if !comment.is_alone {
-        return Err(Box::new(
-            bad("this waiver is not on its own line".to_owned()).help(FORM),
-        ));
+        return bad("this waiver is not on its own line".to_owned(), FORM);
     }
     Ok(Waiver { id, reason })
 }
@@ -126,7 +123,7 @@ impl Waiver<'_> {
         comment: &SourceComment<'_>,
         diagnostics: &mut [Diagnostic],
     ) -> Option<Finding> {
-        let line = next_line(text, comment.line);
+        let line = next_line(text, comment.start.line);
         let spans = line.map_or_else(Vec::new, |line| {
             root.map_or_else(Vec::new, |root| starting_at(root, line))
         });
@@ -167,18 +164,9 @@ impl Waiver<'_> {
 }
 
 fn span(comment: &SourceComment<'_>) -> Span {
-    let length = u32::try_from(comment.text.chars().count()).unwrap_or(u32::MAX);
-    let start = Position {
-        line: comment.line,
-        column: comment.column,
-    };
-    Span {
-        start,
-        end: Position {
-            column: start.column.saturating_add(length),
-            ..start
-        },
-    }
+    let SourceComment { text, start, .. } = *comment;
+    let end = Position::new(start.line as usize, start.column as usize + text.chars().count());
+    Span { start, end }
 }
 
 /// Returns the first line after `line` that is not a comment, unless it is blank. Lines count from 1.

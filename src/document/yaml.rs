@@ -56,9 +56,8 @@ pub(super) fn has_core_integers(text: &str) -> bool {
 pub(super) fn load(text: &str) -> LoadedFile {
     if let Some(finding) = invisible(text) {
         return LoadedFile {
-            root: None,
             findings: vec![finding],
-            refused: None,
+            ..LoadedFile::default()
         };
     }
     let parsed = events::parse(text, Builder::default, Builder::event);
@@ -90,8 +89,8 @@ fn invisible(text: &str) -> Option<Finding> {
     let before = &text[..at];
     let line = before.split('\n').count();
     let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count());
-    let start = position(line, column);
-    let end = position(line, column + 1);
+    let start = Position::new(line, column + 1);
+    let end = Position::new(line, column + 2);
     let code = u32::from(character);
     let what = match character {
         '\u{feff}' => "byte order mark",
@@ -246,16 +245,12 @@ fn second_document(span: Span) -> Finding {
 }
 
 fn syntax(error: &ScanError) -> Finding {
-    let start = from_marker(*error.marker());
+    let span = Span::at(from_marker(*error.marker()));
     // The parser has a limit of its own, which is the same finding to an author.
-    if *error.kind() == ErrorKind::RecursionLimitExceeded {
-        return too_deep(Span { start, end: start });
+    match error.kind() {
+        ErrorKind::RecursionLimitExceeded => too_deep(span),
+        kind => Finding::at(&check::SYNTAX, span, format!("invalid YAML: {kind}")),
     }
-    Finding::at(
-        &check::SYNTAX,
-        Span { start, end: start },
-        format!("invalid YAML: {}", error.kind()),
-    )
 }
 
 fn mark(span: ParserSpan) -> Span {
@@ -266,12 +261,5 @@ fn mark(span: ParserSpan) -> Span {
 }
 
 fn from_marker(marker: Marker) -> Position {
-    position(marker.line(), marker.col())
-}
-
-fn position(line: usize, column_from_zero: usize) -> Position {
-    Position {
-        line: u32::try_from(line).unwrap_or(u32::MAX),
-        column: u32::try_from(column_from_zero + 1).unwrap_or(u32::MAX),
-    }
+    Position::new(marker.line(), marker.col() + 1)
 }

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::document::node::Position;
+
 /// The index of a part in its tree.
 pub(super) type PartId = usize;
 
@@ -29,10 +31,7 @@ pub(super) enum PartKind<'t> {
 pub(in crate::document) struct SourceComment<'t> {
     /// The comment with its `#`, without white space at its end.
     pub(in crate::document) text: &'t str,
-    /// From 1.
-    pub(in crate::document) line: u32,
-    /// In characters, from 1.
-    pub(in crate::document) column: u32,
+    pub(in crate::document) start: Position,
     /// Whether nothing is before it on its line.
     pub(in crate::document) is_alone: bool,
 }

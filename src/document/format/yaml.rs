@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use granit_parser::{Event, ScalarStyle, Span, StructureStyle};
 
 use super::parts::{PartId, PartKind, SourceComment, SourceTree};
-use crate::document::{events, print::quoted};
+use crate::document::{events, node::Position, print::quoted};
 
 /// Parses `text`. Returns nothing if it has a construct that cannot be rewritten.
 pub(super) fn parse(text: &str) -> Option<SourceTree<'_>> {
@@ -276,15 +276,13 @@ impl<'t> Builder<'t> {
     }
 
     fn place_of(&self, comment: &Between<'t>) -> SourceComment<'t> {
-        let number = |count: usize| u32::try_from(count + 1).unwrap_or(u32::MAX);
         let lines = self.text[..comment.at]
             .bytes()
             .filter(|byte| *byte == b'\n')
             .count();
         SourceComment {
             text: comment.text,
-            line: number(lines),
-            column: number(comment.column),
+            start: Position::new(lines + 1, comment.column + 1),
             is_alone: comment.is_alone,
         }
     }
