@@ -56,19 +56,11 @@ impl Draft {
             suspensions,
             changes: Vec::new(),
             plan: Plan {
-                source,
-                base_url,
-                changes: Vec::new(),
-                withheld: Vec::new(),
-                orphans: Vec::new(),
-                state_edits: Vec::new(),
-                inherited: Vec::new(),
                 environment_holds,
                 findings,
                 waived,
                 overrides,
-                stopped: None,
-                drift: None,
+                ..Plan::nothing(source, base_url)
             },
         };
         for toggle in decided {

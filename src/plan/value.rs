@@ -19,6 +19,8 @@ pub struct Plan {
     pub(super) withheld: Vec<WithheldToggle>,
     pub(super) orphans: Vec<Orphan>,
     pub(super) state_edits: Vec<StateEdit>,
+    /// The number of documents that the service has already, and that a decision on their first pass will record.
+    pub(super) undecided: usize,
     pub(super) inherited: Vec<ToggleId>,
     pub(super) environment_holds: BTreeMap<EnvironmentId, String>,
     pub(super) findings: Vec<Diagnostic>,
@@ -95,6 +97,7 @@ impl Plan {
             withheld: Vec::new(),
             orphans: Vec::new(),
             state_edits: Vec::new(),
+            undecided: 0,
             inherited: Vec::new(),
             environment_holds: BTreeMap::new(),
             findings: Vec::new(),
@@ -290,6 +293,7 @@ impl Plan {
             && self.withheld.is_empty()
             && self.orphans.is_empty()
             && self.state_edits.is_empty()
+            && self.undecided == 0
             && self.environment_holds.is_empty()
             && self.findings.is_empty()
             && self.drift.as_ref().is_none_or(|drift| drift.is_quiet())

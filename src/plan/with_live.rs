@@ -37,24 +37,22 @@ impl Plan {
                 Some(LiveDecision::Confirmed | LiveDecision::Converged) => {
                     self.state_edits.push(converged(change));
                 }
-                Some(LiveDecision::Hold(hold)) => self.withheld.push(WithheldToggle {
-                    id: change.id.clone(),
-                    reason: WithheldReason::Live(Box::new(hold)),
-                    change: Some(Box::new(change)),
-                }),
+                Some(LiveDecision::Hold(hold)) => {
+                    let reason = WithheldReason::Live(Box::new(hold));
+                    self.withheld.push(WithheldToggle::of(reason, change));
+                }
                 Some(_) | None => self.changes.push(change),
             }
         }
-        // Recording what the service has already needs no decision on a first pass.
-        let withheld = std::mem::take(&mut self.withheld).into_iter();
-        let (recorded, withheld): (Vec<_>, Vec<_>) = withheld.partition(|held| {
-            let change = held.change.as_deref();
+        let all = self.withheld.len();
+        // Either decision on the first pass records what the service has already, and publishes nothing.
+        let is_undecided = |held: &WithheldToggle| {
+            let compared = held.change.as_deref().zip(live.get(&held.id));
             matches!(held.reason, WithheldReason::FirstPass(_))
-                && change.is_some_and(|change| live.get(&held.id).is_some_and(|live| is_same(change, live)))
-        });
-        self.withheld = withheld;
-        let recorded = recorded.into_iter().filter_map(|held| held.change);
-        self.state_edits.extend(recorded.map(|change| converged(*change)));
+                && compared.is_some_and(|(change, live)| is_same(change, live))
+        };
+        self.withheld.retain(|held| !is_undecided(held));
+        self.undecided = all - self.withheld.len();
         self.withheld.sort_by(|a, b| a.id.cmp(&b.id));
         self.state_edits.sort_by(|a, b| a.id().cmp(b.id()));
         let is_listed = |id: &ToggleId| {

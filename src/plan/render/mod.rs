@@ -213,10 +213,33 @@ pub fn summary(plan: &Plan) -> String {
             plan.state_edits().len()
         ));
     }
+    if plan.undecided > 0 {
+        parts.push(format!(
+            "{} to record once the first pass is decided",
+            plan.undecided
+        ));
+    }
     if !plan.waived().is_empty() {
         parts.push(format!("{} waived", plan.waived().len()));
     }
     parts.join(" · ")
+}
+
+/// Returns the message and the help of a finding on one line.
+fn description(finding: &Diagnostic) -> String {
+    let help = finding.help.as_ref();
+    let help = help.map_or_else(String::new, |help| format!(" ({help})"));
+    escaped(&format!("{}{help}", finding.message)).to_string()
+}
+
+/// Returns the errors, then the warnings.
+fn errors_first(findings: &[Diagnostic]) -> impl Iterator<Item = &Diagnostic> {
+    let of = |severity| {
+        findings
+            .iter()
+            .filter(move |finding| finding.severity == severity)
+    };
+    of(Severity::Error).chain(of(Severity::Warning))
 }
 
 /// Defuses lines that begin with `::` after white space, which GitHub and its kin would execute as a command.

@@ -83,6 +83,27 @@ fn a_plan_of_what_the_service_has_is_empty_before_the_first_pass() {
 }
 
 #[test]
+fn a_live_plan_does_not_promise_to_record_documents_before_their_first_pass_is_decided() {
+    let stand = Stand::unapplied(&[]);
+    for toggle in super::stand::TOGGLES {
+        stand.changes(toggle, 18, "by hand");
+    }
+    let promise = "\nnothing to publish · 3 to record once the first pass is decided\n";
+    let plan = || stand.command("plan").arg("--live");
+    plan().exit(0).stdout_contains(&[promise]);
+    stand
+        .apply()
+        .exit(4)
+        .stdout_contains(&["nothing is applied here yet"]);
+    plan().exit(0).stdout_contains(&[promise]);
+    let adopted = stand.apply().set("first-pass", "adopt").exit(0);
+    adopted
+        .stderr_contains(&["comparing 3 documents"])
+        .stdout_contains(&["recorded without publishing: 3 toggles"]);
+    plan().exit(0).stdout_contains(&["Nothing to do."]);
+}
+
+#[test]
 fn a_live_plan_that_could_not_read_is_a_failure() {
     let stand = Stand::applied();
     stand
