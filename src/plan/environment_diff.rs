@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::render::{block, code, defused, diff, fitting, paint, painted};
+use super::render::{block, code, defused, diff, difference, fitting, paint};
 use super::sentences;
 use crate::model::{Color, EnvironmentId, Payload, escaped};
 
@@ -50,10 +50,7 @@ impl ToggleDiff {
     }
 
     fn diff(&self) -> Vec<String> {
-        match (&self.before, &self.after) {
-            (Some(before), Some(after)) => diff(&before.targeting(), &after.targeting()),
-            _ => Vec::new(),
-        }
+        diff(self.before.as_ref(), self.after.as_ref())
     }
 
     fn head(&self) -> String {
@@ -73,12 +70,7 @@ impl EnvironmentDiff {
             let (sign, paint_code) = toggle.sign();
             let head = paint(&format!("{sign} {}", escaped(&toggle.toggle)), paint_code, color);
             let _ = writeln!(out, "{head}{}", toggle.head());
-            for sentence in toggle.sentences() {
-                let _ = writeln!(out, "    {sentence}");
-            }
-            for line in toggle.diff() {
-                let _ = writeln!(out, "    {}", painted(line, color));
-            }
+            difference(&mut out, "    ", (toggle.sentences(), toggle.diff()), color);
         }
         if !self.toggles.is_empty() {
             out.push('\n');

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{DriftReport, DriftedToggle, Lack};
+use super::{DraftedToggle, DriftReport, DriftedToggle, MissingToggle, UnreadToggle};
 use crate::model::{Content, LiveContent, Payload, ToggleId, rfc3339};
 
 /// Returns the report, ready to serialize.
@@ -25,34 +25,9 @@ pub fn drift_json(report: &DriftReport) -> DriftJson<'_> {
             in_sync: report.in_sync(),
         },
         drifted: report.drifted.iter().map(DriftedJson::of).collect(),
-        missing: report
-            .missing
-            .iter()
-            .map(|missing| MissingJson {
-                toggle: &missing.id,
-                lacks: match missing.lack {
-                    Lack::Targeting => "targeting",
-                    Lack::Toggle => "toggle",
-                },
-                applied: missing.applied.is_some(),
-            })
-            .collect(),
-        unread: report
-            .unread
-            .iter()
-            .map(|unread| UnreadJson {
-                toggle: &unread.id,
-                reason: &unread.reason,
-            })
-            .collect(),
-        drafts: report
-            .drafts
-            .iter()
-            .map(|draft| DraftJson {
-                toggle: &draft.id,
-                by: draft.by.as_deref(),
-            })
-            .collect(),
+        missing: &report.missing,
+        unread: &report.unread,
+        drafts: &report.drafts,
         archived: &report.archived,
         undocumented: &report.undocumented,
     }
@@ -65,9 +40,9 @@ pub struct DriftJson<'a> {
     service: &'a str,
     summary: Summary,
     drifted: Vec<DriftedJson<'a>>,
-    missing: Vec<MissingJson<'a>>,
-    unread: Vec<UnreadJson<'a>>,
-    drafts: Vec<DraftJson<'a>>,
+    missing: &'a [MissingToggle],
+    unread: &'a [UnreadToggle],
+    drafts: &'a [DraftedToggle],
     archived: &'a [ToggleId],
     undocumented: &'a [ToggleId],
 }
@@ -125,23 +100,4 @@ impl<'a> DriftedJson<'a> {
             },
         }
     }
-}
-
-#[derive(Debug, Serialize)]
-struct MissingJson<'a> {
-    toggle: &'a ToggleId,
-    lacks: &'static str,
-    applied: bool,
-}
-
-#[derive(Debug, Serialize)]
-struct UnreadJson<'a> {
-    toggle: &'a ToggleId,
-    reason: &'a str,
-}
-
-#[derive(Debug, Serialize)]
-struct DraftJson<'a> {
-    toggle: &'a ToggleId,
-    by: Option<&'a str>,
 }

@@ -1,7 +1,7 @@
 //! Renders a drift report as Markdown.
 
 use super::DriftReport;
-use super::text::{changes, compared, names, others, summary, who};
+use super::text::{compared, names, others, summary, who};
 use crate::model::counted;
 use crate::plan::render::{block, code, fitting};
 
@@ -45,8 +45,7 @@ pub(in crate::plan) fn rows(report: &DriftReport) -> Vec<String> {
             "" => String::new(),
             comment => format!("\n\ncomment: {}", code(comment)),
         };
-        let mut lines = drifted.sentences();
-        lines.extend(changes(drifted));
+        let lines = [drifted.sentences(), drifted.diff()].concat();
         format!(
             "<details><summary><b>drifted</b> <code>{id}</code></summary>\n\n{}{comment}\n\n{}\n</details>\n\n",
             code(&who(drifted)),

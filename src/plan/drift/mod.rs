@@ -14,7 +14,10 @@ pub use text::drift_text;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use serde::{Serialize, Serializer};
+
 use super::LiveChange;
+use super::render::diff;
 use crate::model::{
     EnvironmentId, LiveContent, ObjectId, Payload, Targeting, ToggleId, Version, WithheldKind, escaped,
 };
@@ -54,18 +57,26 @@ pub struct DriftedToggle {
 }
 
 /// A document whose toggle the service does not have.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct MissingToggle {
     /// The toggle.
+    #[serde(rename = "toggle")]
     pub id: ToggleId,
     /// What the service lacks.
+    #[serde(rename = "lacks")]
     pub lack: Lack,
     /// The blob of the applied document; none if the document was not applied yet.
+    #[serde(serialize_with = "is_some")]
     pub applied: Option<ObjectId>,
 }
 
+fn is_some<S: Serializer>(option: &Option<ObjectId>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bool(option.is_some())
+}
+
 /// What the service lacks of a toggle.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Lack {
     /// Its targeting in this environment.
     Targeting,
@@ -74,18 +85,20 @@ pub enum Lack {
 }
 
 /// A toggle with a draft that awaits approval.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct DraftedToggle {
     /// The toggle.
+    #[serde(rename = "toggle")]
     pub id: ToggleId,
     /// The account that submitted the draft.
     pub by: Option<String>,
 }
 
 /// A toggle that could not be compared.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct UnreadToggle {
     /// The toggle.
+    #[serde(rename = "toggle")]
     pub id: ToggleId,
     /// The reason.
     pub reason: String,
@@ -187,6 +200,11 @@ impl DriftedToggle {
                 super::sentences(Some(&self.applied.payload.targeting()), &live.targeting())
             }
         }
+    }
+
+    /// Returns the lines of the diff from what was applied to what is live, if a document can express that.
+    pub(super) fn diff(&self) -> Vec<String> {
+        diff(Some(&self.applied.payload), self.live.content.payload())
     }
 }
 

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::{DriftReport, DriftedToggle, Groups, grouped};
-use crate::model::{Color, LiveContent, Payload, ToggleId, counted, escaped};
-use crate::plan::render::{defused, diff, paint, painted};
+use crate::model::{Color, LiveContent, ToggleId, counted, escaped};
+use crate::plan::render::{defused, difference, paint};
 
 /// The number of drifted toggles that are shown with a diff.
 const IN_FULL: usize = 50;
@@ -92,14 +92,8 @@ fn drifted(text: &mut String, toggle: &DriftedToggle, is_full: bool, color: Colo
     {
         let _ = writeln!(text, "      comment: {}", escaped(comment.trim()));
     }
-    if !is_full {
-        return;
-    }
-    for line in toggle.sentences() {
-        let _ = writeln!(text, "      {line}");
-    }
-    for line in changes(toggle) {
-        let _ = writeln!(text, "      {}", painted(line, color));
+    if is_full {
+        difference(text, "      ", (toggle.sentences(), toggle.diff()), color);
     }
 }
 
@@ -111,13 +105,6 @@ pub(super) fn who(toggle: &DriftedToggle) -> String {
         change.content = LiveContent::Known(toggle.applied.payload.clone());
     }
     change.to_string()
-}
-
-/// Returns the lines of the diff from what was applied to what is live.
-pub(super) fn changes(toggle: &DriftedToggle) -> Vec<String> {
-    let live = toggle.live.content.payload().map(Payload::targeting);
-    live.map(|live| diff(&toggle.applied.payload.targeting(), &live))
-        .unwrap_or_default()
 }
 
 /// Returns the lists besides that of drifted toggles, with a word for each, by environment and reason.

@@ -87,20 +87,7 @@ impl DeployedDiff {
     /// Returns the escaped lines of a unified diff; empty if only one side has a readable document.
     #[must_use]
     pub fn diff(&self) -> Vec<String> {
-        match (self.before.payload(), self.after.payload()) {
-            (Some(before), Some(after)) => diff(&before.targeting(), &after.targeting()),
-            _ => Vec::new(),
-        }
-    }
-}
-
-/// Returns the sign of a toggle in a list and its color.
-fn sign(effect: Option<DeploymentEffect>) -> (&'static str, &'static str) {
-    match effect {
-        Some(DeploymentEffect::Create) => ("+", "32"),
-        Some(DeploymentEffect::Update | DeploymentEffect::Overwrite) | None => ("~", "33"),
-        Some(DeploymentEffect::Disable | DeploymentEffect::Forget) => ("-", "31"),
-        Some(DeploymentEffect::Adopt | DeploymentEffect::Converge | DeploymentEffect::Record) => ("=", "36"),
+        diff(self.before.payload(), self.after.payload())
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{DeployedDiff, DeploymentLog, sign, word};
+use super::{DeployedDiff, DeploymentLog, word};
 use crate::model::{Color, DeployedToggle, Deployment, cut, escaped, rfc3339};
-use crate::plan::render::{defused, paint, painted};
+use crate::plan::render::{defused, difference, paint, sign};
 
 /// The number of toggles of a deployment that are listed without differences.
 const NAMED: usize = 10;
@@ -50,14 +50,8 @@ fn toggles(out: &mut String, deployment: &Deployment, diffs: &[DeployedDiff], co
             "  {}",
             paint(&format!("{sign} {} {id}", word(*effect)), code, color)
         );
-        let Some(diff) = diff else {
-            continue;
-        };
-        for sentence in diff.sentences() {
-            let _ = writeln!(out, "      {sentence}");
-        }
-        for line in diff.diff() {
-            let _ = writeln!(out, "      {}", painted(line, color));
+        if let Some(diff) = diff {
+            difference(out, "      ", (diff.sentences(), diff.diff()), color);
         }
     }
     let more = deployment.total.saturating_sub(listed);

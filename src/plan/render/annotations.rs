@@ -1,6 +1,6 @@
 //! Renders findings as workflow commands of GitHub, Gitea and Forgejo Actions.
 
-use super::defused;
+use super::{defused, description};
 use crate::document::{Diagnostic, Severity};
 use crate::model::{counted, escaped};
 use crate::plan::{FETCH_ALL, Plan};
@@ -63,7 +63,7 @@ fn annotation(finding: &Diagnostic) -> String {
         line => format!(",line={line},col={}", finding.column),
     };
     let (level, title) = (finding.severity.as_str(), property(finding.id));
-    let text = data(&message(finding));
+    let text = data(&description(finding));
     format!("::{level} file={file}{place},title={title}::{text}\n")
 }
 
@@ -74,17 +74,9 @@ fn log_line(finding: &Diagnostic) -> String {
         finding.severity.as_str(),
         escaped(&finding.place()),
         finding.id,
-        message(finding)
+        description(finding)
     );
     defused(&text)
-}
-
-fn message(finding: &Diagnostic) -> String {
-    let help = finding
-        .help
-        .as_ref()
-        .map_or_else(String::new, |help| format!(" ({help})"));
-    escaped(&format!("{}{help}", finding.message)).to_string()
 }
 
 fn data(text: &str) -> String {

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::description;
 use super::fingerprints::Fingerprints;
 use crate::document::{Diagnostic, Severity};
 use crate::model::escaped;
@@ -63,11 +64,4 @@ pub fn code_quality<'a>(findings: &'a [Diagnostic], problem: Option<&str>) -> Ve
         },
     });
     problem.into_iter().chain(issues).collect()
-}
-
-/// Returns the message and the help on one line.
-pub(super) fn description(finding: &Diagnostic) -> String {
-    let help = finding.help.as_ref();
-    let help = help.map_or_else(String::new, |help| format!(" ({help})"));
-    escaped(&format!("{}{help}", finding.message)).to_string()
 }

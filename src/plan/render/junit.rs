@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::gitlab::description;
+use super::description;
 use crate::document::{Diagnostic, Severity};
 use crate::model::{JunitCase, JunitKind, JunitProblem, JunitSuite, escaped, junit};
 use crate::plan::{Change, Plan, WithheldReason, WithheldToggle};

@@ -27,7 +27,7 @@ pub use json::{PlanJson, json, json_for, page_pieces};
 pub use junit::{JunitHolds, failed_suite, junit_documents, junit_plan, junit_results};
 pub use links::{ForgePages, Links};
 pub use markdown::{ANY_COMMENT, JOB_SUMMARY, failed, findings, markdown};
-pub(super) use paint::{paint, painted};
+pub(super) use paint::{difference, paint, sign};
 pub use preview::{Preview, findings_in};
 pub use sarif::sarif;
 pub use text::{MOST_SHOWN, rest, text, text_for};
@@ -35,16 +35,10 @@ pub use text::{MOST_SHOWN, rest, text, text_for};
 use std::collections::BTreeMap;
 
 use super::{Change, Plan, PublishAttempt, WithheldToggle, sentences};
-use crate::document::print;
+use crate::document::{Diagnostic, Severity, print};
 use crate::model::{
     Action, EnvironmentId, Payload, ServiceKind, Targeting, ToggleId, ToggleState, counted, escaped,
 };
-
-struct ChangeText {
-    sentences: Vec<String>,
-    /// The escaped lines of a unified diff, each with its sign; empty for a create.
-    diff: Vec<String>,
-}
 
 /// Returns the sentences about a change.
 fn change_sentences(change: &Change) -> Vec<String> {
@@ -52,13 +46,9 @@ fn change_sentences(change: &Change) -> Vec<String> {
     in_words(change, before.as_ref(), &change.payload.targeting())
 }
 
-fn change_text(change: &Change) -> ChangeText {
-    let before = change.before.payload().map(Payload::targeting);
-    let after = change.payload.targeting();
-    ChangeText {
-        sentences: in_words(change, before.as_ref(), &after),
-        diff: before.map_or_else(Vec::new, |before| diff(&before, &after)),
-    }
+/// Returns the diff of a change, which is empty for a create.
+fn change_diff(change: &Change) -> Vec<String> {
+    diff(change.before.payload(), Some(&change.payload))
 }
 
 /// Describes a change in sentences.
@@ -82,14 +72,17 @@ fn in_words(change: &Change, before: Option<&Targeting>, after: &Targeting) -> V
     out
 }
 
-/// Returns the diff of two documents.
-pub(super) fn diff(before: &Targeting, after: &Targeting) -> Vec<String> {
-    text_diff(&document_text(before), &document_text(after))
+/// Returns the diff of two documents; empty unless both are known.
+pub(super) fn diff(before: Option<&Payload>, after: Option<&Payload>) -> Vec<String> {
+    match (before, after) {
+        (Some(before), Some(after)) => text_diff(&document_text(before), &document_text(after)),
+        _ => Vec::new(),
+    }
 }
 
 /// Returns the text of a document for readers: the shortest form, whichever the service.
-fn document_text(targeting: &Targeting) -> String {
-    print(targeting, ServiceKind::FeatureProbe)
+fn document_text(payload: &Payload) -> String {
+    print(&payload.targeting(), ServiceKind::FeatureProbe)
 }
 
 /// Returns the escaped lines of a unified diff, each with its sign.

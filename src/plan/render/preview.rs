@@ -1,8 +1,8 @@
 //! Shows a change within bounds, for the status page: sentences and a diff, whatever the size of the documents.
 
-use super::{change_text, diff, document_text};
+use super::{change_diff, change_sentences, document_text};
 use crate::document::{Diagnostic, render};
-use crate::model::{Color, LiveContent, cut, escaped};
+use crate::model::{Color, cut, escaped};
 use crate::plan::{Change, DeployedDiff, DriftedToggle};
 
 /// The most sentences of one change.
@@ -25,28 +25,21 @@ impl Preview {
     /// Shows a change of a plan.
     #[must_use]
     pub fn of_change(change: &Change) -> Self {
-        let text = change_text(change);
-        let diff = match text.diff.is_empty() && change.before.payload().is_none() {
-            true => {
-                let document = document_text(&change.payload.targeting());
-                document
-                    .lines()
-                    .map(|line| format!("+{}", escaped(line)))
-                    .collect()
+        let diff = match change.before.payload() {
+            Some(_) => change_diff(change),
+            None => {
+                let document = document_text(&change.payload);
+                let lines = document.lines();
+                lines.map(|line| format!("+{}", escaped(line))).collect()
             }
-            false => text.diff,
         };
-        Self::new(&text.sentences, &diff)
+        Self::new(&change_sentences(change), &diff)
     }
 
     /// Shows what was changed on the service: from what was applied to what is live.
     #[must_use]
     pub fn of_drift(drifted: &DriftedToggle) -> Self {
-        let lines = match &drifted.live.content {
-            LiveContent::Inexpressible(_) => Vec::new(),
-            LiveContent::Known(live) => diff(&drifted.applied.payload.targeting(), &live.targeting()),
-        };
-        Self::new(&drifted.sentences(), &lines)
+        Self::new(&drifted.sentences(), &drifted.diff())
     }
 
     /// Shows what a deployment changed.

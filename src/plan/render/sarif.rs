@@ -6,8 +6,8 @@ use percent_encoding::utf8_percent_encode;
 use serde_json::{Value, json};
 
 use super::fingerprints::Fingerprints;
-use super::gitlab::description;
 use super::links::IN_PATH;
+use super::{description, errors_first};
 use crate::document::{Diagnostic, Severity};
 use crate::model::counted;
 
@@ -20,13 +20,7 @@ const MOST_RESULTS: usize = 25_000;
 pub fn sarif(findings: &[Diagnostic], problem: Option<&str>) -> Value {
     let rules = rules(findings);
     let mut fingerprints = Fingerprints::default();
-    let by_severity = |severity| {
-        findings
-            .iter()
-            .filter(move |finding| finding.severity == severity)
-    };
-    let sorted = by_severity(Severity::Error).chain(by_severity(Severity::Warning));
-    let results: Vec<Value> = sorted
+    let results: Vec<Value> = errors_first(findings)
         .take(MOST_RESULTS)
         .map(|finding| result(finding, rules[finding.id].0, &mut fingerprints))
         .collect();

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::paint::{paint, painted};
-use super::{ChangeText, Note, change_text, defused, notes, summary, users};
+use super::paint::{difference, paint, sign};
+use super::{Note, change_diff, change_sentences, defused, notes, summary, users};
 use crate::document::{Diagnostic, Severity, render};
 use crate::evaluate::UserImpact;
-use crate::model::{Action, Color, counted, escaped};
+use crate::model::{Color, DeploymentEffect, counted, escaped};
 use crate::plan::{Change, FETCH_ALL, Plan};
 
 /// The number of changes that are shown with contents.
@@ -178,12 +178,7 @@ fn line(out: &mut String, text: &str) {
 }
 
 fn change(out: &mut String, change: &Change, is_full: bool, color: Color) {
-    let (sign, code) = match change.action {
-        Action::Adopt => ("=", "36"),
-        Action::Create => ("+", "32"),
-        Action::Disable => ("-", "31"),
-        Action::Update => ("~", "33"),
-    };
+    let (sign, code) = sign(Some(DeploymentEffect::of_action(change.action)));
     let head = format!("{sign} {} {}", change.action.as_str(), change.id);
     let mut text = format!("  {}", paint(&head, code, color));
     if let Some(attribution) = change.known_attribution() {
@@ -191,14 +186,8 @@ fn change(out: &mut String, change: &Change, is_full: bool, color: Color) {
         text = format!("{text}  {}", paint(&commit, "2", color));
     }
     line(out, &text);
-    if !is_full {
-        return;
-    }
-    let ChangeText { sentences, diff } = change_text(change);
-    for sentence in sentences {
-        line(out, &format!("      {sentence}"));
-    }
-    for text in diff {
-        line(out, &format!("      {}", painted(text, color)));
+    if is_full {
+        let text = (change_sentences(change), change_diff(change));
+        difference(out, "      ", text, color);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::inline::{code, inline};
-use super::super::{ChangeText, Links, Note, block, change_sentences, change_text, defused, users};
+use super::super::{Links, Note, block, change_diff, change_sentences, defused, errors_first, users};
 use crate::document::{Diagnostic, Severity};
 use crate::evaluate::UserImpact;
 use crate::model::{Action, CommitId, counted, cut};
@@ -142,7 +142,7 @@ impl PageLines<'_> {
 
     /// Returns the commit of a change and its diff.
     pub(super) fn diff(self, change: &Change) -> String {
-        let ChangeText { sentences, diff } = change_text(change);
+        let (sentences, diff) = (change_sentences(change), change_diff(change));
         let commit = match change.known_attribution() {
             None => String::new(),
             Some(attribution) => match attribution.commit() {
@@ -191,18 +191,12 @@ impl PageLines<'_> {
 /// Returns findings as a list of at most `limit` bytes, errors first, with the number of findings that do not fit.
 pub(super) fn findings(findings: &[Diagnostic], lines: PageLines<'_>, limit: usize) -> (String, usize) {
     let (mut out, mut left) = (String::new(), 0);
-    for severity in [Severity::Error, Severity::Warning] {
-        for finding in findings.iter().filter(|finding| finding.severity == severity) {
-            let line = if left == 0 {
-                lines.finding(finding)
-            } else {
-                String::new()
-            };
-            if left > 0 || out.len() + line.len() > limit {
-                left += 1;
-            } else {
-                out.push_str(&line);
-            }
+    for finding in errors_first(findings) {
+        // After the first line that does not fit, the others are not rendered.
+        let line = (left == 0).then(|| lines.finding(finding));
+        match line.filter(|line| out.len() + line.len() <= limit) {
+            Some(line) => out.push_str(&line),
+            None => left += 1,
         }
     }
     (out, left)
