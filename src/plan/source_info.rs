@@ -1,5 +1,7 @@
 //! The source of a plan, and how much of its history is available.
 
+use serde::Serialize;
+
 use crate::model::CommitId;
 
 /// The hint on fetching the missing part of a history.
@@ -7,24 +9,28 @@ pub const FETCH_ALL: &str = "fetch the whole history (`git fetch --unshallow`, `
                              `--depth=0` for git-sync, a clone without `--filter`)";
 
 /// The source of a plan's documents.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct SourceInfo {
     /// The repository as it was configured.
     pub repo: String,
     /// The resolved ref.
+    #[serde(rename = "ref")]
     pub reference: String,
     /// The commit.
     pub revision: CommitId,
     /// The revision that the documents are compared with; none if it is the applied state.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<Base>,
     /// How much of its history is available.
+    #[serde(skip)]
     pub history: History,
 }
 
 /// The revision whose documents a plan compares with.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Base {
     /// The branch or revision as it was given.
+    #[serde(rename = "ref")]
     pub reference: String,
     /// The commit; several if a branch was merged in both directions and has several merge bases with its target.
     pub revisions: Vec<CommitId>,

@@ -7,6 +7,7 @@ mod page;
 pub use page::page_pieces;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde::{Serialize, Serializer};
 
@@ -15,7 +16,7 @@ use crate::document::Diagnostic;
 use crate::evaluate::{Impact, UserImpact, Users};
 use crate::model::{Action, Attribution, CommitId, Content, EnvironmentId, Payload, ToggleId};
 use crate::plan::drift::DriftedJson;
-use crate::plan::{self, FETCH_ALL, History, Orphan, Plan, WithheldToggle};
+use crate::plan::{self, FETCH_ALL, History, Orphan, Plan, SourceInfo, WithheldToggle};
 
 /// Returns `{version, digest, source, summary, changes, held, orphans, findings}`, ready to serialize. Unchanged toggles
 /// are not listed.
@@ -33,13 +34,7 @@ pub fn json_for<'a>(plan: &'a Plan, users: Option<&'a UserImpact>) -> PlanJson<'
         version: Plan::VERSION,
         digest: plan.digest().to_string(),
         source: Source {
-            repo: &source.repo,
-            reference: &source.reference,
-            revision: source.revision,
-            base: source.base.as_ref().map(|base| BaseJson {
-                reference: &base.reference,
-                revisions: &base.revisions,
-            }),
+            source,
             shallow: source.history == History::Cut,
             history_note: plan.guesses().map(|guesses| format!("{guesses}; {FETCH_ALL}")),
             base_url: plan.base_url(),
@@ -56,9 +51,9 @@ pub fn json_for<'a>(plan: &'a Plan, users: Option<&'a UserImpact>) -> PlanJson<'
             guessed: plan.guesses().map_or(0, |guesses| guesses.0),
             held_environments: plan.environment_holds(),
         },
-        changes: Each(plan.changes(), users, Change::of),
-        held: Each(plan.withheld(), users, WithheldJson::of),
-        orphans: Each(plan.orphans(), None, OrphanToggle::of),
+        changes: Each::all(plan.changes(), users, Change::of),
+        held: Each::all(plan.withheld(), users, WithheldJson::of),
+        orphans: Each::all(plan.orphans(), None, OrphanToggle::of),
         next: None,
         findings: plan.findings().iter().collect(),
         waived: plan.waived().iter().collect(),
@@ -105,24 +100,12 @@ pub struct PlanJson<'a> {
 
 #[derive(Debug, Serialize)]
 struct Source<'a> {
-    repo: &'a str,
-    #[serde(rename = "ref")]
-    reference: &'a str,
-    revision: CommitId,
-    /// The revision that the documents are compared with; absent if it is the applied state.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    base: Option<BaseJson<'a>>,
+    #[serde(flatten)]
+    source: &'a SourceInfo,
     shallow: bool,
     /// The effect of a cut history on comments, if there is one.
     history_note: Option<String>,
     base_url: Option<&'a str>,
-}
-
-#[derive(Debug, Serialize)]
-struct BaseJson<'a> {
-    #[serde(rename = "ref")]
-    reference: &'a str,
-    revisions: &'a [CommitId],
 }
 
 #[derive(Debug, Serialize)]
@@ -140,18 +123,35 @@ struct Summary<'a> {
     held_environments: &'a BTreeMap<EnvironmentId, String>,
 }
 
-/// A list whose items are created during serialization.
+/// A part of a list whose items are created during serialization.
 #[derive(Debug)]
-struct Each<'a, T, S>(
-    &'a [T],
-    Option<&'a UserImpact>,
-    fn(&'a T, Option<&'a UserImpact>) -> S,
-);
+struct Each<'a, T, S> {
+    all: &'a [T],
+    range: Range<usize>,
+    users: Option<&'a UserImpact>,
+    of: fn(&'a T, Option<&'a UserImpact>) -> S,
+}
+
+impl<'a, T, S> Each<'a, T, S> {
+    fn all(all: &'a [T], users: Option<&'a UserImpact>, of: fn(&'a T, Option<&'a UserImpact>) -> S) -> Self {
+        let range = 0..all.len();
+        Self {
+            all,
+            range,
+            users,
+            of,
+        }
+    }
+
+    fn items(&self) -> &'a [T] {
+        &self.all[self.range.clone()]
+    }
+}
 
 impl<T, S: Serialize> Serialize for Each<'_, T, S> {
     fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
         // As a tree of values, a first pass of 100,000 toggles took 2.7 GB and 11 seconds.
-        serializer.collect_seq(self.0.iter().map(|item| (self.2)(item, self.1)))
+        serializer.collect_seq(self.items().iter().map(|item| (self.of)(item, self.users)))
     }
 }
 

@@ -23,21 +23,9 @@ pub fn page_pieces(
     toggle_of: &dyn Fn(&str) -> Option<ToggleId>,
 ) -> impl Iterator<Item = String> + Send + use<> {
     let mut page = json(&plan).page(after, limit, toggle_of);
-    let is_before = |id: &ToggleId| after.is_some_and(|after| id <= after);
-    let place = |first: usize, count: usize| first..first + count;
-    let changes = place(
-        plan.changes().partition_point(|change| is_before(&change.id)),
-        page.changes.0.len(),
-    );
-    let held = place(
-        plan.withheld().partition_point(|held| is_before(&held.id)),
-        page.held.0.len(),
-    );
-    let orphans = place(
-        plan.orphans().partition_point(|orphan| is_before(&orphan.id)),
-        page.orphans.0.len(),
-    );
-    (page.changes.0, page.held.0, page.orphans.0) = (&[], &[], &[]);
+    let changes = std::mem::take(&mut page.changes.range);
+    let held = std::mem::take(&mut page.held.range);
+    let orphans = std::mem::take(&mut page.orphans.range);
     let around = text(&page);
     // No string contains this, because quotes in strings are escaped.
     let lists = "\"changes\":[],\"held\":[],\"orphans\":[]";
@@ -94,25 +82,37 @@ impl<'a> PlanJson<'a> {
             findings.filter(|(owner, _)| is_ahead(owner)).collect()
         };
         let (findings, waived) = (with_owner(self.findings), with_owner(self.waived));
-        self.changes = self.changes.skip(|change| !is_after(&change.id));
-        self.held = self.held.skip(|held| !is_after(&held.id));
-        self.orphans = self.orphans.skip(|orphan| !is_after(&orphan.id));
+        self.changes.skip(|change| !is_after(&change.id));
+        self.held.skip(|held| !is_after(&held.id));
+        self.orphans.skip(|orphan| !is_after(&orphan.id));
         let owners = findings
             .iter()
             .chain(&waived)
             .filter_map(|(owner, _)| owner.as_ref());
         let mut ids: Vec<&ToggleId> = owners.collect();
         // One more than a page, to know whether another one follows.
-        ids.extend(self.changes.0.iter().take(limit + 1).map(|change| &change.id));
-        ids.extend(self.held.0.iter().take(limit + 1).map(|held| &held.id));
-        ids.extend(self.orphans.0.iter().take(limit + 1).map(|orphan| &orphan.id));
+        ids.extend(
+            self.changes
+                .items()
+                .iter()
+                .take(limit + 1)
+                .map(|change| &change.id),
+        );
+        ids.extend(self.held.items().iter().take(limit + 1).map(|held| &held.id));
+        ids.extend(
+            self.orphans
+                .items()
+                .iter()
+                .take(limit + 1)
+                .map(|orphan| &orphan.id),
+        );
         ids.sort_unstable();
         ids.dedup();
         let last = (ids.len() > limit).then(|| ids[limit - 1].clone());
         let is_within = |id: &ToggleId| last.as_ref().is_none_or(|last| id <= last);
-        self.changes = self.changes.take(|change| is_within(&change.id));
-        self.held = self.held.take(|held| is_within(&held.id));
-        self.orphans = self.orphans.take(|orphan| is_within(&orphan.id));
+        self.changes.take(|change| is_within(&change.id));
+        self.held.take(|held| is_within(&held.id));
+        self.orphans.take(|orphan| is_within(&orphan.id));
         let of_page = |findings: Vec<(Option<ToggleId>, &'a Diagnostic)>| -> Vec<&'a Diagnostic> {
             let findings = findings.into_iter();
             let findings = findings.filter(|(owner, _)| owner.as_ref().is_none_or(is_within));
@@ -126,11 +126,11 @@ impl<'a> PlanJson<'a> {
 
 /// The items are sorted.
 impl<T, S> Each<'_, T, S> {
-    fn skip(self, is_skipped: impl Fn(&T) -> bool) -> Self {
-        Self(&self.0[self.0.partition_point(is_skipped)..], self.1, self.2)
+    fn skip(&mut self, is_skipped: impl Fn(&T) -> bool) {
+        self.range.start += self.items().partition_point(is_skipped);
     }
 
-    fn take(self, is_taken: impl Fn(&T) -> bool) -> Self {
-        Self(&self.0[..self.0.partition_point(is_taken)], self.1, self.2)
+    fn take(&mut self, is_taken: impl Fn(&T) -> bool) {
+        self.range.end = self.range.start + self.items().partition_point(is_taken);
     }
 }
