@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{DeployedDiff, DeploymentLog};
+use super::{DeployedDiff, DeploymentLog, listed};
 use crate::model::{
     Allowance, CommitId, DeployedToggle, Deployment, DeploymentEffect, EnvironmentId, Override, Payload,
     ToggleId, rfc3339,
@@ -32,12 +32,11 @@ pub fn deployment_json<'a>(deployment: &'a Deployment, diffs: &'a [DeployedDiff]
         at,
         revision,
         subject,
-        toggles,
+        toggles: _,
         total,
         effects,
         allowances,
     } = deployment;
-    let diffs = diffs.iter().map(Some).chain(std::iter::repeat(None));
     DeploymentJson {
         commit: *commit,
         at: rfc3339(*at),
@@ -49,9 +48,7 @@ pub fn deployment_json<'a>(deployment: &'a Deployment, diffs: &'a [DeployedDiff]
             .iter()
             .map(|(effect, count)| (effect.as_str(), *count))
             .collect(),
-        toggles: toggles
-            .iter()
-            .zip(diffs)
+        toggles: listed(deployment, diffs)
             .map(|(toggle, diff)| DeployedToggleJson::of(toggle, diff))
             .collect(),
         allowed: allowances.iter().map(AllowedJson::of).collect(),

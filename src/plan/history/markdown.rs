@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{DeployedDiff, DeploymentLog, word};
+use super::{DeployedDiff, DeploymentLog, listed, word};
 use crate::model::{DeployedToggle, Deployment, counted, rfc3339};
 use crate::plan::render::{block, code, fitting};
 
@@ -30,8 +30,7 @@ fn entry(deployment: &Deployment, diffs: &[DeployedDiff]) -> String {
     for allowance in &deployment.allowances {
         let _ = writeln!(out, "  * {}", code(&format!("allowed: {allowance}")));
     }
-    let diffs = diffs.iter().map(Some).chain(std::iter::repeat(None));
-    for (DeployedToggle { id, effect }, diff) in deployment.toggles.iter().zip(diffs).take(LISTED) {
+    for (DeployedToggle { id, effect }, diff) in listed(deployment, diffs).take(LISTED) {
         let _ = writeln!(out, "  * {} {}", word(*effect), code(id.as_str()));
         if let Some(diff) = diff {
             let lines = [diff.sentences(), diff.diff()].concat();

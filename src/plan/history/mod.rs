@@ -30,6 +30,15 @@ impl DeploymentLog {
     }
 }
 
+/// Returns the toggles that a deployment lists, each with its difference if that was read.
+fn listed<'a>(
+    deployment: &'a Deployment,
+    diffs: &'a [DeployedDiff],
+) -> impl Iterator<Item = (&'a DeployedToggle, Option<&'a DeployedDiff>)> {
+    let diffs = diffs.iter().map(Some).chain(std::iter::repeat(None));
+    deployment.toggles.iter().zip(diffs)
+}
+
 /// The documents of a toggle before and after a deployment.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DeployedDiff {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{DeployedDiff, DeploymentLog, word};
+use super::{DeployedDiff, DeploymentLog, listed, word};
 use crate::model::{Color, DeployedToggle, Deployment, cut, escaped, rfc3339};
 use crate::plan::render::{defused, difference, paint, sign};
 
@@ -41,9 +41,7 @@ fn head(out: &mut String, deployment: &Deployment, color: Color) {
 
 fn toggles(out: &mut String, deployment: &Deployment, diffs: &[DeployedDiff], color: Color) {
     let most = if diffs.is_empty() { NAMED } else { IN_FULL };
-    let listed = deployment.toggles.len().min(most);
-    let diffs = diffs.iter().map(Some).chain(std::iter::repeat(None));
-    for (DeployedToggle { id, effect }, diff) in deployment.toggles.iter().zip(diffs).take(listed) {
+    for (DeployedToggle { id, effect }, diff) in listed(deployment, diffs).take(most) {
         let (sign, code) = sign(*effect);
         let _ = writeln!(
             out,
@@ -54,7 +52,9 @@ fn toggles(out: &mut String, deployment: &Deployment, diffs: &[DeployedDiff], co
             difference(out, "      ", (diff.sentences(), diff.diff()), color);
         }
     }
-    let more = deployment.total.saturating_sub(listed);
+    let more = deployment
+        .total
+        .saturating_sub(deployment.toggles.len().min(most));
     if more > 0 {
         let summary = deployment.summary();
         let _ = writeln!(

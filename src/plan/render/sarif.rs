@@ -22,12 +22,12 @@ pub fn sarif(findings: &[Diagnostic], problem: Option<&str>) -> Value {
     let mut fingerprints = Fingerprints::default();
     let results: Vec<Value> = errors_first(findings)
         .take(MOST_RESULTS)
-        .map(|finding| result(finding, rules[finding.id].0, &mut fingerprints))
+        .map(|finding| {
+            let index = rules.keys().position(|id| *id == finding.id);
+            result(finding, index, &mut fingerprints)
+        })
         .collect();
-    let rules: Vec<Value> = in_order(&rules)
-        .into_iter()
-        .map(|(id, severity)| rule(id, severity))
-        .collect();
+    let rules: Vec<Value> = rules.iter().map(|(id, severity)| rule(id, *severity)).collect();
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -44,21 +44,14 @@ pub fn sarif(findings: &[Diagnostic], problem: Option<&str>) -> Value {
     })
 }
 
-/// Returns each rule with its index and its severity.
-fn rules(findings: &[Diagnostic]) -> BTreeMap<&'static str, (usize, Severity)> {
+/// Returns the rules of the findings, each with its gravest severity.
+fn rules(findings: &[Diagnostic]) -> BTreeMap<&'static str, Severity> {
     let mut rules = BTreeMap::new();
     for finding in findings {
-        let known = rules.entry(finding.id).or_insert((0, finding.severity));
-        known.1 = known.1.min(finding.severity);
-    }
-    for (at, (index, _)) in rules.values_mut().enumerate() {
-        *index = at;
+        let severity = rules.entry(finding.id).or_insert(finding.severity);
+        *severity = finding.severity.min(*severity);
     }
     rules
-}
-
-fn in_order(rules: &BTreeMap<&'static str, (usize, Severity)>) -> Vec<(&'static str, Severity)> {
-    rules.iter().map(|(id, (_, severity))| (*id, *severity)).collect()
 }
 
 fn rule(id: &str, severity: Severity) -> Value {
@@ -75,7 +68,7 @@ fn rule(id: &str, severity: Severity) -> Value {
     })
 }
 
-fn result(finding: &Diagnostic, index: usize, fingerprints: &mut Fingerprints) -> Value {
+fn result(finding: &Diagnostic, index: Option<usize>, fingerprints: &mut Fingerprints) -> Value {
     let mut region = json!({ "startLine": finding.line.max(1) });
     if finding.line > 0 {
         region["startColumn"] = finding.column.max(1).into();

@@ -1,7 +1,7 @@
 //! Renders the effect of changes on an audience.
 
 use super::inline::code;
-use crate::evaluate::{Impact, Switch, UserImpact};
+use crate::evaluate::{Impact, UserImpact};
 use crate::model::{ToggleId, escaped};
 use crate::plan::wording::quoted;
 
@@ -36,7 +36,7 @@ pub(super) fn lines(impact: &UserImpact, id: &ToggleId) -> Option<Vec<String>> {
     let impact = impact.changes.get(id)?;
     let mut lines = vec![headline(impact)];
     lines.extend(impact.switches.iter().take(MOST_SWITCHES).map(|switch| {
-        let (from, to) = names(switch, text);
+        let (from, to) = names((&switch.from, &switch.to), quoted);
         format!("  {from} → {to}: {}", grouped(switch.count))
     }));
     if impact.switches.len() > MOST_SWITCHES {
@@ -65,25 +65,16 @@ pub(super) fn table(impact: &UserImpact, id: &ToggleId) -> Option<String> {
         .get(id)
         .filter(|impact| !impact.switches.is_empty())?;
     let mut out = "| before | after | users |\n|---|---|---:|\n".to_owned();
-    let switches = impact
-        .switches
-        .iter()
-        .map(|switch| (names(switch, cell), switch.count));
-    let unchanged = impact
-        .unchanged
-        .iter()
-        .map(|switch| (plain_names(switch, cell), switch.count));
+    let switches = impact.switches.iter();
+    let switches = switches.map(|one| (names((&one.from, &one.to), cell), one.count));
+    let unchanged = impact.unchanged.iter();
+    let unchanged = unchanged.map(|one| ((shown(&one.from, cell), shown(&one.to, cell)), one.count));
     for ((from, to), count) in switches.chain(unchanged).take(50) {
         out.push_str(&format!("| {from} | {to} | {} |\n", grouped(count)));
     }
     out.push('\n');
     for example in &impact.examples {
-        let switch = Switch {
-            from: example.from.clone(),
-            to: example.to.clone(),
-            count: 1,
-        };
-        let (from, to) = names(&switch, cell);
+        let (from, to) = names((&example.from, &example.to), cell);
         let user = example
             .key
             .as_ref()
@@ -107,24 +98,17 @@ fn headline(impact: &Impact) -> String {
 }
 
 /// Returns the two variations of a switch. Variations of one name are distinct, because their values differ.
-fn names(switch: &Switch, name: fn(&str) -> String) -> (String, String) {
-    let (from, to) = plain_names(switch, name);
+fn names((from, to): (&Option<String>, &Option<String>), name: fn(&str) -> String) -> (String, String) {
+    let (from, to) = (shown(from, name), shown(to, name));
     match from == to {
         false => (from, to),
         true => (from, format!("{to} with its new value")),
     }
 }
 
-fn plain_names(switch: &Switch, name: fn(&str) -> String) -> (String, String) {
-    let of = |variation: &Option<String>| {
-        let variation = variation.as_deref();
-        variation.map_or_else(|| "the caller's default".to_owned(), name)
-    };
-    (of(&switch.from), of(&switch.to))
-}
-
-fn text(name: &str) -> String {
-    quoted(name)
+fn shown(variation: &Option<String>, name: fn(&str) -> String) -> String {
+    let variation = variation.as_deref();
+    variation.map_or_else(|| "the caller's default".to_owned(), name)
 }
 
 /// Returns a name for a cell of a table, where a pipe would end the cell even in code.
