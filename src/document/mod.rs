@@ -193,8 +193,7 @@ impl File<'_> {
                 // All fields are optional to serde_yaml, so only the second parse reports a missing one.
                 None => self.with_positions(yaml::load(self.text), None),
             },
-            Ok(document) => self.with_positions(yaml::load(self.text), Some(Ok(document))),
-            Err(error) => self.with_positions(yaml::load(self.text), Some(Err(error))),
+            parsed => self.with_positions(yaml::load(self.text), Some(parsed)),
         }
     }
 
@@ -273,14 +272,14 @@ impl File<'_> {
         let mut payload = None;
         if is_valid(&findings) {
             // The fast parser's result counts, so that a document has one meaning.
-            let targeting = match parsed {
-                None => document.complete(self.kind).ok_or(None),
-                Some(Ok(document)) => document.complete(self.kind).ok_or(None),
-                Some(Err(error)) => Err(Some(error)),
+            let read = match parsed
+                .unwrap_or(Ok(document))
+                .map(|document| document.complete(self.kind))
+            {
+                Ok(Some(targeting)) => self.payload(&targeting),
+                Ok(None) => Err(Box::new(unreadable(None))),
+                Err(error) => Err(Box::new(unreadable(Some(&error)))),
             };
-            let read = targeting
-                .map_err(|error| Box::new(unreadable(error.as_ref())))
-                .and_then(|targeting| self.payload(&targeting));
             match read {
                 Ok(read) => payload = Some(read),
                 Err(finding) => findings.push(*finding),

@@ -18,6 +18,10 @@ pub struct Inexpressible(String);
 
 type Result<T> = std::result::Result<T, Inexpressible>;
 
+fn refuse<T>(reason: String) -> Result<T> {
+    Err(Inexpressible(reason))
+}
+
 /// Returns the payload of a toggle that is `disabled` or not and has this `content` on the service.
 ///
 /// Absent and null texts are empty, absent rules and prerequisites are none. The payload may have errors that only
@@ -36,9 +40,7 @@ pub fn from_service(kind: ServiceKind, disabled: bool, content: &Value) -> Resul
             .count();
         // Each split gets a weight for every variation, so small content could take gigabytes.
         if splits.saturating_mul(count).saturating_mul("0,".len()) > LARGEST_CONTENT {
-            return Err(Inexpressible(
-                "`content` has too many splits over too many variations".to_owned(),
-            ));
+            return refuse("`content` has too many splits over too many variations".to_owned());
         }
     }
     let content = Content {
@@ -76,10 +78,10 @@ fn documented(mut targeting: Targeting) -> Result<Targeting> {
     if used.is_empty() {
         return Ok(targeting);
     }
-    Err(Inexpressible(format!(
+    refuse(format!(
         "it has {}, which needs `service_kind: featureprobe`",
         listed(&used)
-    )))
+    ))
 }
 
 fn rule(at: &str, value: &Value, count: usize) -> Result<Rule> {
@@ -90,7 +92,7 @@ fn rule(at: &str, value: &Value, count: usize) -> Result<Rule> {
         // The service fails on a rule without conditions, so an absent list does not mean an empty one.
         conditions: match members.peek("conditions") {
             Some(_) => members.list("conditions", &condition)?,
-            None => return Err(Inexpressible(format!("`{at}` has no `conditions`"))),
+            None => return refuse(format!("`{at}` has no `conditions`")),
         },
     };
     members.end()?;
@@ -113,9 +115,9 @@ fn condition(at: &str, value: &Value) -> Result<Condition> {
             right_objects: members.list("rightObjects", &text)?,
         })),
         "between" => {
-            return Err(Inexpressible(format!(
+            return refuse(format!(
                 "`{at}` is `between`, but has no `leftPredicate`, `rightPredicate` or `rightObjects`"
-            )));
+            ));
         }
         _ => {
             for name in ["leftPredicate", "rightPredicate", "rightObjects"] {
@@ -130,7 +132,7 @@ fn condition(at: &str, value: &Value) -> Result<Condition> {
         predicate,
         objects: match members.peek("objects") {
             Some(_) => members.list("objects", &text)?,
-            None => return Err(Inexpressible(format!("`{at}` has no `objects`"))),
+            None => return refuse(format!("`{at}` has no `objects`")),
         },
         between,
     };
@@ -203,14 +205,12 @@ fn serve(at: &str, value: Option<&Value>, count: usize) -> Result<Serve> {
 fn split(at: &str, mut weights: Vec<u32>, count: usize) -> Result<Serve> {
     let sum: u64 = weights.iter().copied().map(u64::from).sum();
     if sum != u64::from(WHOLE) {
-        return Err(Inexpressible(format!(
+        return refuse(format!(
             "`{at}` has a split whose weights add up to {sum}, not {WHOLE}"
-        )));
+        ));
     }
     if weights.iter().skip(count).any(|weight| *weight > 0) {
-        return Err(Inexpressible(format!(
-            "`{at}` has a split over more variations than there are"
-        )));
+        return refuse(format!("`{at}` has a split over more variations than there are"));
     }
     weights.resize(count, 0);
     Ok(Serve::Split(weights))
@@ -256,7 +256,7 @@ impl<'a> Members<'a> {
     fn required(&mut self, name: &str) -> Result<String> {
         match self.peek(name) {
             Some(_) => self.text(name),
-            None => Err(Inexpressible(format!("`{}` has no `{name}`", self.at))),
+            None => refuse(format!("`{}` has no `{name}`", self.at)),
         }
     }
 
@@ -282,11 +282,11 @@ impl<'a> Members<'a> {
             .collect();
         match names.as_slice() {
             [] => Ok(()),
-            names => Err(Inexpressible(format!(
+            names => refuse(format!(
                 "`{}` has {}, which gitoggle does not know",
                 self.at,
                 listed(names)
-            ))),
+            )),
         }
     }
 }

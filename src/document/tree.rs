@@ -9,38 +9,32 @@ use crate::model::{KeyError, ToggleId, escaped};
 /// Returns one error for each of the `paths` that claim the toggle `id`; each names the others.
 #[must_use]
 pub fn duplicate(id: &ToggleId, paths: &[String]) -> Vec<Diagnostic> {
-    let others = |path: &String| {
-        let names: Vec<String> = paths
-            .iter()
-            .filter(|other| *other != path)
-            .map(|other| format!("`{}`", escaped(other)))
-            .collect();
-        names.join(", ")
+    let clash = |path: &String| {
+        let others = quoted(paths.iter().filter(|other| *other != path));
+        claimed(path, format!("`{id}` is claimed by this file and by {others}"))
     };
-    paths
-        .iter()
-        .map(|path| {
-            let message = format!("`{id}` is claimed by this file and by {}", others(path));
-            Diagnostic::whole_file(&check::DUPLICATE_TOGGLE, path, message)
-                .help("keep one of them: until then, the last applied version stays")
-        })
-        .collect()
+    paths.iter().map(clash).collect()
+}
+
+fn quoted<'p>(paths: impl Iterator<Item = &'p String>) -> String {
+    let paths: Vec<String> = paths.map(|path| format!("`{}`", escaped(path))).collect();
+    paths.join(", ")
+}
+
+fn claimed(path: &str, message: String) -> Diagnostic {
+    Diagnostic::whole_file(&check::DUPLICATE_TOGGLE, path, message)
+        .help("keep one of them: until then, the last applied version stays")
 }
 
 /// Returns one error for each of the `paths` that claim the toggle `id`, which those in `folded` claim as well: their
 /// keys differ from its own only in case.
 #[must_use]
 pub fn folded(id: &ToggleId, paths: &[String], folded: &[String]) -> Vec<Diagnostic> {
-    let quoted: Vec<String> = folded.iter().map(|path| format!("`{}`", escaped(path))).collect();
     let message = format!(
         "`{id}` is claimed by this file and, because keys that differ only in case are one toggle to FeatureProbe, by {}",
-        quoted.join(", ")
+        quoted(folded.iter())
     );
-    let clash = |path: &String| {
-        Diagnostic::whole_file(&check::DUPLICATE_TOGGLE, path, message.clone())
-            .help("keep one of them: until then, the last applied version stays")
-    };
-    paths.iter().map(clash).collect()
+    paths.iter().map(|path| claimed(path, message.clone())).collect()
 }
 
 /// Returns the warning that `path`, which is the document of `id`, has a key that differs from one of `other`'s

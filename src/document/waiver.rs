@@ -183,26 +183,22 @@ fn starting_at(root: &Node, line: u32) -> Vec<Span> {
     let mut found = Vec::new();
     let mut open = vec![root];
     while let Some(node) = open.pop() {
-        let mut visit = |start: Position, value: &'_ Node| {
-            let span = Span {
-                start,
-                end: value.span.end,
-            };
-            match start.line == line {
-                true => found.push(span),
-                false => return true,
-            }
-            false
+        let inner: Vec<(Position, &Node)> = match &node.kind {
+            NodeKind::Mapping(entries) => entries
+                .iter()
+                .map(|(key, value)| (key.span.start, value))
+                .collect(),
+            NodeKind::Sequence(items) => items.iter().map(|item| (item.span.start, item)).collect(),
+            NodeKind::Refused | NodeKind::Scalar(..) => Vec::new(),
         };
-        match &node.kind {
-            NodeKind::Mapping(entries) => {
-                let inner = entries.iter().filter(|(key, value)| visit(key.span.start, value));
-                open.extend(inner.map(|(_, value)| value));
+        for (start, value) in inner {
+            match start.line == line {
+                true => found.push(Span {
+                    start,
+                    end: value.span.end,
+                }),
+                false => open.push(value),
             }
-            NodeKind::Sequence(items) => {
-                open.extend(items.iter().filter(|item| visit(item.span.start, item)));
-            }
-            NodeKind::Refused | NodeKind::Scalar(..) => {}
         }
     }
     found
