@@ -56,11 +56,12 @@ pub fn classify(response: &ServiceResponse, trust: ServiceTrust) -> Outcome {
     }
 }
 
+/// What to do about a publish to something that the service does not have, after the reason.
+pub(crate) const CREATE_FIRST: &str = "; create it on the service first";
+
 fn refused(status: u16, code: Option<&str>, body: &Body) -> String {
     match (status, code) {
-        (404, _) | (_, Some("not_found")) => {
-            format!("{}; create it on the service first", description(status, body))
-        }
+        (404, _) | (_, Some("not_found")) => description(status, body) + CREATE_FIRST,
         _ => description(status, body),
     }
 }

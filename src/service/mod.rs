@@ -18,6 +18,7 @@ mod response;
 pub mod retry;
 
 pub use base_url::{BaseUrl, BaseUrlError, https};
+pub(crate) use classify::CREATE_FIRST;
 pub use classify::{ServiceTrust, classify};
 pub use client::{Client, Session};
 pub use connection::{ClientConfig, ClientError, TokenChange};

@@ -41,6 +41,28 @@ fn a_missing_toggle_is_held_or_created() {
 }
 
 #[test]
+fn an_environment_that_does_not_exist_is_to_be_created_first() {
+    let service = LiveService::start(&json!([toggle("pay"), toggle("ship")]));
+    for toggles in [&["pay"][..], &["pay", "ship"]] {
+        for toggle in toggles {
+            service
+                .world
+                .repo
+                .file(&format!("shop/nowhere/{toggle}.yaml"), doc(18));
+        }
+        service.world.repo.commit("Add an environment");
+        let apply = service.apply().set("first-pass", "assert");
+        apply
+            .exit(1)
+            .stdout_contains(&[
+                "failed shop/nowhere/pay",
+                "not found; create it on the service first",
+            ])
+            .any_stderr();
+    }
+}
+
+#[test]
 fn a_toggle_is_not_created_where_its_publish_would_need_an_approval() {
     let environment = json!({ "key": "prod", "enableApproval": true, "reviewers": ["Admin"] });
     let service = LiveService::with(&environment, &json!([toggle("other")]));

@@ -11,7 +11,8 @@ use super::creation::creation;
 use crate::model::{EnvironmentId, Key, Live, LiveVersion, ReturnType, ToggleId};
 use crate::plan::Change;
 use crate::service::{
-    Client, EnvironmentReader, LiveReader, Outcome, ProjectReader, Session, ToggleDemand, TokenChange,
+    CREATE_FIRST, Client, EnvironmentReader, LiveReader, Outcome, ProjectReader, Session, ToggleDemand,
+    TokenChange,
 };
 
 /// The receiver of requests.
@@ -130,6 +131,22 @@ impl Service {
 
 impl HttpService {
     async fn read(&self, toggle: &ToggleId, now: Instant) -> Result<Live, Outcome> {
+        self.live(toggle, now).await.map_err(|mut failure| {
+            // The project or the environment does not exist.
+            if let Outcome::Refused {
+                code: Some(code),
+                reason,
+                ..
+            } = &mut failure
+                && code == "not_found"
+            {
+                reason.push_str(CREATE_FIRST);
+            }
+            failure
+        })
+    }
+
+    async fn live(&self, toggle: &ToggleId, now: Instant) -> Result<Live, Outcome> {
         let environment = toggle.environment();
         let project = self.projects.get(&environment.project);
         let project = project.expect("every change is in a project of the pass");

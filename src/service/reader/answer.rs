@@ -44,6 +44,18 @@ pub(super) fn failed(received: &Received) -> Outcome {
                 description(response.status, &response.body)
             ),
         },
+        // Likewise. A list that is refused does not say what to create.
+        Outcome::Refused {
+            status,
+            code,
+            certainty,
+            ..
+        } => Outcome::Refused {
+            status,
+            code,
+            certainty,
+            reason: description(status, &response.body),
+        },
         other => other,
     }
 }

@@ -229,3 +229,21 @@ fn a_service_without_the_lists_is_not_unavailable() {
         "hint: check `--base-url`, and that the service is a FeatureProbe (`--service-kind`)\n",
     ]);
 }
+
+#[test]
+fn a_project_or_an_environment_that_no_longer_exists_is_not_to_be_created_for_an_import() {
+    for (list, name) in [("/shop/environments", "shop"), ("/shop/toggles", "shop/prod")] {
+        let world = World::new();
+        serve(&world, &["pay"], move |path, _| {
+            let gone = r#"{"code":"not_found","message":"It was not found"}"#;
+            path.contains(list).then(|| Answer::json(400, gone))
+        });
+        let failed = format!(
+            "failed {name}: could not be listed: the service responded with 400 `not_found`: It was not found\n"
+        );
+        import_live(&world)
+            .exit(1)
+            .stdout_contains(&[&failed])
+            .any_stderr();
+    }
+}

@@ -77,8 +77,7 @@ async fn an_error_of_the_service_is_classified_like_that_of_a_publish() {
 (
             recorded("get-unknown-environment"),
             "refused",
-            "the service responded with 400 `not_found`: Environment facts-nowhere not found; create it on the \
-             service first",
+            "the service responded with 400 `not_found`: Environment facts-nowhere not found",
         ),
 (
             Answer::html(502),
