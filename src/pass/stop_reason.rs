@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::publish::breaker::ROW;
 use crate::service::Outcome;
 use crate::transport::CertificateFault;
 
@@ -79,8 +80,8 @@ impl StopReason {
         let verdict = match self {
             Self::Breaker { after, .. } => {
                 return format!(
-                    "the service gave no useful response for {} s (`--give-up-after`), after 5 toggles in a row were \
-                     busy or lost",
+                    "the service gave no useful response for {} s (`--give-up-after`), after {ROW} toggles in a row \
+                     were busy or lost",
                     after.as_secs_f64()
                 );
             }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// The number of different toggles in a row that must fail.
-const ROW: usize = 5;
+pub(in crate::pass) const ROW: usize = 5;
 
 /// The waits before a probe, from the first to the longest.
 const FIRST_WAIT: Duration = Duration::from_millis(500);

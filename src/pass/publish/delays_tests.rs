@@ -1,4 +1,5 @@
-//! Tests that a delayed toggle waits whatever the service does, blocks no other toggle, and is sent before the pass ends.
+//! Tests that a delayed toggle waits whatever the service does, blocks no other toggle, and is sent before the pass ends;
+//! and that a limit, a hold and the end of a pass concern all lanes.
 
 use std::time::Duration;
 
@@ -76,6 +77,42 @@ fn a_closed_pass_does_not_wait_for_a_delayed_toggle() {
     let now = Instant::now();
     let mut dispatcher = dispatcher(0, now + Duration::from_secs(10), 1);
     dispatcher.close();
+    assert_eq!(dispatcher.next(now), Next::Done);
+}
+
+#[test]
+fn no_more_requests_are_open_than_the_limit() {
+    let now = Instant::now();
+    let mut dispatcher = dispatcher(30, now, 1);
+    let [first, ..] = [(); 3].map(|()| sent(dispatcher.next(now)));
+    assert_eq!(dispatcher.next(now), Next::Wait, "nothing was applied");
+    dispatcher.finish(first, Response::Applied, now);
+    let more = std::iter::from_fn(|| match dispatcher.next(now) {
+        Next::Send(job) => Some(job),
+        _ => None,
+    });
+    assert_eq!(more.count(), 14);
+}
+
+#[test]
+fn a_hold_applies_to_all_lanes() {
+    let now = Instant::now();
+    let mut dispatcher = dispatcher(1, now, 1);
+    let held = now + Duration::from_secs(5);
+    dispatcher.hold(held);
+    dispatcher.hold(now + Duration::from_secs(2));
+    assert_eq!(dispatcher.next(now), Next::WaitUntil(held));
+    sent(dispatcher.next(held));
+}
+
+#[test]
+fn a_closed_pass_starts_no_request_and_lets_open_ones_end() {
+    let now = Instant::now();
+    let mut dispatcher = dispatcher(1, now, 1);
+    let job = sent(dispatcher.next(now));
+    dispatcher.close();
+    assert_eq!(dispatcher.next(now), Next::Wait);
+    dispatcher.finish(job, Response::Applied, now);
     assert_eq!(dispatcher.next(now), Next::Done);
 }
 

@@ -80,6 +80,9 @@ pub(crate) struct Dispatcher {
     probing: Option<u64>,
     last_lane: Option<usize>,
     in_flight: usize,
+    /// The time before which no request is sent.
+    held_until: Option<Instant>,
+    is_closed: bool,
     rng: Rng,
 }
 
@@ -107,6 +110,8 @@ impl Dispatcher {
             probing: None,
             last_lane: None,
             in_flight,
+            held_until: None,
+            is_closed: false,
             rng,
         }
     }
@@ -117,11 +122,7 @@ impl Dispatcher {
             // A toggle that is due may refute the verdict, and the pool does not contain it yet.
             (self.pool, self.verdict) = (None, None);
         }
-        let room = match self.evidence.is_applied() {
-            true => self.in_flight,
-            false => self.in_flight.min(OPEN_UNTIL_APPLIED),
-        };
-        let next = match self.lanes.blocked(now, room) {
+        let next = match self.blocked(now) {
             Some(blocked) => blocked,
             None if self.verdict.is_some() => self.when_delayed(),
             None => match self.breaker.circuit() {
@@ -150,24 +151,24 @@ impl Dispatcher {
         self.record(job, response, now)
     }
 
-    /// Sends no request until `until`.
+    /// Sends no request until `until`, or until the end of a longer hold.
     pub(crate) fn hold(&mut self, until: Instant) {
-        self.lanes.hold(until);
+        self.held_until = self.held_until.max(Some(until));
     }
 
     /// Returns the end of the last hold.
     pub(crate) fn held_until(&self) -> Option<Instant> {
-        self.lanes.held_until()
+        self.held_until
     }
 
     /// Returns whether no further request is sent.
     pub(crate) fn is_closed(&self) -> bool {
-        self.lanes.is_closed()
+        self.is_closed
     }
 
     /// Sends no further request. Open requests may end.
     pub(crate) fn close(&mut self) {
-        self.lanes.close();
+        self.is_closed = true;
     }
 
     /// Returns whether the toggle at this index failed alone before.
@@ -183,6 +184,22 @@ impl Dispatcher {
         }
     }
 
+    /// Returns the next step if no request may be sent at `now`.
+    fn blocked(&self, now: Instant) -> Option<Next> {
+        let open = self.lanes.in_flight();
+        if self.is_closed || self.lanes.is_empty() {
+            return Some(if open == 0 { Next::Done } else { Next::Wait });
+        }
+        let room = match self.evidence.is_applied() {
+            true => self.in_flight,
+            false => self.in_flight.min(OPEN_UNTIL_APPLIED),
+        };
+        if open >= room {
+            return Some(Next::Wait);
+        }
+        self.held_until.filter(|until| *until > now).map(Next::WaitUntil)
+    }
+
     /// Returns the next step while a request has failed and no change was applied.
     fn next_in_doubt(&mut self, now: Instant) -> Next {
         let Self {
@@ -191,10 +208,9 @@ impl Dispatcher {
         let pool = self
             .pool
             .get_or_insert_with(|| Pool::new(lanes.all_queued(), items, rng));
-        match pool.pick(self.last_lane, |lane| lanes.has_room(lane), rng) {
-            Some(change) => lanes.take(change, items[change].lane, Purpose::Publish),
-            None => lanes.retry_next(now),
-        }
+        pool.pick(self.last_lane, |lane| lanes.has_room(lane), rng)
+            .and_then(|change| lanes.take(change, items[change].lane, Purpose::Publish))
+            .unwrap_or_else(|| lanes.retry_next(now))
     }
 
     /// Returns the next step during a pause: one probe at a time.
@@ -208,16 +224,13 @@ impl Dispatcher {
         let Self {
             lanes, items, rng, ..
         } = self;
-        let has_room = |lane| lanes.has_room(lane);
         // Queued toggles were not sent in this pass, so their last try is longer ago (DESIGN, section 6, *Order*).
-        let queued = Pool::new(lanes.all_queued(), items, rng).pick(self.last_lane, has_room, rng);
-        let next = match queued {
-            Some(change) => Some(lanes.take(change, items[change].lane, Purpose::Probe)),
-            None => Pool::new(lanes.all_waiting(), items, rng)
-                .pick(self.last_lane, |lane| lanes.has_room(lane), rng)
-                .and_then(|change| lanes.probe_waiting(change, items[change].lane)),
-        };
-        match next {
+        let candidates = [lanes.all_queued(), lanes.all_waiting()].into_iter();
+        let mut picks = candidates.filter_map(|all| {
+            Pool::new(all, items, rng).pick(self.last_lane, |lane| lanes.has_room(lane), rng)
+        });
+        let change = picks.next();
+        match change.and_then(|change| lanes.take(change, items[change].lane, Purpose::Probe)) {
             Some(Next::Send(job)) => {
                 self.probing = Some(job.number);
                 // The pool still contains this toggle.
@@ -266,7 +279,7 @@ impl Dispatcher {
                 effect.verdict = Some(ServiceVerdict::GaveUp);
             }
         }
-        if effect.verdict.is_none() && self.lanes.is_done() {
+        if effect.verdict.is_none() && self.lanes.is_empty() && self.lanes.in_flight() == 0 {
             effect.verdict = self.evidence.final_verdict();
         }
         effect.verdict = self.final_verdict(effect.verdict);

@@ -1,16 +1,14 @@
-//! Queues the toggles of a pass: one lane per environment, one request per toggle, and one hold for all lanes.
+//! Queues the toggles of a pass: one lane per environment, and one request per toggle.
 //!
 //! Pure: the time is an argument, and decisions are [`Next`] values. Each lane sends its queue in order. The lanes send
-//! concurrently, starting in random order. A toggle that waits for a retry goes to the end of its lane, and a lane that was
-//! forbidden once goes to the end of the lanes (DESIGN, section 6). A delayed toggle joins the front of its queue once it
-//! is due.
+//! concurrently and take turns, in random order. A toggle that waits for a retry goes to the end of its lane, and a lane
+//! that was forbidden once goes to the end of the lanes (DESIGN, section 6). A delayed toggle joins the front of its queue
+//! once it is due.
 
 use std::collections::VecDeque;
 
 use fastrand::Rng;
 use tokio::time::Instant;
-
-use super::delays::Delays;
 
 /// One request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -48,8 +46,6 @@ pub(crate) enum Next {
 #[derive(Debug, Default)]
 struct Lane {
     queue: VecDeque<usize>,
-    /// The number of queued toggles that were not taken out of turn.
-    left: usize,
     retries: VecDeque<Retry>,
     in_flight: usize,
     turn: Turn,
@@ -70,106 +66,83 @@ struct Retry {
     at: Instant,
 }
 
+/// A toggle that may not be sent yet.
+#[derive(Clone, Copy, Debug)]
+struct Delay {
+    change: usize,
+    lane: usize,
+    not_before: Instant,
+}
+
 /// All lanes of one pass.
 #[derive(Debug)]
 pub(crate) struct Lanes {
     lanes: Vec<Lane>,
-    /// Lanes that may have a queued toggle and room for it, so that picking one does not search all lanes.
-    ready: VecDeque<usize>,
-    /// The same for lanes whose turn is last.
-    last: VecDeque<usize>,
-    /// The number of toggles that are queued in lanes that are in turn.
-    in_turn: usize,
-    /// For each toggle, whether it was taken out of turn.
-    taken: Vec<bool>,
-    /// Toggles that are not in a queue yet.
-    delays: Delays,
-    /// The number of toggles that are queued, delayed or wait for a retry.
-    left: usize,
+    /// The order in which the lanes take turns, from the next one on.
+    turns: VecDeque<usize>,
+    /// In the order of their queues, which they are not in, so that they do not block other toggles.
+    delays: Vec<Delay>,
     in_flight: usize,
     per_lane: usize,
     numbers: u64,
-    hold: Option<Instant>,
-    is_closed: bool,
 }
 
 impl Lanes {
     /// Creates lanes from their queues, in an order drawn from `rng`.
     pub(crate) fn new(queues: Vec<VecDeque<usize>>, per_lane: usize, rng: &mut Rng) -> Self {
-        let left = queues.iter().map(VecDeque::len).sum();
-        let mut ready: Vec<usize> = (0..queues.len()).collect();
-        rng.shuffle(&mut ready);
-        let lane = |queue: VecDeque<usize>| Lane {
-            left: queue.len(),
+        let mut turns: Vec<usize> = (0..queues.len()).collect();
+        rng.shuffle(&mut turns);
+        let lane = |queue| Lane {
             queue,
             ..Lane::default()
         };
         Self {
             lanes: queues.into_iter().map(lane).collect(),
-            ready: ready.into(),
-            last: VecDeque::new(),
-            in_turn: left,
-            taken: vec![false; left],
-            delays: Delays::default(),
-            left,
+            turns: turns.into(),
+            delays: Vec::new(),
             in_flight: 0,
             per_lane,
             numbers: 0,
-            hold: None,
-            is_closed: false,
         }
     }
 
-    /// Takes the toggles that may not be sent yet out of their queues. Must be called before the first request.
+    /// Takes the toggles for which `not_before` returns a time out of their queues.
     pub(crate) fn delay(&mut self, not_before: impl Fn(usize) -> Option<Instant>) {
         for (index, lane) in self.lanes.iter_mut().enumerate() {
-            self.delays.collect(&mut lane.queue, index, &not_before);
-            self.in_turn -= lane.left - lane.queue.len();
-            lane.left = lane.queue.len();
+            lane.queue.retain(|change| {
+                let time = not_before(*change);
+                self.delays.extend(time.map(|not_before| Delay {
+                    change: *change,
+                    lane: index,
+                    not_before,
+                }));
+                time.is_none()
+            });
         }
     }
 
     /// Queues the delayed toggles that may be sent at `now`. Returns whether it queued any.
     pub(crate) fn admit(&mut self, now: Instant) -> bool {
-        let due = self.delays.take_due(now);
+        let due = self.delays.extract_if(.., |delay| delay.not_before <= now);
+        let due: Vec<Delay> = due.collect();
         // In reverse, so that the delayed toggles keep their order at the front of the queue.
         for delay in due.iter().rev() {
-            let lane = &mut self.lanes[delay.lane];
-            lane.queue.push_front(delay.change);
-            lane.left += 1;
-            if lane.turn == Turn::InTurn {
-                self.in_turn += 1;
-            }
-            self.enqueue(delay.lane);
+            self.lanes[delay.lane].queue.push_front(delay.change);
         }
         !due.is_empty()
     }
 
     /// Returns the time at which the next delayed toggle may be sent.
     pub(crate) fn delayed_until(&self) -> Option<Instant> {
-        self.delays.next()
-    }
-
-    /// Returns the next step if no request may be sent at `now`. `room` is the limit of open requests.
-    pub(crate) fn blocked(&self, now: Instant, room: usize) -> Option<Next> {
-        if self.is_closed || self.left == 0 {
-            return Some(if self.in_flight == 0 {
-                Next::Done
-            } else {
-                Next::Wait
-            });
-        }
-        if self.in_flight >= room {
-            return Some(Next::Wait);
-        }
-        self.hold.filter(|until| *until > now).map(Next::WaitUntil)
+        self.delays.iter().map(|delay| delay.not_before).min()
     }
 
     /// Returns the next step in the order of the lanes.
     pub(crate) fn next(&mut self, now: Instant) -> Next {
-        self.queued()
-            .or_else(|| self.due(now))
-            .unwrap_or_else(|| self.earliest())
+        match self.queued() {
+            Some(next) => next,
+            None => self.retry_next(now),
+        }
     }
 
     /// Returns the next retry of a lane whose queue is empty.
@@ -177,85 +150,52 @@ impl Lanes {
         self.due(now).unwrap_or_else(|| self.earliest())
     }
 
-    /// Opens a request for a queued toggle out of turn.
-    pub(crate) fn take(&mut self, change: usize, lane: usize, purpose: Purpose) -> Next {
-        // The toggle stays in the queue until `pop` skips it, because removing it would search the whole queue.
-        self.taken[change] = true;
-        self.unqueue(lane);
-        self.open(change, lane, 1, purpose)
-    }
-
-    /// Opens a probe with a toggle that waits for a retry, even before the retry is due.
-    pub(crate) fn probe_waiting(&mut self, change: usize, lane: usize) -> Option<Next> {
-        let retries = &mut self.lanes[lane].retries;
-        let place = retries.iter().position(|retry| retry.change == change)?;
-        let retry = retries.remove(place)?;
-        self.left -= 1;
-        Some(self.open(change, lane, retry.attempt, Purpose::Probe))
+    /// Opens a request for a toggle that is queued or waits for a retry, out of turn and even before the retry is due.
+    pub(crate) fn take(&mut self, change: usize, lane: usize, purpose: Purpose) -> Option<Next> {
+        let Lane { queue, retries, .. } = &mut self.lanes[lane];
+        let attempt = match queue.iter().position(|queued| *queued == change) {
+            Some(place) => {
+                queue.remove(place);
+                1
+            }
+            None => {
+                let place = retries.iter().position(|retry| retry.change == change)?;
+                retries.remove(place)?.attempt
+            }
+        };
+        Some(self.open(change, lane, attempt, purpose))
     }
 
     /// Ends a job whose toggle is finished in this pass.
     pub(crate) fn settle(&mut self, job: Job) {
-        self.release(job);
+        self.lanes[job.lane].in_flight -= 1;
+        self.in_flight -= 1;
     }
 
     /// Ends a job whose toggle is tried again at `at` or later.
     pub(crate) fn retry(&mut self, job: Job, at: Instant) {
-        self.release(job);
+        self.settle(job);
         let attempt = match job.purpose {
             Purpose::Probe => job.attempt,
             Purpose::Publish => job.attempt + 1,
         };
-        self.left += 1;
         let change = job.change;
         self.lanes[job.lane]
             .retries
             .push_back(Retry { change, attempt, at });
     }
 
-    /// Sends no request until `until`, or until the end of a longer hold.
-    pub(crate) fn hold(&mut self, until: Instant) {
-        self.hold = Some(self.hold.map_or(until, |other| other.max(until)));
-    }
-
-    /// Returns the end of the last hold.
-    pub(crate) fn held_until(&self) -> Option<Instant> {
-        self.hold
-    }
-
-    /// Returns whether no further request is sent.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.is_closed
-    }
-
-    /// Sends no further request. Open requests may end.
-    pub(crate) fn close(&mut self) {
-        self.is_closed = true;
-    }
-
     pub(crate) fn move_to_end(&mut self, lane: usize) {
-        let moved = &mut self.lanes[lane];
-        if moved.turn == Turn::InTurn {
-            moved.turn = Turn::Last;
-            self.in_turn -= moved.left;
-        }
-        self.last.push_back(lane);
+        self.lanes[lane].turn = Turn::Last;
     }
 
     /// Empties a lane, and returns its queued, waiting and delayed toggles.
     pub(crate) fn drain(&mut self, lane: usize) -> Vec<usize> {
-        self.move_to_end(lane);
-        let delayed = self.delays.take_lane(lane);
-        let lane = &mut self.lanes[lane];
-        let queued = std::mem::take(&mut lane.queue).into_iter();
-        let queued = queued.filter(|change| !self.taken[*change]);
-        let waiting = std::mem::take(&mut lane.retries).into_iter();
-        let delayed = delayed.into_iter().map(|delay| delay.change);
-        let waiting = waiting.map(|retry| retry.change).chain(delayed);
-        let drained: Vec<usize> = queued.chain(waiting).collect();
-        lane.left = 0;
-        self.left -= drained.len();
-        drained
+        let delayed = self.delays.extract_if(.., |delay| delay.lane == lane);
+        let Lane { queue, retries, .. } = &mut self.lanes[lane];
+        let waiting = retries.drain(..).map(|retry| retry.change);
+        let delayed = delayed.map(|delay| delay.change);
+        queue.drain(..).chain(waiting).chain(delayed).collect()
     }
 
     /// Returns whether a lane has room for another request.
@@ -265,8 +205,7 @@ impl Lanes {
 
     /// Returns the queued toggles.
     pub(crate) fn all_queued(&self) -> Vec<usize> {
-        let queued = self.lanes.iter().flat_map(|lane| &lane.queue).copied();
-        queued.filter(|change| !self.taken[*change]).collect()
+        self.lanes.iter().flat_map(|lane| &lane.queue).copied().collect()
     }
 
     /// Returns the toggles that wait for a retry.
@@ -280,74 +219,56 @@ impl Lanes {
         self.numbers + 1
     }
 
-    /// Returns whether no toggle is queued, delayed, open or waiting.
-    pub(crate) fn is_done(&self) -> bool {
-        self.left == 0 && self.in_flight == 0
+    /// Returns the number of open requests.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// Returns whether no toggle is queued, delayed or waiting.
+    pub(crate) fn is_empty(&self) -> bool {
+        let is_empty = |lane: &Lane| lane.queue.is_empty() && lane.retries.is_empty();
+        self.delays.is_empty() && self.lanes.iter().all(is_empty)
     }
 
     fn queued(&mut self) -> Option<Next> {
-        while let Some(lane) = self.ready.pop_front() {
-            match self.lanes[lane].turn {
-                // The lane was moved to the end after it had been listed as ready.
-                Turn::Last => self.last.push_back(lane),
-                Turn::InTurn => {
-                    if let Some(change) = self.pop(lane) {
-                        return Some(self.open(change, lane, 1, Purpose::Publish));
-                    }
-                }
-            }
-        }
-        while self.in_turn == 0
-            && let Some(lane) = self.last.pop_front()
-        {
-            if let Some(change) = self.pop(lane) {
-                return Some(self.open(change, lane, 1, Purpose::Publish));
-            }
-        }
-        None
-    }
-
-    /// Takes the next toggle out of a lane's queue, if the lane has room for it.
-    fn pop(&mut self, index: usize) -> Option<usize> {
-        if !self.has_room(index) {
-            return None;
-        }
-        let lane = &mut self.lanes[index];
-        let change = loop {
-            let change = lane.queue.pop_front()?;
-            if !self.taken[change] {
-                break change;
-            }
+        let is_queued = |lane: &Lane| !lane.queue.is_empty();
+        let is_in_turn = |lane: &Lane| lane.turn == Turn::InTurn;
+        let turn = match self.lanes.iter().any(|lane| is_queued(lane) && is_in_turn(lane)) {
+            true => Turn::InTurn,
+            false => Turn::Last,
         };
-        self.unqueue(index);
-        let lane = &self.lanes[index];
-        if lane.in_flight + 1 < self.per_lane && lane.left > 0 {
-            self.enqueue(index);
-        }
-        Some(change)
+        let is_next = |index: &usize| {
+            let lane = &self.lanes[*index];
+            lane.turn == turn && is_queued(lane) && self.has_room(*index)
+        };
+        let place = self.turns.iter().position(is_next)?;
+        let index = self.turns.remove(place)?;
+        self.turns.push_back(index);
+        let change = self.lanes[index].queue.pop_front()?;
+        Some(self.open(change, index, 1, Purpose::Publish))
     }
 
     fn due(&mut self, now: Instant) -> Option<Next> {
-        let per_lane = self.per_lane;
-        let (index, place) = self.lanes.iter().enumerate().find_map(|(index, lane)| {
-            // A toggle that waits for a retry goes to the end of its lane (DESIGN, section 6, *Order*).
-            let is_open = lane.in_flight < per_lane && lane.left == 0;
-            let place = lane.retries.iter().position(|retry| retry.at <= now);
-            place.filter(|_| is_open).map(|place| (index, place))
+        let (index, place) = (0..self.lanes.len()).find_map(|index| {
+            let mut retries = self.lanes[index].retries.iter();
+            let place = retries.position(|retry| retry.at <= now)?;
+            self.may_retry(index).then_some((index, place))
         })?;
         let Retry { change, attempt, .. } = self.lanes[index].retries.remove(place)?;
-        self.left -= 1;
         Some(self.open(change, index, attempt, Purpose::Publish))
     }
 
     fn earliest(&self) -> Next {
-        let open = self
-            .lanes
-            .iter()
-            .filter(|lane| lane.in_flight < self.per_lane && lane.left == 0);
-        let due = open.flat_map(|lane| lane.retries.iter().map(|retry| retry.at));
-        let due = due.chain(self.delays.next()).min();
+        let open = (0..self.lanes.len()).filter(|index| self.may_retry(*index));
+        let due = open.flat_map(|index| self.lanes[index].retries.iter().map(|retry| retry.at));
+        let due = due.chain(self.delayed_until()).min();
         due.map_or(Next::Wait, Next::WaitUntil)
+    }
+
+    /// Returns whether the next request of a lane may be a retry.
+    fn may_retry(&self, index: usize) -> bool {
+        // A toggle that waits for a retry goes to the end of its lane (DESIGN, section 6, *Order*).
+        self.has_room(index) && self.lanes[index].queue.is_empty()
     }
 
     fn open(&mut self, change: usize, lane: usize, attempt: u32, purpose: Purpose) -> Next {
@@ -361,28 +282,5 @@ impl Lanes {
             lane,
             purpose,
         })
-    }
-
-    fn unqueue(&mut self, index: usize) {
-        let lane = &mut self.lanes[index];
-        lane.left -= 1;
-        self.left -= 1;
-        if lane.turn == Turn::InTurn {
-            self.in_turn -= 1;
-        }
-    }
-
-    fn release(&mut self, job: Job) {
-        self.lanes[job.lane].in_flight -= 1;
-        self.in_flight -= 1;
-        self.enqueue(job.lane);
-    }
-
-    fn enqueue(&mut self, lane: usize) {
-        // A lane may be listed twice, because `pop` checks its room and its queue again.
-        match self.lanes[lane].turn {
-            Turn::InTurn => self.ready.push_back(lane),
-            Turn::Last => self.last.push_back(lane),
-        }
     }
 }

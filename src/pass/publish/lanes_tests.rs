@@ -14,10 +14,6 @@ fn lanes(lengths: &[usize], per_lane: usize) -> Lanes {
     Lanes::new(queues.collect(), per_lane, &mut Rng::with_seed(1))
 }
 
-fn next(lanes: &mut Lanes, now: Instant, room: usize) -> Next {
-    lanes.blocked(now, room).unwrap_or_else(|| lanes.next(now))
-}
-
 fn sent(next: Next) -> Job {
     match next {
         Next::Send(job) => job,
@@ -29,12 +25,12 @@ fn sent(next: Next) -> Job {
 fn one_request_at_a_time_is_open_in_an_environment() {
     let now = Instant::now();
     let mut lanes = lanes(&[2, 1], 1);
-    let mut jobs = [sent(next(&mut lanes, now, 16)), sent(next(&mut lanes, now, 16))];
+    let mut jobs = [sent(lanes.next(now)), sent(lanes.next(now))];
     jobs.sort_by_key(|job| job.change);
     assert_eq!((jobs[0].change, jobs[1].change), (0, 2));
-    assert_eq!(next(&mut lanes, now, 16), Next::Wait);
+    assert_eq!(lanes.next(now), Next::Wait);
     lanes.settle(jobs[0]);
-    assert_eq!(sent(next(&mut lanes, now, 16)).change, 1);
+    assert_eq!(sent(lanes.next(now)).change, 1);
 }
 
 #[test]
@@ -42,7 +38,7 @@ fn the_order_of_the_lanes_is_random() {
     let first = |seed| {
         let queues = (0..10).map(|change| [change].into()).collect();
         let mut lanes = Lanes::new(queues, 1, &mut Rng::with_seed(seed));
-        sent(next(&mut lanes, Instant::now(), 16)).change
+        sent(lanes.next(Instant::now())).change
     };
     let firsts: std::collections::BTreeSet<usize> = (0..200).map(first).collect();
     assert_eq!(firsts.len(), 10);
@@ -50,42 +46,20 @@ fn the_order_of_the_lanes_is_random() {
 }
 
 #[test]
-fn no_more_requests_are_open_than_the_limit() {
-    let now = Instant::now();
-    let mut lanes = lanes(&[1, 1, 1], 1);
-    sent(next(&mut lanes, now, 2));
-    sent(next(&mut lanes, now, 2));
-    assert_eq!(next(&mut lanes, now, 2), Next::Wait);
-}
-
-#[test]
 fn a_retry_waits_at_the_end_of_its_lane() {
     let now = Instant::now();
     let later = now + Duration::from_secs(1);
     let mut lanes = lanes(&[2], 1);
-    let first = sent(next(&mut lanes, now, 16));
+    let first = sent(lanes.next(now));
     lanes.retry(first, later);
-    let second = sent(next(&mut lanes, now, 16));
+    let second = sent(lanes.next(now));
     assert_eq!(second.change, 1);
     lanes.settle(second);
-    assert_eq!(next(&mut lanes, now, 16), Next::WaitUntil(later));
-    let again = sent(next(&mut lanes, later, 16));
+    assert_eq!(lanes.next(now), Next::WaitUntil(later));
+    let again = sent(lanes.next(later));
     assert_eq!((again.change, again.attempt, again.number), (0, 2, 3));
     lanes.settle(again);
-    assert_eq!(next(&mut lanes, later, 16), Next::Done);
-}
-
-#[test]
-fn a_hold_applies_to_all_lanes() {
-    let now = Instant::now();
-    let mut lanes = lanes(&[1, 1], 1);
-    lanes.hold(now + Duration::from_secs(5));
-    lanes.hold(now + Duration::from_secs(2));
-    assert_eq!(
-        next(&mut lanes, now, 16),
-        Next::WaitUntil(now + Duration::from_secs(5))
-    );
-    sent(next(&mut lanes, now + Duration::from_secs(5), 16));
+    assert!(lanes.is_empty());
 }
 
 #[test]
@@ -94,7 +68,7 @@ fn a_lane_that_is_moved_goes_after_all_others() {
     let mut lanes = lanes(&[3, 3], 1);
     lanes.move_to_end(0);
     let mut order = Vec::new();
-    while let Next::Send(job) = next(&mut lanes, now, 1) {
+    while let Next::Send(job) = lanes.next(now) {
         order.push(job.change);
         lanes.settle(job);
     }
@@ -105,28 +79,17 @@ fn a_lane_that_is_moved_goes_after_all_others() {
 fn a_drained_lane_sends_no_further_request() {
     let now = Instant::now();
     let mut lanes = lanes(&[3], 1);
-    let job = sent(next(&mut lanes, now, 16));
+    let job = sent(lanes.next(now));
     lanes.retry(job, now);
     let mut drained = lanes.drain(0);
     drained.sort_unstable();
     assert_eq!(drained, [0, 1, 2]);
-    assert_eq!(next(&mut lanes, now, 16), Next::Done);
-}
-
-#[test]
-fn closed_lanes_start_no_request_and_let_open_ones_end() {
-    let now = Instant::now();
-    let mut lanes = lanes(&[2], 1);
-    let job = sent(next(&mut lanes, now, 16));
-    lanes.close();
-    assert_eq!(next(&mut lanes, now, 16), Next::Wait);
-    lanes.settle(job);
-    assert_eq!(next(&mut lanes, now, 16), Next::Done);
+    assert!(lanes.is_empty());
 }
 
 fn next_delayed(lanes: &mut Lanes, now: Instant) -> Next {
     lanes.admit(now);
-    next(lanes, now, 16)
+    lanes.next(now)
 }
 
 #[test]
@@ -144,7 +107,7 @@ fn a_delayed_toggle_blocks_no_other() {
     let job = sent(next_delayed(&mut lanes, later));
     assert_eq!((job.change, job.attempt), (0, 1));
     lanes.settle(job);
-    assert_eq!(next_delayed(&mut lanes, later), Next::Done);
+    assert!(lanes.is_empty());
 }
 
 #[test]
@@ -175,5 +138,5 @@ fn a_delayed_toggle_of_a_drained_lane_is_dropped() {
     let mut drained = lanes.drain(0);
     drained.sort_unstable();
     assert_eq!(drained, [0, 1]);
-    assert_eq!(next_delayed(&mut lanes, now), Next::Done);
+    assert!(lanes.is_empty());
 }

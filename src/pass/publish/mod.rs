@@ -5,9 +5,8 @@
 //! and the pass reports each outcome.
 
 mod attempt;
-mod breaker;
+pub(super) mod breaker;
 mod creation;
-mod delays;
 #[cfg(test)]
 mod delays_tests;
 mod dispatch;
