@@ -11,7 +11,7 @@ use std::pin::pin;
 use tracing::{Instrument as _, debug_span};
 
 use super::lanes::Job;
-use super::sender::{Attempt, BaseVersion, Sender};
+use super::sender::{Attempt, BaseVersion, Sender, to_change_result};
 use super::{body, sent};
 #[cfg(test)]
 use crate::git::simulated::{Mutation, makes};
@@ -29,33 +29,42 @@ enum Patched {
     /// Another version was published on top of its base version, so the service will never store it.
     Conflict,
     Ended(Outcome),
+}
+
+/// Why an attempt was abandoned.
+#[derive(Debug)]
+pub(super) enum Abandoned {
+    /// The journal could not record a request. The pass must not send any more requests then.
+    Journal(state::Error),
     /// The pass ended first.
-    Void,
+    PassEnded,
+}
+
+impl From<state::Error> for Abandoned {
+    fn from(error: state::Error) -> Self {
+        Self::Journal(error)
+    }
 }
 
 impl Sender {
-    /// Makes one attempt.
-    ///
-    /// # Errors
-    /// If the journal cannot record it. The pass must not send any more requests then.
-    pub(super) async fn attempt(&self, job: Job) -> Result<Attempt, state::Error> {
+    pub(super) async fn attempt(&self, job: Job) -> Result<Attempt, Abandoned> {
         match self.policy().reads_live() {
             true => self.compare_and_set(job).await,
             false => self.send_blindly(job).await,
         }
     }
 
-    async fn send_blindly(&self, job: Job) -> Result<Attempt, state::Error> {
-        Ok(match self.patch(job, None).await? {
-            Patched::Conflict | Patched::Void => Attempt::Void,
-            Patched::Ended(outcome) => Attempt::Ended(outcome),
-        })
+    async fn send_blindly(&self, job: Job) -> Result<Attempt, Abandoned> {
+        match self.patch(job, None).await? {
+            Patched::Conflict => unreachable!("only a request with a base version has a conflict"),
+            Patched::Ended(outcome) => Ok(Attempt::Ended(outcome)),
+        }
     }
 
-    async fn compare_and_set(&self, job: Job) -> Result<Attempt, state::Error> {
+    async fn compare_and_set(&self, job: Job) -> Result<Attempt, Abandoned> {
         let mut change = Cow::Borrowed(&self.changes()[job.change]);
         // An earlier try of this pass was sent on top of this version, and may have been stored.
-        let mut earlier = self.base_version(job.change);
+        let mut earlier = self.update(job.change, |progress| progress.base_version);
         let mut conflict = None;
         #[cfg(test)]
         if makes(Mutation::SkipRead) || (earlier.is_some() && makes(Mutation::ForgetBaseVersion)) {
@@ -63,9 +72,10 @@ impl Sender {
         }
         for _ in 0..ROUNDS {
             if self.is_closed() {
-                return Ok(Attempt::Void);
+                return Err(Abandoned::PassEnded);
             }
-            if self.is_created(job.change) {
+            let is_created = self.update(job.change, |progress| progress.is_created);
+            if is_created {
                 // What was applied before is gone, so the version of the new toggle is not drift.
                 change.to_mut().before = Before::Nothing;
             }
@@ -74,7 +84,7 @@ impl Sender {
                 Err(failed) => return Ok(Attempt::Ended(failed)),
             };
             match decision {
-                LiveDecision::Converged if !self.is_created(job.change) => {
+                LiveDecision::Converged if !is_created => {
                     let note = Some(SentNote::Converged);
                     return self.record(&change, note, Attempt::Converged).await;
                 }
@@ -87,16 +97,14 @@ impl Sender {
                 // The service reports that the toggle exists, but does not return it.
                 LiveDecision::Create(_) if conflict.is_some() => break,
                 LiveDecision::Create(return_type) => match self.create(&change, return_type).await? {
-                    None => return Ok(Attempt::Void),
-                    Some(Outcome::Applied { .. }) => self.set_created(job.change),
-                    Some(exists) if has_code(&exists, "conflict") => conflict = Some(name_taken(exists)),
-                    Some(failed) => return Ok(Attempt::Ended(failed)),
+                    Outcome::Applied { .. } => self.update(job.change, |progress| progress.is_created = true),
+                    exists if has_code(&exists, "conflict") => conflict = Some(name_taken(exists)),
+                    failed => return Ok(Attempt::Ended(failed)),
                 },
                 LiveDecision::Publish { base_version: number } => {
                     match self.patch(job, Some(BaseVersion { number, note })).await? {
-                        Patched::Conflict => self.set_base_version(job.change, None),
+                        Patched::Conflict => self.update(job.change, |progress| progress.base_version = None),
                         Patched::Ended(outcome) => return Ok(Attempt::Ended(outcome)),
-                        Patched::Void => return Ok(Attempt::Void),
                     }
                 }
                 LiveDecision::ReadVersions { .. } => unreachable!("`look` reads the versions"),
@@ -139,14 +147,12 @@ impl Sender {
         change: &Change,
         note: Option<SentNote>,
         attempt: Attempt,
-    ) -> Result<Attempt, state::Error> {
+    ) -> Result<Attempt, Abandoned> {
         let sent = Sent {
             note,
             ..sent(change, self.job.plan.source().revision)
         };
-        let Some(begun) = self.begin(&change.id, &sent).await? else {
-            return Ok(Attempt::Void);
-        };
+        let begun = self.begin(&change.id, &sent).await?;
         Ok(match self.job.journal.finish(begun, Certainty::Stored)? {
             Certainty::Stored => attempt,
             _ => Attempt::Ended(too_late()),
@@ -154,18 +160,16 @@ impl Sender {
     }
 
     /// Journals the change and sends it, on top of `base` if there is one.
-    async fn patch(&self, job: Job, base: Option<BaseVersion>) -> Result<Patched, state::Error> {
+    async fn patch(&self, job: Job, base: Option<BaseVersion>) -> Result<Patched, Abandoned> {
         let change = &self.changes()[job.change];
         let sent = Sent {
             base_version: base.map(|base| base.number),
             note: base.and_then(|base| base.note),
             ..sent(change, self.job.plan.source().revision)
         };
-        let Some(begun) = self.begin(&change.id, &sent).await? else {
-            return Ok(Patched::Void);
-        };
+        let begun = self.begin(&change.id, &sent).await?;
         if base.is_some() {
-            self.set_base_version(job.change, base);
+            self.update(job.change, |progress| progress.base_version = base);
         }
         let started = self.now();
         let attempt = job.attempt;
@@ -173,7 +177,9 @@ impl Sender {
         let outcome = published.instrument(debug_span!("publish", attempt)).await;
         let took = self.now().saturating_duration_since(started);
         let status = outcome.status();
-        self.keep_answer(job.change, PublishAnswer { status, took });
+        self.update(job.change, |progress| {
+            progress.answer = Some(PublishAnswer { status, took })
+        });
         self.report(Event::Answered(&outcome, took));
         let (patched, certainty) = match sent.base_version.filter(|_| is_doubtful(&outcome)) {
             None => {
@@ -191,53 +197,43 @@ impl Sender {
             Err(error) => {
                 // Once a request has left, the report has its result (DESIGN, section 3), recorded or not.
                 if let Patched::Ended(outcome) = &patched {
-                    self.keep_result(job.change, outcome);
+                    self.update(job.change, |progress| progress.result = to_change_result(outcome));
                 }
-                Err(error)
+                Err(error.into())
             }
         }
     }
 
-    /// Creates the toggle. Returns nothing if the pass ends first.
-    async fn create(
-        &self,
-        change: &Change,
-        return_type: ReturnType,
-    ) -> Result<Option<Outcome>, state::Error> {
+    async fn create(&self, change: &Change, return_type: ReturnType) -> Result<Outcome, Abandoned> {
         // Not journaled: the service creates a toggle once, however often it is asked to.
-        match self.granted().await? {
-            false => Ok(None),
-            true => Ok(Some(self.job.service.create(change, return_type).await)),
-        }
+        self.granted().await?;
+        Ok(self.job.service.create(change, return_type).await)
     }
 
-    /// Waits until the request may start, and journals it. Returns nothing if the pass ends first.
-    async fn begin(&self, toggle: &ToggleId, sent: &Sent) -> Result<Option<Begun>, state::Error> {
-        while self.granted().await? {
+    /// Waits until the request may start, and journals it.
+    async fn begin(&self, toggle: &ToggleId, sent: &Sent) -> Result<Begun, Abandoned> {
+        loop {
+            self.granted().await?;
             let begun = self.job.journal.begin(toggle, sent);
             if let Some(begun) = self.job.runtime.recorded(begun).await? {
-                return Ok(Some(begun));
+                return Ok(begun);
             }
         }
-        Ok(None)
     }
 
-    /// Waits until a request may start. Returns `false` if the pass ends first.
-    async fn granted(&self) -> Result<bool, state::Error> {
+    /// Waits until a request may start.
+    async fn granted(&self) -> Result<(), Abandoned> {
         loop {
             // Enabled before the check, so that an end in between is not missed.
             let mut changed = pin!(self.changed.notified());
             changed.as_mut().enable();
             if self.is_closed() {
-                return Ok(false);
+                return Err(Abandoned::PassEnded);
             }
             tokio::select! {
                 // First, so that a permitted request starts.
                 biased;
-                granted = self.job.journal.granted() => {
-                    granted?;
-                    return Ok(true);
-                }
+                granted = self.job.journal.granted() => return Ok(granted?),
                 () = changed => {}
             }
         }

@@ -1,6 +1,5 @@
 //! Carries out the decisions of the dispatcher with several workers, which share one [`Dispatcher`] and one set of results.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -8,6 +7,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::PublishJob;
+use super::attempt::Abandoned;
 use super::dispatch::{Dispatcher, Effect, Pace, Response};
 use super::evidence::ServiceVerdict;
 use super::lanes::{Job, Next};
@@ -38,8 +38,6 @@ pub(super) enum Attempt {
     Ended(Outcome),
     /// The live state does not permit the change. Nothing was sent.
     Held(LiveHold),
-    /// The pass ended first.
-    Void,
 }
 
 /// The live version that a request replaces.
@@ -52,14 +50,20 @@ pub(super) struct BaseVersion {
 
 /// The results so far.
 struct Results {
-    results: Vec<ChangeResult>,
+    changes: Vec<ChangeProgress>,
     stopped: Option<StopReason>,
-    /// The version that the last request of each change was sent on top of, and the request's note.
-    base_versions: BTreeMap<usize, BaseVersion>,
-    /// The changes whose toggle this pass created.
-    created: BTreeSet<usize>,
-    /// The end of the last request for each change.
-    answers: BTreeMap<usize, PublishAnswer>,
+}
+
+/// What this pass has done for one change so far.
+#[derive(Clone, Debug)]
+pub(super) struct ChangeProgress {
+    pub(super) result: ChangeResult,
+    /// What its last request was sent on top of.
+    pub(super) base_version: Option<BaseVersion>,
+    /// Whether its toggle was created, perhaps in an earlier try.
+    pub(super) is_created: bool,
+    /// The end of its last request.
+    pub(super) answer: Option<PublishAnswer>,
 }
 
 impl Sender {
@@ -72,15 +76,18 @@ impl Sender {
         log_delays(&order, job.clock.instant());
         let rng = fastrand::Rng::with_seed(seed);
         let dispatcher = Dispatcher::new(order, job.limits, rng);
+        let progress = ChangeProgress {
+            result: ChangeResult::NotSent,
+            base_version: None,
+            is_created: false,
+            answer: None,
+        };
         Self {
             job,
             dispatcher: Mutex::new(dispatcher),
             results: Mutex::new(Results {
-                results: vec![ChangeResult::NotSent; total],
+                changes: vec![progress; total],
                 stopped: None,
-                base_versions: BTreeMap::new(),
-                created: BTreeSet::new(),
-                answers: BTreeMap::new(),
             }),
             changed: Notify::new(),
         }
@@ -124,8 +131,8 @@ impl Sender {
             Ok(Attempt::Held(hold)) => {
                 self.settle_without_request(job, ChangeResult::Held(Box::new(hold)), Response::Refused);
             }
-            Ok(Attempt::Void) => drop(self.dispatcher().finish(job, Response::Void, self.now())),
-            Err(error) => return Err(self.abandon(job, error)),
+            Err(Abandoned::PassEnded) => drop(self.dispatcher().finish(job, Response::Void, self.now())),
+            Err(Abandoned::Journal(error)) => return Err(self.abandon(job, error)),
         }
         Ok(())
     }
@@ -166,10 +173,10 @@ impl Sender {
     }
 
     fn retry(&self, job: Job, outcome: &Outcome, response: Response, at: Instant) -> Effect {
-        let toggle = &self.job.plan.changes()[job.change].id;
+        let toggle = &self.changes()[job.change].id;
         let wait_s = at.saturating_duration_since(self.now()).as_secs_f64();
         tracing::debug!(name: "retry", %toggle, attempt = job.attempt, wait_s, reason = %outcome, "will be tried again");
-        self.results().results[job.change] = to_change_result(outcome);
+        self.update(job.change, |progress| progress.result = to_change_result(outcome));
         self.conclude(outcome, |dispatcher| {
             dispatcher.retry(job, response, self.now(), at)
         })
@@ -196,7 +203,7 @@ impl Sender {
     }
 
     fn take_effect(&self, outcome: &Outcome, effect: Effect) {
-        let changes = self.job.plan.changes();
+        let changes = self.changes();
         for change in effect.forbidden {
             let environment = changes[change].id.environment();
             let reason = format!("the token may not change `{environment}`: {outcome}");
@@ -244,23 +251,19 @@ impl Sender {
             result,
             ChangeResult::FailedAlone { .. } | ChangeResult::NotSent | ChangeResult::Pending { .. }
         ) {
-            self.report_end(change, &result);
+            let answer = self.update(change, |progress| progress.answer);
+            self.report_end(change, &result, answer);
         }
-        self.results().results[change] = result;
+        self.update(change, |progress| progress.result = result);
     }
 
-    fn report_end(&self, change: usize, result: &ChangeResult) {
-        let answer = self.results().answers.get(&change).copied();
-        self.report(Event::Ended(&self.job.plan.changes()[change], result, answer));
+    fn report_end(&self, change: usize, result: &ChangeResult, answer: Option<PublishAnswer>) {
+        self.report(Event::Ended(&self.changes()[change], result, answer));
     }
 
-    pub(super) fn keep_answer(&self, change: usize, answer: PublishAnswer) {
-        self.results().answers.insert(change, answer);
-    }
-
-    /// Keeps the result of a request that the journal could not record.
-    pub(super) fn keep_result(&self, change: usize, outcome: &Outcome) {
-        self.results().results[change] = to_change_result(outcome);
+    /// Reads or changes what this pass has done for a change.
+    pub(super) fn update<T>(&self, change: usize, act: impl FnOnce(&mut ChangeProgress) -> T) -> T {
+        act(&mut self.results().changes[change])
     }
 
     pub(super) fn changes(&self) -> &[Change] {
@@ -273,28 +276,6 @@ impl Sender {
 
     pub(super) fn is_closed(&self) -> bool {
         self.dispatcher().is_closed()
-    }
-
-    /// Returns the version that the last request for a change was sent on top of in this pass.
-    pub(super) fn base_version(&self, change: usize) -> Option<BaseVersion> {
-        self.results().base_versions.get(&change).copied()
-    }
-
-    pub(super) fn set_base_version(&self, change: usize, version: Option<BaseVersion>) {
-        let mut results = self.results();
-        match version {
-            Some(version) => results.base_versions.insert(change, version),
-            None => results.base_versions.remove(&change),
-        };
-    }
-
-    /// Returns whether this pass created the toggle of a change, perhaps in an earlier try.
-    pub(super) fn is_created(&self, change: usize) -> bool {
-        self.results().created.contains(&change)
-    }
-
-    pub(super) fn set_created(&self, change: usize) {
-        self.results().created.insert(change);
     }
 
     pub(super) fn report(&self, event: Event<'_>) {
@@ -324,16 +305,20 @@ impl Sender {
     /// Returns all results after the last worker has ended, and reports the unconfirmed changes.
     pub(super) fn summary(&self) -> PublishSummary {
         let mut current = self.results();
-        let (mut results, stopped) = (std::mem::take(&mut current.results), current.stopped.take());
+        let (changes, stopped) = (std::mem::take(&mut current.changes), current.stopped.take());
         drop(current);
+        let ended = changes
+            .into_iter()
+            .map(|progress| (progress.result, progress.answer));
+        let (mut results, answers): (Vec<_>, Vec<_>) = ended.unzip();
         let held_until = self.dispatcher().held_until();
         park_lone_failures(&mut results, stopped.as_ref(), &self.dispatcher());
-        for (change, result) in results.iter().enumerate() {
+        for (change, (result, answer)) in results.iter().zip(answers).enumerate() {
             if matches!(
                 result,
                 ChangeResult::FailedAlone { .. } | ChangeResult::Pending { .. }
             ) {
-                self.report_end(change, result);
+                self.report_end(change, result, answer);
             }
         }
         PublishSummary {
@@ -382,7 +367,7 @@ pub(super) fn park_lone_failures(
     }
 }
 
-fn to_change_result(outcome: &Outcome) -> ChangeResult {
+pub(super) fn to_change_result(outcome: &Outcome) -> ChangeResult {
     match outcome {
         Outcome::Applied { .. } => ChangeResult::Applied,
         Outcome::Refused { reason, .. } => ChangeResult::Failed {
