@@ -1,6 +1,6 @@
 //! Handles `GET /api/status` and `GET /api/plan`. What the page shows is also here (DESIGN, section 9.3).
 
-use std::io::Write;
+use std::io::Write as _;
 use std::iter::once;
 use std::sync::{Arc, PoisonError};
 
@@ -158,16 +158,21 @@ impl StatusPage {
     }
 }
 
-/// The body of `/api/status`.
+/// What the body of `/api/status` has before its toggles.
 #[derive(Serialize)]
-struct Versioned<'a> {
+struct BeforeToggles<'a> {
     version: &'static str,
     /// The commit that the program was built from.
     commit: Option<&'static str>,
     #[serde(flatten)]
     status: StatusJson<'a>,
+}
+
+/// What follows after the toggles.
+#[derive(Serialize)]
+struct AfterToggles<'a> {
     environments: &'a Overview,
-    /// The number of selected toggles, of which `toggles` may be a page.
+    /// The number of selected toggles, of which the body may have a page.
     matching: usize,
     /// Where the next page begins: after this toggle. None at the end.
     next: Option<&'a ToggleId>,
@@ -178,45 +183,30 @@ struct Versioned<'a> {
 pub(super) type StatusKey = (Readiness, Option<DeliveriesShown>);
 
 impl AdminState {
-    /// Returns a page of the status in pieces, each a toggle or what is around them.
+    /// Returns a page of the status in pieces.
     fn status_pieces(&self, page: StatusPage) -> impl Iterator<Item = String> + Send + use<> {
         // Cloned, because formatting must not block the driver, which publishes the status.
         let status = self.0.admin.status.borrow().clone();
-        let key = (self.0.admin.readiness(), self.deliveries());
-        let mut around = Vec::new();
-        let written = write_status(&mut around, &status, &key, &page, Vec::new());
-        written.expect("a status always has a JSON form");
-        let around = String::from_utf8(around).expect("JSON is text");
-        // No string contains this, because quotes in strings are escaped.
-        let (head, tail) = around
-            .split_once("\"toggles\":[]")
-            .expect("the toggles have a place");
-        let (head, tail) = (format!("{head}\"toggles\":["), format!("]{tail}\n"));
-        let toggles = Arc::clone(&status.toggles);
-        let rows = page.places(&status).enumerate().map(move |(number, at)| {
-            let row = serde_json::to_string(&toggles[at]).expect("a toggle always has a JSON form");
-            format!("{}{row}", if number > 0 { "," } else { "" })
-        });
-        once(head).chain(rows).chain(once(tail))
+        pieces(&status, &self.status_key(), page)
     }
 
     /// Returns the whole status, which concurrent readers share.
     fn status_answer(&self) -> Bytes {
-        let key = (self.0.admin.readiness(), self.deliveries());
         let make = |status: &Status, key: &StatusKey| {
             let mut body = Vec::new();
-            let written = write_status(
-                &mut HarmlessJsonWriter(&mut body),
-                status,
-                key,
-                &StatusPage::default(),
-                status.toggles.iter().collect(),
-            );
-            written.expect("a status always has a JSON form");
-            body.push(b'\n');
+            for piece in pieces(status, key, StatusPage::default()) {
+                let written = HarmlessJsonWriter(&mut body).write_all(piece.as_bytes());
+                written.expect("memory can be written");
+            }
             Bytes::from(body)
         };
-        self.0.status_answer.get_or_make(key, |_| true, make)
+        self.0
+            .status_answer
+            .get_or_make(self.status_key(), |_| true, make)
+    }
+
+    fn status_key(&self) -> StatusKey {
+        (self.0.admin.readiness(), self.deliveries())
     }
 
     /// Returns the record of webhooks; nothing if no webhook secret is set.
@@ -227,21 +217,34 @@ impl AdminState {
     }
 }
 
-fn write_status(
-    out: &mut dyn Write,
+/// Returns the body of `/api/status` in pieces, each a toggle or what is around them.
+fn pieces(
     status: &Status,
     (readiness, webhooks): &StatusKey,
-    page: &StatusPage,
-    toggles: Vec<&ToggleStatus>,
-) -> serde_json::Result<()> {
-    let shown = Versioned {
+    page: StatusPage,
+) -> impl Iterator<Item = String> + Send + use<> {
+    let mut before = text(&BeforeToggles {
         version: BUILD.version,
         commit: BUILD.commit,
-        next: page.next(status),
-        status: StatusJson::new(status, readiness).with_toggles(toggles),
+        status: StatusJson::new(status, readiness),
+    });
+    let after = text(&AfterToggles {
         environments: &status.overview,
         matching: page.selection.of(status).count(),
+        next: page.next(status),
         webhooks,
-    };
-    serde_json::to_writer(out, &shown)
+    });
+    // One object, of which the toggles are a member.
+    before.pop();
+    let (before, after) = (before + ",\"toggles\":[", format!("],{}\n", &after[1..]));
+    let toggles = Arc::clone(&status.toggles);
+    let rows = page.places(status).enumerate().map(move |(number, at)| {
+        let separator = if number > 0 { "," } else { "" };
+        format!("{separator}{}", text(&toggles[at]))
+    });
+    once(before).chain(rows).chain(once(after))
+}
+
+fn text(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("a status always has a JSON form")
 }

@@ -38,6 +38,7 @@ pub(super) fn run(settings: &Settings, list: StatusList) -> Result<ExitStatus, F
         OutputFormat::Json => show::json(&StatusOutput {
             version: 1,
             status: StatusJson::new(&status, &readiness(&status)),
+            toggles: &status.toggles,
             notes: &planned.notes,
         }),
     }?;
@@ -73,6 +74,7 @@ struct StatusOutput<'a> {
     version: u32,
     #[serde(flatten)]
     status: StatusJson<'a>,
+    toggles: &'a [ToggleStatus],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     notes: &'a [String],
 }

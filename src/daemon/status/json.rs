@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use super::readiness::Readiness;
 use super::withheld::Withheld;
-use super::{LastPass, SourceStatus, Status, ToggleStatus};
+use super::{LastPass, SourceStatus, Status};
 use crate::model::{Suspension, SuspensionScope, rfc3339};
 
-/// A status in serializable form. Times are in RFC 3339 form.
+/// A status without its toggles, in serializable form. Times are in RFC 3339 form.
 #[derive(Debug, Serialize)]
 pub struct StatusJson<'a> {
     ready: bool,
@@ -23,7 +23,6 @@ pub struct StatusJson<'a> {
     suspended: Option<SuspensionJson<'a>>,
     suspensions: Vec<ScopedSuspensionJson<'a>>,
     groups: &'a Withheld,
-    toggles: Vec<&'a ToggleStatus>,
 }
 
 impl<'a> StatusJson<'a> {
@@ -42,7 +41,8 @@ impl<'a> StatusJson<'a> {
             // One of the remarks.
             drift_failure: _,
             next_pass,
-            toggles,
+            // Each output lists them in its own way.
+            toggles: _,
             withheld,
             // Only in `/api/status`, `/api/plan` and `/api/drift`.
             overview: _,
@@ -61,14 +61,7 @@ impl<'a> StatusJson<'a> {
             suspended: suspensions.everything().map(SuspensionJson::from),
             suspensions: suspensions.iter().map(ScopedSuspensionJson::from).collect(),
             groups: withheld,
-            toggles: toggles.iter().collect(),
         }
-    }
-
-    /// Lists these toggles instead of all.
-    #[must_use]
-    pub fn with_toggles(self, toggles: Vec<&'a ToggleStatus>) -> Self {
-        Self { toggles, ..self }
     }
 }
 
