@@ -13,6 +13,9 @@ use crate::plan::DriftedToggle;
 /// The number of toggles that one scan logs one by one.
 const MOST_LOGGED: usize = 20;
 
+/// The pause before a scan while another process publishes.
+const ANOTHER_PASS: Duration = Duration::from_secs(10);
+
 /// The driver's state between scans.
 #[derive(Debug)]
 pub(super) struct DriftState {
@@ -71,6 +74,11 @@ impl DriftState {
     /// Schedules the scan after one that ended at `now`. `jitter` is a random number in `0.0..=1.0`.
     pub(super) fn schedule(&mut self, now: Instant, jitter: f64) {
         self.due = Some(now + jittered(self.interval, jitter));
+    }
+
+    /// Schedules a scan for the time when another process may have ended its pass.
+    pub(super) fn schedule_soon(&mut self, now: Instant) {
+        self.due = Some(now + self.interval.min(ANOTHER_PASS));
     }
 
     /// Ends the differences of toggles that a pass has applied or recorded. Returns what is left.

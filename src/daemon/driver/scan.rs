@@ -20,7 +20,8 @@ use crate::pass::{Config, Error, PassContext, Reconciler, Runtime, planning};
 /// A scan that has ended, with the scanner if it could be opened.
 struct FinishedScan {
     scanner: Option<DriftScanner>,
-    result: Result<DriftScan, Error>,
+    /// None if another process was publishing.
+    result: Result<Option<DriftScan>, Error>,
 }
 
 /// Whether the driver continues after a scan.
@@ -66,26 +67,27 @@ impl Driver {
         AfterScan::Continue
     }
 
-    fn conclude_scan(&self, result: &Result<DriftScan, Error>, state: &mut LoopState) {
+    fn conclude_scan(&self, result: &Result<Option<DriftScan>, Error>, state: &mut LoopState) {
         let now = Instant::now();
         let (scan_result, reason) = match result {
             Err(error) => (ScanResult::Error, Some(chain(error))),
-            Ok(scan) if scan.is_interrupted => (ScanResult::Interrupted, None),
-            Ok(scan) => match scan.report.failure() {
+            // What another process sends counts as applied once it is recorded, so this is not a failed scan.
+            Ok(None) => return state.drift.schedule_soon(now),
+            Ok(Some(scan)) if scan.is_interrupted || scan.is_outrun => (ScanResult::Interrupted, None),
+            Ok(Some(scan)) => match scan.report.failure() {
                 None => (ScanResult::Success, None),
                 Some(reason) => (ScanResult::Partial, Some(reason)),
             },
         };
         self.metrics.drift_scanned(scan_result);
-        match scan_result {
+        match result {
             // The pass that interrupted it comes first, and the next scan goes on where this one ended.
-            ScanResult::Interrupted => {
+            Ok(Some(scan)) if scan.is_interrupted => {
                 self.trigger.fire();
                 state.drift.set_due(now);
             }
-            ScanResult::Error | ScanResult::Partial | ScanResult::Success => {
-                state.drift.schedule(now, fastrand::f64());
-            }
+            Ok(Some(scan)) if scan.is_outrun => state.drift.schedule_soon(now),
+            _ => state.drift.schedule(now, fastrand::f64()),
         }
         // Someone may have reverted the change that a held one waits for.
         state.schedule.release_held();
@@ -142,7 +144,10 @@ fn scan(
             documents: None,
             wanted: &BTreeSet::new(),
         };
-        scanner.scan(config, request, context, runtime)
+        match view.holder() {
+            Some(_) => Ok(None),
+            None => scanner.scan(config, request, context, runtime).map(Some),
+        }
     });
     // Losing the cache costs one scan of everything, so this is not a failed scan.
     if let Err(error) = scanner.keep(&config.state_dir) {

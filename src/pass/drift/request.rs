@@ -39,4 +39,6 @@ pub struct DriftScan {
     pub live: BTreeMap<ToggleId, Live>,
     /// Whether the scan was stopped before its end.
     pub is_interrupted: bool,
+    /// Whether another process applied toggles while they were read.
+    pub is_outrun: bool,
 }

@@ -26,6 +26,7 @@ pub(super) struct Scan<'a> {
     applied: &'a AppliedDocuments<'a>,
     request: ScanRequest<'a>,
     is_interrupted: bool,
+    is_outrun: bool,
     environments: BTreeSet<EnvironmentId>,
     /// The differences that this scan has found and the last one did not know.
     new: BTreeSet<ToggleId>,
@@ -46,6 +47,7 @@ impl<'a> Scan<'a> {
             applied,
             request,
             is_interrupted: false,
+            is_outrun: false,
             environments: BTreeSet::new(),
             new: BTreeSet::new(),
             live: BTreeMap::new(),
@@ -267,6 +269,7 @@ impl<'a> Scan<'a> {
         let now = AppliedDocuments::of(view, rules, self.request.scopes)?;
         for id in std::mem::take(&mut self.new) {
             if now.object(&id) != self.applied.object(&id) {
+                self.is_outrun = true;
                 self.memory.known.remove(&id);
                 self.memory.unread.insert(id.clone());
                 self.live.remove(&id);
@@ -284,6 +287,7 @@ impl<'a> Scan<'a> {
             applied,
             request: _,
             is_interrupted,
+            is_outrun,
             environments,
             live,
             mut report,
@@ -313,6 +317,7 @@ impl<'a> Scan<'a> {
             report,
             live,
             is_interrupted,
+            is_outrun,
         }
     }
 }

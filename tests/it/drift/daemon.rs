@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::stand::{Stand, targeting};
-use crate::support::{Daemon, Gitoggle, eventually};
+use super::stand::{Stand, TOGGLES, targeting};
+use crate::support::{Daemon, Gitoggle, Repo, doc, eventually};
 
 fn daemon(stand: &Stand, change: impl FnOnce(Gitoggle) -> Gitoggle) -> Daemon {
     Daemon::ready(&stand.world, |run| change(stand.served(run)))
@@ -80,6 +80,40 @@ fn an_outage_of_the_service_does_not_end_a_known_drift() {
         ready.body
     );
     assert!(scans(&daemon, "partial") >= 1.0);
+    daemon.stops_cleanly();
+}
+
+#[test]
+fn a_scan_while_another_machine_publishes_is_no_failure() {
+    let stand = Stand::slow(Duration::from_millis(200));
+    let remote = Repo::bare(&stand.world.path("state.git"));
+    let on = |run: Gitoggle, machine: &str| {
+        let run = run.set("state-dir", stand.world.path(machine));
+        run.set("state-remote", remote.path())
+            .set("state-name", "toggles")
+    };
+    on(stand.apply(), "other")
+        .set("first-pass", "adopt")
+        .exit(0)
+        .any_output();
+    let daemon = daemon(&stand, |run| on(run, "daemon").set("drift-interval", "100ms"));
+    eventually("the first scan", || {
+        (scans(&daemon, "success") >= 1.0).then_some(())
+    });
+    // The daemon does not find this commit, so that it starts no pass of its own.
+    let ahead = stand.world.repo.linked("HEAD", &stand.world.path("ahead"));
+    for toggle in TOGGLES {
+        ahead.file(&format!("shop/prod/{toggle}.yaml"), doc(21));
+    }
+    ahead.commit("Raise the age");
+    let apply = on(stand.apply(), "other").set("repo", ahead.path());
+    apply.exit(0).stdout_contains(&["applied 3 of 3 changes"]).any_stderr();
+    let before = scans(&daemon, "success");
+    eventually("another scan", || {
+        (scans(&daemon, "success") > before + 1.0).then_some(())
+    });
+    assert_eq!(daemon.said("drift"), 0, "{}", daemon.log());
+    assert_eq!((scans(&daemon, "partial"), scans(&daemon, "error")), (0.0, 0.0));
     daemon.stops_cleanly();
 }
 
