@@ -9,7 +9,6 @@ use super::failure::{ExitStatus, Failure};
 use super::{color, note, print, setup, show};
 use crate::config::{Command, Flags, OutputFormat, Settings};
 use crate::model::Scope;
-use crate::pass::Runtime;
 use crate::pass::drift::DriftCheck;
 use crate::plan::render::ANY_COMMENT;
 use crate::plan::{DriftReport, drift_json, drift_markdown, drift_text};
@@ -18,12 +17,12 @@ use crate::source::CacheMode;
 pub(super) fn run(settings: &Settings, args: &DriftArgs, flags: &Flags) -> Result<ExitStatus, Failure> {
     let config = setup::config(settings, CacheMode::Untouched)?;
     let globs = Scope::new(&args.globs).map_err(Failure::failed)?;
-    let (runtime, context) = setup::requests()?;
+    let (_runtime, context) = setup::requests()?;
     let check = DriftCheck {
         globs: &globs,
         depth: args.depth,
     };
-    let scan = check.run(&config, &context, &Runtime::Tokio(runtime.handle().clone()))?;
+    let scan = check.run(&config, &context)?;
     let report = &scan.report;
     match settings.output {
         OutputFormat::Github => show::step_summary(|limit| drift_markdown(report, limit)),

@@ -143,9 +143,8 @@ impl PlanPage {
 
 /// Plans with what the service has now.
 fn live(config: &pass::Config, files: pass::Files) -> Result<pass::Planned, Failure> {
-    let (requests, context) = setup::requests()?;
-    let runtime = pass::Runtime::Tokio(requests.handle().clone());
-    Ok(pass::drift::plan_live(config, files, &context, &runtime)?)
+    let (_runtime, context) = setup::requests()?;
+    Ok(pass::drift::plan_live(config, files, &context)?)
 }
 
 /// Returns the status that follows from toggles that could not be read.

@@ -7,7 +7,7 @@ use crate::config::{OutputFormat, Settings, StateRemote};
 use crate::git::{GitAccess, GitCredentials, RepoUrl};
 use crate::model::{ServiceKind, escaped};
 use crate::notification::{Receiver, ReceiverFormat};
-use crate::pass::{Config, Limits, OriginState, PassContext, Rules, SharedState};
+use crate::pass::{Config, Limits, OriginState, PassContext, Rules, Runtime, SharedState};
 use crate::plan::render::MOST_SHOWN;
 use crate::plan::{LiveAccess, MassChange, OnDrift, Policy, Trailer};
 use crate::service::{BaseUrl, ClientConfig};
@@ -277,7 +277,8 @@ pub(super) fn requests() -> Result<(tokio::runtime::Runtime, PassContext), Failu
         let _entered = runtime.enter();
         super::signals::stop_on_signal().map_err(Failure::failed)?
     };
-    Ok((runtime, PassContext::new(stop, |_| {})))
+    let context = PassContext::new(Runtime::Tokio(runtime.handle().clone()), stop, |_| {});
+    Ok((runtime, context))
 }
 
 fn usage(message: &str) -> Failure {

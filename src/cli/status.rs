@@ -19,9 +19,8 @@ pub(super) fn run(settings: &Settings, list: StatusList) -> Result<ExitStatus, F
     let config = setup::config(settings, CacheMode::Untouched)?;
     let daemon::StatusReport { planned, status } = match settings.live {
         true => {
-            let (requests, context) = setup::requests()?;
-            let runtime = crate::pass::Runtime::Tokio(requests.handle().clone());
-            daemon::status_live(&config, &context, &runtime)?
+            let (_runtime, context) = setup::requests()?;
+            daemon::status_live(&config, &context)?
         }
         false => daemon::status(&config)?,
     };

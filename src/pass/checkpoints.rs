@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::Error;
 use super::publish::{PublishJob, publish};
 use super::report::PublishSummary;
-use super::runtime::{Runtime, Waited};
+use super::runtime::Waited;
 use crate::state::{PassHead, Stop, Store};
 
 /// How often a long pass records what it has done so far, and renews its announcement on shared state if that is due.
@@ -18,14 +18,13 @@ pub(super) fn publish_with_checkpoints(
     store: &mut Store,
     job: PublishJob,
     head: PassHead,
-    runtime: &Runtime,
 ) -> Result<PublishSummary, Error> {
     let (clock, context) = (job.clock.clone(), job.context.clone());
     // The lanes run beside this thread, which may hang in a checkpoint: they watch `stop` and the lease themselves.
-    let lanes = runtime.spawn(publish(job));
+    let lanes = context.runtime.spawn(publish(job));
     let mut broken = None;
     let mut summary = loop {
-        match runtime.wait(&lanes, CHECKPOINT) {
+        match context.runtime.wait(&lanes, CHECKPOINT) {
             Waited::Done(summary) => break summary,
             // The journal has every outcome, so the next process records them.
             Waited::Cancelled => return Err(Error::Cancelled),

@@ -1,4 +1,4 @@
-//! Connects a running pass to its caller: the signal to stop, and an observer.
+//! Connects a running pass to its caller: where it runs, the signal to stop, and an observer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::report::ChangeResult;
+use super::runtime::Runtime;
 use crate::model::CommitId;
 use crate::plan::{Change, Plan};
 use crate::service::Outcome;
@@ -14,9 +15,10 @@ use crate::service::Outcome;
 /// Receives the events of a pass, on the threads that send.
 pub type Observe = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 
-/// The signal that stops a pass, and its observer.
+/// Where the requests of a pass run, the signal that stops it, and its observer.
 #[derive(Clone)]
 pub struct PassContext {
+    pub(super) runtime: Runtime,
     /// Becomes true when no further request may start.
     pub stop: watch::Receiver<bool>,
     observe: Observe,
@@ -47,13 +49,24 @@ pub enum Event<'a> {
 }
 
 impl PassContext {
-    /// Creates the context of a pass that `stop` ends early.
+    /// Creates the context of a pass that `stop` ends early. The pass must not run on a thread of `runtime`.
     #[must_use]
-    pub fn new(stop: watch::Receiver<bool>, observe: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
+    pub fn new(
+        runtime: Runtime,
+        stop: watch::Receiver<bool>,
+        observe: impl Fn(&Event<'_>) + Send + Sync + 'static,
+    ) -> Self {
         Self {
+            runtime,
             stop,
             observe: Arc::new(observe),
         }
+    }
+
+    /// Creates the context of a pass that nothing stops and nothing observes.
+    #[must_use]
+    pub fn unobserved(runtime: Runtime) -> Self {
+        Self::new(runtime, watch::channel(false).1, |_| {})
     }
 
     pub(super) fn report(&self, event: Event<'_>) {
@@ -62,13 +75,6 @@ impl PassContext {
 
     pub(super) fn is_stopped(&self) -> bool {
         *self.stop.borrow()
-    }
-}
-
-impl Default for PassContext {
-    /// A pass that nothing stops and nothing observes.
-    fn default() -> Self {
-        Self::new(watch::channel(false).1, |_| {})
     }
 }
 

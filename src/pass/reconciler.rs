@@ -1,6 +1,6 @@
 //! One pass: plan, approve, publish, record. `apply` makes one and exits; the daemon makes one after the other.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::Error;
 use super::checkpoints::{abandon, publish_with_checkpoints};
 use super::config::Config;
 use super::context::{Event, PassContext};
-use super::drift::{self, DriftScanner, ScanDepth, ScanRequest};
+use super::drift::{self, DriftScanner, ScanRequest};
 use super::planning::history_guard::HistoryGuard;
 use super::planning::pass_plan::PassPlan;
 use super::planning::{self, Precheck};
@@ -19,7 +19,6 @@ use super::publish::{PublishJob, sent};
 use super::record::{self, Documents};
 use super::report::{PublishSummary, Report};
 use super::reviewed;
-use super::runtime::Runtime;
 use super::spent::spent;
 use crate::git::RepoUrl;
 use crate::model::{ReviewedPlan, ToggleId};
@@ -136,34 +135,27 @@ impl Reconciler {
     ///
     /// # Errors
     /// If the state cannot be read. A failed read of the service is part of the report.
-    pub fn scan_drift(&mut self, context: &PassContext, runtime: &Runtime) -> Result<DriftReport, Error> {
+    pub fn scan_drift(&mut self, context: &PassContext) -> Result<DriftReport, Error> {
         let mut scanner = DriftScanner::open(&self.config)?;
         let view = planning::view(&self.config)?;
-        let request = ScanRequest {
-            view: &view,
-            scopes: &[&self.config.rules.policy.scope],
-            depth: ScanDepth::Changes,
-            documents: None,
-            wanted: &BTreeSet::new(),
-        };
-        let report = scanner.scan(&self.config, request, context, runtime)?.report;
+        let scan = scanner.scan(&self.config, ScanRequest::of(&view), context)?;
+        let report = scan.report;
         scanner.keep(&self.config.state_dir)?;
         self.drifted.clone_from(&report.drifted);
         Ok(report)
     }
 
-    /// Makes one pass. What goes wrong with one toggle is in the report. Blocks; must not be called on a thread of
-    /// `runtime`.
+    /// Makes one pass. What goes wrong with one toggle is in the report. Blocks.
     ///
     /// # Errors
     /// Why there was no pass, or why it could not be finished.
-    pub fn pass(&mut self, context: &PassContext, runtime: &Runtime) -> Result<Report, Error> {
+    pub fn pass(&mut self, context: &PassContext) -> Result<Report, Error> {
         let clock = self.config.clock.clone();
         let (began, mut is_repaired) = (clock.elapsed(), false);
         let mut earlier = None;
         loop {
             // Requests of an earlier attempt may have left, so its results must not be lost.
-            let result = Report::after(earlier.take(), self.attempt(context, runtime));
+            let result = Report::after(earlier.take(), self.attempt(context));
             let error = match &result {
                 Ok(report) => report.error.as_deref(),
                 Err(error) => Some(error),
@@ -207,7 +199,7 @@ impl Reconciler {
         }
     }
 
-    fn attempt(&mut self, context: &PassContext, runtime: &Runtime) -> Result<Report, Error> {
+    fn attempt(&mut self, context: &PassContext) -> Result<Report, Error> {
         let PassPlan {
             snapshot,
             precheck,
@@ -228,14 +220,14 @@ impl Reconciler {
             return Ok(report);
         }
         if let Some(reviewed) = &self.reviewed {
-            report.plan = self.reviewed_plan(report.plan, reviewed, context, runtime)?;
+            report.plan = self.reviewed_plan(report.plan, reviewed, context)?;
         }
         let plan = Arc::clone(&report.plan);
         self.store
             .describe(snapshot.revision(), snapshot.commit().subject());
         context.report(Event::Looked(snapshot.revision()));
         match plan.approve() {
-            Ok(approved) => Ok(report.with(self.carry_out(&approved, &snapshot, context, runtime)?)),
+            Ok(approved) => Ok(report.with(self.carry_out(&approved, &snapshot, context)?)),
             // While an invalid document stops everything, nothing is published and nothing is recorded.
             Err(_) => Ok(report),
         }
@@ -247,7 +239,6 @@ impl Reconciler {
         plan: Arc<Plan>,
         reviewed: &ReviewedPlan,
         context: &PassContext,
-        runtime: &Runtime,
     ) -> Result<Arc<Plan>, Error> {
         let Err(not_reviewed) = reviewed::check(&plan, reviewed) else {
             return Ok(plan);
@@ -256,7 +247,7 @@ impl Reconciler {
             return Err(not_reviewed.into());
         }
         let live = Plan::clone(&plan);
-        let live = drift::with_live(live, self.store.view(), &self.config, context, runtime)?;
+        let live = drift::with_live(live, self.store.view(), &self.config, context)?;
         // The first difference is the one without what the service has, which a reviewer can see.
         reviewed::check(&live, reviewed).map_err(|_| not_reviewed)?;
         Ok(Arc::new(live))
@@ -268,10 +259,9 @@ impl Reconciler {
         plan: &Approved,
         snapshot: &Snapshot,
         context: &PassContext,
-        runtime: &Runtime,
     ) -> Result<PublishSummary, Error> {
         let summary = match plan.changes().is_empty() {
-            false => self.publish(plan, snapshot, context, runtime)?,
+            false => self.publish(plan, snapshot, context)?,
             true => PublishSummary::nothing(),
         };
         // `abandon` has ended the pass already, and the journal keeps its outcomes for the next one.
@@ -312,7 +302,6 @@ impl Reconciler {
         plan: &Approved,
         snapshot: &Snapshot,
         context: &PassContext,
-        runtime: &Runtime,
     ) -> Result<PublishSummary, Error> {
         let service = self.service(plan)?;
         let clock = self.config.clock.clone();
@@ -339,10 +328,9 @@ impl Reconciler {
             journal,
             limits: self.config.limits,
             clock,
-            runtime: runtime.clone(),
             context: context.clone(),
         };
-        publish_with_checkpoints(&mut self.store, job, head, runtime)
+        publish_with_checkpoints(&mut self.store, job, head)
     }
 
     fn service(&self, plan: &Approved) -> Result<Service, Error> {

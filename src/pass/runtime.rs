@@ -12,6 +12,8 @@ use futures_util::FutureExt as _;
 use tokio::runtime::Handle;
 use tracing::Instrument as _;
 
+use super::Error;
+
 /// Returns the number of threads that can run at once.
 pub(crate) fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
@@ -84,6 +86,20 @@ impl Runtime {
                     }
                     thread::yield_now();
                 }
+            }
+        }
+    }
+
+    /// Blocks until the task ends.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`]
+    pub(crate) fn finish<T>(&self, task: &Task<T>) -> Result<T, Error> {
+        loop {
+            match self.wait(task, Duration::from_secs(60)) {
+                Waited::Done(value) => return Ok(value),
+                Waited::Elapsed => {}
+                Waited::Cancelled => return Err(Error::Cancelled),
             }
         }
     }

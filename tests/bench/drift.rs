@@ -1,12 +1,11 @@
 //! Reading a service: one request per environment for a scan without changes, and one per toggle for a publish.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use gitoggle::model::{Scope, ServiceKind};
-use gitoggle::pass::drift::{DriftScanner, ScanDepth, ScanRequest};
+use gitoggle::model::ServiceKind;
+use gitoggle::pass::drift::{DriftScanner, ScanRequest};
 use gitoggle::pass::{Config, PassContext, Reconciler, Runtime};
 use gitoggle::plan::{FirstPass, LiveAccess};
 use gitoggle::sandbox::{Sandbox, SandboxConfig};
@@ -39,13 +38,13 @@ pub(crate) fn measure(folder: &Path) {
     let repo = folder.join("repo");
     import(&sandbox, &ca, &repo);
     let config = config(&sandbox, ca, &repo, folder.join("state"));
-    let (context, runtime) = (PassContext::default(), Runtime::Tokio(requests.handle().clone()));
+    let context = PassContext::unobserved(Runtime::Tokio(requests.handle().clone()));
     let pass = || {
         let mut reconciler = Reconciler::open(config.clone(), Duration::ZERO).expect("the state is readable");
-        reconciler.pass(&context, &runtime).expect("there is a pass")
+        reconciler.pass(&context).expect("there is a pass")
     };
     drop(pass());
-    scan(&sandbox, &config, &context, &runtime);
+    scan(&sandbox, &config, &context);
     publish(&sandbox, &repo, || {
         let report = pass();
         assert!(report.is_complete() && !report.has_held());
@@ -93,20 +92,13 @@ fn config(sandbox: &Sandbox, ca: PathBuf, repo: &Path, state: PathBuf) -> Config
 }
 
 /// Scans the service twice.
-fn scan(sandbox: &Sandbox, config: &Config, context: &PassContext, runtime: &Runtime) {
+fn scan(sandbox: &Sandbox, config: &Config, context: &PassContext) {
     let mut scanner = DriftScanner::open(config).expect("the service is configured");
     let view = StateSnapshot::open(&config.state_dir).expect("the state is readable");
     for (scan, expected) in [("first", None), ("second", Some(ENVIRONMENTS))] {
         let (before, started) = (sandbox.calls().len(), Instant::now());
-        let request = ScanRequest {
-            view: &view,
-            scopes: &[&Scope::default()],
-            depth: ScanDepth::Changes,
-            documents: None,
-            wanted: &BTreeSet::new(),
-        };
         let result = scanner
-            .scan(config, request, context, runtime)
+            .scan(config, ScanRequest::of(&view), context)
             .expect("the state is readable");
         let (took, sent) = (started.elapsed(), sandbox.calls().len() - before);
         assert_eq!(result.report.in_sync(), ENVIRONMENTS * TOGGLES, "toggles in sync");

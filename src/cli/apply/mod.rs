@@ -68,13 +68,13 @@ fn pass(settings: &Settings, reviewed: Option<ReviewedPlan>) -> Result<FinishedP
         signals::stop_on_signal().map_err(Failure::failed)?
     };
     let observer = Arc::clone(&progress);
-    let context = PassContext::new(stop, move |event| observer.observe(event));
     let handle = Runtime::Tokio(runtime.handle().clone());
+    let context = PassContext::new(handle, stop, move |event| observer.observe(event));
     let unread = match overwrites(settings) {
-        true => reconciler.scan_drift(&context, &handle)?.failure(),
+        true => reconciler.scan_drift(&context)?.failure(),
         false => None,
     };
-    let report = reconciler.pass(&context, &handle);
+    let report = reconciler.pass(&context);
     // The bar ends before an error is printed below it.
     progress.clear();
     let mut report = report?;

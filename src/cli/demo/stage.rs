@@ -69,10 +69,11 @@ impl Stage {
 
     /// Makes one pass, as `gitoggle apply` does.
     pub(super) async fn apply(&self, policy: Policy) -> Result<Report, Failure> {
-        let (config, runtime) = (self.config(policy)?, Runtime::Tokio(Handle::current()));
+        let config = self.config(policy)?;
+        let context = PassContext::unobserved(Runtime::Tokio(Handle::current()));
         // A pass blocks, and the sandbox answers its requests on this runtime.
         let pass = tokio::task::spawn_blocking(move || {
-            Reconciler::open(config, Duration::from_secs(10))?.pass(&PassContext::default(), &runtime)
+            Reconciler::open(config, Duration::from_secs(10))?.pass(&context)
         });
         Ok(pass.await.map_err(Failure::failed)??)
     }
@@ -85,13 +86,14 @@ impl Stage {
 
     /// Compares the service with what was applied, as `gitoggle drift` does.
     pub(super) async fn drift(&self) -> Result<DriftReport, Failure> {
-        let (config, runtime) = (self.config(Policy::default())?, Runtime::Tokio(Handle::current()));
+        let config = self.config(Policy::default())?;
+        let context = PassContext::unobserved(Runtime::Tokio(Handle::current()));
         let scan = tokio::task::spawn_blocking(move || {
             let check = DriftCheck {
                 globs: &Scope::default(),
                 depth: ScanDepth::Changes,
             };
-            check.run(&config, &PassContext::default(), &runtime)
+            check.run(&config, &context)
         });
         Ok(scan.await.map_err(Failure::failed)??.report)
     }

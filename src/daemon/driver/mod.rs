@@ -14,7 +14,6 @@ mod tests;
 
 use std::time::{Duration, SystemTime};
 
-use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tracing::Span;
@@ -25,7 +24,7 @@ use super::probe::HeadProbe;
 use super::status::{Status, ToggleStatus, toggles};
 use super::{DriverCommand, Heartbeat, Metrics, Trigger};
 use crate::model::{CommitId, chain};
-use crate::pass::{Config, Error, Observe, PassContext, Reconciler, Report, Runtime};
+use crate::pass::{Config, Error, Observe, PassContext, Reconciler, Report};
 use crate::state::Revisions;
 use orders::reload;
 use running_pass::RunningPass;
@@ -250,10 +249,10 @@ impl Driver {
         context: PassContext,
         span: Span,
     ) -> impl Future<Output = FinishedPass> + use<> {
-        let (status, runtime) = (self.status.clone(), Runtime::Tokio(Handle::current()));
+        let status = self.status.clone();
         let pass = tokio::task::spawn_blocking(move || {
             let _entered = span.entered();
-            let result = reconciler.pass(&context, &runtime);
+            let result = reconciler.pass(&context);
             // The status is computed from the whole applied tree, which an unchanged status does not need.
             let is_known = |report: &&Report| report.is_nothing() && status.borrow().is_in_sync();
             let report = result.as_ref().ok().filter(|report| !is_known(report));

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval, interval_at};
 
@@ -12,7 +13,7 @@ use super::{Driver, TICK, stopped};
 use crate::daemon::probe::HeadProbe;
 use crate::daemon::status::{ServiceWait, Status};
 use crate::model::CommitId;
-use crate::pass::{Event, PassContext};
+use crate::pass::{Event, PassContext, Runtime};
 
 /// The time that a pass has to end after a shutdown was requested.
 // The process must exit within this time of a signal (DESIGN, section 9).
@@ -36,7 +37,8 @@ impl RunningPass {
         let (stop, stopped) = watch::channel(false);
         let (found, revision) = watch::channel(None);
         let (status, observe) = (driver.status.clone(), Arc::clone(&driver.observe));
-        let context = PassContext::new(stopped, move |event| {
+        let runtime = Runtime::Tokio(Handle::current());
+        let context = PassContext::new(runtime, stopped, move |event| {
             match event {
                 Event::Looked(revision) => drop(found.send_replace(Some(*revision))),
                 Event::HeldBack(wait) => show_wait(&status, *wait),

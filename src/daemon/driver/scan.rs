@@ -1,9 +1,7 @@
 //! Scans the service for drift between two passes.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -14,8 +12,8 @@ use crate::daemon::loop_state::{LoopState, overwrites_drift};
 use crate::daemon::metrics::ScanResult;
 use crate::daemon::status::show;
 use crate::model::chain;
-use crate::pass::drift::{DriftScan, DriftScanner, ScanDepth, ScanRequest};
-use crate::pass::{Config, Error, PassContext, Reconciler, Runtime, planning};
+use crate::pass::drift::{DriftScan, DriftScanner, ScanRequest};
+use crate::pass::{Config, Error, PassContext, Reconciler, planning};
 
 /// A scan that has ended, with the scanner if it could be opened.
 struct FinishedScan {
@@ -41,9 +39,8 @@ impl Driver {
     ) -> AfterScan {
         let (mut running, context) = RunningPass::at(self, state.seen);
         let (config, scanner) = (self.config.clone(), state.drift.scanner.take());
-        let (runtime, span) = (Runtime::Tokio(Handle::current()), pass_span());
-        let task =
-            tokio::task::spawn_blocking(move || span.in_scope(|| scan(scanner, &config, &context, &runtime)));
+        let span = pass_span();
+        let task = tokio::task::spawn_blocking(move || span.in_scope(|| scan(scanner, &config, &context)));
         let Some(ended) = self.attend(task, &mut running, &mut state.probe, stop).await else {
             return AfterScan::Stop;
         };
@@ -121,12 +118,7 @@ impl Driver {
 }
 
 /// Runs a scan, and keeps what it found equal.
-fn scan(
-    scanner: Option<DriftScanner>,
-    config: &Config,
-    context: &PassContext,
-    runtime: &Runtime,
-) -> FinishedScan {
+fn scan(scanner: Option<DriftScanner>, config: &Config, context: &PassContext) -> FinishedScan {
     let mut scanner = match scanner.map_or_else(|| DriftScanner::open(config), Ok) {
         Ok(scanner) => scanner,
         Err(error) => {
@@ -136,18 +128,9 @@ fn scan(
             };
         }
     };
-    let result = planning::view(config).and_then(|view| {
-        let request = ScanRequest {
-            view: &view,
-            scopes: &[&config.rules.policy.scope],
-            depth: ScanDepth::Changes,
-            documents: None,
-            wanted: &BTreeSet::new(),
-        };
-        match view.holder() {
-            Some(_) => Ok(None),
-            None => scanner.scan(config, request, context, runtime).map(Some),
-        }
+    let result = planning::view(config).and_then(|view| match view.holder() {
+        Some(_) => Ok(None),
+        None => scanner.scan(config, ScanRequest::of(&view), context).map(Some),
     });
     // Losing the cache costs one scan of everything, so this is not a failed scan.
     if let Err(error) = scanner.keep(&config.state_dir) {

@@ -281,14 +281,14 @@ async fn a_pass_that_is_stopped_while_it_plans_sends_nothing() {
         network: Network::default(),
         timeout: Duration::from_secs(1),
     });
-    let context = PassContext::new(watch::channel(true).1, |event| {
+    let runtime = Runtime::Tokio(Handle::current());
+    let context = PassContext::new(runtime, watch::channel(true).1, |event| {
         assert!(!matches!(event, Event::Answered(..)), "a request left: {event:?}");
     });
-    let runtime = Runtime::Tokio(Handle::current());
     let passes = tokio::task::spawn_blocking(move || {
         let mut reconciler = Reconciler::open(config, Duration::ZERO).unwrap();
         for _ in 0..50 {
-            let report = reconciler.pass(&context, &runtime).unwrap();
+            let report = reconciler.pass(&context).unwrap();
             assert_eq!(report.stopped, Some(StopReason::Interrupted));
             assert_eq!(report.results, [ChangeResult::NotSent]);
         }

@@ -3,7 +3,7 @@
 use super::drift::{DriftFacts, show};
 use super::{SourceStatus, Status, toggles};
 use crate::pass::planning::{self, Planned};
-use crate::pass::{Config, Error, Files, PassContext, Runtime, drift};
+use crate::pass::{Config, Error, Files, PassContext, drift};
 use crate::state::StateSnapshot;
 
 /// The status and the plan that it follows from.
@@ -34,9 +34,9 @@ pub fn status(config: &Config) -> Result<StatusReport, Error> {
 ///
 /// # Errors
 /// As for [`plan`](crate::pass::plan).
-pub fn status_live(config: &Config, context: &PassContext, runtime: &Runtime) -> Result<StatusReport, Error> {
+pub fn status_live(config: &Config, context: &PassContext) -> Result<StatusReport, Error> {
     let view = planning::view(config)?;
-    let planned = drift::plan_live(config, Files::Committed, context, runtime)?;
+    let planned = drift::plan_live(config, Files::Committed, context)?;
     let mut status = of(&planned, &view, config)?;
     if let Some(drift) = planned.plan.drift() {
         let mut toggles = (*status.toggles).clone();

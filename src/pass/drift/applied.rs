@@ -13,7 +13,7 @@ use crate::state::StateSnapshot;
 #[derive(Debug)]
 pub(super) struct AppliedDocuments<'a> {
     view: &'a StateSnapshot,
-    rules: &'a Rules,
+    pub(super) rules: &'a Rules,
     reader: Option<ObjectReader>,
     /// The toggles with a trusted document.
     documents: BTreeMap<ToggleId, (ObjectId, Format)>,
@@ -22,9 +22,13 @@ pub(super) struct AppliedDocuments<'a> {
 }
 
 impl<'a> AppliedDocuments<'a> {
-    /// Lists the applied documents of the toggles that match all of `scopes`.
-    pub(super) fn of(view: &'a StateSnapshot, rules: &'a Rules, scopes: &[&Scope]) -> Result<Self, Error> {
-        let is_wanted = |id: &ToggleId| scopes.iter().all(|scope| scope.contains(id));
+    /// Lists the applied documents of the toggles that match `--only` and `globs`.
+    pub(super) fn of(
+        view: &'a StateSnapshot,
+        rules: &'a Rules,
+        globs: Option<&Scope>,
+    ) -> Result<Self, Error> {
+        let is_wanted = |id: &ToggleId| is_wanted(id, rules, globs);
         let reader = view.reader()?;
         let mut documents = applied_tree(view, reader.as_ref())?;
         for (id, sent) in view.settled() {
@@ -89,4 +93,9 @@ impl<'a> AppliedDocuments<'a> {
         let read = document::read(&name, format, &blob, self.rules.kind);
         Ok(read.payload.map(version))
     }
+}
+
+/// Returns whether a toggle matches `--only` and `globs`.
+pub(super) fn is_wanted(id: &ToggleId, rules: &Rules, globs: Option<&Scope>) -> bool {
+    rules.policy.scope.contains(id) && globs.is_none_or(|globs| globs.contains(id))
 }

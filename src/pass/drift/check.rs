@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::request::{DriftScan, ScanDepth, ScanRequest};
 use super::scanner::DriftScanner;
 use crate::model::{Scope, ToggleId};
-use crate::pass::{Config, Error, Files, PassContext, Planned, Runtime, planning};
+use crate::pass::{Config, Error, Files, PassContext, Planned, planning};
 use crate::plan::{DriftReport, OnDrift, Plan};
 use crate::state::StateSnapshot;
 
@@ -19,11 +19,11 @@ pub struct DriftCheck<'a> {
 }
 
 impl DriftCheck<'_> {
-    /// Reads the state, the source and the service. Blocks; must not be called on a thread of `runtime`.
+    /// Reads the state, the source and the service. Blocks.
     ///
     /// # Errors
     /// If the source or the state cannot be read, if nothing is applied, or if no applied toggle matches.
-    pub fn run(&self, config: &Config, context: &PassContext, runtime: &Runtime) -> Result<DriftScan, Error> {
+    pub fn run(&self, config: &Config, context: &PassContext) -> Result<DriftScan, Error> {
         // State before source, as in a pass.
         let view = planning::view(config)?;
         if !view.has_applied() && view.settled().is_empty() {
@@ -32,15 +32,13 @@ impl DriftCheck<'_> {
         let planned = planning::with_snapshot(&config.source, |snapshot| {
             planning::plan_read_only(snapshot, &view, &[], config)
         })?;
-        let scopes = [&config.rules.policy.scope, self.globs];
         let request = ScanRequest {
-            view: &view,
-            scopes: &scopes,
+            globs: Some(self.globs),
             depth: self.depth,
             documents: Some(&documents(&planned.plan)),
-            wanted: &BTreeSet::new(),
+            ..ScanRequest::of(&view)
         };
-        let scan = DriftScanner::open(config)?.scan(config, request, context, runtime)?;
+        let scan = DriftScanner::open(config)?.scan(config, request, context)?;
         match scan.report.applied {
             0 => Err(Error::NothingAppliedMatches(self.globs.globs().to_owned())),
             _ => Ok(scan),
@@ -52,20 +50,15 @@ impl DriftCheck<'_> {
 ///
 /// # Errors
 /// If the source or the state cannot be read. A failed read of the service is part of the plan.
-pub fn plan_live(
-    config: &Config,
-    files: Files,
-    context: &PassContext,
-    runtime: &Runtime,
-) -> Result<Planned, Error> {
+pub fn plan_live(config: &Config, files: Files, context: &PassContext) -> Result<Planned, Error> {
     let view = planning::view(config)?;
     let mut planned = planning::plan(config, files)?;
-    let scan = LiveScan::of(&planned.plan, &view, config, context, runtime)?;
+    let scan = LiveScan::of(&planned.plan, &view, config, context)?;
     let drifted = &scan.scan.report.drifted;
     if config.rules.policy.on_drift == OnDrift::Overwrite && !drifted.is_empty() {
         planned = planning::plan_over(config, files, drifted)?;
     }
-    planned.plan = scan.decide(planned.plan, config, context, runtime)?;
+    planned.plan = scan.decide(planned.plan, config, context)?;
     Ok(planned)
 }
 
@@ -78,10 +71,9 @@ pub(crate) fn with_live(
     view: &StateSnapshot,
     config: &Config,
     context: &PassContext,
-    runtime: &Runtime,
 ) -> Result<Plan, Error> {
-    let scan = LiveScan::of(&plan, view, config, context, runtime)?;
-    scan.decide(plan, config, context, runtime)
+    let scan = LiveScan::of(&plan, view, config, context)?;
+    scan.decide(plan, config, context)
 }
 
 /// What the service has of the toggles of a plan.
@@ -96,18 +88,15 @@ impl LiveScan {
         view: &StateSnapshot,
         config: &Config,
         context: &PassContext,
-        runtime: &Runtime,
     ) -> Result<Self, Error> {
         let documents = documents(plan);
         let request = ScanRequest {
-            view,
-            scopes: &[&config.rules.policy.scope],
-            depth: ScanDepth::Changes,
             documents: Some(&documents),
-            wanted: &documents,
+            wanted: Some(&documents),
+            ..ScanRequest::of(view)
         };
         let mut scanner = DriftScanner::open(config)?;
-        let scan = scanner.scan(config, request, context, runtime)?;
+        let scan = scanner.scan(config, request, context)?;
         match scan.is_interrupted {
             true => Err(Error::Cancelled),
             false => Ok(Self { scanner, scan }),
@@ -119,10 +108,9 @@ impl LiveScan {
         plan: Plan,
         config: &Config,
         context: &PassContext,
-        runtime: &Runtime,
     ) -> Result<Plan, Error> {
         let Self { scanner, scan } = self;
-        let newer = scanner.deciding_versions(&plan, &scan.live, config, context, runtime)?;
+        let newer = scanner.deciding_versions(&plan, &scan.live, config, context)?;
         // A plan lists documents, and the missing toggles of new ones are held.
         let report = DriftReport {
             undocumented: Vec::new(),

@@ -2,7 +2,6 @@
 //! toggles that may have changed.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use futures_util::{StreamExt as _, stream};
@@ -54,13 +53,12 @@ pub(super) struct EnvironmentFound {
     pub(super) listed: Option<Vec<Key>>,
 }
 
-/// Reads several environments. Clones share everything.
-#[derive(Clone)]
+/// Reads several environments.
 pub(super) struct Reading {
-    session: Arc<ReadSession>,
+    session: ReadSession,
     // With its own breaker, because a service may be reachable where its SDK endpoint is not.
-    sdk_session: Arc<ReadSession>,
-    open: Arc<Semaphore>,
+    sdk_session: ReadSession,
+    open: Semaphore,
     in_flight: usize,
     found: Sender<ScanFound>,
 }
@@ -68,9 +66,9 @@ pub(super) struct Reading {
 impl Reading {
     pub(super) fn new(reader: &LiveReader, in_flight: usize, found: Sender<ScanFound>) -> Self {
         Self {
-            session: Arc::new(ReadSession::new(reader.clone())),
-            sdk_session: Arc::new(ReadSession::new(reader.clone())),
-            open: Arc::new(Semaphore::new(in_flight)),
+            session: ReadSession::new(reader.clone()),
+            sdk_session: ReadSession::new(reader.clone()),
+            open: Semaphore::new(in_flight),
             in_flight,
             found,
         }

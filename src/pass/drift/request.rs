@@ -20,14 +20,28 @@ pub enum ScanDepth {
 pub struct ScanRequest<'a> {
     /// What was applied.
     pub view: &'a StateSnapshot,
-    /// The toggles to compare: those that match all of these.
-    pub scopes: &'a [&'a Scope],
+    /// The toggles to compare, of those that match `--only`; none for all of them.
+    pub globs: Option<&'a Scope>,
     /// The toggles to read.
     pub depth: ScanDepth,
     /// The toggles with documents. If given, all lists are read, so that toggles without one are found.
     pub documents: Option<&'a BTreeSet<ToggleId>>,
     /// Further toggles to read, applied or not.
-    pub wanted: &'a BTreeSet<ToggleId>,
+    pub wanted: Option<&'a BTreeSet<ToggleId>>,
+}
+
+impl<'a> ScanRequest<'a> {
+    /// Compares every toggle of `view`, and reads those that may have changed.
+    #[must_use]
+    pub const fn of(view: &'a StateSnapshot) -> Self {
+        Self {
+            view,
+            globs: None,
+            depth: ScanDepth::Changes,
+            documents: None,
+            wanted: None,
+        }
+    }
 }
 
 /// The result of a scan.

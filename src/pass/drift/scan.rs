@@ -1,23 +1,18 @@
 //! One scan: receives what is read, and compares it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::mpsc::{self, Receiver};
-use std::time::Duration;
+use std::sync::mpsc;
 
-use super::applied::AppliedDocuments;
+use super::applied::{AppliedDocuments, is_wanted};
 use super::memory::{KnownDifference, ScanMemory};
 use super::reading::{EnvironmentFound, EnvironmentPlan, Reading, ScanFound};
 use super::request::{DriftScan, ScanRequest};
 use super::versions::versions_from;
 use crate::model::{EnvironmentId, Live, LiveToggle, ToggleId};
-use crate::pass::runtime::Waited;
-use crate::pass::{Error, PassContext, Rules, Runtime};
+use crate::pass::{Error, PassContext, Rules};
 use crate::plan::{DraftedToggle, DriftReport, DriftedToggle, Lack, LiveChange, MissingToggle, UnreadToggle};
 use crate::service::LiveReader;
 use crate::state::{EqualVersion, StateSnapshot};
-
-/// The time between looks at what was received.
-const TURN: Duration = Duration::from_millis(20);
 
 /// A scan that is running.
 pub(super) struct Scan<'a> {
@@ -61,34 +56,23 @@ impl<'a> Scan<'a> {
         environments: Vec<EnvironmentPlan>,
         in_flight: usize,
         context: &PassContext,
-        runtime: &Runtime,
     ) -> Result<(), Error> {
         self.environments = environments.iter().map(|plan| plan.environment.clone()).collect();
         let (sender, found) = mpsc::channel();
         let reading = Reading::new(&self.reader, in_flight, sender);
-        let task = runtime.spawn(reading.run(environments, context.stop.clone()));
-        loop {
-            let waited = runtime.wait(&task, TURN);
-            self.receive(&found)?;
-            match waited {
-                Waited::Done(()) => break,
-                Waited::Elapsed => {}
-                Waited::Cancelled => return Err(Error::Cancelled),
-            }
-        }
-        // Whatever was sent before the end has been received.
-        self.is_interrupted = context.is_stopped();
-        Ok(())
-    }
-
-    fn receive(&mut self, found: &Receiver<ScanFound>) -> Result<(), Error> {
-        for found in found.try_iter() {
+        let task = context
+            .runtime
+            .spawn(reading.run(environments, context.stop.clone()));
+        // Until the task drops the sender.
+        for found in found {
             match found {
                 ScanFound::Environment(environment) => self.environment(environment),
                 ScanFound::Live(id, Ok(live)) => self.toggle(id, live)?,
                 ScanFound::Live(id, Err(failure)) => self.unread(id, failure.to_string()),
             }
         }
+        context.runtime.finish(&task)?;
+        self.is_interrupted = context.is_stopped();
         Ok(())
     }
 
@@ -131,7 +115,7 @@ impl<'a> Scan<'a> {
             // The service ignores case.
             let folded: BTreeSet<String> = claimed.map(|id| id.as_str().to_lowercase()).collect();
             let is_extra = |id: &ToggleId| {
-                self.request.scopes.iter().all(|scope| scope.contains(id))
+                is_wanted(id, self.applied.rules, self.request.globs)
                     && !folded.contains(&id.as_str().to_lowercase())
             };
             self.report.undocumented.extend(ids.filter(is_extra));
@@ -142,7 +126,7 @@ impl<'a> Scan<'a> {
     fn toggle(&mut self, id: ToggleId, live: Live) -> Result<(), Error> {
         self.memory.unread.remove(&id);
         self.memory.compared.insert(id.clone());
-        if self.request.wanted.contains(&id) {
+        if self.request.wanted.is_some_and(|wanted| wanted.contains(&id)) {
             self.live.insert(id.clone(), live.clone());
         }
         if self.applied.object(&id).is_none() {
@@ -245,13 +229,12 @@ impl<'a> Scan<'a> {
         &mut self,
         in_flight: usize,
         context: &PassContext,
-        runtime: &Runtime,
     ) -> Result<(), Error> {
         let changes = self.new.iter().filter_map(|id| match self.memory.known.get(id) {
             Some(KnownDifference::Drifted(drifted)) => Some((id.clone(), drifted.live.version)),
             _ => None,
         });
-        let read = versions_from(&self.reader, changes.collect(), in_flight, context, runtime)?;
+        let read = versions_from(&self.reader, changes.collect(), in_flight, context)?;
         for (id, versions) in read {
             if let Some(KnownDifference::Drifted(drifted)) = self.memory.known.get_mut(&id) {
                 let found = versions
@@ -266,7 +249,7 @@ impl<'a> Scan<'a> {
 
     /// Leaves out the differences of toggles that were applied while they were read.
     pub(super) fn leave_out_published(&mut self, view: &StateSnapshot, rules: &Rules) -> Result<(), Error> {
-        let now = AppliedDocuments::of(view, rules, self.request.scopes)?;
+        let now = AppliedDocuments::of(view, rules, self.request.globs)?;
         for id in std::mem::take(&mut self.new) {
             if now.object(&id) != self.applied.object(&id) {
                 self.is_outrun = true;

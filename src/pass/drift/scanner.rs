@@ -10,7 +10,7 @@ use super::request::{DriftScan, ScanDepth, ScanRequest};
 use super::scan::Scan;
 use super::versions::versions_from;
 use crate::model::{EnvironmentId, Live, LiveVersion, ToggleId};
-use crate::pass::{Config, Error, PassContext, Runtime, planning};
+use crate::pass::{Config, Error, PassContext, planning};
 use crate::plan::{DriftFact, DriftedToggle, LiveDecision, Plan, StateEdit, decide_live};
 use crate::service::{ClientConfig, LiveReader};
 use crate::state::LiveVersions;
@@ -40,7 +40,7 @@ impl DriftScanner {
         })
     }
 
-    /// Compares the service with what was applied. Blocks; must not be called on a thread of `runtime`.
+    /// Compares the service with what was applied. Blocks.
     ///
     /// # Errors
     /// If the state cannot be read. A failed read of the service is part of the report.
@@ -49,11 +49,10 @@ impl DriftScanner {
         config: &Config,
         request: ScanRequest<'_>,
         context: &PassContext,
-        runtime: &Runtime,
     ) -> Result<DriftScan, Error> {
         // The old token stays in use if the new one cannot be read.
         let _ = self.reader.reload_token();
-        let applied = AppliedDocuments::of(request.view, &config.rules, request.scopes)?;
+        let applied = AppliedDocuments::of(request.view, &config.rules, request.globs)?;
         self.memory.forget(&applied);
         let is_full = request.depth == ScanDepth::Everything || self.memory.versions.scans + 1 >= FULL_EVERY;
         if is_full {
@@ -61,8 +60,8 @@ impl DriftScanner {
         }
         let environments = self.environments(&applied, request, is_full);
         let mut scan = Scan::new(self.reader.clone(), &mut self.memory, &applied, request);
-        scan.run(environments, config.limits.in_flight, context, runtime)?;
-        scan.read_comments(config.limits.in_flight, context, runtime)?;
+        scan.run(environments, config.limits.in_flight, context)?;
+        scan.read_comments(config.limits.in_flight, context)?;
         if scan.has_new_differences() {
             scan.leave_out_published(&planning::view(config)?, &config.rules)?;
         }
@@ -95,7 +94,6 @@ impl DriftScanner {
         live: &BTreeMap<ToggleId, Live>,
         config: &Config,
         context: &PassContext,
-        runtime: &Runtime,
     ) -> Result<BTreeMap<ToggleId, Vec<LiveVersion>>, Error> {
         let changes = plan.changes().iter();
         let wanted = changes.filter_map(|change| {
@@ -109,7 +107,6 @@ impl DriftScanner {
             wanted.collect(),
             config.limits.in_flight,
             context,
-            runtime,
         )
     }
 
@@ -157,7 +154,7 @@ impl DriftScanner {
                 .or_default()
                 .insert(id.clone(), expected);
         }
-        for id in request.wanted {
+        for id in request.wanted.into_iter().flatten() {
             toggles
                 .entry(id.environment())
                 .or_default()

@@ -215,7 +215,7 @@ impl Sender {
         loop {
             self.granted().await?;
             let begun = self.job.journal.begin(toggle, sent);
-            if let Some(begun) = self.job.runtime.recorded(begun).await? {
+            if let Some(begun) = self.job.context.runtime.recorded(begun).await? {
                 return Ok(begun);
             }
         }

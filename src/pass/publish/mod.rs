@@ -34,7 +34,6 @@ use tokio::sync::watch;
 use super::Error;
 use super::context::PassContext;
 use super::report::PublishSummary;
-use super::runtime::Runtime;
 use super::stop_reason::StopReason;
 use crate::model::{Action, CommitId, Sent};
 use crate::plan::{Approved, Before, Change, Policy};
@@ -62,7 +61,6 @@ pub(crate) struct PublishJob {
     pub(crate) service: Service,
     pub(crate) journal: Journal,
     pub(crate) limits: Limits,
-    pub(crate) runtime: Runtime,
     pub(crate) clock: Clock,
     pub(crate) context: PassContext,
 }
@@ -159,7 +157,6 @@ mod tests {
             service: _,
             journal: Journal { .. },
             limits: Limits { .. },
-            runtime: _,
             clock: _,
             context: PassContext { .. },
         } = job;

@@ -108,8 +108,7 @@ impl Site {
         context: &PassContext,
         order: &AtomicUsize,
     ) -> Result<Report, Error> {
-        let runtime = Runtime::Simulated(Arc::new(machine.clone()));
-        let result = reconciler.pass(context, &runtime);
+        let result = reconciler.pass(context);
         match &result {
             Ok(report) => {
                 if report.is_complete() {
@@ -131,7 +130,7 @@ impl Site {
         let order = Arc::new(AtomicUsize::new(self.revisions.order(revision)));
         match self.open(machine, config, &order) {
             Ok(mut reconciler) => {
-                let context = PassContext::new(job.stop, |_| {});
+                let context = PassContext::new(runtime(machine), job.stop, |_| {});
                 drop(self.pass(machine, &mut reconciler, &context, &order));
             }
             Err(error) => machine.say(format_args!("cannot open the state: {}", chain(&error))),
@@ -183,7 +182,7 @@ impl Site {
             Arc::clone(&looked),
             Arc::clone(order),
         );
-        let context = PassContext::new(halted, move |event| {
+        let context = PassContext::new(runtime(machine), halted, move |event| {
             if let Event::Looked(commit) = event {
                 let number = revisions.number(*commit).expect("a commit of the history");
                 order_now.store(revisions.order(number), Ordering::SeqCst);
@@ -211,6 +210,10 @@ impl Site {
             pass.halt.send_replace(true);
         }
     }
+}
+
+fn runtime(machine: &Machine) -> Runtime {
+    Runtime::Simulated(Arc::new(machine.clone()))
 }
 
 /// How a job is run.
