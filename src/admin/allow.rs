@@ -1,11 +1,13 @@
 //! `POST /allow`: releases what a rail or a first pass holds, or a revision that looks stale, without a restart.
 
+use std::net::SocketAddr;
+
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::answer::{json, problem_with_hint};
-use super::operator::{Caller, OperatorRequest};
+use super::answer::{command, json, problem_with_hint};
+use super::operator::OperatorRequest;
 use crate::daemon::{AllowRequest, Released};
 use crate::model::{Allowance, EnvironmentId, Override, escaped, rfc3339};
 
@@ -24,7 +26,7 @@ pub(super) async fn allow(request: OperatorRequest) -> Result<Response, Response
     Ok(json(StatusCode::OK, &shown(&released)))
 }
 
-fn log(released: &Released, caller: Caller) {
+fn log(released: &Released, caller: SocketAddr) {
     let Released { allowance, toggles } = released;
     let Allowance {
         what,
@@ -74,16 +76,12 @@ struct Body {
     revision: String,
 }
 
-fn parse(body: &[u8], caller: Caller, now: i64) -> Result<AllowRequest, String> {
-    // As a list, a command would be accepted without the names of its fields.
-    if !body.trim_ascii_start().starts_with(b"{") {
-        return Err("could not read the command: the body is not a JSON object".to_owned());
-    }
+fn parse(body: &[u8], caller: SocketAddr, now: i64) -> Result<AllowRequest, String> {
     let Body {
         environment,
         what,
         revision,
-    } = serde_json::from_slice(body).map_err(|error| format!("could not read the command: {error}"))?;
+    } = command(body)?;
     let environment = environment.map(|text| {
         text.parse::<EnvironmentId>()
             .map_err(|error| format!("`{}` is not an environment: {error}", escaped(&text)))

@@ -2,14 +2,16 @@
 
 use std::num::NonZeroUsize;
 
+use axum::body::Body;
 use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::model::harmless_json;
+use crate::model::{escaped, harmless_json};
 
 /// Returns a refusal: a status and its reason.
 pub(super) fn problem(status: StatusCode, reason: &str) -> Response {
@@ -19,6 +21,15 @@ pub(super) fn problem(status: StatusCode, reason: &str) -> Response {
 /// Returns a refusal with a way out.
 pub(super) fn problem_with_hint(status: StatusCode, reason: &str, hint: &str) -> Response {
     json(status, &json!({ "error": reason, "hint": hint }))
+}
+
+/// Returns the refusal of a parameter or a body, with an example of a valid request.
+pub(super) fn invalid(reason: &str, example: &str) -> Response {
+    problem_with_hint(StatusCode::BAD_REQUEST, &escaped(reason).to_string(), example)
+}
+
+pub(super) fn shutting_down() -> Response {
+    problem(StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down")
 }
 
 /// Parameters that may not be valid.
@@ -61,7 +72,20 @@ impl TryFrom<String> for PageLimit {
 }
 
 pub(super) fn json(status: StatusCode, value: &Value) -> Response {
-    let headers = [(header::CONTENT_TYPE, "application/json")];
     let body = format!("{}\n", harmless_json(&value.to_string()));
-    (status, headers, body).into_response()
+    (status, json_body(body)).into_response()
+}
+
+/// Returns a success whose body is JSON.
+pub(super) fn json_body(body: impl Into<Body>) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], body.into()).into_response()
+}
+
+/// Reads the body of a command, a JSON object.
+pub(super) fn command<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
+    // As a list, a command would be accepted without the names of its fields.
+    if !body.trim_ascii_start().starts_with(b"{") {
+        return Err("could not read the command: the body is not a JSON object".to_owned());
+    }
+    serde_json::from_slice(body).map_err(|error| format!("could not read the command: {error}"))
 }

@@ -5,18 +5,18 @@ use std::iter::once;
 use std::sync::{Arc, PoisonError};
 
 use axum::extract::State;
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse as _, Response};
+use axum::http::StatusCode;
+use axum::response::Response;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::AdminState;
-use super::answer::{PageLimit, Parameters, problem, problem_with_hint, valid};
-use super::deliveries::DeliveriesShown;
+use super::answer::{PageLimit, Parameters, invalid, json_body, problem_with_hint, shutting_down, valid};
+use super::deliveries::Deliveries;
 use super::json_stream::json_stream;
 use super::selection::Selection;
 use crate::daemon::{Overview, Readiness, Status, StatusJson, ToggleStatus};
-use crate::model::{BUILD, HarmlessJsonWriter, ToggleId, escaped};
+use crate::model::{BUILD, HarmlessJsonWriter, ToggleId};
 use crate::plan::render;
 
 const EXAMPLE: &str =
@@ -49,19 +49,14 @@ pub(super) async fn status(
     State(shared): State<AdminState>,
     parameters: Parameters<StatusParameters>,
 ) -> Result<Response, Response> {
-    let refused = |reason: &str| refused(reason, EXAMPLE);
-    let parameters = valid(parameters).map_err(|reason| refused(&reason))?;
-    let page = StatusPage::parse(&parameters).map_err(|reason| refused(&reason))?;
+    let refused = |reason: String| invalid(&reason, EXAMPLE);
+    let parameters = valid(parameters).map_err(refused)?;
+    let page = StatusPage::parse(&parameters).map_err(refused)?;
     if parameters != StatusParameters::default() {
         return Ok(json_stream(shared, move |shared| shared.status_pieces(page)));
     }
-    match shared.large_answer(AdminState::status_answer).await {
-        Some(body) => Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response()),
-        None => Err(problem(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "the server is shutting down",
-        )),
-    }
+    let body = shared.blocking(&shared.0.large_answers, AdminState::status_answer);
+    body.await.map(json_body).ok_or_else(shutting_down)
 }
 
 /// The parameters of `/api/plan`.
@@ -79,10 +74,9 @@ pub(super) async fn plan(
     State(shared): State<AdminState>,
     parameters: Parameters<PlanParameters>,
 ) -> Result<Response, Response> {
-    let refused = |reason: &str| refused(reason, PLAN_EXAMPLE);
-    let PlanParameters { after, limit } = valid(parameters).map_err(|reason| refused(&reason))?;
-    let after = after.map(|id| toggle_id(&id)).transpose();
-    let after = after.map_err(|reason| refused(&reason))?;
+    let refused = |reason: String| invalid(&reason, PLAN_EXAMPLE);
+    let PlanParameters { after, limit } = valid(parameters).map_err(refused)?;
+    let after = after.map(|id| toggle_id(&id)).transpose().map_err(refused)?;
     let limit = limit.map_or(PLAN_LIMIT, |limit| limit.get().min(MOST_PLANNED));
     let plan = shared.0.admin.status.borrow().plan.clone();
     let Some(plan) = plan else {
@@ -94,10 +88,6 @@ pub(super) async fn plan(
         let toggle_of = |path: &str| shared.0.admin.paths.toggle(path);
         render::page_pieces(plan.0, after.as_ref(), limit, &toggle_of)
     }))
-}
-
-fn refused(reason: &str, example: &str) -> Response {
-    problem_with_hint(StatusCode::BAD_REQUEST, &escaped(reason).to_string(), example)
 }
 
 fn toggle_id(after: &str) -> Result<ToggleId, String> {
@@ -176,11 +166,11 @@ struct AfterToggles<'a> {
     matching: usize,
     /// Where the next page begins: after this toggle. None at the end.
     next: Option<&'a ToggleId>,
-    webhooks: &'a Option<DeliveriesShown>,
+    webhooks: &'a Option<Deliveries>,
 }
 
 /// What a response of `/api/status` depends on besides the status.
-pub(super) type StatusKey = (Readiness, Option<DeliveriesShown>);
+pub(super) type StatusKey = (Readiness, Option<Deliveries>);
 
 impl AdminState {
     /// Returns a page of the status in pieces.
@@ -210,10 +200,10 @@ impl AdminState {
     }
 
     /// Returns the record of webhooks; nothing if no webhook secret is set.
-    fn deliveries(&self) -> Option<DeliveriesShown> {
+    fn deliveries(&self) -> Option<Deliveries> {
         let deliveries = self.0.deliveries.lock().unwrap_or_else(PoisonError::into_inner);
         let is_open = self.0.admin.webhook_secret.is_some();
-        is_open.then(|| deliveries.shown())
+        is_open.then(|| deliveries.clone())
     }
 }
 

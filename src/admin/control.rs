@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json as value;
 
 use super::AdminState;
-use super::answer::{json, problem, problem_with_hint};
+use super::answer::{command, json, problem, problem_with_hint};
 use super::operator::OperatorRequest;
 use crate::daemon::ScopedSuspensionJson;
 use crate::model::{Suspension, SuspensionScope, SuspensionScopeError, duration, escaped, rfc3339};
@@ -100,11 +100,7 @@ struct Resumption {
 fn read<T: Default + DeserializeOwned>(body: &[u8]) -> Result<T, String> {
     match body.trim_ascii() {
         b"" => Ok(T::default()),
-        // As a list, a command would be accepted without the names of its fields.
-        text if !text.starts_with(b"{") => {
-            Err("could not read the command: the body is not a JSON object".to_owned())
-        }
-        text => serde_json::from_slice(text).map_err(|error| format!("could not read the command: {error}")),
+        text => command(text),
     }
 }
 

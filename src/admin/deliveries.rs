@@ -3,7 +3,6 @@
 //! Forges do not repeat a delivery, so an operator has to be able to find out why one had no effect. Reasons come from
 //! the code, never from a request: the record cannot grow, and one reason is logged once a minute at most.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -25,38 +24,22 @@ pub(super) enum Disposition {
     Refused,
 }
 
-/// The deliveries since the process started.
-#[derive(Debug, Default)]
+/// The deliveries since the process started: the member `webhooks` of `/api/status`.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub(super) struct Deliveries {
     accepted: Option<Tally>,
-    unused: BTreeMap<(Disposition, &'static str), Unused>,
+    /// By outcome and reason.
+    unused: Vec<Unused>,
 }
 
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 struct Tally {
     count: u64,
     last_at: String,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 struct Unused {
-    tally: Tally,
-    kind: WebhookKind,
-    detail: Option<String>,
-    logged_at: Option<Instant>,
-    /// Deliveries since the last log line.
-    unlogged: u64,
-}
-
-/// The member `webhooks` of `/api/status`.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
-pub(super) struct DeliveriesShown {
-    accepted: Option<Tally>,
-    unused: Vec<UnusedShown>,
-}
-
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
-struct UnusedShown {
     outcome: Disposition,
     reason: &'static str,
     #[serde(flatten)]
@@ -64,71 +47,77 @@ struct UnusedShown {
     kind: &'static str,
     /// The subject of the last delivery.
     detail: Option<String>,
+    #[serde(skip)]
+    logged_at: Option<Instant>,
+    /// Deliveries since the last log line.
+    #[serde(skip)]
+    unlogged: u64,
 }
 
 impl Tally {
-    fn add(tally: Option<Self>) -> Self {
-        Self {
-            count: tally.map_or(0, |tally| tally.count) + 1,
-            last_at: rfc3339(super::now()),
-        }
+    fn add(&mut self) {
+        self.count += 1;
+        self.last_at = rfc3339(super::now());
     }
 }
 
 impl Deliveries {
     /// Counts a webhook that fired the trigger.
     pub(super) fn accept(&mut self) {
-        self.accepted = Some(Tally::add(self.accepted.take()));
+        self.accepted.get_or_insert_default().add();
     }
 
     /// Counts a webhook that led to no pass, and logs it unless its reason was logged in the last minute.
     pub(super) fn decline(
         &mut self,
         kind: WebhookKind,
-        disposition: Disposition,
+        outcome: Disposition,
         reason: &'static str,
         detail: Option<String>,
     ) {
         let now = Instant::now();
-        let known = self.unused.remove(&(disposition, reason));
-        let (tally, logged_at, unlogged) = known.map_or((None, None, 0), |known| {
-            (Some(known.tally), known.logged_at, known.unlogged)
-        });
-        let mut unused = Unused {
-            tally: Tally::add(tally),
-            kind,
-            detail: detail.map(|detail| escaped(&detail).to_string()),
-            logged_at,
-            unlogged: unlogged + 1,
-        };
+        let unused = self.unused(outcome, reason);
+        unused.tally.add();
+        unused.kind = kind.as_str();
+        unused.detail = detail.map(|detail| escaped(&detail).to_string());
+        unused.unlogged += 1;
         // A flood of forged webhooks must not fill the log.
-        if logged_at.is_none_or(|at| now.duration_since(at) >= BETWEEN_LINES) {
-            unused.log(disposition, reason);
+        if unused
+            .logged_at
+            .is_none_or(|at| now.duration_since(at) >= BETWEEN_LINES)
+        {
+            unused.log();
             unused.logged_at = Some(now);
             unused.unlogged = 0;
         }
-        self.unused.insert((disposition, reason), unused);
     }
 
-    pub(super) fn shown(&self) -> DeliveriesShown {
-        let unused = self.unused.iter().map(|((outcome, reason), unused)| UnusedShown {
-            outcome: *outcome,
-            reason,
-            tally: unused.tally.clone(),
-            kind: unused.kind.as_str(),
-            detail: unused.detail.clone(),
+    fn unused(&mut self, outcome: Disposition, reason: &'static str) -> &mut Unused {
+        let found = self
+            .unused
+            .binary_search_by_key(&(outcome, reason), |one| (one.outcome, one.reason));
+        let place = found.unwrap_or_else(|place| {
+            let new = Unused {
+                outcome,
+                reason,
+                tally: Tally::default(),
+                kind: "",
+                detail: None,
+                logged_at: None,
+                unlogged: 0,
+            };
+            self.unused.insert(place, new);
+            place
         });
-        DeliveriesShown {
-            accepted: self.accepted.clone(),
-            unused: unused.collect(),
-        }
+        &mut self.unused[place]
     }
 }
 
 impl Unused {
-    fn log(&self, disposition: Disposition, reason: &'static str) {
-        let (kind, detail, count) = (self.kind.as_str(), self.detail.as_deref(), self.unlogged);
-        match disposition {
+    fn log(&self) {
+        let Self { kind, reason, .. } = self;
+        let (detail, count) = (self.detail.as_deref(), self.unlogged);
+        match self.outcome {
             Disposition::Ignored => {
                 tracing::info!(name: "webhook_ignored", kind, reason, detail, count, "webhook ignored");
             }
@@ -147,7 +136,7 @@ mod tests {
     async fn a_reason_is_logged_once_a_minute_and_every_delivery_is_counted() {
         let mut deliveries = Deliveries::default();
         let unlogged = |deliveries: &Deliveries| {
-            let unused: Vec<u64> = deliveries.unused.values().map(|unused| unused.unlogged).collect();
+            let unused: Vec<u64> = deliveries.unused.iter().map(|unused| unused.unlogged).collect();
             unused
         };
         let decline = |deliveries: &mut Deliveries| {
@@ -167,7 +156,7 @@ mod tests {
         tokio::time::advance(BETWEEN_LINES).await;
         decline(&mut deliveries);
         assert_eq!(unlogged(&deliveries), [0, 0]);
-        let shown = serde_json::to_value(deliveries.shown()).unwrap();
+        let shown = serde_json::to_value(&deliveries).unwrap();
         assert_eq!(shown["unused"][1]["count"], 4, "{shown}");
     }
 
@@ -181,7 +170,7 @@ mod tests {
             "another repository",
             detail,
         );
-        let shown = serde_json::to_value(deliveries.shown()).unwrap();
+        let shown = serde_json::to_value(&deliveries).unwrap();
         assert_eq!(shown["unused"][0]["detail"], "acme/\\u{1b}[31mred\\n");
         assert_eq!(shown["unused"][0]["outcome"], "ignored");
         assert_eq!(shown["accepted"], serde_json::Value::Null);

@@ -3,12 +3,14 @@
 //! Both read the state folder through their own handle, so that a pass never waits for them.
 
 use axum::extract::{Path, State};
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::StatusCode;
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
 use super::AdminState;
-use super::answer::{PageLimit, Parameters, problem, problem_with_hint, valid};
+use super::answer::{
+    PageLimit, Parameters, invalid, json_body, problem, problem_with_hint, shutting_down, valid,
+};
 use crate::daemon::{DeploymentJson, DeploymentLog, DeploymentPart, deployment_json, history_json};
 use crate::model::{CommitId, HistoryPage, Scope, ToggleId, escaped, harmless_json};
 
@@ -41,14 +43,15 @@ pub(super) struct PartParameters {
 pub(super) async fn page(
     State(shared): State<AdminState>,
     parameters: Parameters<PageParameters>,
-) -> Result<Response, InvalidParameter> {
+) -> Result<Response, Response> {
+    let refused = |reason: String| invalid(&reason, EXAMPLE);
     let PageParameters {
         limit,
         before,
         toggle,
-    } = valid(parameters).map_err(InvalidParameter)?;
-    let scope = scope(toggle)?;
-    let before = before.map(|text| commit(&text)).transpose()?;
+    } = valid(parameters).map_err(refused)?;
+    let scope = scope(toggle).map_err(refused)?;
+    let before = before.map(|text| commit(&text)).transpose().map_err(refused)?;
     let limit = limit.map_or(LIMIT, PageLimit::get).min(MOST);
     let read = shared.page(move |shared| {
         let page = shared.0.admin.history.page(&scope, before, limit);
@@ -62,21 +65,19 @@ pub(super) async fn deployment(
     State(shared): State<AdminState>,
     Path(id): Path<String>,
     parameters: Parameters<PartParameters>,
-) -> Result<Response, InvalidParameter> {
-    let PartParameters { limit, after, toggle } = valid(parameters).map_err(InvalidParameter)?;
-    let (id, scope) = (commit(&id)?, scope(toggle)?);
+) -> Result<Response, Response> {
+    let refused = |reason: String| invalid(&reason, EXAMPLE);
+    let PartParameters { limit, after, toggle } = valid(parameters).map_err(refused)?;
+    let (id, scope) = (commit(&id).map_err(refused)?, scope(toggle).map_err(refused)?);
     let after = after.map(|text| {
         text.parse::<ToggleId>()
-            .map_err(|error| InvalidParameter(format!("`{}` is not a toggle: {error}", escaped(&text))))
+            .map_err(|error| format!("`{}` is not a toggle: {error}", escaped(&text)))
     });
-    let after = after.transpose()?;
+    let after = after.transpose().map_err(refused)?;
     let limit = limit.map_or(LIMIT, PageLimit::get).min(MOST);
     let read = shared.page(move |shared| {
-        let part = shared
-            .0
-            .admin
-            .history
-            .deployment(id, &scope, after.as_ref(), limit);
+        let history = &shared.0.admin.history;
+        let part = history.deployment(id, &scope, after.as_ref(), limit);
         part.map(|part| part.map(|part| part_body(&part)))
             .map_err(|error| error.in_full())
     });
@@ -111,10 +112,7 @@ fn part_body(part: &DeploymentPart) -> String {
 /// Returns the response for a body, for a commit that is not part of the history, or for an error.
 fn response(read: Option<Result<Option<String>, String>>) -> Response {
     match read {
-        Some(Ok(Some(body))) => {
-            let body = format!("{}\n", harmless_json(&body));
-            ([(header::CONTENT_TYPE, "application/json")], body).into_response()
-        }
+        Some(Ok(Some(body))) => json_body(format!("{}\n", harmless_json(&body))),
         Some(Ok(None)) => {
             let reason = "the commit is not part of the deployment history";
             problem_with_hint(StatusCode::NOT_FOUND, reason, EXAMPLE)
@@ -123,37 +121,21 @@ fn response(read: Option<Result<Option<String>, String>>) -> Response {
             let reason = format!("could not read the deployment history: {reason}");
             problem(StatusCode::INTERNAL_SERVER_ERROR, &reason)
         }
-        None => problem(StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down"),
+        None => shutting_down(),
     }
 }
 
-fn scope(toggle: Option<String>) -> Result<Scope, InvalidParameter> {
+fn scope(toggle: Option<String>) -> Result<Scope, String> {
     let globs: Vec<String> = toggle.into_iter().collect();
-    let scope = Scope::new(&globs).map_err(|error| InvalidParameter(error.to_string()))?;
+    let scope = Scope::new(&globs).map_err(|error| error.to_string())?;
     let is_unmatchable = scope.unmatchable().next().is_some();
     match is_unmatchable {
         false => Ok(scope),
-        true => Err(InvalidParameter(
-            "`toggle` is `project/environment/toggle`, or a glob over that".to_owned(),
-        )),
+        true => Err("`toggle` is `project/environment/toggle`, or a glob over that".to_owned()),
     }
 }
 
-fn commit(text: &str) -> Result<CommitId, InvalidParameter> {
+fn commit(text: &str) -> Result<CommitId, String> {
     let parsed = text.parse().map(CommitId);
-    parsed.map_err(|error| {
-        InvalidParameter(format!(
-            "`{}` is not the full id of a commit: {error}",
-            escaped(text)
-        ))
-    })
-}
-
-/// Why a parameter of the request is not valid.
-pub(super) struct InvalidParameter(String);
-
-impl IntoResponse for InvalidParameter {
-    fn into_response(self) -> Response {
-        problem_with_hint(StatusCode::BAD_REQUEST, &escaped(&self.0).to_string(), EXAMPLE)
-    }
+    parsed.map_err(|error| format!("`{}` is not the full id of a commit: {error}", escaped(text)))
 }

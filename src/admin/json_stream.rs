@@ -4,12 +4,12 @@
 use std::io::{self, Write as _};
 
 use axum::body::Body;
-use axum::http::header;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::unfold;
 
 use super::AdminState;
+use super::answer::json_body;
 use crate::model::HarmlessJsonWriter;
 
 /// Pieces are joined up to this size.
@@ -36,8 +36,7 @@ where
             None => Some((Err(io::Error::other("shutting down")), (shared, None))),
         }
     });
-    let headers = [(header::CONTENT_TYPE, "application/json")];
-    (headers, Body::from_stream(chunks)).into_response()
+    json_body(Body::from_stream(chunks))
 }
 
 fn chunk(pieces: &mut impl Iterator<Item = String>) -> Bytes {

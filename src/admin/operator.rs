@@ -1,6 +1,5 @@
 //! Requests of operators: each carries the admin token, in a header that a browser never adds by itself.
 
-use std::fmt;
 use std::net::SocketAddr;
 
 use axum::body::Bytes;
@@ -16,20 +15,11 @@ use crate::model::escaped;
 /// The largest request of an operator, in bytes.
 pub(super) const LARGEST_BODY: usize = 1 << 20;
 
-/// The address of the client that sends a request, for the log.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Caller(pub(super) SocketAddr);
-
-impl fmt::Display for Caller {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
 /// An authorized request of an operator.
 pub(super) struct OperatorRequest {
     pub(super) shared: AdminState,
-    pub(super) caller: Caller,
+    /// The address of its client, for the log.
+    pub(super) caller: SocketAddr,
     pub(super) body: Bytes,
 }
 
@@ -43,7 +33,7 @@ impl FromRequest<AdminState> for OperatorRequest {
     type Rejection = Response;
 
     async fn from_request(request: Request, shared: &AdminState) -> Result<Self, Response> {
-        let caller = request.extensions().get::<Caller>();
+        let caller = request.extensions().get::<SocketAddr>();
         let caller = *caller.expect("the server adds the caller to every request");
         let headers = request.headers().clone();
         // Read even for a wrong token: a sender that is cut off in the middle of its body misses the response.
@@ -65,7 +55,7 @@ impl FromRequest<AdminState> for OperatorRequest {
 }
 
 impl AdminState {
-    async fn authorize(&self, headers: &HeaderMap, caller: Caller) -> Result<(), Response> {
+    async fn authorize(&self, headers: &HeaderMap, caller: SocketAddr) -> Result<(), Response> {
         let Some(source) = &self.0.admin.admin_token else {
             return Err(problem_with_hint(
                 StatusCode::FORBIDDEN,

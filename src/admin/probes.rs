@@ -50,16 +50,7 @@ pub(super) async fn metrics(State(shared): State<AdminState>) -> Response {
 }
 
 impl AdminState {
-    /// Makes a response that may take a while and megabytes, on a thread that serves no other requests. Returns
-    /// nothing while the process is shutting down.
-    pub(super) async fn large_answer<T: Send + 'static>(
-        &self,
-        make: impl FnOnce(&Self) -> T + Send + 'static,
-    ) -> Option<T> {
-        self.blocking(&self.0.large_answers, make).await
-    }
-
-    /// Renders a page or reads a part of the history, likewise.
+    /// Renders a page or reads a part of the history, in turn with others. See [`AdminState::blocking`].
     pub(super) async fn page<T: Send + 'static>(
         &self,
         make: impl FnOnce(&Self) -> T + Send + 'static,
@@ -67,7 +58,9 @@ impl AdminState {
         self.blocking(&self.0.pages, make).await
     }
 
-    async fn blocking<T: Send + 'static>(
+    /// Makes a response that may take a while and megabytes, on a thread that serves no other requests. Returns
+    /// nothing while the process is shutting down.
+    pub(super) async fn blocking<T: Send + 'static>(
         &self,
         turns: &Arc<Semaphore>,
         make: impl FnOnce(&Self) -> T + Send + 'static,

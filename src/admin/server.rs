@@ -22,7 +22,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::answer::problem;
-use super::operator::{Caller, LARGEST_BODY};
+use super::operator::LARGEST_BODY;
 use super::webhook_kind::WebhookKind;
 use super::{
     Admin, AdminState, LONGEST_CONNECTION, LONGEST_REQUEST, allow, api, control, history, page, probes,
@@ -48,7 +48,7 @@ pub async fn serve(listener: TcpListener, admin: Admin, shutdown: impl Future<Ou
             accepted = accept(&listener, &places) => accepted,
             () = &mut shutdown => break,
         };
-        let service = TowerToHyperService::new(router.clone().layer(Extension(Caller(address))));
+        let service = TowerToHyperService::new(router.clone().layer(Extension(address)));
         let mut http = Builder::new(TokioExecutor::new());
         http.http1().max_buf_size(BUFFER);
         let connection = open.watch(http.serve_connection(TokioIo::new(stream), service).into_owned());

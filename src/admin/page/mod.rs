@@ -17,12 +17,12 @@ mod waiting;
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::HeaderMap;
 use axum::response::Response;
 use maud::{Markup, html};
 use tokio::time::Instant;
 
-use super::answer::{Parameters, problem, valid};
+use super::answer::{Parameters, shutting_down, valid};
 use super::{Admin, AdminState};
 use crate::daemon::{Readiness, Status, ToggleState};
 use crate::web::{NavLink, PageFrame, RenderedPage, safe};
@@ -54,7 +54,7 @@ pub(super) async fn show(
     });
     match page.await {
         Some(page) => page.page.response(&headers),
-        None => problem(StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down"),
+        None => shutting_down(),
     }
 }
 

@@ -1,44 +1,41 @@
-//! The labels of the metrics.
+//! Metrics with labels.
 
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 
 use crate::model::BUILD;
 
-#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-pub(super) struct ResultLabel {
-    pub(super) result: &'static str,
+/// `N` labels: their names and values.
+pub(super) type Labels<const N: usize> = [(&'static str, &'static str); N];
+
+/// A metric with one label.
+#[derive(Clone, Debug)]
+pub(super) struct Labeled<M> {
+    label: &'static str,
+    pub(super) family: Family<Labels<1>, M>,
 }
 
-#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-pub(super) struct OutcomeLabel {
-    pub(super) outcome: &'static str,
-}
+impl<M: Clone + Default> Labeled<M> {
+    /// Creates the metric of each of these values.
+    pub(super) fn new(label: &'static str, values: impl IntoIterator<Item = &'static str>) -> Self {
+        let family = Family::default();
+        let labeled = Self { label, family };
+        values.into_iter().for_each(|value| drop(labeled.with(value)));
+        labeled
+    }
 
-#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-pub(super) struct StateLabel {
-    pub(super) state: &'static str,
-}
-
-#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-pub(super) struct ReasonLabel {
-    pub(super) reason: &'static str,
-}
-
-#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-pub(super) struct BuildLabel {
-    version: &'static str,
-    commit: &'static str,
+    /// Returns the metric of a value.
+    pub(super) fn with(&self, value: &'static str) -> M {
+        self.family.get_or_create_owned(&[(self.label, value)])
+    }
 }
 
 /// Returns the metric that shows the version and the commit of the program.
-pub(super) fn build_info() -> Family<BuildLabel, Gauge> {
-    let build: Family<BuildLabel, Gauge> = Family::default();
-    let label = BuildLabel {
-        version: BUILD.version,
-        commit: BUILD.commit.unwrap_or("unknown"),
-    };
-    let _ = build.get_or_create(&label).set(1);
+pub(super) fn build_info() -> Family<Labels<2>, Gauge> {
+    let build: Family<Labels<2>, Gauge> = Family::default();
+    let commit = BUILD.commit.unwrap_or("unknown");
+    let _ = build
+        .get_or_create(&[("version", BUILD.version), ("commit", commit)])
+        .set(1);
     build
 }

@@ -11,14 +11,13 @@ use std::time::Duration;
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::status::{PassResult, ToggleStatus, Withheld};
 use crate::model::{PublishOutcome, Suspensions, ToggleState, WithheldKind, words};
-use labels::{OutcomeLabel, ReasonLabel, ResultLabel, StateLabel, build_info};
+use labels::{Labeled, build_info};
 use process::Process;
 use source_age::SourceAge;
 
@@ -30,18 +29,18 @@ pub struct Metrics(Arc<Inner>);
 struct Inner {
     registry: Registry,
     commit_to_applied: Histogram,
-    drift_scans: Family<ResultLabel, Counter>,
+    drift_scans: Labeled<Counter>,
     last_success: Gauge,
     notifications_failed: Counter,
     pass_duration: Histogram,
-    passes: Family<ResultLabel, Counter>,
+    passes: Labeled<Counter>,
     publish_duration: Histogram,
-    publishes: Family<OutcomeLabel, Counter>,
+    publishes: Labeled<Counter>,
     source_age: SourceAge,
     source_fetch_duration: Histogram,
     suspended: Gauge,
-    toggles: Family<StateLabel, Gauge<u64, AtomicU64>>,
-    withheld: Family<ReasonLabel, Gauge<u64, AtomicU64>>,
+    toggles: Labeled<Gauge<u64, AtomicU64>>,
+    withheld: Labeled<Gauge<u64, AtomicU64>>,
 }
 
 words! {
@@ -71,41 +70,37 @@ impl Metrics {
         let mut inner = Inner {
             registry: Registry::default(),
             commit_to_applied: Histogram::new(COMMIT_BUCKETS),
-            drift_scans: Family::default(),
+            drift_scans: Labeled::new("result", ScanResult::ALL.map(ScanResult::as_str)),
             last_success: Gauge::default(),
             notifications_failed: Counter::default(),
             pass_duration: Histogram::new(PASS_BUCKETS),
-            passes: Family::default(),
+            passes: Labeled::new("result", ["error", "noop", "success"]),
             publish_duration: Histogram::new(PUBLISH_BUCKETS),
-            publishes: Family::default(),
+            publishes: Labeled::new("outcome", PublishOutcome::ALL.map(PublishOutcome::as_str)),
             source_age: SourceAge::default(),
             source_fetch_duration: Histogram::new(FETCH_BUCKETS),
             suspended: Gauge::default(),
-            toggles: Family::default(),
-            withheld: Family::default(),
+            toggles: Labeled::new("state", ToggleState::ALL.map(ToggleState::as_str)),
+            withheld: Labeled::new("reason", WithheldKind::ALL.map(WithheldKind::as_str)),
         };
-        inner.start_at_zero();
         inner.register();
         Self(Arc::new(inner))
     }
 
     /// Counts a pass that ended after `took`.
     pub fn pass_ended(&self, result: &PassResult, took: Duration) {
-        let result = result.as_str();
-        self.0.passes.get_or_create(&ResultLabel { result }).inc();
+        self.0.passes.with(result.as_str()).inc();
         self.0.pass_duration.observe(took.as_secs_f64());
     }
 
     /// Counts a scan for drift.
     pub fn drift_scanned(&self, result: ScanResult) {
-        let result = result.as_str();
-        self.0.drift_scans.get_or_create(&ResultLabel { result }).inc();
+        self.0.drift_scans.with(result.as_str()).inc();
     }
 
     /// Counts an attempt to publish one toggle, which took `took`.
     pub fn published(&self, outcome: PublishOutcome, took: Duration) {
-        let outcome = outcome.as_str();
-        self.0.publishes.get_or_create(&OutcomeLabel { outcome }).inc();
+        self.0.publishes.with(outcome.as_str()).inc();
         self.0.publish_duration.observe(took.as_secs_f64());
     }
 
@@ -113,22 +108,15 @@ impl Metrics {
     pub fn toggles(&self, toggles: &[ToggleStatus]) {
         for state in ToggleState::ALL {
             let count = toggles.iter().filter(|toggle| toggle.state == state).count();
-            let state = state.as_str();
-            self.0
-                .toggles
-                .get_or_create(&StateLabel { state })
-                .set(count as u64);
+            self.0.toggles.with(state.as_str()).set(count as u64);
         }
     }
 
     /// Sets the number of withheld toggles by reason.
     pub fn withheld(&self, withheld: &Withheld) {
         for kind in WithheldKind::ALL {
-            let (reason, count) = (kind.as_str(), withheld.because_of(kind));
-            self.0
-                .withheld
-                .get_or_create(&ReasonLabel { reason })
-                .set(count as u64);
+            let count = withheld.because_of(kind);
+            self.0.withheld.with(kind.as_str()).set(count as u64);
         }
     }
 
@@ -184,24 +172,6 @@ const COMMIT_BUCKETS: [f64; 11] = [
 ];
 
 impl Inner {
-    fn start_at_zero(&self) {
-        for result in ["error", "noop", "success"] {
-            drop(self.passes.get_or_create(&ResultLabel { result }));
-        }
-        for result in ScanResult::ALL.map(ScanResult::as_str) {
-            drop(self.drift_scans.get_or_create(&ResultLabel { result }));
-        }
-        for outcome in PublishOutcome::ALL.map(PublishOutcome::as_str) {
-            drop(self.publishes.get_or_create(&OutcomeLabel { outcome }));
-        }
-        for state in ToggleState::ALL.map(ToggleState::as_str) {
-            drop(self.toggles.get_or_create(&StateLabel { state }));
-        }
-        for reason in WithheldKind::ALL.map(WithheldKind::as_str) {
-            drop(self.withheld.get_or_create(&ReasonLabel { reason }));
-        }
-    }
-
     fn register(&mut self) {
         // Destructured, so that no metric can be forgotten.
         let Self {
@@ -248,18 +218,18 @@ impl Inner {
         let help = "Notifications that could not be delivered";
         registry.register("notices_failed", help, notifications_failed.clone());
         let help = "Comparisons of the service with what was applied, by result";
-        registry.register("drift_scans", help, drift_scans.clone());
-        registry.register("passes", "Passes that ended, by result", passes.clone());
+        registry.register("drift_scans", help, drift_scans.family.clone());
+        registry.register("passes", "Passes that ended, by result", passes.family.clone());
         let help = "Attempts to publish a toggle, by outcome";
-        registry.register("publishes", help, publishes.clone());
+        registry.register("publishes", help, publishes.family.clone());
         registry.register(
             "suspended",
             "Whether an operator has suspended publishing",
             suspended.clone(),
         );
-        registry.register("toggles", "Toggles, by state", toggles.clone());
+        registry.register("toggles", "Toggles, by state", toggles.family.clone());
         let help = "Toggles that the last pass withheld, by reason";
-        registry.register("withheld", help, withheld.clone());
+        registry.register("withheld", help, withheld.family.clone());
     }
 }
 

@@ -83,12 +83,7 @@ struct LiveScan {
 }
 
 impl LiveScan {
-    fn of(
-        plan: &Plan,
-        view: &StateSnapshot,
-        config: &Config,
-        context: &PassContext,
-    ) -> Result<Self, Error> {
+    fn of(plan: &Plan, view: &StateSnapshot, config: &Config, context: &PassContext) -> Result<Self, Error> {
         let documents = documents(plan);
         let request = ScanRequest {
             documents: Some(&documents),
@@ -103,12 +98,7 @@ impl LiveScan {
         }
     }
 
-    fn decide(
-        self,
-        plan: Plan,
-        config: &Config,
-        context: &PassContext,
-    ) -> Result<Plan, Error> {
+    fn decide(self, plan: Plan, config: &Config, context: &PassContext) -> Result<Plan, Error> {
         let Self { scanner, scan } = self;
         let newer = scanner.deciding_versions(&plan, &scan.live, config, context)?;
         // A plan lists documents, and the missing toggles of new ones are held.

@@ -225,11 +225,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Reads the comments of the changes that this scan has found.
-    pub(super) fn read_comments(
-        &mut self,
-        in_flight: usize,
-        context: &PassContext,
-    ) -> Result<(), Error> {
+    pub(super) fn read_comments(&mut self, in_flight: usize, context: &PassContext) -> Result<(), Error> {
         let changes = self.new.iter().filter_map(|id| match self.memory.known.get(id) {
             Some(KnownDifference::Drifted(drifted)) => Some((id.clone(), drifted.live.version)),
             _ => None,

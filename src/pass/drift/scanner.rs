@@ -102,12 +102,7 @@ impl DriftScanner {
                 _ => None,
             }
         });
-        versions_from(
-            &self.reader,
-            wanted.collect(),
-            config.limits.in_flight,
-            context,
-        )
+        versions_from(&self.reader, wanted.collect(), config.limits.in_flight, context)
     }
 
     /// Returns whether a scan has found out what differs.

@@ -107,7 +107,10 @@ fn a_scan_while_another_machine_publishes_is_no_failure() {
     }
     ahead.commit("Raise the age");
     let apply = on(stand.apply(), "other").set("repo", ahead.path());
-    apply.exit(0).stdout_contains(&["applied 3 of 3 changes"]).any_stderr();
+    apply
+        .exit(0)
+        .stdout_contains(&["applied 3 of 3 changes"])
+        .any_stderr();
     let before = scans(&daemon, "success");
     eventually("another scan", || {
         (scans(&daemon, "success") > before + 1.0).then_some(())
