@@ -13,7 +13,7 @@ use super::planning::history_guard::HistoryGuard;
 use super::planning::pass_plan::PassPlan;
 use super::planning::{self, Precheck};
 use super::publish::inherited::Inherited;
-use super::publish::order::Remembered;
+use super::publish::order::Order;
 use super::publish::service::Service;
 use super::publish::{PublishJob, sent};
 use super::record::{self, Documents};
@@ -323,7 +323,7 @@ impl Reconciler {
         let job = PublishJob {
             plan: plan.clone(),
             policy: self.config.rules.policy.clone(),
-            remembered: Remembered::of(self.store.view(), self.inherited.clone()),
+            order: Order::new(plan, self.store.view(), &self.inherited),
             service,
             journal,
             limits: self.config.limits,

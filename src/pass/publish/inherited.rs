@@ -12,7 +12,7 @@ use crate::model::ToggleId;
 use crate::plan::{Change, PublishAttempt};
 
 /// The toggles that were unknown when this process opened the state.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Inherited {
     toggles: BTreeSet<ToggleId>,
     /// The time at which every request of an earlier process has ended.

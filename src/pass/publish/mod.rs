@@ -38,7 +38,7 @@ use super::stop_reason::StopReason;
 use crate::model::{Action, CommitId, Sent};
 use crate::plan::{Approved, Before, Change, Policy};
 use crate::state::{Clock, Journal};
-use order::Remembered;
+use order::Order;
 use sender::Sender;
 use service::Service;
 
@@ -57,7 +57,7 @@ pub struct Limits {
 pub(crate) struct PublishJob {
     pub(crate) plan: Approved,
     pub(crate) policy: Policy,
-    pub(crate) remembered: Remembered,
+    pub(crate) order: Order,
     pub(crate) service: Service,
     pub(crate) journal: Journal,
     pub(crate) limits: Limits,
@@ -153,7 +153,7 @@ mod tests {
         let PublishJob {
             plan,
             policy: Policy { .. },
-            remembered: Remembered { .. },
+            order: Order { .. },
             service: _,
             journal: Journal { .. },
             limits: Limits { .. },

@@ -10,9 +10,9 @@ use fastrand::Rng;
 use tokio::time::Instant;
 
 use super::inherited::Inherited;
-use crate::model::{Action, RequestDigest, ToggleId};
+use crate::model::{Action, RequestDigest};
 use crate::plan::{Change, Plan};
-use crate::state::{StateSnapshot, Tried};
+use crate::state::StateSnapshot;
 
 /// The age of a toggle's last try. The smallest is next, so the order of the fields matters.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
@@ -54,56 +54,10 @@ pub(crate) enum Foundation {
     Nothing,
 }
 
-/// Earlier tries, as the state remembers them.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Remembered {
-    pub(crate) tries: BTreeMap<ToggleId, Tried>,
-    pub(crate) unknown: BTreeMap<ToggleId, RequestDigest>,
-    pub(crate) inherited: Inherited,
-    pub(crate) foundation: Foundation,
-}
-
-impl Remembered {
-    /// Reads the tries from the state. `inherited` are the toggles that were unknown when the state was opened.
-    pub(crate) fn of(view: &StateSnapshot, inherited: Inherited) -> Self {
-        let unknown = view.unknown().iter().map(|(id, unknown)| {
-            let sent = &unknown.sent;
-            (id.clone(), RequestDigest::new(sent.action, &sent.payload))
-        });
-        Self {
-            tries: view.tries().clone(),
-            unknown: unknown.collect(),
-            inherited,
-            foundation: match view.has_applied() {
-                true => Foundation::Applied,
-                false => Foundation::Nothing,
-            },
-        }
-    }
-
-    fn item(&self, change: &Change, lane: usize) -> Item {
-        let tried = self.tries.get(&change.id);
-        // A changed document counts as never tried (DESIGN, section 6, *Order*).
-        let tried = tried.filter(|tried| tried.request == change.request());
-        let is_unknown = self
-            .unknown
-            .get(&change.id)
-            .is_some_and(|request| *request == change.request());
-        Item {
-            lane,
-            age: Age {
-                last_try: tried.map_or(0, |tried| tried.pass),
-                is_unknown,
-                is_new: change.action == Action::Create,
-            },
-            is_alone: tried.is_some_and(|tried| tried.alone.is_some()),
-            not_before: self.inherited.not_before(change),
-        }
-    }
-}
-
 impl Order {
-    pub(crate) fn new(plan: &Plan, remembered: &Remembered) -> Self {
+    /// Orders the changes of `plan` by the earlier tries in `view`. `inherited` are the toggles that were unknown when the
+    /// state was opened.
+    pub(crate) fn new(plan: &Plan, view: &StateSnapshot, inherited: &Inherited) -> Self {
         let changes = plan.changes();
         let mut items = vec![Item::default(); changes.len()];
         let mut lanes = Vec::new();
@@ -113,7 +67,7 @@ impl Order {
                 indices.filter_map(|change| changes.binary_search_by(|other| other.id.cmp(&change.id)).ok());
             let mut queue: Vec<usize> = indices.collect();
             for index in &queue {
-                items[*index] = remembered.item(&changes[*index], lanes.len());
+                items[*index] = item(&changes[*index], lanes.len(), view, inherited);
             }
             // Stable: the plan's order, which is by path, decides among equals.
             queue.sort_by_key(|index| rank(&items[*index], &changes[*index]));
@@ -122,8 +76,30 @@ impl Order {
         Self {
             items,
             lanes,
-            foundation: remembered.foundation,
+            foundation: match view.has_applied() {
+                true => Foundation::Applied,
+                false => Foundation::Nothing,
+            },
         }
+    }
+}
+
+fn item(change: &Change, lane: usize, view: &StateSnapshot, inherited: &Inherited) -> Item {
+    // A changed document counts as never tried (DESIGN, section 6, *Order*).
+    let tried = view.tries().get(&change.id);
+    let tried = tried.filter(|tried| tried.request == change.request());
+    let is_unknown = view.unknown().get(&change.id).is_some_and(|unknown| {
+        RequestDigest::new(unknown.sent.action, &unknown.sent.payload) == change.request()
+    });
+    Item {
+        lane,
+        age: Age {
+            last_try: tried.map_or(0, |tried| tried.pass),
+            is_unknown,
+            is_new: change.action == Action::Create,
+        },
+        is_alone: tried.is_some_and(|tried| tried.alone.is_some()),
+        not_before: inherited.not_before(change),
     }
 }
 

@@ -67,8 +67,8 @@ pub(super) struct ChangeProgress {
 }
 
 impl Sender {
-    pub(super) fn new(job: PublishJob) -> Self {
-        let order = Order::new(&job.plan, &job.remembered);
+    pub(super) fn new(mut job: PublishJob) -> Self {
+        let order = std::mem::take(&mut job.order);
         let seed = fastrand::u64(..);
         // The logged seed makes the order of a pass reproducible.
         tracing::info!(name: "order_drawn", seed, "order of the environments drawn");
