@@ -77,6 +77,15 @@ impl Sent {
         earlier
     }
 
+    /// Adds what `other` may have stored, whose place this request takes on a list of unknown requests.
+    pub fn remember(&mut self, other: &Self) {
+        let mut earlier = other.earlier_than(&self.payload);
+        earlier.retain(|digest| !self.earlier.contains(digest));
+        self.earlier.splice(..0, earlier);
+        let excess = self.earlier.len().saturating_sub(MOST_EARLIER);
+        drop(self.earlier.drain(..excess));
+    }
+
     /// Returns whether the service may have `live` because of this request or one that it replaced.
     #[must_use]
     pub fn may_have_stored(&self, live: &Payload) -> bool {

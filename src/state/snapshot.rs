@@ -161,7 +161,12 @@ impl StateSnapshot {
         self.requested = index.newest_revision(self.tip.as_ref().map(|tip| tip.commit));
         // The journal has outcomes that no push has recorded yet.
         index.settled().for_each(|(id, _)| drop(listed.remove(id)));
-        listed.extend(index.unknown_requests());
+        for (id, mut sent) in index.unknown_requests() {
+            if let Some(other) = listed.get(&id) {
+                sent.remember(other);
+            }
+            listed.insert(id, sent);
+        }
         let unknown = listed.into_iter();
         self.unknown = unknown.map(|(id, sent)| (id, Unknown { sent })).collect();
         let settled = index.settled();

@@ -235,7 +235,14 @@ impl SharedSession {
             let head = PassHead { revision, now };
             applied.commit(&head, edits, &[], SkipIfUnchanged::Yes, unkept)?;
         }
-        self.list.add_unknown(left.unknown_requests());
+        let mut requests = left.unknown_requests();
+        for (toggle, sent) in &mut requests {
+            // Another process may have sent its own request since, whose outcome is unknown, too.
+            if let Some(other) = self.list.toggles().get(toggle) {
+                sent.remember(other);
+            }
+        }
+        self.list.add_unknown(requests);
         Ok(newest)
     }
 

@@ -53,7 +53,7 @@ fn object(text: &str) -> ObjectId {
     id_of(ObjectKind::Blob, &bytes(text))
 }
 
-fn payload(text: &str) -> Payload {
+pub(super) fn payload(text: &str) -> Payload {
     let serve = Serve::Select(0);
     let variation = Variation {
         value: text.to_owned(),

@@ -124,6 +124,34 @@ fn a_late_request_is_unknown_even_if_the_successor_has_an_outcome() {
 }
 
 #[test]
+fn a_late_request_remembers_the_unknown_requests_of_the_successor() {
+    let remote = remote();
+    let mut late = Process::new("late").open(&remote);
+    late.queue().unwrap();
+    let change = one("one").remove(0);
+    let journal = late.start(1, &one("one")).unwrap();
+    let begun = block_on(journal.begin(&change.0, &change.1)).unwrap().unwrap();
+    late.clock.advance(300);
+    let mut next = Process::new("next").open(&remote);
+    next.pass(2, &[("a/b/c", Action::Create, "two")], Certainty::Unknown);
+    journal.finish(begun, Certainty::Unknown).unwrap();
+    drop(journal);
+    let _ = late.store().abandon(&head(1), &NEVER);
+    for process in [&mut late, &mut next] {
+        process.queue().unwrap();
+        let listed = process.store().view().unknown()[&change.0].sent.clone();
+        assert_eq!(
+            listed.payload,
+            payload("one"),
+            "the process that returned knows its own"
+        );
+        for text in ["one", "two"] {
+            assert!(listed.may_have_stored(&payload(text)), "{text}: {listed:?}");
+        }
+    }
+}
+
+#[test]
 fn a_request_confirmed_within_the_term_is_left_to_the_successor() {
     let remote = remote();
     let mut paused = Process::new("paused").open(&remote);
