@@ -142,12 +142,9 @@ fn a_toggle_that_is_created_with_all_that_its_document_asks_for_is_applied() {
 
 #[test]
 fn a_toggle_whose_name_another_one_has_is_not_created_and_the_message_says_what_to_do() {
-    let service = LiveService::start(&json!([toggle("other")]));
-    service.request(
-        "PATCH",
-        "/api/projects/shop/toggles/other",
-        Some(json!({ "name": "pay" })),
-    );
+    let mut other = toggle("other");
+    other["name"] = "pay".into();
+    let service = LiveService::start(&json!([other]));
     service.commit("pay", doc(18), "Add pay");
     service
         .apply()

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use axum::http::{Method, StatusCode};
 use jiff::Timestamp;
 
-use super::call::{Account, ApiCall, Call};
+use super::call::{ApiCall, Call};
 use super::errors::ApiRefusal;
 use super::reply::ApiReply;
 use super::script::{Script, ScriptAct, ScriptRequest, ScriptStep, ScriptToggle};
@@ -55,10 +55,7 @@ impl Api {
     ) -> Result<Arc<Self>, String> {
         let mut world = World::new();
         data::load(&mut world, data.unwrap_or(data::SAMPLE), Timestamp::now())?;
-        let account = Account {
-            name: "api:sandbox".to_owned(),
-            ..Account::admin()
-        };
+        let account = "api:sandbox".to_owned();
         world.accounts.insert(shared.token.expose().to_owned(), account);
         Ok(Arc::new(Self {
             shared,
@@ -111,6 +108,13 @@ impl Api {
     #[cfg(test)]
     pub(super) fn set_clock(&self, at: Timestamp) {
         self.lock().clock = Some(at);
+    }
+
+    /// Adds another writer, who sends this authorization.
+    #[cfg(test)]
+    pub(super) fn add_account(&self, authorization: &str, name: &str) {
+        let accounts = &mut self.lock().world.accounts;
+        accounts.insert(authorization.to_owned(), name.to_owned());
     }
 
     /// Carries out a request of the account `Admin`, now.
@@ -171,12 +175,10 @@ impl Inner {
     /// Carries a request out, with what the script arranged for it.
     fn play(&mut self, mut call: Call) -> ApiOutcome {
         let acts = self.script.take(&call.sent);
-        let mut after = Vec::new();
         let mut deleted = None;
         let mut is_lost = false;
         for act in acts {
             match act {
-                ScriptAct::After(request) => after.push(request),
                 ScriptAct::Before(request) => self.request(&request),
                 ScriptAct::DeleteAfter(toggle) => deleted = Some(toggle),
                 ScriptAct::Fail => return ApiOutcome::Reply(ApiReply::new(Err(ApiRefusal::INTERNAL), &call)),
@@ -193,9 +195,6 @@ impl Inner {
         call.at = self.now();
         let reply = routes::answer(&mut self.world, call);
         self.world.loses_increment = false;
-        for request in after {
-            self.request(&request);
-        }
         if let Some(ScriptToggle { project, toggle }) = deleted
             && let Some(project) = self.world.projects.get_mut(&project)
         {

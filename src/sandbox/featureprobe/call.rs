@@ -20,28 +20,8 @@ pub struct ApiCall {
     pub body: Bytes,
 }
 
-/// The account that a token belongs to.
-#[derive(Clone, Debug)]
-pub(super) struct Account {
-    pub(super) name: String,
-    pub(super) role: AccountRole,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum AccountRole {
-    Owner,
-    Writer,
-}
-
-impl Account {
-    /// The person who set the service up.
-    pub(super) fn admin() -> Self {
-        Self {
-            name: "Admin".to_owned(),
-            role: AccountRole::Owner,
-        }
-    }
-}
+/// The account of the person who set the service up.
+const ADMIN: &str = "Admin";
 
 pub(super) struct Call {
     pub(super) sent: ApiCall,
@@ -49,7 +29,7 @@ pub(super) struct Call {
     pub(super) authorization: String,
     pub(super) accept_language: Option<String>,
     content_type: Option<String>,
-    pub(super) account: Account,
+    pub(super) account: String,
     pub(super) at: Timestamp,
 }
 
@@ -66,7 +46,7 @@ impl Call {
             authorization: header(header::AUTHORIZATION).unwrap_or_default(),
             accept_language: header(header::ACCEPT_LANGUAGE),
             content_type: header(header::CONTENT_TYPE),
-            account: Account::admin(),
+            account: ADMIN.to_owned(),
             at,
         }
     }

@@ -1,26 +1,14 @@
 //! Environments and their SDK keys.
 
-use std::collections::HashMap;
-
 use serde_json::{Value, json};
 
 use super::call::{Call, name_and_key};
 use super::errors::{ApiAnswer, ApiRefusal};
 use super::shape::Shape;
 use super::state::{Keyed, StoredEnvironment, StoredProject, World};
-use super::{content, sdk, targeting, tokens};
+use super::{content, targeting};
 
-const NEW: Shape = Shape::Object(&[
-    ("name", Shape::Text),
-    ("key", Shape::Text),
-    ("copyFrom", Shape::Text),
-]);
-
-const UPDATE: Shape = Shape::Object(&[
-    ("name", Shape::Text),
-    ("resetServerSdk", Shape::Bool),
-    ("resetClientSdk", Shape::Bool),
-]);
+const NEW: Shape = Shape::Object(&[("name", Shape::Text), ("key", Shape::Text)]);
 
 /// `GET /projects/{p}/environments`: empty for an unknown project.
 pub(super) fn list(world: &World, call: &Call, project: &str) -> ApiAnswer {
@@ -35,17 +23,6 @@ pub(super) fn list(world: &World, call: &Call, project: &str) -> ApiAnswer {
         .collect())
 }
 
-/// `GET /projects/{p}/environments/{e}`.
-pub(super) fn read(world: &World, project: &str, key: &str) -> ApiAnswer {
-    let environment = world
-        .project(project)
-        .ok()
-        .and_then(|project| project.environment(key));
-    environment
-        .map(written)
-        .ok_or_else(|| ApiRefusal::not_found("Environment", key))
-}
-
 /// `POST /projects/{p}/environments`: every toggle gets a targeting in the new one.
 pub(super) fn create(world: &mut World, call: &Call, project: &str) -> ApiAnswer {
     let request = call.json(&NEW)?;
@@ -55,21 +32,14 @@ pub(super) fn create(world: &mut World, call: &Call, project: &str) -> ApiAnswer
     if project.environments.get(key).is_some() {
         return Err(ApiRefusal::INTERNAL);
     }
-    let mut contents: Vec<(String, Value, bool)> = Vec::new();
-    match request["copyFrom"].as_str().filter(|from| !from.is_empty()) {
-        Some(from) => {
-            let from = project.environments.get(from);
-            let targetings = from.into_iter().flat_map(|from| from.targetings.iter());
-            contents.extend(targetings.map(|one| (one.key.clone(), one.content.clone(), one.disabled)));
-        }
-        None => contents.extend(project.toggles.iter().map(|toggle| {
-            let content = content::initial(&toggle.variations, &toggle.disabled_serve);
-            (toggle.key.clone(), content, true)
-        })),
-    }
+    let toggles = project.toggles.iter().map(|toggle| {
+        let content = content::initial(&toggle.variations, &toggle.disabled_serve);
+        (toggle.key.clone(), content)
+    });
+    let contents: Vec<(String, Value)> = toggles.collect();
     let environment = add(project, name, key, call);
-    for (toggle, content, disabled) in contents {
-        targeting::create(environment, &toggle, content, disabled, call);
+    for (toggle, content) in contents {
+        targeting::create(environment, &toggle, content, call);
     }
     Ok(written(environment))
 }
@@ -90,39 +60,12 @@ pub(super) fn add<'a>(
             archived: false,
             approval: false,
             reviewers: Vec::new(),
-            server_key: tokens::random("server-"),
-            client_key: tokens::random("client-"),
+            server_key: random("server-"),
+            client_key: random("client-"),
             version: 1,
-            is_cached: true,
-            former_payloads: HashMap::new(),
             targetings: Keyed::default(),
         },
     )
-}
-
-/// `PATCH /projects/{p}/environments/{e}`.
-pub(super) fn update(world: &mut World, call: &Call, project: &str, key: &str) -> ApiAnswer {
-    let request = call.json(&UPDATE)?;
-    let missing = || ApiRefusal::not_found("Environment", key);
-    let found = world.projects.get_mut(project).ok_or_else(missing)?;
-    let current = found.environment(key).ok_or_else(missing)?;
-    let name = request["name"].as_str().unwrap_or(&current.name).to_owned();
-    if name != current.name && found.environments.iter().any(|one| one.name == name) {
-        return Err(ApiRefusal::Conflict);
-    }
-    let payload = sdk::payload(found, current);
-    let environment = found.environments.get_mut(key).ok_or_else(missing)?;
-    environment.name = name;
-    if request["resetServerSdk"] == true {
-        // The cache keeps the payload of the old key, and gets one for the new key with the next change.
-        let former = std::mem::replace(&mut environment.server_key, tokens::random("server-"));
-        environment.former_payloads.insert(former, payload);
-        environment.is_cached = false;
-    }
-    if request["resetClientSdk"] == true {
-        environment.client_key = tokens::random("client-");
-    }
-    Ok(written(environment))
 }
 
 /// `PATCH …/environments/{e}/offline` and `/restore`.
@@ -144,4 +87,10 @@ pub(super) fn written(environment: &StoredEnvironment) -> Value {
         "serverSdkKey": environment.server_key,
         "clientSdkKey": environment.client_key,
     })
+}
+
+/// Returns a new random key.
+fn random(prefix: &str) -> String {
+    let digits = (0..40).map(|_| fastrand::digit(16));
+    prefix.chars().chain(digits).collect()
 }

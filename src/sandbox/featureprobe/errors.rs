@@ -19,8 +19,6 @@ pub(super) enum ApiRefusal {
     Invalid(&'static str),
     /// An invalid request with a text of the platform.
     InvalidText(String),
-    /// An invalid request without a message.
-    Mute,
     /// This kind of resource has nothing with this key.
     NotFound(&'static str, String),
 }

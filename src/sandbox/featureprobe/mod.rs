@@ -4,10 +4,8 @@
 //! never compared, and mistakes surface as they do there, often as a 500. `replay_tests` sends it requests that were
 //! recorded from a running service and compares the answers. State is in memory.
 //!
-//! Other writers: `POST /api/login` with any account and the sandbox's token as the password is a session of a person
-//! (`Authorization: Bearer …`), and `POST /api/tokens` makes a token of another application. [`ScriptStep`]s arrange
-//! failures and changes by others at exact requests, in the process or with `POST /api/sandbox/script`.
-//! `GET /api/sandbox/requests` lists what arrived.
+//! [`ScriptStep`]s arrange failures and changes by others at exact requests, in the process or with
+//! `POST /api/sandbox/script`. `GET /api/sandbox/requests` lists what arrived.
 //!
 //! Invariant: a request that is refused changes nothing.
 
@@ -33,7 +31,6 @@ mod shown;
 mod state;
 mod targeting;
 mod toggles;
-mod tokens;
 mod validation;
 mod versions;
 

@@ -24,20 +24,10 @@ const SETTINGS: Shape = Shape::Object(&[(
 )]);
 
 /// `GET /projects`.
-pub(super) fn list(world: &World, call: &Call) -> ApiAnswer {
-    let keyword = call.parameter("keyword").unwrap_or_default().to_lowercase();
-    let is_wanted = |project: &&StoredProject| {
-        let texts = [&project.name, &project.description];
-        texts.iter().any(|text| text.to_lowercase().contains(&keyword))
-    };
-    let mut projects: Vec<_> = world.projects.iter().filter(is_wanted).collect();
+pub(super) fn list(world: &World) -> Value {
+    let mut projects: Vec<_> = world.projects.iter().collect();
     newest_first(&mut projects, |project| project.created);
-    Ok(projects.into_iter().map(written).collect())
-}
-
-/// `GET /projects/{p}`.
-pub(super) fn read(world: &World, key: &str) -> ApiAnswer {
-    world.project(key).map(written)
+    projects.into_iter().map(written).collect()
 }
 
 /// `POST /projects`: the new project has one environment.
@@ -63,24 +53,6 @@ pub(super) fn create(world: &mut World, call: &Call) -> ApiAnswer {
     Ok(written(project))
 }
 
-/// `PATCH /projects/{p}`.
-pub(super) fn update(world: &mut World, call: &Call, key: &str) -> ApiAnswer {
-    let request = call.json(&PROJECT)?;
-    let name = request["name"].as_str().unwrap_or_default().to_owned();
-    let current = &world.project(key)?.name;
-    if name != *current && world.projects.iter().any(|project| project.name == name) {
-        return Err(ApiRefusal::Conflict);
-    }
-    let project = world.project_mut(key)?;
-    if !name.is_empty() {
-        project.name = name;
-    }
-    if let Some(description) = request["description"].as_str() {
-        description.clone_into(&mut project.description);
-    }
-    Ok(written(project))
-}
-
 /// `GET /projects/{p}/approvalSettings`.
 pub(super) fn approval_settings(world: &World, key: &str) -> ApiAnswer {
     let project = world.projects.get(key);
@@ -93,7 +65,7 @@ pub(super) fn approval_settings(world: &World, key: &str) -> ApiAnswer {
             "environmentName": environment.name,
             "enable": environment.approval,
             "reviewers": environment.reviewers,
-            "locked": environment.targetings.iter().any(|one| one.pending_draft().is_some()),
+            "locked": environment.targetings.iter().any(|one| one.draft.is_some()),
         })
     });
     Ok(settings.collect())

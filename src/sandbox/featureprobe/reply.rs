@@ -56,10 +56,6 @@ impl ApiReply {
             ApiRefusal::Framework(status) => Self::framework(*status, call),
             ApiRefusal::Invalid(key) => Self::business("invalid_request", &bundle.message(key)),
             ApiRefusal::InvalidText(text) => Self::business("invalid_request", text),
-            ApiRefusal::Mute => Self {
-                body: json!({ "code": "invalid_request" }).to_string(),
-                ..Self::empty(StatusCode::BAD_REQUEST)
-            },
             ApiRefusal::NotFound(kind, key) => Self::business("not_found", &bundle.not_found(kind, key)),
         }
     }
@@ -106,7 +102,6 @@ impl Bundle {
         let text = match (self, key) {
             (Self::Keys, key) => key,
             (_, "resource.error.conflict") => "This resource already exists, please modify",
-            (_, "resource.error.using") => "This resource is being used",
             (_, "validate.approval.disable") => "Approval is not enabled.",
             (_, "validate.approval.repeat") => {
                 "This toggle is already under approval, please do not repeat approval again."

@@ -7,7 +7,7 @@ use super::errors::{ApiAnswer, ApiRefusal};
 use super::reply::ApiReply;
 use super::state::World;
 use super::targeting::TargetingPath;
-use super::{approval, environments, projects, sdk, segments, targeting, toggles, tokens, versions};
+use super::{approval, environments, projects, sdk, segments, targeting, toggles, versions};
 
 /// The challenge for a token that is not one of the service's sessions.
 const CHALLENGE: &str = "Bearer error=\"invalid_token\", error_description=\"An error occurred while attempting to \
@@ -21,12 +21,6 @@ pub(super) fn answer(world: &mut World, mut call: Call) -> ApiReply {
     let answer = match path.as_slice() {
         ["internal", "server", "toggles"] if call.method == Method::GET => sdk::toggles(world, &call),
         ["internal", "server", "toggles"] => Err(not_allowed()),
-        ["api", "login"] if call.method == Method::POST => match tokens::log_in(world, &call) {
-            Ok(answer) => answer,
-            Err(tokens::Denied) => {
-                return ApiReply::unauthorized(StatusCode::FORBIDDEN, "forbidden", "Forbidden");
-            }
-        },
         ["api", path @ ..] => match authenticate(world, &mut call, path) {
             Ok(()) => as_account(world, &call, path),
             Err(reply) => return *reply,
@@ -40,13 +34,9 @@ pub(super) fn answer(world: &mut World, mut call: Call) -> ApiReply {
 fn authenticate(world: &World, call: &mut Call, path: &[&str]) -> Result<(), Box<ApiReply>> {
     let token = call.authorization.as_str();
     let reply = if let Some(account) = world.accounts.get(token) {
-        call.account = account.clone();
-        let needs_session = match path {
-            ["members", ..] => true,
-            ["projects", _] => call.method == Method::DELETE,
-            _ => false,
-        };
-        if !needs_session {
+        call.account.clone_from(account);
+        // This part of the API is only for people who have logged in.
+        if path.first() != Some(&"members") {
             return Ok(());
         }
         ApiReply::empty(StatusCode::UNAUTHORIZED)
@@ -66,37 +56,24 @@ fn authenticate(world: &World, call: &mut Call, path: &[&str]) -> Result<(), Box
 /// Carries out a request of the account in `call`. The path is without `api`.
 pub(super) fn as_account(world: &mut World, call: &Call, path: &[&str]) -> ApiAnswer {
     let is = |method: Method| call.method == method;
-    let (get, post, patch, delete) = (
-        is(Method::GET),
-        is(Method::POST),
-        is(Method::PATCH),
-        is(Method::DELETE),
-    );
+    let (get, post, patch) = (is(Method::GET), is(Method::POST), is(Method::PATCH));
     match *path {
-        ["projects"] if get => projects::list(world, call),
+        ["projects"] if get => Ok(projects::list(world)),
         ["projects"] if post => projects::create(world, call),
-        ["projects", p] if get => projects::read(world, p),
-        ["projects", p] if patch => projects::update(world, call, p),
         ["projects", p, "approvalSettings"] if get => projects::approval_settings(world, p),
         ["projects", p, "approvalSettings"] if patch => projects::change_approval_settings(world, call, p),
         ["projects", p, "environments"] if get => environments::list(world, call, p),
         ["projects", p, "environments"] if post => environments::create(world, call, p),
-        ["projects", p, "environments", e] if get => environments::read(world, p, e),
-        ["projects", p, "environments", e] if patch => environments::update(world, call, p, e),
         ["projects", p, "environments", e, "offline"] if patch => environments::archive(world, p, e, true),
         ["projects", p, "environments", e, "restore"] if patch => environments::archive(world, p, e, false),
         ["projects", p, "toggles"] if get => toggles::list(world, call, p),
         ["projects", p, "toggles"] if post => toggles::create(world, call, p),
         ["projects", p, "toggles", t] if get => toggles::read(world, p, t),
-        ["projects", p, "toggles", t] if patch => toggles::update(world, call, p, t),
         ["projects", p, "toggles", t, "offline"] if patch => toggles::archive(world, call, p, t, true),
         ["projects", p, "toggles", t, "restore"] if patch => toggles::archive(world, call, p, t, false),
         ["projects", p, "segments"] if get => segments::list(world, call, p),
         ["projects", p, "segments"] if post => segments::create(world, call, p),
-        ["projects", p, "segments", s] if get => segments::read(world, p, s),
-        ["projects", p, "segments", s] if delete => segments::delete(world, p, s),
         ["projects", p, "segments", s, "publish"] if patch => segments::publish(world, call, p, s),
-        ["tokens"] if post => tokens::create(world, call),
         [
             "projects",
             project,
@@ -127,12 +104,7 @@ fn of_targeting(world: &mut World, call: &Call, path: TargetingPath, rest: &[&st
         ("GET", ["versions", version]) => versions::from(world, path, version),
         ("GET", ["diff"]) => approval::difference(world, path),
         ("POST", ["approval"]) => approval::submit(world, call, path),
-        ("PATCH", ["approvalStatus"]) => approval::decide(world, call, path),
-        ("PATCH", ["sketch", "publish"]) => approval::publish(world, call, path),
-        ("PATCH", ["sketch", "cancel"]) => approval::cancel(world, call, path),
-        (_, [] | ["versions" | "diff" | "approval" | "approvalStatus"] | ["versions" | "sketch", _]) => {
-            Err(not_allowed())
-        }
+        (_, [] | ["versions" | "diff" | "approval"] | ["versions", _]) => Err(not_allowed()),
         _ => Err(unknown_path()),
     }
 }
@@ -140,14 +112,13 @@ fn of_targeting(world: &mut World, call: &Call, path: TargetingPath, rest: &[&st
 fn is_known(path: &[&str]) -> bool {
     matches!(
         path,
-        ["projects" | "tokens"]
-            | ["projects", _]
+        ["projects"]
             | [
                 "projects",
                 _,
                 "approvalSettings" | "environments" | "toggles" | "segments"
             ]
-            | ["projects", _, "environments" | "toggles" | "segments", _]
+            | ["projects", _, "toggles", _]
             | [
                 "projects",
                 _,

@@ -33,8 +33,6 @@ pub struct RequestPattern {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScriptAct {
-    /// Another request is carried out after this one.
-    After(ScriptRequest),
     /// Another request is carried out before this one.
     Before(ScriptRequest),
     /// After it, this toggle is gone, as if someone had removed it from the database: the service itself only archives.

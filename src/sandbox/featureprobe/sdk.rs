@@ -37,39 +37,24 @@ const CONDITION_TYPES: &[&str] = &["string", "segment", "datetime", "number", "s
 pub(super) fn toggles(world: &World, call: &Call) -> ApiAnswer {
     let known: Option<i64> = call.typed("version")?;
     let key = call.authorization.as_str();
-    let payload = find(world, key).ok_or(ApiRefusal::Empty(StatusCode::NOT_FOUND))?;
-    let version = match &payload {
-        Found::Current(_, environment) => environment.version,
-        Found::Former(payload) => payload["version"].as_u64().unwrap_or_default(),
-    };
+    let (project, environment) = find(world, key).ok_or(ApiRefusal::Empty(StatusCode::NOT_FOUND))?;
+    let version = environment.version;
     if known.is_some_and(|known| u64::try_from(known).is_ok_and(|known| known >= version)) {
         return Err(ApiRefusal::Empty(StatusCode::NOT_ACCEPTABLE));
     }
-    Ok(match payload {
-        Found::Current(project, environment) => self::payload(project, environment),
-        Found::Former(payload) => payload.clone(),
-    })
+    Ok(payload(project, environment))
 }
 
-enum Found<'a> {
-    Current(&'a StoredProject, &'a StoredEnvironment),
-    Former(&'a Value),
-}
-
-fn find<'a>(world: &'a World, key: &str) -> Option<Found<'a>> {
+fn find<'a>(world: &'a World, key: &str) -> Option<(&'a StoredProject, &'a StoredEnvironment)> {
     world.projects.iter().find_map(|project| {
-        let mut environments = project.environments.iter().filter(|one| !one.archived);
-        environments.find_map(|environment| {
-            if environment.server_key == key && environment.is_cached {
-                return Some(Found::Current(project, environment));
-            }
-            environment.former_payloads.get(key).map(Found::Former)
-        })
+        let mut environments = project.environments.iter();
+        let found = environments.find(|one| !one.archived && one.server_key == key)?;
+        Some((project, found))
     })
 }
 
 /// Returns what SDKs get. Archived toggles are left out, and so are those that cannot be converted.
-pub(super) fn payload(project: &StoredProject, environment: &StoredEnvironment) -> Value {
+fn payload(project: &StoredProject, environment: &StoredEnvironment) -> Value {
     let live = project.toggles.iter().filter(|toggle| !toggle.archived);
     let toggles: Map<String, Value> = live
         .filter_map(|toggle| {
@@ -80,7 +65,6 @@ pub(super) fn payload(project: &StoredProject, environment: &StoredEnvironment) 
     let segments: Map<String, Value> = project
         .segments
         .iter()
-        .filter(|segment| !segment.deleted)
         .filter_map(|segment| {
             let id = unique_id(project, &segment.key);
             let rules = segment_rules(&segment.rules, project)?;
@@ -123,7 +107,7 @@ fn converted(project: &StoredProject, toggle: &StoredToggle, targeting: &StoredT
     Some(present(json!({
         "key": toggle.key,
         "enabled": !targeting.disabled,
-        "trackAccessEvents": targeting.track_access_events,
+        "trackAccessEvents": false,
         "lastModified": targeting.published.as_millisecond(),
         "version": targeting.version,
         "disabledServe": disabled_serve,
@@ -221,10 +205,7 @@ fn converted_condition(condition: &Value, project: &StoredProject) -> Option<Vec
     let objects = match condition["type"].as_str() {
         Some("segment") => {
             let ids = objects.as_array()?.iter().map(|key| {
-                let segment = project
-                    .segments
-                    .get(key.as_str()?)
-                    .filter(|segment| !segment.deleted)?;
+                let segment = project.segments.get(key.as_str()?)?;
                 Some(unique_id(project, &segment.key))
             });
             json!(ids.collect::<Option<Vec<_>>>()?)

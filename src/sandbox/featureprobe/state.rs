@@ -4,12 +4,10 @@
 //! made here a second time.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::call::Account;
 use super::dates;
 use super::errors::ApiRefusal;
 
@@ -70,7 +68,7 @@ fn folded(key: &str) -> String {
 pub(super) struct World {
     pub(super) projects: Keyed<StoredProject>,
     /// By token.
-    pub(super) accounts: HashMap<String, Account>,
+    pub(super) accounts: HashMap<String, String>,
     /// A publish forgets to raise its environment's version, as two at the same time can.
     pub(super) loses_increment: bool,
 }
@@ -95,9 +93,6 @@ pub(super) struct StoredEnvironment {
     pub(super) server_key: String,
     pub(super) client_key: String,
     pub(super) version: u64,
-    /// SDKs are answered from a cache that is filled by key when the version rises. Earlier keys keep their payload.
-    pub(super) is_cached: bool,
-    pub(super) former_payloads: HashMap<String, Value>,
     pub(super) targetings: Keyed<StoredTargeting>,
 }
 
@@ -122,7 +117,6 @@ pub(super) struct StoredSegment {
     pub(super) description: String,
     pub(super) rules: Value,
     pub(super) version: u64,
-    pub(super) deleted: bool,
     pub(super) created: Timestamp,
     pub(super) modified: Timestamp,
     pub(super) modified_by: String,
@@ -136,13 +130,12 @@ pub(super) struct StoredTargeting {
     pub(super) content: Value,
     pub(super) version: u64,
     pub(super) release_status: &'static str,
-    pub(super) track_access_events: bool,
     pub(super) published: Timestamp,
     pub(super) modified: Timestamp,
     pub(super) modified_by: String,
     /// Oldest first.
     pub(super) versions: Vec<StoredVersion>,
-    /// The newest one, even after it was published or cancelled.
+    /// The newest one.
     pub(super) draft: Option<StoredDraft>,
 }
 
@@ -153,27 +146,15 @@ pub(super) struct StoredVersion {
     pub(super) comment: String,
     pub(super) created: Timestamp,
     pub(super) created_by: String,
-    pub(super) approval: Option<Arc<ApprovalRecord>>,
 }
 
 pub(super) struct StoredDraft {
     pub(super) base: u64,
     pub(super) disabled: bool,
     pub(super) content: Value,
-    pub(super) title: String,
-    pub(super) is_pending: bool,
-    pub(super) record: ApprovalRecord,
-}
-
-#[derive(Clone)]
-pub(super) struct ApprovalRecord {
-    pub(super) status: &'static str,
     pub(super) reviewers: Vec<String>,
     pub(super) submitted_by: String,
     pub(super) submitted: Timestamp,
-    pub(super) approved_by: String,
-    pub(super) comment: Option<String>,
-    pub(super) modified: Timestamp,
 }
 
 impl World {
@@ -243,13 +224,12 @@ impl StoredEnvironment {
     /// Raises the version, which SDKs compare with theirs.
     pub(super) fn raise(&mut self) {
         self.version += 1;
-        self.is_cached = true;
     }
 }
 
 impl StoredTargeting {
     /// Stores the current values as a version.
-    pub(super) fn record(&mut self, comment: &str, approval: Option<Arc<ApprovalRecord>>) {
+    pub(super) fn record(&mut self, comment: &str) {
         self.versions.push(StoredVersion {
             version: self.version,
             disabled: self.disabled,
@@ -257,12 +237,7 @@ impl StoredTargeting {
             comment: comment.to_owned(),
             created: dates::kept(self.modified),
             created_by: self.modified_by.clone(),
-            approval,
         });
-    }
-
-    pub(super) fn pending_draft(&self) -> Option<&StoredDraft> {
-        self.draft.as_ref().filter(|draft| draft.is_pending)
     }
 }
 

@@ -1,7 +1,5 @@
 //! A toggle's targeting: publish and read.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
 use super::call::Call;
@@ -9,9 +7,7 @@ use super::content::{CONTENT, initial, merged};
 use super::dates;
 use super::errors::{ApiAnswer, ApiRefusal};
 use super::shape::Shape;
-use super::state::{
-    ApprovalRecord, StoredEnvironment, StoredProject, StoredTargeting, StoredToggle, World, present,
-};
+use super::state::{StoredEnvironment, StoredProject, StoredTargeting, StoredToggle, World, present};
 use super::validation;
 
 const PUBLISH: Shape = Shape::Object(&[
@@ -19,7 +15,6 @@ const PUBLISH: Shape = Shape::Object(&[
     ("disabled", Shape::Bool),
     ("comment", Shape::Text),
     ("baseVersion", Shape::Long),
-    ("trackAccessEvents", Shape::Bool),
 ]);
 
 /// The path of a targeting.
@@ -72,41 +67,24 @@ pub(super) fn publish(world: &mut World, call: &Call, path: TargetingPath) -> Ap
     let at = call.at;
     let is_update = !request["content"].is_null() || !request["disabled"].is_null();
     if is_update {
-        store(world, call, path, &request, None)?;
+        store(world, call, path, &request)?;
     }
-    let targeting = path.find_mut(world)?;
-    if let Some(track) = request["trackAccessEvents"].as_bool() {
-        targeting.track_access_events = track;
-    }
+    let targeting = path.find(world).ok_or_else(|| path.not_found())?;
     let mut answer = response(targeting);
     if is_update {
         // Only the database rounds to seconds.
         answer["modifiedTime"] = dates::written(at).into();
         answer["publishTime"] = dates::written(at).into();
     }
-    answer["trackAccessEvents"] = targeting.track_access_events.into();
-    raise(world, path)?;
+    answer["trackAccessEvents"] = false.into();
+    if !std::mem::take(&mut world.loses_increment) {
+        world.environment_mut(path.project, path.environment)?.raise();
+    }
     Ok(answer)
 }
 
-/// Raises the environment's version for a publish.
-pub(super) fn raise(world: &mut World, path: TargetingPath) -> Result<(), ApiRefusal> {
-    let is_lost = std::mem::take(&mut world.loses_increment);
-    let environment = world.environment_mut(path.project, path.environment)?;
-    if !is_lost {
-        environment.raise();
-    }
-    Ok(())
-}
-
 /// Checks and stores the next version. An error changes nothing.
-pub(super) fn store(
-    world: &mut World,
-    call: &Call,
-    path: TargetingPath,
-    request: &Value,
-    approval: Option<Arc<ApprovalRecord>>,
-) -> Result<(), ApiRefusal> {
+fn store(world: &mut World, call: &Call, path: TargetingPath, request: &Value) -> Result<(), ApiRefusal> {
     let stored = path.find(world).ok_or_else(|| path.not_found())?;
     let content = merged(&stored.content, request.get("content"));
     let base = request["baseVersion"].as_i64();
@@ -123,18 +101,18 @@ pub(super) fn store(
     targeting.release_status = "RELEASE";
     targeting.published = dates::kept(call.at);
     touch(targeting, call);
-    targeting.record(comment, approval);
+    targeting.record(comment);
     Ok(())
 }
 
 /// Records who changed the targeting last.
 pub(super) fn touch(targeting: &mut StoredTargeting, call: &Call) {
     targeting.modified = dates::kept(call.at);
-    targeting.modified_by.clone_from(&call.account.name);
+    targeting.modified_by.clone_from(&call.account);
 }
 
 /// The members that every response with a targeting has.
-pub(super) fn response(targeting: &StoredTargeting) -> Value {
+fn response(targeting: &StoredTargeting) -> Value {
     json!({
         "status": targeting.release_status,
         "enableApproval": false,
@@ -159,21 +137,19 @@ pub(super) fn read(world: &World, path: TargetingPath) -> ApiAnswer {
     let mut answer = response(targeting);
     answer["status"] = "RELEASE".into();
     answer["enableApproval"] = environment.approval.into();
-    answer["trackAccessEvents"] = targeting.track_access_events.into();
+    answer["trackAccessEvents"] = false.into();
     answer["allowEnableTrackAccessEvents"] = false.into();
-    match targeting.pending_draft() {
+    match &targeting.draft {
         Some(draft) => {
-            let record = &draft.record;
             answer["content"] = draft.content.clone();
             answer["disabled"] = draft.disabled.into();
             answer["version"] = (draft.base + 1).into();
-            answer["status"] = record.status.into();
-            answer["reviewers"] = json!(record.reviewers);
-            answer["submitBy"] = json!(record.submitted_by);
-            answer["approvalBy"] = json!(record.approved_by);
-            answer["approvalComment"] = json!(record.comment);
+            answer["status"] = "PENDING".into();
+            answer["reviewers"] = json!(draft.reviewers);
+            answer["submitBy"] = json!(draft.submitted_by);
+            answer["approvalBy"] = "".into();
             answer["locked"] = true.into();
-            answer["lockedTime"] = dates::written(record.submitted).into();
+            answer["lockedTime"] = dates::written(draft.submitted).into();
         }
         None if environment.approval => answer["reviewers"] = json!(environment.reviewers),
         None => {}
@@ -188,34 +164,27 @@ pub(super) fn read(world: &World, path: TargetingPath) -> ApiAnswer {
 pub(super) fn create_everywhere(project: &mut StoredProject, toggle: &StoredToggle, call: &Call) {
     for environment in project.environments.iter_mut().filter(|one| !one.archived) {
         let content = initial(&toggle.variations, &toggle.disabled_serve);
-        create(environment, &toggle.key, content, true, call);
+        create(environment, &toggle.key, content, call);
         environment.raise();
     }
 }
 
 /// Adds the first version of a toggle to an environment.
-pub(super) fn create(
-    environment: &mut StoredEnvironment,
-    toggle: &str,
-    content: Value,
-    disabled: bool,
-    call: &Call,
-) {
+pub(super) fn create(environment: &mut StoredEnvironment, toggle: &str, content: Value, call: &Call) {
     let targeting = environment.targetings.add(
         toggle,
         StoredTargeting {
             key: toggle.to_owned(),
-            disabled,
+            disabled: true,
             content,
             version: 1,
             release_status: "RELEASE",
-            track_access_events: false,
             published: dates::kept(call.at),
             modified: dates::kept(call.at),
-            modified_by: call.account.name.clone(),
+            modified_by: call.account.clone(),
             versions: Vec::new(),
             draft: None,
         },
     );
-    targeting.record("", None);
+    targeting.record("");
 }

@@ -1,7 +1,5 @@
 //! Toggles: their lists, their templates, and archiving.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Value, json};
 
 use super::call::{Call, name_and_key};
@@ -25,10 +23,7 @@ const TOGGLE: Shape = Shape::Object(&[
     ("permanent", Shape::Bool),
 ]);
 
-/// The limit of the columns for keys and names, in characters.
-const LONGEST_NAME: usize = 128;
-
-/// `GET /projects/{p}/toggles`: only with an environment does it filter, and show what is live there.
+/// `GET /projects/{p}/toggles`: only with an environment does it show what is live there.
 pub(super) fn list(world: &World, call: &Call, project: &str) -> ApiAnswer {
     let page = PageRequest::of(call)?;
     let found = world.projects.get(project);
@@ -43,57 +38,9 @@ pub(super) fn list(world: &World, call: &Call, project: &str) -> ApiAnswer {
     };
     let environment = found.and_then(|project| project.environment(&key));
     let environment = environment.ok_or_else(|| ApiRefusal::not_found("Environment", key))?;
-    filter(&mut toggles, call, environment)?;
-    page.of_list(&toggles, |toggle| live_item(toggle, environment))
-}
-
-fn filter(
-    toggles: &mut Vec<&StoredToggle>,
-    call: &Call,
-    environment: &StoredEnvironment,
-) -> Result<(), ApiRefusal> {
     let archived = call.typed("archived")?.unwrap_or(false);
-    let keyword = call.parameter("keyword").unwrap_or_default().to_lowercase();
-    let permanent: Option<bool> = call.typed("permanent")?;
-    let disabled: Option<bool> = call.typed("disabled")?;
-    let statuses = call.parameter("releaseStatusList");
-    // The service intersects the results of these two, but takes the second one if the first is empty.
-    let mut wanted: Option<BTreeSet<&str>> = None;
-    let by_disabled = disabled.map(|disabled| keys(environment, |one| one.disabled == disabled));
-    let by_status = statuses.map(|statuses| {
-        keys(environment, |one| {
-            statuses
-                .split(',')
-                .any(|status| status.trim() == one.release_status)
-        })
-    });
-    for found in [by_disabled, by_status].into_iter().flatten() {
-        wanted = Some(match wanted {
-            Some(earlier) if !earlier.is_empty() => &earlier & &found,
-            _ => found,
-        });
-    }
-    toggles.retain(|toggle| {
-        let texts = [Some(&toggle.name), Some(&toggle.key), toggle.description.as_ref()];
-        toggle.archived == archived
-            && texts
-                .iter()
-                .flatten()
-                .any(|text| text.to_lowercase().contains(&keyword))
-            && permanent.is_none_or(|permanent| toggle.permanent == permanent)
-            && wanted
-                .as_ref()
-                .is_none_or(|wanted| wanted.contains(toggle.key.as_str()))
-    });
-    Ok(())
-}
-
-fn keys(
-    environment: &StoredEnvironment,
-    is_wanted: impl Fn(&super::state::StoredTargeting) -> bool,
-) -> BTreeSet<&str> {
-    let wanted = environment.targetings.iter().filter(|one| is_wanted(one));
-    wanted.map(|one| one.key.as_str()).collect()
+    toggles.retain(|toggle| toggle.archived == archived);
+    page.of_list(&toggles, |toggle| live_item(toggle, environment))
 }
 
 fn item(toggle: &StoredToggle) -> Value {
@@ -118,10 +65,10 @@ fn live_item(toggle: &StoredToggle, environment: &StoredEnvironment) -> ApiAnswe
     let mut item = item(toggle);
     item["disabled"] = targeting.disabled.into();
     item["releaseStatus"] = targeting.release_status.into();
-    if let Some(draft) = targeting.pending_draft() {
+    if let Some(draft) = &targeting.draft {
         item["locked"] = true.into();
-        item["lockedBy"] = json!(draft.record.submitted_by);
-        item["lockedTime"] = dates::written(draft.record.submitted).into();
+        item["lockedBy"] = json!(draft.submitted_by);
+        item["lockedTime"] = dates::written(draft.submitted).into();
     }
     Ok(present(item))
 }
@@ -155,9 +102,6 @@ pub(super) fn create(world: &mut World, call: &Call, project: &str) -> ApiAnswer
     if project.toggles.get(key).is_some() || project.toggles.iter().any(|toggle| toggle.name == name) {
         return Err(ApiRefusal::Conflict);
     }
-    if [name, key].iter().any(|text| text.chars().count() > LONGEST_NAME) {
-        return Err(ApiRefusal::INTERNAL);
-    }
     let toggle = StoredToggle {
         key: key.to_owned(),
         name: name.to_owned(),
@@ -170,45 +114,10 @@ pub(super) fn create(world: &mut World, call: &Call, project: &str) -> ApiAnswer
         archived: false,
         created: call.at,
         modified: dates::kept(call.at),
-        modified_by: call.account.name.clone(),
+        modified_by: call.account.clone(),
     };
     targeting::create_everywhere(project, &toggle, call);
     Ok(written(project.toggles.add(key, toggle)))
-}
-
-/// `PATCH /projects/{p}/toggles/{t}`: changes the template, and no targeting.
-pub(super) fn update(world: &mut World, call: &Call, project: &str, key: &str) -> ApiAnswer {
-    let request = call.json(&TOGGLE)?;
-    let missing = || ApiRefusal::not_found("Toggle", key);
-    let project = world.projects.get_mut(project).ok_or_else(missing)?;
-    let toggle = project
-        .toggles
-        .get(key)
-        .filter(|toggle| !toggle.archived)
-        .ok_or_else(missing)?;
-    let name = request["name"].as_str().filter(|name| !name.trim().is_empty());
-    let name = name.unwrap_or(&toggle.name).to_owned();
-    if name != toggle.name && project.toggles.iter().any(|one| one.name == name) {
-        return Err(ApiRefusal::Conflict);
-    }
-    let toggle = project.toggles.get_mut(key).ok_or_else(missing)?;
-    toggle.name = name;
-    // The service takes an absent one for false.
-    toggle.permanent = request["permanent"] == true;
-    if let Some(text) = request["desc"].as_str() {
-        toggle.description = Some(text.to_owned());
-    }
-    if let Some(is_available) = request["clientAvailability"].as_bool() {
-        toggle.client_availability = is_available;
-    }
-    if request["variations"].is_array() {
-        toggle.variations = request["variations"].clone();
-    }
-    if request["disabledServe"].is_number() {
-        toggle.disabled_serve = request["disabledServe"].clone();
-    }
-    touch(toggle, call);
-    Ok(written(toggle))
 }
 
 /// `PATCH /projects/{p}/toggles/{t}/offline` and `/restore`.
@@ -220,15 +129,11 @@ pub(super) fn archive(world: &mut World, call: &Call, project: &str, key: &str, 
         .filter(|toggle| toggle.archived != archived);
     let toggle = toggle.ok_or_else(|| ApiRefusal::not_found("Toggle", key))?;
     toggle.archived = archived;
-    touch(toggle, call);
+    toggle.modified = dates::kept(call.at);
+    toggle.modified_by.clone_from(&call.account);
     let answer = written(toggle);
     project.raise_all();
     Ok(answer)
-}
-
-fn touch(toggle: &mut StoredToggle, call: &Call) {
-    toggle.modified = dates::kept(call.at);
-    toggle.modified_by.clone_from(&call.account.name);
 }
 
 fn written(toggle: &StoredToggle) -> Value {

@@ -57,7 +57,7 @@ fn check_condition(condition: &Value, segments: &Keyed<StoredSegment>) -> Result
 fn check_segments(condition: &Value, segments: &Keyed<StoredSegment>) -> Result<(), ApiRefusal> {
     for object in objects(condition)? {
         let key = object.as_str().unwrap_or("null");
-        if segments.get(key).is_none_or(|segment| segment.deleted) {
+        if segments.get(key).is_none() {
             return Err(ApiRefusal::not_found("Segment", key));
         }
     }

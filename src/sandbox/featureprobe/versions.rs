@@ -6,25 +6,16 @@ use super::call::Call;
 use super::dates;
 use super::errors::{ApiAnswer, ApiRefusal};
 use super::paging::PageRequest;
-use super::state::{StoredTargeting, StoredVersion, World, newest_first, present};
+use super::state::{StoredTargeting, StoredVersion, World, newest_first};
 use super::targeting::TargetingPath;
 
-/// `GET T/versions`: pages in an order that is arbitrary within a second, or those before a version.
+/// `GET T/versions`: pages in an order that is arbitrary within a second.
 pub(super) fn page(world: &World, call: &Call, path: TargetingPath) -> ApiAnswer {
     let page = PageRequest::of(call)?;
-    let below: Option<u64> = call.typed("version")?;
     let targeting = path.find(world);
-    let mut versions: Vec<_> = targeting
-        .into_iter()
-        .flat_map(|targeting| &targeting.versions)
-        .collect();
-    match below {
-        Some(below) => {
-            versions.retain(|version| version.version < below);
-            versions.reverse();
-        }
-        None => newest_first(&mut versions, |version| version.created),
-    }
+    let versions = targeting.into_iter().flat_map(|targeting| &targeting.versions);
+    let mut versions: Vec<_> = versions.collect();
+    newest_first(&mut versions, |version| version.created);
     page.of_list(&versions, |version| Ok(written(version, path, targeting)))
 }
 
@@ -46,8 +37,7 @@ pub(super) fn from(world: &World, path: TargetingPath, version: &str) -> ApiAnsw
 }
 
 fn written(version: &StoredVersion, path: TargetingPath, targeting: Option<&StoredTargeting>) -> Value {
-    let approval = version.approval.as_deref();
-    present(json!({
+    json!({
         "projectKey": path.project,
         "environmentKey": path.environment,
         "toggleKey": targeting.map_or(path.toggle, |targeting| &targeting.key),
@@ -57,9 +47,5 @@ fn written(version: &StoredVersion, path: TargetingPath, targeting: Option<&Stor
         "version": version.version,
         "createdTime": dates::written(version.created),
         "createdBy": version.created_by,
-        "approvalStatus": approval.map(|record| record.status),
-        "approvalBy": approval.map(|record| record.approved_by.as_str()),
-        "approvalTime": approval.map(|record| dates::written(record.modified)),
-        "approvalComment": approval.and_then(|record| record.comment.as_deref()),
-    }))
+    })
 }

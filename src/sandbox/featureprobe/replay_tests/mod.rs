@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use self::steps::By::{self, Admin, Anonymous, Client, Header, Sdk};
 use self::steps::{Step, steps};
@@ -17,11 +17,13 @@ use crate::model::ServiceKind;
 use crate::sandbox::{Sandbox, SandboxConfig};
 use crate::transport::{Network, Secret};
 
-const TOKEN: &str = "api-of-the-sandbox";
+/// The authorizations of the accounts in the recording.
+const ADMIN: &str = "Bearer session";
+const CLIENT: &str = "api-of-gitops";
 
 #[tokio::test]
 async fn recorded_exchanges_are_answered_as_they_were() {
-    let replay = Replay::new().await;
+    let replay = Replay::new();
     let mut seen = BTreeSet::new();
     for step in steps() {
         match step {
@@ -52,50 +54,31 @@ async fn recorded_exchanges_are_answered_as_they_were() {
 struct Replay {
     sandbox: Sandbox,
     http: reqwest::Client,
-    client: String,
-    admin: String,
     _folder: tempfile::TempDir,
 }
 
 impl Replay {
-    async fn new() -> Self {
+    fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let ca_file = folder.path().join("ca.pem");
         let sandbox = Sandbox::start(SandboxConfig {
             ca_file: Some(ca_file.clone()),
             kind: ServiceKind::FeatureProbe,
             data: Some(r#"{"projects":[]}"#.to_owned()),
-            ..SandboxConfig::new(Secret::new(TOKEN.into()))
+            ..SandboxConfig::new(Secret::new("api-of-the-sandbox".into()))
         })
         .unwrap();
         let network = Network {
             ca_file: Some(ca_file),
             ..Network::default()
         };
-        let mut replay = Self {
+        let replay = Self {
             sandbox,
             http: network.client(Duration::from_secs(30)).unwrap(),
-            client: String::new(),
-            admin: String::new(),
             _folder: folder,
         };
-        let token = |answer: (u16, Vec<(String, String)>, String)| {
-            let answer: Value = serde_json::from_str(&answer.2).unwrap();
-            answer["token"].as_str().unwrap().to_owned()
-        };
-        let body = json!({ "name": "gitops-1795272940", "type": "APPLICATION" }).to_string();
-        replay.client = token(
-            replay
-                .send("POST", "/api/tokens", Header(TOKEN), Some(body), &[])
-                .await,
-        );
-        let body = json!({ "account": "Admin", "password": TOKEN }).to_string();
-        let session = token(
-            replay
-                .send("POST", "/api/login", Anonymous, Some(body), &[])
-                .await,
-        );
-        replay.admin = format!("Bearer {session}");
+        replay.api().add_account(CLIENT, "api:gitops-1795272940");
+        replay.api().add_account(ADMIN, "Admin");
         replay
     }
 
@@ -154,8 +137,8 @@ impl Replay {
         headers: &[(&str, &str)],
     ) -> (u16, Vec<(String, String)>, String) {
         let authorization = match by {
-            Admin => Some(self.admin.clone()),
-            Client => Some(self.client.clone()),
+            Admin => Some(ADMIN.to_owned()),
+            Client => Some(CLIENT.to_owned()),
             Header(value) => Some(value.to_owned()),
             Anonymous => None,
             Sdk => Some(self.sdk_key().await),
@@ -183,10 +166,11 @@ impl Replay {
     }
 
     async fn sdk_key(&self) -> String {
-        let path = "/api/projects/facts/environments/production";
+        let path = "/api/projects/facts/environments";
         let answer = Box::pin(self.send("GET", path, Client, None, &[])).await;
-        let environment: Value = serde_json::from_str(&answer.2).unwrap();
-        environment["serverSdkKey"].as_str().unwrap().to_owned()
+        let environments: Vec<Value> = serde_json::from_str(&answer.2).unwrap();
+        let found = environments.iter().find(|one| one["key"] == "production");
+        found.unwrap()["serverSdkKey"].as_str().unwrap().to_owned()
     }
 }
 

@@ -103,24 +103,12 @@ impl Service {
         answer
     }
 
-    /// Returns the authorization of a person.
-    fn person(&self, name: &str) -> String {
-        let answer = self.done(
-            "POST",
-            "/api/login",
-            json!({ "account": name, "password": TOKEN }),
-        );
-        format!("Bearer {}", answer["token"].as_str().unwrap())
-    }
-
     /// Returns the server SDK key of an environment.
     fn sdk_key(&self, environment: &str) -> String {
-        let answer = self.done(
-            "GET",
-            &format!("/api/projects/p/environments/{environment}"),
-            Value::Null,
-        );
-        answer["serverSdkKey"].as_str().unwrap().to_owned()
+        let list = self.done("GET", "/api/projects/p/environments", Value::Null);
+        let mut environments = list.as_array().unwrap().iter();
+        let found = environments.find(|one| one["key"] == environment).unwrap();
+        found["serverSdkKey"].as_str().unwrap().to_owned()
     }
 
     /// Asks as an SDK that has this version.

@@ -159,26 +159,3 @@ fn the_version_rises_with_every_publish_even_an_empty_one() {
     );
     assert_eq!(service.sdk("server-unknown", 0), (404, Value::Null));
 }
-
-#[test]
-fn after_a_reset_the_old_key_stays_current_and_the_new_one_is_unknown_until_a_change() {
-    let service = Service::new();
-    let old = service.sdk_key("e");
-    let version = service.sdk(&old, 0).1["version"].as_u64().unwrap();
-    service.done(
-        "PATCH",
-        "/api/projects/p/environments/e",
-        json!({ "resetServerSdk": true }),
-    );
-    let new = service.sdk_key("e");
-    assert_ne!(old, new);
-    assert_eq!(service.sdk(&new, 0).0, 404);
-    service.done("PATCH", T, json!({ "disabled": false }));
-    assert_eq!(service.sdk(&new, version).0, 200);
-    assert_eq!(
-        service.sdk(&old, version).0,
-        406,
-        "the old key never sees the change"
-    );
-    assert_eq!(service.sdk(&old, 0).1["toggles"]["t"]["version"], 1);
-}
