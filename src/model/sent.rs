@@ -1,6 +1,7 @@
 //! Requests to the service, as they are journaled.
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
 use super::text::hex;
@@ -38,6 +39,7 @@ pub struct Sent {
     /// The effect.
     pub action: Action,
     /// The desired targeting.
+    #[serde(serialize_with = "unparsed")]
     pub payload: Payload,
     /// The comment, within the length limit.
     pub comment: String,
@@ -58,6 +60,12 @@ pub struct Sent {
     /// The requests with an unknown outcome that this one replaced, oldest first. The service may have stored each of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<TargetingDigest>,
+}
+
+fn unparsed<S: serde::Serializer>(payload: &Payload, serializer: S) -> Result<S::Ok, S::Error> {
+    // The payload is JSON already, and parsing it again for each journaled request would take long.
+    let raw: &RawValue = serde_json::from_str(payload.as_json()).map_err(serde::ser::Error::custom)?;
+    raw.serialize(serializer)
 }
 
 /// The number of replaced requests that a request remembers.

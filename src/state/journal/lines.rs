@@ -1,6 +1,6 @@
 //! Writes and reads the lines of a journal.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::index::{JournalEntry, JournalIndex};
 use crate::model::{Certainty, CommitId, Sent, ToggleId};
@@ -97,53 +97,41 @@ pub(crate) fn replay(bytes: &[u8]) -> Result<Replay, usize> {
 /// Returns the first line of a journal.
 pub(crate) fn header(header: &JournalHeader) -> String {
     let JournalHeader { id, base_url, mark } = header;
-    let mut line =
-        serde_json::json!({ "journal": 1, "id": id, "base_url": base_url, "pass": mark }).to_string();
-    line.push('\n');
-    line
+    line(&serde_json::json!({ "journal": 1, "id": id, "base_url": base_url, "pass": mark }))
 }
 
 /// Returns the line of an intent.
 pub(crate) fn intent(number: u64, id: &ToggleId, base: Option<CommitId>, sent: &Sent) -> String {
-    let Sent {
-        action,
-        payload,
-        comment,
-        object,
-        format,
-        path,
-        revision,
-        base_version,
-        note,
-        earlier,
-    } = sent;
-    // The payload is JSON already, so the line is formatted without parsing it again.
-    let text = |text: &str| serde_json::to_string(text).expect("a string is valid JSON");
-    let base_version =
-        base_version.map_or_else(String::new, |version| format!(",\"base_version\":{version}"));
-    let note = note.map_or_else(String::new, |note| format!(",\"note\":\"{}\"", note.as_str()));
-    let earlier = match earlier.as_slice() {
-        [] => String::new(),
-        earlier => format!(",\"earlier\":{}", serde_json::json!(earlier)),
-    };
-    let base = base.map_or_else(|| "null".to_owned(), |base| format!("\"{base}\""));
-    format!(
-        "{{\"intent\":{number},\"toggle\":\"{id}\",\"base\":{base},\"sent\":{{\"action\":\"{}\",\"payload\":{},\
-         \"comment\":{},\"object\":\"{object}\",\"format\":\"{}\",\"path\":{},\"revision\":\"{revision}\"{base_version}{note}{earlier}}}}}\n",
-        action.as_str(),
-        payload.as_json(),
-        text(comment),
-        format.as_str(),
-        text(path),
-    )
+    #[derive(Serialize)]
+    struct Intent<'a> {
+        intent: u64,
+        toggle: &'a ToggleId,
+        base: Option<CommitId>,
+        sent: &'a Sent,
+    }
+    line(&Intent {
+        intent: number,
+        toggle: id,
+        base,
+        sent,
+    })
 }
 
 /// Returns the line of an outcome.
 pub(crate) fn outcome(number: u64, finish: Certainty) -> String {
-    let finish = match finish {
-        Certainty::Stored => "applied",
-        Certainty::NotStored => "not_applied",
-        Certainty::Unknown => "unknown",
-    };
-    format!("{{\"outcome\":{number},\"finish\":\"{finish}\"}}\n")
+    #[derive(Serialize)]
+    struct Outcome {
+        outcome: u64,
+        finish: Certainty,
+    }
+    line(&Outcome {
+        outcome: number,
+        finish,
+    })
+}
+
+fn line(content: &impl Serialize) -> String {
+    let mut line = serde_json::to_string(content).expect("text and numbers always have a JSON form");
+    line.push('\n');
+    line
 }
