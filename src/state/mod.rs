@@ -63,7 +63,7 @@ pub use orders::Orders;
 pub(crate) use shared::head::SharedHead;
 pub use shared::{RemoteFault, SharedOptions, SharedRemote};
 pub use sidecar::{Alone, CleanPass, Failures, HeldRequest, Refusal, Tried};
-pub use snapshot::{StateSnapshot, Unknown};
+pub use snapshot::StateSnapshot;
 pub use store::{Options, Store};
 
 #[cfg(test)]

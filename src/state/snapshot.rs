@@ -26,13 +26,6 @@ const EMPTY_TREE: ObjectId = ObjectId([
     0xee, 0x49, 0x04,
 ]);
 
-/// A toggle whose last request has no known outcome.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Unknown {
-    /// The last request, which is sent again if the same document is desired.
-    pub sent: Sent,
-}
-
 /// The recorded state at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct StateSnapshot {
@@ -42,7 +35,7 @@ pub struct StateSnapshot {
     requested: Option<CommitId>,
     holder: Option<String>,
     base_url: Option<String>,
-    unknown: BTreeMap<ToggleId, Unknown>,
+    unknown: BTreeMap<ToggleId, Sent>,
     settled: BTreeMap<ToggleId, Sent>,
     failures: Failures,
     clean_pass: Option<CleanPass>,
@@ -58,15 +51,16 @@ impl StateSnapshot {
     /// # Errors
     /// If a file cannot be read.
     pub fn open(dir: &Path) -> Result<Self, Error> {
+        let read = || Ok::<_, Error>(files::read(&dir.join("journal"))?.unwrap_or_default());
         let mut tries = 0;
         loop {
-            let bytes = files::read(&dir.join("journal"))?.unwrap_or_default();
+            let bytes = read()?;
             let replay = journal::parse(dir, &bytes);
             // The record is read after the journal, so that an entry that moves to the record is not missed.
             let (repository, tip) = record_in(&dir.join("state.git"))?;
             tries += 1;
             // The first line changes with each trim: if it changed, the journal and the record do not belong together.
-            if tries < TRIES && header_of(dir)? != first_line(&bytes) {
+            if tries < TRIES && first_line(&read()?) != first_line(&bytes) {
                 continue;
             }
             // Damage counts only now: a journal that was replaced during the read was read again.
@@ -167,8 +161,7 @@ impl StateSnapshot {
             }
             listed.insert(id, sent);
         }
-        let unknown = listed.into_iter();
-        self.unknown = unknown.map(|(id, sent)| (id, Unknown { sent })).collect();
+        self.unknown = listed;
         let settled = index.settled();
         self.settled = settled
             .map(|(id, entry)| (id.clone(), entry.sent.clone()))
@@ -227,9 +220,9 @@ impl StateSnapshot {
         self.base_url.as_deref()
     }
 
-    /// Returns the toggles whose last request has no known outcome.
+    /// Returns the last requests whose outcome is not known. Each is sent again if the same document is desired.
     #[must_use]
-    pub fn unknown(&self) -> &BTreeMap<ToggleId, Unknown> {
+    pub fn unknown(&self) -> &BTreeMap<ToggleId, Sent> {
         &self.unknown
     }
 
@@ -306,23 +299,6 @@ fn record_in(path: &Path) -> Result<(Option<Arc<RepositoryPool>>, Option<Tip>), 
     let handles = Arc::new(RepositoryPool::new(path.to_owned()));
     let tip = Tip::of(ObjectReader::open(&handles)?.repository())?;
     Ok((Some(handles), tip))
-}
-
-/// Returns the current first line of the journal, which changes with each trim.
-fn header_of(dir: &Path) -> Result<Vec<u8>, Error> {
-    use std::io::{BufRead, BufReader, ErrorKind};
-
-    let path = dir.join("journal");
-    let mut line = Vec::new();
-    match std::fs::File::open(&path) {
-        Ok(file) => {
-            let read = BufReader::new(file).read_until(b'\n', &mut line);
-            read.map_err(Error::io("read", &path))?;
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(Error::io("read", &path)(error)),
-    }
-    Ok(line)
 }
 
 fn first_line(bytes: &[u8]) -> &[u8] {

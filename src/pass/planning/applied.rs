@@ -60,9 +60,7 @@ impl<'a> AppliedSide<'a> {
         let Self::State(view) = self else {
             return BTreeMap::new();
         };
-        let sent = view.unknown().iter();
-        sent.map(|(id, unknown)| (id.clone(), unknown.sent.clone()))
-            .collect()
+        view.unknown().clone()
     }
 
     /// Returns the confirmed requests that are not in the tree yet. A revision has none.

@@ -88,9 +88,10 @@ fn item(change: &Change, lane: usize, view: &StateSnapshot, inherited: &Inherite
     // A changed document counts as never tried (DESIGN, section 6, *Order*).
     let tried = view.tries().get(&change.id);
     let tried = tried.filter(|tried| tried.request == change.request());
-    let is_unknown = view.unknown().get(&change.id).is_some_and(|unknown| {
-        RequestDigest::new(unknown.sent.action, &unknown.sent.payload) == change.request()
-    });
+    let is_unknown = view
+        .unknown()
+        .get(&change.id)
+        .is_some_and(|sent| RequestDigest::new(sent.action, &sent.payload) == change.request());
     Item {
         lane,
         age: Age {

@@ -249,12 +249,9 @@ fn a_request_without_an_outcome_stays_unknown_after_commits_trims_and_restarts()
     store
         .record(&head(1), &[put], documents(&["two"]), &NEVER)
         .unwrap();
-    assert_eq!(store.view().unknown()[&toggle].sent, lost);
+    assert_eq!(store.view().unknown()[&toggle], lost);
     drop(store);
-    assert_eq!(
-        StateSnapshot::open(dir.path()).unwrap().unknown()[&toggle].sent,
-        lost
-    );
+    assert_eq!(StateSnapshot::open(dir.path()).unwrap().unknown()[&toggle], lost);
     assert_eq!(applied(open(dir.path()).view()), pairs(&[("x/y/z.json", "two")]));
 }
 
@@ -265,7 +262,7 @@ fn an_unknown_request_is_settled_by_a_confirmed_one_and_not_by_a_refused_one() {
     let (toggle, lost) = lose(&mut store);
     let again = [("a/b/c", Action::Create, "two")];
     pass(&mut store, 2, &again, Certainty::NotStored).unwrap();
-    assert_eq!(store.view().unknown()[&toggle].sent, lost);
+    assert_eq!(store.view().unknown()[&toggle], lost);
     pass(&mut store, 3, &again, Certainty::Stored).unwrap();
     assert!(store.view().unknown().is_empty());
     let removed = [AppliedEdit::Remove { id: toggle }];

@@ -24,7 +24,7 @@ fn requests_of_a_dead_process_are_unknown_to_its_successor_which_settles_them() 
     next.queue().unwrap();
     let waited = next.clock.elapsed();
     assert!((77..=79).contains(&waited.as_secs()), "{waited:?}");
-    assert_eq!(next.store().view().unknown()[&id("a/b/c")].sent, one("one")[0].1);
+    assert_eq!(next.store().view().unknown()[&id("a/b/c")], one("one")[0].1);
     assert_eq!(next.store().view().newest(), Some(head(1).revision));
     pass(
         next.store(),
@@ -139,7 +139,7 @@ fn a_late_request_remembers_the_unknown_requests_of_the_successor() {
     let _ = late.store().abandon(&head(1), &NEVER);
     for process in [&mut late, &mut next] {
         process.queue().unwrap();
-        let listed = process.store().view().unknown()[&change.0].sent.clone();
+        let listed = process.store().view().unknown()[&change.0].clone();
         assert_eq!(
             listed.payload,
             payload("one"),

@@ -182,7 +182,7 @@ fn a_process_with_an_empty_disk_has_the_same_state() {
     second.queue().unwrap();
     assert_eq!(second.applied(), pairs(&[("a/b/c.yaml", "one")]));
     assert_eq!(
-        second.store().view().unknown()[&id("a/b/d")].sent,
+        second.store().view().unknown()[&id("a/b/d")],
         sent(Action::Create, "two")
     );
     let nothing = second.dir.path().join("nothing");
